@@ -88,6 +88,11 @@ impl NativeCode {
         }
     }
 
+    /// Returns the name of the file that has an instruction, without its folder.
+    pub(crate) fn file_name(&mut self, address: usize) -> Option<String> {
+        self.module(address).map(|module| module.file_name().to_owned())
+    }
+
     fn module(&mut self, address: usize) -> Option<&mut Module> {
         let is_it = |module: &Module| module.addresses.contains(&(address as u64));
         let mut index = self.modules.iter().position(is_it);
@@ -172,6 +177,8 @@ mod tests {
         // It has several names.
         let name = code.name(libc::getpid as *const () as usize);
         assert!(name.ends_with("getpid"), "{name}");
+        let file = code.file_name(libc::getpid as *const () as usize).unwrap();
+        assert!(file.starts_with("libc"), "{file}");
         assert_eq!(code.name(0x10), "[unknown]");
     }
 }

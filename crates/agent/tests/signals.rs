@@ -165,6 +165,13 @@ fn native_functions_are_above_the_method_that_called_them() {
                 above += count * u64::from(native.iter().any(|name| name == "JVM_HoldsLock"));
             }
         }
+        for id in (0..profile.symbols.method_count()).map(MethodId::new) {
+            if profile.symbols.method_name(id) == "JVM_HoldsLock" {
+                let library = profile.symbols.get_method(id).source;
+                let library = library.map(|it| profile.symbols.strings.get(it));
+                assert_eq!(library, Some("libjvm.so"));
+            }
+        }
         assert!(inside > 50, "{inside}");
         // The others are in the code that the JVM generates for the call.
         assert!(above * 4 >= inside, "{above} of {inside}");

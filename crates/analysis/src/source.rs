@@ -237,7 +237,9 @@ impl<'a> Places<'a> {
         let symbols = &profile.symbols;
         let mut sources = KeyedMap::default();
         for method in (0..symbols.method_count()).map(|it| symbols.get_method(MethodId::new(it))) {
-            if let Some(source) = method.source {
+            // Functions have no class, and are of many files.
+            let is_function = symbols.class_name(method.class).is_empty();
+            if let Some(source) = method.source.filter(|_| !is_function) {
                 sources.entry(symbols.get_class(method.class).name).or_insert(source);
             }
         }

@@ -35,11 +35,13 @@ const NO_STACK: &str = "[no stack]";
 const BELOW_CUTOFF: &str = "[below cutoff]";
 /// Stands for a name that the file has lost.
 const UNKNOWN: &str = "[unknown]";
-/// The mappings of perk's own files: frames of neither other mapping, native methods, and compiled
-/// code without a line.
+/// The mappings of perk's own files: frames of neither other mapping, native methods and functions
+/// whose library is not known, and compiled code without a line.
 const JAVA: &str = "java";
 const NATIVE: &str = "[native]";
 const COMPILED: &str = "[compiled]";
+/// The mapping of the kernel's code.
+const KERNEL: &str = "[kernel.kallsyms]";
 /// The beginning of a comment that holds a line of the accounting.
 const ACCOUNTING: &str = "perk ";
 /// The beginning of the comment that holds the interval of sampled allocations, in bytes.
@@ -106,6 +108,11 @@ pub fn recognise(head: &[u8]) -> bool {
         }
         has_fields = true;
     }
+}
+
+/// Whether the file of a mapping is a library, all of whose code is native.
+fn is_library(file: &str) -> bool {
+    file.ends_with(".so") || file.contains(".so.")
 }
 
 fn is_value_type(mut message: Message<'_>) -> bool {

@@ -18,7 +18,7 @@ pub struct Method {
     pub name: StrId,
     /// Its JVM signature (`(I)V`); `None` if the format has none.
     pub signature: Option<StrId>,
-    /// The source file of its class; `None` if unknown.
+    /// The source file of its class, or the library of a native function; `None` if unknown.
     pub source: Option<StrId>,
 }
 

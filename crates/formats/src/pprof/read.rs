@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use perk_profile::{
-    Accounting, Frame, FrameId, Key, KeyedMap, Line, Method, MethodId, NodeId, Profile, Subject,
-    ThreadId, Timestamp, WallState,
+    Accounting, Frame, FrameId, FrameKind, Key, KeyedMap, Line, Method, MethodId, NodeId, Profile,
+    Subject, ThreadId, Timestamp, WallState,
 };
 
 use super::samples::{Label, Samples};
@@ -12,8 +12,8 @@ use super::tables::{Function, Location, Tables, entry};
 use super::types::{self, ValueType};
 use super::wire::{Field, Message, Wire};
 use super::{
-    ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, NATIVE, NO_STACK, SITES_INTERVAL,
-    STATE_LABEL, THREAD_ID_LABEL, UNKNOWN,
+    ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, KERNEL, NATIVE, NO_STACK,
+    SITES_INTERVAL, STATE_LABEL, THREAD_ID_LABEL, UNKNOWN, is_library,
 };
 use crate::builder::ProfileBuilder;
 use crate::columns;
@@ -242,21 +242,27 @@ impl Builder {
         for (id, line) in lines {
             let line = match (line, file.as_str()) {
                 (1.., _) => Line::Number(u32::try_from(line).unwrap_or(u32::MAX)),
-                (_, NATIVE) => Line::Native,
+                (_, NATIVE | KERNEL) => Line::Native,
+                (_, file) if is_library(file) => Line::Native,
                 (_, COMPILED) => Line::Compiled,
                 _ => Line::Unknown,
             };
             let method = match self.methods.get(&id) {
                 Some(&method) => method,
-                None => self.method(id)?,
+                None => self.method(id, &file)?,
             };
             let symbols = &mut self.builder.profile.symbols;
-            frames.push(symbols.frame(Frame::new(method, line)));
+            let mut frame = Frame::new(method, line);
+            if file == KERNEL {
+                frame.kind = FrameKind::Kernel;
+            }
+            frames.push(symbols.frame(frame));
         }
         Ok(frames)
     }
 
-    fn method(&mut self, id: u64) -> Result<MethodId, Error> {
+    /// Returns the method of a function that is first met in the mapping of a file.
+    fn method(&mut self, id: u64, file: &str) -> Result<MethodId, Error> {
         let tables = &self.file.tables;
         let expected = "an entry of this id, as locations name it";
         let function = match tables.functions.get(&id) {
@@ -276,7 +282,8 @@ impl Builder {
         let strings = &mut symbols.strings;
         let name = strings.intern(method);
         let signature = signature.map(|signature| strings.intern(signature));
-        let source = (!source.is_empty()).then(|| strings.intern(&source));
+        let source = if source.is_empty() && is_library(file) { file } else { &source };
+        let source = (!source.is_empty()).then(|| strings.intern(source));
         let method = symbols.method(Method { class, name, signature, source });
         self.methods.insert(id, method);
         Ok(method)

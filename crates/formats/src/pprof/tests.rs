@@ -1,4 +1,4 @@
-use perk_profile::{Line, Profile, TraceId};
+use perk_profile::{CpuSamples, Event, Frame, FrameKind, Line, Method, Profile, TraceId};
 use proptest::prelude::*;
 
 use super::wire::Encoder;
@@ -282,6 +282,74 @@ fn inlined_functions_are_frames_and_bare_addresses_have_names() {
     let rows = profile.total_cpu_samples().rows;
     let frames: Vec<_> = profile.frames(rows[0].0).collect();
     assert_eq!(profile.symbols.get_frame(frames[3]).line, Line::Native);
+}
+
+/// Returns the numbers of the fields of a message that hold a number, and the messages of others.
+fn fields(mut message: Message<'_>) -> Vec<(u64, u64, Vec<u8>)> {
+    let mut all = Vec::new();
+    while let Some((number, field)) = message.next().unwrap() {
+        match field {
+            Field::Varint(value) => all.push((number, value, Vec::new())),
+            Field::Bytes(inner) => all.push((number, 0, inner.bytes.to_vec())),
+            _ => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn native_functions_are_in_the_mappings_of_their_libraries() {
+    let mut profile = Profile::default();
+    let symbols = &mut profile.symbols;
+    let mut frame = |name: &str, source: Option<&str>, kind: FrameKind| {
+        let class = symbols.class(if source == Some("A.java") { "A" } else { "" });
+        let (name, source) =
+            (symbols.strings.intern(name), source.map(|it| symbols.strings.intern(it)));
+        let method = symbols.method(Method { class, name, signature: None, source });
+        let line = if kind == FrameKind::Unknown { Line::Number(7) } else { Line::Native };
+        symbols.frame(Frame { kind, ..Frame::new(method, line) })
+    };
+    let frames = [
+        frame("run", Some("A.java"), FrameKind::Unknown),
+        frame("Java_A_read", Some("libnio.so"), FrameKind::Native),
+        frame("read", Some("libc.so.6"), FrameKind::Native),
+        frame("vfs_read", None, FrameKind::Kernel),
+    ];
+    let group = frame("[GC Thread]", None, FrameKind::Native);
+    let mut rows = Vec::new();
+    for (frames, count) in [(&frames[..], 3), (&[group], 1)] {
+        let node = profile.tree.insert(frames.iter().copied());
+        rows.push((profile.trace(node, None), count));
+    }
+    profile.events.push(Event::from(CpuSamples { total: 4, rows, ..CpuSamples::default() }));
+    let bytes = written(&profile);
+    let file = fields(Message { bytes: &bytes, offset: 0 });
+    let messages = |number: u64| file.iter().filter(move |it| it.0 == number).map(|it| &it.2);
+    let strings: Vec<_> = messages(6).map(|text| String::from_utf8_lossy(text)).collect();
+    let inside = |bytes: &Vec<u8>| fields(Message { bytes, offset: 0 });
+    let number = |all: &[(u64, u64, Vec<u8>)], of: u64| {
+        all.iter().find(|it| it.0 == of).map_or(0, |it| it.1) as usize
+    };
+    let mappings: Vec<_> =
+        messages(3).map(|it| strings[number(&inside(it), 5)].to_string()).collect();
+    let places: Vec<_> = messages(4).map(inside).collect();
+    let files = places.iter().map(|it| mappings[number(it, 2) - 1].as_str());
+    let mut files: Vec<&str> = files.collect();
+    files.sort_unstable();
+    assert_eq!(files, ["[kernel.kallsyms]", "[native]", "java", "libc.so.6", "libnio.so"]);
+    let again = read(&bytes[..]).unwrap();
+    assert_eq!(fixture::text(&again), fixture::text(&profile));
+    let kinds = |profile: &Profile| {
+        let rows = profile.total_cpu_samples().rows;
+        let frames = rows.iter().flat_map(|row| profile.frames(row.0)).map(|id| {
+            let frame = profile.symbols.get_frame(id);
+            let source = profile.symbols.get_method(frame.method).source;
+            let source = source.map(|it| profile.symbols.strings.get(it).to_owned());
+            (frame.kind, frame.line, source)
+        });
+        frames.collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&again), kinds(&profile));
 }
 
 /// Reads a file of `testdata/pprof`, after unpacking it.

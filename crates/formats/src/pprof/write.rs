@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use perk_profile::{
-    Accounting, FrameId, Key, KeyedMap, Line, MethodId, Metric, Profile, Subject, Unit,
+    Accounting, FrameId, FrameKind, Key, KeyedMap, Line, MethodId, Metric, Profile, Subject, Unit,
 };
 
 use super::types::{CPU, SPACE};
 use super::wire::Encoder;
 use super::{
-    ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, NATIVE, NO_STACK,
-    SITES_INTERVAL, STATE_LABEL, THREAD_ID_LABEL, THREAD_LABEL,
+    ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, KERNEL, NATIVE, NO_STACK,
+    SITES_INTERVAL, STATE_LABEL, THREAD_ID_LABEL, THREAD_LABEL, is_library,
 };
 use crate::columns::{self, Column};
 use crate::deep::{LEFT_OUT, Stacks};
 use crate::name;
 
-/// The mappings, which distinguish native and compiled frames from others. The first is the
-/// program's.
+/// The mappings of all files, which distinguish native and compiled frames from others. The first is
+/// the program's. Those of libraries and of the kernel follow.
 const MAPPINGS: [&str; 3] = [JAVA, NATIVE, COMPILED];
 
 /// Writes all numbers that `profile` has by call path, uncompressed. Programs that read pprof's
@@ -183,7 +183,7 @@ fn flush(out: &mut dyn Write, file: &mut Encoder) -> io::Result<()> {
 /// The meaning of a location of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Location {
-    Line { method: MethodId, line: Line },
+    Line { method: MethodId, line: Line, is_kernel: bool },
     NoStack,
     BelowCutoff,
     LeftOut,
@@ -194,6 +194,8 @@ struct Tables<'a> {
     profile: &'a Profile,
     strings: Vec<String>,
     string_ids: KeyedMap<String, u64>,
+    /// The files of mappings.
+    mappings: Vec<String>,
     locations: Vec<Location>,
     location_ids: KeyedMap<Location, u64>,
     frame_ids: KeyedMap<FrameId, u64>,
@@ -205,6 +207,7 @@ impl<'a> Tables<'a> {
             profile,
             strings: vec![String::new()],
             string_ids: KeyedMap::from_iter([(String::new(), 0)]),
+            mappings: MAPPINGS.map(str::to_owned).to_vec(),
             locations: Vec::new(),
             location_ids: KeyedMap::default(),
             frame_ids: KeyedMap::default(),
@@ -226,7 +229,9 @@ impl<'a> Tables<'a> {
             return location;
         }
         let frame = self.profile.symbols.get_frame(id);
-        let location = self.location(Location::Line { method: frame.method, line: frame.line });
+        let is_kernel = frame.kind == FrameKind::Kernel;
+        let (method, line) = (frame.method, frame.line);
+        let location = self.location(Location::Line { method, line, is_kernel });
         self.frame_ids.insert(id, location);
         location
     }
@@ -238,9 +243,37 @@ impl<'a> Tables<'a> {
         })
     }
 
+    /// Returns the library of a native function, if it is known.
+    fn library(&self, method: MethodId) -> Option<&'a str> {
+        let symbols = &self.profile.symbols;
+        let method = symbols.get_method(method);
+        let source = symbols.strings.get(method.source?);
+        (symbols.class_name(method.class).is_empty() && is_library(source)).then_some(source)
+    }
+
+    /// Returns the mapping of a location.
+    fn mapping(&mut self, location: Location) -> u64 {
+        let file = match location {
+            Location::Line { is_kernel: true, .. } => KERNEL,
+            Location::Line { method, line: Line::Native, .. } => {
+                self.library(method).unwrap_or(NATIVE)
+            }
+            Location::Line { line: Line::Compiled, .. } => COMPILED,
+            _ => JAVA,
+        };
+        let known = self.mappings.iter().position(|mapping| mapping == file);
+        let index = known.unwrap_or_else(|| {
+            self.mappings.push(file.to_owned());
+            self.mappings.len() - 1
+        });
+        index as u64 + 1
+    }
+
     fn write(mut self, out: &mut dyn Write, file: &mut Encoder) -> io::Result<()> {
-        for (index, name) in MAPPINGS.into_iter().enumerate() {
-            let name = self.string(name);
+        let locations = std::mem::take(&mut self.locations);
+        let mappings: Vec<u64> = locations.iter().map(|&it| self.mapping(it)).collect();
+        for (index, name) in std::mem::take(&mut self.mappings).into_iter().enumerate() {
+            let name = self.string(&name);
             file.message(3, |mapping| {
                 mapping.number(1, index as u64 + 1);
                 mapping.number(5, name);
@@ -250,9 +283,9 @@ impl<'a> Tables<'a> {
             });
         }
         let mut function_ids: KeyedMap<(Option<MethodId>, &str), u64> = KeyedMap::default();
-        for (index, location) in std::mem::take(&mut self.locations).into_iter().enumerate() {
+        for (index, (location, mapping)) in locations.into_iter().zip(mappings).enumerate() {
             let (function, line) = match location {
-                Location::Line { method, line } => ((Some(method), ""), line),
+                Location::Line { method, line, .. } => ((Some(method), ""), line),
                 Location::NoStack => ((None, NO_STACK), Line::Unknown),
                 Location::BelowCutoff => ((None, BELOW_CUTOFF), Line::Unknown),
                 Location::LeftOut => ((None, LEFT_OUT), Line::Unknown),
@@ -264,14 +297,7 @@ impl<'a> Tables<'a> {
             }
             file.message(4, |location| {
                 location.number(1, index as u64 + 1);
-                location.number(
-                    2,
-                    match line {
-                        Line::Native => 2,
-                        Line::Compiled => 3,
-                        Line::Number(_) | Line::Unknown => 1,
-                    },
-                );
+                location.number(2, mapping);
                 location.message(4, |message| {
                     message.number(1, id);
                     if let Line::Number(line) = line {
@@ -292,12 +318,14 @@ impl<'a> Tables<'a> {
     fn function(&mut self, file: &mut Encoder, id: u64, (method, name): (Option<MethodId>, &str)) {
         let symbols = &self.profile.symbols;
         let (mut full, mut signature, mut source) = (name.to_owned(), "", "");
-        if let Some(method) = method {
-            let method = symbols.get_method(method);
+        if let Some(id) = method {
+            let method = symbols.get_method(id);
             let class = symbols.class_name(method.class);
             full = name::join(class, symbols.strings.get(method.name));
             signature = method.signature.map_or("", |signature| symbols.strings.get(signature));
             source = method.source.map_or("", |source| symbols.strings.get(source));
+            // Its mapping has it.
+            source = if self.library(id).is_some() { "" } else { source };
         }
         let system = self.string(&format!("{full}{signature}"));
         let (full, source) = (self.string(&full), self.string(source));

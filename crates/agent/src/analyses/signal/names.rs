@@ -128,7 +128,8 @@ impl Names {
             let id = *self.native.entry(address).or_insert_with(|| {
                 let function = self.code.function(address);
                 *self.functions.entry(function).or_insert_with(|| {
-                    symbol(common, &self.code.name(function), Line::Native, FrameKind::Native)
+                    let (name, file) = (self.code.name(function), self.code.file_name(function));
+                    symbol(common, &name, file.as_deref(), FrameKind::Native)
                 })
             });
             found.push(id);
@@ -146,7 +147,7 @@ impl Names {
         for (index, &address) in addresses.iter().enumerate() {
             let inside = if index == 0 { address } else { address.saturating_sub(1) };
             let id = *self.native.entry(inside as usize).or_insert_with(|| {
-                symbol(common, self.kernel.name(inside), Line::Native, FrameKind::Kernel)
+                symbol(common, self.kernel.name(inside), None, FrameKind::Kernel)
             });
             found.push(id);
             if self.kernel.is_hidden() {
@@ -160,7 +161,7 @@ impl Names {
         if let Some(&known) = self.groups.get(name) {
             return known;
         }
-        let id = symbol(common, &format!("[{name}]"), Line::Native, FrameKind::Native);
+        let id = symbol(common, &format!("[{name}]"), None, FrameKind::Native);
         self.groups.insert(name.to_owned(), id);
         id
     }
@@ -175,7 +176,7 @@ impl Names {
                 Some(stub) => stub.name.clone(),
                 None => format!("[{}]", vm.text(&Own, frame.name)),
             };
-            symbol(common, &name, Line::Unknown, FrameKind::Stub)
+            symbol(common, &name, None, FrameKind::Stub)
         })
     }
 
@@ -204,13 +205,15 @@ impl Names {
     }
 }
 
-/// Returns the symbol of code that is not a method's.
-fn symbol(common: &Common, name: &str, line: Line, kind: FrameKind) -> FrameId {
+/// Returns the symbol of code that is not a method's, of a library or not.
+fn symbol(common: &Common, name: &str, library: Option<&str>, kind: FrameKind) -> FrameId {
+    let line = if kind == FrameKind::Stub { Line::Unknown } else { Line::Native };
     let mut recorder = lock(common.recorder);
     let symbols = &mut recorder.profile.symbols;
     let class = symbols.class("");
     let name = symbols.strings.intern(name);
-    let method = symbols.method(Method { class, name, signature: None, source: None });
+    let source = library.map(|library| symbols.strings.intern(library));
+    let method = symbols.method(Method { class, name, signature: None, source });
     symbols.frame(Frame { bci: None, kind, ..Frame::new(method, line) })
 }
 
