@@ -4,6 +4,8 @@ use super::memory::Memory;
 use super::tables::{Number, Tables, text};
 use super::{Missing, Vm};
 
+/// The bits of a symbol's first word with the number of its users.
+const SYMBOL_USER_BITS: u32 = 16;
 /// The longest symbol of HotSpot, in bytes.
 const MAX_SYMBOL: usize = 65_535;
 
@@ -156,8 +158,9 @@ impl Vm {
         let holder = pointer(memory, pool.wrapping_add(methods.holder))?;
         let class = pointer(memory, holder.wrapping_add(methods.class_name))?;
         let name = methods.symbol(memory, pool, methods.name.read(memory, const_method)?)?;
-        // The word before a symbol's text has a hash of it.
-        Some([const_method, class, memory.word(class)?, name])
+        // The word before a symbol's text has a hash of it, above the number of its users, which changes.
+        let hash = memory.word(class)? >> SYMBOL_USER_BITS;
+        Some([const_method, class, hash, name])
     }
 
     /// Reads what a method is called. Its class must not be unloaded meanwhile. Allocates.
