@@ -26,8 +26,9 @@ usage: cargo run -p xtask -- COMMAND
   check agent-size    libperk.so has at most 3.5 MiB and exports only the JVM's entry points
   formats             write the tables of docs/formats/README.md
   jvmti JAVA_HOME     write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
-  bench overhead [--rounds N] [--only javac,hello,idle] [--jdk HOME]
-                      measure what sampling costs; prints tables for docs/measuring.md
+  bench overhead [--rounds N] [--only javac,hello,idle,threads,kit-NAME] [--jdk HOME] [--workloads FOLDER]
+                      measure what sampling costs, beside the JVM's flight recorder; prints tables for
+                      docs/measuring.md. kit-NAME is run by the script run-NAME.sh of the folder
   bench exact [--rounds N] [--only javac,hello,idle,micro] [--modes NAME,...] [--jdk HOME]
                       the same of the exact modes, and what they add to a call and an allocation
   bench readers [--mb N] [--rounds N] [--only FORM,...]
