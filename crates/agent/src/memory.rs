@@ -96,6 +96,28 @@ pub(crate) fn reserve<T: Numbers>(len: usize, pages: Pages) -> io::Result<&'stat
     }
 }
 
+/// Returns the size of a page in bytes.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: sysconf has no preconditions.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
+}
+
+/// Sets words that `reserve` made to 0. Whole pages go back to the system, which makes them anew when
+/// they are written to.
+pub(crate) fn clear(words: &[AtomicU64]) {
+    let first = words.as_ptr() as usize;
+    let start = first.next_multiple_of(page_bytes());
+    let end = (first + size_of_val(words)) & !(page_bytes() - 1);
+    let is_done = start < end
+        // SAFETY: the pages are of an anonymous mapping of the agent's own and wholly within the words,
+        // which nobody else uses now; the system gives zeroes for them.
+        && unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) } == 0;
+    let index = |address: usize| (address - first) / size_of::<AtomicU64>();
+    let edges = if is_done { [&words[..index(start)], &words[index(end)..]] } else { [words, &[]] };
+    edges.into_iter().flatten().for_each(|word| word.store(0, Relaxed));
+}
+
 /// The kernel may have switched them off: then the pages are small.
 ///
 /// # Safety

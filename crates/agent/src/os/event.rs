@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Tid, checked};
+use crate::memory::page_bytes;
 
 /// The first version of `struct perf_event_attr`, which all kernels accept.
 #[repr(C)]
@@ -126,7 +127,7 @@ impl Ring {
         // SAFETY: the kernel chooses the place. The pages are read only, so that the kernel goes on
         // over old records.
         let (address, bytes) = unsafe {
-            let bytes = 2 * usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).ok()?;
+            let bytes = 2 * page_bytes();
             let (access, shared) = (libc::PROT_READ, libc::MAP_SHARED);
             (libc::mmap(std::ptr::null_mut(), bytes, access, shared, event.as_raw_fd(), 0), bytes)
         };

@@ -4,6 +4,8 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::null_mut;
 
+use crate::memory::page_bytes;
+
 /// The pages that the kernel is asked about at once.
 const PAGES_AT_ONCE: usize = 1 << 12;
 
@@ -50,12 +52,6 @@ impl Stack {
         }
         lowest.map(|lowest| end - lowest)
     }
-}
-
-fn page_bytes() -> usize {
-    // SAFETY: sysconf has no preconditions.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
 }
 
 #[cfg(test)]

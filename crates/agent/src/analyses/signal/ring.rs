@@ -2,13 +2,18 @@
 //!
 //! A ring of words in memory that never moves. A writer reserves the words of its record, fills them,
 //! and then sets the first one, the record's length. The reader takes the records in their order, and
-//! sets all words to 0 before it gives them back. Nobody waits: a record that does not fit is not
-//! written, and the writer is told.
+//! gives their words back in runs of many pages, as 0: so the memory in use is that of the records
+//! that wait, not that of the whole ring. Nobody waits: a record that does not fit is not written, and
+//! `write` says so.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::memory::{Pages, reserve};
+use crate::memory::{Pages, clear, reserve};
+
+/// So many words that were read are given back at once, or a quarter of a small ring: one call of the
+/// system for 16 pages.
+const GIVEN_WORDS: u64 = 1 << 13;
 
 /// The mark of words at the end of the ring that no record fits in.
 const SKIPPED: u64 = 1 << 63;
@@ -17,8 +22,10 @@ const SKIPPED: u64 = 1 << 63;
 #[derive(Debug)]
 pub(super) struct Ring {
     words: &'static [AtomicU64],
-    /// The number of words that were ever reserved, and of those that were given back.
+    /// The number of words that were ever reserved, of those that were read, and of those that were
+    /// given back.
     reserved: AtomicU64,
+    read: AtomicU64,
     released: AtomicU64,
 }
 
@@ -26,8 +33,9 @@ impl Ring {
     /// Makes a ring of so many words, a power of two.
     pub(super) fn new(len: usize) -> io::Result<Self> {
         let len = len.next_power_of_two();
-        let (reserved, released) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Self { words: reserve(len, Pages::Small)?, reserved, released })
+        let words = reserve(len, Pages::Small)?;
+        let zero = || AtomicU64::new(0);
+        Ok(Self { words, reserved: zero(), read: zero(), released: zero() })
     }
 
     /// Writes a record of so many words; the rest is 0 if there are fewer. Returns whether there was
@@ -74,30 +82,45 @@ impl Ring {
     pub(super) fn read(&self, record: &mut Vec<u64>, mut body: impl FnMut(&[u64])) -> bool {
         let len = self.words.len() as u64;
         loop {
-            let released = self.released.load(Ordering::Relaxed);
-            let at = (released % len) as usize;
+            let read = self.read.load(Ordering::Relaxed);
+            let at = (read % len) as usize;
             let first = self.words[at].load(Ordering::Acquire);
             if first == 0 {
-                return released == self.reserved.load(Ordering::Acquire);
+                return read == self.reserved.load(Ordering::Acquire);
             }
             let count = first & !SKIPPED;
-            let words = &self.words[at..at + count as usize];
             record.clear();
             if first & SKIPPED == 0 {
-                record.extend(words[1..].iter().map(|word| word.load(Ordering::Relaxed)));
+                let words = &self.words[at + 1..at + count as usize];
+                record.extend(words.iter().map(|word| word.load(Ordering::Relaxed)));
             }
-            words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-            self.released.store(released + count, Ordering::Release);
+            self.read.store(read + count, Ordering::Relaxed);
+            self.give_back(read + count);
             if first & SKIPPED == 0 {
                 body(record);
             }
         }
+    }
+
+    /// Gives the words up to `read` back if they are many.
+    fn give_back(&self, read: u64) {
+        let len = self.words.len() as u64;
+        let released = self.released.load(Ordering::Relaxed);
+        if read - released < GIVEN_WORDS.min(len / 4) {
+            return;
+        }
+        let (from, count) = ((released % len) as usize, (read - released) as usize);
+        let before_end = count.min(self.words.len() - from);
+        clear(&self.words[from..from + before_end]);
+        clear(&self.words[..count - before_end]);
+        self.released.store(read, Ordering::Release);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::page_bytes;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::thread;
 
@@ -162,5 +185,26 @@ mod tests {
         assert!(ring.write(3, [5, 6]));
         ring.read(&mut Vec::new(), |words| found.extend_from_slice(words));
         assert_eq!(found, [1, 2, 3, 4, 5, 6, 0]);
+    }
+
+    #[test]
+    fn pages_that_are_read_go_back_to_the_system() {
+        let ring = Ring::new(1 << 18).unwrap();
+        let bytes = size_of_val(ring.words);
+        let pages = bytes / page_bytes();
+        let mut read = 0_u64;
+        for number in 0..(1 << 18) {
+            assert!(ring.write(7, [number]));
+            ring.read(&mut Vec::new(), |words| read += words[0]);
+        }
+        assert_eq!(read, (0..1 << 18).sum());
+        let mut is_resident = vec![0_u8; pages + 1];
+        let start = ring.words.as_ptr() as usize & !(page_bytes() - 1);
+        // SAFETY: the range is mapped, and the vector has a byte for each of its pages.
+        let status =
+            unsafe { libc::mincore(start as *mut libc::c_void, bytes, is_resident.as_mut_ptr()) };
+        assert_eq!(status, 0);
+        let count = is_resident.iter().filter(|it| **it & 1 == 1).count();
+        assert!((1..=pages / 8).contains(&count), "{count} of {pages}");
     }
 }
