@@ -377,7 +377,10 @@ impl<M: Memory> Walker<'_, M> {
             let at = entry.wrapping_add(index.wrapping_mul(SLOT));
             let pc = self.memory.word(at.wrapping_add(SLOT))?;
             let fp = self.memory.word(at)?;
-            if self.is_return_address(pc) && fp > at && self.is_slot(fp) {
+            // Compiled code may keep anything in the register of the frame pointer.
+            let is_frame = || fp > at && self.is_slot(fp);
+            if self.is_return_address(pc) && (!self.vm.code.interpreter.contains(pc) || is_frame())
+            {
                 return Some(Cursor { pc, sp: at.wrapping_add(2 * SLOT), fp });
             }
         }
