@@ -348,10 +348,16 @@ impl<M: Memory> Walker<'_, M> {
         })
     }
 
+    fn is_continuation_stub(&self, blob: &Blob) -> bool {
+        blob.kind == BlobKind::Stub && self.is_named(blob, &CONTINUATION_STUBS)
+    }
+
     /// Follows a virtual thread that returns to older frames in the heap, out to its carrier's frame.
     pub(super) fn frozen(&mut self, blob: &Blob, cursor: Cursor) -> Option<Next> {
-        let is_stub = blob.kind == BlobKind::Stub && self.is_named(blob, &CONTINUATION_STUBS);
-        let carrier = if is_stub { self.carrier(cursor)? } else { return None };
+        if !self.is_continuation_stub(blob) {
+            return None;
+        }
+        let carrier = self.carrier(cursor)?;
         let kind = match self.heap_frames() {
             Thawing::Written => Code::Continuation,
             Thawing::Truncated => return Some(Next::End(End::Truncated)),
@@ -415,6 +421,8 @@ impl<M: Memory> Walker<'_, M> {
             return false;
         }
         self.vm.arch.follows_call(pc, &|at| self.memory.u8(at))
+            // A virtual thread's oldest frame on the stack returns to the stub that copies more.
+            || self.is_continuation_stub(&blob)
             || (blob.kind == BlobKind::Compiled
                 && self.vm.nmethods.is_deopt_handler(self.memory, &blob, pc))
     }
