@@ -23,7 +23,7 @@ pub(crate) fn generate(java_home: &Path) -> Result<()> {
 }
 
 /// Returns the text as formatted by rustfmt with the workspace's settings.
-fn formatted(text: &str) -> Result<String> {
+pub(crate) fn formatted(text: &str) -> Result<String> {
     let mut rustfmt = Command::new("rustfmt")
         .args(["--edition", "2024", "--config-path"])
         .arg(workspace::root().join("rustfmt.toml"))

@@ -6,6 +6,7 @@ mod bench;
 mod check;
 mod conform;
 mod fuzz;
+mod jvmpi;
 mod jvmti;
 mod readers;
 mod roundtrip;
@@ -26,6 +27,7 @@ usage: cargo run -p xtask -- COMMAND
   check agent-size    libperk.so has at most 3.5 MiB and exports only the JVM's entry points
   formats             write the tables of docs/formats/README.md
   jvmti JAVA_HOME     write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
+  jvmpi               write include/jvmpi.h and the Rust types of JVMPI from their table
   bench overhead [--rounds N] [--only javac,hello,idle,threads,kit-NAME] [--jdk HOME] [--workloads FOLDER]
                       measure what sampling costs, beside the JVM's flight recorder; prints tables for
                       docs/measuring.md. kit-NAME is run by the script run-NAME.sh of the folder
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["roundtrip-jdk", rest @ ..] => roundtrip::run(rest),
         ["formats"] => check::formats::write(),
+        ["jvmpi"] => jvmpi::generate(),
         ["jvmti", java_home] => jvmti::generate(Path::new(java_home)),
         _ => {
             eprint!("{USAGE}");

@@ -10,6 +10,7 @@
 pub mod commands;
 pub mod intrinsics;
 pub mod jdk;
+pub mod jvmpi;
 pub mod messages;
 pub mod options;
 

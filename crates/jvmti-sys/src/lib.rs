@@ -31,6 +31,7 @@ mod capabilities;
     reason = "the names are the specification's, which describes them"
 )]
 mod generated;
+pub mod jvmpi;
 
 use std::error::Error;
 use std::fmt;

@@ -56,6 +56,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-testkit",
             "perk-control",
             "perk-instrument",
+            "perk-jvmti-sys",
             "perk-classfile",
             "perk-formats",
             "perk-hprof",
