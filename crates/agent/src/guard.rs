@@ -25,6 +25,8 @@ pub(crate) enum Feature {
     Commands,
     /// Starting at VMInit.
     Starting,
+    /// Being the JVM's side of JVMPI.
+    Jvmpi,
 }
 
 static OFF: AtomicU32 = AtomicU32::new(0);

@@ -24,6 +24,7 @@ mod events;
 mod guard;
 mod hook;
 mod jvm;
+mod jvmpi;
 mod listener;
 mod load;
 mod memory;

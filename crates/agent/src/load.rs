@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use perk_control::jvmpi::{Jvmpi, JvmpiError};
 use perk_control::messages::{Fatal, pause_line};
 use perk_control::options::{
     Jamaica, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed,
@@ -37,7 +38,7 @@ use crate::output::{Connection, Output};
 use crate::recorder::Recorder;
 use crate::session::{self, Session};
 use crate::sync::lock;
-use crate::{events, os};
+use crate::{events, jvmpi, os};
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
@@ -65,7 +66,12 @@ pub unsafe extern "system" fn Agent_OnLoad(
     // SAFETY: `vm` is the JVM that calls.
     let jvmti = || unsafe { Jvmti::new(vm) };
     let mut loaded = Ok(());
-    guard(Feature::Starting, || loaded = load(jvmti, &options));
+    guard(Feature::Starting, || {
+        loaded = match Jvmpi::parse(&options) {
+            Some(asked) => load_jvmpi(vm, jvmti, asked),
+            None => load(jvmti, &options),
+        };
+    });
     match loaded {
         // After a fault the program runs without a profile, and the line is on stderr.
         Ok(()) => JNI_OK,
@@ -109,6 +115,33 @@ impl From<OptionError> for Stop {
     }
 }
 
+/// Starts the bridge to a profiler of JVMPI, which does not analyse anything itself.
+fn load_jvmpi(
+    vm: *mut JavaVM,
+    new_jvmti: impl Fn() -> Option<Jvmti>,
+    options: Result<Jvmpi, JvmpiError>,
+) -> Result<(), Stop> {
+    if LOADED.swap(true, Relaxed) {
+        return Err(Fatal::loaded_twice().into());
+    }
+    let options = options.map_err(|error| Stop::Line(error.to_string(), 1))?;
+    let jvmti = running_jvmti(new_jvmti)?;
+    // SAFETY: `vm` is the JVM that calls `Agent_OnLoad`.
+    unsafe { jvmpi::load::start(vm, jvmti, options) }.map_err(refused)
+}
+
+fn refused(what: String) -> Stop {
+    Stop::Line(format!("HPROF ERROR: {what}"), 1)
+}
+
+/// Returns the environment of a JVM that perk knows.
+fn running_jvmti(new_jvmti: impl Fn() -> Option<Jvmti>) -> Result<Jvmti, Stop> {
+    let none = || refused(format!("perk needs a JVM of JDK {OLDEST_JDK} or later, with JVMTI"));
+    let jvmti = new_jvmti().ok_or_else(none)?;
+    check_jvm(jvmti).map_err(refused)?;
+    Ok(jvmti)
+}
+
 fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop> {
     if LOADED.swap(true, Relaxed) {
         return Err(Fatal::loaded_twice().into());
@@ -119,10 +152,7 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
         Parsed::Help => return Err(Stop::Help),
         Parsed::Run(options) => options,
     };
-    let refused = |what: String| Stop::Line(format!("HPROF ERROR: {what}"), 1);
-    let none = || refused(format!("perk needs a JVM of JDK {OLDEST_JDK} or later, with JVMTI"));
-    let jvmti = new_jvmti().ok_or_else(none)?;
-    check_jvm(jvmti).map_err(refused)?;
+    let jvmti = running_jvmti(&new_jvmti)?;
     if options.pause {
         pause();
     }

@@ -33,6 +33,11 @@ unsafe impl Sync for Jvmti {}
 pub(crate) struct MethodRef(pub(super) jmethodID);
 
 impl MethodRef {
+    /// Returns the JVM's id.
+    pub(crate) fn raw(self) -> jmethodID {
+        self.0
+    }
+
     /// Wraps a callback's argument.
     ///
     /// # Safety
@@ -97,7 +102,7 @@ impl Jvmti {
         Self(env)
     }
 
-    pub(super) fn raw(self) -> JvmtiEnv {
+    pub(crate) fn raw(self) -> JvmtiEnv {
         self.0
     }
 
@@ -488,7 +493,7 @@ impl Jvmti {
     ///
     /// # Safety
     /// `array` must be an array of `count` local references that JVMTI allocated for us.
-    pub(super) unsafe fn take_references<'a>(
+    pub(crate) unsafe fn take_references<'a>(
         self,
         jni: Jni<'a>,
         count: jint,
@@ -506,7 +511,7 @@ impl Jvmti {
 
     /// # Safety
     /// `array` must be null or hold `count` entries for the lifetime chosen.
-    pub(super) unsafe fn slice<'a, T>(self, count: jint, array: *const T) -> &'a [T] {
+    pub(crate) unsafe fn slice<'a, T>(self, count: jint, array: *const T) -> &'a [T] {
         match usize::try_from(count) {
             // SAFETY: the caller's promise.
             Ok(count) if !array.is_null() => unsafe { std::slice::from_raw_parts(array, count) },
@@ -516,7 +521,7 @@ impl Jvmti {
 
     /// # Safety
     /// `memory` must be null or allocated by JVMTI for us, and not be used any more.
-    pub(super) unsafe fn free<T>(self, memory: *mut T) {
+    pub(crate) unsafe fn free<T>(self, memory: *mut T) {
         // SAFETY: the caller's promise.
         unsafe { call!(self.0, Deallocate, memory.cast()) };
     }

@@ -23,7 +23,7 @@ impl<'a> Jni<'a> {
         Self(env, PhantomData)
     }
 
-    pub(super) fn raw(self) -> *mut JNIEnv {
+    pub(crate) fn raw(self) -> *mut JNIEnv {
         self.0
     }
 
@@ -61,6 +61,12 @@ impl<'a> Jni<'a> {
     pub(crate) fn is_of(self, weak: &Weak, object: &(impl Reference + ?Sized)) -> bool {
         // SAFETY: as above; the other reference is valid.
         unsafe { ((**self.0).v1_2.IsSameObject)(self.0, weak.raw(), object.raw()) }
+    }
+
+    /// Returns the object of a weak reference; `None` if it was collected.
+    pub(crate) fn revived(self, weak: &Weak) -> Option<Local<'a>> {
+        // SAFETY: the environment is this thread's; a weak reference is valid until it is deleted.
+        unsafe { Local::from_raw(self, ((**self.0).v1_2.NewLocalRef)(self.0, weak.raw())) }
     }
 
     /// Deletes a weak reference.
@@ -412,6 +418,14 @@ unsafe impl Send for Vm {}
 unsafe impl Sync for Vm {}
 
 impl Vm {
+    /// Wraps the JVM's interface.
+    ///
+    /// # Safety
+    /// It must be the running JVM.
+    pub(crate) unsafe fn from_raw(vm: *mut JavaVM) -> Self {
+        Self(vm)
+    }
+
     /// Returns the environment of the calling thread; `None` if the thread is not one of the JVM's,
     /// or the JVM is gone.
     pub(crate) fn jni(&self) -> Option<Jni<'_>> {

@@ -1,0 +1,130 @@
+//! The JVM's events, which go to the part of the bridge that each concerns.
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jclass};
+use perk_jvmti_sys::jvmpi::{
+    JVMPI_EVENT_DATA_DUMP_REQUEST, JVMPI_EVENT_JVM_INIT_DONE, JVMPI_EVENT_JVM_SHUT_DOWN,
+};
+use perk_jvmti_sys::{
+    JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_THREAD_END,
+    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JvmtiEnv, jthread,
+    jvmtiError, jvmtiEventCallbacks,
+};
+
+use super::notify::{self, Phase};
+use super::{Bridge, account, bridge, events, library, threads};
+use crate::guard::{Feature, contain};
+use crate::jvm::{Borrowed, Jni, Jvmti};
+use crate::os;
+
+/// Enters the callbacks into the table.
+pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
+    table.VMInit = Some(vm_init);
+    table.VMDeath = Some(vm_death);
+    table.ThreadStart = Some(thread_start);
+    table.ThreadEnd = Some(thread_end);
+    table.ClassPrepare = Some(class_prepare);
+    table.DataDumpRequest = Some(data_dump_request);
+}
+
+/// Has the JVM send what the bridge needs in any case. Without a library of its own it needs the class
+/// files, too: `-Xrun` starts its library later, which may want those that follow.
+pub(super) fn enable_always(jvmti: Jvmti, has_library: bool) -> Result<(), jvmtiError> {
+    for event in [
+        JVMTI_EVENT_VM_INIT,
+        JVMTI_EVENT_VM_DEATH,
+        JVMTI_EVENT_THREAD_START,
+        JVMTI_EVENT_THREAD_END,
+        JVMTI_EVENT_DATA_DUMP_REQUEST,
+    ] {
+        jvmti.enable(event)?;
+    }
+    if !has_library {
+        jvmti.enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK)?;
+    }
+    Ok(())
+}
+
+/// Runs `body` with the bridge and the thread's environment. Events of the bridge's own doing are not
+/// handled.
+///
+/// # Safety
+/// `env` must be the calling thread's environment.
+pub(super) unsafe fn event(env: *mut JNIEnv, body: impl FnOnce(&'static Bridge, Jni<'_>)) {
+    if notify::is_quiet() {
+        return;
+    }
+    contain(Feature::Jvmpi, || {
+        if let Some(bridge) = bridge() {
+            threads::meet(bridge, env);
+            // SAFETY: the caller's promise.
+            let jni = unsafe { Jni::from_raw(env) };
+            jni.without_exception(|| body(bridge, jni));
+        }
+    });
+}
+
+unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) {
+    // SAFETY: the JVM passes the calling thread's environment, and its thread.
+    let main = unsafe { Borrowed::from_raw(main) };
+    let run = |bridge: &'static Bridge, jni: Jni<'_>| {
+        if let Err(reason) = library::check_one_agent() {
+            os::say(&format!("HPROF ERROR: {reason}\n"));
+            std::process::exit(1);
+        }
+        let Some(main) = main else { return };
+        notify::enter(Phase::Live);
+        bridge.announce_threads(jni, main);
+        bridge.announce_classes(jni);
+        events::apply_all(bridge);
+        notify::send_plain(JVMPI_EVENT_JVM_INIT_DONE, env);
+    };
+    // SAFETY: as above.
+    unsafe { event(env, run) };
+}
+
+unsafe extern "system" fn vm_death(_: JvmtiEnv, env: *mut JNIEnv) {
+    // SAFETY: the JVM passes the calling thread's environment.
+    unsafe {
+        event(env, |bridge, _| {
+            notify::send_plain(JVMPI_EVENT_JVM_SHUT_DOWN, env);
+            notify::enter(Phase::Over);
+            if bridge.options.verbose {
+                account::print();
+            }
+        });
+    }
+}
+
+unsafe extern "system" fn thread_start(_: JvmtiEnv, env: *mut JNIEnv, thread: jthread) {
+    // SAFETY: as above; the thread is good until the callback returns.
+    unsafe {
+        event(env, |bridge, jni| {
+            if let Some(thread) = Borrowed::from_raw(thread) {
+                bridge.thread_started(jni, thread);
+            }
+        });
+    }
+}
+
+unsafe extern "system" fn thread_end(_: JvmtiEnv, env: *mut JNIEnv, _: jthread) {
+    // SAFETY: as above.
+    unsafe { event(env, |bridge, jni| bridge.thread_ended(jni)) };
+}
+
+unsafe extern "system" fn class_prepare(_: JvmtiEnv, env: *mut JNIEnv, _: jthread, class: jclass) {
+    // SAFETY: as above; the class is good until the callback returns.
+    unsafe {
+        event(env, |bridge, jni| {
+            if let Some(class) = Borrowed::from_raw(class) {
+                bridge.class_prepared(jni, &class);
+            }
+        });
+    }
+}
+
+unsafe extern "system" fn data_dump_request(_: JvmtiEnv) {
+    contain(Feature::Jvmpi, || {
+        let env = bridge().and_then(Bridge::current_jni).map_or(std::ptr::null_mut(), Jni::raw);
+        notify::send_plain(JVMPI_EVENT_DATA_DUMP_REQUEST, env);
+    });
+}

@@ -1,0 +1,92 @@
+//! The events that the agent can enable, and the JVM's events that each needs.
+
+use std::ffi::c_void;
+
+use perk_jvmti_sys::jni_sys::jint;
+use perk_jvmti_sys::jvmpi::*;
+use perk_jvmti_sys::*;
+
+use super::notify::{self, Phase};
+use super::{Bridge, bridge};
+use crate::os;
+
+/// What `EnableEvent` has to do for a kind of event.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The bridge receives it in any case.
+    Always,
+    /// The JVM's event is switched on and off with it.
+    Jvm(&'static [jvmtiEvent]),
+    /// It never occurs here.
+    Never,
+    /// It cannot be enabled.
+    Unavailable,
+}
+
+fn source(kind: jint) -> Source {
+    use Source::{Always, Jvm, Never, Unavailable};
+    match kind {
+        JVMPI_EVENT_JVM_INIT_DONE
+        | JVMPI_EVENT_JVM_SHUT_DOWN
+        | JVMPI_EVENT_THREAD_START
+        | JVMPI_EVENT_THREAD_END
+        | JVMPI_EVENT_DATA_DUMP_REQUEST
+        | JVMPI_EVENT_DATA_RESET_REQUEST => Always,
+        JVMPI_EVENT_CLASS_LOAD => Jvm(&[JVMTI_EVENT_CLASS_PREPARE]),
+        JVMPI_EVENT_CLASS_LOAD_HOOK => Jvm(&[JVMTI_EVENT_CLASS_FILE_LOAD_HOOK]),
+        JVMPI_EVENT_OBJECT_MOVE | JVMPI_EVENT_ARENA_NEW | JVMPI_EVENT_ARENA_DELETE => Never,
+        _ => Unavailable,
+    }
+}
+
+/// `EnableEvent`
+pub(super) unsafe extern "C" fn enable_event(kind: jint, _: *mut c_void) -> jint {
+    switch(kind, true)
+}
+
+/// `DisableEvent`
+pub(super) unsafe extern "C" fn disable_event(kind: jint, _: *mut c_void) -> jint {
+    switch(kind, false)
+}
+
+fn switch(kind: jint, on: bool) -> jint {
+    let Some(bridge) = bridge() else { return JVMPI_FAIL };
+    match source(kind) {
+        Source::Unavailable => return JVMPI_NOT_AVAILABLE,
+        Source::Never => {}
+        Source::Always | Source::Jvm(_) => {
+            notify::set_enabled(kind, on);
+            // What is enabled before VMInit is switched on there, but for class files.
+            if notify::phase() == Phase::Live || kind == JVMPI_EVENT_CLASS_LOAD_HOOK {
+                apply(bridge, kind);
+            }
+        }
+    }
+    JVMPI_SUCCESS
+}
+
+/// Has the JVM send what the agent's wishes need, at VMInit.
+pub(super) fn apply_all(bridge: &Bridge) {
+    (1..=JVMPI_MAX_EVENT_TYPE_VAL).for_each(|kind| apply(bridge, kind));
+}
+
+/// Brings the JVM's events to what the agent wants of a kind. Other threads may do so at the same time:
+/// the last one to look sees the last wish.
+fn apply(bridge: &Bridge, kind: jint) {
+    let Source::Jvm(events) = source(kind) else { return };
+    loop {
+        let on = notify::is_enabled(kind);
+        for event in events {
+            let result =
+                if on { bridge.jvmti.enable(*event) } else { bridge.jvmti.disable(*event) };
+            if let Err(error) = result
+                && notify::phase() == Phase::Live
+            {
+                os::say(&format!("HPROF ERROR: the JVM refused event {event:?}: {error}\n"));
+            }
+        }
+        if on == notify::is_enabled(kind) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The start of the bridge, in `Agent_OnLoad`.
+
+use perk_control::jvmpi::Jvmpi;
+use perk_jvmti_sys::jni_sys::JavaVM;
+use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
+
+use super::{BRIDGE, Bridge, callbacks, interface, library};
+use crate::jvm::Jvmti;
+
+/// The capabilities that the bridge needs; without events they cost nothing.
+const NEEDED: [Capability; 22] = [
+    Capability::CanTagObjects,
+    Capability::CanGetSourceFileName,
+    Capability::CanGetLineNumbers,
+    Capability::CanGetThreadCpuTime,
+    Capability::CanSuspend,
+    Capability::CanGetOwnedMonitorInfo,
+    Capability::CanGetOwnedMonitorStackDepthInfo,
+    Capability::CanGetCurrentContendedMonitor,
+    Capability::CanGetMonitorInfo,
+    Capability::CanGetConstantPool,
+    Capability::CanGetBytecodes,
+    Capability::CanRetransformClasses,
+    Capability::CanRetransformAnyClass,
+    Capability::CanGenerateAllClassHookEvents,
+    Capability::CanGenerateEarlyClassHookEvents,
+    Capability::CanGenerateEarlyVmstart,
+    Capability::CanGenerateCompiledMethodLoadEvents,
+    Capability::CanGenerateMonitorEvents,
+    Capability::CanGenerateNativeMethodBindEvents,
+    Capability::CanGenerateObjectFreeEvents,
+    Capability::CanGenerateGarbageCollectionEvents,
+    Capability::CanGenerateSampledObjectAllocEvents,
+];
+
+/// Starts the bridge, and the library if it is named.
+///
+/// # Safety
+/// `vm` must be the running JVM, in `Agent_OnLoad`.
+///
+/// # Errors
+/// The reason why the program must not start, in one line.
+pub(crate) unsafe fn start(vm: *mut JavaVM, jvmti: Jvmti, options: Jvmpi) -> Result<(), String> {
+    let refused = |error| format!("the JVM refused what JVMPI needs: {error}");
+    let needed = NEEDED.into_iter().collect();
+    // What this JVM does not have is missing where it is asked for.
+    let given = jvmti.potential(needed).map_err(refused)?;
+    jvmti.add_capabilities(given).map_err(refused)?;
+    let mut table = jvmtiEventCallbacks::default();
+    callbacks::fill(&mut table);
+    jvmti.set_callbacks(&table).map_err(refused)?;
+    let library = options.library.clone();
+    let has_library = library.is_some();
+    // SAFETY: the caller's promise.
+    let bridge = unsafe { Bridge::new(vm, jvmti, options) };
+    if BRIDGE.set(bridge).is_err() {
+        return Err("perk is loaded already".to_owned());
+    }
+    callbacks::enable_always(jvmti, has_library).map_err(refused)?;
+    // SAFETY: the caller's promise.
+    unsafe {
+        interface::exchange_get_env(vm);
+        match library {
+            Some(library) => library::start(vm, jvmti, &library),
+            None => Ok(()),
+        }
+    }
+}

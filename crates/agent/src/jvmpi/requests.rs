@@ -1,0 +1,88 @@
+//! What the agent asks for: the defining event of an id, a dump, the class of a method, the end.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use perk_jvmti_sys::jni_sys::{jint, jmethodID};
+use perk_jvmti_sys::jvmpi::{
+    JVMPI_EVENT_CLASS_LOAD, JVMPI_EVENT_HEAP_DUMP, JVMPI_EVENT_MONITOR_DUMP,
+    JVMPI_EVENT_OBJECT_ALLOC, JVMPI_EVENT_OBJECT_DUMP, JVMPI_EVENT_THREAD_START, JVMPI_FAIL,
+    JVMPI_NOT_AVAILABLE, JVMPI_SUCCESS, jobjectID,
+};
+
+use super::notify::{self, Phase};
+use super::{Bridge, Id, bridge, heap_dump, monitor_dump, object_dump};
+use crate::jvm::{Jni, MethodRef};
+
+/// `RequestEvent`
+pub(super) unsafe extern "C" fn request_event(kind: jint, argument: *mut c_void) -> jint {
+    const KNOWN: [jint; 6] = [
+        JVMPI_EVENT_CLASS_LOAD,
+        JVMPI_EVENT_THREAD_START,
+        JVMPI_EVENT_OBJECT_ALLOC,
+        JVMPI_EVENT_HEAP_DUMP,
+        JVMPI_EVENT_MONITOR_DUMP,
+        JVMPI_EVENT_OBJECT_DUMP,
+    ];
+    if !KNOWN.contains(&kind) {
+        return JVMPI_NOT_AVAILABLE;
+    }
+    let Some(bridge) = bridge().filter(|_| notify::phase() == Phase::Live) else {
+        return JVMPI_FAIL;
+    };
+    let Some(jni) = bridge.current_jni() else { return JVMPI_FAIL };
+    let mut is_done = None;
+    // The request may come in the handler of an event with an exception under way.
+    jni.without_exception(|| {
+        is_done = match kind {
+            JVMPI_EVENT_CLASS_LOAD => bridge.request_class(jni, argument.cast()),
+            JVMPI_EVENT_THREAD_START => bridge.request_thread(jni, argument.cast()),
+            JVMPI_EVENT_OBJECT_ALLOC => bridge.request_object(jni, argument.cast()),
+            // SAFETY: the agent passes the level, or null.
+            JVMPI_EVENT_HEAP_DUMP => unsafe { heap_dump::request(bridge, jni, argument.cast()) },
+            JVMPI_EVENT_MONITOR_DUMP => monitor_dump::request(bridge, jni),
+            _ => object_dump::request(bridge, jni, argument.cast()),
+        };
+    });
+    if is_done.is_some() { JVMPI_SUCCESS } else { JVMPI_FAIL }
+}
+
+impl Bridge {
+    fn request_class(&self, jni: Jni<'_>, id: jobjectID) -> Option<()> {
+        let id = Id::from_raw(id)?;
+        let class = self.classes.find(jni, id)?;
+        self.with_class(jni, &class, id, |load| {
+            notify::answer(JVMPI_EVENT_CLASS_LOAD, jni.raw(), load);
+        });
+        Some(())
+    }
+
+    fn request_thread(&self, jni: Jni<'_>, id: jobjectID) -> Option<()> {
+        let id = Id::from_raw(id)?;
+        let is_it = |thread: &_| Id::from_tag(self.jvmti.tag(thread)) == Some(id);
+        let thread = notify::quiet(|| self.threads.all().into_iter().find(|it| is_it(&**it)))?;
+        self.with_start(jni, &thread, |start| {
+            notify::answer(JVMPI_EVENT_THREAD_START, jni.raw(), start);
+        });
+        Some(())
+    }
+}
+
+/// `GetMethodClass`
+pub(super) unsafe extern "C" fn method_class(method: jmethodID) -> jobjectID {
+    let found = || {
+        let bridge = bridge().filter(|_| !method.is_null())?;
+        let jni = bridge.current_jni()?;
+        // SAFETY: the agent has the method from an event; the JVM checks it.
+        let method = unsafe { MethodRef::from_raw(method) };
+        let class = notify::quiet(|| bridge.jvmti.declaring_class(jni, method)).ok()?;
+        Some(bridge.class_id(jni, &class))
+    };
+    found().map_or(null_mut(), Id::raw)
+}
+
+/// `ProfilerExit`
+pub(super) unsafe extern "C" fn profiler_exit(code: jint) {
+    notify::enter(Phase::Over);
+    std::process::exit(code);
+}

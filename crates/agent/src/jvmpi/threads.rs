@@ -1,0 +1,290 @@
+//! The threads that the agent knows: by their environments, which are their ids.
+
+use std::cell::Cell;
+use std::collections::hash_map::Entry;
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jlong};
+use perk_jvmti_sys::jvmpi::{
+    JVMPI_EVENT_THREAD_END, JVMPI_EVENT_THREAD_START, JVMPI_Event_thread_start, JVMPI_Event_u,
+    jobjectID,
+};
+use perk_profile::mutf8;
+use rustc_hash::FxHashMap;
+
+use super::notify::{self, Phase};
+use super::{Bridge, Id, bridge};
+use crate::jvm::{Borrowed, Global, Jni, LongField, Reference};
+use crate::os;
+use crate::sync::lock;
+
+/// A thread from its start to its end.
+#[derive(Debug)]
+pub(super) struct Thread {
+    env: usize,
+    reference: Global,
+    /// The agent's word.
+    storage: AtomicPtr<c_void>,
+    /// Whether the thread does what no other may wait for: see [`critical`].
+    is_critical: AtomicBool,
+    /// Whether THREAD_START was sent, or would have been if it were enabled.
+    is_announced: AtomicBool,
+    /// The CPU time when the thread was last suspended, in nanoseconds.
+    pub(super) suspended_at_ns: AtomicU64,
+}
+
+impl Thread {
+    /// Returns the thread's environment, which is its id.
+    pub(super) fn env(&self) -> *mut JNIEnv {
+        self.env as *mut JNIEnv
+    }
+
+    /// Whether the thread is in [`critical`].
+    pub(super) fn is_critical(&self) -> bool {
+        self.is_critical.load(Relaxed)
+    }
+}
+
+impl Reference for Thread {
+    fn raw(&self) -> perk_jvmti_sys::jni_sys::jobject {
+        self.reference.raw()
+    }
+}
+
+thread_local! {
+    /// The calling thread, once it has been looked up: its environment, and its record. The record
+    /// lives as long as the thread.
+    static CURRENT: Cell<(usize, *const Thread)> = const { Cell::new((0, std::ptr::null())) };
+    /// How many times the calling thread is in [`critical`].
+    static CRITICAL: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The registry.
+#[derive(Debug, Default)]
+pub(super) struct Threads {
+    by_env: Mutex<FxHashMap<usize, Arc<Thread>>>,
+}
+
+impl Threads {
+    /// Returns the thread of an environment, if it is one.
+    pub(super) fn find(&self, env: *mut JNIEnv) -> Option<Arc<Thread>> {
+        lock(&self.by_env).get(&(env as usize)).cloned()
+    }
+
+    /// Returns all threads that have begun and not ended.
+    pub(super) fn all(&self) -> Vec<Arc<Thread>> {
+        lock(&self.by_env).values().cloned().collect()
+    }
+
+    /// Returns the environment of a thread, by its object; null if it is not known.
+    pub(super) fn env_of(&self, jni: Jni<'_>, object: &(impl Reference + ?Sized)) -> *mut JNIEnv {
+        let all = self.all();
+        all.iter().find(|it| jni.same(&***it, object)).map_or(null_mut(), |it| it.env())
+    }
+
+    /// Adds a thread. Returns it if it is new.
+    fn add(
+        &self,
+        jni: Jni<'_>,
+        env: *mut JNIEnv,
+        object: &(impl Reference + ?Sized),
+    ) -> Option<Arc<Thread>> {
+        let known = self.find(env);
+        if known.as_ref().is_some_and(|known| jni.same(&**known, object)) {
+            return None;
+        }
+        let reference = notify::quiet(|| jni.global(object))?;
+        let thread = Arc::new(Thread {
+            env: env as usize,
+            reference,
+            storage: AtomicPtr::new(null_mut()),
+            is_critical: AtomicBool::new(false),
+            is_announced: AtomicBool::new(false),
+            suspended_at_ns: AtomicU64::new(0),
+        });
+        match lock(&self.by_env).entry(env as usize) {
+            Entry::Vacant(place) => {
+                place.insert(Arc::clone(&thread));
+            }
+            Entry::Occupied(mut place) => {
+                // The JVM has used the environment again without an end of its thread.
+                place.insert(Arc::clone(&thread));
+            }
+        }
+        Some(thread)
+    }
+}
+
+/// Notes which thread the calling one is; `env` is its environment.
+pub(super) fn meet(bridge: &Bridge, env: *mut JNIEnv) {
+    if CURRENT.get().0 != env as usize
+        && let Some(thread) = bridge.threads.find(env)
+    {
+        CURRENT.set((thread.env, Arc::as_ptr(&thread)));
+    }
+}
+
+/// Runs `body` with the calling thread's record, if it is a known thread.
+fn with_current<T>(env: *mut JNIEnv, body: impl FnOnce(&Thread) -> T) -> Option<T> {
+    let (known, thread) = CURRENT.get();
+    if known == env as usize && known != 0 {
+        // SAFETY: the record lives until the thread's end, which clears the place.
+        return Some(body(unsafe { &*thread }));
+    }
+    let thread = bridge()?.threads.find(env)?;
+    Some(body(&thread))
+}
+
+/// Runs `body`, which holds a lock while it calls the JVM. `SuspendThread` does not stop a thread in
+/// here, as others might wait for the lock.
+pub(super) fn critical<T>(body: impl FnOnce() -> T) -> T {
+    let set = |is_critical| {
+        let (_, thread) = CURRENT.get();
+        // SAFETY: as above; only the thread itself clears it.
+        if let Some(thread) = unsafe { thread.as_ref() } {
+            thread.is_critical.store(is_critical, std::sync::atomic::Ordering::SeqCst);
+        }
+    };
+    if CRITICAL.replace(CRITICAL.get() + 1) == 0 {
+        set(true);
+    }
+    let answer = body();
+    CRITICAL.set(CRITICAL.get() - 1);
+    if CRITICAL.get() == 0 {
+        set(false);
+    }
+    answer
+}
+
+impl Bridge {
+    /// Handles the start of the calling thread.
+    pub(super) fn thread_started(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+        let Some(thread) = self.threads.add(jni, jni.raw(), &thread) else { return };
+        CURRENT.set((thread.env, Arc::as_ptr(&thread)));
+        // Before VMInit it has no name; VMInit announces it.
+        if notify::phase() == Phase::Live {
+            self.announce(jni, &thread);
+        }
+    }
+
+    /// Handles the end of the calling thread.
+    pub(super) fn thread_ended(&self, jni: Jni<'_>) {
+        let Some(thread) = self.threads.find(jni.raw()) else { return };
+        if thread.is_announced.load(Relaxed) {
+            notify::send_plain(JVMPI_EVENT_THREAD_END, thread.env());
+        }
+        CURRENT.set((0, std::ptr::null()));
+        lock(&self.threads.by_env).remove(&thread.env);
+        if let Some(thread) = Arc::into_inner(thread) {
+            notify::quiet(|| jni.delete(thread.reference));
+        }
+    }
+
+    /// Announces the threads that exist at VMInit, `main` first, which calls this.
+    pub(super) fn announce_threads(&self, jni: Jni<'_>, main: Borrowed<'_>) {
+        if let Some(main) = self.threads.add(jni, jni.raw(), &main) {
+            CURRENT.set((main.env, Arc::as_ptr(&main)));
+            self.announce(jni, &main);
+        }
+        let envs = Environments::of(jni, &main);
+        for object in notify::quiet(|| self.jvmti.all_threads(jni)).unwrap_or_default() {
+            let known = self.threads.all().into_iter().find(|it| jni.same(&**it, &object));
+            let thread = known.or_else(|| {
+                let env = envs.as_ref()?.env(jni, &object)?;
+                self.threads.add(jni, env, &object)
+            });
+            if let Some(thread) = thread {
+                self.announce(jni, &thread);
+            }
+        }
+    }
+
+    /// Sends THREAD_START of a thread, once.
+    fn announce(&self, jni: Jni<'_>, thread: &Thread) {
+        if !thread.is_announced.swap(true, Relaxed) {
+            self.with_start(jni, thread, |start| {
+                notify::send(JVMPI_EVENT_THREAD_START, jni.raw(), || start);
+            });
+        }
+    }
+
+    /// Runs `body` with the contents of a thread's THREAD_START.
+    pub(super) fn with_start(
+        &self,
+        jni: Jni<'_>,
+        thread: &Thread,
+        body: impl FnOnce(JVMPI_Event_u),
+    ) {
+        let (info, id) = notify::quiet(|| {
+            let info = self.jvmti.thread_info(jni, thread).unwrap_or_default();
+            (info, self.objects.id(self.jvmti, thread))
+        });
+        let [name, group, parent] = [Some(info.name), info.group, info.parent_group]
+            .map(|it| text(&it.unwrap_or_default()));
+        body(JVMPI_Event_u {
+            thread_start: JVMPI_Event_thread_start {
+                thread_name: name.as_ptr().cast_mut(),
+                group_name: group.as_ptr().cast_mut(),
+                parent_name: parent.as_ptr().cast_mut(),
+                thread_id: id.raw(),
+                thread_env_id: thread.env(),
+            },
+        });
+    }
+}
+
+/// Returns a text as the agent has it: in modified UTF-8, which has no NUL.
+pub(super) fn text(text: &str) -> CString {
+    CString::new(mutf8::encode(text).into_owned()).unwrap_or_default()
+}
+
+/// The environments of threads that were there before the agent, from the field of `Thread` that has
+/// the address of the JVM's own thread: the environment is a member of it.
+struct Environments {
+    field: LongField,
+    offset: i64,
+}
+
+impl Environments {
+    /// Measures the offset on the calling thread.
+    fn of(jni: Jni<'_>, current: &Borrowed<'_>) -> Option<Self> {
+        let class = jni.find_class(c"java/lang/Thread")?;
+        let field = jni.long_field(&class, c"eetop")?;
+        // SAFETY: the field is java.lang.Thread's, and this is a thread.
+        let address = unsafe { jni.get_long(current, field) };
+        Some(Self { field, offset: jni.raw() as i64 - address })
+    }
+
+    fn env(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<*mut JNIEnv> {
+        // SAFETY: as above.
+        let address = unsafe { jni.get_long(thread, self.field) };
+        (address != 0).then(|| (address + self.offset) as *mut JNIEnv)
+    }
+}
+
+/// `GetCurrentThreadCpuTime`, in nanoseconds
+pub(super) unsafe extern "C" fn current_cpu_time() -> jlong {
+    os::thread_cpu_ns() as jlong
+}
+
+/// `SetThreadLocalStorage`
+pub(super) unsafe extern "C" fn set_storage(env: *mut JNIEnv, word: *mut c_void) {
+    with_current(env, |thread| thread.storage.store(word, Relaxed));
+}
+
+/// `GetThreadLocalStorage`
+pub(super) unsafe extern "C" fn storage(env: *mut JNIEnv) -> *mut c_void {
+    with_current(env, |thread| thread.storage.load(Relaxed)).unwrap_or(null_mut())
+}
+
+/// `GetThreadObject`
+pub(super) unsafe extern "C" fn thread_object(env: *mut JNIEnv) -> jobjectID {
+    let id = bridge().and_then(|bridge| {
+        let thread = bridge.threads.find(env)?;
+        Some(notify::quiet(|| bridge.objects.id(bridge.jvmti, &*thread)))
+    });
+    id.map_or(null_mut(), Id::raw)
+}
