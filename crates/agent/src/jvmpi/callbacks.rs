@@ -11,7 +11,7 @@ use perk_jvmti_sys::{
 };
 
 use super::notify::{self, Phase};
-use super::{Bridge, account, bridge, events, library, threads};
+use super::{Bridge, account, bridge, events, gc, library, objects, threads};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Jni, Jvmti};
 use crate::os;
@@ -23,6 +23,8 @@ pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
     table.ThreadStart = Some(thread_start);
     table.ThreadEnd = Some(thread_end);
     table.ClassPrepare = Some(class_prepare);
+    table.SampledObjectAlloc = Some(objects::sampled_object_alloc);
+    table.ObjectFree = Some(gc::object_free);
     table.DataDumpRequest = Some(data_dump_request);
 }
 

@@ -1,5 +1,6 @@
 //! CLASS_LOAD: a class with its methods and fields.
 
+use std::collections::hash_map::Entry;
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
 use std::sync::Mutex;
@@ -13,6 +14,7 @@ use perk_jvmti_sys::{
 };
 use rustc_hash::FxHashMap;
 
+use super::threads::critical;
 use super::{Bridge, Id, notify};
 use crate::jvm::{Jni, Jvmti, Local, MethodRef, Reference, Weak};
 use crate::sync::lock;
@@ -36,15 +38,17 @@ struct Known {
 impl Classes {
     /// Returns a class by its id; `None` if it is not the id of a class, or the class is unloaded.
     pub(super) fn find<'a>(&self, jni: Jni<'a>, id: Id) -> Option<Local<'a>> {
-        // SAFETY: the reference is deleted when the class is forgotten, by `forget`, which takes the
-        // same lock for the entry; a weak reference that was deleted is not used after.
-        let weak = unsafe { lock(&self.by_id).get(&id)?.reference.alias() };
-        notify::quiet(|| jni.revived(&weak))
+        critical(|| {
+            let by_id = lock(&self.by_id);
+            let known = by_id.get(&id)?;
+            notify::quiet(|| jni.revived(&known.reference))
+        })
     }
 
     /// Forgets a class that was unloaded. Returns whether it was one.
-    pub(super) fn forget(&self, id: Id) -> bool {
-        lock(&self.by_id).remove(&id).is_some()
+    pub(super) fn forget(&self, jni: Jni<'_>, id: Id) -> bool {
+        let known = lock(&self.by_id).remove(&id);
+        known.map(|known| notify::quiet(|| jni.delete_weak(known.reference))).is_some()
     }
 }
 
@@ -57,12 +61,15 @@ impl Bridge {
                 && let Some(reference) = jni.weak(class)
             {
                 let known = Known { reference, is_announced: false };
-                let mut by_id = lock(&self.classes.by_id);
-                if !by_id.contains_key(&id) {
-                    by_id.insert(id, known);
-                } else {
-                    drop(by_id);
-                    jni.delete_weak(known.reference);
+                let spare = match lock(&self.classes.by_id).entry(id) {
+                    Entry::Vacant(place) => {
+                        place.insert(known);
+                        None
+                    }
+                    Entry::Occupied(_) => Some(known),
+                };
+                if let Some(spare) = spare {
+                    jni.delete_weak(spare.reference);
                 }
             }
             id
@@ -256,7 +263,7 @@ impl Described {
 }
 
 /// Returns the signature of a class in the JVM's own bytes.
-fn signature(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> CString {
+pub(super) fn signature(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> CString {
     let mut text: *mut c_char = null_mut();
     // SAFETY: the environment and reference are valid; the string is ours to free.
     unsafe {

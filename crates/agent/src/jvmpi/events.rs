@@ -7,7 +7,7 @@ use perk_jvmti_sys::jvmpi::*;
 use perk_jvmti_sys::*;
 
 use super::notify::{self, Phase};
-use super::{Bridge, bridge};
+use super::{Bridge, bridge, objects};
 use crate::os;
 
 /// What `EnableEvent` has to do for a kind of event.
@@ -17,6 +17,8 @@ enum Source {
     Always,
     /// The JVM's event is switched on and off with it.
     Jvm(&'static [jvmtiEvent]),
+    /// A part of the bridge brings the JVM to what the agent wants of it.
+    Part(fn(&'static Bridge, bool)),
     /// It never occurs here.
     Never,
     /// It cannot be enabled.
@@ -24,7 +26,7 @@ enum Source {
 }
 
 fn source(kind: jint) -> Source {
-    use Source::{Always, Jvm, Never, Unavailable};
+    use Source::{Always, Jvm, Never, Part, Unavailable};
     match kind {
         JVMPI_EVENT_JVM_INIT_DONE
         | JVMPI_EVENT_JVM_SHUT_DOWN
@@ -34,6 +36,7 @@ fn source(kind: jint) -> Source {
         | JVMPI_EVENT_DATA_RESET_REQUEST => Always,
         JVMPI_EVENT_CLASS_LOAD => Jvm(&[JVMTI_EVENT_CLASS_PREPARE]),
         JVMPI_EVENT_CLASS_LOAD_HOOK => Jvm(&[JVMTI_EVENT_CLASS_FILE_LOAD_HOOK]),
+        JVMPI_EVENT_OBJECT_ALLOC => Part(objects::switch),
         JVMPI_EVENT_OBJECT_MOVE | JVMPI_EVENT_ARENA_NEW | JVMPI_EVENT_ARENA_DELETE => Never,
         _ => Unavailable,
     }
@@ -54,7 +57,7 @@ fn switch(kind: jint, on: bool) -> jint {
     match source(kind) {
         Source::Unavailable => return JVMPI_NOT_AVAILABLE,
         Source::Never => {}
-        Source::Always | Source::Jvm(_) => {
+        Source::Always | Source::Jvm(_) | Source::Part(_) => {
             notify::set_enabled(kind, on);
             // What is enabled before VMInit is switched on there, but for class files.
             if notify::phase() == Phase::Live || kind == JVMPI_EVENT_CLASS_LOAD_HOOK {
@@ -66,27 +69,34 @@ fn switch(kind: jint, on: bool) -> jint {
 }
 
 /// Has the JVM send what the agent's wishes need, at VMInit.
-pub(super) fn apply_all(bridge: &Bridge) {
+pub(super) fn apply_all(bridge: &'static Bridge) {
     (1..=JVMPI_MAX_EVENT_TYPE_VAL).for_each(|kind| apply(bridge, kind));
 }
 
 /// Brings the JVM's events to what the agent wants of a kind. Other threads may do so at the same time:
 /// the last one to look sees the last wish.
-fn apply(bridge: &Bridge, kind: jint) {
-    let Source::Jvm(events) = source(kind) else { return };
+fn apply(bridge: &'static Bridge, kind: jint) {
+    let source = source(kind);
     loop {
         let on = notify::is_enabled(kind);
-        for event in events {
-            let result =
-                if on { bridge.jvmti.enable(*event) } else { bridge.jvmti.disable(*event) };
-            if let Err(error) = result
-                && notify::phase() == Phase::Live
-            {
-                os::say(&format!("HPROF ERROR: the JVM refused event {event:?}: {error}\n"));
-            }
+        match source {
+            Source::Jvm(events) => events.iter().for_each(|event| set(bridge, *event, on)),
+            Source::Part(switch) => switch(bridge, on),
+            Source::Always | Source::Never | Source::Unavailable => return,
         }
         if on == notify::is_enabled(kind) {
             return;
         }
+    }
+}
+
+/// Switches an event of the JVM's on or off.
+pub(super) fn set(bridge: &Bridge, event: jvmtiEvent, on: bool) {
+    let jvmti = bridge.jvmti;
+    let result = if on { jvmti.enable(event) } else { jvmti.disable(event) };
+    if let Err(error) = result
+        && notify::phase() == Phase::Live
+    {
+        os::say(&format!("HPROF ERROR: the JVM refused event {event:?}: {error}\n"));
     }
 }

@@ -33,6 +33,7 @@ pub(super) struct Thread {
     /// Whether THREAD_START was sent, or would have been if it were enabled.
     is_announced: AtomicBool,
     /// The CPU time when the thread was last suspended, in nanoseconds.
+    #[expect(dead_code, reason = "SuspendThread uses it")]
     pub(super) suspended_at_ns: AtomicU64,
 }
 
@@ -43,6 +44,7 @@ impl Thread {
     }
 
     /// Whether the thread is in [`critical`].
+    #[expect(dead_code, reason = "SuspendThread uses it")]
     pub(super) fn is_critical(&self) -> bool {
         self.is_critical.load(Relaxed)
     }
@@ -80,6 +82,7 @@ impl Threads {
     }
 
     /// Returns the environment of a thread, by its object; null if it is not known.
+    #[expect(dead_code, reason = "SuspendThread uses it")]
     pub(super) fn env_of(&self, jni: Jni<'_>, object: &(impl Reference + ?Sized)) -> *mut JNIEnv {
         let all = self.all();
         all.iter().find(|it| jni.same(&***it, object)).map_or(null_mut(), |it| it.env())
