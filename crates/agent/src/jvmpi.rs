@@ -23,6 +23,7 @@ mod heap_dump;
 mod interface;
 mod library;
 pub(crate) mod load;
+mod methods;
 mod monitor_dump;
 mod notify;
 mod object_dump;
@@ -50,6 +51,7 @@ pub(crate) struct Bridge {
     threads: threads::Threads,
     objects: objects::Objects,
     classes: classes::Classes,
+    methods: methods::Methods,
 }
 
 impl Bridge {
@@ -64,6 +66,7 @@ impl Bridge {
             threads: threads::Threads::default(),
             objects: objects::Objects::default(),
             classes: classes::Classes::default(),
+            methods: methods::Methods::default(),
         }
     }
 

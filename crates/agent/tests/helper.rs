@@ -8,8 +8,8 @@ use std::process::Command;
 
 use perk_classfile::{ClassFile, access};
 use perk_instrument::{
-    COUNTS_HELPER, COUNTS_HELPER_METHODS, FIELDS_HELPER, FIELDS_HELPER_METHODS, HELPER,
-    HELPER_METHODS,
+    COUNTS_HELPER, COUNTS_HELPER_METHODS, EVENTS_HELPER, EVENTS_HELPER_METHODS, FIELDS_HELPER,
+    FIELDS_HELPER_METHODS, HELPER, HELPER_METHODS,
 };
 use perk_testkit::{jdk, workspace};
 
@@ -18,10 +18,11 @@ const PUBLIC: u16 = 0x0001;
 const SYNCHRONIZED: u16 = 0x0020;
 
 /// The classes, with the folders of the agent's source in which they are.
-const CLASSES: [(&str, &str); 4] = [
+const CLASSES: [(&str, &str); 5] = [
     ("PerkProbes", "analyses/exact"),
     ("PerkFields", "analyses/fields"),
     ("PerkCounts", "analyses/bytecodes"),
+    ("PerkEvents", "jvmpi/methods"),
     ("PerkHeaders", "probes"),
 ];
 
@@ -51,10 +52,11 @@ fn the_classes_are_their_sources_compiled() {
 
 #[test]
 fn they_have_the_methods_that_probes_call() {
-    let [probes, fields, counts, _] = CLASSES.map(carried);
+    let [probes, fields, counts, events, _] = CLASSES.map(carried);
     has_methods(&probes, HELPER, &HELPER_METHODS);
     has_methods(&fields, FIELDS_HELPER, &FIELDS_HELPER_METHODS);
     has_methods(&counts, COUNTS_HELPER, &COUNTS_HELPER_METHODS);
+    has_methods(&events, EVENTS_HELPER, &EVENTS_HELPER_METHODS);
 }
 
 #[track_caller]

@@ -6,14 +6,20 @@ use perk_classfile::{
 use perk_hotspot::annotations::Marks;
 
 use crate::accesses::Accesses;
+use crate::brackets::Brackets;
 use crate::counts::Counts;
-use crate::helper::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses};
+use crate::helper::{
+    COUNTS_HELPER, EVENTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses,
+};
 use crate::probe::{Plan, ProbeCall};
 use crate::scan::{Kinds, Scanner};
 use crate::{Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
 
 /// The class of virtual threads.
 pub(crate) const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
+
+/// The superclass of all classes.
+pub(crate) const OBJECT: &[u8] = b"java/lang/Object";
 
 /// The flags of the fields that classes get.
 pub(crate) const ADDED: u16 = access::PRIVATE | access::TRANSIENT | access::SYNTHETIC;
@@ -45,6 +51,7 @@ pub fn instrument(
     is_edited |= add_fields(&mut editor, name, probes, &mut instrumented.skipped);
     let add = match () {
         () if probes.accesses => add_accesses,
+        () if probes.brackets => add_brackets,
         () => add_calls,
     };
     add(&class, name, probes, methods, &mut editor, &mut instrumented)?;
@@ -149,6 +156,37 @@ fn add_accesses(
     add_to_each(class, name, (methods, editor, instrumented), add)
 }
 
+/// Adds the probes for entries and exits.
+fn add_brackets(
+    class: &ClassFile<'_>,
+    name: &[u8],
+    probes: Probes,
+    methods: &mut dyn Methods,
+    editor: &mut ClassEditor<'_>,
+    instrumented: &mut Instrumented,
+) -> Result<(), Error> {
+    let mut brackets = Brackets::new(probes);
+    for (index, method) in class.methods().enumerate() {
+        let member = method_name(name, &method, source_file(class))?;
+        // A class whose `finalize` is not empty would have objects that must be finalised.
+        let is_finalize = name == OBJECT && member.name == b"finalize";
+        let Some(code) = method.code()?.filter(|_| !is_finalize) else { continue };
+        if Marks::of(class, &method).switches_thread {
+            continue;
+        }
+        let is_static = method.access_flags() & access::STATIC != 0;
+        let number = methods.number(&member);
+        match brackets.add((index, &member), is_static, number, &code, editor)? {
+            Ok(is_edited) => instrumented.method_count += usize::from(is_edited),
+            Err(full) => {
+                let full_name = [member.name, member.descriptor].concat();
+                instrumented.skipped.push((full_name, full.to_string()));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Adds the probes of a method, given by its index and name. Returns whether it has any, and adds the
 /// reasons if some are missing.
 type Add<'a> = dyn FnMut(
@@ -201,13 +239,13 @@ fn method_name<'m>(
 /// reports the object. Every constructor finally calls that constructor. `finalize` must stay
 /// empty, because instances of a class with a `finalize` that is not empty have to be finalised.
 fn is_root(method: &MethodName<'_>) -> bool {
-    method.class == b"java/lang/Object" && matches!(method.name, b"<init>" | b"finalize")
+    method.class == OBJECT && matches!(method.name, b"<init>" | b"finalize")
 }
 
 /// Whether a class is left alone, because it runs below the probes: the helpers, the classes that
 /// they call, and the classes that move a virtual thread's frames. A module does not have code.
 fn is_untouched(class: &[u8]) -> bool {
-    [HELPER, FIELDS_HELPER, COUNTS_HELPER, HELPER_BASE]
+    [HELPER, FIELDS_HELPER, COUNTS_HELPER, EVENTS_HELPER, HELPER_BASE]
         .iter()
         .any(|name| class.starts_with(name.as_bytes()))
         || class == b"jdk/internal/misc/Unsafe"

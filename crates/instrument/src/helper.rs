@@ -16,6 +16,9 @@ pub const FIELDS_HELPER: &str = "java/lang/PerkFields";
 /// object of the class is the state of a thread.
 pub const COUNTS_HELPER: &str = "java/lang/PerkCounts";
 
+/// The plain internal name of the class that contains the methods of the probes for events.
+pub const EVENTS_HELPER: &str = "java/lang/PerkEvents";
+
 /// The plain internal name of the superclass of the helper classes.
 pub const HELPER_BASE: &str = "java/lang/PerkHeaders";
 
@@ -76,15 +79,20 @@ pub const COUNTS_METHODS: [(&str, &str); 4] = [
     ("mounting", "(Ljava/lang/Thread;)V"),
 ];
 
+/// The name and descriptor of every method of [`EVENTS_HELPER`] that probes call. All are static.
+pub const EVENTS_METHODS: [(&str, &str); 4] =
+    [("enter", "(I)J"), ("enter", "(ILjava/lang/Object;)J"), ("leave", "(J)V"), ("caught", "(J)V")];
+
 /// The names of the fields of [`HELPER`] that probes read and write. All are of type `long`. An
 /// object of the class is the state of a thread.
 pub const STATE_FIELDS: [&str; 2] = ["context", "caller"];
 
 /// The number of methods of all helpers.
-const COUNT: usize = METHODS.len() + FIELDS_METHODS.len() + COUNTS_METHODS.len();
+const COUNT: usize =
+    METHODS.len() + FIELDS_METHODS.len() + COUNTS_METHODS.len() + EVENTS_METHODS.len();
 
 /// A method of a helper, as an index into [`METHODS`], then into [`FIELDS_METHODS`], then into
-/// [`COUNTS_METHODS`].
+/// [`COUNTS_METHODS`], then into [`EVENTS_METHODS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Helper(u8);
 
@@ -129,6 +137,11 @@ impl Helper {
     pub(crate) const COUNT_MOVING: Self = Self::of_counts(2);
     pub(crate) const MOUNTING: Self = Self::of_counts(3);
 
+    pub(crate) const ENTER_EVENT: Self = Self::of_events(0);
+    pub(crate) const ENTER_EVENT_OF_OBJECT: Self = Self::of_events(1);
+    pub(crate) const LEAVE_EVENT: Self = Self::of_events(2);
+    pub(crate) const CAUGHT_EVENT: Self = Self::of_events(3);
+
     /// Returns the method with an index in [`FIELDS_METHODS`].
     const fn of_fields(index: u8) -> Self {
         Self(METHODS.len() as u8 + index)
@@ -139,13 +152,19 @@ impl Helper {
         Self((METHODS.len() + FIELDS_METHODS.len()) as u8 + index)
     }
 
+    /// Returns the method with an index in [`EVENTS_METHODS`].
+    const fn of_events(index: u8) -> Self {
+        Self((METHODS.len() + FIELDS_METHODS.len() + COUNTS_METHODS.len()) as u8 + index)
+    }
+
     /// Returns the plain name of its class, its name and its descriptor.
     fn text(self) -> (&'static str, &'static str, &'static str) {
         let mut index = usize::from(self.0);
-        let helpers: [(_, &[_]); 3] = [
+        let helpers: [(_, &[_]); 4] = [
             (HELPER, &METHODS),
             (FIELDS_HELPER, &FIELDS_METHODS),
             (COUNTS_HELPER, &COUNTS_METHODS),
+            (EVENTS_HELPER, &EVENTS_METHODS),
         ];
         for (class, methods) in helpers {
             match methods.get(index) {
@@ -286,6 +305,11 @@ mod tests {
             assert_eq!((class, name), (FIELDS_HELPER, expected));
             assert!(descriptor.starts_with("(Ljava/lang/Object;"), "{name}");
         }
+        assert_eq!(Helper::COUNTS_STATE.text().1, "state");
+        assert_eq!(Helper::MOUNTING.text().1, "mounting");
+        assert_eq!(Helper::ENTER_EVENT.text(), (EVENTS_HELPER, "enter", "(I)J"));
+        assert_eq!(name(Helper::ENTER_EVENT_OF_OBJECT), ("enter", "(ILjava/lang/Object;)J"));
+        assert_eq!(Helper::LEAVE_EVENT.text(), (EVENTS_HELPER, "leave", "(J)V"));
         assert_eq!(STATE_FIELDS[usize::from(StateField::CONTEXT.0)], "context");
         assert_eq!(STATE_FIELDS[usize::from(StateField::CALLER.0)], "caller");
     }

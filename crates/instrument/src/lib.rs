@@ -63,6 +63,17 @@
 //! an execution at each place of a [`Flow`], `countMoving(PerkCounts, I)` in the classes of virtual
 //! threads; `mounting(Thread)` is at the entry of `VirtualThread.mount`.
 //!
+//! If [`Probes::brackets`] is set, there are other probes, which call [`EVENTS_HELPER`]:
+//!
+//! | probe | where |
+//! |---|---|
+//! | `enter(I)`, `enter(I, Object)` | at the beginning of a method's code; returns a number, which a local variable keeps |
+//! | `leave(J)` | before each return with that number; and in a handler of all exceptions, which rethrows |
+//! | `caught(J)` | at the exception handlers of code that calls |
+//!
+//! The handler of all exceptions cannot cover the call of `super(...)`: a constructor that is ended
+//! there does not report it, and the method that catches the exception does.
+//!
 //! Before `super(...)` has returned, `this` cannot be passed. Writes of its fields there are counted
 //! after the call. Methods that switch the current thread (of `VirtualThread`) do not have these
 //! probes. A probe is a call, so the stack of a program that is about to overflow may do so at an
@@ -70,6 +81,7 @@
 #![forbid(unsafe_code)]
 
 mod accesses;
+mod brackets;
 mod class;
 mod counts;
 mod extended;
@@ -86,7 +98,8 @@ mod site;
 pub use class::instrument;
 pub use flow::{Block, Counter, Flow, Handler};
 pub use helper::{
-    COUNTS_HELPER, COUNTS_METHODS as COUNTS_HELPER_METHODS, FIELDS_HELPER,
+    COUNTS_HELPER, COUNTS_METHODS as COUNTS_HELPER_METHODS, EVENTS_HELPER,
+    EVENTS_METHODS as EVENTS_HELPER_METHODS, FIELDS_HELPER,
     FIELDS_METHODS as FIELDS_HELPER_METHODS, HELPER, HELPER_BASE, METHODS as HELPER_METHODS,
     STATE_FIELDS,
 };
@@ -155,6 +168,8 @@ pub struct Probes {
     /// Count the executions of basic blocks, from which those of bytecodes follow, by
     /// [`COUNTS_HELPER`].
     pub blocks: bool,
+    /// Report entries and exits of methods to [`EVENTS_HELPER`]. There are no other probes then.
+    pub brackets: bool,
     /// The names of the added class and fields.
     pub names: Names,
 }
@@ -173,6 +188,7 @@ impl Probes {
             extended: false,
             calls: true,
             blocks: false,
+            brackets: false,
             names,
         }
     }

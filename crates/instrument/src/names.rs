@@ -2,7 +2,7 @@
 
 use perk_classfile::{ClassFile, Error};
 
-use crate::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, fields};
+use crate::{COUNTS_HELPER, EVENTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, fields};
 
 /// The suffix of perk's names. A program that knows a name could find the class or field by it. A
 /// random suffix, drawn when the JVM starts, cannot be known.
@@ -10,7 +10,7 @@ use crate::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, fields};
 pub struct Names(Option<u64>);
 
 /// The classes that perk adds.
-const CLASSES: [&str; 4] = [HELPER, FIELDS_HELPER, COUNTS_HELPER, HELPER_BASE];
+const CLASSES: [&str; 5] = [HELPER, FIELDS_HELPER, COUNTS_HELPER, EVENTS_HELPER, HELPER_BASE];
 
 const FIELDS: [&str; 4] =
     [fields::THREAD_STATE, fields::THREAD_COUNTS, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
@@ -27,6 +27,11 @@ impl Names {
     /// Returns the name of the class that probes call, or of a field, for its plain name.
     pub fn of(self, plain: &str) -> String {
         self.0.map_or_else(|| plain.to_owned(), |number| format!("{plain}{number:016x}"))
+    }
+
+    /// Whether a class of this internal name is one of perk's.
+    pub fn is_class(self, name: &[u8]) -> bool {
+        CLASSES.iter().any(|plain| self.of(plain).as_bytes() == name)
     }
 
     /// Whether a field of this name is one of perk's.

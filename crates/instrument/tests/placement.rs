@@ -24,6 +24,7 @@ const CALLS: Probes = Probes {
     extended: false,
     calls: true,
     blocks: false,
+    brackets: false,
     names: Names::PLAIN,
 };
 

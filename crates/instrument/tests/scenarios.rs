@@ -21,6 +21,7 @@ const PROBES: Probes = Probes {
     extended: false,
     calls: true,
     blocks: false,
+    brackets: false,
     names: Names::PLAIN,
 };
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use perk_instrument::HELPER;
 use perk_testkit::{JavaRun, Jdk, jdk};
 use support::image;
-use support::round_trip::{self, ACCESSES, CALLS_OF_SOME, EVERYTHING, Probed, Prober};
+use support::round_trip::{self, ACCESSES, BRACKETS, CALLS_OF_SOME, EVERYTHING, Probed, Prober};
 
 #[test]
 fn java_base_is_written_as_it_was_read() {
@@ -32,7 +32,7 @@ fn java_base_links_with_all_kinds_of_probes() {
         let leaves = round_trip::leaf_table(&classes);
         // Together these have all kinds of probes; `xtask roundtrip-jdk` also tests them
         // separately.
-        for kind in [CALLS_OF_SOME, EVERYTHING, ACCESSES] {
+        for kind in [CALLS_OF_SOME, EVERYTHING, ACCESSES, BRACKETS] {
             let mut probed = Probed::new(&classes, kind, &leaves);
             // An array of constants, which fills its method.
             const FULL: &str = "sun/util/resources/cldr/LocaleNames_en.getContents()";

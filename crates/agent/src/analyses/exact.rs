@@ -140,6 +140,7 @@ impl ExactEngine {
             extended: false,
             calls: true,
             blocks: bytecodes.is_some(),
+            brackets: false,
             names,
         };
         let mut depth = 0;

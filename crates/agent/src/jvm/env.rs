@@ -349,6 +349,45 @@ impl Jvmti {
         Ok(())
     }
 
+    /// Returns the method of a frame of the calling thread, the innermost being 0.
+    pub(crate) fn frame_method(self, depth: jint) -> Option<jmethodID> {
+        let (mut method, mut location) = (null_mut(), 0);
+        // SAFETY: the environment is valid, null means the calling thread, and the arguments live until
+        // the call returns.
+        let result = unsafe {
+            call!(self.0, GetFrameLocation, null_mut(), depth, &mut method, &mut location)
+        };
+        result.ok().ok().map(|()| method)
+    }
+
+    /// Returns the object of the method of a frame of the calling thread; `None` for a static method.
+    pub(crate) fn receiver<'a>(self, jni: Jni<'a>, depth: jint) -> Option<Local<'a>> {
+        let mut object: jobject = null_mut();
+        // SAFETY: as above; the new reference is ours.
+        unsafe {
+            call!(self.0, GetLocalInstance, null_mut(), depth, &mut object).ok().ok()?;
+            Local::from_raw(jni, object)
+        }
+    }
+
+    /// Whether a class can be retransformed: it is no array, for example.
+    pub(crate) fn is_modifiable(self, class: &(impl Reference + ?Sized)) -> bool {
+        let mut is_modifiable = false;
+        // SAFETY: the environment and reference are valid, the place lives until the call returns.
+        let result = unsafe { call!(self.0, IsModifiableClass, class.raw(), &mut is_modifiable) };
+        result.ok().is_ok() && is_modifiable
+    }
+
+    /// Passes loaded classes to the hooks of class files again, and takes what these make of them.
+    ///
+    /// # Safety
+    /// They must be references to classes.
+    pub(crate) unsafe fn retransform(self, classes: &[jclass]) -> Result<()> {
+        let count = jint::try_from(classes.len()).unwrap_or(jint::MAX);
+        // SAFETY: the environment is valid; the caller's promise.
+        unsafe { call!(self.0, RetransformClasses, count, classes.as_ptr()).ok() }
+    }
+
     /// Returns the signature of a class (`Ljava/lang/String;`).
     pub(crate) fn class_signature(self, class: &(impl Reference + ?Sized)) -> Result<String> {
         let mut signature = null_mut();

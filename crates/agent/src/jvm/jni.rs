@@ -269,6 +269,49 @@ impl<'a> Jni<'a> {
         (!method.is_null()).then_some(MethodRef(method))
     }
 
+    /// Sets a static field of type `boolean`, if the class has it.
+    pub(crate) fn set_static_boolean(
+        self,
+        class: &(impl Reference + ?Sized),
+        name: &CStr,
+        value: bool,
+    ) {
+        let env = self.0;
+        // SAFETY: the environment is this thread's, the reference valid; the texts end in NUL; the field
+        // is one of the class.
+        unsafe {
+            let find = (**env).v1_1.GetStaticFieldID;
+            let field = find(env, class.raw(), name.as_ptr(), c"Z".as_ptr());
+            self.clear_exception();
+            if !field.is_null() {
+                ((**env).v1_1.SetStaticBooleanField)(env, class.raw(), field, value);
+            }
+        }
+    }
+
+    /// Sets a static field that holds a reference, if the class has it.
+    ///
+    /// # Safety
+    /// The object must be of the type that the signature says.
+    pub(crate) unsafe fn set_static_object(
+        self,
+        class: &(impl Reference + ?Sized),
+        name: &CStr,
+        signature: &CStr,
+        object: &(impl Reference + ?Sized),
+    ) {
+        let env = self.0;
+        // SAFETY: as above; the caller's promise.
+        unsafe {
+            let find = (**env).v1_1.GetStaticFieldID;
+            let field = find(env, class.raw(), name.as_ptr(), signature.as_ptr());
+            self.clear_exception();
+            if !field.is_null() {
+                ((**env).v1_1.SetStaticObjectField)(env, class.raw(), field, object.raw());
+            }
+        }
+    }
+
     /// Calls a static method that returns a `long`; `None` if it threw.
     ///
     /// # Safety

@@ -2,11 +2,11 @@
 
 use perk_jvmti_sys::jvmpi::table::CONSTANTS;
 
-use super::notify;
+use super::{Bridge, methods, notify};
 use crate::os;
 
 /// Prints the number of events of each kind on stderr.
-pub(super) fn print() {
+pub(super) fn print(bridge: &Bridge) {
     const PREFIX: &str = "JVMPI_EVENT_";
     let mut text = String::from("perk: JVMPI events sent\n");
     let mut last = 0;
@@ -23,5 +23,6 @@ pub(super) fn print() {
             ));
         }
     }
+    methods::account(bridge, &mut text);
     os::say(&text);
 }

@@ -1,23 +1,26 @@
 //! The JVM's events, which go to the part of the bridge that each concerns.
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jclass};
+use std::ffi::c_char;
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jobject};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_DATA_DUMP_REQUEST, JVMPI_EVENT_JVM_INIT_DONE, JVMPI_EVENT_JVM_SHUT_DOWN,
 };
 use perk_jvmti_sys::{
     JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_THREAD_END,
-    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JvmtiEnv, jthread,
-    jvmtiError, jvmtiEventCallbacks,
+    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_START,
+    JvmtiEnv, jthread, jvmtiError, jvmtiEventCallbacks,
 };
 
 use super::notify::{self, Phase};
-use super::{Bridge, account, bridge, events, gc, library, objects, threads};
+use super::{Bridge, account, bridge, events, gc, library, methods, objects, threads};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Jni, Jvmti};
 use crate::os;
 
 /// Enters the callbacks into the table.
 pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
+    table.VMStart = Some(vm_start);
     table.VMInit = Some(vm_init);
     table.VMDeath = Some(vm_death);
     table.ThreadStart = Some(thread_start);
@@ -26,12 +29,15 @@ pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
     table.SampledObjectAlloc = Some(objects::sampled_object_alloc);
     table.ObjectFree = Some(gc::object_free);
     table.DataDumpRequest = Some(data_dump_request);
+    table.ClassFileLoadHook = Some(class_file_load_hook);
+    methods::fill(table);
 }
 
 /// Has the JVM send what the bridge needs in any case. Without a library of its own it needs the class
 /// files, too: `-Xrun` starts its library later, which may want those that follow.
 pub(super) fn enable_always(jvmti: Jvmti, has_library: bool) -> Result<(), jvmtiError> {
     for event in [
+        JVMTI_EVENT_VM_START,
         JVMTI_EVENT_VM_INIT,
         JVMTI_EVENT_VM_DEATH,
         JVMTI_EVENT_THREAD_START,
@@ -65,6 +71,43 @@ pub(super) unsafe fn event(env: *mut JNIEnv, body: impl FnOnce(&'static Bridge, 
     });
 }
 
+unsafe extern "system" fn vm_start(_: JvmtiEnv, env: *mut JNIEnv) {
+    contain(Feature::Jvmpi, || {
+        // SAFETY: the JVM passes the calling thread's environment.
+        let jni = unsafe { Jni::from_raw(env) };
+        if let Some(bridge) = bridge() {
+            notify::quiet(|| methods::begin(bridge, jni));
+        }
+    });
+}
+
+unsafe extern "system" fn class_file_load_hook(
+    env: JvmtiEnv,
+    _: *mut JNIEnv,
+    _: jclass,
+    _: jobject,
+    _: *const c_char,
+    _: jobject,
+    length: jint,
+    bytes: *const u8,
+    new_length: *mut jint,
+    new_bytes: *mut *mut u8,
+) {
+    contain(Feature::Jvmpi, || {
+        let Some(bridge) = bridge() else { return };
+        // SAFETY: the JVM passes the bytes of the class, and places for new ones.
+        unsafe {
+            let bytes = std::slice::from_raw_parts(bytes, length.unsigned_abs() as usize);
+            let Some(changed) = methods::class_file(bridge, bytes) else { return };
+            let Ok(length) = jint::try_from(changed.len()) else { return };
+            if let Some(copy) = Jvmti::from_raw(env).copy(&changed) {
+                *new_length = length;
+                *new_bytes = copy;
+            }
+        }
+    });
+}
+
 unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) {
     // SAFETY: the JVM passes the calling thread's environment, and its thread.
     let main = unsafe { Borrowed::from_raw(main) };
@@ -91,7 +134,7 @@ unsafe extern "system" fn vm_death(_: JvmtiEnv, env: *mut JNIEnv) {
             notify::send_plain(JVMPI_EVENT_JVM_SHUT_DOWN, env);
             notify::enter(Phase::Over);
             if bridge.options.verbose {
-                account::print();
+                account::print(bridge);
             }
         });
     }

@@ -15,7 +15,7 @@ use perk_jvmti_sys::{
 use rustc_hash::FxHashMap;
 
 use super::threads::critical;
-use super::{Bridge, Id, notify};
+use super::{Bridge, Id, methods, notify};
 use crate::jvm::{Jni, Jvmti, Local, MethodRef, Reference, Weak};
 use crate::sync::lock;
 
@@ -78,7 +78,7 @@ impl Bridge {
 
     /// Handles the preparation of a class.
     pub(super) fn class_prepared(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) {
-        if !notify::is_wanted(JVMPI_EVENT_CLASS_LOAD) {
+        if !notify::is_wanted(JVMPI_EVENT_CLASS_LOAD) || methods::is_own(self, jni, class) {
             return;
         }
         let id = self.class_id(jni, class);

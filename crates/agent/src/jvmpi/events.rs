@@ -7,7 +7,7 @@ use perk_jvmti_sys::jvmpi::*;
 use perk_jvmti_sys::*;
 
 use super::notify::{self, Phase};
-use super::{Bridge, bridge, objects};
+use super::{Bridge, bridge, methods, objects};
 use crate::os;
 
 /// What `EnableEvent` has to do for a kind of event.
@@ -37,6 +37,9 @@ fn source(kind: jint) -> Source {
         JVMPI_EVENT_CLASS_LOAD => Jvm(&[JVMTI_EVENT_CLASS_PREPARE]),
         JVMPI_EVENT_CLASS_LOAD_HOOK => Jvm(&[JVMTI_EVENT_CLASS_FILE_LOAD_HOOK]),
         JVMPI_EVENT_OBJECT_ALLOC => Part(objects::switch),
+        JVMPI_EVENT_METHOD_ENTRY | JVMPI_EVENT_METHOD_ENTRY2 | JVMPI_EVENT_METHOD_EXIT => {
+            Part(methods::switch)
+        }
         JVMPI_EVENT_OBJECT_MOVE | JVMPI_EVENT_ARENA_NEW | JVMPI_EVENT_ARENA_DELETE => Never,
         _ => Unavailable,
     }
@@ -60,7 +63,8 @@ fn switch(kind: jint, on: bool) -> jint {
         Source::Always | Source::Jvm(_) | Source::Part(_) => {
             notify::set_enabled(kind, on);
             // What is enabled before VMInit is switched on there, but for class files.
-            if notify::phase() == Phase::Live || kind == JVMPI_EVENT_CLASS_LOAD_HOOK {
+            let is_early = kind == JVMPI_EVENT_CLASS_LOAD_HOOK || methods::is_of_methods(kind);
+            if notify::phase() == Phase::Live || is_early {
                 apply(bridge, kind);
             }
         }
@@ -75,16 +79,20 @@ pub(super) fn apply_all(bridge: &'static Bridge) {
 
 /// Brings the JVM's events to what the agent wants of a kind. Other threads may do so at the same time:
 /// the last one to look sees the last wish.
-fn apply(bridge: &'static Bridge, kind: jint) {
+pub(super) fn apply(bridge: &'static Bridge, kind: jint) {
     let source = source(kind);
+    let is_wanted = || {
+        let has_other_use = kind == JVMPI_EVENT_CLASS_LOAD_HOOK && methods::needs_class_files();
+        notify::is_enabled(kind) || has_other_use
+    };
     loop {
-        let on = notify::is_enabled(kind);
+        let on = is_wanted();
         match source {
             Source::Jvm(events) => events.iter().for_each(|event| set(bridge, *event, on)),
             Source::Part(switch) => switch(bridge, on),
             Source::Always | Source::Never | Source::Unavailable => return,
         }
-        if on == notify::is_enabled(kind) {
+        if on == is_wanted() {
             return;
         }
     }

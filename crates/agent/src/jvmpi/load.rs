@@ -4,7 +4,7 @@ use perk_control::jvmpi::Jvmpi;
 use perk_jvmti_sys::jni_sys::JavaVM;
 use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
 
-use super::{BRIDGE, Bridge, callbacks, interface, library};
+use super::{BRIDGE, Bridge, callbacks, interface, library, methods};
 use crate::jvm::Jvmti;
 
 /// The capabilities that the bridge needs; without events they cost nothing.
@@ -42,7 +42,8 @@ const NEEDED: [Capability; 22] = [
 /// The reason why the program must not start, in one line.
 pub(crate) unsafe fn start(vm: *mut JavaVM, jvmti: Jvmti, options: Jvmpi) -> Result<(), String> {
     let refused = |error| format!("the JVM refused what JVMPI needs: {error}");
-    let needed = NEEDED.into_iter().collect();
+    let more = methods::needed(options.methods).iter().copied();
+    let needed = NEEDED.into_iter().chain(more).collect();
     // What this JVM does not have is missing where it is asked for.
     let given = jvmti.potential(needed).map_err(refused)?;
     jvmti.add_capabilities(given).map_err(refused)?;

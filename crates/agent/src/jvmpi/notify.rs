@@ -10,7 +10,7 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_Event_u, JVMPI_MAX_EVENT_TYPE_VAL, JVMPI_REQUESTED_EVENT,
 };
 
-use super::interface;
+use super::{interface, methods};
 
 /// The number of kinds of events, with those that do not exist.
 pub(super) const KINDS: usize = JVMPI_MAX_EVENT_TYPE_VAL as usize + 1;
@@ -35,11 +35,13 @@ static SENT: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
 static NESTED: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
 
 thread_local! {
-    /// Whether the bridge works for itself: the events of its doing are not the program's.
-    static QUIET: Cell<bool> = const { Cell::new(false) };
-    /// A bit for each kind whose handler this thread is in.
-    static HANDLED: Cell<u64> = const { Cell::new(0) };
+    /// A bit for each kind whose handler this thread is in, and [`QUIET`].
+    static DOING: Cell<u64> = const { Cell::new(0) };
 }
+
+/// The bit of a thread that works for the bridge: the events of its doing are not the program's. No
+/// kind has this bit.
+const QUIET: u64 = 1;
 
 /// The kinds that a handler's calls of Java would cause without end.
 const OF_METHODS: u64 = bit(JVMPI_EVENT_METHOD_ENTRY)
@@ -48,7 +50,8 @@ const OF_METHODS: u64 = bit(JVMPI_EVENT_METHOD_ENTRY)
     | bit(JVMPI_EVENT_INSTRUCTION_START);
 const OF_OBJECTS: u64 = bit(JVMPI_EVENT_OBJECT_ALLOC);
 
-const fn bit(kind: jint) -> u64 {
+/// Returns the bit of a kind.
+pub(super) const fn bit(kind: jint) -> u64 {
     1 << kind
 }
 
@@ -81,15 +84,21 @@ pub(super) fn set_enabled(kind: jint, on: bool) {
 
 /// Runs `body`, whose events are the bridge's own and not delivered.
 pub(super) fn quiet<T>(body: impl FnOnce() -> T) -> T {
-    let outer = QUIET.replace(true);
+    let outer = DOING.get();
+    DOING.set(outer | QUIET);
     let answer = body();
-    QUIET.set(outer);
+    DOING.set(outer);
     answer
 }
 
 /// Whether the calling thread works for the bridge.
 pub(super) fn is_quiet() -> bool {
-    QUIET.get()
+    DOING.get() & QUIET != 0
+}
+
+/// Returns the bits of those of `kinds` that the agent has enabled.
+pub(super) fn enabled(kinds: u64) -> u64 {
+    ENABLED.load(Relaxed) & kinds
 }
 
 /// Whether an event of this kind would be delivered on the calling thread: what it needs has a cost.
@@ -99,7 +108,7 @@ pub(super) fn is_wanted(kind: jint) -> bool {
 
 /// Whether this thread is in a handler that caused the event.
 fn is_nested(kind: jint) -> bool {
-    let handled = HANDLED.get();
+    let handled = DOING.get();
     let of_its_kind = match bit(kind) {
         it if it & OF_METHODS != 0 => OF_METHODS,
         it if it & OF_OBJECTS != 0 => OF_OBJECTS,
@@ -145,17 +154,52 @@ fn deliver(kind: jint, bits: jint, env: *mut JNIEnv, contents: JVMPI_Event_u) {
 pub(super) fn handled(kind: jint, body: impl FnOnce(interface::Notify)) {
     let Some(notify) = interface::notify_event() else { return };
     SENT[kind as usize].fetch_add(1, Relaxed);
-    let outer = HANDLED.get();
-    HANDLED.set(outer | bit(kind));
-    let was_quiet = QUIET.replace(false);
+    let outer = DOING.get();
+    DOING.set(outer & !QUIET | bit(kind));
     body(notify);
-    QUIET.set(was_quiet);
-    HANDLED.set(outer);
+    DOING.set(outer);
+}
+
+/// Whether the calling thread's methods are the program's: not those of a handler of such an event, nor
+/// of the bridge.
+pub(super) fn tells_methods() -> bool {
+    DOING.get() & (OF_METHODS | QUIET) == 0
+}
+
+/// Returns the bits of those of `kinds`, all events of methods, that the agent has enabled; 0 if the
+/// calling thread is not to tell any now.
+pub(super) fn wanted_of_methods(kinds: u64) -> u64 {
+    let enabled = ENABLED.load(Relaxed) & kinds;
+    let doing = DOING.get();
+    if doing & (OF_METHODS | QUIET) == 0 {
+        return enabled;
+    }
+    if doing & QUIET == 0 {
+        for kind in (1..KINDS).filter(|kind| enabled & 1 << kind != 0) {
+            NESTED[kind].fetch_add(1, Relaxed);
+        }
+    }
+    0
+}
+
+/// Delivers an event of [`wanted_of_methods`], in the shortest way: the caller counts it. Returns
+/// whether it was delivered.
+pub(super) fn tell(kind: jint, env: *mut JNIEnv, contents: JVMPI_Event_u) -> bool {
+    if phase() == Phase::Over {
+        return false;
+    }
+    let Some(notify) = interface::notify_event() else { return false };
+    let mut event = JVMPI_Event { event_type: kind, env_id: env, u: contents };
+    let outer = DOING.replace(bit(kind));
+    // SAFETY: the agent's function takes an event, which lives until the call returns.
+    unsafe { notify(&mut event) };
+    DOING.set(outer);
+    true
 }
 
 /// Returns the number of events of a kind that were delivered, and of those that were not as they were
 /// the doing of a handler of their kind.
 pub(super) fn counts(kind: jint) -> (u64, u64) {
     let read = |counts: &[AtomicU64; KINDS]| counts[kind as usize].load(Relaxed);
-    (read(&SENT), read(&NESTED))
+    (read(&SENT) + methods::told(kind), read(&NESTED))
 }

@@ -16,7 +16,7 @@ use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use super::notify::{self, Phase};
-use super::{Bridge, Id, bridge};
+use super::{Bridge, Id, bridge, methods};
 use crate::jvm::{Borrowed, Global, Jni, LongField, Reference};
 use crate::os;
 use crate::sync::lock;
@@ -179,6 +179,7 @@ impl Bridge {
         if thread.is_announced.load(Relaxed) {
             notify::send_plain(JVMPI_EVENT_THREAD_END, thread.env());
         }
+        methods::thread_ended();
         CURRENT.set((0, std::ptr::null()));
         lock(&self.threads.by_env).remove(&thread.env);
         if let Some(thread) = Arc::into_inner(thread) {

@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-use perk_instrument::{HELPER_BASE, Names};
+use perk_instrument::{EVENTS_HELPER, HELPER_BASE, Names};
 use perk_jvmti_sys::jni_sys::{JNI_ERR, JNIEnv, JNINativeMethod, jclass, jint};
 
 use super::reflection;
@@ -118,7 +118,9 @@ fn define_all(
         let class = class.ok_or("the JVM refused a helper class")?;
         jni.global(&class).ok_or_else(|| "no global reference".to_owned())
     };
-    define(HELPER_BASE, BASE)?;
+    if helpers.iter().any(|helper| helper.plain != EVENTS_HELPER) {
+        define(HELPER_BASE, BASE)?;
+    }
     let mut exchanges = Vec::new();
     let mut defined = Vec::new();
     for helper in helpers {

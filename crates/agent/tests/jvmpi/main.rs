@@ -4,4 +4,5 @@
 #![forbid(unsafe_code)]
 
 mod loading;
+mod methods;
 mod support;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
 use perk_instrument::{
-    COUNTS_HELPER, Error, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented, Leaves, MethodName,
-    Methods, Names, Places, Probes, SitePlace, instrument, leaves,
+    COUNTS_HELPER, EVENTS_HELPER, Error, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented, Leaves,
+    MethodName, Methods, Names, Places, Probes, SitePlace, instrument, leaves,
 };
 use perk_testkit::{JavaRun, Jdk, workspace};
 
@@ -48,6 +48,7 @@ pub(crate) const EVERYTHING: Kind = Kind {
         extended: false,
         calls: true,
         blocks: false,
+        brackets: false,
         names: Names::PLAIN,
     },
     calls: Calls::All,
@@ -88,8 +89,15 @@ pub(crate) const CALLS_AND_BLOCKS: Kind = Kind {
     calls: Calls::Some,
 };
 
+/// Entries and exits of methods.
+pub(crate) const BRACKETS: Kind = Kind {
+    name: "brackets",
+    probes: Probes { calls: false, brackets: true, ..NONE },
+    calls: Calls::All,
+};
+
 /// The combinations that are tested with whole JDKs: each kind of probe with few others, and all.
-pub(crate) const KINDS: [Kind; 7] = [
+pub(crate) const KINDS: [Kind; 8] = [
     Kind { name: "calls", probes: NONE, calls: Calls::All },
     CALLS_OF_SOME,
     Kind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
@@ -97,6 +105,7 @@ pub(crate) const KINDS: [Kind; 7] = [
     ACCESSES,
     BLOCKS,
     CALLS_AND_BLOCKS,
+    BRACKETS,
 ];
 
 /// The methods that cannot be counted inside, by class.
@@ -246,6 +255,7 @@ impl Probed {
             (HELPER, "analyses/exact/PerkProbes.class"),
             (FIELDS_HELPER, "analyses/fields/PerkFields.class"),
             (COUNTS_HELPER, "analyses/bytecodes/PerkCounts.class"),
+            (EVENTS_HELPER, "jvmpi/methods/PerkEvents.class"),
             (HELPER_BASE, "probes/PerkHeaders.class"),
         ];
         let helpers = helpers.map(|(name, file)| Class {

@@ -1,0 +1,96 @@
+//! METHOD_ENTRY, METHOD_ENTRY2 and METHOD_EXIT, by [`probes`] or by the JVM itself ([`vm`]). Both tell
+//! them by [`calls`], which holds exits to their entries.
+//!
+//! Methods of virtual threads are not told, as the carrier's brackets would not match.
+
+mod calls;
+mod numbers;
+mod probes;
+mod vm;
+
+use perk_control::jvmpi::Methods as Source;
+use perk_jvmti_sys::jni_sys::jint;
+use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
+
+use super::Bridge;
+use super::notify::{self, Phase};
+use crate::jvm::{Jni, Reference};
+
+pub(super) use calls::{thread_ended, told};
+pub(super) use probes::needs_class_files;
+
+/// The state of the events of methods.
+#[derive(Debug, Default)]
+pub(super) struct Methods {
+    probes: probes::State,
+}
+
+/// Returns the capabilities that the option needs besides those of the bridge.
+pub(super) fn needed(source: Source) -> &'static [Capability] {
+    match source {
+        Source::Probes => &[],
+        Source::Vm => &vm::NEEDED,
+    }
+}
+
+/// Enters the callbacks into the table.
+pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
+    vm::fill(table);
+}
+
+/// Whether a class is one of perk's own.
+pub(super) fn is_own(bridge: &Bridge, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> bool {
+    bridge.methods.probes.is_own(jni, class)
+}
+
+/// Handles the start of the JVM, before any Java code runs.
+pub(super) fn begin(bridge: &Bridge, jni: Jni<'_>) {
+    if bridge.options.methods == Source::Probes {
+        bridge.methods.probes.begin(bridge, jni);
+    }
+}
+
+/// Returns a class with what events need, if they need anything; `bytes` are the class file.
+pub(super) fn class_file(bridge: &Bridge, bytes: &[u8]) -> Option<Vec<u8>> {
+    bridge.methods.probes.class_file(bytes)
+}
+
+/// Whether a kind of event is one of methods.
+pub(super) fn is_of_methods(kind: jint) -> bool {
+    notify::bit(kind) & (calls::ENTRIES | calls::EXIT) != 0
+}
+
+/// Brings the source of events to what the agent wants: an event of methods has been enabled or disabled,
+/// or the JVM has begun to live. Other threads may do so at the same time: the last one to look sees the
+/// last wish.
+pub(super) fn switch(bridge: &'static Bridge, _: bool) {
+    loop {
+        let wanted = notify::enabled(calls::ENTRIES | calls::EXIT);
+        if wanted & calls::ENTRIES != 0 {
+            calls::want_pairs();
+        }
+        match bridge.options.methods {
+            Source::Vm if notify::phase() == Phase::Live => vm::switch(bridge, wanted != 0),
+            Source::Vm => {}
+            Source::Probes => {
+                if wanted != 0 {
+                    bridge.methods.probes.prepare(bridge);
+                }
+                let with_objects = wanted & calls::ENTRY2 != 0;
+                bridge.methods.probes.switch(bridge, wanted != 0, with_objects);
+            }
+        }
+        if notify::enabled(calls::ENTRIES | calls::EXIT) == wanted {
+            return;
+        }
+    }
+}
+
+/// Appends the account of what was not told.
+pub(super) fn account(bridge: &Bridge, text: &mut String) {
+    let passed = calls::passed();
+    if passed > 0 {
+        text.push_str(&format!("perk:   {passed:>12} methods of virtual threads were not told\n"));
+    }
+    bridge.methods.probes.account(text);
+}

@@ -1,0 +1,78 @@
+//! The numbers that probes pass for methods. A method has no id of the JVM's before its class is
+//! defined, so each number gets the id at the method's first call.
+
+use std::ptr::null_mut;
+use std::sync::atomic::{
+    AtomicPtr, AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use perk_jvmti_sys::jni_sys::jmethodID;
+
+/// The numbers of a chunk, and the chunks.
+const CHUNK: usize = 1 << 14;
+const CHUNKS: usize = 1 << 10;
+
+type Chunk = [AtomicPtr<Method>; CHUNK];
+/// What an id of the JVM's points to.
+type Method = std::ffi::c_void;
+
+static TABLE: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(null_mut()) }; CHUNKS];
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Returns a number that no method has; `None` if there are no more.
+pub(super) fn next() -> Option<u32> {
+    let number = NEXT.fetch_add(1, Relaxed);
+    let index = number as usize / CHUNK;
+    let Some(place) = TABLE.get(index) else {
+        // The counter stays where it is, so that it does not begin again.
+        NEXT.store((CHUNK * CHUNKS) as u32, Relaxed);
+        return None;
+    };
+    if place.load(Acquire).is_null() {
+        let new: Box<Chunk> = Box::new([const { AtomicPtr::new(null_mut()) }; CHUNK]);
+        let new = Box::into_raw(new);
+        if place.compare_exchange(null_mut(), new, Release, Acquire).is_err() {
+            // SAFETY: another thread was first; nobody knows this chunk.
+            drop(unsafe { Box::from_raw(new) });
+        }
+    }
+    Some(number)
+}
+
+/// Returns the number of methods that have one.
+pub(super) fn count() -> u32 {
+    NEXT.load(Relaxed)
+}
+
+/// Returns the method of a number, which `find` finds at its first call; null if it does not.
+pub(super) fn method(number: i32, find: impl FnOnce() -> jmethodID) -> jmethodID {
+    let number = number as usize;
+    let chunk = TABLE.get(number / CHUNK).map_or(null_mut(), |place| place.load(Acquire));
+    // SAFETY: chunks are never freed.
+    let Some(chunk) = (unsafe { chunk.as_ref() }) else { return null_mut() };
+    let place = &chunk[number % CHUNK];
+    let known = place.load(Relaxed);
+    if !known.is_null() {
+        return known.cast();
+    }
+    let found = find();
+    place.store(found.cast(), Relaxed);
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_is_found_once() {
+        let number = next().unwrap() as i32;
+        let id = 0x1230 as jmethodID;
+        assert!(method(number, null_mut).is_null());
+        assert_eq!(method(number, || id), id);
+        assert_eq!(method(number, || unreachable!("it is known")), id);
+        assert!(method(i32::MAX, || id).is_null());
+        assert_eq!(count(), number as u32 + 1);
+    }
+}

@@ -1,0 +1,289 @@
+//! The events of methods from probes (`methods=probes`): instructions at the entry and at each exit of a
+//! method, which call a helper class.
+//!
+//! Classes get the probes once the agent has enabled an event of methods: when they are loaded, and
+//! those that are there already by retransformation. The probes do nothing while a field of the helper
+//! class is off.
+
+use std::ffi::c_void;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::{Mutex, OnceLock};
+
+use perk_instrument::{EVENTS_HELPER, MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jmethodID, jobject};
+use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_CLASS_LOAD_HOOK, jobjectID};
+
+use super::super::notify::{self, Phase};
+use super::super::{Bridge, Id, bridge, events};
+use super::{calls, numbers};
+use crate::guard::{Feature, contain};
+use crate::jvm::{Borrowed, Global, Jni, Local, Reference};
+use crate::os;
+use crate::probes::{self, HelperClass, Native};
+use crate::sync::lock;
+
+/// `java/helper/java/lang/PerkEvents.java`, compiled; a test holds the two together.
+const HELPER_CLASS: &[u8] = include_bytes!("PerkEvents.class");
+
+/// The native methods of the helper class.
+static NATIVES: [Native; 5] = [
+    Native(c"entered", "(I)J", entered as *const c_void),
+    Native(c"entered", "(ILjava/lang/Object;)J", entered_object as *const c_void),
+    Native(c"left", "(J)V", left as *const c_void),
+    Native(c"kept", "(J)V", kept as *const c_void),
+    Native(c"passed", "()V", passed as *const c_void),
+];
+
+/// The number of frames above the method's own while a native method of the helper runs: it, and the two
+/// methods that call it.
+const HELPER_FRAMES: i32 = 3;
+
+/// How far the classes are prepared for events.
+const WITHOUT: u8 = 0;
+/// Classes get probes as they are loaded; older ones lack them.
+const NEW_ONES: u8 = 1;
+/// All classes have probes.
+const ALL: u8 = 2;
+
+static PREPARED: AtomicU8 = AtomicU8::new(WITHOUT);
+/// Whether a thread gives probes to older classes now.
+static IS_PREPARING: AtomicBool = AtomicBool::new(false);
+/// Whether the helper class is defined: some classes are loaded.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+/// The numbers of classes without probes as they cannot be read, or the JVM refuses them with probes.
+static REFUSED_CLASSES: AtomicU64 = AtomicU64::new(0);
+
+/// The state of the probes.
+#[derive(Debug)]
+pub(super) struct State {
+    names: Names,
+    helper: OnceLock<&'static Global>,
+    /// The methods that lack probes, each with the reason.
+    skipped: Mutex<Vec<String>>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        let names = Names::ending_with(RandomState::new().build_hasher().finish());
+        Self { names, helper: OnceLock::new(), skipped: Mutex::default() }
+    }
+}
+
+impl State {
+    /// Whether a class is the helper.
+    pub(super) fn is_own(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> bool {
+        self.helper.get().is_some_and(|helper| jni.same(*helper, class))
+    }
+
+    /// Defines the helper class, before any Java code runs.
+    pub(super) fn begin(&self, bridge: &Bridge, jni: Jni<'_>) {
+        HAS_BEGUN.store(true, SeqCst);
+        let class = HelperClass {
+            plain: EVENTS_HELPER,
+            bytes: HELPER_CLASS.into(),
+            natives: &NATIVES,
+            exchanges: Vec::new(),
+        };
+        match probes::define_helpers(bridge.jvmti, jni, self.names, vec![class]) {
+            Ok(defined) => {
+                if let Some(helper) = defined.first() {
+                    let _ = self.helper.set(helper);
+                }
+            }
+            Err(reason) => {
+                os::say(&format!("HPROF ERROR: {reason}\n"));
+                if needs_class_files() {
+                    // Classes have probes, which need the helper.
+                    std::process::exit(1);
+                }
+            }
+        }
+    }
+
+    /// Returns a class with probes, if it is to have any.
+    pub(super) fn class_file(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        if !needs_class_files() {
+            return None;
+        }
+        let probes = Probes { calls: false, brackets: true, ..Probes::least(self.names) };
+        match instrument(bytes, probes, &mut Numbering) {
+            Ok(done) => {
+                if !done.skipped.is_empty() {
+                    let skipped = probes::skipped_methods(bytes, &done.skipped);
+                    lock(&self.skipped).extend(skipped);
+                }
+                done.bytes
+            }
+            // The JVM will say what is wrong with it.
+            Err(_) => {
+                REFUSED_CLASSES.fetch_add(1, Relaxed);
+                None
+            }
+        }
+    }
+
+    /// Has the classes get probes. They are told once [`switch`](Self::switch) says so.
+    pub(super) fn prepare(&self, bridge: &'static Bridge) {
+        if PREPARED.load(SeqCst) == ALL {
+            return;
+        }
+        if !HAS_BEGUN.load(SeqCst) {
+            // No class is loaded yet.
+            PREPARED.store(ALL, SeqCst);
+            return events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
+        }
+        let _ = PREPARED.compare_exchange(WITHOUT, NEW_ONES, SeqCst, SeqCst);
+        // Before VMInit, where this is called again, the JVM does not change classes.
+        let Some(jni) = bridge.current_jni().filter(|_| notify::phase() == Phase::Live) else {
+            return;
+        };
+        // A handler of the class file hook may come here meanwhile.
+        if IS_PREPARING.swap(true, SeqCst) {
+            return;
+        }
+        events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
+        notify::quiet(|| self.give_to_loaded(bridge, jni));
+        PREPARED.store(ALL, SeqCst);
+        IS_PREPARING.store(false, SeqCst);
+    }
+
+    fn give_to_loaded(&self, bridge: &Bridge, jni: Jni<'_>) {
+        let classes = bridge.jvmti.loaded_classes(jni).unwrap_or_default();
+        let is_wanted = |it: &&Local<'_>| bridge.jvmti.is_modifiable(*it) && !self.is_own(jni, *it);
+        let classes: Vec<jclass> = classes.iter().filter(is_wanted).map(Reference::raw).collect();
+        give_to(bridge, &classes);
+    }
+
+    /// Has the probes tell the agent, or not.
+    pub(super) fn switch(&self, bridge: &Bridge, on: bool, with_objects: bool) {
+        let (Some(helper), Some(jni)) = (self.helper.get(), bridge.current_jni()) else { return };
+        if notify::phase() != Phase::Live {
+            return;
+        }
+        notify::quiet(|| {
+            static HAS_VIRTUAL: AtomicBool = AtomicBool::new(false);
+            if on
+                && !HAS_VIRTUAL.swap(true, SeqCst)
+                && jni.has_virtual_threads()
+                && let Some(class) = jni.find_class(c"java/lang/VirtualThread")
+            {
+                let signature = c"Ljava/lang/Class;";
+                // SAFETY: the field of the helper has this type.
+                unsafe { jni.set_static_object(*helper, c"virtualThread", signature, &class) };
+            }
+            jni.set_static_boolean(*helper, c"isOnWithObjects", with_objects);
+            jni.set_static_boolean(*helper, c"isOn", on);
+        });
+    }
+
+    /// Appends the account of the probes.
+    pub(super) fn account(&self, text: &mut String) {
+        let skipped = lock(&self.skipped);
+        let refused = REFUSED_CLASSES.load(Relaxed);
+        if PREPARED.load(Relaxed) != WITHOUT {
+            text.push_str(&format!("perk:   {:>12} methods got probes\n", numbers::count()));
+        }
+        if let Some(first) = skipped.first() {
+            let count = skipped.len();
+            text.push_str(&format!("perk:   {count:>12} methods without probes, as {first}\n"));
+        }
+        if refused > 0 {
+            text.push_str(&format!("perk:   {refused:>12} classes without probes\n"));
+        }
+    }
+}
+
+/// Whether classes get probes as they are loaded.
+pub(in crate::jvmpi) fn needs_class_files() -> bool {
+    PREPARED.load(Relaxed) != WITHOUT
+}
+
+/// Has the JVM pass classes to the hook again. If it refuses one, it changes none of those that it was
+/// given with it.
+fn give_to(bridge: &Bridge, classes: &[jclass]) {
+    // SAFETY: the references are good until the caller drops them.
+    if classes.is_empty() || unsafe { bridge.jvmti.retransform(classes) }.is_ok() {
+        return;
+    }
+    match classes {
+        [_] => drop(REFUSED_CLASSES.fetch_add(1, Relaxed)),
+        _ => {
+            let (first, second) = classes.split_at(classes.len() / 2);
+            give_to(bridge, first);
+            give_to(bridge, second);
+        }
+    }
+}
+
+/// Gives numbers to the methods of a class.
+struct Numbering;
+
+impl Methods for Numbering {
+    fn number(&mut self, _: &MethodName<'_>) -> u32 {
+        // A method without a number has probes that do nothing.
+        numbers::next().unwrap_or(i32::MAX as u32)
+    }
+
+    fn leaf(&mut self, _: &[u8], _: &[u8], _: &[u8], _: bool) -> bool {
+        false
+    }
+
+    fn selected(&mut self, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+
+    fn field(&mut self, _: &[u8], _: &[u8], _: &[u8]) -> u32 {
+        0
+    }
+
+    fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
+        0
+    }
+}
+
+/// Returns the method that called the helper.
+fn caller() -> jmethodID {
+    bridge().and_then(|bridge| bridge.jvmti.frame_method(HELPER_FRAMES)).unwrap_or(null_mut())
+}
+
+fn enter(env: *mut JNIEnv, number: jint, object: impl FnOnce() -> jobjectID) -> jlong {
+    let mut entry = 0;
+    contain(Feature::Jvmpi, || {
+        entry = calls::enter(env, numbers::method(number, caller), object);
+    });
+    entry
+}
+
+extern "system" fn entered(env: *mut JNIEnv, _: jclass, number: jint) -> jlong {
+    enter(env, number, null_mut)
+}
+
+extern "system" fn entered_object(
+    env: *mut JNIEnv,
+    _: jclass,
+    number: jint,
+    object: jobject,
+) -> jlong {
+    enter(env, number, || {
+        // SAFETY: the JVM passes a reference.
+        let object = unsafe { Borrowed::from_raw(object) };
+        let id = bridge()
+            .zip(object)
+            .map(|(bridge, object)| notify::quiet(|| bridge.objects.id(bridge.jvmti, &object)));
+        id.map_or(null_mut(), Id::raw)
+    })
+}
+
+extern "system" fn left(env: *mut JNIEnv, _: jclass, entry: jlong) {
+    contain(Feature::Jvmpi, || calls::leave(env, entry));
+}
+
+extern "system" fn kept(env: *mut JNIEnv, _: jclass, entry: jlong) {
+    contain(Feature::Jvmpi, || calls::keep(env, entry));
+}
+
+extern "system" fn passed(_: *mut JNIEnv, _: jclass) {
+    contain(Feature::Jvmpi, calls::pass);
+}
