@@ -19,6 +19,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
         (true, false, true, false),
         (true, true, false, true),
         (false, false, false, true),
+        (false, false, false, false),
     ] {
         let [unwinding, timed, leaving, object_record] = [calls && heap; 4];
         let places = match (unwinding, blocks) {
@@ -38,6 +39,8 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             extended: accesses,
             calls: calls || heap || accesses,
             blocks,
+            // Without any others.
+            brackets: !(calls || heap || accesses || blocks),
             names,
         };
         let probed = instrument(bytes, probes, &mut All { calls: calls || blocks });
