@@ -161,3 +161,105 @@ fn exits_alone_are_told() {
         }
     });
 }
+
+#[test]
+fn objects_are_those_that_the_methods_run_on() {
+    jdk::each(|jdk| {
+        for source in SOURCES {
+            let outcome = run(jdk, source, "2x", "JvmpiReceivers", &[]);
+            assert_eq!(outcome.value("done"), "300");
+            let of = |method: &str| counts(&outcome, "main", &format!("JvmpiReceivers{method}"));
+            assert_eq!(of(".expectedReceiver"), (300, 300));
+            assert_eq!((of(".<init>"), of("$Below.<init>")), ((3, 3), (2, 2)));
+            let objects = ["some", "wrong"].map(|it| outcome.number(&format!("objects.{it}")));
+            assert_eq!(objects, [300, 0]);
+            assert!(outcome.number("objects.null") > 0);
+            check_brackets(&outcome, "main", 0);
+        }
+    });
+}
+
+#[test]
+fn a_profiler_that_enables_nothing_else_has_the_names_on_request() {
+    let program = "public class Resolved {
+        interface Shape { default int area() { return 1; } }
+        static class Square implements Shape {}
+        Resolved() {}
+        static int first(int[] a, String b) { return a.length; }
+        static void last() {}
+        public static void main(String[] arguments) {
+            first(new int[3], \"\");
+            new Resolved();
+            new Square().area();
+            last();
+        }
+    }";
+    let classes = perk_testkit::fixture::compile_text("Resolved", program);
+    jdk::each(|jdk| {
+        for source in SOURCES {
+            let run = profiled(jdk, source, "resolver", "").classes(&classes).main("Resolved");
+            let outcome = run.run();
+            outcome.assert_success();
+            let values = ["resolved", "unresolved", "refused"].map(|it| outcome.number(it));
+            assert_eq!(values, [1, 0, 0]);
+            for (method, line) in [
+                ("Resolved.main([Ljava/lang/String;)V", 8),
+                ("Resolved.first([ILjava/lang/String;)I", 5),
+                ("Resolved.<init>()V", 4),
+                ("Resolved$Square.<init>()V", 3),
+                ("Resolved$Shape.area()I", 2),
+                ("Resolved.last()V", 6),
+            ] {
+                assert_eq!(outcome.number(method), line, "{}", outcome.report());
+            }
+            assert!(!outcome.stdout.contains("other="), "{}", outcome.stdout);
+        }
+    });
+}
+
+#[test]
+fn the_jvm_may_load_the_profiler_after_classes() {
+    jdk::each(|jdk| {
+        let library = library("methods");
+        let run = perk_testkit::JavaRun::new(jdk).agent("jvmpi").main("JvmpiCalls");
+        let run = run.jvm_arg("-Xrunmethods:ex,JvmpiCalls").args([&library.display().to_string()]);
+        let outcome = run.env("LD_LIBRARY_PATH", library.parent().unwrap()).run();
+        outcome.assert_success();
+        for (thread, times) in [("main", 100), ("worker3", 300)] {
+            check_work(&outcome, thread, times);
+            check_brackets(&outcome, thread, 0);
+        }
+    });
+}
+
+#[test]
+fn a_compiler_writes_the_same_with_events_of_all_its_methods() {
+    jdk::each(|jdk| {
+        if !jdk.has_javac {
+            return;
+        }
+        let fixtures = perk_testkit::workspace().join("java/fixtures");
+        let sources = ["JvmpiCalls", "JvmpiSwitches", "Bytecodes"]
+            .map(|name| fixtures.join(name).with_extension("java"));
+        let compiled = |agent: Option<String>| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut javac = std::process::Command::new(jdk.javac());
+            javac.args(agent).arg("-d").arg(folder.path()).args(&sources);
+            let output = javac.output().unwrap();
+            let mut files: Vec<_> = std::fs::read_dir(folder.path())
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .map(|path| (path.file_name().unwrap().to_owned(), std::fs::read(&path).unwrap()))
+                .collect();
+            files.sort_unstable();
+            (output.status.code(), String::from_utf8(output.stderr).unwrap(), files)
+        };
+        let (without, text, files) = compiled(None);
+        assert!(files.len() > 5 && without == Some(0), "{text}");
+        let agent = perk_testkit::agent::agent_so();
+        let profiler = library("methods");
+        let option =
+            format!("-J-agentpath:{}=jvmpi={}=e2x,None", agent.display(), profiler.display());
+        assert_eq!(compiled(Some(option)), (without, text, files));
+    });
+}
