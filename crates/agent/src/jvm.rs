@@ -1,5 +1,6 @@
 //! The agent's view of the JVM: JVMTI and JNI behind types that keep references valid.
 
+mod control;
 mod env;
 mod fields;
 mod flags;

@@ -34,7 +34,6 @@ pub(crate) struct MethodRef(pub(super) jmethodID);
 
 impl MethodRef {
     /// Returns the JVM's id.
-    #[expect(dead_code, reason = "COMPILED_METHOD_LOAD uses it")]
     pub(crate) fn raw(self) -> jmethodID {
         self.0
     }

@@ -1,21 +1,23 @@
 //! The JVM's events, which go to the part of the bridge that each concerns.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jobject};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_DATA_DUMP_REQUEST, JVMPI_EVENT_JVM_INIT_DONE, JVMPI_EVENT_JVM_SHUT_DOWN,
+    JVMPI_EVENT_MONITOR_CONTENDED_ENTER, JVMPI_EVENT_MONITOR_CONTENDED_ENTERED,
 };
 use perk_jvmti_sys::{
-    JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, JVMTI_EVENT_DATA_DUMP_REQUEST, JVMTI_EVENT_THREAD_END,
-    JVMTI_EVENT_THREAD_START, JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_START,
-    JvmtiEnv, jthread, jvmtiError, jvmtiEventCallbacks,
+    JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, JVMTI_EVENT_DATA_DUMP_REQUEST,
+    JVMTI_EVENT_NATIVE_METHOD_BIND, JVMTI_EVENT_THREAD_END, JVMTI_EVENT_THREAD_START,
+    JVMTI_EVENT_VM_DEATH, JVMTI_EVENT_VM_INIT, JVMTI_EVENT_VM_START, JvmtiEnv, jthread, jvmtiError,
+    jvmtiEventCallbacks,
 };
 
 use super::notify::{self, Phase};
 use super::{Bridge, account, bridge, events, gc, library, methods, objects, threads};
 use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Jni, Jvmti};
+use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef};
 use crate::os;
 
 /// Enters the callbacks into the table.
@@ -31,6 +33,11 @@ pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
     table.DataDumpRequest = Some(data_dump_request);
     table.ClassFileLoadHook = Some(class_file_load_hook);
     methods::fill(table);
+    table.MonitorContendedEnter = Some(monitor_contended_enter);
+    table.MonitorContendedEntered = Some(monitor_contended_entered);
+    table.MonitorWait = Some(monitor_wait);
+    table.MonitorWaited = Some(monitor_waited);
+    table.NativeMethodBind = Some(native_method_bind);
 }
 
 /// Has the JVM send what the bridge needs in any case. Without a library of its own it needs the class
@@ -43,6 +50,7 @@ pub(super) fn enable_always(jvmti: Jvmti, has_library: bool) -> Result<(), jvmti
         JVMTI_EVENT_THREAD_START,
         JVMTI_EVENT_THREAD_END,
         JVMTI_EVENT_DATA_DUMP_REQUEST,
+        JVMTI_EVENT_NATIVE_METHOD_BIND,
     ] {
         jvmti.enable(event)?;
     }
@@ -172,4 +180,89 @@ unsafe extern "system" fn data_dump_request(_: JvmtiEnv) {
         let env = bridge().and_then(Bridge::current_jni).map_or(std::ptr::null_mut(), Jni::raw);
         notify::send_plain(JVMPI_EVENT_DATA_DUMP_REQUEST, env);
     });
+}
+
+/// Handles an event of an object. `body` has the bridge, the thread's environment and the object.
+///
+/// # Safety
+/// `env` must be the calling thread's environment, `object` a reference or null.
+unsafe fn object_event(
+    env: *mut JNIEnv,
+    object: jobject,
+    body: impl FnOnce(&'static Bridge, Jni<'_>, &Borrowed<'_>),
+) {
+    // SAFETY: the caller's promise; the reference is good until the callback returns.
+    unsafe {
+        event(env, |bridge, jni| {
+            if let Some(object) = Borrowed::from_raw(object) {
+                body(bridge, jni, &object);
+            }
+        });
+    }
+}
+
+unsafe extern "system" fn monitor_contended_enter(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    _: jthread,
+    object: jobject,
+) {
+    let kind = JVMPI_EVENT_MONITOR_CONTENDED_ENTER;
+    // SAFETY: as above.
+    unsafe { object_event(env, object, |bridge, jni, it| bridge.contended(jni, kind, it)) };
+}
+
+unsafe extern "system" fn monitor_contended_entered(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    _: jthread,
+    object: jobject,
+) {
+    let kind = JVMPI_EVENT_MONITOR_CONTENDED_ENTERED;
+    // SAFETY: as above.
+    unsafe { object_event(env, object, |bridge, jni, it| bridge.contended(jni, kind, it)) };
+}
+
+unsafe extern "system" fn monitor_wait(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    _: jthread,
+    object: jobject,
+    limit_ms: jlong,
+) {
+    // SAFETY: as above.
+    unsafe { object_event(env, object, |bridge, jni, it| bridge.wait_begins(jni, it, limit_ms)) };
+}
+
+unsafe extern "system" fn monitor_waited(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    _: jthread,
+    object: jobject,
+    _: jboolean,
+) {
+    // SAFETY: as above.
+    unsafe { object_event(env, object, |bridge, jni, it| bridge.wait_ended(jni, it)) };
+}
+
+unsafe extern "system" fn native_method_bind(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    _: jthread,
+    method: jmethodID,
+    function: *mut c_void,
+    place: *mut *mut c_void,
+) {
+    // The first methods are bound before there are threads.
+    if env.is_null() || method.is_null() {
+        return;
+    }
+    // SAFETY: as above; the JVM gives a place for another function.
+    unsafe {
+        event(env, |bridge, jni| {
+            if let Some(other) = bridge.bound(jni, MethodRef::from_raw(method), function) {
+                *place = other;
+            }
+        });
+    }
 }

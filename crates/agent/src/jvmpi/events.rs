@@ -40,6 +40,14 @@ fn source(kind: jint) -> Source {
         JVMPI_EVENT_METHOD_ENTRY | JVMPI_EVENT_METHOD_ENTRY2 | JVMPI_EVENT_METHOD_EXIT => {
             Part(methods::switch)
         }
+        JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER
+        | JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTERED
+        | JVMPI_EVENT_RAW_MONITOR_CONTENDED_EXIT => Always,
+        JVMPI_EVENT_MONITOR_CONTENDED_ENTER => Jvm(&[JVMTI_EVENT_MONITOR_CONTENDED_ENTER]),
+        JVMPI_EVENT_MONITOR_CONTENDED_ENTERED => Jvm(&[JVMTI_EVENT_MONITOR_CONTENDED_ENTERED]),
+        JVMPI_EVENT_MONITOR_WAIT => Jvm(&[JVMTI_EVENT_MONITOR_WAIT]),
+        // The time that a thread has waited is counted from the other event.
+        JVMPI_EVENT_MONITOR_WAITED => Jvm(&[JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED]),
         JVMPI_EVENT_OBJECT_MOVE | JVMPI_EVENT_ARENA_NEW | JVMPI_EVENT_ARENA_DELETE => Never,
         _ => Unavailable,
     }
@@ -81,18 +89,14 @@ pub(super) fn apply_all(bridge: &'static Bridge) {
 /// the last one to look sees the last wish.
 pub(super) fn apply(bridge: &'static Bridge, kind: jint) {
     let source = source(kind);
-    let is_wanted = || {
-        let has_other_use = kind == JVMPI_EVENT_CLASS_LOAD_HOOK && methods::needs_class_files();
-        notify::is_enabled(kind) || has_other_use
-    };
     loop {
-        let on = is_wanted();
+        let on = is_wanted(kind);
         match source {
-            Source::Jvm(events) => events.iter().for_each(|event| set(bridge, *event, on)),
+            Source::Jvm(events) => events.iter().for_each(|event| set_as_needed(bridge, *event)),
             Source::Part(switch) => switch(bridge, on),
             Source::Always | Source::Never | Source::Unavailable => return,
         }
-        if on == is_wanted() {
+        if on == is_wanted(kind) {
             return;
         }
     }
@@ -107,4 +111,28 @@ pub(super) fn set(bridge: &Bridge, event: jvmtiEvent, on: bool) {
     {
         os::say(&format!("HPROF ERROR: the JVM refused event {event:?}: {error}\n"));
     }
+}
+
+/// Switches an event of the JVM's on or off, whichever the kinds that the agent has enabled need.
+fn set_as_needed(bridge: &Bridge, event: jvmtiEvent) {
+    loop {
+        let on = is_needed(event);
+        set(bridge, event, on);
+        if on == is_needed(event) {
+            return;
+        }
+    }
+}
+
+/// Whether a kind that the agent has enabled needs an event of the JVM's.
+fn is_needed(event: jvmtiEvent) -> bool {
+    (1..=JVMPI_MAX_EVENT_TYPE_VAL).any(|kind| {
+        matches!(source(kind), Source::Jvm(events) if events.contains(&event)) && is_wanted(kind)
+    })
+}
+
+/// Whether a kind is enabled, or the bridge needs what is switched on with it.
+fn is_wanted(kind: jint) -> bool {
+    let has_other_use = kind == JVMPI_EVENT_CLASS_LOAD_HOOK && methods::needs_class_files();
+    notify::is_enabled(kind) || has_other_use
 }

@@ -8,7 +8,7 @@ use super::{BRIDGE, Bridge, callbacks, interface, library, methods};
 use crate::jvm::Jvmti;
 
 /// The capabilities that the bridge needs; without events they cost nothing.
-const NEEDED: [Capability; 22] = [
+const NEEDED: [Capability; 23] = [
     Capability::CanTagObjects,
     Capability::CanGetSourceFileName,
     Capability::CanGetLineNumbers,
@@ -18,6 +18,7 @@ const NEEDED: [Capability; 22] = [
     Capability::CanGetOwnedMonitorStackDepthInfo,
     Capability::CanGetCurrentContendedMonitor,
     Capability::CanGetMonitorInfo,
+    Capability::CanAccessLocalVariables,
     Capability::CanGetConstantPool,
     Capability::CanGetBytecodes,
     Capability::CanRetransformClasses,

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jint};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_INSTRUCTION_START, JVMPI_EVENT_METHOD_ENTRY, JVMPI_EVENT_METHOD_ENTRY2,
-    JVMPI_EVENT_METHOD_EXIT, JVMPI_EVENT_OBJECT_ALLOC, JVMPI_Event, JVMPI_Event_monitor,
-    JVMPI_Event_u, JVMPI_MAX_EVENT_TYPE_VAL, JVMPI_REQUESTED_EVENT,
+    JVMPI_EVENT_METHOD_EXIT, JVMPI_EVENT_OBJECT_ALLOC, JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER,
+    JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTERED, JVMPI_EVENT_RAW_MONITOR_CONTENDED_EXIT, JVMPI_Event,
+    JVMPI_Event_monitor, JVMPI_Event_u, JVMPI_MAX_EVENT_TYPE_VAL, JVMPI_REQUESTED_EVENT,
 };
 
 use super::{interface, methods};
@@ -49,6 +50,10 @@ const OF_METHODS: u64 = bit(JVMPI_EVENT_METHOD_ENTRY)
     | bit(JVMPI_EVENT_METHOD_EXIT)
     | bit(JVMPI_EVENT_INSTRUCTION_START);
 const OF_OBJECTS: u64 = bit(JVMPI_EVENT_OBJECT_ALLOC);
+/// The kinds that a handler's raw monitors would cause without end.
+const OF_RAW_MONITORS: u64 = bit(JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER)
+    | bit(JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTERED)
+    | bit(JVMPI_EVENT_RAW_MONITOR_CONTENDED_EXIT);
 
 /// Returns the bit of a kind.
 pub(super) const fn bit(kind: jint) -> u64 {
@@ -112,6 +117,7 @@ fn is_nested(kind: jint) -> bool {
     let of_its_kind = match bit(kind) {
         it if it & OF_METHODS != 0 => OF_METHODS,
         it if it & OF_OBJECTS != 0 => OF_OBJECTS,
+        it if it & OF_RAW_MONITORS != 0 => OF_RAW_MONITORS,
         _ => return false,
     };
     let is_nested = handled & of_its_kind != 0;

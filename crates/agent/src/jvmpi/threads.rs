@@ -1,13 +1,14 @@
 //! The threads that the agent knows: by their environments, which are their ids.
 
 use std::cell::Cell;
-use std::collections::hash_map::Entry;
 use std::ffi::{CString, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jlong};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jlong};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_THREAD_END, JVMPI_EVENT_THREAD_START, JVMPI_Event_thread_start, JVMPI_Event_u,
     jobjectID,
@@ -16,7 +17,7 @@ use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use super::notify::{self, Phase};
-use super::{Bridge, Id, bridge, methods};
+use super::{Bridge, Id, bridge, methods, suspension};
 use crate::jvm::{Borrowed, Global, Jni, LongField, Reference};
 use crate::os;
 use crate::sync::lock;
@@ -25,16 +26,20 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub(super) struct Thread {
     env: usize,
-    reference: Global,
+    /// It is deleted when nobody uses the record any more.
+    reference: ManuallyDrop<Global>,
     /// The agent's word.
     storage: AtomicPtr<c_void>,
     /// Whether the thread does what no other may wait for: see [`critical`].
     is_critical: AtomicBool,
     /// Whether THREAD_START was sent, or would have been if it were enabled.
     is_announced: AtomicBool,
-    /// The CPU time when the thread was last suspended, in nanoseconds.
-    #[expect(dead_code, reason = "SuspendThread uses it")]
-    pub(super) suspended_at_ns: AtomicU64,
+    /// Its suspension by the agent: see [`suspension`](super::suspension). 0 for none.
+    pub(super) suspension: AtomicU64,
+    /// The CPU time when the agent last resumed the thread, in nanoseconds.
+    pub(super) resumed_at_ns: AtomicU64,
+    /// Its state in a function of raw monitors, as `GetThreadStatus` has it; 0 outside.
+    raw_monitor_state: AtomicI32,
 }
 
 impl Thread {
@@ -44,9 +49,22 @@ impl Thread {
     }
 
     /// Whether the thread is in [`critical`].
-    #[expect(dead_code, reason = "SuspendThread uses it")]
     pub(super) fn is_critical(&self) -> bool {
-        self.is_critical.load(Relaxed)
+        self.is_critical.load(SeqCst)
+    }
+
+    /// Returns the state that [`waiting`] has set.
+    pub(super) fn raw_monitor_state(&self) -> jint {
+        self.raw_monitor_state.load(Relaxed)
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        let Some(jni) = bridge().and_then(Bridge::current_jni) else { return };
+        // SAFETY: it is taken once, here.
+        let reference = unsafe { ManuallyDrop::take(&mut self.reference) };
+        notify::quiet(|| jni.delete(reference));
     }
 }
 
@@ -82,7 +100,6 @@ impl Threads {
     }
 
     /// Returns the environment of a thread, by its object; null if it is not known.
-    #[expect(dead_code, reason = "SuspendThread uses it")]
     pub(super) fn env_of(&self, jni: Jni<'_>, object: &(impl Reference + ?Sized)) -> *mut JNIEnv {
         let all = self.all();
         all.iter().find(|it| jni.same(&***it, object)).map_or(null_mut(), |it| it.env())
@@ -102,21 +119,16 @@ impl Threads {
         let reference = notify::quiet(|| jni.global(object))?;
         let thread = Arc::new(Thread {
             env: env as usize,
-            reference,
+            reference: ManuallyDrop::new(reference),
             storage: AtomicPtr::new(null_mut()),
             is_critical: AtomicBool::new(false),
             is_announced: AtomicBool::new(false),
-            suspended_at_ns: AtomicU64::new(0),
+            suspension: AtomicU64::new(0),
+            resumed_at_ns: AtomicU64::new(0),
+            raw_monitor_state: AtomicI32::new(0),
         });
-        match lock(&self.by_env).entry(env as usize) {
-            Entry::Vacant(place) => {
-                place.insert(Arc::clone(&thread));
-            }
-            Entry::Occupied(mut place) => {
-                // The JVM has used the environment again without an end of its thread.
-                place.insert(Arc::clone(&thread));
-            }
-        }
+        // One that is there has ended without an event. It is dropped when the lock is free.
+        let _replaced = lock(&self.by_env).insert(env as usize, Arc::clone(&thread));
         Some(thread)
     }
 }
@@ -141,25 +153,71 @@ fn with_current<T>(env: *mut JNIEnv, body: impl FnOnce(&Thread) -> T) -> Option<
     Some(body(&thread))
 }
 
+/// Returns what distinguishes the calling thread from others that live, and its environment, 0 if it
+/// is not known. Neither asks the JVM.
+#[inline]
+pub(super) fn identity() -> (usize, usize) {
+    CURRENT.with(|current| (std::ptr::from_ref(current) as usize, current.get().0))
+}
+
+/// Returns the calling thread's record, if it is a known thread.
+fn current<'a>() -> Option<&'a Thread> {
+    // SAFETY: the record lives until the thread's end, which clears the place.
+    unsafe { CURRENT.get().1.as_ref() }
+}
+
+/// Runs `body`, which waits in a function of raw monitors.
+pub(super) fn waiting<T>(state: jint, body: impl FnOnce() -> T) -> T {
+    let set = |state| {
+        if let Some(thread) = current() {
+            thread.raw_monitor_state.store(state, Relaxed);
+        }
+    };
+    set(state);
+    let answer = body();
+    set(0);
+    answer
+}
+
 /// Runs `body`, which holds a lock while it calls the JVM. `SuspendThread` does not stop a thread in
 /// here, as others might wait for the lock.
 pub(super) fn critical<T>(body: impl FnOnce() -> T) -> T {
-    let set = |is_critical| {
-        let (_, thread) = CURRENT.get();
-        // SAFETY: as above; only the thread itself clears it.
-        if let Some(thread) = unsafe { thread.as_ref() } {
-            thread.is_critical.store(is_critical, std::sync::atomic::Ordering::SeqCst);
+    let _critical = Critical::begin();
+    body()
+}
+
+/// A call of [`critical`].
+struct Critical;
+
+impl Critical {
+    fn begin() -> Self {
+        if CRITICAL.replace(CRITICAL.get() + 1) == 0
+            && let Some(thread) = current()
+        {
+            // Either this sees the suspension, or the suspending thread sees this.
+            loop {
+                thread.is_critical.store(true, SeqCst);
+                let suspension = thread.suspension.load(SeqCst);
+                if suspension == 0 {
+                    break;
+                }
+                thread.is_critical.store(false, SeqCst);
+                suspension::stand_still(thread, suspension);
+            }
         }
-    };
-    if CRITICAL.replace(CRITICAL.get() + 1) == 0 {
-        set(true);
+        Self
     }
-    let answer = body();
-    CRITICAL.set(CRITICAL.get() - 1);
-    if CRITICAL.get() == 0 {
-        set(false);
+}
+
+impl Drop for Critical {
+    fn drop(&mut self) {
+        CRITICAL.set(CRITICAL.get() - 1);
+        if CRITICAL.get() == 0
+            && let Some(thread) = current()
+        {
+            thread.is_critical.store(false, SeqCst);
+        }
     }
-    answer
 }
 
 impl Bridge {
@@ -182,9 +240,6 @@ impl Bridge {
         methods::thread_ended();
         CURRENT.set((0, std::ptr::null()));
         lock(&self.threads.by_env).remove(&thread.env);
-        if let Some(thread) = Arc::into_inner(thread) {
-            notify::quiet(|| jni.delete(thread.reference));
-        }
     }
 
     /// Announces the threads that exist at VMInit, `main` first, which calls this.

@@ -6,3 +6,4 @@
 mod loading;
 mod methods;
 mod support;
+mod threads;

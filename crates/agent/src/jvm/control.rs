@@ -1,0 +1,73 @@
+//! Control of threads: suspending and resuming them, starting them, and their frames.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use perk_jvmti_sys::jni_sys::{jint, jobject};
+use perk_jvmti_sys::{call, jvmtiError, jvmtiFrameInfo, jvmtiStartFunction};
+
+use super::{Jni, Jvmti, Local, Reference};
+
+impl Jvmti {
+    /// Suspends a thread. One that runs native code goes on until it returns to the JVM.
+    pub(crate) fn suspend(self, thread: &(impl Reference + ?Sized)) -> Result<(), jvmtiError> {
+        // SAFETY: the environment and reference are valid.
+        unsafe { call!(self.raw(), SuspendThread, thread.raw()).ok() }
+    }
+
+    /// Resumes a thread.
+    pub(crate) fn resume(self, thread: &(impl Reference + ?Sized)) -> Result<(), jvmtiError> {
+        // SAFETY: the environment and reference are valid.
+        unsafe { call!(self.raw(), ResumeThread, thread.raw()).ok() }
+    }
+
+    /// Starts a thread as a daemon, which the program does not see in its thread groups.
+    ///
+    /// # Safety
+    /// The function must accept the argument.
+    pub(crate) unsafe fn start_thread(
+        self,
+        thread: &(impl Reference + ?Sized),
+        priority: jint,
+        body: jvmtiStartFunction,
+        argument: *const c_void,
+    ) -> Result<(), jvmtiError> {
+        // SAFETY: the environment and reference are valid; the caller's promise.
+        unsafe {
+            call!(self.raw(), RunAgentThread, thread.raw(), Some(body), argument, priority).ok()
+        }
+    }
+
+    /// Writes the frames of a thread to `frames`, the innermost first, from the one with index `first`
+    /// on. `None` means the calling thread, or the virtual thread on it. Returns their number.
+    ///
+    /// # Safety
+    /// `frames` must have room for `room` frames.
+    pub(crate) unsafe fn frames(
+        self,
+        thread: Option<&dyn Reference>,
+        first: jint,
+        room: jint,
+        frames: *mut jvmtiFrameInfo,
+    ) -> Result<jint, jvmtiError> {
+        let mut count = 0;
+        let thread = thread.map_or(null_mut(), Reference::raw);
+        // SAFETY: the environment is valid, and so is the reference, or null; the caller's promise.
+        unsafe { call!(self.raw(), GetStackTrace, thread, first, room, frames, &mut count).ok()? };
+        Ok(count)
+    }
+
+    /// Returns the object of the method that a thread is in, which must be suspended.
+    pub(crate) fn receiver<'a>(
+        self,
+        jni: Jni<'a>,
+        thread: &(impl Reference + ?Sized),
+    ) -> Option<Local<'a>> {
+        let mut object: jobject = null_mut();
+        // SAFETY: the environment and reference are valid; the new reference is ours.
+        unsafe {
+            call!(self.raw(), GetLocalInstance, thread.raw(), 0, &mut object).ok().ok()?;
+            Local::from_raw(jni, object)
+        }
+    }
+}
