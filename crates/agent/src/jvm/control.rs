@@ -58,7 +58,7 @@ impl Jvmti {
     }
 
     /// Returns the object of the method that a thread is in, which must be suspended.
-    pub(crate) fn receiver<'a>(
+    pub(crate) fn receiver_of<'a>(
         self,
         jni: Jni<'a>,
         thread: &(impl Reference + ?Sized),

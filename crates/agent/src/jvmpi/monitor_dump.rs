@@ -95,7 +95,8 @@ fn records(bridge: &Bridge, jni: Jni<'_>, traces: &Traces) -> Vec<u8> {
     for Monitor { id, object, entering, waiting } in &monitors.0 {
         let owner = bridge.jvmti.monitor_owner(jni, object);
         let (owner, entry_count) = owner.map_or((null_mut(), 0), |(thread, entry_count)| {
-            (known(bridge.threads.env_of(jni, &thread)), entry_count)
+            // The JVM does not count an entry by a native method.
+            (known(bridge.threads.env_of(jni, &thread)), entry_count.max(1))
         });
         writer.0.push(JVMPI_MONITOR_JAVA as u8);
         writer.pointer(id.raw());
@@ -125,7 +126,7 @@ fn waited_monitor<'a>(bridge: &Bridge, jni: Jni<'a>, thread: &Thread) -> Option<
             // SAFETY: the JVM's own, if it has written one.
             let method = (count == 1).then(|| unsafe { MethodRef::from_raw(frame.method) })?;
             let (name, _) = jvmti.method_name(method).ok()?;
-            ["wait", "wait0"].contains(&name.as_str()).then(|| jvmti.receiver(jni, thread))?
+            ["wait", "wait0"].contains(&name.as_str()).then(|| jvmti.receiver_of(jni, thread))?
         })
     })
 }

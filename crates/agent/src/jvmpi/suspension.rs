@@ -51,6 +51,9 @@ impl Bridge {
     /// Suspends a thread; `None` if it must not stand still now.
     fn try_to_suspend(&self, thread: &Thread) -> Option<jint> {
         let _changing = lock(&CHANGING);
+        if thread.has_ended() {
+            return Some(JVMPI_FAIL);
+        }
         let before = thread.suspension.load(SeqCst);
         let number = LAST.fetch_add(2, Relaxed) + 1;
         thread.suspension.store(number, SeqCst);
@@ -58,7 +61,7 @@ impl Bridge {
             thread.suspension.store(before, SeqCst);
             return Some(error.0);
         }
-        if thread.is_critical() {
+        if thread.is_critical() || thread.has_ended() {
             // It fails only if the thread has ended, or another has resumed it.
             let _ = self.jvmti.resume(thread);
             thread.suspension.store(0, SeqCst);
@@ -90,14 +93,21 @@ impl Bridge {
         })
     }
 
-    /// Runs `body` while another thread stands still.
-    pub(super) fn suspended<T>(&self, thread: &Thread, body: impl FnOnce() -> T) -> T {
-        let is_suspended = self.suspend(thread) == 0;
-        let answer = body();
-        if is_suspended {
-            self.go_on(thread);
-        }
-        answer
+    /// Runs `body` while another thread stands still, unless that one must not. This is no place to
+    /// wait for it: it might want the same of the calling one.
+    pub(super) fn suspended<T>(
+        &self,
+        thread: &Thread,
+        body: impl FnOnce() -> Option<T>,
+    ) -> Option<T> {
+        critical(|| {
+            let result = self.try_to_suspend(thread)?;
+            let answer = body();
+            if result == 0 {
+                self.go_on(thread);
+            }
+            answer
+        })
     }
 
     /// Returns the state of a thread as `GetThreadStatus` has it; 0 if it has ended.
@@ -112,7 +122,7 @@ pub(super) fn stand_still(thread: &Thread, suspension: u64) {
     if let Some(bridge) = bridge() {
         bridge.jvmti.thread_state(thread);
     }
-    if suspension % 2 == 0 {
+    if suspension.is_multiple_of(2) {
         // Another than the agent may have resumed it.
         let _ = thread.suspension.compare_exchange(suspension, 0, SeqCst, SeqCst);
     } else {

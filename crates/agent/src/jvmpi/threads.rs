@@ -34,6 +34,8 @@ pub(super) struct Thread {
     is_critical: AtomicBool,
     /// Whether THREAD_START was sent, or would have been if it were enabled.
     is_announced: AtomicBool,
+    /// Whether its THREAD_END was sent. It is not suspended any more: the agent could not resume it.
+    has_ended: AtomicBool,
     /// Its suspension by the agent: see [`suspension`](super::suspension). 0 for none.
     pub(super) suspension: AtomicU64,
     /// The CPU time when the agent last resumed the thread, in nanoseconds.
@@ -51,6 +53,11 @@ impl Thread {
     /// Whether the thread is in [`critical`].
     pub(super) fn is_critical(&self) -> bool {
         self.is_critical.load(SeqCst)
+    }
+
+    /// Whether its THREAD_END was sent.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(SeqCst)
     }
 
     /// Returns the state that [`waiting`] has set.
@@ -123,6 +130,7 @@ impl Threads {
             storage: AtomicPtr::new(null_mut()),
             is_critical: AtomicBool::new(false),
             is_announced: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
             suspension: AtomicU64::new(0),
             resumed_at_ns: AtomicU64::new(0),
             raw_monitor_state: AtomicI32::new(0),
@@ -238,8 +246,12 @@ impl Bridge {
             notify::send_plain(JVMPI_EVENT_THREAD_END, thread.env());
         }
         methods::thread_ended();
+        // Nobody may have suspended it now, nor do so later.
+        critical(|| {
+            thread.has_ended.store(true, SeqCst);
+            lock(&self.threads.by_env).remove(&thread.env);
+        });
         CURRENT.set((0, std::ptr::null()));
-        lock(&self.threads.by_env).remove(&thread.env);
     }
 
     /// Announces the threads that exist at VMInit, `main` first, which calls this.

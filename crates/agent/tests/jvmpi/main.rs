@@ -5,5 +5,7 @@
 
 mod loading;
 mod methods;
+mod monitors;
+mod raw_monitors;
 mod support;
 mod threads;

@@ -197,3 +197,27 @@ fn threads_are_controlled_and_looked_at() {
         assert_eq!(outcome.stderr, "");
     });
 }
+
+#[test]
+fn functions_are_measured_on_compiled_code() {
+    let program = fixture::compile_text(
+        "Speed",
+        "public class Speed {
+            static native void measure(boolean isReal);
+            static void a(boolean isReal) { b(isReal); }
+            static void b(boolean isReal) { c(isReal); }
+            static void c(boolean isReal) { d(isReal); }
+            static void d(boolean isReal) { measure(isReal); }
+            public static void main(String[] arguments) {
+                System.load(arguments[0]);
+                for (int i = 0; i < 500_000; i++) a(false);
+                a(true);
+            }
+        }",
+    );
+    jdk::each(|jdk| {
+        let outcome = run(jdk, "speed", "Speed", program.clone());
+        assert_eq!(outcome.number("frames"), 4);
+        eprintln!("JDK {}\n{}", jdk.version, outcome.stdout);
+    });
+}
