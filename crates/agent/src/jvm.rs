@@ -14,6 +14,7 @@ mod reflection;
 mod refs;
 mod stopped;
 mod table;
+mod values;
 mod walk;
 
 pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VirtualThreadFunction};
@@ -27,4 +28,5 @@ pub(crate) use management::{Commands, HeapDumper};
 pub(crate) use monitors::ThreadMoment;
 pub(crate) use refs::{Borrowed, Global, Local, Reference, Weak};
 pub(crate) use table::Functions;
+pub(crate) use values::{Type, TypedField};
 pub(crate) use walk::Walker;

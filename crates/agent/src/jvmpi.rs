@@ -55,6 +55,7 @@ pub(crate) struct Bridge {
     objects: objects::Objects,
     classes: classes::Classes,
     methods: methods::Methods,
+    shapes: heap_dump::Shapes,
 }
 
 impl Bridge {
@@ -70,6 +71,7 @@ impl Bridge {
             objects: objects::Objects::default(),
             classes: classes::Classes::default(),
             methods: methods::Methods::default(),
+            shapes: heap_dump::Shapes::default(),
         }
     }
 

@@ -149,10 +149,16 @@ impl<'a> Jni<'a> {
 pub(crate) struct LongField(jfieldID);
 
 impl LongField {
-    /// Returns the offset in objects, in bytes, which is the id without the bits that tell its kind.
+    /// Returns the offset in objects, in bytes.
     pub(crate) fn offset(self) -> usize {
-        self.0 as usize >> FIELD_BITS
+        offset(self.0)
     }
+}
+
+/// Returns the offset of an instance's field, in bytes, which is the id without the bits that tell its
+/// kind.
+pub(super) fn offset(id: jfieldID) -> usize {
+    id as usize >> FIELD_BITS
 }
 
 // SAFETY: only the JVM looks into a field id.

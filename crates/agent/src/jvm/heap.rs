@@ -363,7 +363,7 @@ impl<'a> Jni<'a> {
     }
 
     /// Returns a new `Object[]`.
-    fn new_object_array(self, length: i32) -> Option<Local<'a>> {
+    pub(crate) fn new_object_array(self, length: i32) -> Option<Local<'a>> {
         let env = self.raw();
         let class = self.find_class(c"java/lang/Object")?;
         // SAFETY: the environment is this thread's, the reference valid; the new one is ours.

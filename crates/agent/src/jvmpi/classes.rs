@@ -101,7 +101,11 @@ impl Bridge {
         classes.iter().for_each(|class| self.announce_class(jni, class));
     }
 
-    fn announce_class(&self, jni: Jni<'_>, class: &Local<'_>) {
+    /// Sends CLASS_LOAD of a class, and before it of those above, unless it was sent or is not wanted.
+    pub(super) fn announce_class(&self, jni: Jni<'_>, class: &Local<'_>) {
+        if !notify::is_wanted(JVMPI_EVENT_CLASS_LOAD) {
+            return;
+        }
         let is_prepared = notify::quiet(|| is_prepared(self.jvmti, class));
         if !is_prepared || self.is_announced(jni, class) {
             return;

@@ -10,8 +10,10 @@ pub(super) unsafe extern "system" fn object_free(_: JvmtiEnv, tag: jlong) {
     let Some(bridge) = bridge() else { return };
     if let Some(id) = Id::from_tag(tag) {
         bridge.objects.free(id);
-        if let Some(jni) = bridge.current_jni() {
-            bridge.classes.forget(jni, id);
+        if let Some(jni) = bridge.current_jni()
+            && bridge.classes.forget(jni, id)
+        {
+            bridge.shapes.forget(id);
         }
     }
 }

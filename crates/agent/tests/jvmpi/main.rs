@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod dumps;
 mod loading;
 mod methods;
 mod monitors;
