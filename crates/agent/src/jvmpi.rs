@@ -41,7 +41,9 @@ use std::sync::OnceLock;
 
 use perk_control::jvmpi::Jvmpi;
 use perk_jvmti_sys::jni_sys::JavaVM;
-use perk_jvmti_sys::jvmpi::jobjectID;
+use perk_jvmti_sys::jvmpi::{
+    JVMPI_EVENT_DATA_DUMP_REQUEST, JVMPI_EVENT_DATA_RESET_REQUEST, jobjectID,
+};
 
 use crate::jvm::{Jni, Jvmti, Vm};
 
@@ -108,4 +110,17 @@ impl Id {
     fn raw(self) -> jobjectID {
         self.0 as jobjectID
     }
+}
+
+/// Obeys a command from outside: `reset` and `dump` are the events of that name. Returns whether it is
+/// one, and a profiler is there.
+pub(crate) fn request(command: &[u8]) -> bool {
+    let kind = match command {
+        b"reset" => JVMPI_EVENT_DATA_RESET_REQUEST,
+        b"dump" => JVMPI_EVENT_DATA_DUMP_REQUEST,
+        _ => return false,
+    };
+    let Some(jni) = bridge().and_then(Bridge::current_jni) else { return false };
+    notify::send_plain(kind, jni.raw());
+    true
 }

@@ -16,7 +16,7 @@ use perk_control::options::{
 use perk_control::{resolve_file_name, usage};
 use perk_files::Access;
 use perk_jamaica::Flaw;
-use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
+use perk_jvmti_sys::jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 use perk_profile::mutf8;
 
 use crate::analyses::Analysis;
@@ -77,6 +77,35 @@ pub unsafe extern "system" fn Agent_OnLoad(
         Ok(()) => JNI_OK,
         Err(stop) => stop.exit(),
     }
+}
+
+/// The function that the JVM calls if `jcmd PID JVMTI.agent_load` names this library in a running
+/// program. A profiler of JVMPI then gets the events that only a user can cause.
+///
+/// # Safety
+/// Only the JVM calls this, with itself and the options as a string that ends in NUL, or null.
+#[expect(unreachable_pub, reason = "the JVM finds it by its symbol")]
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnAttach(
+    _: *mut JavaVM,
+    options: *mut c_char,
+    _reserved: *mut c_void,
+) -> jint {
+    let command = match options.is_null() {
+        true => b"",
+        // SAFETY: the JVM passes a string that ends in NUL.
+        false => unsafe { CStr::from_ptr(options) }.to_bytes(),
+    };
+    let mut is_done = false;
+    guard(Feature::Jvmpi, || is_done = jvmpi::request(command));
+    if is_done {
+        return JNI_OK;
+    }
+    os::say(
+        "HPROF ERROR: perk cannot be loaded into a running program; to one that it runs a profiler of \
+         JVMPI in, it takes reset and dump\n",
+    );
+    JNI_ERR
 }
 
 /// The reason why the process ends now.

@@ -1,4 +1,5 @@
-//! The agent inside the tool: unpacked on demand to a private folder, named by its content.
+//! The agent inside the tool, and JVMPI's header: unpacked on demand to a private folder, named by the
+//! agent's content.
 
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
@@ -15,14 +16,23 @@ use rustix::process::geteuid;
 /// The library's bytes, as `build.rs` left them.
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libperk.so"));
 
-/// The name under which `-agentlib:perk` finds the agent.
-const PERK: &str = "libperk.so";
-/// The name under which `-agentlib:hprof` finds it.
-const HPROF: &str = "libhprof.so";
+/// A file to unpack.
+#[derive(Clone, Copy, Debug)]
+struct Packed {
+    name: &'static str,
+    bytes: &'static [u8],
+}
+
+/// The agent under the name that `-agentlib:perk` finds.
+const PERK: Packed = Packed { name: "libperk.so", bytes: LIBRARY };
+/// The agent under the name that `-agentlib:hprof` finds.
+const HPROF: Packed = Packed { name: "libhprof.so", bytes: LIBRARY };
+const HEADER: Packed =
+    Packed { name: "jvmpi.h", bytes: include_bytes!("../../../include/jvmpi.h") };
 
 /// The path of the agent as `libperk.so`.
 pub(crate) fn library() -> anyhow::Result<PathBuf> {
-    Ok(unpack(PERK)?.join(PERK))
+    Ok(unpack(PERK)?.join(PERK.name))
 }
 
 /// A folder that holds the agent as `libhprof.so`.
@@ -30,12 +40,17 @@ pub(crate) fn hprof_folder() -> anyhow::Result<PathBuf> {
     unpack(HPROF)
 }
 
-/// Puts the library under `name` into the first folder that can take it.
-fn unpack(name: &str) -> anyhow::Result<PathBuf> {
+/// A folder that holds JVMPI's header.
+pub(crate) fn include_folder() -> anyhow::Result<PathBuf> {
+    unpack(HEADER)
+}
+
+/// Puts a file into the first folder that can take it.
+fn unpack(packed: Packed) -> anyhow::Result<PathBuf> {
     let mut refusals = Vec::new();
     for base in bases() {
         let folder = base.join(concat!("agent-", env!("PERK_AGENT_HASH")));
-        match place(&base, &folder, name) {
+        match place(&base, &folder, packed) {
             Ok(()) => return Ok(folder),
             Err(error) => refusals.push(format!("{}: {error:#}", folder.display())),
         }
@@ -57,7 +72,7 @@ fn bases() -> Vec<PathBuf> {
         .collect()
 }
 
-fn place(base: &Path, folder: &Path, name: &str) -> anyhow::Result<()> {
+fn place(base: &Path, folder: &Path, packed: Packed) -> anyhow::Result<()> {
     // HotSpot takes what follows the first `=` of `-agentpath:` for the options.
     if folder.as_os_str().as_bytes().contains(&b'=') {
         bail!("the JVM does not take a path with a =");
@@ -69,8 +84,8 @@ fn place(base: &Path, folder: &Path, name: &str) -> anyhow::Result<()> {
     if statvfs(folder).is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::NOEXEC)) {
         bail!("mounted noexec, no library can be loaded from there");
     }
-    let file = folder.join(name);
-    if is_ours_and_whole(&file) {
+    let file = folder.join(packed.name);
+    if is_ours_and_whole(&file, packed.bytes) {
         return Ok(());
     }
     // A link is not followed.
@@ -80,7 +95,7 @@ fn place(base: &Path, folder: &Path, name: &str) -> anyhow::Result<()> {
     let Destination::File(mut part) = Destination::open(&file, Access::Owner)? else {
         bail!("{} is not a file", file.display());
     };
-    part.file().write_all(LIBRARY)?;
+    part.file().write_all(packed.bytes)?;
     part.file().set_permissions(Permissions::from_mode(0o700))?;
     Ok(part.finish()?)
 }
@@ -97,12 +112,12 @@ fn check_private(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn is_ours_and_whole(file: &Path) -> bool {
+fn is_ours_and_whole(file: &Path, bytes: &[u8]) -> bool {
     fs::symlink_metadata(file).is_ok_and(|metadata| {
         metadata.is_file()
             && metadata.uid() == geteuid().as_raw()
-            && metadata.len() == LIBRARY.len() as u64
-    }) && fs::read(file).is_ok_and(|bytes| bytes == LIBRARY)
+            && metadata.len() == bytes.len() as u64
+    }) && fs::read(file).is_ok_and(|found| found == bytes)
 }
 
 #[cfg(test)]
@@ -116,7 +131,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let (base, folder) = (temp.path().join("perk"), temp.path().join("perk/agent-x"));
         place(&base, &folder, PERK).unwrap();
-        let file = folder.join(PERK);
+        let file = folder.join(PERK.name);
         let inode = fs::metadata(&file).unwrap().ino();
         assert_eq!(fs::metadata(&base).unwrap().mode() & 0o777, 0o700);
 
@@ -135,9 +150,9 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let elsewhere = temp.path().join("elsewhere.so");
         fs::write(&elsewhere, LIBRARY).unwrap();
-        symlink(&elsewhere, folder.join(PERK)).unwrap();
+        symlink(&elsewhere, folder.join(PERK.name)).unwrap();
         place(&base, &folder, PERK).unwrap();
-        assert!(fs::symlink_metadata(folder.join(PERK)).unwrap().is_file());
+        assert!(fs::symlink_metadata(folder.join(PERK.name)).unwrap().is_file());
     }
 
     #[test]

@@ -83,6 +83,8 @@ Examples:
   perk run --xprof=tiers,inlined -o app.xprof -- java -jar app.jar
   perk run --fields shared --include 'com.acme.*' -- java -jar app.jar
   perk run --jamaica=bytecodes -o app.prof -- java -jar app.jar
+  perk run --jvmpi ./libprofiler.so=file=out.txt -- java -jar app.jar
+  perk run --xrun -- java -Xrunprofiler:file=out.txt -jar app.jar
   perk run -- ./gradlew --no-daemon test
 
 Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; a profile of --cpu times or
@@ -135,6 +137,18 @@ pub(crate) struct RunArgs {
     /// Replace the file of --jamaica; without this, the run is added to it
     #[arg(long)]
     pub(crate) force: bool,
+    /// Run a profiler library of JVMPI, the interface of JDK 1.2 to 5: foo, or ./libfoo.so=options
+    #[arg(long, value_name = "LIB[=OPTIONS]")]
+    pub(crate) jvmpi: Option<String>,
+    /// Have the command's own -Xrun load such a library
+    #[arg(long)]
+    pub(crate) xrun: bool,
+    /// The source of its events of methods [default: probes]
+    #[arg(long, value_name = "SOURCE", value_enum)]
+    pub(crate) methods: Option<Methods>,
+    /// Send it the event of each instruction
+    #[arg(long)]
+    pub(crate) instructions: bool,
     /// Measure how long threads wait to enter monitors (synchronized) and to be notified
     #[arg(long)]
     pub(crate) monitor: bool,
@@ -227,6 +241,15 @@ pub(crate) enum Heap {
     Dump,
     /// Both; each object of the dump has the call trace of its allocation
     All,
+}
+
+/// The source of the events of methods that a profiler of JVMPI has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Methods {
+    /// Instructions that perk puts into the methods
+    Probes,
+    /// The JVM's own events, for which it only interprets
+    Vm,
 }
 
 /// What the tables of `--xprof` tell apart.
@@ -625,11 +648,16 @@ pub(crate) struct ViewArgs {
 #[command(after_help = "\
 Examples:
   java -agentpath:$(perk agent-path)=cpu=samples,file=app.txt -jar app.jar
-  LD_LIBRARY_PATH=$(perk agent-path --hprof) java -agentlib:hprof=cpu=samples -jar app.jar")]
+  LD_LIBRARY_PATH=$(perk agent-path --hprof) java -agentlib:hprof=cpu=samples -jar app.jar
+  cc -shared -fPIC -I$(perk agent-path --include) -I$JAVA_HOME/include -I$JAVA_HOME/include/linux \\
+    -o libprofiler.so profiler.c")]
 pub(crate) struct AgentPathArgs {
     /// Print a folder that holds the agent as libhprof.so
     #[arg(long)]
     pub(crate) hprof: bool,
+    /// Print a folder that holds jvmpi.h, to compile profilers of JVMPI with
+    #[arg(long, conflicts_with = "hprof")]
+    pub(crate) include: bool,
 }
 
 /// A time in the agent's syntax, in nanoseconds.

@@ -57,7 +57,11 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::View(args) => view::view(&args).map(|()| ExitCode::SUCCESS),
         Command::Formats => print(perk_formats::table().as_bytes()),
         Command::AgentPath(args) => {
-            let path = if args.hprof { agent::hprof_folder()? } else { agent::library()? };
+            let path = match () {
+                () if args.hprof => agent::hprof_folder()?,
+                () if args.include => agent::include_folder()?,
+                () => agent::library()?,
+            };
             let mut line = path.as_os_str().as_bytes().to_vec();
             line.push(b'\n');
             print(&line)

@@ -2,6 +2,7 @@
 
 mod append;
 mod command;
+mod jvmpi;
 mod options;
 mod outcome;
 mod signals;
@@ -9,7 +10,7 @@ mod signals;
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::{fs, io};
 
 use anyhow::{Context, bail};
@@ -35,6 +36,11 @@ use signals::Ended;
 
 /// Runs the command under the agent. The exit code is the command's own.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
+    if let Some(options) = jvmpi::agent_options(args)? {
+        let plan = Plan::new(&args.command)?;
+        let mut command = plan.command(&agent::library()?, &options, &[]);
+        return Ok(exit_code(start(&plan, &mut command)?.status, false));
+    }
     let analyses = Analyses::of(args)?;
     let targets = match analyses.are_of_jamaica() {
         true => append::targets(&args.output, args.force)?,
@@ -55,12 +61,6 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         _ if analyses.are_xprof() => Folder::new()?.of_xprof(),
         _ => Folder::new()?,
     };
-    if plan.route() == Route::Environment {
-        say(format_args!(
-            "{} is not java itself: JAVA_TOOL_OPTIONS loads the agent into every JVM that it starts",
-            plan.program()
-        ));
-    }
     let options = analyses.agent_options(&folder);
     let counted = match () {
         () if options.extended_accesses => Some(Counted::Accesses),
@@ -69,8 +69,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     let jvm_options = counted.map_or_else(Vec::new, |counted| plan.without_intrinsics(counted));
     let mut command = plan.command(&library, &options.to_string(), &jvm_options);
-    let ended =
-        signals::run(&mut command).with_context(|| format!("cannot start {}", plan.program()))?;
+    let ended = start(&plan, &mut command)?;
     if analyses.are_printed() {
         return Ok(exit_code(ended.status, false));
     }
@@ -85,6 +84,17 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         folder.keep();
     }
     Ok(exit_code(ended.status, failed))
+}
+
+/// Starts the command, and waits for its end.
+fn start(plan: &Plan<'_>, command: &mut Command) -> anyhow::Result<Ended> {
+    if plan.route() == Route::Environment {
+        say(format_args!(
+            "{} is not java itself: JAVA_TOOL_OPTIONS loads the agent into every JVM that it starts",
+            plan.program()
+        ));
+    }
+    signals::run(command).with_context(|| format!("cannot start {}", plan.program()))
 }
 
 /// The command's own exit code, as a shell gives it; perk's where only perk failed.

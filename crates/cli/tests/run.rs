@@ -4,6 +4,7 @@ mod exact;
 mod fields;
 mod heap;
 mod jamaica;
+mod jvmpi;
 mod times;
 mod values;
 mod xprof;

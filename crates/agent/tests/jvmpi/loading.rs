@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use perk_testkit::{JavaRun, Outcome, jdk};
+use perk_testkit::{JavaRun, Outcome, Signal, jdk};
 
 use crate::support::{compile, library, profiled};
 
@@ -174,5 +174,39 @@ fn an_agent_without_a_function_changes_nothing() {
         outcome.assert_success();
         assert_eq!((outcome.value("cpu"), outcome.value("hello")), ("1", "world"));
         assert_eq!(outcome.stderr, "");
+    });
+}
+
+/// Has the JVM load perk's library into the running program, with options. Returns jcmd's output.
+fn load_into(pid: u32, options: &str) -> String {
+    let library = perk_testkit::agent::agent_so();
+    let mut jcmd = std::process::Command::new(jdk::compiler().jcmd());
+    let command = jcmd.arg(pid.to_string()).arg("JVMTI.agent_load").arg(library).arg(options);
+    String::from_utf8(command.output().expect("jcmd starts").stdout).unwrap()
+}
+
+#[test]
+fn requests_from_outside_are_events() {
+    let waiting = perk_testkit::fixture::compile_text(
+        "Waiting",
+        "public class Waiting {
+            public static void main(String[] arguments) throws Exception {
+                System.out.println(\"waiting=1\");
+                Thread.sleep(50_000);
+            }
+        }",
+    );
+    jdk::each(|jdk| {
+        let run = profiled(jdk, "", "starts", "").classes(&waiting).main("Waiting");
+        let mut running = run.spawn();
+        running.wait_for_stdout("waiting=1");
+        running.signal(Signal::QUIT);
+        running.wait_for_stdout("dump.request=1");
+        assert!(load_into(running.pid(), "reset").contains("return code: 0"));
+        running.wait_for_stdout("reset.request=1");
+        assert!(load_into(running.pid(), "cpu=samples").contains("return code: -1"));
+        assert!(running.stderr().contains("perk cannot be loaded into a running program"));
+        running.signal(Signal::TERM);
+        running.wait();
     });
 }

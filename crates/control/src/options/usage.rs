@@ -56,6 +56,7 @@ perk's additions
             push_row(&mut text, &written, addition.about, "");
         }
     }
+    push_row(&mut text, "jvmpi[=<lib>[=...]]", "run a profiler of JVMPI", "");
     text.push_str("\nWarnings\n--------\n");
     text.push_str("  - Samples are estimates; a method with only a few samples may be chance.\n");
     text
@@ -152,6 +153,8 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
 - `cache=y` keeps the classes of the JDK that every program loads, with their probes, in
   `perk/classes` in the user's cache folder, for `cpu=times|old` and `heap=sites` without `include`
   and `exclude`; a later JVM starts faster with them. `cache=n` neither reads nor writes there.
+- `jvmpi` runs a profiler library of JVMPI instead of perk's own analyses, and has options of its own:
+  [jvmpi.md](jvmpi.md).
 - `format=p` is HPROF binary with records of perk's own, which keep the full depth of every analysis;
   `perk report` and `perk convert` read it.
 

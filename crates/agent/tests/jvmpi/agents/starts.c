@@ -27,6 +27,14 @@ static void notify(JVMPI_Event *event) {
             printf("thread.%s=%s,%s\n", event->u.thread_start.thread_name,
                    event->u.thread_start.group_name, event->u.thread_start.parent_name);
         break;
+    case JVMPI_EVENT_DATA_DUMP_REQUEST:
+        printf("dump.request=%d\n", event->env_id != NULL);
+        fflush(stdout);
+        break;
+    case JVMPI_EVENT_DATA_RESET_REQUEST:
+        printf("reset.request=%d\n", event->env_id != NULL);
+        fflush(stdout);
+        break;
     case JVMPI_EVENT_THREAD_END:
         threads_ended++;
         break;
@@ -50,6 +58,8 @@ JNIEXPORT jint JNICALL JVM_OnLoad(JavaVM *vm, char *options, void *reserved) {
     jvmpi->EnableEvent(JVMPI_EVENT_THREAD_START, NULL);
     jvmpi->EnableEvent(JVMPI_EVENT_THREAD_END, NULL);
     jvmpi->EnableEvent(JVMPI_EVENT_CLASS_LOAD, NULL);
+    jvmpi->EnableEvent(JVMPI_EVENT_DATA_DUMP_REQUEST, NULL);
+    jvmpi->EnableEvent(JVMPI_EVENT_DATA_RESET_REQUEST, NULL);
     printf("dump=%d\n", (int)jvmpi->EnableEvent(JVMPI_EVENT_HEAP_DUMP, NULL));
     printf("move=%d\n", (int)jvmpi->EnableEvent(JVMPI_EVENT_OBJECT_MOVE, NULL));
     return JNI_OK;
