@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 use perk_jvmti_sys::jni_sys::{jint, jobject};
 use perk_jvmti_sys::{call, jvmtiError, jvmtiFrameInfo, jvmtiStartFunction};
 
-use super::{Jni, Jvmti, Local, Reference};
+use super::{Jni, Jvmti, Local, MethodRef, Reference};
 
 impl Jvmti {
     /// Suspends a thread. One that runs native code goes on until it returns to the JVM.
@@ -55,6 +55,15 @@ impl Jvmti {
         // SAFETY: the environment is valid, and so is the reference, or null; the caller's promise.
         unsafe { call!(self.raw(), GetStackTrace, thread, first, room, frames, &mut count).ok()? };
         Ok(count)
+    }
+
+    /// Whether a method is an older one, which only frames have that began before its class was
+    /// redefined.
+    pub(crate) fn is_obsolete(self, method: MethodRef) -> bool {
+        let mut is_obsolete = false;
+        // SAFETY: the environment is valid, the method id came from the JVM.
+        unsafe { call!(self.raw(), IsMethodObsolete, method.raw(), &mut is_obsolete) };
+        is_obsolete
     }
 
     /// Returns the object of the method that a thread is in, which must be suspended.

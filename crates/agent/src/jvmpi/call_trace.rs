@@ -66,8 +66,8 @@ impl Bridge {
                 if HIDDEN.get().is_some_and(|hidden| hidden.contains(&method)) {
                     continue;
                 }
-                let lineno = lines.line(method, info.location);
-                let frame = JVMPI_CallFrame { lineno, method_id: info.method };
+                let (method, lineno) = lines.frame(method, info.location);
+                let frame = JVMPI_CallFrame { lineno, method_id: method.raw() };
                 // SAFETY: as above.
                 unsafe { frames.add(written).write(frame) };
                 written += 1;

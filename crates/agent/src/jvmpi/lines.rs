@@ -1,5 +1,8 @@
 //! The lines of methods, which are asked for once.
 //!
+//! A method that runs while its class is redefined goes on as it was, with an id that nobody was told of:
+//! frames have the id of the method that replaced it.
+//!
 //! HotSpot does not use a method's id again after its class was unloaded, and frames have only methods
 //! of loaded classes. A method keeps its id when its class is redefined, though, and has other lines
 //! then: [`forget`] is called after that. Too many tables are forgotten, too, which bounds the memory.
@@ -10,6 +13,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use perk_jvmti_sys::jni_sys::jint;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use super::bridge;
 use crate::jvm::{Jvmti, LineTable, MethodRef};
 
 /// The line of a frame whose line is not known.
@@ -19,7 +23,9 @@ const NATIVE: jint = -3;
 /// The most methods whose tables are kept.
 const MOST_METHODS: usize = 1 << 16;
 
-type Tables = FxHashMap<MethodRef, LineTable>;
+/// A method's id as the agent knows it, and its lines.
+type Entry = (MethodRef, LineTable);
+type Tables = FxHashMap<MethodRef, Entry>;
 
 static TABLES: RwLock<Tables> = RwLock::new(Tables::with_hasher(FxBuildHasher));
 /// How often the tables were forgotten: what was read before is not kept.
@@ -38,33 +44,47 @@ pub(super) fn with(jvmti: Jvmti, body: impl FnOnce(&mut Lines)) {
 }
 
 impl Lines {
-    /// Returns the line of an instruction of a method.
-    pub(super) fn line(&mut self, method: MethodRef, bci: i64) -> jint {
+    /// Returns the method of a frame as the agent knows it, and the line of an instruction.
+    pub(super) fn frame(&mut self, method: MethodRef, bci: i64) -> (MethodRef, jint) {
         if bci < 0 {
-            return NATIVE;
+            return (method, NATIVE);
         }
         let tables = self.tables.get_or_insert_with(read);
         match tables.get(&method) {
-            Some(table) => line_at(table, bci),
+            Some((known, table)) => (*known, line_at(table, bci)),
             None => self.ask(method, bci),
         }
     }
 
     #[cold]
-    fn ask(&mut self, method: MethodRef, bci: i64) -> jint {
+    fn ask(&mut self, method: MethodRef, bci: i64) -> (MethodRef, jint) {
         // The JVM is called without the lock.
         self.tables = None;
         let before = FORGOTTEN.load(SeqCst);
         let table = self.jvmti.line_table(method).unwrap_or_default();
+        let known = self.replacement(method).unwrap_or(method);
         let line = line_at(&table, bci);
         let mut tables = TABLES.write().unwrap_or_else(PoisonError::into_inner);
         if tables.len() >= MOST_METHODS {
             tables.clear();
         }
         if FORGOTTEN.load(SeqCst) == before {
-            tables.insert(method, table);
+            tables.insert(method, (known, table));
         }
-        line
+        (known, line)
+    }
+
+    /// Returns the method that has replaced one since the frame began; `None` if none has.
+    fn replacement(&self, method: MethodRef) -> Option<MethodRef> {
+        let jvmti = self.jvmti;
+        if !jvmti.is_obsolete(method) {
+            return None;
+        }
+        let jni = bridge()?.current_jni()?;
+        let class = jvmti.declaring_class(jni, method).ok()?;
+        let name = jvmti.method_name(method).ok()?;
+        let methods = jvmti.class_methods(&class).ok()?;
+        methods.into_iter().find(|it| jvmti.method_name(*it).is_ok_and(|it| it == name))
     }
 }
 

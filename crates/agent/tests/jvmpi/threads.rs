@@ -221,3 +221,44 @@ fn functions_are_measured_on_compiled_code() {
         eprintln!("JDK {}\n{}", jdk.version, outcome.stdout);
     });
 }
+
+#[test]
+fn stacks_have_no_frames_and_lines_of_perk() {
+    let program = fixture::compile_text(
+        "Traced",
+        "public class Traced {
+            static native void probe(boolean on);
+            static native String trace();
+            static int line() {
+                return StackWalker.getInstance().walk(it -> it.skip(1).findFirst().get().getLineNumber());
+            }
+            static void target() { System.out.println(\"target.line=\" + line()); }
+            static int caller() {
+                int sum = 0;
+                for (int i = 0; i < 3; i++) sum += i;
+                String trace = trace(); int line = line(); System.out.println(\"lines=\" + trace.startsWith(\"Traced.trace:-3,Traced.caller:\" + line + \",\"));
+                System.out.println(\"caller.line=\" + line());
+                target();
+                return sum;
+            }
+            public static void main(String[] arguments) {
+                System.load(arguments[0]);
+                caller();
+                probe(true);
+                caller();
+                probe(false);
+                caller();
+            }
+        }",
+    );
+    jdk::each(|jdk| {
+        let outcome = run(jdk, "traced", "Traced", program.clone());
+        assert_eq!(outcome.stdout.matches("lines=true\n").count(), 3, "{}", outcome.report());
+        let (target, caller) = (outcome.number("target.line"), outcome.number("caller.line") + 1);
+        let entry = format!("Traced.target:{target},Traced.caller:{caller},Traced.main:");
+        assert!(outcome.value("entry").starts_with(&entry), "{} {entry}", outcome.report());
+        let exit = outcome.value("exit");
+        assert!(exit.starts_with(&entry), "{exit}");
+        assert_eq!(outcome.stdout.matches("entry=").count(), 1);
+    });
+}

@@ -16,7 +16,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_CLASS_LOAD_HOOK, jobjectID};
 
 use super::super::notify::{self, Phase};
-use super::super::{Bridge, Id, bridge, events};
+use super::super::{Bridge, Id, bridge, call_trace, events, lines};
 use super::{calls, numbers};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Global, Jni, Local, Reference};
@@ -174,6 +174,9 @@ impl State {
                 unsafe { jni.set_static_object(*helper, c"virtualThread", signature, &class) };
             }
             jni.set_static_boolean(*helper, c"isOnWithObjects", with_objects);
+            // The class is initialised, so it has its methods.
+            let _ = call_trace::HIDDEN
+                .get_or_init(|| bridge.jvmti.class_methods(*helper).unwrap_or_default());
             jni.set_static_boolean(*helper, c"isOn", on);
         });
     }
@@ -205,7 +208,8 @@ pub(in crate::jvmpi) fn needs_class_files() -> bool {
 fn give_to(bridge: &Bridge, classes: &[jclass]) {
     // SAFETY: the references are good until the caller drops them.
     if classes.is_empty() || unsafe { bridge.jvmti.retransform(classes) }.is_ok() {
-        return;
+        // The lines begin at other instructions now.
+        return lines::forget();
     }
     match classes {
         [_] => drop(REFUSED_CLASSES.fetch_add(1, Relaxed)),
