@@ -34,7 +34,7 @@ pub(super) use self::shapes::{Fields, Kind, Shapes};
 use self::list::List;
 use self::roots::Roots;
 use self::traces::Traces;
-use self::walk::Walk;
+use self::walk::{OWN, Walk};
 use super::objects::Objects;
 use super::threads::critical;
 use super::{Bridge, notify, object_dump};
@@ -121,7 +121,8 @@ fn walked(
     let held = hold_fields(bridge, jni, &objects);
     drop(objects);
     let traces = Traces::take(bridge, jni);
-    let mut walk = Walk::new(&bridge.objects, level, classes, Roots::new(&traces));
+    let mut walk =
+        Walk::new(&bridge.objects, level, classes, Roots::new(&traces, bridge.own_references()));
     let is_walked = walk.run(bridge).is_ok();
     drop(held);
     if !is_walked {
@@ -141,6 +142,7 @@ fn hold_fields<'a>(bridge: &Bridge, jni: Jni<'a>, classes: &[Local<'_>]) -> Opti
     let mut fields = bridge.jvmti.typed_fields(&class).ok()?;
     fields.retain(|it| !it.is_static && it.of == Type::Reference);
     let array = jni.new_object_array(jint::try_from(classes.len() * fields.len()).ok()?)?;
+    bridge.jvmti.set_tag(&array, OWN);
     let mut count = 0;
     for (class, field) in classes.iter().flat_map(|it| fields.iter().map(move |of| (it, of))) {
         // SAFETY: the field is one of java.lang.Class and holds references; the array has an element

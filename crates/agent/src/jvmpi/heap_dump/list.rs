@@ -10,6 +10,7 @@ use super::super::objects::Objects;
 use super::super::{Bridge, Id};
 use super::classes::Classes;
 use super::records::Records;
+use super::walk::OWN;
 
 /// The state of a walk.
 pub(super) struct List<'a> {
@@ -48,7 +49,7 @@ unsafe extern "system" fn object(
     unsafe {
         let list = &mut *list.cast::<List<'_>>();
         // Classes that were loaded after the list of them was made have no id, nor do their objects.
-        if let Some(known) = list.classes.find(class) {
+        if let Some(known) = list.classes.find(class).filter(|_| *tag != OWN) {
             if *tag == 0 {
                 *tag = list.objects.found(&known.shape, size).0;
             }

@@ -12,19 +12,23 @@ use perk_jvmti_sys::{
     JVMTI_HEAP_REFERENCE_THREAD, jvmtiHeapReferenceInfo, jvmtiHeapReferenceKind,
 };
 
-use super::super::Id;
+use rustc_hash::FxHashSet;
+
+use super::super::{Bridge, Id};
 use super::records::Records;
 use super::traces::Traces;
 
 /// The records of roots.
 pub(super) struct Roots<'a> {
     traces: &'a Traces,
+    /// The objects that the bridge has a global reference to: one of each is not told.
+    own: FxHashSet<i64>,
     pub(super) records: Records,
 }
 
 impl<'a> Roots<'a> {
-    pub(super) fn new(traces: &'a Traces) -> Self {
-        Self { traces, records: Records::default() }
+    pub(super) fn new(traces: &'a Traces, own: FxHashSet<i64>) -> Self {
+        Self { traces, own, records: Records::default() }
     }
 
     /// Adds a root. `is_class` says whether it is a class that the agent knows.
@@ -39,6 +43,7 @@ impl<'a> Roots<'a> {
         is_class: bool,
     ) {
         match kind {
+            JVMTI_HEAP_REFERENCE_JNI_GLOBAL if self.own.remove(&id.0) => {}
             JVMTI_HEAP_REFERENCE_JNI_GLOBAL => {
                 self.begin(JVMPI_GC_ROOT_JNI_GLOBAL, id);
                 // JVMTI does not tell the reference.
@@ -85,5 +90,14 @@ impl<'a> Roots<'a> {
     fn begin(&mut self, kind: jint, id: Id) {
         self.records.u1(kind as u8);
         self.records.id(Some(id));
+    }
+}
+
+impl Bridge {
+    /// Returns the tags of the objects that the bridge has a global reference to.
+    pub(super) fn own_references(&self) -> FxHashSet<i64> {
+        let threads = self.threads.all();
+        let threads = threads.iter().map(|it| self.jvmti.tag(&**it));
+        threads.chain(self.shapes.primitive_tags(self.jvmti)).collect()
     }
 }

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::super::objects::{Objects, Record};
 use super::super::{Bridge, Id, classes};
 use super::records::{Level, code};
-use crate::jvm::{Global, Jni, Local, Reference, Type, TypedField};
+use crate::jvm::{Global, Jni, Jvmti, Local, Reference, Type, TypedField};
 use crate::sync::lock;
 
 /// A class, an array class or a primitive one.
@@ -199,6 +199,11 @@ impl Shapes {
     /// Forgets a class that was unloaded.
     pub(in crate::jvmpi) fn forget(&self, id: Id) {
         lock(&self.by_id).remove(&id);
+    }
+
+    /// Returns the tags of the classes of primitive types that there are global references to.
+    pub(super) fn primitive_tags(&self, jvmti: Jvmti) -> impl Iterator<Item = i64> {
+        self.primitives.get().into_iter().flatten().map(move |it| jvmti.tag(it))
     }
 
     fn known(&self, id: Id) -> Option<Arc<Shape>> {

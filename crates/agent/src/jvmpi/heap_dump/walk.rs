@@ -28,6 +28,9 @@ use super::roots::Roots;
 use super::shapes::Kind;
 use crate::jvm::Type;
 
+/// The tag of an object of the bridge's own, which is in no dump.
+pub(super) const OWN: jlong = -1;
+
 /// The state of a walk.
 pub(super) struct Walk<'a> {
     level: Level,
@@ -96,6 +99,9 @@ impl<'a> Walk<'a> {
             // A class without an id was loaded after the list was made.
             self.classes.find(*tag)?.is_reached = true;
             return Some(Id(*tag));
+        }
+        if *tag == OWN {
+            return None;
         }
         let known = self.classes.find(class)?;
         let is_array = length >= 0;
@@ -178,7 +184,7 @@ impl<'a> Walk<'a> {
         let Some(index) = self.classes.index(class) else { return };
         let known = &mut self.classes.all[index];
         known.is_reached = true;
-        if tag == 0 || class == self.classes.of_classes {
+        if tag <= 0 || class == self.classes.of_classes {
             return;
         }
         let at = match (known.shape.kind, &known.shape.fields) {
@@ -290,7 +296,7 @@ unsafe extern "system" fn primitive_elements(
     // SAFETY: as above; there are so many elements of the type.
     unsafe {
         let walk = &mut *walk.cast::<Walk<'_>>();
-        let Some(of) = Type::of_descriptor(of.0 as u8).filter(|_| *tag != 0) else {
+        let Some(of) = Type::of_descriptor(of.0 as u8).filter(|_| *tag > 0) else {
             return JVMTI_VISIT_OBJECTS;
         };
         let bytes = count as usize * of.primitive_bytes();
