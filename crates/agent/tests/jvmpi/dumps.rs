@@ -74,6 +74,8 @@ fn roots_are_in_the_frames_that_hold_them() {
             assert_eq!(found, format!("Dumps.{method}"));
             assert!(line.parse::<u32>().unwrap() > 100, "{frame}");
         }
+        assert_eq!(outcome.value("root.2.Dumps$RootedLocally"), "Dumps.dump:-3");
+        assert_eq!(outcome.number("root.1.Dumps$RootedLocally"), 1);
         assert!(outcome.number("traces2") >= 4);
         for kind in ["1", "3", "5", "6", "20", "21", "22", "23"] {
             assert!(outcome.number(&format!("records2.{kind}")) > 0);
@@ -155,6 +157,27 @@ fn every_collector_is_walked() {
             check_values(&outcome);
             let complaint = outcome.stdout.lines().find(|line| line.contains("native method"));
             assert_eq!(complaint, None);
+        }
+    });
+}
+
+#[test]
+fn a_dump_takes_little_more_memory_than_it_has_bytes() {
+    const OBJECTS: u64 = 1_000_000;
+    // What the JVM itself takes meanwhile.
+    const OTHER_BYTES: u64 = 32 << 20;
+    jdk::each(|jdk| {
+        let run = dumps(jdk, "", &["time", &OBJECTS.to_string(), "1"]).jvm_arg("-Xmx1g");
+        let outcome = run.run();
+        check_end(&outcome);
+        // A record without values, and those of Pair: next, value, other.
+        let least = [9, 21 + 8 + 8, 21 + 8 + 4 + 8];
+        for (level, least) in least.into_iter().enumerate() {
+            let number = |of: &str| outcome.number(&format!("{of}{level}"));
+            let bytes = number("bytes");
+            assert!(bytes > OBJECTS * least, "{bytes}");
+            let most = bytes + 100 * OBJECTS + OTHER_BYTES;
+            assert!(number("grown.kib") * 1024 <= most, "{}", outcome.report());
         }
     });
 }

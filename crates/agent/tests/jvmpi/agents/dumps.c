@@ -112,6 +112,11 @@ static void check_record(Dump *dump, Bytes at, Map *counts) {
     check_id(dump, id, "a root refers to nothing");
     switch (*at) {
     case JVMPI_GC_ROOT_JNI_GLOBAL:
+        if (dump->is_shown && *(Bytes)record(dump, id) == JVMPI_GC_INSTANCE_DUMP) {
+            const char *name = class_name(dump, word((Bytes)record(dump, id) + 9));
+            if (strncmp(name, "Dumps$Rooted", 12) == 0)
+                printf("root.1.%s=1\n", name);
+        }
         break;
     case JVMPI_GC_ROOT_STICKY_CLASS:
         if (class_of(id) == NULL)
@@ -380,7 +385,8 @@ static void notify(JVMPI_Event *event) {
         if (strcmp(mode, "time") == 0) {
             handler_rss = resident_kib();
             handler_seconds = seconds();
-            printf("bytes=%ld\n", (long)(event->u.heap_dump.end - event->u.heap_dump.begin));
+            printf("bytes%d=%ld\n", event->u.heap_dump.dump_level,
+                   (long)(event->u.heap_dump.end - event->u.heap_dump.begin));
             break;
         }
         dumps_seen++;
@@ -426,10 +432,14 @@ JNIEXPORT jint JNICALL Java_Dumps_dump(JNIEnv *env, jclass class, jint level, js
     argument.heap_dump_level = level;
     mode = text;
     dumps_seen = 0;
+    if (strcmp(mode, "show") == 0) {
+        jobject local = (*env)->AllocObject(env, (*env)->FindClass(env, "Dumps$RootedLocally"));
+        (*env)->NewGlobalRef(env, local);
+    }
     result = jvmpi->RequestEvent(JVMPI_EVENT_HEAP_DUMP, level == 99 ? NULL : &argument);
     if (strcmp(mode, "time") == 0)
-        printf("level=%d\nns=%.0f\ngrown.kib=%ld\n", (int)level, (handler_seconds - began) * 1e9,
-               handler_rss - rss);
+        printf("ns%d=%.0f\ngrown.kib%d=%ld\n", (int)level, (handler_seconds - began) * 1e9,
+               (int)level, handler_rss - rss);
     if (strcmp(mode, "each") == 0) {
         Bytes at;
         for (at = kept->begin; at < kept->end; at = end_of(kept, at))

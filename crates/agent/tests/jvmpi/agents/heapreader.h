@@ -28,11 +28,10 @@ typedef struct {
     int level;
     Bytes begin, end;
     Map records; /* the records of objects by id */
-    Map ends;
     jint trace_count;
     JVMPI_CallTrace *traces;
     int is_shown;
-    long roots[256], counts[256];
+    long counts[256];
 } Dump;
 
 static JVMPI_Interface *jvmpi;
