@@ -13,6 +13,7 @@ mod monitors;
 mod reflection;
 mod refs;
 mod stopped;
+mod sweep;
 mod table;
 mod values;
 mod walk;

@@ -16,7 +16,9 @@
 mod account;
 mod call_trace;
 mod callbacks;
+mod class_files;
 mod classes;
+mod compiled;
 mod events;
 mod gc;
 mod heap_dump;
@@ -32,6 +34,7 @@ mod notify;
 mod object_dump;
 mod objects;
 mod raw_monitors;
+mod refs;
 mod requests;
 mod suspension;
 mod system_threads;

@@ -46,6 +46,29 @@ fn entry(_: Jni<'_>, after: usize) -> Option<*const c_void> {
     }
 }
 
+impl Jni<'_> {
+    /// Returns the size of the heap and the part of it that is free, as `Runtime` gives them.
+    pub(crate) fn memory_bytes(self) -> Option<[i64; 2]> {
+        let env = self.raw();
+        let class = self.find_class(c"java/lang/Runtime")?;
+        let get = self.static_method(&class, c"getRuntime", c"()Ljava/lang/Runtime;")?;
+        // SAFETY: the environment is this thread's; methods and objects fit each other; results are
+        // checked before they are used.
+        unsafe {
+            let call = (**env).v1_1.CallStaticObjectMethodA;
+            let runtime = self.checked(call(env, class.raw(), get.raw(), std::ptr::null()))?;
+            let long = |name| {
+                let method = self.method(&class, name, c"()J")?;
+                let call = (**env).v1_1.CallLongMethodA;
+                let answer = call(env, runtime.raw(), method.raw(), std::ptr::null());
+                self.clear_exception();
+                Some(answer)
+            };
+            Some([long(c"totalMemory")?, long(c"freeMemory")?])
+        }
+    }
+}
+
 /// The JVM's own writer of heap dumps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HeapDumper(DumpHeap);

@@ -1,8 +1,8 @@
 //! The JVM's events, which go to the part of the bridge that each concerns.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jlong, jmethodID, jobject};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_DATA_DUMP_REQUEST, JVMPI_EVENT_JVM_INIT_DONE, JVMPI_EVENT_JVM_SHUT_DOWN,
     JVMPI_EVENT_MONITOR_CONTENDED_ENTER, JVMPI_EVENT_MONITOR_CONTENDED_ENTERED,
@@ -15,7 +15,9 @@ use perk_jvmti_sys::{
 };
 
 use super::notify::{self, Phase};
-use super::{Bridge, account, bridge, events, gc, library, methods, objects, threads};
+use super::{
+    Bridge, account, bridge, class_files, compiled, events, gc, library, methods, objects, threads,
+};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef};
 use crate::os;
@@ -29,9 +31,12 @@ pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
     table.ThreadEnd = Some(thread_end);
     table.ClassPrepare = Some(class_prepare);
     table.SampledObjectAlloc = Some(objects::sampled_object_alloc);
+    table.GarbageCollectionFinish = Some(gc::collection_finished);
+    table.ClassFileLoadHook = Some(class_files::class_file_load_hook);
+    table.CompiledMethodLoad = Some(compiled::compiled_method_load);
+    table.CompiledMethodUnload = Some(compiled::compiled_method_unload);
     table.ObjectFree = Some(gc::object_free);
     table.DataDumpRequest = Some(data_dump_request);
-    table.ClassFileLoadHook = Some(class_file_load_hook);
     methods::fill(table);
     table.MonitorContendedEnter = Some(monitor_contended_enter);
     table.MonitorContendedEntered = Some(monitor_contended_entered);
@@ -89,33 +94,6 @@ unsafe extern "system" fn vm_start(_: JvmtiEnv, env: *mut JNIEnv) {
     });
 }
 
-unsafe extern "system" fn class_file_load_hook(
-    env: JvmtiEnv,
-    _: *mut JNIEnv,
-    _: jclass,
-    _: jobject,
-    _: *const c_char,
-    _: jobject,
-    length: jint,
-    bytes: *const u8,
-    new_length: *mut jint,
-    new_bytes: *mut *mut u8,
-) {
-    contain(Feature::Jvmpi, || {
-        let Some(bridge) = bridge() else { return };
-        // SAFETY: the JVM passes the bytes of the class, and places for new ones.
-        unsafe {
-            let bytes = std::slice::from_raw_parts(bytes, length.unsigned_abs() as usize);
-            let Some(changed) = methods::class_file(bridge, bytes) else { return };
-            let Ok(length) = jint::try_from(changed.len()) else { return };
-            if let Some(copy) = Jvmti::from_raw(env).copy(&changed) {
-                *new_length = length;
-                *new_bytes = copy;
-            }
-        }
-    });
-}
-
 unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) {
     // SAFETY: the JVM passes the calling thread's environment, and its thread.
     let main = unsafe { Borrowed::from_raw(main) };
@@ -127,6 +105,7 @@ unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) 
         let Some(main) = main else { return };
         notify::enter(Phase::Live);
         bridge.announce_threads(jni, main);
+        gc::begin(bridge, jni);
         bridge.announce_classes(jni);
         events::apply_all(bridge);
         notify::send_plain(JVMPI_EVENT_JVM_INIT_DONE, env);
@@ -139,6 +118,7 @@ unsafe extern "system" fn vm_death(_: JvmtiEnv, env: *mut JNIEnv) {
     // SAFETY: the JVM passes the calling thread's environment.
     unsafe {
         event(env, |bridge, _| {
+            gc::end();
             notify::send_plain(JVMPI_EVENT_JVM_SHUT_DOWN, env);
             notify::enter(Phase::Over);
             if bridge.options.verbose {

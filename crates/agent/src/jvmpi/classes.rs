@@ -4,18 +4,21 @@ use std::collections::hash_map::Entry;
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_jvmti_sys::jni_sys::{jclass, jfieldID, jint, jmethodID};
 use perk_jvmti_sys::jvmpi::{
-    JVMPI_EVENT_CLASS_LOAD, JVMPI_Event_class_load, JVMPI_Event_u, JVMPI_Field, JVMPI_Method,
+    JVMPI_EVENT_CLASS_LOAD, JVMPI_EVENT_CLASS_UNLOAD, JVMPI_Event_class_load, JVMPI_Event_u,
+    JVMPI_Field, JVMPI_Method,
 };
 use perk_jvmti_sys::{
-    JVMTI_CLASS_STATUS_ARRAY, JVMTI_CLASS_STATUS_PREPARED, JVMTI_CLASS_STATUS_PRIMITIVE, call,
+    JVMTI_CLASS_STATUS_ARRAY, JVMTI_CLASS_STATUS_PREPARED, JVMTI_CLASS_STATUS_PRIMITIVE,
+    JVMTI_EVENT_CLASS_PREPARE, call,
 };
 use rustc_hash::FxHashMap;
 
 use super::threads::critical;
-use super::{Bridge, Id, methods, notify};
+use super::{Bridge, Id, events, methods, notify};
 use crate::jvm::{Jni, Jvmti, Local, MethodRef, Reference, Weak};
 use crate::sync::lock;
 
@@ -26,6 +29,10 @@ const STATIC: jint = 0x0008;
 #[derive(Debug, Default)]
 pub(super) struct Classes {
     by_id: Mutex<FxHashMap<Id, Known>>,
+    /// Whether the classes that were there when CLASS_UNLOAD was enabled have ids.
+    are_known: AtomicBool,
+    /// References to delete: their classes ended where the JVM could not be called.
+    buried: Mutex<Vec<Weak>>,
 }
 
 #[derive(Debug)]
@@ -33,6 +40,8 @@ struct Known {
     reference: Weak,
     /// Whether CLASS_LOAD was sent without a request.
     is_announced: bool,
+    /// Whether CLASS_UNLOAD will be sent: of prepared classes, and of those that were requested.
+    has_end: bool,
 }
 
 impl Classes {
@@ -45,11 +54,52 @@ impl Classes {
         })
     }
 
-    /// Forgets a class that was unloaded. Returns whether it was one.
-    pub(super) fn forget(&self, jni: Jni<'_>, id: Id) -> bool {
-        let known = lock(&self.by_id).remove(&id);
-        known.map(|known| notify::quiet(|| jni.delete_weak(known.reference))).is_some()
+    /// Whether the id is that of a class.
+    pub(super) fn is_one(&self, id: Id) -> bool {
+        lock(&self.by_id).contains_key(&id)
     }
+
+    /// Forgets a class that was unloaded. Returns whether CLASS_UNLOAD is to be sent.
+    pub(super) fn forget(&self, jni: Jni<'_>, id: Id) -> bool {
+        let Some(known) = lock(&self.by_id).remove(&id) else { return false };
+        notify::quiet(|| jni.delete_weak(known.reference));
+        known.has_end
+    }
+
+    /// Forgets a class, if it is one, on any thread.
+    pub(super) fn bury(&self, id: Id) {
+        if let Some(known) = lock(&self.by_id).remove(&id) {
+            lock(&self.buried).push(known.reference);
+        }
+    }
+
+    /// Notes that CLASS_UNLOAD of a class will be sent.
+    fn expect_end(&self, id: Id) {
+        if let Some(known) = lock(&self.by_id).get_mut(&id) {
+            known.has_end = true;
+        }
+    }
+}
+
+/// Has the JVM tell of prepared classes if the agent wants to know of the beginnings or ends of classes.
+pub(super) fn switch(bridge: &'static Bridge, _: bool) {
+    let has_ends = notify::is_enabled(JVMPI_EVENT_CLASS_UNLOAD);
+    let is_wanted = has_ends || notify::is_enabled(JVMPI_EVENT_CLASS_LOAD);
+    events::set(bridge, JVMTI_EVENT_CLASS_PREPARE, is_wanted);
+    if bridge.classes.are_known.swap(has_ends, Relaxed) || !has_ends {
+        return;
+    }
+    let Some(jni) = bridge.current_jni() else { return };
+    jni.without_exception(|| {
+        notify::quiet(|| {
+            for class in bridge.jvmti.loaded_classes(jni).unwrap_or_default() {
+                if is_prepared(bridge.jvmti, &class) {
+                    let id = bridge.class_id(jni, &class);
+                    bridge.classes.expect_end(id);
+                }
+            }
+        });
+    });
 }
 
 impl Bridge {
@@ -60,7 +110,7 @@ impl Bridge {
             if !lock(&self.classes.by_id).contains_key(&id)
                 && let Some(reference) = jni.weak(class)
             {
-                let known = Known { reference, is_announced: false };
+                let known = Known { reference, is_announced: false, has_end: false };
                 let spare = match lock(&self.classes.by_id).entry(id) {
                     Entry::Vacant(place) => {
                         place.insert(known);
@@ -71,6 +121,8 @@ impl Bridge {
                 if let Some(spare) = spare {
                     jni.delete_weak(spare.reference);
                 }
+                let buried = std::mem::take(&mut *lock(&self.classes.buried));
+                buried.into_iter().for_each(|reference| jni.delete_weak(reference));
             }
             id
         })
@@ -78,13 +130,17 @@ impl Bridge {
 
     /// Handles the preparation of a class.
     pub(super) fn class_prepared(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) {
-        if !notify::is_wanted(JVMPI_EVENT_CLASS_LOAD) || methods::is_own(self, jni, class) {
+        let is_load = notify::is_wanted(JVMPI_EVENT_CLASS_LOAD);
+        let is_wanted = is_load || notify::is_enabled(JVMPI_EVENT_CLASS_UNLOAD);
+        if !is_wanted || methods::is_own(self, jni, class) {
             return;
         }
         let id = self.class_id(jni, class);
-        let is_new = lock(&self.classes.by_id)
-            .get_mut(&id)
-            .is_some_and(|known| !std::mem::replace(&mut known.is_announced, true));
+        self.classes.expect_end(id);
+        let is_new = is_load
+            && lock(&self.classes.by_id)
+                .get_mut(&id)
+                .is_some_and(|known| !std::mem::replace(&mut known.is_announced, true));
         if is_new {
             self.with_class(jni, class, id, |load| {
                 notify::send(JVMPI_EVENT_CLASS_LOAD, jni.raw(), || load);
@@ -137,6 +193,7 @@ impl Bridge {
             described.name = class_name(&described.signature, self.options.has_slashes);
             described
         });
+        self.classes.expect_end(id);
         body(described.contents(id));
         notify::quiet(|| described.free(self.jvmti));
     }

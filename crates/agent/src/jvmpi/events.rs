@@ -7,7 +7,7 @@ use perk_jvmti_sys::jvmpi::*;
 use perk_jvmti_sys::*;
 
 use super::notify::{self, Phase};
-use super::{Bridge, bridge, methods, objects};
+use super::{Bridge, bridge, classes, compiled, gc, methods, objects, refs};
 use crate::os;
 
 /// What `EnableEvent` has to do for a kind of event.
@@ -34,7 +34,7 @@ fn source(kind: jint) -> Source {
         | JVMPI_EVENT_THREAD_END
         | JVMPI_EVENT_DATA_DUMP_REQUEST
         | JVMPI_EVENT_DATA_RESET_REQUEST => Always,
-        JVMPI_EVENT_CLASS_LOAD => Jvm(&[JVMTI_EVENT_CLASS_PREPARE]),
+        JVMPI_EVENT_CLASS_LOAD => Part(classes::switch),
         JVMPI_EVENT_CLASS_LOAD_HOOK => Jvm(&[JVMTI_EVENT_CLASS_FILE_LOAD_HOOK]),
         JVMPI_EVENT_OBJECT_ALLOC => Part(objects::switch),
         JVMPI_EVENT_METHOD_ENTRY | JVMPI_EVENT_METHOD_ENTRY2 | JVMPI_EVENT_METHOD_EXIT => {
@@ -48,6 +48,16 @@ fn source(kind: jint) -> Source {
         JVMPI_EVENT_MONITOR_WAIT => Jvm(&[JVMTI_EVENT_MONITOR_WAIT]),
         // The time that a thread has waited is counted from the other event.
         JVMPI_EVENT_MONITOR_WAITED => Jvm(&[JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED]),
+        JVMPI_EVENT_OBJECT_FREE
+        | JVMPI_EVENT_CLASS_UNLOAD
+        | JVMPI_EVENT_GC_START
+        | JVMPI_EVENT_GC_FINISH => Part(gc::switch),
+        JVMPI_EVENT_JNI_GLOBALREF_ALLOC
+        | JVMPI_EVENT_JNI_GLOBALREF_FREE
+        | JVMPI_EVENT_JNI_WEAK_GLOBALREF_ALLOC
+        | JVMPI_EVENT_JNI_WEAK_GLOBALREF_FREE => Part(refs::switch),
+        JVMPI_EVENT_COMPILED_METHOD_LOAD => Part(compiled::switch_load),
+        JVMPI_EVENT_COMPILED_METHOD_UNLOAD => Part(compiled::switch_unload),
         JVMPI_EVENT_OBJECT_MOVE | JVMPI_EVENT_ARENA_NEW | JVMPI_EVENT_ARENA_DELETE => Never,
         _ => Unavailable,
     }

@@ -48,6 +48,10 @@ pub(crate) unsafe fn start(vm: *mut JavaVM, jvmti: Jvmti, options: Jvmpi) -> Res
     // What this JVM does not have is missing where it is asked for.
     let given = jvmti.potential(needed).map_err(refused)?;
     jvmti.add_capabilities(given).map_err(refused)?;
+    // A thread's first sample of its objects is at a distance that is chosen when the thread is made.
+    if given.has(Capability::CanGenerateSampledObjectAllocEvents) {
+        jvmti.set_heap_sampling_interval(0).map_err(refused)?;
+    }
     let mut table = jvmtiEventCallbacks::default();
     callbacks::fill(&mut table);
     jvmti.set_callbacks(&table).map_err(refused)?;

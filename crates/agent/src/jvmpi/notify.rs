@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jint};
 use perk_jvmti_sys::jvmpi::{
-    JVMPI_EVENT_INSTRUCTION_START, JVMPI_EVENT_METHOD_ENTRY, JVMPI_EVENT_METHOD_ENTRY2,
-    JVMPI_EVENT_METHOD_EXIT, JVMPI_EVENT_OBJECT_ALLOC, JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER,
+    JVMPI_EVENT_INSTRUCTION_START, JVMPI_EVENT_JNI_GLOBALREF_ALLOC, JVMPI_EVENT_JNI_GLOBALREF_FREE,
+    JVMPI_EVENT_JNI_WEAK_GLOBALREF_ALLOC, JVMPI_EVENT_JNI_WEAK_GLOBALREF_FREE,
+    JVMPI_EVENT_METHOD_ENTRY, JVMPI_EVENT_METHOD_ENTRY2, JVMPI_EVENT_METHOD_EXIT,
+    JVMPI_EVENT_OBJECT_ALLOC, JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER,
     JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTERED, JVMPI_EVENT_RAW_MONITOR_CONTENDED_EXIT, JVMPI_Event,
     JVMPI_Event_monitor, JVMPI_Event_u, JVMPI_MAX_EVENT_TYPE_VAL, JVMPI_REQUESTED_EVENT,
 };
 
-use super::{interface, methods};
+use super::{gc, interface, methods};
 
 /// The number of kinds of events, with those that do not exist.
 pub(super) const KINDS: usize = JVMPI_MAX_EVENT_TYPE_VAL as usize + 1;
@@ -54,6 +56,10 @@ const OF_OBJECTS: u64 = bit(JVMPI_EVENT_OBJECT_ALLOC);
 const OF_RAW_MONITORS: u64 = bit(JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER)
     | bit(JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTERED)
     | bit(JVMPI_EVENT_RAW_MONITOR_CONTENDED_EXIT);
+const OF_REFERENCES: u64 = bit(JVMPI_EVENT_JNI_GLOBALREF_ALLOC)
+    | bit(JVMPI_EVENT_JNI_GLOBALREF_FREE)
+    | bit(JVMPI_EVENT_JNI_WEAK_GLOBALREF_ALLOC)
+    | bit(JVMPI_EVENT_JNI_WEAK_GLOBALREF_FREE);
 
 /// Returns the bit of a kind.
 pub(super) const fn bit(kind: jint) -> u64 {
@@ -118,6 +124,7 @@ fn is_nested(kind: jint) -> bool {
         it if it & OF_METHODS != 0 => OF_METHODS,
         it if it & OF_OBJECTS != 0 => OF_OBJECTS,
         it if it & OF_RAW_MONITORS != 0 => OF_RAW_MONITORS,
+        it if it & OF_REFERENCES != 0 => OF_REFERENCES,
         _ => return false,
     };
     let is_nested = handled & of_its_kind != 0;
@@ -134,6 +141,16 @@ pub(super) fn send(kind: jint, env: *mut JNIEnv, contents: impl FnOnce() -> JVMP
     }
 }
 
+/// Delivers an event that the agent may change. Returns its contents then; `None` if it was not
+/// delivered.
+pub(super) fn ask(
+    kind: jint,
+    env: *mut JNIEnv,
+    contents: impl FnOnce() -> JVMPI_Event_u,
+) -> Option<JVMPI_Event_u> {
+    if is_wanted(kind) { deliver(kind, 0, env, contents()) } else { None }
+}
+
 /// Does so for an event that has no contents.
 pub(super) fn send_plain(kind: jint, env: *mut JNIEnv) {
     let object = std::ptr::null_mut();
@@ -145,15 +162,22 @@ pub(super) fn answer(kind: jint, env: *mut JNIEnv, contents: JVMPI_Event_u) {
     deliver(kind, JVMPI_REQUESTED_EVENT, env, contents);
 }
 
-fn deliver(kind: jint, bits: jint, env: *mut JNIEnv, contents: JVMPI_Event_u) {
+/// Returns the contents as the agent leaves them.
+fn deliver(
+    kind: jint,
+    bits: jint,
+    env: *mut JNIEnv,
+    contents: JVMPI_Event_u,
+) -> Option<JVMPI_Event_u> {
     if phase() == Phase::Over {
-        return;
+        return None;
     }
     let mut event = JVMPI_Event { event_type: kind | bits, env_id: env, u: contents };
     handled(kind, |notify| {
         // SAFETY: the agent's function takes an event, which lives until the call returns.
         unsafe { notify(&mut event) };
     });
+    Some(event.u)
 }
 
 /// Runs `body` with the agent's function, if it has set one, as the handler of a kind of event.
@@ -162,7 +186,7 @@ pub(super) fn handled(kind: jint, body: impl FnOnce(interface::Notify)) {
     SENT[kind as usize].fetch_add(1, Relaxed);
     let outer = DOING.get();
     DOING.set(outer & !QUIET | bit(kind));
-    body(notify);
+    gc::during(kind, || body(notify));
     DOING.set(outer);
 }
 
@@ -198,7 +222,7 @@ pub(super) fn tell(kind: jint, env: *mut JNIEnv, contents: JVMPI_Event_u) -> boo
     let mut event = JVMPI_Event { event_type: kind, env_id: env, u: contents };
     let outer = DOING.replace(bit(kind));
     // SAFETY: the agent's function takes an event, which lives until the call returns.
-    unsafe { notify(&mut event) };
+    gc::during(kind, || unsafe { notify(&mut event) });
     DOING.set(outer);
     true
 }

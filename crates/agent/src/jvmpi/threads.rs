@@ -17,7 +17,7 @@ use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use super::notify::{self, Phase};
-use super::{Bridge, Id, bridge, methods, suspension};
+use super::{Bridge, Id, bridge, gc, methods, suspension};
 use crate::jvm::{Borrowed, Global, Jni, LongField, Reference};
 use crate::os;
 use crate::sync::lock;
@@ -246,6 +246,7 @@ impl Bridge {
             notify::send_plain(JVMPI_EVENT_THREAD_END, thread.env());
         }
         methods::thread_ended();
+        gc::thread_ended();
         // Nobody may have suspended it now, nor do so later.
         critical(|| {
             thread.has_ended.store(true, SeqCst);

@@ -10,7 +10,7 @@ use perk_jvmti_sys::{JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, JvmtiEnv, jthread};
 
 use super::super::notify;
 use super::super::threads::critical;
-use super::super::{Bridge, Id, callbacks, events};
+use super::super::{Bridge, Id, callbacks, events, gc};
 use super::{Instances, Record};
 use crate::jvm::{Jni, NewObject};
 
@@ -28,14 +28,11 @@ thread_local! {
 /// Has the JVM tell of new objects, or not.
 pub(in crate::jvmpi) fn switch(bridge: &'static Bridge, on: bool) {
     let jvmti = bridge.jvmti;
-    if on {
-        let _ = jvmti.set_heap_sampling_interval(0);
-    }
     events::set(bridge, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, on);
     if on && !IS_ON.swap(on, Relaxed) {
         // The JVM does not tell of objects in the buffers that threads have now: a collection takes
         // the buffers away.
-        notify::quiet(|| jvmti.force_garbage_collection());
+        gc::collect_quietly(jvmti);
     }
     IS_ON.store(on, Relaxed);
 }
