@@ -3,10 +3,15 @@
 
 #![forbid(unsafe_code)]
 
+mod class_files;
+mod compiled;
 mod dumps;
+mod gc;
 mod loading;
 mod methods;
 mod monitors;
+mod objects;
 mod raw_monitors;
+mod refs;
 mod support;
 mod threads;

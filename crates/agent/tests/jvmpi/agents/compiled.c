@@ -1,0 +1,89 @@
+/* Looks for the code of the methods "hot" and "late". */
+#include <stdio.h>
+#include <string.h>
+#include <jvmpi.h>
+
+static JVMPI_Interface *jvmpi;
+static jmethodID hot;
+static JNIEnv *envs[1024], *env;
+static int env_count, unannounced, threads, hot_loads, hot_line_count, bad_lines, min_line, max_line;
+static int first_line, last_line;
+static long loads, unloads, empty;
+
+static void loaded(JVMPI_Event *event) {
+    int i, is_known = 0;
+    for (i = 0; i < env_count; i++)
+        is_known |= envs[i] == event->env_id;
+    unannounced += !is_known;
+    threads += env != event->env_id;
+    env = event->env_id;
+    if (event->event_type == JVMPI_EVENT_COMPILED_METHOD_UNLOAD) {
+        unloads++;
+        return;
+    }
+    loads++;
+    empty += event->u.compiled_method_load.code_addr == NULL ||
+             event->u.compiled_method_load.code_size <= 0;
+    if (event->u.compiled_method_load.method_id != hot)
+        return;
+    hot_loads++;
+    for (i = 0; i < event->u.compiled_method_load.lineno_table_size; i++) {
+        JVMPI_Lineno line = event->u.compiled_method_load.lineno_table[i];
+        hot_line_count++;
+        bad_lines += line.offset < 0 || line.offset > event->u.compiled_method_load.code_size ||
+                     line.lineno < first_line || line.lineno > last_line;
+        if (min_line == 0 || line.lineno < min_line)
+            min_line = line.lineno;
+        if (line.lineno > max_line)
+            max_line = line.lineno;
+    }
+}
+
+static void notify(JVMPI_Event *event) {
+    int i;
+    switch (event->event_type) {
+    case JVMPI_EVENT_THREAD_START:
+        if (env_count < 1024)
+            envs[env_count++] = event->u.thread_start.thread_env_id;
+        break;
+    case JVMPI_EVENT_CLASS_LOAD:
+        if (strcmp(event->u.class_load.class_name, "Hot") == 0)
+            for (i = 0; i < event->u.class_load.num_methods; i++)
+                if (strcmp(event->u.class_load.methods[i].method_name, "hot") == 0) {
+                    hot = event->u.class_load.methods[i].method_id;
+                    first_line = event->u.class_load.methods[i].start_lineno;
+                    last_line = event->u.class_load.methods[i].end_lineno;
+                }
+        break;
+    case JVMPI_EVENT_COMPILED_METHOD_LOAD:
+    case JVMPI_EVENT_COMPILED_METHOD_UNLOAD:
+        loaded(event);
+        break;
+    case JVMPI_EVENT_JVM_SHUT_DOWN:
+        printf("loads=%ld\nunloads=%ld\nempty=%ld\nunannounced=%d\nthreads=%d\n", loads, unloads,
+               empty, unannounced, threads);
+        printf("hot=%d\nlines=%d\nbad.lines=%d\nleast=%d\nmost=%d\n", hot_loads, hot_line_count,
+               bad_lines, min_line - first_line, max_line - first_line);
+        fflush(stdout);
+        break;
+    }
+}
+
+JNIEXPORT void JNICALL Java_Hot_enable(JNIEnv *jni, jclass class) {
+    (void)jni; (void)class;
+    jvmpi->EnableEvent(JVMPI_EVENT_COMPILED_METHOD_LOAD, NULL);
+}
+
+JNIEXPORT jint JNICALL JVM_OnLoad(JavaVM *vm, char *options, void *reserved) {
+    (void)reserved;
+    if ((*vm)->GetEnv(vm, (void **)&jvmpi, JVMPI_VERSION_1) < 0)
+        return JNI_ERR;
+    jvmpi->NotifyEvent = notify;
+    jvmpi->EnableEvent(JVMPI_EVENT_JVM_SHUT_DOWN, NULL);
+    jvmpi->EnableEvent(JVMPI_EVENT_THREAD_START, NULL);
+    jvmpi->EnableEvent(JVMPI_EVENT_CLASS_LOAD, NULL);
+    if (options == NULL || strcmp(options, "late") != 0)
+        jvmpi->EnableEvent(JVMPI_EVENT_COMPILED_METHOD_LOAD, NULL);
+    jvmpi->EnableEvent(JVMPI_EVENT_COMPILED_METHOD_UNLOAD, NULL);
+    return JNI_OK;
+}

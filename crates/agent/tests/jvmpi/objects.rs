@@ -1,0 +1,90 @@
+//! OBJECT_ALLOC, ids and records of objects.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
+
+use crate::support::{library, profiled};
+
+/// Returns the class folder of the programs on the heap.
+pub(crate) fn classes() -> PathBuf {
+    perk_testkit::fixture::compile_text("Heap", include_str!("programs/Heap.java"))
+}
+
+/// Returns a run of one of the programs, with some groups of events.
+pub(crate) fn heap(jdk: &Jdk, events: &str, program: &str) -> JavaRun {
+    let library = library("heap");
+    let run = profiled(jdk, "", "heap", events).classes(classes()).main("Heap");
+    run.args([library.display().to_string(), program.to_owned()])
+}
+
+/// Checks that no object's events are in a wrong order.
+#[track_caller]
+pub(crate) fn check_order(outcome: &Outcome) {
+    outcome.assert_success();
+    for name in ["twice", "too.early", "again", "nested", "outside", "foreign", "unannounced"] {
+        assert_eq!(outcome.number(name), 0, "{name}: {}", outcome.report());
+    }
+    assert_eq!(outcome.number("starts"), outcome.number("finishes"));
+}
+
+#[test]
+fn each_kind_of_allocation_is_told() {
+    jdk::each(|jdk| {
+        for flags in [&["-XX:+UseG1GC"][..], &["-XX:+UseSerialGC"], &["-Xint"], &["-Xcomp"]] {
+            let run = heap(jdk, "ac", "kinds");
+            let outcome = flags.iter().fold(run, |run, flag| run.jvm_arg(flag)).run();
+            check_order(&outcome);
+            let check = |name: &str, count: u64| {
+                assert_eq!(outcome.number(name), count, "{flags:?}: {name}\n{}", outcome.report());
+            };
+            check("alloc.Heap$Plain.0", 1000 + 110 + 1);
+            check("bytes.Heap$Plain.0", 1111 * 24);
+            check("alloc.Heap$Made.0", 130);
+            check("array.4", 40);
+            check("array.5", 50);
+            check("array.6", 60);
+            check("array.7", 70);
+            check("array.9", 90);
+            check("array.10", 100 + 80);
+            check("array.11", 110);
+            check("array.bytes.11", 110 * (16 + 72));
+            // The elements of int[4][] are int[].
+            check("alloc.Heap$Plain.2", 30);
+            check("alloc.java.lang.Long.0", 80);
+            // The JVM makes a few names for reflection.
+            let texts = outcome.number("alloc.java.lang.String.0");
+            assert!((140..160).contains(&texts), "{flags:?}: {}", outcome.report());
+            let lambda = outcome.stdout.lines().find(|line| line.starts_with("alloc.Heap$$Lambda"));
+            let lambda = lambda.unwrap_or_else(|| panic!("{}", outcome.report()));
+            assert!(lambda.ends_with(".0=120"), "{lambda}");
+        }
+    });
+}
+
+#[test]
+fn objects_are_told_from_the_moment_that_the_event_is_enabled() {
+    jdk::each(|jdk| {
+        let outcome = heap(jdk, "c", "late").run();
+        check_order(&outcome);
+        assert_eq!(outcome.number("alloc.Heap$Plain.0"), 5000, "{}", outcome.report());
+        assert!(outcome.number("allocs") < 6000, "{}", outcome.report());
+    });
+}
+
+/// Prints what events and functions cost. The machine may be busy, so the limits are far from the
+/// bars; what they find is a search where a record should be read.
+#[test]
+fn costs_are_printed() {
+    jdk::each(|jdk| {
+        let outcome = heap(jdk, "c", "bench").run();
+        outcome.assert_success();
+        let limits = [("pair.ps", 1_000_000), ("request.ps", 50_000_000), ("alloc.ns.2", 50_000)];
+        for (name, limit) in limits {
+            let cost = outcome.number(name);
+            let _ = writeln!(std::io::stderr(), "JDK {}: {name}={cost}", jdk.version);
+            assert!(cost < limit, "{}", outcome.report());
+        }
+    });
+}
