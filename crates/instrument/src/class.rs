@@ -6,14 +6,14 @@ use perk_classfile::{
 use perk_hotspot::annotations::Marks;
 
 use crate::accesses::Accesses;
-use crate::brackets::Brackets;
 use crate::counts::Counts;
+use crate::events::{EventProbes, Subject};
 use crate::helper::{
     COUNTS_HELPER, EVENTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses,
 };
 use crate::probe::{Plan, ProbeCall};
 use crate::scan::{Kinds, Scanner};
-use crate::{Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
+use crate::{Events, Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
 
 /// The class of virtual threads.
 pub(crate) const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
@@ -51,7 +51,7 @@ pub fn instrument(
     is_edited |= add_fields(&mut editor, name, probes, &mut instrumented.skipped);
     let add = match () {
         () if probes.accesses => add_accesses,
-        () if probes.brackets => add_brackets,
+        () if probes.events != Events::NONE => add_events,
         () => add_calls,
     };
     add(&class, name, probes, methods, &mut editor, &mut instrumented)?;
@@ -156,8 +156,8 @@ fn add_accesses(
     add_to_each(class, name, (methods, editor, instrumented), add)
 }
 
-/// Adds the probes for entries and exits.
-fn add_brackets(
+/// Adds the probes for events.
+fn add_events(
     class: &ClassFile<'_>,
     name: &[u8],
     probes: Probes,
@@ -165,7 +165,7 @@ fn add_brackets(
     editor: &mut ClassEditor<'_>,
     instrumented: &mut Instrumented,
 ) -> Result<(), Error> {
-    let mut brackets = Brackets::new(probes);
+    let mut events = EventProbes::new(probes);
     for (index, method) in class.methods().enumerate() {
         let member = method_name(name, &method, source_file(class))?;
         // A class whose `finalize` is not empty would have objects that must be finalised.
@@ -174,9 +174,15 @@ fn add_brackets(
         if Marks::of(class, &method).switches_thread {
             continue;
         }
-        let is_static = method.access_flags() & access::STATIC != 0;
-        let number = methods.number(&member);
-        match brackets.add((index, &member), is_static, number, &code, editor)? {
+        let subject = Subject {
+            index,
+            name: member,
+            is_static: method.access_flags() & access::STATIC != 0,
+            is_synchronized: method.access_flags() & access::SYNCHRONIZED != 0,
+            version: class.version().0,
+            number: methods.number(&member),
+        };
+        match events.add(&subject, &code, methods, editor)? {
             Ok(is_edited) => instrumented.method_count += usize::from(is_edited),
             Err(full) => {
                 let full_name = [member.name, member.descriptor].concat();

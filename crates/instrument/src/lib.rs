@@ -63,13 +63,15 @@
 //! an execution at each place of a [`Flow`], `countMoving(PerkCounts, I)` in the classes of virtual
 //! threads; `mounting(Thread)` is at the entry of `VirtualThread.mount`.
 //!
-//! If [`Probes::brackets`] is set, there are other probes, which call [`EVENTS_HELPER`]:
+//! If [`Probes::events`] has any, there are other probes, which call [`EVENTS_HELPER`]:
 //!
 //! | probe | where |
 //! |---|---|
 //! | `enter(I)`, `enter(I, Object)` | at the beginning of a method's code; returns a number, which a local variable keeps |
 //! | `leave(J)` | before each return with that number; and in a handler of all exceptions, which rethrows |
 //! | `caught(J)` | at the exception handlers of code that calls |
+//! | `step(...)`, `branch(...)`, `tableSwitch(...)`, `lookupSwitch(...)` | before each instruction, with the method's number and the pc, and with copies of the operands that decide where it goes |
+//! | `releasing(Object)` | before `monitorexit`, and at the exits of methods that are `synchronized` |
 //!
 //! The handler of all exceptions cannot cover the call of `super(...)`: a constructor that is ended
 //! there does not report it, and the method that catches the exception does.
@@ -81,9 +83,9 @@
 #![forbid(unsafe_code)]
 
 mod accesses;
-mod brackets;
 mod class;
 mod counts;
+mod events;
 mod extended;
 mod flow;
 mod fresh;
@@ -168,8 +170,8 @@ pub struct Probes {
     /// Count the executions of basic blocks, from which those of bytecodes follow, by
     /// [`COUNTS_HELPER`].
     pub blocks: bool,
-    /// Report entries and exits of methods to [`EVENTS_HELPER`]. There are no other probes then.
-    pub brackets: bool,
+    /// What is reported to [`EVENTS_HELPER`]. There are no other probes then.
+    pub events: Events,
     /// The names of the added class and fields.
     pub names: Names,
 }
@@ -188,10 +190,26 @@ impl Probes {
             extended: false,
             calls: true,
             blocks: false,
-            brackets: false,
+            events: Events::NONE,
             names,
         }
     }
+}
+
+/// The events for which [`EVENTS_HELPER`] is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Events {
+    /// Entries and exits of methods.
+    pub brackets: bool,
+    /// Each instruction.
+    pub steps: bool,
+    /// Releases of monitors.
+    pub monitors: bool,
+}
+
+impl Events {
+    /// None.
+    pub const NONE: Self = Self { brackets: false, steps: false, monitors: false };
 }
 
 /// A method, identified by names in modified UTF-8, as in class files.
@@ -275,6 +293,11 @@ pub trait Methods {
 
     /// Notes that a method has got its counters.
     fn counted(&mut self, _method: &MethodName<'_>, _code: CountedCode<'_>) {}
+
+    /// Returns a number for the keys of a `lookupswitch`.
+    fn keys(&mut self, _keys: Vec<i32>) -> u32 {
+        0
+    }
 
     /// Returns a number for a site of allocation in a method; `None` for objects that the method
     /// makes by reflection. This is called once per site, and in `Array.newInstance` once per

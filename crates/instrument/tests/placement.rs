@@ -7,7 +7,8 @@ use std::fs;
 
 use perk_classfile::{ClassFile, Instruction, Operands, opcode};
 use perk_instrument::{
-    Error, HELPER, Instrumented, Names, Places, Probes, fields, instrument, leaves, with_record,
+    Error, Events, HELPER, Instrumented, Names, Places, Probes, fields, instrument, leaves,
+    with_record,
 };
 use perk_testkit::{fixture, jdk, workspace};
 use support::{Numbers, image};
@@ -24,7 +25,7 @@ const CALLS: Probes = Probes {
     extended: false,
     calls: true,
     blocks: false,
-    brackets: false,
+    events: Events::NONE,
     names: Names::PLAIN,
 };
 

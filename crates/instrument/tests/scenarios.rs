@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use perk_instrument::{FIELDS_HELPER, HELPER, Names, Places, Probes, instrument};
+use perk_instrument::{Events, FIELDS_HELPER, HELPER, Names, Places, Probes, instrument};
 use perk_testkit::{JavaRun, Jdk, jdk};
 use support::{Numbers, image, round_trip};
 
@@ -21,7 +21,7 @@ const PROBES: Probes = Probes {
     extended: false,
     calls: true,
     blocks: false,
-    brackets: false,
+    events: Events::NONE,
     names: Names::PLAIN,
 };
 

@@ -5,7 +5,7 @@ use perk_classfile::{
     ClassEditor, ClassFile, Code, Error, LocalType, MethodEdit, Operands, PoolError, Reach, access,
     opcode,
 };
-use perk_instrument::{MethodName, Methods, Names, Places, Probes, SitePlace, instrument};
+use perk_instrument::{Events, MethodName, Methods, Names, Places, Probes, SitePlace, instrument};
 
 /// Panics if an edited class is not valid.
 pub(super) fn edit_and_probe(bytes: &[u8]) {
@@ -27,6 +27,9 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             (true, false) => Places::Lines,
             (true, true) => Places::Positions,
         };
+        // Without any others.
+        let all = !(calls || heap || accesses || blocks);
+        let events = Events { brackets: all, steps: all, monitors: all };
         let names = Names::PLAIN;
         let probes = Probes {
             unwinding,
@@ -39,8 +42,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             extended: accesses,
             calls: calls || heap || accesses,
             blocks,
-            // Without any others.
-            brackets: !(calls || heap || accesses || blocks),
+            events,
             names,
         };
         let probed = instrument(bytes, probes, &mut All { calls: calls || blocks });

@@ -30,7 +30,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use perk_control::options::{Clock as ClockOption, TimesForm, TimingMethod};
-use perk_instrument::{Names, Places, Probes, with_record};
+use perk_instrument::{Events, Names, Places, Probes, with_record};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
@@ -140,7 +140,7 @@ impl ExactEngine {
             extended: false,
             calls: true,
             blocks: bytecodes.is_some(),
-            brackets: false,
+            events: Events::NONE,
             names,
         };
         let mut depth = 0;

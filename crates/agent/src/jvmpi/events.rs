@@ -7,7 +7,9 @@ use perk_jvmti_sys::jvmpi::*;
 use perk_jvmti_sys::*;
 
 use super::notify::{self, Phase};
-use super::{Bridge, bridge, classes, compiled, gc, methods, objects, refs};
+use super::{
+    Bridge, bridge, classes, compiled, contended_exit, gc, instructions, methods, objects, refs,
+};
 use crate::os;
 
 /// What `EnableEvent` has to do for a kind of event.
@@ -58,6 +60,8 @@ fn source(kind: jint) -> Source {
         | JVMPI_EVENT_JNI_WEAK_GLOBALREF_FREE => Part(refs::switch),
         JVMPI_EVENT_COMPILED_METHOD_LOAD => Part(compiled::switch_load),
         JVMPI_EVENT_COMPILED_METHOD_UNLOAD => Part(compiled::switch_unload),
+        JVMPI_EVENT_INSTRUCTION_START => Part(instructions::switch),
+        JVMPI_EVENT_MONITOR_CONTENDED_EXIT => Part(contended_exit::switch),
         JVMPI_EVENT_OBJECT_MOVE | JVMPI_EVENT_ARENA_NEW | JVMPI_EVENT_ARENA_DELETE => Never,
         _ => Unavailable,
     }
@@ -81,7 +85,7 @@ fn switch(kind: jint, on: bool) -> jint {
         Source::Always | Source::Jvm(_) | Source::Part(_) => {
             notify::set_enabled(kind, on);
             // What is enabled before VMInit is switched on there, but for class files.
-            let is_early = kind == JVMPI_EVENT_CLASS_LOAD_HOOK || methods::is_of_methods(kind);
+            let is_early = kind == JVMPI_EVENT_CLASS_LOAD_HOOK || methods::has_probes(kind);
             if notify::phase() == Phase::Live || is_early {
                 apply(bridge, kind);
             }
@@ -144,5 +148,5 @@ fn is_needed(event: jvmtiEvent) -> bool {
 /// Whether a kind is enabled, or the bridge needs what is switched on with it.
 fn is_wanted(kind: jint) -> bool {
     let has_other_use = kind == JVMPI_EVENT_CLASS_LOAD_HOOK && methods::needs_class_files();
-    notify::is_enabled(kind) || has_other_use
+    notify::is_enabled(kind) || has_other_use || contended_exit::needs(kind)
 }

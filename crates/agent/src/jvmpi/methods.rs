@@ -8,8 +8,11 @@ mod numbers;
 mod probes;
 mod vm;
 
+use std::ffi::CStr;
+
 use perk_control::jvmpi::Methods as Source;
 use perk_jvmti_sys::jni_sys::jint;
+use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_INSTRUCTION_START, JVMPI_EVENT_MONITOR_CONTENDED_EXIT};
 use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
 
 use super::Bridge;
@@ -17,7 +20,7 @@ use super::notify::{self, Phase};
 use crate::jvm::{Jni, Reference};
 
 pub(super) use calls::{thread_ended, told};
-pub(super) use probes::needs_class_files;
+pub(super) use probes::{MONITORS, STEPS, needs_class_files, of_number};
 
 /// The state of the events of methods.
 #[derive(Debug, Default)]
@@ -45,9 +48,7 @@ pub(super) fn is_own(bridge: &Bridge, jni: Jni<'_>, class: &(impl Reference + ?S
 
 /// Handles the start of the JVM, before any Java code runs.
 pub(super) fn begin(bridge: &Bridge, jni: Jni<'_>) {
-    if bridge.options.methods == Source::Probes {
-        bridge.methods.probes.begin(bridge, jni);
-    }
+    bridge.methods.probes.begin(bridge, jni);
 }
 
 /// Returns a class with what events need, if they need anything; `bytes` are the class file.
@@ -55,9 +56,26 @@ pub(super) fn class_file(bridge: &Bridge, bytes: &[u8]) -> Option<Vec<u8>> {
     bridge.methods.probes.class_file(bytes)
 }
 
-/// Whether a kind of event is one of methods.
-pub(super) fn is_of_methods(kind: jint) -> bool {
-    notify::bit(kind) & (calls::ENTRIES | calls::EXIT) != 0
+/// Whether a kind of event comes from probes, which classes are to have from their beginning.
+pub(super) fn has_probes(kind: jint) -> bool {
+    const OTHERS: u64 = notify::bit(JVMPI_EVENT_INSTRUCTION_START)
+        | notify::bit(JVMPI_EVENT_MONITOR_CONTENDED_EXIT);
+    notify::bit(kind) & (calls::ENTRIES | calls::EXIT | OTHERS) != 0
+}
+
+/// Brings the probes of another kind of event to what the agent wants, by their bit and the helper's
+/// field that switches them.
+pub(super) fn switch_probes(bridge: &'static Bridge, kind: jint, probes: u8, field: &CStr) {
+    loop {
+        let on = notify::is_enabled(kind);
+        if on {
+            bridge.methods.probes.prepare(bridge, probes);
+        }
+        bridge.methods.probes.set(bridge, &[(field, on)]);
+        if notify::is_enabled(kind) == on {
+            return;
+        }
+    }
 }
 
 /// Brings the source of events to what the agent wants: an event of methods has been enabled or disabled,
@@ -74,10 +92,11 @@ pub(super) fn switch(bridge: &'static Bridge, _: bool) {
             Source::Vm => {}
             Source::Probes => {
                 if wanted != 0 {
-                    bridge.methods.probes.prepare(bridge);
+                    bridge.methods.probes.prepare(bridge, probes::BRACKETS);
                 }
                 let with_objects = wanted & calls::ENTRY2 != 0;
-                bridge.methods.probes.switch(bridge, wanted != 0, with_objects);
+                let fields = [(c"isOnWithObjects", with_objects), (c"isOn", wanted != 0)];
+                bridge.methods.probes.set(bridge, &fields);
             }
         }
         if notify::enabled(calls::ENTRIES | calls::EXIT) == wanted {

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong};
 use perk_jvmti_sys::jvmpi::{
-    JVMPI_EVENT_MONITOR_WAIT, JVMPI_EVENT_MONITOR_WAITED, JVMPI_Event_monitor,
-    JVMPI_Event_monitor_wait, JVMPI_Event_u, jobjectID,
+    JVMPI_EVENT_MONITOR_CONTENDED_ENTER, JVMPI_EVENT_MONITOR_WAIT, JVMPI_EVENT_MONITOR_WAITED,
+    JVMPI_Event_monitor, JVMPI_Event_monitor_wait, JVMPI_Event_u, jobjectID,
 };
 
-use super::{Bridge, notify, threads};
+use super::{Bridge, contended_exit, notify, threads};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Jni};
 use crate::os;
@@ -26,6 +26,9 @@ thread_local! {
 impl Bridge {
     /// Sends an event of a monitor that threads contend for.
     pub(super) fn contended(&self, jni: Jni<'_>, kind: jint, object: &Borrowed<'_>) {
+        if contended_exit::needs(kind) {
+            contended_exit::note(self, object, kind == JVMPI_EVENT_MONITOR_CONTENDED_ENTER);
+        }
         notify::send(kind, jni.raw(), || JVMPI_Event_u {
             monitor: JVMPI_Event_monitor { object: self.id_of(object) },
         });

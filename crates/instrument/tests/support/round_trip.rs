@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
 use perk_instrument::{
-    COUNTS_HELPER, EVENTS_HELPER, Error, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented, Leaves,
-    MethodName, Methods, Names, Places, Probes, SitePlace, instrument, leaves,
+    COUNTS_HELPER, EVENTS_HELPER, Error, Events, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented,
+    Leaves, MethodName, Methods, Names, Places, Probes, SitePlace, instrument, leaves,
 };
 use perk_testkit::{JavaRun, Jdk, workspace};
 
@@ -48,7 +48,7 @@ pub(crate) const EVERYTHING: Kind = Kind {
         extended: false,
         calls: true,
         blocks: false,
-        brackets: false,
+        events: Events::NONE,
         names: Names::PLAIN,
     },
     calls: Calls::All,
@@ -92,12 +92,23 @@ pub(crate) const CALLS_AND_BLOCKS: Kind = Kind {
 /// Entries and exits of methods.
 pub(crate) const BRACKETS: Kind = Kind {
     name: "brackets",
-    probes: Probes { calls: false, brackets: true, ..NONE },
+    probes: Probes { calls: false, events: Events { brackets: true, ..Events::NONE }, ..NONE },
+    calls: Calls::All,
+};
+
+/// All events.
+pub(crate) const EVENTS: Kind = Kind {
+    name: "events",
+    probes: Probes {
+        calls: false,
+        events: Events { brackets: true, steps: true, monitors: true },
+        ..NONE
+    },
     calls: Calls::All,
 };
 
 /// The combinations that are tested with whole JDKs: each kind of probe with few others, and all.
-pub(crate) const KINDS: [Kind; 8] = [
+pub(crate) const KINDS: [Kind; 9] = [
     Kind { name: "calls", probes: NONE, calls: Calls::All },
     CALLS_OF_SOME,
     Kind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
@@ -106,6 +117,7 @@ pub(crate) const KINDS: [Kind; 8] = [
     BLOCKS,
     CALLS_AND_BLOCKS,
     BRACKETS,
+    EVENTS,
 ];
 
 /// The methods that cannot be counted inside, by class.

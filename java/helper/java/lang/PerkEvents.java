@@ -18,6 +18,11 @@ public final class PerkEvents {
     /** Whether entries are told with their object. */
     private static boolean isOnWithObjects;
 
+    /** Whether instructions are told. */
+    private static boolean isStepping;
+    /** Whether releases of monitors are told. */
+    private static boolean isReleasing;
+
     /** The class of virtual threads; null if there are none. The JIT compilers treat it as a constant. */
     @Stable private static Class<?> virtualThread;
 
@@ -30,6 +35,17 @@ public final class PerkEvents {
     private static native void left(long entry);
 
     private static native void kept(long entry);
+
+    private static native void stepped(int method, int pc);
+
+    /** A conditional branch compares two numbers. */
+    private static native void branched(int a, int b, int method, int pc, int opcode);
+
+    private static native void tableSwitched(int key, int method, int pc, int low, int high);
+
+    private static native void lookupSwitched(int key, int method, int pc, int keys);
+
+    private static native void released(Object object);
 
     /** A method of a virtual thread was entered, of which the agent is not told. */
     private static native void passed();
@@ -90,6 +106,84 @@ public final class PerkEvents {
     public static void caught(long entry) {
         if (entry != 0) {
             kept(entry);
+        }
+    }
+
+    @ForceInline
+    @Hidden
+    private static boolean isStepping() {
+        return isStepping && Thread.currentThread().getClass() != virtualThread;
+    }
+
+    /** An instruction is about to run. */
+    @ForceInline
+    @Hidden
+    public static void step(int method, int pc) {
+        if (isStepping()) {
+            stepped(method, pc);
+        }
+    }
+
+    /** A branch compares a number with 0. */
+    @ForceInline
+    @Hidden
+    public static void branch(int a, int method, int pc, int opcode) {
+        if (isStepping()) {
+            branched(a, 0, method, pc, opcode);
+        }
+    }
+
+    /** A branch compares two numbers. */
+    @ForceInline
+    @Hidden
+    public static void branch(int a, int b, int method, int pc, int opcode) {
+        if (isStepping()) {
+            branched(a, b, method, pc, opcode);
+        }
+    }
+
+    /** A branch compares a reference with null. */
+    @ForceInline
+    @Hidden
+    public static void branch(Object a, int method, int pc, int opcode) {
+        if (isStepping()) {
+            branched(a == null ? 0 : 1, 0, method, pc, opcode);
+        }
+    }
+
+    /** A branch compares two references. */
+    @ForceInline
+    @Hidden
+    public static void branch(Object a, Object b, int method, int pc, int opcode) {
+        if (isStepping()) {
+            branched(a == b ? 0 : 1, 0, method, pc, opcode);
+        }
+    }
+
+    /** A tableswitch is about to run. */
+    @ForceInline
+    @Hidden
+    public static void tableSwitch(int key, int method, int pc, int low, int high) {
+        if (isStepping()) {
+            tableSwitched(key, method, pc, low, high);
+        }
+    }
+
+    /** A lookupswitch is about to run, which has the keys of a number. */
+    @ForceInline
+    @Hidden
+    public static void lookupSwitch(int key, int method, int pc, int keys) {
+        if (isStepping()) {
+            lookupSwitched(key, method, pc, keys);
+        }
+    }
+
+    /** A monitor is about to be released. */
+    @ForceInline
+    @Hidden
+    public static void releasing(Object object) {
+        if (isReleasing) {
+            released(object);
         }
     }
 }

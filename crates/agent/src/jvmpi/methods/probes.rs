@@ -1,22 +1,25 @@
-//! The events of methods from probes (`methods=probes`): instructions at the entry and at each exit of a
-//! method, which call a helper class.
+//! Probes: instructions in the methods of the program that call a helper class. Those for events of
+//! methods (`methods=probes`) are at the entry and at each exit of a method; those for instructions and
+//! for releases of monitors are made here, too.
 //!
-//! Classes get the probes once the agent has enabled an event of methods: when they are loaded, and
-//! those that are there already by retransformation. The probes do nothing while a field of the helper
-//! class is off.
+//! Classes get the probes once the agent has enabled such an event: when they are loaded, and those that
+//! are there already by retransformation. The probes do nothing while a field of the helper class is off.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, OnceLock};
 
-use perk_instrument::{EVENTS_HELPER, MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_instrument::{
+    EVENTS_HELPER, Events, MethodName, Methods, Names, Probes, SitePlace, instrument,
+};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_CLASS_LOAD_HOOK, jobjectID};
 
+use super::super::call_trace::HIDDEN;
 use super::super::notify::{self, Phase};
-use super::super::{Bridge, Id, bridge, call_trace, events, lines};
+use super::super::{Bridge, Id, bridge, contended_exit, events, instructions, lines};
 use super::{calls, numbers};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Global, Jni, Local, Reference};
@@ -28,26 +31,32 @@ use crate::sync::lock;
 const HELPER_CLASS: &[u8] = include_bytes!("PerkEvents.class");
 
 /// The native methods of the helper class.
-static NATIVES: [Native; 5] = [
+static NATIVES: [Native; 10] = [
     Native(c"entered", "(I)J", entered as *const c_void),
     Native(c"entered", "(ILjava/lang/Object;)J", entered_object as *const c_void),
     Native(c"left", "(J)V", left as *const c_void),
     Native(c"kept", "(J)V", kept as *const c_void),
     Native(c"passed", "()V", passed as *const c_void),
+    Native(c"stepped", "(II)V", instructions::stepped as *const c_void),
+    Native(c"branched", "(IIIII)V", instructions::branched as *const c_void),
+    Native(c"tableSwitched", "(IIIII)V", instructions::table_switched as *const c_void),
+    Native(c"lookupSwitched", "(IIII)V", instructions::lookup_switched as *const c_void),
+    Native(c"released", "(Ljava/lang/Object;)V", contended_exit::released as *const c_void),
 ];
 
-/// The number of frames above the method's own while a native method of the helper runs: it, and the two
-/// methods that call it.
+/// The number of frames above the method's own while [`entered`] runs: it, and the two methods of the helper
+/// that call it.
 const HELPER_FRAMES: i32 = 3;
 
-/// How far the classes are prepared for events.
-const WITHOUT: u8 = 0;
-/// Classes get probes as they are loaded; older ones lack them.
-const NEW_ONES: u8 = 1;
-/// All classes have probes.
-const ALL: u8 = 2;
+/// The bits of the kinds of probes: for entries and exits, for instructions, for releases of monitors.
+pub(super) const BRACKETS: u8 = 1;
+pub(in crate::jvmpi) const STEPS: u8 = 2;
+pub(in crate::jvmpi) const MONITORS: u8 = 4;
 
-static PREPARED: AtomicU8 = AtomicU8::new(WITHOUT);
+/// The probes that classes get as they are loaded.
+static WANTED: AtomicU8 = AtomicU8::new(0);
+/// The probes that all classes have.
+static GIVEN: AtomicU8 = AtomicU8::new(0);
 /// Whether a thread gives probes to older classes now.
 static IS_PREPARING: AtomicBool = AtomicBool::new(false);
 /// Whether the helper class is defined: some classes are loaded.
@@ -107,7 +116,13 @@ impl State {
         if !needs_class_files() {
             return None;
         }
-        let probes = Probes { calls: false, brackets: true, ..Probes::least(self.names) };
+        let wanted = WANTED.load(Relaxed);
+        let events = Events {
+            brackets: wanted & BRACKETS != 0,
+            steps: wanted & STEPS != 0,
+            monitors: wanted & MONITORS != 0,
+        };
+        let probes = Probes { calls: false, events, ..Probes::least(self.names) };
         match instrument(bytes, probes, &mut Numbering) {
             Ok(done) => {
                 if !done.skipped.is_empty() {
@@ -124,29 +139,32 @@ impl State {
         }
     }
 
-    /// Has the classes get probes. They are told once [`switch`](Self::switch) says so.
-    pub(super) fn prepare(&self, bridge: &'static Bridge) {
-        if PREPARED.load(SeqCst) == ALL {
+    /// Has the classes get probes of a kind. They tell the agent once [`set`](Self::set) says so.
+    pub(super) fn prepare(&self, bridge: &'static Bridge, kind: u8) {
+        if GIVEN.load(SeqCst) & kind != 0 {
             return;
         }
+        WANTED.fetch_or(kind, SeqCst);
         if !HAS_BEGUN.load(SeqCst) {
             // No class is loaded yet.
-            PREPARED.store(ALL, SeqCst);
+            GIVEN.fetch_or(kind, SeqCst);
             return events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
         }
-        let _ = PREPARED.compare_exchange(WITHOUT, NEW_ONES, SeqCst, SeqCst);
         // Before VMInit, where this is called again, the JVM does not change classes.
         let Some(jni) = bridge.current_jni().filter(|_| notify::phase() == Phase::Live) else {
             return;
         };
-        // A handler of the class file hook may come here meanwhile.
-        if IS_PREPARING.swap(true, SeqCst) {
-            return;
+        // Another thread, or a handler of the class file hook, may come here meanwhile.
+        while !IS_PREPARING.swap(true, SeqCst) {
+            events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
+            let wanted = WANTED.load(SeqCst);
+            notify::quiet(|| self.give_to_loaded(bridge, jni));
+            GIVEN.fetch_or(wanted, SeqCst);
+            IS_PREPARING.store(false, SeqCst);
+            if WANTED.load(SeqCst) == wanted {
+                break;
+            }
         }
-        events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
-        notify::quiet(|| self.give_to_loaded(bridge, jni));
-        PREPARED.store(ALL, SeqCst);
-        IS_PREPARING.store(false, SeqCst);
     }
 
     fn give_to_loaded(&self, bridge: &Bridge, jni: Jni<'_>) {
@@ -156,16 +174,15 @@ impl State {
         give_to(bridge, &classes);
     }
 
-    /// Has the probes tell the agent, or not.
-    pub(super) fn switch(&self, bridge: &Bridge, on: bool, with_objects: bool) {
+    /// Sets fields of the helper by which probes tell the agent, or not.
+    pub(super) fn set(&self, bridge: &Bridge, fields: &[(&CStr, bool)]) {
         let (Some(helper), Some(jni)) = (self.helper.get(), bridge.current_jni()) else { return };
         if notify::phase() != Phase::Live {
             return;
         }
         notify::quiet(|| {
             static HAS_VIRTUAL: AtomicBool = AtomicBool::new(false);
-            if on
-                && !HAS_VIRTUAL.swap(true, SeqCst)
+            if !HAS_VIRTUAL.swap(true, SeqCst)
                 && jni.has_virtual_threads()
                 && let Some(class) = jni.find_class(c"java/lang/VirtualThread")
             {
@@ -173,11 +190,15 @@ impl State {
                 // SAFETY: the field of the helper has this type.
                 unsafe { jni.set_static_object(*helper, c"virtualThread", signature, &class) };
             }
-            jni.set_static_boolean(*helper, c"isOnWithObjects", with_objects);
-            // The class is initialised, so it has its methods.
-            let _ = call_trace::HIDDEN
-                .get_or_init(|| bridge.jvmti.class_methods(*helper).unwrap_or_default());
-            jni.set_static_boolean(*helper, c"isOn", on);
+            for (field, on) in fields {
+                jni.set_static_boolean(*helper, field, *on);
+            }
+            // The class is initialised by now, so that the JVM tells its methods.
+            if HIDDEN.get().is_none()
+                && let Ok(methods) = bridge.jvmti.class_methods(*helper)
+            {
+                let _ = HIDDEN.set(methods);
+            }
         });
     }
 
@@ -185,7 +206,7 @@ impl State {
     pub(super) fn account(&self, text: &mut String) {
         let skipped = lock(&self.skipped);
         let refused = REFUSED_CLASSES.load(Relaxed);
-        if PREPARED.load(Relaxed) != WITHOUT {
+        if needs_class_files() {
             text.push_str(&format!("perk:   {:>12} methods got probes\n", numbers::count()));
         }
         if let Some(first) = skipped.first() {
@@ -200,7 +221,7 @@ impl State {
 
 /// Whether classes get probes as they are loaded.
 pub(in crate::jvmpi) fn needs_class_files() -> bool {
-    PREPARED.load(Relaxed) != WITHOUT
+    WANTED.load(Relaxed) != 0
 }
 
 /// Has the JVM pass classes to the hook again. If it refuses one, it changes none of those that it was
@@ -242,20 +263,27 @@ impl Methods for Numbering {
         0
     }
 
+    fn keys(&mut self, keys: Vec<i32>) -> u32 {
+        instructions::add_keys(keys)
+    }
+
     fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
         0
     }
 }
 
-/// Returns the method that called the helper.
-fn caller() -> jmethodID {
-    bridge().and_then(|bridge| bridge.jvmti.frame_method(HELPER_FRAMES)).unwrap_or(null_mut())
+/// Returns the method of a number, whose frame is below so many of the helper's.
+pub(in crate::jvmpi) fn of_number(number: jint, helper_frames: jint) -> jmethodID {
+    numbers::method(number, || {
+        let found = bridge().and_then(|bridge| bridge.jvmti.frame_method(helper_frames));
+        found.unwrap_or(null_mut())
+    })
 }
 
 fn enter(env: *mut JNIEnv, number: jint, object: impl FnOnce() -> jobjectID) -> jlong {
     let mut entry = 0;
     contain(Feature::Jvmpi, || {
-        entry = calls::enter(env, numbers::method(number, caller), object);
+        entry = calls::enter(env, of_number(number, HELPER_FRAMES), object);
     });
     entry
 }
