@@ -7,6 +7,7 @@ mod class_files;
 mod compiled;
 mod dumps;
 mod gc;
+mod instructions;
 mod loading;
 mod methods;
 mod monitors;

@@ -89,10 +89,14 @@ pub(crate) const CALLS_AND_BLOCKS: Kind = Kind {
     calls: Calls::Some,
 };
 
-/// Entries and exits of methods.
+/// Entries and exits of methods, and releases of monitors.
 pub(crate) const BRACKETS: Kind = Kind {
     name: "brackets",
-    probes: Probes { calls: false, events: Events { brackets: true, ..Events::NONE }, ..NONE },
+    probes: Probes {
+        calls: false,
+        events: Events { brackets: true, steps: false, monitors: true },
+        ..NONE
+    },
     calls: Calls::All,
 };
 

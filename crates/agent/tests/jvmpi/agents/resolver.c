@@ -1,4 +1,5 @@
 /* Enables nothing but METHOD_ENTRY, and requests what defines the methods that it meets. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <jvmpi.h>
@@ -6,6 +7,7 @@
 #define SLOTS 65536
 
 static JVMPI_Interface *jvmpi;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static jmethodID known[SLOTS];
 static jmethodID wanted;
 static int resolved, unresolved, refused, is_found, is_done;
@@ -52,17 +54,14 @@ static void describe(JVMPI_Event *event) {
 }
 
 static void notify(JVMPI_Event *event) {
-    static JNIEnv *first;
     if (event->event_type == (JVMPI_EVENT_CLASS_LOAD | JVMPI_REQUESTED_EVENT)) {
         describe(event);
     } else if (event->event_type != JVMPI_EVENT_METHOD_ENTRY) {
         printf("other=%d\n", (int)event->event_type);
     } else if (!is_done) {
-        /* The program has one thread. */
-        if (first == NULL)
-            first = event->env_id;
-        if (first == event->env_id)
-            enter(event->u.method.method_id);
+        pthread_mutex_lock(&lock);
+        enter(event->u.method.method_id);
+        pthread_mutex_unlock(&lock);
     }
 }
 
