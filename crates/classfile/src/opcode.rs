@@ -4,6 +4,7 @@
 #![allow(missing_docs, reason = "the names are the documentation")]
 
 pub const NOP: u8 = 0x00;
+pub const ACONST_NULL: u8 = 0x01;
 pub const ICONST_0: u8 = 0x03;
 pub const LCONST_0: u8 = 0x09;
 pub const BIPUSH: u8 = 0x10;
@@ -43,16 +44,8 @@ pub const SWAP: u8 = 0x5f;
 pub const LOR: u8 = 0x81;
 pub const IINC: u8 = 0x84;
 pub const IFEQ: u8 = 0x99;
-pub const IFNE: u8 = 0x9a;
-pub const IFLT: u8 = 0x9b;
-pub const IFGE: u8 = 0x9c;
-pub const IFGT: u8 = 0x9d;
 pub const IFLE: u8 = 0x9e;
 pub const IF_ICMPEQ: u8 = 0x9f;
-pub const IF_ICMPNE: u8 = 0xa0;
-pub const IF_ICMPLT: u8 = 0xa1;
-pub const IF_ICMPGE: u8 = 0xa2;
-pub const IF_ICMPGT: u8 = 0xa3;
 pub const IF_ICMPLE: u8 = 0xa4;
 pub const IF_ACMPEQ: u8 = 0xa5;
 pub const IF_ACMPNE: u8 = 0xa6;

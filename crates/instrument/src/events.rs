@@ -10,9 +10,8 @@ use crate::class::OBJECT;
 use crate::helper::{Helper, Uses};
 use crate::{Events, MethodName, Methods, Probes};
 
-/// The words of the operand stack that a probe needs: two values that are compared, and what is told of
-/// them.
-const MOST_WORDS: u16 = 5;
+/// The words of the operand stack that a probe needs: the key of a switch, and what is told of it.
+const MOST_WORDS: u16 = 6;
 /// Those of the probe at an exit.
 const EXIT_WORDS: u16 = 2;
 
@@ -35,6 +34,9 @@ pub(crate) struct EventProbes {
     events: Events,
     uses: Uses,
     edit: MethodEdit,
+    codes: Codes,
+    /// The code of a probe at one place.
+    bytes: Vec<u8>,
 }
 
 /// The code of the probes that are the same at several places of a method.
@@ -47,7 +49,13 @@ struct Codes {
 
 impl EventProbes {
     pub(crate) fn new(probes: Probes) -> Self {
-        Self { events: probes.events, uses: Uses::new(probes.names), edit: MethodEdit::new() }
+        Self {
+            events: probes.events,
+            uses: Uses::new(probes.names),
+            edit: MethodEdit::new(),
+            codes: Codes::default(),
+            bytes: Vec::new(),
+        }
     }
 
     /// Adds the probes of a method. Returns whether it has any.
@@ -65,48 +73,50 @@ impl EventProbes {
         let is_constructor = method.name == b"<init>" && !is_root;
         self.edit.clear();
         self.edit.need_stack(MOST_WORDS);
-        let codes = match self.codes(subject, is_constructor, code, editor.pool()) {
-            Ok(codes) => codes,
-            Err(full) => return Ok(Err(full)),
-        };
-        if !codes.entry.is_empty() {
-            self.edit.insert(0, Reach::FallThrough, &codes.entry);
+        if let Err(full) = self.write_codes(subject, is_constructor, code, editor.pool()) {
+            return Ok(Err(full));
+        }
+        if !self.codes.entry.is_empty() {
+            self.edit.insert(0, Reach::FallThrough, &self.codes.entry);
         }
         let handlers = handlers(code)?;
-        let mut has_any = !codes.entry.is_empty() || !codes.exit.is_empty();
+        let mut has_any = !self.codes.entry.is_empty() || !self.codes.exit.is_empty();
         for instruction in code.instructions() {
             let instruction = instruction?;
-            if handlers.contains(&instruction.pc) && !is_root && !codes.caught.is_empty() {
-                self.edit.insert_contained(instruction.pc, &codes.caught);
+            if handlers.contains(&instruction.pc) && !is_root && !self.codes.caught.is_empty() {
+                self.edit.insert_contained(instruction.pc, &self.codes.caught);
             }
             match self.before(subject, &instruction, code, methods, editor.pool()) {
                 Ok(has_more) => has_any |= has_more,
                 Err(full) => return Ok(Err(full)),
             }
-            if instruction.is_return() && !codes.exit.is_empty() {
+            if instruction.is_return() && !self.codes.exit.is_empty() {
                 match is_root {
-                    true => self.edit.insert(instruction.pc, Reach::All, &codes.exit),
-                    false => self.edit.insert_contained(instruction.pc, &codes.exit),
+                    true => self.edit.insert(instruction.pc, Reach::All, &self.codes.exit),
+                    false => self.edit.insert_contained(instruction.pc, &self.codes.exit),
                 }
             }
         }
         let start = if is_constructor { code.after_this_call() } else { Some(0) };
-        if let Some(start) = start.filter(|_| !is_root && !codes.exit.is_empty()) {
-            self.edit.catch_all_contained(EXIT_WORDS, &codes.exit);
+        if let Some(start) = start.filter(|_| !is_root && !self.codes.exit.is_empty()) {
+            self.edit.catch_all_contained(EXIT_WORDS, &self.codes.exit);
             self.edit.cover(start..code.end_pc());
         }
         Ok(Ok(has_any && editor.edit_method(subject.index, &self.edit)))
     }
 
     /// Writes the code for the entry and the exits, and adds the local variables that it needs.
-    fn codes(
+    fn write_codes(
         &mut self,
         subject: &Subject<'_>,
         is_constructor: bool,
         code: &Code<'_>,
         pool: &mut PoolEditor<'_>,
-    ) -> Result<Codes, PoolError> {
-        let mut codes = Codes::default();
+    ) -> Result<(), PoolError> {
+        let codes = &mut self.codes;
+        codes.entry.clear();
+        codes.exit.clear();
+        codes.caught.clear();
         let mut local = code.max_locals();
         if self.events.brackets {
             self.edit.add_local(LocalType::Long);
@@ -142,7 +152,7 @@ impl EventProbes {
                 codes.exit.extend(self.uses.call(Helper::RELEASING_EVENT, pool)?);
             }
         }
-        Ok(codes)
+        Ok(())
     }
 
     /// Adds the probes before an instruction. Returns whether there are any.
@@ -154,16 +164,16 @@ impl EventProbes {
         methods: &mut dyn Methods,
         pool: &mut PoolEditor<'_>,
     ) -> Result<bool, PoolError> {
-        let mut bytes = Vec::new();
+        self.bytes.clear();
         let mut is_elsewhere = false;
         if self.events.steps {
-            self.step(subject.number, instruction, methods, pool, &mut bytes)?;
+            self.step(subject.number, instruction, methods, pool)?;
         }
         if self.events.monitors && instruction.opcode == opcode::MONITOREXIT {
             match releasing_handler(code, instruction.pc) {
                 Release::Here => {
-                    bytes.push(opcode::DUP);
-                    bytes.extend(self.uses.call(Helper::RELEASING_EVENT, pool)?);
+                    self.bytes.push(opcode::DUP);
+                    self.bytes.extend(self.uses.call(Helper::RELEASING_EVENT, pool)?);
                 }
                 Release::AtHandler { pc, local } => {
                     let mut at_handler = Vec::new();
@@ -175,10 +185,10 @@ impl EventProbes {
                 Release::Nowhere => {}
             }
         }
-        if !bytes.is_empty() {
-            self.edit.insert(instruction.pc, Reach::All, &bytes);
+        if !self.bytes.is_empty() {
+            self.edit.insert(instruction.pc, Reach::All, &self.bytes);
         }
-        Ok(is_elsewhere || !bytes.is_empty())
+        Ok(is_elsewhere || !self.bytes.is_empty())
     }
 
     /// Writes the probe that tells an instruction, with the operands that decide where it goes.
@@ -188,39 +198,35 @@ impl EventProbes {
         instruction: &Instruction<'_>,
         methods: &mut dyn Methods,
         pool: &mut PoolEditor<'_>,
-        out: &mut Vec<u8>,
     ) -> Result<(), PoolError> {
+        let out = &mut self.bytes;
         let of = instruction.opcode;
-        let (duplicate, helper) = match of {
-            opcode::IFEQ..=opcode::IFLE => (Some(opcode::DUP), Helper::BRANCH_EVENT),
-            opcode::IF_ICMPEQ..=opcode::IF_ICMPLE => {
-                (Some(opcode::DUP2), Helper::BRANCH_EVENT_OF_TWO)
-            }
+        let (operands, helper): (&[u8], _) = match of {
+            opcode::IFEQ..=opcode::IFLE => (&[opcode::DUP, opcode::ICONST_0], Helper::BRANCH_EVENT),
+            opcode::IF_ICMPEQ..=opcode::IF_ICMPLE => (&[opcode::DUP2], Helper::BRANCH_EVENT),
             opcode::IF_ACMPEQ | opcode::IF_ACMPNE => {
-                (Some(opcode::DUP2), Helper::BRANCH_EVENT_OF_REFERENCES)
+                (&[opcode::DUP2], Helper::BRANCH_EVENT_OF_REFERENCES)
             }
             opcode::IFNULL | opcode::IFNONNULL => {
-                (Some(opcode::DUP), Helper::BRANCH_EVENT_OF_REFERENCE)
+                (&[opcode::DUP, opcode::ACONST_NULL], Helper::BRANCH_EVENT_OF_REFERENCES)
             }
-            opcode::TABLESWITCH => (Some(opcode::DUP), Helper::TABLE_SWITCH_EVENT),
-            opcode::LOOKUPSWITCH => (Some(opcode::DUP), Helper::LOOKUP_SWITCH_EVENT),
-            _ => (None, Helper::STEP_EVENT),
+            opcode::TABLESWITCH | opcode::LOOKUPSWITCH => (&[opcode::DUP], Helper::SWITCH_EVENT),
+            _ => (&[], Helper::STEP_EVENT),
         };
-        out.extend(duplicate);
+        out.extend_from_slice(operands);
         pool.push_int(out, number as i32)?;
         pool.push_int(out, instruction.pc.into())?;
-        match instruction.operands() {
-            Operands::Switch(switch) => {
-                let keys: Vec<i32> = switch.cases().map(|(key, _)| key).collect();
-                if of == opcode::LOOKUPSWITCH {
-                    pool.push_int(out, methods.keys(keys) as i32)?;
-                } else {
-                    pool.push_int(out, keys.first().copied().unwrap_or(0))?;
-                    pool.push_int(out, keys.last().copied().unwrap_or(0))?;
-                }
-            }
-            _ if duplicate.is_some() => pool.push_int(out, of.into())?,
-            _ => {}
+        if helper != Helper::STEP_EVENT {
+            pool.push_int(out, of.into())?;
+        }
+        if let Operands::Switch(switch) = instruction.operands() {
+            let keys: Vec<i32> = switch.cases().map(|(key, _)| key).collect();
+            let (first, last) = match of {
+                opcode::LOOKUPSWITCH => (methods.keys(keys) as i32, 0),
+                _ => (keys.first().copied().unwrap_or(0), keys.last().copied().unwrap_or(0)),
+            };
+            pool.push_int(out, first)?;
+            pool.push_int(out, last)?;
         }
         out.extend(self.uses.call(helper, pool)?);
         Ok(())

@@ -80,18 +80,15 @@ pub const COUNTS_METHODS: [(&str, &str); 4] = [
 ];
 
 /// The name and descriptor of every method of [`EVENTS_HELPER`] that probes call. All are static.
-pub const EVENTS_METHODS: [(&str, &str); 12] = [
+pub const EVENTS_METHODS: [(&str, &str); 9] = [
     ("enter", "(I)J"),
     ("enter", "(ILjava/lang/Object;)J"),
     ("leave", "(J)V"),
     ("caught", "(J)V"),
     ("step", "(II)V"),
-    ("branch", "(IIII)V"),
     ("branch", "(IIIII)V"),
-    ("branch", "(Ljava/lang/Object;III)V"),
     ("branch", "(Ljava/lang/Object;Ljava/lang/Object;III)V"),
-    ("tableSwitch", "(IIIII)V"),
-    ("lookupSwitch", "(IIII)V"),
+    ("choose", "(IIIIII)V"),
     ("releasing", "(Ljava/lang/Object;)V"),
 ];
 
@@ -155,12 +152,9 @@ impl Helper {
     pub(crate) const CAUGHT_EVENT: Self = Self::of_events(3);
     pub(crate) const STEP_EVENT: Self = Self::of_events(4);
     pub(crate) const BRANCH_EVENT: Self = Self::of_events(5);
-    pub(crate) const BRANCH_EVENT_OF_TWO: Self = Self::of_events(6);
-    pub(crate) const BRANCH_EVENT_OF_REFERENCE: Self = Self::of_events(7);
-    pub(crate) const BRANCH_EVENT_OF_REFERENCES: Self = Self::of_events(8);
-    pub(crate) const TABLE_SWITCH_EVENT: Self = Self::of_events(9);
-    pub(crate) const LOOKUP_SWITCH_EVENT: Self = Self::of_events(10);
-    pub(crate) const RELEASING_EVENT: Self = Self::of_events(11);
+    pub(crate) const BRANCH_EVENT_OF_REFERENCES: Self = Self::of_events(6);
+    pub(crate) const SWITCH_EVENT: Self = Self::of_events(7);
+    pub(crate) const RELEASING_EVENT: Self = Self::of_events(8);
 
     /// Returns the method with an index in [`FIELDS_METHODS`].
     const fn of_fields(index: u8) -> Self {
@@ -332,12 +326,9 @@ mod tests {
         assert_eq!(Helper::LEAVE_EVENT.text(), (EVENTS_HELPER, "leave", "(J)V"));
         assert_eq!(name(Helper::CAUGHT_EVENT), ("caught", "(J)V"));
         assert_eq!(name(Helper::STEP_EVENT), ("step", "(II)V"));
-        assert_eq!(name(Helper::BRANCH_EVENT), ("branch", "(IIII)V"));
-        assert_eq!(name(Helper::BRANCH_EVENT_OF_TWO), ("branch", "(IIIII)V"));
-        assert_eq!(name(Helper::BRANCH_EVENT_OF_REFERENCE), ("branch", "(Ljava/lang/Object;III)V"));
+        assert_eq!(name(Helper::BRANCH_EVENT), ("branch", "(IIIII)V"));
         assert_eq!(name(Helper::BRANCH_EVENT_OF_REFERENCES).0, "branch");
-        assert_eq!(name(Helper::TABLE_SWITCH_EVENT).0, "tableSwitch");
-        assert_eq!(name(Helper::LOOKUP_SWITCH_EVENT).0, "lookupSwitch");
+        assert_eq!(name(Helper::SWITCH_EVENT), ("choose", "(IIIIII)V"));
         assert_eq!(name(Helper::RELEASING_EVENT), ("releasing", object));
         assert_eq!(STATE_FIELDS[usize::from(StateField::CONTEXT.0)], "context");
         assert_eq!(STATE_FIELDS[usize::from(StateField::CALLER.0)], "caller");

@@ -70,7 +70,7 @@
 //! | `enter(I)`, `enter(I, Object)` | at the beginning of a method's code; returns a number, which a local variable keeps |
 //! | `leave(J)` | before each return with that number; and in a handler of all exceptions, which rethrows |
 //! | `caught(J)` | at the exception handlers of code that calls |
-//! | `step(...)`, `branch(...)`, `tableSwitch(...)`, `lookupSwitch(...)` | before each instruction, with the method's number and the pc, and with copies of the operands that decide where it goes |
+//! | `step(...)`, `branch(...)`, `choose(...)` | before each instruction, with the method's number and the pc, and with copies of the operands that decide where it goes |
 //! | `releasing(Object)` | before `monitorexit`, and at the exits of methods that are `synchronized` |
 //!
 //! The handler of all exceptions cannot cover the call of `super(...)`: a constructor that is ended

@@ -1,7 +1,7 @@
 //! INSTRUCTION_START, by probes before each instruction, if the option `instructions=y` is given. Without
 //! it the agent may enable the event, and none comes.
 
-use std::sync::RwLock;
+use std::sync::Mutex;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint};
 use perk_jvmti_sys::jvmpi::{
@@ -12,6 +12,7 @@ use perk_jvmti_sys::jvmpi::{
 
 use super::{Bridge, bridge, methods, notify};
 use crate::guard::{Feature, contain};
+use crate::sync::lock;
 
 /// The frames above the method's own while a native method of the helper runs: it, and its caller.
 const HELPER_FRAMES: jint = 2;
@@ -23,9 +24,16 @@ const IF_ICMPEQ: jint = 0x9f;
 /// Those that jump if references are the same, and if one is null.
 const IF_ACMPEQ: jint = 0xa5;
 const IFNULL: jint = 0xc6;
+const TABLESWITCH: jint = 0xaa;
+const LOOKUPSWITCH: jint = 0xab;
+
+/// What the event of an instruction has that is no conditional branch or switch.
+const NOTHING: JVMPI_Event_instruction_u = JVMPI_Event_instruction_u {
+    tableswitch_info: JVMPI_Event_instruction_tableswitch_info { key: 0, low: 0, hi: 0 },
+};
 
 /// The keys of each `lookupswitch` that has a probe.
-static KEYS: RwLock<Vec<Box<[i32]>>> = RwLock::new(Vec::new());
+static KEYS: Mutex<Vec<Box<[i32]>>> = Mutex::new(Vec::new());
 
 /// Brings the probes to what the agent wants.
 pub(super) fn switch(bridge: &'static Bridge, _: bool) {
@@ -41,43 +49,56 @@ pub(super) fn switch(bridge: &'static Bridge, _: bool) {
 
 /// Notes the keys of a `lookupswitch`. Returns their number.
 pub(super) fn add_keys(keys: Vec<i32>) -> u32 {
-    let mut all = KEYS.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut all = lock(&KEYS);
     all.push(keys.into());
     all.len() as u32 - 1
 }
 
-fn send(env: *mut JNIEnv, number: jint, offset: jint, contents: JVMPI_Event_instruction_u) {
+/// `PerkEvents.stepped`: the values are what a branch compares; the key of a switch, and its least and its
+/// greatest key; or the key, and the number of the keys of a `lookupswitch`.
+pub(super) extern "system" fn stepped(
+    env: *mut JNIEnv,
+    _: jclass,
+    number: jint,
+    offset: jint,
+    opcode: jint,
+    a: jint,
+    b: jint,
+    c: jint,
+) {
     contain(Feature::Jvmpi, || {
         notify::send(JVMPI_EVENT_INSTRUCTION_START, env, || {
+            let mut u = NOTHING;
+            match opcode {
+                0 => {}
+                TABLESWITCH => {
+                    u.tableswitch_info =
+                        JVMPI_Event_instruction_tableswitch_info { key: a, low: b, hi: c };
+                }
+                LOOKUPSWITCH => u.lookupswitch_info = chosen(a, b),
+                _ => {
+                    let is_true = is_taken(opcode, a, b);
+                    u.if_info = JVMPI_Event_instruction_if_info { is_true };
+                }
+            }
             let method_id = methods::of_number(number, HELPER_FRAMES);
-            let instruction = JVMPI_Event_instruction { method_id, offset, u: contents };
-            JVMPI_Event_u { instruction }
+            JVMPI_Event_u { instruction: JVMPI_Event_instruction { method_id, offset, u } }
         });
     });
 }
 
-/// `PerkEvents.stepped`
-pub(super) extern "system" fn stepped(env: *mut JNIEnv, _: jclass, number: jint, pc: jint) {
-    // The event of such an instruction has nothing there.
-    let nothing = JVMPI_Event_instruction_tableswitch_info { key: 0, low: 0, hi: 0 };
-    send(env, number, pc, JVMPI_Event_instruction_u { tableswitch_info: nothing });
-}
-
-/// `PerkEvents.branched`
-pub(super) extern "system" fn branched(
-    env: *mut JNIEnv,
-    _: jclass,
-    a: jint,
-    b: jint,
-    number: jint,
-    pc: jint,
-    opcode: jint,
-) {
-    let mut u = JVMPI_Event_instruction_u {
-        tableswitch_info: JVMPI_Event_instruction_tableswitch_info { key: 0, low: 0, hi: 0 },
-    };
-    u.if_info = JVMPI_Event_instruction_if_info { is_true: is_taken(opcode, a, b) };
-    send(env, number, pc, u);
+/// Returns where a `lookupswitch` goes; its keys are those of a number.
+fn chosen(key: jint, keys: jint) -> JVMPI_Event_instruction_lookupswitch_info {
+    let all = lock(&KEYS);
+    let keys = all.get(keys as usize).map_or(&[][..], |keys| keys);
+    let total = keys.len();
+    let chosen = keys.binary_search(&key).unwrap_or(total);
+    let mut pairs_total = total as jint;
+    if bridge().is_some_and(|bridge| bridge.options.tells_default) {
+        // The document's `is_default` is a byte at the same place, and machines are little-endian.
+        pairs_total = (chosen == total).into();
+    }
+    JVMPI_Event_instruction_lookupswitch_info { chosen_pair_index: chosen as jint, pairs_total }
 }
 
 /// Whether a branch jumps. Of references the helper passes 0 and 0 if they are the same.
@@ -97,52 +118,6 @@ fn is_taken(opcode: jint, a: jint, b: jint) -> bool {
         4 => a > b,
         _ => a <= b,
     }
-}
-
-/// `PerkEvents.tableSwitched`
-pub(super) extern "system" fn table_switched(
-    env: *mut JNIEnv,
-    _: jclass,
-    key: jint,
-    number: jint,
-    pc: jint,
-    low: jint,
-    hi: jint,
-) {
-    let info = JVMPI_Event_instruction_tableswitch_info { key, low, hi };
-    send(env, number, pc, JVMPI_Event_instruction_u { tableswitch_info: info });
-}
-
-/// `PerkEvents.lookupSwitched`
-pub(super) extern "system" fn lookup_switched(
-    env: *mut JNIEnv,
-    _: jclass,
-    key: jint,
-    number: jint,
-    pc: jint,
-    keys: jint,
-) {
-    let (mut total, mut chosen) = (0, 0);
-    contain(Feature::Jvmpi, || {
-        let all = KEYS.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let keys = all.get(keys as usize).map_or(&[][..], |keys| keys);
-        total = keys.len();
-        chosen = keys.binary_search(&key).unwrap_or(total);
-    });
-    let mut pairs_total = total as jint;
-    if bridge().is_some_and(|bridge| bridge.options.tells_default) {
-        // The document's `is_default` is a byte at the same place, and machines are little-endian.
-        pairs_total = (chosen == total).into();
-    }
-    let info = JVMPI_Event_instruction_lookupswitch_info {
-        chosen_pair_index: chosen as jint,
-        pairs_total,
-    };
-    let mut u = JVMPI_Event_instruction_u {
-        tableswitch_info: JVMPI_Event_instruction_tableswitch_info { key: 0, low: 0, hi: 0 },
-    };
-    u.lookupswitch_info = info;
-    send(env, number, pc, u);
 }
 
 #[cfg(test)]

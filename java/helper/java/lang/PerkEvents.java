@@ -36,14 +36,8 @@ public final class PerkEvents {
 
     private static native void kept(long entry);
 
-    private static native void stepped(int method, int pc);
-
-    /** A conditional branch compares two numbers. */
-    private static native void branched(int a, int b, int method, int pc, int opcode);
-
-    private static native void tableSwitched(int key, int method, int pc, int low, int high);
-
-    private static native void lookupSwitched(int key, int method, int pc, int keys);
+    /** Tells an instruction by its opcode, or 0, with the values that decide where it goes. */
+    private static native void stepped(int method, int pc, int opcode, int a, int b, int c);
 
     private static native void released(Object object);
 
@@ -120,61 +114,31 @@ public final class PerkEvents {
     @Hidden
     public static void step(int method, int pc) {
         if (isStepping()) {
-            stepped(method, pc);
-        }
-    }
-
-    /** A branch compares a number with 0. */
-    @ForceInline
-    @Hidden
-    public static void branch(int a, int method, int pc, int opcode) {
-        if (isStepping()) {
-            branched(a, 0, method, pc, opcode);
+            stepped(method, pc, 0, 0, 0, 0);
         }
     }
 
     /** A branch compares two numbers. */
-    @ForceInline
     @Hidden
     public static void branch(int a, int b, int method, int pc, int opcode) {
         if (isStepping()) {
-            branched(a, b, method, pc, opcode);
-        }
-    }
-
-    /** A branch compares a reference with null. */
-    @ForceInline
-    @Hidden
-    public static void branch(Object a, int method, int pc, int opcode) {
-        if (isStepping()) {
-            branched(a == null ? 0 : 1, 0, method, pc, opcode);
+            stepped(method, pc, opcode, a, b, 0);
         }
     }
 
     /** A branch compares two references. */
-    @ForceInline
     @Hidden
     public static void branch(Object a, Object b, int method, int pc, int opcode) {
         if (isStepping()) {
-            branched(a == b ? 0 : 1, 0, method, pc, opcode);
+            stepped(method, pc, opcode, a == b ? 0 : 1, 0, 0);
         }
     }
 
-    /** A tableswitch is about to run. */
-    @ForceInline
+    /** A switch is about to run: with the least and the greatest key, or with the number of its keys. */
     @Hidden
-    public static void tableSwitch(int key, int method, int pc, int low, int high) {
+    public static void choose(int key, int method, int pc, int opcode, int a, int b) {
         if (isStepping()) {
-            tableSwitched(key, method, pc, low, high);
-        }
-    }
-
-    /** A lookupswitch is about to run, which has the keys of a number. */
-    @ForceInline
-    @Hidden
-    public static void lookupSwitch(int key, int method, int pc, int keys) {
-        if (isStepping()) {
-            lookupSwitched(key, method, pc, keys);
+            stepped(method, pc, opcode, key, a, b);
         }
     }
 

@@ -189,6 +189,7 @@ fn depth_of(number: i64) -> Option<usize> {
 }
 
 /// Ends the calls above so many, the last one first.
+#[inline(never)]
 fn end_above(env: *mut JNIEnv, count: usize) {
     let calls = calls();
     let next = || {

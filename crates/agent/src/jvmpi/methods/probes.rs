@@ -31,16 +31,13 @@ use crate::sync::lock;
 const HELPER_CLASS: &[u8] = include_bytes!("PerkEvents.class");
 
 /// The native methods of the helper class.
-static NATIVES: [Native; 10] = [
+static NATIVES: [Native; 7] = [
     Native(c"entered", "(I)J", entered as *const c_void),
     Native(c"entered", "(ILjava/lang/Object;)J", entered_object as *const c_void),
     Native(c"left", "(J)V", left as *const c_void),
     Native(c"kept", "(J)V", kept as *const c_void),
     Native(c"passed", "()V", passed as *const c_void),
-    Native(c"stepped", "(II)V", instructions::stepped as *const c_void),
-    Native(c"branched", "(IIIII)V", instructions::branched as *const c_void),
-    Native(c"tableSwitched", "(IIIII)V", instructions::table_switched as *const c_void),
-    Native(c"lookupSwitched", "(IIII)V", instructions::lookup_switched as *const c_void),
+    Native(c"stepped", "(IIIIII)V", instructions::stepped as *const c_void),
     Native(c"released", "(Ljava/lang/Object;)V", contended_exit::released as *const c_void),
 ];
 
@@ -204,18 +201,18 @@ impl State {
 
     /// Appends the account of the probes.
     pub(super) fn account(&self, text: &mut String) {
+        if !needs_class_files() {
+            return;
+        }
+        let (methods, classes) = (numbers::count(), REFUSED_CLASSES.load(Relaxed));
         let skipped = lock(&self.skipped);
-        let refused = REFUSED_CLASSES.load(Relaxed);
-        if needs_class_files() {
-            text.push_str(&format!("perk:   {:>12} methods got probes\n", numbers::count()));
-        }
-        if let Some(first) = skipped.first() {
-            let count = skipped.len();
-            text.push_str(&format!("perk:   {count:>12} methods without probes, as {first}\n"));
-        }
-        if refused > 0 {
-            text.push_str(&format!("perk:   {refused:>12} classes without probes\n"));
-        }
+        let first = skipped.first().map_or("", |first| first);
+        text.push_str(&format!(
+            "perk:   {methods:>12} methods in classes with probes\n\
+             perk:   {classes:>12} classes without probes\n\
+             perk:   {:>12} methods without probes {first}\n",
+            skipped.len()
+        ));
     }
 }
 
