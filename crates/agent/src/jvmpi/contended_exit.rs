@@ -2,7 +2,7 @@
 //! of a monitor whether threads wait to enter it, which the JVM's events of contention tell.
 //!
 //! The event comes just before the release. Releases by `JNI MonitorExit`, and those by
-//! `Object.wait`, have no probe.
+//! `Object.wait`, have no probe; virtual threads and their carriers do not tell theirs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,7 +12,6 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_MONITOR_CONTENDED_ENTER, JVMPI_EVENT_MONITOR_CONTENDED_ENTERED,
     JVMPI_EVENT_MONITOR_CONTENDED_EXIT, JVMPI_Event_monitor, JVMPI_Event_u,
 };
-use rustc_hash::FxHashMap;
 
 use super::{Bridge, Id, bridge, events, methods, notify};
 use crate::guard::{Feature, contain};
@@ -20,7 +19,7 @@ use crate::jvm::{Borrowed, Jni, Reference};
 use crate::sync::lock;
 
 /// The number of threads that wait to enter a monitor, by its object.
-static WAITING: Mutex<Option<FxHashMap<Id, usize>>> = Mutex::new(None);
+static WAITING: Mutex<Vec<(Id, usize)>> = Mutex::new(Vec::new());
 /// The number of objects there.
 static OBJECTS: AtomicUsize = AtomicUsize::new(0);
 
@@ -29,7 +28,7 @@ pub(super) fn switch(bridge: &'static Bridge, on: bool) {
     let kind = JVMPI_EVENT_MONITOR_CONTENDED_EXIT;
     if !on {
         // The ends of these are not told.
-        lock(&WAITING).take();
+        lock(&WAITING).clear();
         OBJECTS.store(0, Relaxed);
     }
     methods::switch_probes(bridge, kind, methods::MONITORS, c"isReleasing");
@@ -48,14 +47,14 @@ pub(super) fn needs(kind: jint) -> bool {
 pub(super) fn note(bridge: &Bridge, object: &(impl Reference + ?Sized), waits: bool) {
     let id = notify::quiet(|| bridge.objects.id(bridge.jvmti, object));
     let mut waiting = lock(&WAITING);
-    let waiting = waiting.get_or_insert_default();
-    if waits {
-        *waiting.entry(id).or_default() += 1;
-    } else if let Some(count) = waiting.get_mut(&id) {
-        *count -= 1;
-        if *count == 0 {
-            waiting.remove(&id);
+    match (waiting.iter().position(|it| it.0 == id), waits) {
+        (Some(index), true) => waiting[index].1 += 1,
+        (Some(index), false) => {
+            waiting[index].1 -= 1;
+            waiting.retain(|it| it.1 > 0);
         }
+        (None, true) => waiting.push((id, 1)),
+        (None, false) => {}
     }
     OBJECTS.store(waiting.len(), Relaxed);
 }
@@ -73,7 +72,7 @@ pub(super) extern "system" fn released(env: *mut JNIEnv, _: jclass, object: jobj
             let Some(id) = notify::quiet(|| Id::from_tag(bridge.jvmti.tag(&object))) else {
                 return;
             };
-            let has_waiting = || lock(&WAITING).as_ref().is_some_and(|it| it.contains_key(&id));
+            let has_waiting = || lock(&WAITING).iter().any(|it| it.0 == id);
             // An inner release of a monitor that the thread has entered twice does not free it.
             let is_last = || {
                 let owner = notify::quiet(|| bridge.jvmti.monitor_owner(jni, &object));

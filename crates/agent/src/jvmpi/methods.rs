@@ -1,7 +1,8 @@
 //! METHOD_ENTRY, METHOD_ENTRY2 and METHOD_EXIT, by [`probes`] or by the JVM itself ([`vm`]). Both tell
 //! them by [`calls`], which holds exits to their entries.
 //!
-//! Methods of virtual threads are not told, as the carrier's brackets would not match.
+//! Methods of virtual threads are not told, as the carrier's brackets would not match. Probes do not tell
+//! those of carriers either.
 
 mod calls;
 mod numbers;
@@ -49,6 +50,11 @@ pub(super) fn is_own(bridge: &Bridge, jni: Jni<'_>, class: &(impl Reference + ?S
 /// Handles the start of the JVM, before any Java code runs.
 pub(super) fn begin(bridge: &Bridge, jni: Jni<'_>) {
     bridge.methods.probes.begin(bridge, jni);
+}
+
+/// Handles the start of the calling thread.
+pub(super) fn thread_started(bridge: &Bridge, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) {
+    bridge.methods.probes.thread_started(bridge, jni, thread);
 }
 
 /// Returns a class with what events need, if they need anything; `bytes` are the class file.
@@ -109,7 +115,9 @@ pub(super) fn switch(bridge: &'static Bridge, _: bool) {
 pub(super) fn account(bridge: &Bridge, text: &mut String) {
     let passed = calls::passed();
     if passed > 0 {
-        text.push_str(&format!("perk:   {passed:>12} methods of virtual threads were not told\n"));
+        text.push_str(&format!(
+            "perk:   {passed:>12} methods of virtual threads and their carriers were not told\n"
+        ));
     }
     bridge.methods.probes.account(text);
 }

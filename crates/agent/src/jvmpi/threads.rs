@@ -231,6 +231,7 @@ impl Drop for Critical {
 impl Bridge {
     /// Handles the start of the calling thread.
     pub(super) fn thread_started(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+        notify::quiet(|| methods::thread_started(self, jni, &thread));
         let Some(thread) = self.threads.add(jni, jni.raw(), &thread) else { return };
         CURRENT.set((thread.env, Arc::as_ptr(&thread)));
         // Before VMInit it has no name; VMInit announces it.

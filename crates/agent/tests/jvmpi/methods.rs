@@ -263,3 +263,30 @@ fn a_compiler_writes_the_same_with_events_of_all_its_methods() {
         assert_eq!(compiled(Some(option)), (without, text, files));
     });
 }
+
+#[test]
+fn virtual_threads_are_not_told() {
+    jdk::each(|jdk| {
+        if jdk.version < 21 {
+            return;
+        }
+        for (source, options) in SOURCES.into_iter().zip(["ex", "exc"]) {
+            for options in [options.to_owned(), format!("l{options}")] {
+                let outcome = run(jdk, source, &options, "JvmpiVirtual", &[]);
+                assert_eq!(outcome.value("done"), "850");
+                let name = ":JvmpiVirtual.tick=";
+                let lines: Vec<_> =
+                    outcome.stdout.lines().filter(|line| line.contains(name)).collect();
+                assert_eq!(lines, ["main:JvmpiVirtual.tick=50,50"]);
+                assert!(!outcome.stdout.contains("JvmpiVirtual.sleep"), "{}", outcome.stdout);
+                // The profiler forgets what is open only on the thread that switches.
+                let is_meant =
+                    |line: &&str| !source.contains("vm") || line.starts_with("bad.main=");
+                let bad = outcome.stdout.lines().filter(|line| line.starts_with("bad."));
+                let bad: Vec<_> = bad.filter(is_meant).collect();
+                assert!(!bad.is_empty() && bad.iter().all(|it| it.ends_with("=0")), "{bad:?}");
+                assert!(outcome.stderr.contains("virtual threads"), "{}", outcome.stderr);
+            }
+        }
+    });
+}

@@ -25,6 +25,12 @@ public final class PerkEvents {
 
     /** The class of virtual threads; null if there are none. The JIT compilers treat it as a constant. */
     @Stable private static Class<?> virtualThread;
+    /**
+     * The class of the threads that carry them. While such a thread exchanges its virtual thread, JVMTI's
+     * functions wait for the exchange to end, also if the thread itself calls them. So nothing that it does is
+     * told.
+     */
+    @Stable private static Class<?> carrierThread;
 
     private PerkEvents() {}
 
@@ -41,7 +47,7 @@ public final class PerkEvents {
 
     private static native void released(Object object);
 
-    /** A method of a virtual thread was entered, of which the agent is not told. */
+    /** A method was entered of which the agent is not told. */
     private static native void passed();
 
     /** A static method, or a constructor, is entered. */
@@ -64,19 +70,13 @@ public final class PerkEvents {
     @ForceInline
     @Hidden
     private static long tell(int method) {
-        if (Thread.currentThread().getClass() == virtualThread) {
-            return pass();
-        }
-        return entered(method);
+        return isTold() ? entered(method) : pass();
     }
 
     @ForceInline
     @Hidden
     private static long tell(int method, Object object) {
-        if (Thread.currentThread().getClass() == virtualThread) {
-            return pass();
-        }
-        return entered(method, object);
+        return isTold() ? entered(method, object) : pass();
     }
 
     @DontInline
@@ -106,7 +106,15 @@ public final class PerkEvents {
     @ForceInline
     @Hidden
     private static boolean isStepping() {
-        return isStepping && Thread.currentThread().getClass() != virtualThread;
+        return isStepping && isTold();
+    }
+
+    /** Whether the agent is told of what the thread does. */
+    @ForceInline
+    @Hidden
+    private static boolean isTold() {
+        Class<?> thread = Thread.currentThread().getClass();
+        return thread != virtualThread && thread != carrierThread;
     }
 
     /** An instruction is about to run. */
@@ -146,7 +154,7 @@ public final class PerkEvents {
     @ForceInline
     @Hidden
     public static void releasing(Object object) {
-        if (isReleasing) {
+        if (isReleasing && isTold()) {
             released(object);
         }
     }

@@ -45,6 +45,11 @@ static NATIVES: [Native; 7] = [
 /// that call it.
 const HELPER_FRAMES: i32 = 3;
 
+/// The type of the threads that carry virtual threads.
+const CARRIER: &str = "Ljdk/internal/misc/CarrierThread;";
+/// The type of the helper's fields for classes.
+const OF_CLASS: &CStr = c"Ljava/lang/Class;";
+
 /// The bits of the kinds of probes: for entries and exits, for instructions, for releases of monitors.
 pub(super) const BRACKETS: u8 = 1;
 pub(in crate::jvmpi) const STEPS: u8 = 2;
@@ -171,6 +176,25 @@ impl State {
         give_to(bridge, &classes);
     }
 
+    /// Looks whether the thread that starts is the first one that carries virtual threads.
+    pub(super) fn thread_started(
+        &self,
+        bridge: &Bridge,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+    ) {
+        static IS_KNOWN: AtomicBool = AtomicBool::new(false);
+        if IS_KNOWN.load(SeqCst) || !jni.has_virtual_threads() {
+            return;
+        }
+        let (Some(helper), Some(class)) = (self.helper.get(), jni.class_of(thread)) else { return };
+        if bridge.jvmti.class_signature(&class).is_ok_and(|it| it == CARRIER) {
+            // SAFETY: the field of the helper has this type.
+            unsafe { jni.set_static_object(*helper, c"carrierThread", OF_CLASS, &class) };
+            IS_KNOWN.store(true, SeqCst);
+        }
+    }
+
     /// Sets fields of the helper by which probes tell the agent, or not.
     pub(super) fn set(&self, bridge: &Bridge, fields: &[(&CStr, bool)]) {
         let (Some(helper), Some(jni)) = (self.helper.get(), bridge.current_jni()) else { return };
@@ -183,9 +207,8 @@ impl State {
                 && jni.has_virtual_threads()
                 && let Some(class) = jni.find_class(c"java/lang/VirtualThread")
             {
-                let signature = c"Ljava/lang/Class;";
                 // SAFETY: the field of the helper has this type.
-                unsafe { jni.set_static_object(*helper, c"virtualThread", signature, &class) };
+                unsafe { jni.set_static_object(*helper, c"virtualThread", OF_CLASS, &class) };
             }
             for (field, on) in fields {
                 jni.set_static_boolean(*helper, field, *on);
