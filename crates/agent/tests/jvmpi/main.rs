@@ -6,6 +6,7 @@
 mod class_files;
 mod compiled;
 mod dumps;
+mod everything;
 mod gc;
 mod instructions;
 mod loading;
