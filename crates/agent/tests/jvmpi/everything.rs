@@ -42,7 +42,6 @@ fn check(numbers: &BTreeMap<String, u64>) {
         assert!(of(kind) > 0, "no event {kind}: {numbers:?}");
     }
     assert_eq!((of(46), of(47)), (1, 1));
-    assert_eq!(of(60), of(61), "{numbers:?}");
     assert_eq!(numbers["refused"], 0, "{numbers:?}");
 }
 
@@ -54,15 +53,12 @@ fn a_program_with_every_collector_and_compiler() {
             run.main("Calls").args(PARTS)
         }
     };
-    const WAYS: [&[&str]; 8] = [
+    const WAYS: [&[&str]; 5] = [
         &["-XX:+UseSerialGC"],
-        &["-XX:+UseParallelGC"],
-        &["-XX:+UseG1GC"],
         &["-XX:+UseZGC"],
         &["-XX:+UseShenandoahGC"],
         &["-Xint"],
         &["-Xcheck:jni"],
-        &["-Xmx32m"],
     ];
     jdk::each(|jdk| {
         for way in WAYS {
