@@ -77,17 +77,6 @@ fn a_program_with_every_collector_and_compiler() {
 }
 
 #[test]
-fn methods_of_the_jvm() {
-    jdk::each(|jdk| {
-        let of = |run: JavaRun| run.main("Calls").args(PARTS);
-        let expected = plain(jdk, of);
-        let (outcome, numbers) = run(jdk, "methods=vm,", of);
-        assert_eq!(outcome.stdout, expected);
-        check(&numbers);
-    });
-}
-
-#[test]
 fn the_compiler_compiles_the_same() {
     for version in [17, 25] {
         jdk::on(version, |jdk| {
