@@ -9,10 +9,9 @@ use std::ptr::null_mut;
 
 use perk_hotspot::layout::FieldKind;
 use perk_jvmti_sys::jni_sys::{jint, jlong};
-use perk_jvmti_sys::{
-    call, jvmtiHeapCallbacks, jvmtiHeapReferenceInfo, jvmtiHeapReferenceKind, jvmtiPrimitiveType,
-};
+use perk_jvmti_sys::{call, jvmtiHeapCallbacks, jvmtiPrimitiveType};
 
+use super::sweep::stay;
 use super::{Jni, Jvmti, Reference};
 
 /// The bits of a header that show the state of an object.
@@ -92,26 +91,12 @@ fn walks_give_addresses(jvmti: Jvmti, jni: Jni<'_>) -> bool {
         }
         0
     }
-    /// Does not follow any reference.
-    unsafe extern "system" fn reference(
-        _: jvmtiHeapReferenceKind,
-        _: *const jvmtiHeapReferenceInfo,
-        _: jlong,
-        _: jlong,
-        _: jlong,
-        _: *mut jlong,
-        _: *mut jlong,
-        _: jint,
-        _: *mut c_void,
-    ) -> jint {
-        0
-    }
     let Some(layout) = jvmti.object_layout(jni) else { return false };
     let Some(array) = jni.new_byte_array(1) else { return false };
     let base_bytes = layout.array_base_bytes(FieldKind::OneByte);
     let mut looked = Looked { base_bytes, is_there: false };
     let callbacks = jvmtiHeapCallbacks {
-        heap_reference_callback: Some(reference),
+        heap_reference_callback: Some(stay),
         array_primitive_value_callback: Some(elements),
         ..Default::default()
     };

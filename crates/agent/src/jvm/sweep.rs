@@ -16,19 +16,6 @@ impl Jvmti {
     /// when `ObjectFree` is enabled, but that may be a deadlock: if its own thread wants to do so at
     /// the same time, it waits without a safepoint for the end of the events.
     pub(crate) fn sweep_tags(self, jni: Jni<'_>) {
-        unsafe extern "system" fn stay(
-            _: jvmtiHeapReferenceKind,
-            _: *const jvmtiHeapReferenceInfo,
-            _: jlong,
-            _: jlong,
-            _: jlong,
-            _: *mut jlong,
-            _: *mut jlong,
-            _: jint,
-            _: *mut c_void,
-        ) -> jint {
-            0
-        }
         let object = jni.find_class(c"java/lang/Object").and_then(|class| jni.allocate(&class));
         let Some(object) = object else { return };
         let callbacks =
@@ -37,4 +24,19 @@ impl Jvmti {
         // SAFETY: the environment and reference are valid; the callback does not call the JVM.
         unsafe { call!(env, FollowReferences, 0, no_class, object.raw(), &callbacks, no_argument) };
     }
+}
+
+/// The callback of a walk of the heap that does not follow any reference.
+pub(super) unsafe extern "system" fn stay(
+    _: jvmtiHeapReferenceKind,
+    _: *const jvmtiHeapReferenceInfo,
+    _: jlong,
+    _: jlong,
+    _: jlong,
+    _: *mut jlong,
+    _: *mut jlong,
+    _: jint,
+    _: *mut c_void,
+) -> jint {
+    0
 }

@@ -136,9 +136,7 @@ fn is_nested(kind: jint) -> bool {
 
 /// Delivers an event if the agent has enabled its kind. `env` is that of the thread.
 pub(super) fn send(kind: jint, env: *mut JNIEnv, contents: impl FnOnce() -> JVMPI_Event_u) {
-    if is_wanted(kind) {
-        deliver(kind, 0, env, contents());
-    }
+    ask(kind, env, contents);
 }
 
 /// Delivers an event that the agent may change. Returns its contents then; `None` if it was not
