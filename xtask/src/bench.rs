@@ -1,9 +1,10 @@
 //! `xtask bench`: the cost of profiling, measured from outside and next to the agent's own account.
 //! `overhead` measures sampling, beside the JVM's flight recorder; `exact` the counting and timing of
 //! every call and allocation.
-//! `readers` measures the speed of reading files.
+//! `readers` measures the speed of reading files, `jvmpi` the bridge to profilers of JVMPI.
 
 mod child;
+mod jvmpi;
 mod programs;
 mod readers;
 mod report;
@@ -26,7 +27,8 @@ use variants::{Comparison, Profiler, Variant};
 const DEFAULT_ROUNDS: usize = 7;
 
 const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--jdk HOME] \
-                     [--workloads FOLDER], and of exact [--modes MODE,...]; bench readers [--mb N] [--rounds N] [--only FORM,...]";
+                     [--workloads FOLDER], and of exact [--modes MODE,...]; bench readers [--mb N] [--rounds N] [--only FORM,...]; \
+                     bench jvmpi [--jdk HOME]... [--rounds N] [--only GROUP,...]";
 
 /// One run of each variant, in the order of the variants.
 type Round = Vec<Run>;
@@ -72,6 +74,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
             compare(&options, &Comparison::exact(&options.modes)?)
         }
         ["readers", options @ ..] => readers::run(options),
+        ["jvmpi", options @ ..] => jvmpi::run(options),
         [CHILD, command @ ..] => child::run(command),
         _ => bail!(USAGE),
     }
@@ -125,9 +128,7 @@ fn compare(options: &Options, comparison: &Comparison) -> Result<()> {
         None => jdk::compiler().clone(),
     };
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
-    // A copy keeps a build during the measurement from changing the measured library.
-    let so = work.path().join("libperk.so");
-    fs::copy(agent::agent_so(), &so).context("cannot copy the agent")?;
+    let so = agent_copy(work.path())?;
     let mut programs = Vec::new();
     for group in &options.groups {
         let place = Place { jdk: &jdk, work: work.path(), workloads: options.workloads.as_deref() };
@@ -141,6 +142,13 @@ fn compare(options: &Options, comparison: &Comparison) -> Result<()> {
         text += &report::program(program, comparison, &rounds);
     }
     io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
+}
+
+/// Copies the agent into a folder: a build during the measurement does not change the copy.
+fn agent_copy(folder: &Path) -> Result<PathBuf> {
+    let so = folder.join("libperk.so");
+    fs::copy(agent::agent_so(), &so).context("cannot copy the agent")?;
+    Ok(so)
 }
 
 /// A program that is to be measured.

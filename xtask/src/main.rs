@@ -35,6 +35,8 @@ usage: cargo run -p xtask -- COMMAND
                       the same of the exact modes, and what they add to a call and an allocation
   bench readers [--mb N] [--rounds N] [--only FORM,...]
                       how fast perk reads generated files; a line for docs/measuring.md each
+  bench jvmpi [--jdk HOME]... [--rounds N] [--only javac,hello,speed,dumps,size]
+                      what the bridge to profilers of JVMPI costs, beside its bars, on these JDKs or all
   conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME]
                       random programs under JDK 8's HPROF agent and under perk: counts must be equal
   conform combinations [--java8 COMMAND]

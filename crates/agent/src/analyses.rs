@@ -228,6 +228,17 @@ pub(crate) trait Analysis: Send + Sync {
         Ok(())
     }
 
+    /// Whether it can be [paused](Self::set_paused).
+    fn can_pause(&self) -> bool {
+        false
+    }
+
+    /// Measures nothing from now on, or measures again. What happens while it is paused is not booked.
+    fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {}
+
+    /// Forgets what was measured so far, as far as the recorder does not have it.
+    fn reset(&self) {}
+
     /// Ends the work that has a cost and can end while the JVM lives: the numbers are no longer
     /// read, or the measurement is over.
     fn stop(&self) {}
@@ -251,4 +262,7 @@ pub(crate) trait Analysis: Send + Sync {
 
     /// Ends the file that the analysis writes itself. Calls no JVM function.
     fn finish(&self) {}
+
+    /// Gives up what is large, and references: a session in a running program has ended.
+    fn release(&self, jni: Jni<'_>) {}
 }

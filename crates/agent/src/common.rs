@@ -20,10 +20,20 @@ const MAX_FRAMES: u32 = 1 << 16;
 /// The limit of innermost frames that can belong to the helper class and its callees.
 pub(crate) const MOST_HELPER_FRAMES: usize = 16;
 
+/// The time in which a session measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// From the JVM's start to its death.
+    Program,
+    /// From one command to another, in a program that runs.
+    Attached,
+}
+
 /// The shared state; see the module.
 #[derive(Debug)]
 pub(crate) struct Common {
     pub(crate) jvmti: Jvmti,
+    pub(crate) life: Life,
     pub(crate) options: Options,
     pub(crate) threads: Threads,
     pub(crate) recorder: &'static Mutex<Recorder>,
@@ -33,11 +43,12 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(jvmti: Jvmti, options: Options, recorder: Recorder) -> Self {
+    pub(crate) fn new(jvmti: Jvmti, life: Life, options: Options, recorder: Recorder) -> Self {
         let recorder: &'static Mutex<Recorder> = Box::leak(Box::new(Mutex::new(recorder)));
         let tells_native = tells_native(&options);
         Self {
             jvmti,
+            life,
             threads: Threads::new(jvmti, recorder),
             resolver: Resolver::new(jvmti, recorder, options.lineno, tells_native),
             options,
@@ -45,6 +56,11 @@ impl Common {
             cycles: CycleClock::begin(),
             helper_methods: OnceLock::new(),
         }
+    }
+
+    /// Forgets the symbols: the session has ended.
+    pub(crate) fn release(&self) {
+        self.resolver.release();
     }
 
     /// Returns the number of frames of a walk.

@@ -19,10 +19,11 @@ use perk_jvmti_sys::{
 };
 
 use crate::analyses::{Analysis, Event, Needs, Thrown};
-use crate::guard::{Feature, contain, guard, is_unheard};
+use crate::guard::{Feature, contain, guard, inside, is_unheard};
 use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use crate::session::Session;
-use crate::{hook, os};
+use crate::threads::is_own_thread;
+use crate::{api, hook, os, remote};
 
 /// The time from which an event is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,13 +212,19 @@ fn of_hook() -> jvmtiEventCallbacks {
 }
 
 /// Requests the events of a running program.
-fn enable_live(session: &Session) -> Result<(), jvmtiError> {
+pub(crate) fn enable_live(session: &Session) -> Result<(), jvmtiError> {
     let jvmti = session.jvmti();
     let is_given = |row: &&Row| {
         row.capability != Some(Capability::CanSupportVirtualThreads) || jvmti.has_virtual_threads()
     };
     let asked = TABLE.iter().filter(|it| it.since == Since::Init && session.enables(it.event));
     asked.filter(is_given).try_for_each(|row| jvmti.enable(row.number))
+}
+
+/// Ends all events of a session.
+pub(crate) fn unregister(session: &Session) {
+    let numbers = TABLE.iter().filter(|row| row.since != Since::Hook).map(|row| row.number);
+    numbers.for_each(|number| _ = session.jvmti().disable(number));
 }
 
 /// Runs `body` with the session, the thread's environment and the event's thread or class.
@@ -249,7 +256,7 @@ fn allocation(
     object: Option<NewObject<'_>>,
     body: impl Fn(&'static dyn Analysis, Jni<'_>, &NewObject<'_>),
 ) {
-    if let Some(object) = object.filter(|_| !is_unheard()) {
+    if let Some(object) = object.filter(|_| !is_unheard() && !is_own_thread()) {
         // SAFETY: the JVM passes the calling thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
         // The JVM reports an object that it made when its function ends, possibly with an
@@ -265,7 +272,12 @@ unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) 
         if let Err(error) = enable_live(session) {
             os::say(&format!("HPROF ERROR: the JVM refused events: {error}\n"));
         }
-        session.vm_init(jni, main);
+        api::define(jni);
+        session.begin(jni, Some(main));
+        if let Some(vm) = jni.vm() {
+            // Without it the program is measured all the same.
+            let _ = remote::open(vm, None);
+        }
     });
 }
 
@@ -287,7 +299,7 @@ unsafe extern "system" fn class_file_load_hook(
     jni: *mut JNIEnv,
     redefined: jclass,
     _: jobject,
-    _: *const c_char,
+    name: *const c_char,
     _: jobject,
     length: jint,
     bytes: *const u8,
@@ -296,7 +308,10 @@ unsafe extern "system" fn class_file_load_hook(
 ) {
     // The CPU time is booked where the class is transformed.
     contain(Feature::Probes, || {
-        if is_unheard() {
+        // SAFETY: the JVM passes a string that ends in NUL, or null.
+        let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) });
+        // Another agent may have the class retransformed, which must stay as it was defined.
+        if is_unheard() || name == Some(api::NAME) {
             return;
         }
         // SAFETY: the JVM passes the thread's environment, or null as long as there is none.
@@ -412,7 +427,7 @@ unsafe extern "system" fn native_method_bind(
     new_address: *mut *mut c_void,
 ) {
     // There is no environment until the JVM can answer questions.
-    if jni.is_null() {
+    if jni.is_null() || is_unheard() {
         return;
     }
     // SAFETY: the JVM passes an environment and a method that are good until the callback returns,
@@ -495,13 +510,15 @@ unsafe extern "system" fn monitor_contended_entered(
     monitor: jobject,
 ) {
     // The thread has the monitor: reading its CPU clock would take longer than all the rest.
-    contain(Feature::Monitors, || {
-        // SAFETY: as above.
-        unsafe {
-            monitor_event(Event::MonitorEntered, env, thread, monitor, |it, jni, thread, _| {
-                it.monitor_entered(jni, thread);
-            });
-        }
+    inside(|| {
+        contain(Feature::Monitors, || {
+            // SAFETY: as above.
+            unsafe {
+                monitor_event(Event::MonitorEntered, env, thread, monitor, |it, jni, thread, _| {
+                    it.monitor_entered(jni, thread);
+                });
+            }
+        });
     });
 }
 
@@ -530,13 +547,15 @@ unsafe extern "system" fn monitor_waited(
     monitor: jobject,
     _: jboolean,
 ) {
-    contain(Feature::Monitors, || {
-        // SAFETY: as above.
-        unsafe {
-            monitor_event(Event::MonitorWaited, env, thread, monitor, |it, jni, thread, _| {
-                it.monitor_waited(jni, thread);
-            });
-        }
+    inside(|| {
+        contain(Feature::Monitors, || {
+            // SAFETY: as above.
+            unsafe {
+                monitor_event(Event::MonitorWaited, env, thread, monitor, |it, jni, thread, _| {
+                    it.monitor_waited(jni, thread);
+                });
+            }
+        });
     });
 }
 

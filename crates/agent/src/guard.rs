@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 use crate::os;
 
@@ -32,6 +33,11 @@ pub(crate) enum Feature {
 static OFF: AtomicU32 = AtomicU32::new(0);
 static FAULTS: AtomicU64 = AtomicU64::new(0);
 static CALLBACK_CPU_NS: AtomicU64 = AtomicU64::new(0);
+/// The number of threads that are [`inside`] a callback.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+/// The time between two looks at it.
+const LOOK: Duration = Duration::from_micros(200);
 
 thread_local! {
     /// Whether this thread is inside [`guard`].
@@ -60,9 +66,35 @@ pub(crate) fn guard(feature: Feature, body: impl FnOnce()) {
     if is_unheard() {
         return;
     }
+    inside(|| requested(feature, body));
+}
+
+/// Does the same for a request of the program's, which is not a callback: it may end the session.
+pub(crate) fn requested(feature: Feature, body: impl FnOnce()) {
     let begin_ns = os::thread_cpu_ns();
     uncounted(|| contain(feature, body));
     CALLBACK_CPU_NS.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
+}
+
+/// Runs the body of a callback that may use the session's environment: [`all_have_left`] waits for its
+/// end. It must not unwind.
+pub(crate) fn inside<T>(body: impl FnOnce() -> T) -> T {
+    INSIDE.fetch_add(1, SeqCst);
+    let answer = body();
+    INSIDE.fetch_sub(1, SeqCst);
+    answer
+}
+
+/// Waits until no thread is in a callback, up to a limit. Returns whether none is.
+pub(crate) fn all_have_left(limit: Duration) -> bool {
+    let begin = Instant::now();
+    while INSIDE.load(SeqCst) > 0 {
+        if begin.elapsed() >= limit {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+    true
 }
 
 /// Runs `body`, whose objects are not the program's.

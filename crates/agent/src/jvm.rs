@@ -10,6 +10,7 @@ mod image;
 mod jni;
 mod management;
 mod monitors;
+mod pending;
 mod reflection;
 mod refs;
 mod stopped;

@@ -20,6 +20,7 @@ mod class_files;
 mod classes;
 mod compiled;
 mod contended_exit;
+mod cpu;
 mod events;
 mod gc;
 mod heap_dump;
@@ -115,6 +116,18 @@ impl Id {
     fn raw(self) -> jobjectID {
         self.0 as jobjectID
     }
+}
+
+/// Handles the end of the JVM, after its last event: the account is printed, if it is wanted.
+pub(crate) fn ended() {
+    if let Some(bridge) = bridge().filter(|_| notify::phase() == notify::Phase::Over) {
+        account::print(bridge);
+    }
+}
+
+/// Whether this JVM has a profiler of JVMPI.
+pub(crate) fn is_loaded() -> bool {
+    bridge().is_some()
 }
 
 /// Obeys a command from outside: `reset` and `dump` are the events of that name. Returns whether it is

@@ -16,10 +16,12 @@
 //! starts; no JVM function is called while the recorder or the registry of threads is locked.
 
 mod analyses;
+mod api;
 mod arch;
 mod class_sizes;
 mod common;
 mod cycles;
+mod entry;
 mod events;
 mod guard;
 mod hook;
@@ -29,11 +31,13 @@ mod listener;
 mod load;
 mod memory;
 mod native;
+mod obey;
 mod os;
 mod output;
 mod probes;
 mod random;
 mod recorder;
+mod remote;
 mod resolve;
 mod roster;
 mod session;

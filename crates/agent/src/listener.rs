@@ -48,7 +48,7 @@ impl Listener {
     ) -> Result<(), String> {
         let thread = common.threads.new_own(jni, c"HPROF listener thread")?;
         let _ = self.obedient.set(obedient);
-        let started = common.jvmti.run_agent_thread(thread, listener_main, self);
+        let started = common.jvmti.run_agent_thread(&*thread, listener_main, self);
         started.map_err(|error| format!("RunAgentThread: {error}"))
     }
 

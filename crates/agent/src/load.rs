@@ -1,12 +1,14 @@
-//! Agent_OnLoad: options, output file, environment, capabilities. Every error here ends the process
-//! before the program starts, with HPROF's text and exit code.
+//! The way to a session: options, output file, environment, capabilities. An error before the program
+//! starts ends the process, with HPROF's text and exit code.
 
-use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use perk_control::jvmpi::{Jvmpi, JvmpiError};
 use perk_control::messages::{Fatal, pause_line};
@@ -16,7 +18,7 @@ use perk_control::options::{
 use perk_control::{resolve_file_name, usage};
 use perk_files::Access;
 use perk_jamaica::Flaw;
-use perk_jvmti_sys::jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
+use perk_jvmti_sys::jni_sys::JavaVM;
 use perk_profile::mutf8;
 
 use crate::analyses::Analysis;
@@ -30,86 +32,31 @@ use crate::analyses::monitors::Monitors;
 use crate::analyses::samples::Samples;
 use crate::analyses::wall::WallClock;
 use crate::analyses::xprof::Xprof;
-use crate::common::Common;
-use crate::guard::{Feature, guard, install_panic_line};
-use crate::jvm::Jvmti;
+use crate::common::{Common, Life};
+use crate::guard::{Feature, all_have_left, guard};
+use crate::jvm::{Jni, Jvmti, Local};
 use crate::listener::Listener;
 use crate::output::{Connection, Output};
 use crate::recorder::Recorder;
 use crate::session::{self, Session};
 use crate::sync::lock;
+use crate::threads::is_own_thread;
 use crate::{events, jvmpi, os};
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
+/// The time that the end of a session waits for callbacks of it. One that takes longer, in a debugger,
+/// keeps the session's environment.
+const CALLBACKS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The beginning of HPROF's errors.
+const MARK: &str = "HPROF ERROR: ";
+
 /// The oldest JDK that can run this agent.
 const OLDEST_JDK: u32 = perk_control::jdk::OLDEST_VERSION;
 
-/// The function that the JVM calls if `-agentpath`, `-agentlib` or `-Xrun` names this library.
-///
-/// # Safety
-/// Only the JVM calls this, with itself and the options as a string that ends in NUL, or null.
-#[expect(unreachable_pub, reason = "the JVM finds it by its symbol")]
-#[unsafe(no_mangle)]
-pub unsafe extern "system" fn Agent_OnLoad(
-    vm: *mut JavaVM,
-    options: *mut c_char,
-    _reserved: *mut c_void,
-) -> jint {
-    install_panic_line();
-    let options = if options.is_null() {
-        String::new()
-    } else {
-        // SAFETY: the JVM passes a string that ends in NUL.
-        decode(unsafe { CStr::from_ptr(options) }.to_bytes())
-    };
-    // SAFETY: `vm` is the JVM that calls.
-    let jvmti = || unsafe { Jvmti::new(vm) };
-    let mut loaded = Ok(());
-    guard(Feature::Starting, || {
-        loaded = match Jvmpi::parse(&options) {
-            Some(asked) => load_jvmpi(vm, jvmti, asked),
-            None => load(jvmti, &options),
-        };
-    });
-    match loaded {
-        // After a fault the program runs without a profile, and the line is on stderr.
-        Ok(()) => JNI_OK,
-        Err(stop) => stop.exit(),
-    }
-}
-
-/// The function that the JVM calls if `jcmd PID JVMTI.agent_load` names this library in a running
-/// program. A profiler of JVMPI then gets the events that only a user can cause.
-///
-/// # Safety
-/// Only the JVM calls this, with itself and the options as a string that ends in NUL, or null.
-#[expect(unreachable_pub, reason = "the JVM finds it by its symbol")]
-#[unsafe(no_mangle)]
-pub unsafe extern "system" fn Agent_OnAttach(
-    _: *mut JavaVM,
-    options: *mut c_char,
-    _reserved: *mut c_void,
-) -> jint {
-    let command = match options.is_null() {
-        true => b"",
-        // SAFETY: the JVM passes a string that ends in NUL.
-        false => unsafe { CStr::from_ptr(options) }.to_bytes(),
-    };
-    let mut is_done = false;
-    guard(Feature::Jvmpi, || is_done = jvmpi::request(command));
-    if is_done {
-        return JNI_OK;
-    }
-    os::say(
-        "HPROF ERROR: perk cannot be loaded into a running program; to one that it runs a profiler of \
-         JVMPI in, it takes reset and dump\n",
-    );
-    JNI_ERR
-}
-
 /// The reason why the process ends now.
-enum Stop {
+pub(crate) enum Stop {
     /// `help`
     Help,
     /// The line for stderr, and the exit code.
@@ -117,7 +64,8 @@ enum Stop {
 }
 
 impl Stop {
-    fn exit(self) -> ! {
+    /// Prints it and ends the process.
+    pub(crate) fn exit(self) -> ! {
         match self {
             Stop::Help => {
                 use std::io::Write;
@@ -128,6 +76,16 @@ impl Stop {
                 os::say(&format!("{line}\n"));
                 std::process::exit(code)
             }
+        }
+    }
+}
+
+impl Stop {
+    /// Returns the reason, for a person.
+    fn line(self) -> String {
+        match self {
+            Stop::Help => "there is no help here: see perk --help".to_owned(),
+            Stop::Line(line, _) => line.trim_start_matches(MARK).to_owned(),
         }
     }
 }
@@ -145,7 +103,7 @@ impl From<OptionError> for Stop {
 }
 
 /// Starts the bridge to a profiler of JVMPI, which does not analyse anything itself.
-fn load_jvmpi(
+pub(crate) fn load_jvmpi(
     vm: *mut JavaVM,
     new_jvmti: impl Fn() -> Option<Jvmti>,
     options: Result<Jvmpi, JvmpiError>,
@@ -160,7 +118,7 @@ fn load_jvmpi(
 }
 
 fn refused(what: String) -> Stop {
-    Stop::Line(format!("HPROF ERROR: {what}"), 1)
+    Stop::Line(format!("{MARK}{what}"), 1)
 }
 
 /// Returns the environment of a JVM that perk knows.
@@ -171,7 +129,8 @@ fn running_jvmti(new_jvmti: impl Fn() -> Option<Jvmti>) -> Result<Jvmti, Stop> {
     Ok(jvmti)
 }
 
-fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop> {
+/// Begins the session of a program that the JVM is about to start.
+pub(crate) fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop> {
     if LOADED.swap(true, Relaxed) {
         return Err(Fatal::loaded_twice().into());
     }
@@ -181,6 +140,72 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
         Parsed::Help => return Err(Stop::Help),
         Parsed::Run(options) => options,
     };
+    install(new_jvmti, options, Life::Program).map(drop)
+}
+
+/// Begins a session in a program that runs, on a thread of perk's own or of the program's.
+///
+/// # Errors
+/// The reason why it cannot begin, in one line.
+pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, String> {
+    let options = match Options::parse(options, None) {
+        Ok(Parsed::Run(options)) => options,
+        Ok(Parsed::Help) => return Err(Stop::Help.line()),
+        Err(error) => return Err(Stop::from(error).line()),
+    };
+    if let Some(what) = only_from_the_start(&options) {
+        return Err(format!(
+            "{what} can only be measured from the program's start: use perk run, or -agentpath"
+        ));
+    }
+    let session = install(|| jni.new_jvmti(), options, Life::Attached).map_err(Stop::line)?;
+    // As at VMInit, the events precede the lists of what is there.
+    events::enable_live(session).map_err(|error| {
+        session.uninstall();
+        lock(session.common().recorder).discard_unbegun();
+        format!("the JVM refused events: {error}")
+    })?;
+    let caller = session.jvmti().current_thread(jni);
+    let caller = caller.filter(|caller| !is_own_thread() && !jni.is_virtual(caller));
+    session.begin(jni, caller.as_ref().map(Local::borrowed));
+    Ok(session)
+}
+
+/// Ends a session in a program that runs: the file is written, and the JVM is as it was before, but for
+/// the names of methods that it has made.
+pub(crate) fn stop(jni: Jni<'_>, session: &Session) {
+    session.end_work();
+    events::unregister(session);
+    session.end(Some(jni));
+    session.uninstall();
+    if all_have_left(CALLBACKS_TIMEOUT) {
+        session.release(jni);
+    }
+}
+
+/// Returns what options ask for that a running program does not give.
+fn only_from_the_start(options: &Options) -> Option<&'static str> {
+    [
+        (options.cpu.times.is_some(), "cpu=times and cpu=old"),
+        (options.jamaica.is_some(), "jamaica"),
+        (options.fields, "fields=shared"),
+        // The JVM would print a line for each method of Unsafe that is bound again.
+        (options.locks, "locks=y"),
+        (options.aprof, "aprof"),
+        (options.heap_sites && options.heap_sample_bytes.is_none(), "heap=sites without sample="),
+        (options.xprof.is_some(), "xprof"),
+        (options.has_peer(), "net"),
+    ]
+    .into_iter()
+    .find_map(|(is_asked, what)| is_asked.then_some(what))
+}
+
+/// Makes a session, opens its output and asks the JVM for what it needs.
+fn install(
+    new_jvmti: impl Fn() -> Option<Jvmti>,
+    options: Options,
+    life: Life,
+) -> Result<&'static Session, Stop> {
     let jvmti = running_jvmti(&new_jvmti)?;
     if options.pause {
         pause();
@@ -201,14 +226,15 @@ fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop
         false => (output, None),
     };
     let recorder = Recorder::new(&options, output);
-    let common: &'static Common = Box::leak(Box::new(Common::new(jvmti, options, recorder)));
+    let common: &'static Common = Box::leak(Box::new(Common::new(jvmti, life, options, recorder)));
     let began = begin(common, &target, own_output, connection, new_jvmti);
-    began.map_err(|reason| {
+    let session = began.map_err(|reason| {
         lock(common.recorder).discard_unbegun();
-        Stop::Line(format!("HPROF ERROR: {reason}"), 1)
+        refused(reason)
     })?;
-    os::at_exit(end_behind_the_jvm);
-    Ok(())
+    static AT_EXIT: Once = Once::new();
+    AT_EXIT.call_once(|| os::at_exit(end_behind_the_jvm));
+    Ok(session)
 }
 
 /// Makes the session and asks the JVM for its needs.
@@ -218,17 +244,27 @@ fn begin(
     own_output: Option<Output>,
     connection: Option<Connection>,
     new_jvmti: impl Fn() -> Option<Jvmti>,
-) -> Result<(), String> {
+) -> Result<&'static Session, String> {
     let analyses = analyses(common, target, own_output)?;
+    let is_fixed = |it: &&&dyn Analysis| !it.can_pause();
+    if let Some(analysis) = analyses.iter().find(is_fixed).filter(|_| !common.options.start) {
+        return Err(format!(
+            "start=n is not for what is counted from the start: {}",
+            analysis.task()
+        ));
+    }
     let mut needs = vec![session::needs(&common.options)];
     needs.extend(analyses.iter().map(|analysis| analysis.needs()));
     events::add_capabilities(common.jvmti, &needs)
         .map_err(|error| format!("the JVM refused perk's capabilities: {error}"))?;
     analyses.iter().try_for_each(|analysis| analysis.loaded())?;
     let session = Session::install(common, analyses, connection.map(Listener::new));
-    let session = session.ok_or("perk is loaded already")?;
-    events::register(session, new_jvmti)
-        .map_err(|error| format!("the JVM refused perk's events: {error}"))
+    let session = session.ok_or("perk measures already")?;
+    events::register(session, new_jvmti).map_err(|error| {
+        session.uninstall();
+        format!("the JVM refused perk's events: {error}")
+    })?;
+    Ok(session)
 }
 
 /// Returns the analyses that the options ask for, in the order in which they are called.
@@ -389,7 +425,7 @@ fn can_be_made(name: &Path) -> bool {
 /// `pause=y`: gives a debugger ten minutes to attach, as HPROF did.
 fn pause() {
     os::say(&format!("{}\n", pause_line(std::process::id())));
-    std::thread::sleep(std::time::Duration::from_secs(600));
+    std::thread::sleep(Duration::from_secs(600));
 }
 
 /// Stops the measurement, as nobody reads the output any more.
@@ -409,7 +445,7 @@ extern "C" fn end_behind_the_jvm() {
 }
 
 /// Decodes options, which are in the platform's encoding: UTF-8 on any current Linux.
-fn decode(bytes: &[u8]) -> String {
+pub(crate) fn decode(bytes: &[u8]) -> String {
     match OsStr::from_bytes(bytes).to_str() {
         Some(text) => text.to_owned(),
         None => mutf8::decode(bytes).into_owned(),

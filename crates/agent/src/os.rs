@@ -13,6 +13,7 @@ use std::ops::{Deref, Range};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::ptr::{NonNull, null_mut};
 
@@ -102,6 +103,23 @@ pub(crate) fn write_to_stdout(text: &[u8]) -> io::Result<()> {
 pub(crate) fn user_id() -> u32 {
     // SAFETY: geteuid has no arguments and cannot fail.
     unsafe { libc::geteuid() }
+}
+
+/// Returns the user whose rights the peer of a socket had when it connected.
+pub(crate) fn peer_user(socket: &UnixStream) -> Option<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of_val(&peer) as libc::socklen_t;
+    // SAFETY: the descriptor is open; the answer and its length live until the call returns.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &mut length,
+        )
+    };
+    (result == 0).then_some(peer.uid)
 }
 
 /// Returns the path of this library.

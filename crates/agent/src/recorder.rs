@@ -74,6 +74,8 @@ pub(crate) struct Recorder {
     dumped_classes: FxHashMap<ClassId, Allocations>,
     roster: Roster,
     file: File,
+    /// The name of the file, or the reason why it is lost.
+    outcome: Result<String, String>,
     begun: Instant,
     /// The same moment by the clock of [`os::nano_time`].
     begun_ns: u64,
@@ -135,6 +137,7 @@ impl Recorder {
             compiled: FxHashSet::default(),
             dumped_classes: FxHashMap::default(),
             roster: Roster::default(),
+            outcome: output.as_ref().map(Output::name).ok_or_else(|| "there is no file".to_owned()),
             file: output.map_or(File::Closed, File::Opened),
             begun: Instant::now(),
             begun_ns: os::nano_time(),
@@ -183,9 +186,34 @@ impl Recorder {
             };
             match begun {
                 Ok(writer) => self.file = File::Begun(Box::new(writer)),
-                Err(error) => cannot_write(&name, &error, None),
+                Err(error) => {
+                    self.outcome = Err(format!("can't write {name}: {error}"));
+                    cannot_write(&name, &error, None);
+                }
             }
         }
+    }
+
+    /// Returns the name of the file, which may be still to come.
+    ///
+    /// # Errors
+    /// The reason why it is lost, in one line.
+    pub(crate) fn file_name(&self) -> Result<String, String> {
+        self.outcome.clone()
+    }
+
+    /// Forgets what was booked since the last dump.
+    pub(crate) fn reset(&mut self) {
+        self.clear_cpu();
+        self.clear_sites();
+        self.wall.clear();
+        self.metrics.take();
+    }
+
+    /// Gives up all that is large, once the file is finished.
+    pub(crate) fn release(&mut self, options: &Options) {
+        let outcome = self.outcome.clone();
+        *self = Self { outcome, ..Self::new(options, None) };
     }
 
     /// Whether the program has begun, whatever became of the output.
@@ -411,8 +439,9 @@ impl Recorder {
 
     /// Reports that the output cannot be written, and closes it.
     fn lose_output(&mut self, error: &io::Error) {
-        let lose = |output: &Output| {
+        let mut lose = |output: &Output| {
             let part = output.part().map(|part| part.display().to_string());
+            self.outcome = Err(format!("can't write {}: {error}", output.name()));
             cannot_write(&output.name(), error, part);
         };
         match std::mem::replace(&mut self.file, File::Closed) {

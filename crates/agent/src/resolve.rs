@@ -45,6 +45,11 @@ impl Resolver {
         Self { jvmti, recorder, with_lines, tells_native, known: Mutex::default() }
     }
 
+    /// Forgets the JVM's answers.
+    pub(crate) fn release(&self) {
+        *lock(&self.known) = Resolved::default();
+    }
+
     /// Returns the symbols of a stack, in its order.
     pub(crate) fn frames(&self, jni: Jni<'_>, stack: &[StackFrame]) -> Vec<FrameId> {
         let mut ids = Vec::with_capacity(stack.len());

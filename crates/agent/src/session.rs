@@ -3,9 +3,12 @@
 mod commands;
 
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock};
-use std::time::Instant;
+use std::ptr::null_mut;
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
+};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
 
 use perk_control::messages::{self, DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options};
@@ -13,14 +16,15 @@ use perk_jvmti_sys::Capability;
 use perk_profile::{Accounting, ClassId, NAME_SEPARATOR};
 
 use crate::analyses::{Analysis, Event, Needs};
-use crate::common::Common;
+use crate::common::{Common, Life};
 use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm};
 use crate::listener::Listener;
 use crate::resolve::class_id;
 use crate::sync::lock;
 use crate::{guard, memory, os, threads};
 
-/// The session of a process; see the module. It is made at load and lives as long as the process.
+/// The session of a process; see the module. What is small of it lives as long as the process, as
+/// callbacks may still have it; the rest is released when a session in a running program ends.
 pub(crate) struct Session {
     common: &'static Common,
     /// The analyses, in the order in which they are called.
@@ -32,7 +36,7 @@ pub(crate) struct Session {
     start: OnceLock<Start>,
     vm: OnceLock<Vm>,
     /// The thread at whose end garbage is collected, before the last dump.
-    collector: OnceLock<&'static Global>,
+    collector: OnceLock<Arc<Global>>,
     /// Held while a dump is made, or a part of one for a peer.
     dumping: Mutex<()>,
     /// The receiver of a peer's commands, if there is a peer.
@@ -40,16 +44,20 @@ pub(crate) struct Session {
     /// Whether the JVM dies: commands are then ignored.
     is_dying: AtomicBool,
     has_ended: AtomicBool,
+    is_paused: AtomicBool,
 }
 
-/// The moment of VMInit.
+/// The moment of the beginning: VMInit, if the session is that of the program.
 struct Start {
     at: Instant,
+    process_cpu_ns: u64,
+    callback_cpu_ns: u64,
     jvm: String,
     program: String,
 }
 
-static SESSION: OnceLock<Session> = OnceLock::new();
+/// The current session.
+static SESSION: AtomicPtr<Session> = AtomicPtr::new(null_mut());
 
 /// Returns the needs of the session itself, whatever is analysed.
 pub(crate) fn needs(options: &Options) -> Needs {
@@ -76,7 +84,7 @@ fn writes_all_classes(options: &Options) -> bool {
 }
 
 impl Session {
-    /// Makes the session of this process; `None` if there already is one.
+    /// Makes the current session; `None` if there already is one.
     pub(crate) fn install(
         common: &'static Common,
         analyses: Vec<&'static dyn Analysis>,
@@ -103,14 +111,53 @@ impl Session {
             listener,
             is_dying: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            is_paused: AtomicBool::new(false),
         };
-        SESSION.set(session).ok()?;
-        Self::current()
+        let session = Box::into_raw(Box::new(session));
+        match SESSION.compare_exchange(null_mut(), session, SeqCst, SeqCst) {
+            // SAFETY: it is never freed from now on.
+            Ok(_) => Some(unsafe { &*session }),
+            Err(_) => {
+                // SAFETY: nobody else has it.
+                drop(unsafe { Box::from_raw(session) });
+                None
+            }
+        }
     }
 
-    /// Returns the session, once the agent is loaded.
+    /// Returns the current session.
     pub(crate) fn current() -> Option<&'static Self> {
-        SESSION.get()
+        // SAFETY: sessions are never freed.
+        unsafe { SESSION.load(Acquire).as_ref() }
+    }
+
+    /// Takes back a session that could not begin.
+    pub(crate) fn uninstall(&self) {
+        let this = std::ptr::from_ref(self).cast_mut();
+        let _ = SESSION.compare_exchange(this, null_mut(), SeqCst, SeqCst);
+    }
+
+    /// Returns the name of the file.
+    ///
+    /// # Errors
+    /// The reason why it is lost, in one line.
+    pub(crate) fn file(&self) -> Result<String, String> {
+        lock(self.common.recorder).file_name()
+    }
+
+    /// Returns the name and version of the JVM, once it has begun.
+    pub(crate) fn jvm(&self) -> Option<&str> {
+        self.start.get().map(|start| start.jvm.as_str())
+    }
+
+    /// Returns the time since the beginning.
+    pub(crate) fn elapsed(&self) -> Option<Duration> {
+        self.start.get().map(|start| start.at.elapsed())
+    }
+
+    /// Returns the shared state.
+    pub(crate) fn common(&self) -> &'static Common {
+        self.common
     }
 
     /// Returns the agent's environment.
@@ -128,13 +175,15 @@ impl Session {
         self.enabled.contains(&event)
     }
 
-    /// Begins the session: the JVM is up and about to run the program; `main` is its first thread,
-    /// which calls this.
-    pub(crate) fn vm_init(&'static self, jni: Jni<'_>, main: Borrowed<'_>) {
+    /// Begins the session. `this` is the calling thread, unless it is one of perk's own or a virtual one:
+    /// if the JVM is about to run the program, it is the program's first.
+    pub(crate) fn begin(&'static self, jni: Jni<'_>, this: Option<Borrowed<'_>>) {
         let Common { jvmti, options, recorder, .. } = self.common;
         let property = |name| jvmti.system_property(name).unwrap_or_default();
         let start = Start {
             at: Instant::now(),
+            process_cpu_ns: os::process_cpu_ns(),
+            callback_cpu_ns: guard::callback_cpu_ns(),
             jvm: format!("{} {}", property(c"java.vm.name"), property(c"java.vm.version")),
             program: property(c"sun.java.command"),
         };
@@ -151,9 +200,12 @@ impl Session {
                 self.class_loaded(&class);
             }
         }
-        self.watch(jni, &main, true);
+        if let Some(this) = &this {
+            self.watch(jni, this, true);
+        }
+        let caller = jvmti.current_thread(jni);
         for thread in jvmti.all_threads(jni).unwrap_or_default() {
-            if !jni.same(&thread, &main) {
+            if !caller.as_ref().is_some_and(|caller| jni.same(&thread, caller)) {
                 self.watch(jni, &thread, false);
             }
         }
@@ -165,6 +217,11 @@ impl Session {
             if let Err(reason) = analysis.begin(jni) {
                 os::say(&format!("HPROF ERROR: perk cannot {}: {reason}\n", analysis.task()));
             }
+        }
+        if !options.start
+            && let Err(reason) = self.pause(jni)
+        {
+            os::say(&format!("HPROF ERROR: {reason}\n"));
         }
         if let Some(listener) = &self.listener
             && let Err(reason) = listener.start(self.common, jni, self)
@@ -209,7 +266,7 @@ impl Session {
             lock(self.common.recorder).thread_ended(slot);
         }
         threads.delete_ended(jni);
-        if self.collector.get().is_some_and(|collector| jni.same(*collector, &thread)) {
+        if self.collector.get().is_some_and(|collector| jni.same(&**collector, &thread)) {
             self.common.jvmti.force_garbage_collection();
         }
     }
@@ -220,8 +277,8 @@ impl Session {
     /// JDK 17).
     fn add_collector(&self, jni: Jni<'_>) -> Option<()> {
         let thread = self.common.threads.new_own(jni, c"perk collector").ok()?;
-        let _ = self.collector.set(thread);
-        jni.add_shutdown_hook(thread)
+        let thread = self.collector.get_or_init(|| thread);
+        jni.add_shutdown_hook(&**thread)
     }
 
     /// Handles the end of the calling virtual thread. Its slot is reused unless traces refer to it.
@@ -299,10 +356,79 @@ impl Session {
         self.end(Some(jni));
     }
 
+    /// Whether nothing is measured at present.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused.load(Relaxed)
+    }
+
+    /// Measures nothing from now on.
+    ///
+    /// # Errors
+    /// The reason why that cannot be, in one line.
+    pub(crate) fn pause(&self, jni: Jni<'_>) -> Result<(), String> {
+        if let Some(analysis) = self.analyses.iter().find(|analysis| !analysis.can_pause()) {
+            return Err(format!("perk cannot pause what is counted exactly: {}", analysis.task()));
+        }
+        if self.is_paused.swap(true, Relaxed) {
+            return Err("it is paused already".to_owned());
+        }
+        self.settle(false);
+        self.analyses.iter().for_each(|analysis| analysis.set_paused(jni, true));
+        Ok(())
+    }
+
+    /// Measures again.
+    ///
+    /// # Errors
+    /// It is not paused.
+    pub(crate) fn resume(&self, jni: Jni<'_>) -> Result<(), String> {
+        if !self.is_paused.swap(false, Relaxed) {
+            return Err("it is measured already: nothing is paused".to_owned());
+        }
+        self.analyses.iter().for_each(|analysis| analysis.set_paused(jni, false));
+        Ok(())
+    }
+
+    /// Forgets what was measured so far.
+    ///
+    /// # Errors
+    /// The reason why that cannot be, in one line.
+    pub(crate) fn reset(&self) -> Result<(), String> {
+        let _dumping = lock(&self.dumping);
+        if self.is_dying.load(Relaxed) {
+            return Err("the program is ending".to_owned());
+        }
+        self.survey();
+        self.settle(false);
+        self.analyses.iter().for_each(|analysis| analysis.reset());
+        lock(self.common.recorder).reset();
+        Ok(())
+    }
+
     /// Stops the work that has a cost and can be stopped: the output is no longer read, or the JVM
     /// dies.
     pub(crate) fn stop(&self) {
         self.analyses.iter().for_each(|analysis| analysis.stop());
+    }
+
+    /// Ends the work of a session in a running program, which goes on.
+    pub(crate) fn end_work(&self) {
+        self.is_dying.store(true, Relaxed);
+        self.stop();
+        if self.common.options.gc {
+            self.common.jvmti.force_garbage_collection();
+        }
+        self.survey();
+    }
+
+    /// Gives up what is large, and the environment. Nobody may be in a callback of the session.
+    pub(crate) fn release(&self, jni: Jni<'_>) {
+        let Common { jvmti, threads, options, recorder, .. } = self.common;
+        self.analyses.iter().for_each(|analysis| analysis.release(jni));
+        self.common.release();
+        threads.release(jni);
+        lock(recorder).release(options);
+        jvmti.dispose();
     }
 
     /// Makes the last dump, once. A process that ends without the JVM's knowledge has no help of the
@@ -325,7 +451,8 @@ impl Session {
     }
 
     fn progress(&self, text: &str) {
-        if self.common.options.verbose {
+        // In a program that runs, whoever asked has an answer.
+        if self.common.options.verbose && self.common.life == Life::Program {
             os::say(text);
         }
     }
@@ -346,6 +473,10 @@ impl Session {
         };
         if let Some(start) = self.start.get() {
             accounting.wall_ns = start.at.elapsed().as_nanos() as u64;
+            if self.common.life == Life::Attached {
+                accounting.process_cpu_ns -= start.process_cpu_ns;
+                accounting.perk_cpu_ns -= start.callback_cpu_ns;
+            }
             accounting.jvm.clone_from(&start.jvm);
             accounting.program.clone_from(&start.program);
         }

@@ -5,7 +5,7 @@
 //! Virtual threads hold their slot in the tag of their object, from the first request for it on.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_jvmti_sys::jni_sys::jobject;
@@ -18,9 +18,14 @@ use crate::roster::Slot;
 use crate::sync::lock;
 
 thread_local! {
-    /// The slot of this platform thread, once it is known.
-    static SLOT: Cell<Option<Slot>> = const { Cell::new(None) };
+    /// The slot of this platform thread in the registry of that number, once it is known.
+    static SLOT: Cell<Option<(u32, Slot)>> = const { Cell::new(None) };
+    /// Whether this thread is one of perk's own that the JVM did not start.
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
 }
+
+/// The number of registries so far: each session has one.
+static REGISTRIES: AtomicU32 = AtomicU32::new(0);
 
 /// The offset of virtual threads' tags: a tag is the slot plus this, which is above the range of
 /// class tags.
@@ -31,9 +36,10 @@ const VIRTUAL_THREAD_TAG: i64 = 1 << 40;
 pub(crate) struct Threads {
     jvmti: Jvmti,
     recorder: &'static Mutex<Recorder>,
+    number: u32,
     table: Mutex<Table>,
     /// perk's own threads, which are never reported.
-    own: Mutex<Vec<&'static Global>>,
+    own: Mutex<Vec<Arc<Global>>>,
     /// Whether a virtual thread has a slot.
     has_virtual: AtomicBool,
 }
@@ -102,6 +108,7 @@ impl Threads {
         Self {
             jvmti,
             recorder,
+            number: REGISTRIES.fetch_add(1, Relaxed),
             table: Mutex::default(),
             own: Mutex::default(),
             has_virtual: AtomicBool::new(false),
@@ -116,19 +123,22 @@ impl Threads {
         &self,
         jni: Jni<'_>,
         name: &std::ffi::CStr,
-    ) -> Result<&'static Global, String> {
+    ) -> Result<Arc<Global>, String> {
         let group = self.jvmti.top_thread_group(jni).ok_or("no top thread group")?;
         let thread = jni.new_thread(&group, name).ok_or("no Thread object")?;
         let thread = jni.global(&thread).ok_or("no global reference")?;
-        let thread: &'static Global = Box::leak(Box::new(thread));
-        lock(&self.own).push(thread);
+        let thread = Arc::new(thread);
+        lock(&self.own).push(Arc::clone(&thread));
         Ok(thread)
     }
 
-    /// Whether a thread is one of perk's own.
+    /// Whether the calling thread is one of perk's own.
     pub(crate) fn is_own(&self, jni: Jni<'_>, thread: &dyn Reference) -> bool {
+        if is_own_thread() {
+            return true;
+        }
         let own = lock(&self.own).clone();
-        own.iter().any(|own| jni.same(*own, thread))
+        own.iter().any(|own| jni.same(&**own, thread))
     }
 
     /// Adds a platform thread. `is_current` is set if the call comes from that thread itself. The
@@ -197,6 +207,15 @@ impl Threads {
         Some(thread)
     }
 
+    /// Gives up all references: the session has ended.
+    pub(crate) fn release(&self, jni: Jni<'_>) {
+        let table = std::mem::take(&mut *lock(&self.table));
+        let ended = table.by_slot.into_values().chain(table.graveyard);
+        ended.filter_map(Arc::into_inner).for_each(|thread| jni.delete(thread.reference));
+        let own = std::mem::take(&mut *lock(&self.own));
+        own.into_iter().filter_map(Arc::into_inner).for_each(|thread| jni.delete(thread));
+    }
+
     /// Deletes the references of ended threads that are no longer used.
     pub(crate) fn delete_ended(&self, jni: Jni<'_>) {
         let ended = std::mem::take(&mut lock(&self.table).graveyard);
@@ -209,6 +228,13 @@ impl Threads {
         }
         if !used.is_empty() {
             lock(&self.table).graveyard.append(&mut used);
+        }
+    }
+
+    /// Notes the kernel's id of a thread that is older than the agent.
+    pub(crate) fn know_tid(&self, thread: &LiveThread, tid: Tid) {
+        if thread.tid.set(tid).is_ok() {
+            lock(&self.table).by_tid.insert(tid, thread.slot);
         }
     }
 
@@ -263,11 +289,14 @@ impl Threads {
     }
 
     fn slot_of_platform(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<Slot> {
-        SLOT.get().or_else(|| {
-            let slot = self.current(jni, thread).map(|thread| thread.slot);
-            SLOT.set(slot);
-            slot
-        })
+        match SLOT.get() {
+            Some((number, slot)) if number == self.number => Some(slot),
+            _ => {
+                let slot = self.current(jni, thread).map(|thread| thread.slot);
+                SLOT.set(slot.map(|slot| (self.number, slot)));
+                slot
+            }
+        }
     }
 
     /// Returns the slot of a virtual thread, which gets one if it has none.
@@ -304,6 +333,16 @@ impl Table {
     fn without_tid(&self) -> Vec<Arc<LiveThread>> {
         self.by_slot.values().filter(|thread| thread.tid().is_none()).cloned().collect()
     }
+}
+
+/// Whether the calling thread is one of perk's own that the JVM did not start.
+pub(crate) fn is_own_thread() -> bool {
+    IS_OWN.get()
+}
+
+/// Makes the calling thread one of perk's own.
+pub(crate) fn become_own() {
+    IS_OWN.set(true);
 }
 
 /// Returns the number of the class whose object had this tag; `None` if the tag was a thread's.

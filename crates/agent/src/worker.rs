@@ -65,7 +65,7 @@ impl Worker {
         *lock(&self.body) = Some(Work(Box::new(body)));
         let run = || {
             let thread = common.threads.new_own(jni, name)?;
-            let started = common.jvmti.run_agent_thread(thread, main, self);
+            let started = common.jvmti.run_agent_thread(&*thread, main, self);
             started.map_err(|error| format!("RunAgentThread: {error}"))
         };
         run().inspect_err(|_| self.set(Life::Stopped))

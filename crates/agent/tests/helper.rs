@@ -51,6 +51,18 @@ fn the_classes_are_their_sources_compiled() {
 }
 
 #[test]
+fn the_class_for_programs_is_its_source_compiled() {
+    let out = tempfile::tempdir().unwrap();
+    let mut javac = Command::new(jdk::compiler().javac());
+    javac.args(["-source", "17", "-target", "17", "-nowarn", "-g:none", "-d"]).arg(out.path());
+    javac.arg("perk/Profiler.java").current_dir(workspace().join("java/api"));
+    let output = javac.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let compiled = std::fs::read(out.path().join("perk/Profiler.class")).unwrap();
+    assert!(carried(("Profiler", "api")) == compiled, "compile it again: see java/api/README.md");
+}
+
+#[test]
 fn they_have_the_methods_that_probes_call() {
     let [probes, fields, counts, events, _] = CLASSES.map(carried);
     has_methods(&probes, HELPER, &HELPER_METHODS);

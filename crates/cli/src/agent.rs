@@ -16,6 +16,9 @@ use rustix::process::geteuid;
 /// The library's bytes, as `build.rs` left them.
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libperk.so"));
 
+/// The hash of the library, which differs between any two builds that differ.
+pub(crate) const HASH: &str = env!("PERK_AGENT_HASH");
+
 /// A file to unpack.
 #[derive(Clone, Copy, Debug)]
 struct Packed {
@@ -84,18 +87,26 @@ fn place(base: &Path, folder: &Path, packed: Packed) -> anyhow::Result<()> {
     if statvfs(folder).is_ok_and(|fs| fs.f_flag.contains(StatVfsMountFlags::NOEXEC)) {
         bail!("mounted noexec, no library can be loaded from there");
     }
-    let file = folder.join(packed.name);
-    if is_ours_and_whole(&file, packed.bytes) {
+    write(&folder.join(packed.name), packed.bytes, geteuid().as_raw())
+}
+
+/// Puts the library into the file, unless one of the user `uid` is there already.
+pub(crate) fn write_library(file: &Path, uid: u32) -> anyhow::Result<()> {
+    write(file, LIBRARY, uid)
+}
+
+fn write(file: &Path, bytes: &[u8], uid: u32) -> anyhow::Result<()> {
+    if is_whole(file, bytes, uid) {
         return Ok(());
     }
     // A link is not followed.
-    if fs::symlink_metadata(&file).is_ok_and(|metadata| !metadata.is_file()) {
-        fs::remove_file(&file)?;
+    if fs::symlink_metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+        fs::remove_file(file)?;
     }
-    let Destination::File(mut part) = Destination::open(&file, Access::Owner)? else {
+    let Destination::File(mut part) = Destination::open(file, Access::Owner)? else {
         bail!("{} is not a file", file.display());
     };
-    part.file().write_all(packed.bytes)?;
+    part.file().write_all(bytes)?;
     part.file().set_permissions(Permissions::from_mode(0o700))?;
     Ok(part.finish()?)
 }
@@ -112,11 +123,9 @@ fn check_private(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn is_ours_and_whole(file: &Path, bytes: &[u8]) -> bool {
+fn is_whole(file: &Path, bytes: &[u8], uid: u32) -> bool {
     fs::symlink_metadata(file).is_ok_and(|metadata| {
-        metadata.is_file()
-            && metadata.uid() == geteuid().as_raw()
-            && metadata.len() == bytes.len() as u64
+        metadata.is_file() && metadata.uid() == uid && metadata.len() == bytes.len() as u64
     }) && fs::read(file).is_ok_and(|found| found == bytes)
 }
 

@@ -1,18 +1,21 @@
-//! `perk`, a profiler for the JVM: starts programs under its agent, reads, shows and converts
+//! `perk`, a profiler for the JVM: starts programs under its agent or attaches to them, reads, shows and converts
 //! profiles. stdout is data, stderr is talk.
 #![forbid(unsafe_code)]
 
 mod accounting;
 mod agent;
 mod args;
+mod attach;
 mod convert;
 mod diff;
 mod file_format;
 mod input;
+mod jvms;
 mod listen;
 mod metric;
 mod output;
 mod packing;
+mod remote;
 mod report;
 mod run;
 mod talk;
@@ -26,6 +29,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
+use perk_control::remote::Request;
 
 use args::{Cli, Command};
 
@@ -50,6 +54,13 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(&args),
+        Command::Attach(args) => attach::attach(&args),
+        Command::Ps => jvms::list(),
+        Command::Start(args) => remote::send(&args.remote, &Request::Start(args.options)),
+        Command::Stop(args) => remote::send(&args, &Request::Stop),
+        Command::Dump(args) => remote::send(&args, &Request::Dump),
+        Command::Reset(args) => remote::send(&args, &Request::Reset),
+        Command::Status(args) => remote::send(&args, &Request::Status),
         Command::Listen(args) => listen::listen(&args),
         Command::Report(args) => report::report(&args),
         Command::Diff(args) => diff::diff(&args),

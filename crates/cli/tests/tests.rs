@@ -1,5 +1,6 @@
 //! Tests of the `perk` command as its users start it.
 
+mod attach;
 mod ci;
 mod convert;
 mod diff;

@@ -68,7 +68,8 @@ impl JavaHome {
         }
     }
 
-    fn at(home: &Path) -> JavaHome {
+    /// Examines the JVM in the folder `home`, the one that has `bin` or `lib`.
+    pub fn at(home: &Path) -> JavaHome {
         // JDK 8 has `release` beside `jre`, and `java` may lead into `jre/bin`.
         let outer = home.parent().filter(|_| home.file_name() == Some(OsStr::new("jre")));
         let home = outer.filter(|outer| outer.join("release").is_file()).unwrap_or(home);

@@ -1,5 +1,5 @@
 //! The definitions that the agent and the tools share: the agent's options, the texts of its
-//! errors, the commands that it takes over a socket, and the detection of the JVM that a `java`
+//! errors, the commands that it takes over sockets, and the detection of the JVM that a `java`
 //! command starts.
 //!
 //! The agent links this crate, so it has few dependencies and does no work of its own: it converts
@@ -13,6 +13,7 @@ pub mod jdk;
 pub mod jvmpi;
 pub mod messages;
 pub mod options;
+pub mod remote;
 
 pub use commands::Command;
 pub use jdk::{JavaHome, JdkError, Vm};

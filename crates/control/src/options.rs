@@ -142,6 +142,8 @@ pub struct Options {
     pub max_nodes: u64,
     /// Keep the changed classes of the JDK in the user's cache folder, and take them from there.
     pub cache: bool,
+    /// Measure from the program's start on; otherwise from a command to the control socket on.
+    pub start: bool,
     /// Wait for a debugger when the agent is loaded.
     pub pause: bool,
     /// The whole option string, including the part from the environment variable.
@@ -316,6 +318,7 @@ impl Default for Options {
             memory_limit_bytes: None,
             max_nodes: 8 << 20,
             cache: true,
+            start: true,
             pause: false,
             raw: String::new(),
         }

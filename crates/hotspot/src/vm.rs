@@ -276,9 +276,10 @@ impl Vm {
     }
 
     /// Makes walks go on in the heap, where virtual threads have older frames. The fields can be looked up
-    /// once there is a virtual thread. `false`: this JVM does not describe its heap.
+    /// once there is a virtual thread; they stay the same. `false`: this JVM does not describe its heap.
     pub fn describe_virtual_threads(&self, fields: VirtualThreadFields) -> bool {
-        self.heap.is_some() && self.virtual_threads.set(fields).is_ok()
+        self.virtual_threads.get_or_init(|| fields);
+        self.heap.is_some()
     }
 
     /// Walks the stack of a thread, the youngest frame first. `thread` is the address of its

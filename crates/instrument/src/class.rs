@@ -40,8 +40,18 @@ pub fn instrument(
 ) -> Result<Instrumented, Error> {
     let class = ClassFile::parse(bytes)?;
     let name = class.name()?;
-    let mut instrumented = Instrumented { bytes: None, method_count: 0, skipped: Vec::new() };
+    let mut instrumented = Instrumented {
+        bytes: None,
+        method_count: 0,
+        native_count: 0,
+        skipped: Vec::new(),
+        exempt: Vec::new(),
+    };
     if is_untouched(name) {
+        if probes.events != Events::NONE && !is_helper(name) && class.methods().len() > 0 {
+            instrumented.native_count = native_count(&class);
+            instrumented.exempt.push((b"*".to_vec(), "the class runs below the probes"));
+        }
         return Ok(instrumented);
     }
     let mut editor = ClassEditor::new(&class);
@@ -170,8 +180,11 @@ fn add_events(
         let member = method_name(name, &method, source_file(class))?;
         // A class whose `finalize` is not empty would have objects that must be finalised.
         let is_finalize = name == OBJECT && member.name == b"finalize";
-        let Some(code) = method.code()?.filter(|_| !is_finalize) else { continue };
-        if Marks::of(class, &method).switches_thread {
+        let Some(code) = method.code()? else { continue };
+        let full_name = || [member.name, member.descriptor].concat();
+        if is_finalize || Marks::of(class, &method).switches_thread {
+            let reason = if is_finalize { "it must stay empty" } else { "it switches threads" };
+            instrumented.exempt.push((full_name(), reason));
             continue;
         }
         let subject = Subject {
@@ -184,13 +197,16 @@ fn add_events(
         };
         match events.add(&subject, &code, methods, editor)? {
             Ok(is_edited) => instrumented.method_count += usize::from(is_edited),
-            Err(full) => {
-                let full_name = [member.name, member.descriptor].concat();
-                instrumented.skipped.push((full_name, full.to_string()));
-            }
+            Err(full) => instrumented.skipped.push((full_name(), full.to_string())),
         }
     }
+    instrumented.native_count = native_count(class);
     Ok(())
+}
+
+/// Returns the number of native methods of a class.
+fn native_count(class: &ClassFile<'_>) -> usize {
+    class.methods().filter(|it| it.access_flags() & access::NATIVE != 0).count()
 }
 
 /// Adds the probes of a method, given by its index and name. Returns whether it has any, and adds the
@@ -251,12 +267,17 @@ fn is_root(method: &MethodName<'_>) -> bool {
 /// Whether a class is left alone, because it runs below the probes: the helpers, the classes that
 /// they call, and the classes that move a virtual thread's frames. A module does not have code.
 fn is_untouched(class: &[u8]) -> bool {
-    [HELPER, FIELDS_HELPER, COUNTS_HELPER, EVENTS_HELPER, HELPER_BASE]
-        .iter()
-        .any(|name| class.starts_with(name.as_bytes()))
+    is_helper(class)
         || class == b"jdk/internal/misc/Unsafe"
         || class.starts_with(b"jdk/internal/vm/Continuation")
         || class == b"module-info"
+}
+
+/// Whether a class is perk's own.
+fn is_helper(class: &[u8]) -> bool {
+    [HELPER, FIELDS_HELPER, COUNTS_HELPER, EVENTS_HELPER, HELPER_BASE]
+        .iter()
+        .any(|name| class.starts_with(name.as_bytes()))
 }
 
 /// Whether a method can have probes. If it switches the current thread, that may change between entry

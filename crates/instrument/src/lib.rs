@@ -312,7 +312,11 @@ pub struct Instrumented {
     pub bytes: Option<Vec<u8>>,
     /// The number of methods with probes.
     pub method_count: usize,
+    /// The number of native methods, if there are probes for events.
+    pub native_count: usize,
     /// The methods that lack the probes they should have, as name and descriptor, each with the
     /// reason.
     pub skipped: Vec<(Vec<u8>, String)>,
+    /// The methods that are to have no probes for events, each with the reason: `*` for all.
+    pub exempt: Vec<(Vec<u8>, &'static str)>,
 }

@@ -13,6 +13,7 @@ pub mod fixture;
 pub mod golden;
 pub mod hprof;
 pub mod jdk;
+pub mod jvmpi;
 pub mod native_library;
 pub mod random_accesses;
 pub mod random_program;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::{Jdk, agent, fixture};
+use crate::{Jdk, agent, fixture, jdk};
 
 /// The interval at which a running program is checked for its end or for output.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -251,6 +251,18 @@ impl RunningJava {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, signal)
             .unwrap_or_else(|e| panic!("{signal:?} to {}: {e}", self.command));
+    }
+
+    /// Has the JVM load the agent now, with options. Returns the output of jcmd.
+    ///
+    /// # Panics
+    ///
+    /// Panics if jcmd does not start.
+    pub fn load_agent(&self, options: &str) -> String {
+        let mut jcmd = Command::new(jdk::compiler().jcmd());
+        let command = jcmd.arg(self.pid().to_string()).arg("JVMTI.agent_load");
+        let output = command.arg(agent::agent_so()).arg(options).output().expect("jcmd starts");
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// Returns the text printed on stdout so far.

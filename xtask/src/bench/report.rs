@@ -25,30 +25,7 @@ time of the whole process as the kernel counts it, peak RSS its largest resident
 
 /// Returns the heading: the measured programs and options, the machine and the date.
 pub(super) fn heading(jdk: &Jdk, comparison: &Comparison) -> String {
-    let read = |file| fs::read_to_string(file).unwrap_or_default();
-    let release = read(jdk.home.join("release"));
-    let version = ["IMPLEMENTOR", "JAVA_RUNTIME_VERSION"].map(|name| value(&release, name, '='));
-    let cpuinfo = read("/proc/cpuinfo".into());
-    let memory = read("/proc/meminfo".into());
-    let kernel = read("/proc/sys/kernel/osrelease".into());
-    let load = read("/proc/loadavg".into());
-    let memory_kb: f64 =
-        value(&memory, "MemTotal", ':').trim_end_matches(" kB").parse().unwrap_or(f64::NAN);
-    let cores = thread::available_parallelism().map_or(0, usize::from);
-    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let date = Timestamp { unix_ms: since_1970.as_millis() as u64, utc_offset_s: 0 };
-    let mut text = format!(
-        "perk {}, {} UTC.\nJDK: {}.\nMachine: {cores} cores of {}, {:.0} GiB of memory, Linux {}; \
-         load at the start {}.\n\n{METHOD}",
-        env!("CARGO_PKG_VERSION"),
-        date.ctime(),
-        version.join(" ").trim(),
-        value(&cpuinfo, "model name", ':'),
-        memory_kb / 1024.0 / 1024.0,
-        kernel.trim(),
-        load.split_whitespace().next().unwrap_or_default(),
-    );
-    text += "\n";
+    let mut text = format!("{}JDK: {}.\n\n{METHOD}\n", machine(), version(jdk));
     for Variant { name, profiler } in &comparison.variants {
         let about = match profiler {
             Profiler::None => "without a profiler".to_owned(),
@@ -60,6 +37,37 @@ pub(super) fn heading(jdk: &Jdk, comparison: &Comparison) -> String {
         writeln!(text, "* {name}: {about}").expect(TEXT);
     }
     text
+}
+
+/// Returns the version of a JDK as it describes itself.
+fn version(jdk: &Jdk) -> String {
+    let release = fs::read_to_string(jdk.home.join("release")).unwrap_or_default();
+    let version = ["IMPLEMENTOR", "JAVA_RUNTIME_VERSION"].map(|name| value(&release, name, '='));
+    version.join(" ").trim().to_owned()
+}
+
+/// Returns the lines about perk, the machine and the date.
+pub(super) fn machine() -> String {
+    let read = |file| fs::read_to_string(file).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let memory = read("/proc/meminfo");
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let load = read("/proc/loadavg");
+    let memory_kb: f64 =
+        value(&memory, "MemTotal", ':').trim_end_matches(" kB").parse().unwrap_or(f64::NAN);
+    let cores = thread::available_parallelism().map_or(0, usize::from);
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let date = Timestamp { unix_ms: since_1970.as_millis() as u64, utc_offset_s: 0 };
+    format!(
+        "perk {}, {} UTC.\nMachine: {cores} cores of {}, {:.0} GiB of memory, Linux {}; load at the \
+         start {}.\n",
+        env!("CARGO_PKG_VERSION"),
+        date.ctime(),
+        value(&cpuinfo, "model name", ':'),
+        memory_kb / 1024.0 / 1024.0,
+        kernel.trim(),
+        load.split_whitespace().next().unwrap_or_default(),
+    )
 }
 
 /// Returns the value after `name` and the separator in a file of such lines.
@@ -214,11 +222,12 @@ fn paired(
 }
 
 /// Returns the first two lines of a table.
-fn head(names: &[&str]) -> String {
+pub(super) fn head(names: &[impl AsRef<str>]) -> String {
     row(names) + &row(&vec!["---"; names.len()])
 }
 
-fn row(cells: &[impl AsRef<str>]) -> String {
+/// Returns a line of a table.
+pub(super) fn row(cells: &[impl AsRef<str>]) -> String {
     let cells: Vec<&str> = cells.iter().map(AsRef::as_ref).collect();
     format!("| {} |\n", cells.join(" | "))
 }

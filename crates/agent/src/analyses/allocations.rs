@@ -195,6 +195,18 @@ impl Analysis for AllocationSampler {
         Ok(())
     }
 
+    fn can_pause(&self) -> bool {
+        true
+    }
+
+    fn set_paused(&'static self, _: Jni<'_>, is_paused: bool) {
+        let jvmti = self.common.jvmti;
+        let _ = match is_paused {
+            true => jvmti.disable(JVMTI_EVENT_SAMPLED_OBJECT_ALLOC),
+            false => jvmti.enable(JVMTI_EVENT_SAMPLED_OBJECT_ALLOC),
+        };
+    }
+
     /// If the JVM cannot be asked any more, the objects that lived at the last check count as live.
     fn survey(&self) {
         let Some(jni) = self.vm.get().and_then(Vm::jni) else { return };
@@ -209,6 +221,11 @@ impl Analysis for AllocationSampler {
         for (class, trace, objects) in sites {
             recorder.book_site(class, trace, objects);
         }
+    }
+
+    fn release(&self, jni: Jni<'_>) {
+        let table = std::mem::take(&mut *lock(&self.table));
+        table.live.into_iter().for_each(|live| jni.delete_weak(live.object));
     }
 
     fn account(&self, accounting: &mut Accounting) {

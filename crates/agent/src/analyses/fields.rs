@@ -171,7 +171,7 @@ impl SharedFields {
         let shift = shift.and_then(|shift| u32::try_from(shift).ok()).unwrap_or(0);
         let _ = self.headers.set(Headers::find(self.common.jvmti, jni, shift));
         let thread = self.common.threads.new_own(jni, c"perk fields")?;
-        let started = self.common.jvmti.run_agent_thread(thread, sweeper_main, self);
+        let started = self.common.jvmti.run_agent_thread(&*thread, sweeper_main, self);
         started.map_err(|error| format!("RunAgentThread: {error}"))?;
         hook::overtaken();
         if self.common.options.extended_accesses {

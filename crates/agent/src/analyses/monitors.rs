@@ -12,7 +12,7 @@ mod moment;
 mod parking;
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use rustc_hash::FxHashMap;
 
 use self::parking::Parking;
 use super::{Analysis, Event, Needs};
-use crate::common::Common;
+use crate::common::{Common, Life};
 use crate::guard::Feature;
 use crate::jvm::{Borrowed, Global, Jni, MethodRef, Reference, VirtualThreadFunction, Walker};
 use crate::recorder::Recorder;
@@ -39,6 +39,7 @@ pub(crate) struct Monitors {
     with_lines: bool,
     /// Whether no other analysis needs the events of native methods.
     is_alone_with_natives: bool,
+    is_paused: AtomicBool,
     parking: OnceLock<Parking>,
     virtual_thread: Option<VirtualThreadFunction>,
     /// Whether the JVM can be asked for the monitors of virtual threads.
@@ -83,7 +84,7 @@ struct Waiting {
     /// The thread if it is virtual: the registry has no reference to it.
     thread: Option<Arc<Global>>,
     /// The monitor of a virtual thread, or of a thread that waits to be notified: the JVM does not
-    /// report it from JDK 23 on.
+    /// report it from JDK 23 on. In a program that runs already it reports none.
     monitor: Option<Arc<Global>>,
 }
 
@@ -120,6 +121,7 @@ impl Monitors {
             common,
             with_lines: common.options.format == Format::Ascii,
             is_alone_with_natives,
+            is_paused: AtomicBool::new(false),
             parking: OnceLock::new(),
             virtual_thread: jvmti.virtual_thread_function(),
             asks_virtual: jvmti.feature_version() >= since::MONITORS_OF_VIRTUAL_THREADS,
@@ -153,6 +155,9 @@ impl Monitors {
         (class, monitor): (&dyn Reference, Option<&Borrowed<'_>>),
         (kind, what): (LockKind, For),
     ) -> Option<(Slot, ClassId)> {
+        if self.is_paused.load(Relaxed) {
+            return None;
+        }
         let begun = Instant::now();
         let slot = self.common.threads.slot(jni, thread)?;
         let class = self.common.class(class);
@@ -160,7 +165,8 @@ impl Monitors {
         let row = Arc::clone(lock(&self.rows).entry((trace, class, kind)).or_default());
         row.begin(what);
         let is_virtual = jni.is_virtual(thread);
-        let keeps_monitor = is_virtual || what == For::Notice;
+        let is_late = self.common.life == Life::Attached;
+        let keeps_monitor = is_late || is_virtual || what == For::Notice;
         let thread = is_virtual.then(|| jni.global(thread)).flatten().map(Arc::new);
         let monitor = monitor.filter(|_| keeps_monitor).and_then(|monitor| jni.global(monitor));
         let monitor = monitor.map(Arc::new);
@@ -255,13 +261,15 @@ impl Analysis for Monitors {
                 Event::MonitorWait,
                 Event::MonitorWaited,
             ],
-            capabilities: vec![
-                Capability::CanGetOwnedMonitorInfo,
-                Capability::CanGetCurrentContendedMonitor,
-                Capability::CanGetMonitorInfo,
-            ],
+            capabilities: vec![Capability::CanGetMonitorInfo],
             ..Needs::default()
         };
+        if self.common.life == Life::Program {
+            needs.capabilities.extend([
+                Capability::CanGetOwnedMonitorInfo,
+                Capability::CanGetCurrentContendedMonitor,
+            ]);
+        }
         if self.common.options.locks {
             // Requested early, as `Unsafe.park` is bound before anything else happens.
             needs.events.push(Event::NativeBind);
@@ -319,6 +327,32 @@ impl Analysis for Monitors {
         if let Some((slot, class, time)) = self.end(jni, &thread, LockKind::Monitor) {
             self.line(slot, class, WaitKind::Waited, time.as_millis() as u64);
         }
+    }
+
+    fn can_pause(&self) -> bool {
+        true
+    }
+
+    fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {
+        self.is_paused.store(is_paused, Relaxed);
+        if is_paused {
+            let waiting = std::mem::take(&mut *lock(&self.waiting));
+            let now = Instant::now();
+            for waiting in waiting.into_values() {
+                waiting.row.add(waiting.what, now - waiting.since);
+                waiting.delete(jni);
+            }
+        }
+    }
+
+    fn reset(&self) {
+        self.take_rows();
+    }
+
+    fn release(&self, jni: Jni<'_>) {
+        let waiting = std::mem::take(&mut *lock(&self.waiting));
+        waiting.into_values().for_each(|waiting| waiting.delete(jni));
+        *lock(&self.rows) = FxHashMap::default();
     }
 
     /// Writes MONITOR DUMP, if the JVM can be asked, and MONITOR TIME.

@@ -161,6 +161,11 @@ impl Analysis for Polling {
         Ok(())
     }
 
+    fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {
+        // It is refused for threads that do not live, and these are all.
+        let _ = self.set_sampled(jni, None, !is_paused);
+    }
+
     fn stop(&self) {
         self.worker.stop();
     }

@@ -155,6 +155,17 @@ impl Analysis for Samples {
         self.polling.obey(jni, order)
     }
 
+    fn can_pause(&self) -> bool {
+        self.xprof.is_none()
+    }
+
+    fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {
+        match self.signals.get() {
+            Some(signals) if self.wants_signals => signals.set_paused(jni, is_paused),
+            _ => self.polling.set_paused(jni, is_paused),
+        }
+    }
+
     fn stop(&self) {
         self.engines().for_each(|engine| engine.stop());
     }
@@ -165,6 +176,10 @@ impl Analysis for Samples {
 
     fn finish(&self) {
         self.engines().for_each(|engine| engine.finish());
+    }
+
+    fn release(&self, jni: Jni<'_>) {
+        self.engines().for_each(|engine| engine.release(jni));
     }
 
     fn account(&self, accounting: &mut Accounting) {

@@ -110,15 +110,14 @@ impl Signals {
         books: bool,
         xprof: Option<&'static Xprof>,
     ) -> Result<Self, String> {
-        let vm = Vm::new(&Tables::default(), &Exported).map_err(|missing| missing.to_string())?;
-        let signal = timer::free_signal().ok_or("no real-time signal is free")?;
-        let ring = Ring::new(RING_WORDS).map_err(|error| format!("no memory: {error}"))?;
+        let signal = timer::free_signal(on_signal).ok_or("no real-time signal is free")?;
         let least_depth = xprof.map_or(0, |_| xprof::LEAST_DEPTH);
         let depth = common.depth().max(least_depth) as usize + MOST_HELPER_FRAMES;
         let interval_ns = common.options.interval_ns.max(1);
-        let shared = Shared::new(vm, ring, common.options.native, depth)
-            .map_err(|error| format!("no memory: {error}"))?;
-        let shared: &'static Shared = Box::leak(Box::new(shared));
+        let shared = match Shared::again(common.options.native, depth) {
+            Some(shared) => shared,
+            None => Box::leak(Box::new(new_shared(common.options.native, depth)?)),
+        };
         Ok(Self {
             common,
             books,
@@ -181,6 +180,7 @@ impl Signals {
         if let Some(tid) =
             thread.tid().or_else(tid).filter(|_| java_thread != 0 && !timers.has(owner))
         {
+            self.common.threads.know_tid(thread, tid);
             // What perk itself did on the thread before does not count.
             let cpu_ns = tid.cpu_ns().unwrap_or_else(|| thread.first_cpu_ns());
             thread.begin_at(cpu_ns);
@@ -322,6 +322,14 @@ impl Signals {
     }
 }
 
+/// Makes the state of the handlers.
+fn new_shared(has_native: bool, depth: usize) -> Result<Shared, String> {
+    let vm = Vm::new(&Tables::default(), &Exported).map_err(|missing| missing.to_string())?;
+    let no_memory = |error| format!("no memory: {error}");
+    let ring = Ring::new(RING_WORDS).map_err(no_memory)?;
+    Shared::new(vm, ring, has_native, depth).map_err(no_memory)
+}
+
 impl Analysis for Signals {
     fn name(&self) -> Option<&'static str> {
         Some("signal")
@@ -340,7 +348,8 @@ impl Analysis for Signals {
     }
 
     fn thread_began(&self, thread: &Arc<LiveThread>) {
-        if let Some(jni) = self.vm.get().and_then(crate::jvm::Vm::jni) {
+        let jni = self.vm.get().and_then(crate::jvm::Vm::jni);
+        if let Some(jni) = jni.filter(|_| self.shared.is_on.load(Relaxed)) {
             self.watch(jni, thread);
         }
     }
@@ -370,6 +379,14 @@ impl Analysis for Signals {
         }
     }
 
+    fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {
+        self.shared.is_on.store(!is_paused, Relaxed);
+        match is_paused {
+            true => lock(&self.timers).clear(),
+            false => self.common.threads.all().iter().for_each(|thread| self.watch(jni, thread)),
+        }
+    }
+
     fn stop(&self) {
         self.shared.is_on.store(false, Relaxed);
         lock(&self.timers).clear();
@@ -396,6 +413,12 @@ impl Analysis for Signals {
                  them (ulimit -i)\n"
             ));
         }
+    }
+
+    fn release(&self, _: Jni<'_>) {
+        *lock(&self.reader) = Reader::default();
+        *lock(&self.intake) = Intake::new(false);
+        lock(&self.timers).release();
     }
 
     fn account(&self, accounting: &mut Accounting) {

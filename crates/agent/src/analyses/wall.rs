@@ -9,7 +9,7 @@
 mod sampler;
 mod table;
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use perk_profile::{Accounting, WallState};
@@ -32,6 +32,7 @@ pub(crate) struct WallClock {
     /// The number of frames of a walk.
     depth: AtomicU32,
     virtual_thread: Option<VirtualThreadFunction>,
+    is_paused: AtomicBool,
     table: Mutex<Table>,
     worker: Worker,
     walk_count: AtomicU64,
@@ -45,6 +46,7 @@ impl WallClock {
             interval_ns,
             depth: AtomicU32::new(common.depth()),
             virtual_thread: common.jvmti.virtual_thread_function(),
+            is_paused: AtomicBool::new(false),
             table: Mutex::default(),
             worker: Worker::default(),
             walk_count: AtomicU64::new(0),
@@ -66,6 +68,9 @@ impl WallClock {
 
     /// Books times on the recorder. Those of threads that were never met have no stack.
     fn book(&self, bookings: &[Booking]) {
+        if self.is_paused.load(Relaxed) {
+            return;
+        }
         let mut recorder = lock(self.common.recorder);
         for booking in bookings {
             let (trace, state) = booking
@@ -119,6 +124,20 @@ impl Analysis for WallClock {
         Ok(())
     }
 
+    fn can_pause(&self) -> bool {
+        true
+    }
+
+    fn set_paused(&'static self, _: Jni<'_>, is_paused: bool) {
+        if is_paused {
+            self.settle(false);
+            self.is_paused.store(true, Relaxed);
+        } else {
+            lock(&self.table).begin_at(os::nano_time());
+            self.is_paused.store(false, Relaxed);
+        }
+    }
+
     fn stop(&self) {
         self.worker.stop();
     }
@@ -126,6 +145,10 @@ impl Analysis for WallClock {
     fn settle(&self, last: bool) {
         let bookings = lock(&self.table).settle(os::nano_time(), last);
         self.book(&bookings);
+    }
+
+    fn release(&self, _: Jni<'_>) {
+        *lock(&self.table) = Table::default();
     }
 
     fn account(&self, accounting: &mut Accounting) {

@@ -145,6 +145,12 @@ impl Jvmti {
         unsafe { call!(self.0, SetEventNotificationMode, JVMTI_DISABLE, event, all_threads).ok() }
     }
 
+    /// Gives the environment back, with its capabilities, tags and events. Nobody may use it any more.
+    pub(crate) fn dispose(self) {
+        // SAFETY: the environment is valid until now.
+        unsafe { call!(self.0, DisposeEnvironment) };
+    }
+
     /// Sends the events of what the JVM has generated before.
     pub(crate) fn generate_events(self, event: jvmtiEvent) -> Result<()> {
         // SAFETY: the environment is valid.

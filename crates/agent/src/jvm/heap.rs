@@ -365,7 +365,7 @@ impl<'a> Jni<'a> {
     /// Returns a new `Object[]`.
     pub(crate) fn new_object_array(self, length: i32) -> Option<Local<'a>> {
         let env = self.raw();
-        let class = self.find_class(c"java/lang/Object")?;
+        let class = self.object_class()?;
         // SAFETY: the environment is this thread's, the reference valid; the new one is ours.
         unsafe {
             let array = ((**env).v1_2.NewObjectArray)(env, length, class.raw(), null_mut());

@@ -2,9 +2,11 @@
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 
 use perk_jvmti_sys::jni_sys::{
-    JNI_OK, JNI_VERSION_1_8, JNI_VERSION_21, JNIEnv, JNINativeMethod, JavaVM, jint, jobject, jvalue,
+    JNI_OK, JNI_VERSION_1_8, JNI_VERSION_21, JNIEnv, JNINativeMethod, JavaVM, JavaVMAttachArgs,
+    jint, jobject, jobjectRefType, jvalue,
 };
 use perk_profile::mutf8;
 
@@ -123,6 +125,13 @@ impl<'a> Jni<'a> {
             body();
             ((**self.0).v1_2.PopLocalFrame)(self.0, std::ptr::null_mut());
         }
+    }
+
+    /// Whether something is a reference that the thread can use.
+    pub(crate) fn is_reference(self, object: jobject) -> bool {
+        // SAFETY: the environment is this thread's; the function takes anything.
+        let kind = unsafe { ((**self.0).v1_6.GetObjectRefType)(self.0, object) };
+        !matches!(kind, jobjectRefType::JNIInvalidRefType)
     }
 
     /// Whether two references mean the same object.
@@ -250,6 +259,19 @@ impl<'a> Jni<'a> {
     pub(crate) fn find_class(self, name: &CStr) -> Option<Local<'a>> {
         // SAFETY: the environment is this thread's; the name ends in NUL.
         unsafe { self.checked(((**self.0).v1_1.FindClass)(self.0, name.as_ptr())) }
+    }
+
+    /// Returns `java.lang.Object`, which is looked up once. To look a class up runs code of Java's class
+    /// loaders, if the thread has no frame of Java: it may wait for a thread that stands still.
+    pub(crate) fn object_class(self) -> Option<&'static Global> {
+        static CLASS: OnceLock<Global> = OnceLock::new();
+        if CLASS.get().is_none() {
+            let class = self.global(&self.find_class(c"java/lang/Object")?)?;
+            if let Err(spare) = CLASS.set(class) {
+                self.delete(spare);
+            }
+        }
+        CLASS.get()
     }
 
     /// Returns a static method.
@@ -445,7 +467,8 @@ impl<'a> Jni<'a> {
         }
     }
 
-    pub(super) fn clear_exception(self) {
+    /// Drops the thread's pending exception, if any.
+    pub(crate) fn clear_exception(self) {
         // SAFETY: the environment is this thread's.
         unsafe { ((**self.0).v1_2.ExceptionClear)(self.0) }
     }
@@ -467,6 +490,27 @@ impl Vm {
     /// It must be the running JVM.
     pub(crate) unsafe fn from_raw(vm: *mut JavaVM) -> Self {
         Self(vm)
+    }
+
+    /// Runs `body` while the calling thread is one of the JVM's, a daemon of this name that is in the
+    /// JVM's own group. It is not run if the JVM is gone.
+    pub(crate) fn attached(&self, name: &CStr, body: impl FnOnce(Jni<'_>)) {
+        let mut env = std::ptr::null_mut();
+        let mut arguments = JavaVMAttachArgs {
+            version: JNI_VERSION_1_8,
+            name: name.as_ptr().cast_mut(),
+            group: std::ptr::null_mut(),
+        };
+        // SAFETY: the JVM's interface outlives the JVM; the arguments live until the call returns. The
+        // thread has no frame of Java when it is detached.
+        unsafe {
+            let functions = &(**self.0).v1_4;
+            let attach = functions.AttachCurrentThreadAsDaemon;
+            if attach(self.0, &mut env, (&raw mut arguments).cast()) == JNI_OK {
+                body(Jni::from_raw(env.cast()));
+                (functions.DetachCurrentThread)(self.0);
+            }
+        }
     }
 
     /// Returns the environment of the calling thread; `None` if the thread is not one of the JVM's,

@@ -16,7 +16,7 @@ impl Jvmti {
     /// when `ObjectFree` is enabled, but that may be a deadlock: if its own thread wants to do so at
     /// the same time, it waits without a safepoint for the end of the events.
     pub(crate) fn sweep_tags(self, jni: Jni<'_>) {
-        let object = jni.find_class(c"java/lang/Object").and_then(|class| jni.allocate(&class));
+        let object = jni.object_class().and_then(|class| jni.allocate(class));
         let Some(object) = object else { return };
         let callbacks =
             jvmtiHeapCallbacks { heap_reference_callback: Some(stay), ..Default::default() };

@@ -1,10 +1,11 @@
 //! The JVM's events, which go to the part of the bridge that each concerns.
 
 use std::ffi::c_void;
+use std::ptr::null_mut;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jlong, jmethodID, jobject};
 use perk_jvmti_sys::jvmpi::{
-    JVMPI_EVENT_DATA_DUMP_REQUEST, JVMPI_EVENT_JVM_INIT_DONE, JVMPI_EVENT_JVM_SHUT_DOWN,
+    JVMPI_EVENT_CLASS_LOAD, JVMPI_EVENT_DATA_DUMP_REQUEST, JVMPI_EVENT_JVM_INIT_DONE,
     JVMPI_EVENT_MONITOR_CONTENDED_ENTER, JVMPI_EVENT_MONITOR_CONTENDED_ENTERED,
 };
 use perk_jvmti_sys::{
@@ -16,7 +17,8 @@ use perk_jvmti_sys::{
 
 use super::notify::{self, Phase};
 use super::{
-    Bridge, account, bridge, class_files, compiled, events, gc, library, methods, objects, threads,
+    Bridge, account, bridge, class_files, compiled, cpu, events, gc, library, methods, objects,
+    threads,
 };
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef};
@@ -66,20 +68,52 @@ pub(super) fn enable_always(jvmti: Jvmti, has_library: bool) -> Result<(), jvmti
 }
 
 /// Runs `body` with the bridge and the thread's environment. Events of the bridge's own doing are not
-/// handled.
+/// handled. `thread` is the one that the event names; it may be null.
 ///
 /// # Safety
-/// `env` must be the calling thread's environment.
-pub(super) unsafe fn event(env: *mut JNIEnv, body: impl FnOnce(&'static Bridge, Jni<'_>)) {
-    if notify::is_quiet() {
-        return;
+/// `env` must be the calling thread's environment, `thread` a reference or null.
+unsafe fn event(env: *mut JNIEnv, thread: jthread, body: impl FnOnce(&'static Bridge, Jni<'_>)) {
+    if !notify::is_quiet() {
+        // SAFETY: the caller's promise.
+        cpu::own(|| unsafe { any_event(env, thread, body) });
     }
+}
+
+/// Runs `body` so for an event that comes very often.
+///
+/// # Safety
+/// As of [`event`].
+pub(super) unsafe fn frequent_event(
+    env: *mut JNIEnv,
+    thread: jthread,
+    body: impl FnOnce(&'static Bridge, Jni<'_>),
+) {
+    if !notify::is_quiet() {
+        // SAFETY: the caller's promise.
+        cpu::own_often(|| unsafe { any_event(env, thread, body) });
+    }
+}
+
+/// Runs `body` so, whosoever's doing the event is.
+///
+/// # Safety
+/// As of [`event`].
+unsafe fn any_event(
+    env: *mut JNIEnv,
+    thread: jthread,
+    body: impl FnOnce(&'static Bridge, Jni<'_>),
+) {
     contain(Feature::Jvmpi, || {
         if let Some(bridge) = bridge() {
             threads::meet(bridge, env);
             // SAFETY: the caller's promise.
-            let jni = unsafe { Jni::from_raw(env) };
-            jni.without_exception(|| body(bridge, jni));
+            let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+            jni.without_exception(|| {
+                // Only the account has it.
+                let is_virtual =
+                    bridge.options.verbose && thread.is_some_and(|it| jni.is_virtual(&it));
+                notify::of_thread(is_virtual, || body(bridge, jni));
+            });
         }
     });
 }
@@ -89,7 +123,7 @@ unsafe extern "system" fn vm_start(_: JvmtiEnv, env: *mut JNIEnv) {
         // SAFETY: the JVM passes the calling thread's environment.
         let jni = unsafe { Jni::from_raw(env) };
         if let Some(bridge) = bridge() {
-            notify::quiet(|| methods::begin(bridge, jni));
+            cpu::own(|| notify::quiet(|| methods::begin(bridge, jni)));
         }
     });
 }
@@ -103,27 +137,28 @@ unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) 
             std::process::exit(1);
         }
         let Some(main) = main else { return };
+        // From here on the agent may have threads stand still, and this class must be there then.
+        notify::quiet(|| _ = jni.object_class());
         notify::enter(Phase::Live);
         bridge.announce_threads(jni, main);
         gc::begin(bridge, jni);
+        // From here on the JVM tells of new ones.
+        events::apply(bridge, JVMPI_EVENT_CLASS_LOAD);
         bridge.announce_classes(jni);
         events::apply_all(bridge);
         notify::send_plain(JVMPI_EVENT_JVM_INIT_DONE, env);
     };
     // SAFETY: as above.
-    unsafe { event(env, run) };
+    unsafe { event(env, null_mut(), run) };
 }
 
 unsafe extern "system" fn vm_death(_: JvmtiEnv, env: *mut JNIEnv) {
     // SAFETY: the JVM passes the calling thread's environment.
     unsafe {
-        event(env, |bridge, _| {
+        event(env, null_mut(), |bridge, jni| {
             gc::end();
-            notify::send_plain(JVMPI_EVENT_JVM_SHUT_DOWN, env);
-            notify::enter(Phase::Over);
-            if bridge.options.verbose {
-                account::print(bridge);
-            }
+            notify::send_shut_down(env);
+            account::close(bridge, jni);
         });
     }
 }
@@ -131,7 +166,7 @@ unsafe extern "system" fn vm_death(_: JvmtiEnv, env: *mut JNIEnv) {
 unsafe extern "system" fn thread_start(_: JvmtiEnv, env: *mut JNIEnv, thread: jthread) {
     // SAFETY: as above; the thread is good until the callback returns.
     unsafe {
-        event(env, |bridge, jni| {
+        event(env, thread, |bridge, jni| {
             if let Some(thread) = Borrowed::from_raw(thread) {
                 bridge.thread_started(jni, thread);
             }
@@ -141,18 +176,23 @@ unsafe extern "system" fn thread_start(_: JvmtiEnv, env: *mut JNIEnv, thread: jt
 
 unsafe extern "system" fn thread_end(_: JvmtiEnv, env: *mut JNIEnv, _: jthread) {
     // SAFETY: as above.
-    unsafe { event(env, |bridge, jni| bridge.thread_ended(jni)) };
+    unsafe { event(env, null_mut(), |bridge, jni| bridge.thread_ended(jni)) };
 }
 
-unsafe extern "system" fn class_prepare(_: JvmtiEnv, env: *mut JNIEnv, _: jthread, class: jclass) {
+unsafe extern "system" fn class_prepare(
+    _: JvmtiEnv,
+    env: *mut JNIEnv,
+    thread: jthread,
+    class: jclass,
+) {
     // SAFETY: as above; the class is good until the callback returns.
-    unsafe {
-        event(env, |bridge, jni| {
-            if let Some(class) = Borrowed::from_raw(class) {
-                bridge.class_prepared(jni, &class);
-            }
+    cpu::own(|| unsafe {
+        any_event(env, thread, |bridge, jni| match Borrowed::from_raw(class) {
+            Some(class) if notify::is_quiet() => bridge.class_noted(jni, &class),
+            Some(class) => bridge.class_prepared(jni, &class),
+            None => {}
         });
-    }
+    });
 }
 
 unsafe extern "system" fn data_dump_request(_: JvmtiEnv) {
@@ -165,15 +205,16 @@ unsafe extern "system" fn data_dump_request(_: JvmtiEnv) {
 /// Handles an event of an object. `body` has the bridge, the thread's environment and the object.
 ///
 /// # Safety
-/// `env` must be the calling thread's environment, `object` a reference or null.
+/// `env` must be the calling thread's environment, the others references or null.
 unsafe fn object_event(
     env: *mut JNIEnv,
+    thread: jthread,
     object: jobject,
     body: impl FnOnce(&'static Bridge, Jni<'_>, &Borrowed<'_>),
 ) {
     // SAFETY: the caller's promise; the reference is good until the callback returns.
     unsafe {
-        event(env, |bridge, jni| {
+        event(env, thread, |bridge, jni| {
             if let Some(object) = Borrowed::from_raw(object) {
                 body(bridge, jni, &object);
             }
@@ -184,45 +225,47 @@ unsafe fn object_event(
 unsafe extern "system" fn monitor_contended_enter(
     _: JvmtiEnv,
     env: *mut JNIEnv,
-    _: jthread,
+    thread: jthread,
     object: jobject,
 ) {
     let kind = JVMPI_EVENT_MONITOR_CONTENDED_ENTER;
     // SAFETY: as above.
-    unsafe { object_event(env, object, |bridge, jni, it| bridge.contended(jni, kind, it)) };
+    unsafe { object_event(env, thread, object, |bridge, jni, it| bridge.contended(jni, kind, it)) };
 }
 
 unsafe extern "system" fn monitor_contended_entered(
     _: JvmtiEnv,
     env: *mut JNIEnv,
-    _: jthread,
+    thread: jthread,
     object: jobject,
 ) {
     let kind = JVMPI_EVENT_MONITOR_CONTENDED_ENTERED;
     // SAFETY: as above.
-    unsafe { object_event(env, object, |bridge, jni, it| bridge.contended(jni, kind, it)) };
+    unsafe { object_event(env, thread, object, |bridge, jni, it| bridge.contended(jni, kind, it)) };
 }
 
 unsafe extern "system" fn monitor_wait(
     _: JvmtiEnv,
     env: *mut JNIEnv,
-    _: jthread,
+    thread: jthread,
     object: jobject,
     limit_ms: jlong,
 ) {
     // SAFETY: as above.
-    unsafe { object_event(env, object, |bridge, jni, it| bridge.wait_begins(jni, it, limit_ms)) };
+    unsafe {
+        object_event(env, thread, object, |bridge, jni, it| bridge.wait_begins(jni, it, limit_ms))
+    };
 }
 
 unsafe extern "system" fn monitor_waited(
     _: JvmtiEnv,
     env: *mut JNIEnv,
-    _: jthread,
+    thread: jthread,
     object: jobject,
     _: jboolean,
 ) {
     // SAFETY: as above.
-    unsafe { object_event(env, object, |bridge, jni, it| bridge.wait_ended(jni, it)) };
+    unsafe { object_event(env, thread, object, |bridge, jni, it| bridge.wait_ended(jni, it)) };
 }
 
 unsafe extern "system" fn native_method_bind(
@@ -239,7 +282,7 @@ unsafe extern "system" fn native_method_bind(
     }
     // SAFETY: as above; the JVM gives a place for another function.
     unsafe {
-        event(env, |bridge, jni| {
+        event(env, null_mut(), |bridge, jni| {
             if let Some(other) = bridge.bound(jni, MethodRef::from_raw(method), function) {
                 *place = other;
             }

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_uchar, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_uchar, c_uint, c_void};
 use std::hash::{DefaultHasher, Hasher};
 use std::ptr::null_mut;
 use std::sync::Mutex;
@@ -13,9 +13,10 @@ use perk_jvmti_sys::jvmpi::{
 };
 use perk_jvmti_sys::{JvmtiEnv, call};
 
-use super::{Bridge, bridge, methods, notify, threads};
+use super::{Bridge, bridge, cpu, methods, notify, threads};
 use crate::guard::{Feature, contain};
-use crate::jvm::Jni;
+use crate::jvm::{Borrowed, Jni};
+use crate::os::checked;
 use crate::sync::lock;
 
 thread_local! {
@@ -25,13 +26,23 @@ thread_local! {
 
 /// The files that the agent made of others, by [`key`]. When a class that is loaded is transformed, the
 /// JVM begins with the file that it had before the agent.
-static CHANGED: Mutex<BTreeMap<(usize, u64), Vec<u8>>> = Mutex::new(BTreeMap::new());
+static CHANGED: Mutex<BTreeMap<Key, Vec<u8>>> = Mutex::new(BTreeMap::new());
 
-/// Returns a number that two class files do not share, for all that is known.
-fn key(file: &[u8]) -> (usize, u64) {
+/// Numbers that two class files do not share, for all that is known: the length, the hash of the bytes, and
+/// that of the class loader, as the agent may make different files of the same one.
+type Key = (usize, u64, u32);
+
+/// Returns the key of a file that a class loader loads; null for the JVM's own loader.
+///
+/// # Safety
+/// The loader must be a reference of the calling thread's.
+unsafe fn key(bridge: &Bridge, file: &[u8], loader: jobject) -> Key {
     let mut hasher = DefaultHasher::new();
     hasher.write(file);
-    (file.len(), hasher.finish())
+    // SAFETY: the caller's promise.
+    let loader = unsafe { Borrowed::from_raw(loader) };
+    let identity = loader.and_then(|it| bridge.jvmti.identity(&it)).unwrap_or(0);
+    (file.len(), hasher.finish(), identity)
 }
 
 /// A class file in memory of the JVM.
@@ -62,29 +73,33 @@ pub(super) unsafe extern "system" fn class_file_load_hook(
     _: JvmtiEnv,
     env: *mut JNIEnv,
     redefined: jclass,
-    _: jobject,
-    _: *const c_char,
+    loader: jobject,
+    name: *const c_char,
     _: jobject,
     length: jint,
     bytes: *const c_uchar,
     new_length: *mut jint,
     new_bytes: *mut *mut c_uchar,
 ) {
-    contain(Feature::Jvmpi, || {
+    let hook = || {
         let Some(bridge) = bridge() else { return };
+        // SAFETY: the JVM passes a string, or null.
+        let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
         let file = File { bytes: bytes.cast_mut(), length };
-        // SAFETY: the JVM passes a file; `changed` returns one of the JVM's memory.
+        // SAFETY: the JVM passes a file and a loader; `changed` returns a file of the JVM's memory.
         let (old, changed) = unsafe {
             let old = file.slice();
             let changed = match redefined.is_null() {
-                true => asked(bridge, env, file),
-                false => lock(&CHANGED).get(&key(old)).and_then(|it| File::copy(bridge, it)),
+                // What the bridge loads is the program's, too, but for the helper.
+                true if !methods::is_own_name(name) => asked(bridge, env, file, loader),
+                true => None,
+                false => earlier(bridge, old, loader),
             };
             (old, changed)
         };
         // SAFETY: as above; nobody else uses the agent's file.
         let current = changed.map_or(old, |changed| unsafe { changed.slice() });
-        let with_probes = methods::class_file(bridge, current);
+        let with_probes = methods::class_file(bridge, name, current);
         let last = with_probes.and_then(|bytes| File::copy(bridge, &bytes));
         if let Some(last) = last.or(changed) {
             // SAFETY: the JVM gives places for the new file, which it frees; that of the agent is
@@ -97,12 +112,29 @@ pub(super) unsafe extern "system" fn class_file_load_hook(
                 new_bytes.write(last.bytes);
             }
         }
-    });
+    };
+    cpu::own(|| contain(Feature::Jvmpi, hook));
+}
+
+/// Returns what the agent once made of a file.
+///
+/// # Safety
+/// The loader must be a reference of the calling thread's.
+unsafe fn earlier(bridge: &Bridge, file: &[u8], loader: jobject) -> Option<File> {
+    if lock(&CHANGED).is_empty() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let key = unsafe { key(bridge, file, loader) };
+    lock(&CHANGED).get(&key).and_then(|it| File::copy(bridge, it))
 }
 
 /// Asks the agent, if it wants to be. There is no environment while the JVM loads its first classes.
-fn asked(bridge: &Bridge, env: *mut JNIEnv, file: File) -> Option<File> {
-    if !notify::is_wanted(JVMPI_EVENT_CLASS_LOAD_HOOK) {
+///
+/// # Safety
+/// The loader must be a reference of the calling thread's.
+unsafe fn asked(bridge: &Bridge, env: *mut JNIEnv, file: File, loader: jobject) -> Option<File> {
+    if !notify::is_enabled(JVMPI_EVENT_CLASS_LOAD_HOOK) {
         return None;
     }
     let mut answer = None;
@@ -115,9 +147,9 @@ fn asked(bridge: &Bridge, env: *mut JNIEnv, file: File) -> Option<File> {
         unsafe { Jni::from_raw(env) }.without_exception(ask);
     }
     if let Some(new) = answer {
-        // SAFETY: both are files.
-        let (old, new) = unsafe { (file.slice(), new.slice()) };
-        lock(&CHANGED).insert(key(old), new.to_vec());
+        // SAFETY: both are files; the caller's promise.
+        let (key, new) = unsafe { (key(bridge, file.slice(), loader), new.slice()) };
+        lock(&CHANGED).insert(key, new.to_vec());
     }
     answer
 }
@@ -145,9 +177,8 @@ fn changed(bridge: &Bridge, env: *mut JNIEnv, file: File) -> Option<File> {
     }
     match allocated.iter().find(|(address, _)| *address == new.bytes as usize) {
         Some((_, room)) => (length <= *room).then_some(new),
-        // The JVM will free the file, so it must be in memory of the JVM's.
-        // SAFETY: the agent says that there are so many bytes.
-        None => File::copy(bridge, unsafe { new.slice() }),
+        // The JVM will free the file, so it must be in memory of the JVM's. It may be garbage, too.
+        None => File::copy(bridge, &checked::bytes(new.bytes as usize, length)?),
     }
 }
 

@@ -1,5 +1,6 @@
 //! CLASS_LOAD: a class with its methods and fields.
 
+use std::cell::Cell;
 use std::collections::hash_map::Entry;
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
@@ -18,12 +19,17 @@ use perk_jvmti_sys::{
 use rustc_hash::FxHashMap;
 
 use super::threads::critical;
-use super::{Bridge, Id, events, methods, notify};
+use super::{Bridge, Id, bridge, events, methods, notify};
 use crate::jvm::{Jni, Jvmti, Local, MethodRef, Reference, Weak};
 use crate::sync::lock;
 
 /// The bit of a field's modifiers.
 const STATIC: jint = 0x0008;
+
+thread_local! {
+    /// The classes that the calling thread has prepared for the bridge, until they are announced.
+    static NOTED: Cell<Vec<Id>> = const { Cell::new(Vec::new()) };
+}
 
 /// The classes that have an id.
 #[derive(Debug, Default)]
@@ -148,6 +154,15 @@ impl Bridge {
         }
     }
 
+    /// Handles the preparation of a class by the bridge's own work: it is announced after that.
+    pub(super) fn class_noted(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) {
+        let id = self.class_id(jni, class);
+        let mut noted = NOTED.take();
+        noted.push(id);
+        NOTED.set(noted);
+        notify::expect_classes();
+    }
+
     /// Sends CLASS_LOAD of the classes that are prepared at VMInit, superclasses and interfaces first.
     pub(super) fn announce_classes(&self, jni: Jni<'_>) {
         if !notify::is_wanted(JVMPI_EVENT_CLASS_LOAD) {
@@ -197,6 +212,19 @@ impl Bridge {
         body(described.contents(id));
         notify::quiet(|| described.free(self.jvmti));
     }
+}
+
+/// Announces the classes that the calling thread has prepared for the bridge, those above others first.
+pub(super) fn announce_noted() {
+    let Some((bridge, jni)) = bridge().and_then(|it| Some((it, it.current_jni()?))) else { return };
+    jni.without_exception(|| {
+        for id in NOTED.take() {
+            // The class may be unloaded.
+            if let Some(class) = bridge.classes.find(jni, id) {
+                bridge.class_prepared(jni, &class);
+            }
+        }
+    });
 }
 
 /// Whether a class is prepared and neither an array nor primitive.

@@ -115,7 +115,10 @@ pub(super) unsafe extern "system" fn compiled_method_unload(
     address: *const c_void,
 ) {
     contain(Feature::Jvmpi, || {
-        lock(&KNOWN).remove(&(address as usize));
+        let is_known = lock(&KNOWN).remove(&(address as usize));
+        if !is_known && IS_ON.load(SeqCst) {
+            return;
+        }
         // SAFETY: the id was one of the JVM's; nobody looks into it.
         push(Change::Unload(unsafe { MethodRef::from_raw(method) }));
     });

@@ -82,6 +82,12 @@ fn switch(kind: jint, on: bool) -> jint {
     match source(kind) {
         Source::Unavailable => return JVMPI_NOT_AVAILABLE,
         Source::Never => {}
+        // The JVM does not obey a thread that it does not know.
+        Source::Jvm(_) | Source::Part(_)
+            if notify::phase() == Phase::Live && bridge.current_jni().is_none() =>
+        {
+            return JVMPI_FAIL;
+        }
         Source::Always | Source::Jvm(_) | Source::Part(_) => {
             notify::set_enabled(kind, on);
             // What is enabled before VMInit is switched on there, but for class files.

@@ -19,7 +19,7 @@ use perk_jvmti_sys::jvmpi::{
 };
 use perk_jvmti_sys::{JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, JVMTI_EVENT_OBJECT_FREE, JvmtiEnv};
 
-pub(super) use hold::{disable, during, enable, thread_ended};
+pub(super) use hold::{disable, during, during_request, enable, thread_ended};
 pub(super) use thread::{require, wake};
 
 use super::notify::{self, Phase};
@@ -89,7 +89,7 @@ pub(super) unsafe extern "system" fn object_free(_: JvmtiEnv, tag: jlong) {
         if is_first {
             thread::wake();
         }
-    } else if let Some(bridge) = bridge().filter(|_| !hold::is_held()) {
+    } else if let Some(bridge) = bridge().filter(|_| !hold::keeps_ids()) {
         // Nobody is told, but the ids end.
         for id in take_freed() {
             bridge.objects.free(id);
@@ -123,7 +123,8 @@ pub(super) unsafe extern "C" fn run() {
 
 /// Handles the JVM's end: what has been collected is told before JVM_SHUT_DOWN.
 pub(super) fn end() {
-    let has_more = COLLECTIONS.load(SeqCst) > thread::told() || freed_count() > 0;
+    let has_more =
+        COLLECTIONS.load(SeqCst) > thread::told() || freed_count() > 0 || thread::is_due();
     if has_more && is_wanted() && !thread::is_current() {
         thread::deliver();
     }

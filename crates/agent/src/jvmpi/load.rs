@@ -4,11 +4,11 @@ use perk_control::jvmpi::Jvmpi;
 use perk_jvmti_sys::jni_sys::JavaVM;
 use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
 
-use super::{BRIDGE, Bridge, callbacks, interface, library, methods};
+use super::{BRIDGE, Bridge, callbacks, cpu, interface, library, methods};
 use crate::jvm::Jvmti;
 
 /// The capabilities that the bridge needs; without events they cost nothing.
-const NEEDED: [Capability; 23] = [
+const NEEDED: [Capability; 22] = [
     Capability::CanTagObjects,
     Capability::CanGetSourceFileName,
     Capability::CanGetLineNumbers,
@@ -24,7 +24,6 @@ const NEEDED: [Capability; 23] = [
     Capability::CanRetransformClasses,
     Capability::CanRetransformAnyClass,
     Capability::CanGenerateAllClassHookEvents,
-    Capability::CanGenerateEarlyClassHookEvents,
     Capability::CanGenerateEarlyVmstart,
     Capability::CanGenerateCompiledMethodLoadEvents,
     Capability::CanGenerateMonitorEvents,
@@ -33,6 +32,11 @@ const NEEDED: [Capability; 23] = [
     Capability::CanGenerateGarbageCollectionEvents,
     Capability::CanGenerateSampledObjectAllocEvents,
 ];
+
+/// The capability that a library needs to get the files of all classes, if it is loaded here. One of
+/// `-Xrun` comes later, and gets the files from then on without it. There the hook is on from the
+/// beginning, and with this capability the JVM would not use its archive of classes.
+const OF_LIBRARY: [Capability; 1] = [Capability::CanGenerateEarlyClassHookEvents];
 
 /// Starts the bridge, and the library if it is named.
 ///
@@ -43,7 +47,8 @@ const NEEDED: [Capability; 23] = [
 /// The reason why the program must not start, in one line.
 pub(crate) unsafe fn start(vm: *mut JavaVM, jvmti: Jvmti, options: Jvmpi) -> Result<(), String> {
     let refused = |error| format!("the JVM refused what JVMPI needs: {error}");
-    let more = methods::needed(options.methods).iter().copied();
+    let of_library = options.library.iter().flat_map(|_| OF_LIBRARY);
+    let more = methods::needed(options.methods).iter().copied().chain(of_library);
     let needed = NEEDED.into_iter().chain(more).collect();
     // What this JVM does not have is missing where it is asked for.
     let given = jvmti.potential(needed).map_err(refused)?;
@@ -59,6 +64,9 @@ pub(crate) unsafe fn start(vm: *mut JavaVM, jvmti: Jvmti, options: Jvmpi) -> Res
     let has_library = library.is_some();
     // SAFETY: the caller's promise.
     let bridge = unsafe { Bridge::new(vm, jvmti, options) };
+    if bridge.options.verbose {
+        cpu::begin();
+    }
     if BRIDGE.set(bridge).is_err() {
         return Err("perk is loaded already".to_owned());
     }

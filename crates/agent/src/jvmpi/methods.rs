@@ -12,13 +12,15 @@ mod vm;
 use std::ffi::CStr;
 
 use perk_control::jvmpi::Methods as Source;
+use perk_instrument::EVENTS_HELPER;
 use perk_jvmti_sys::jni_sys::jint;
 use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_INSTRUCTION_START, JVMPI_EVENT_MONITOR_CONTENDED_EXIT};
 use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
 
 use super::Bridge;
+use super::account::Account;
 use super::notify::{self, Phase};
-use crate::jvm::{Jni, Reference};
+use crate::jvm::{Jni, Local, Reference};
 
 pub(super) use calls::{thread_ended, told};
 pub(super) use probes::{MONITORS, STEPS, needs_class_files, of_number};
@@ -47,6 +49,11 @@ pub(super) fn is_own(bridge: &Bridge, jni: Jni<'_>, class: &(impl Reference + ?S
     bridge.methods.probes.is_own(jni, class)
 }
 
+/// Whether a class file of this name is one of perk's own.
+pub(super) fn is_own_name(name: &CStr) -> bool {
+    name.to_bytes().starts_with(EVENTS_HELPER.as_bytes())
+}
+
 /// Handles the start of the JVM, before any Java code runs.
 pub(super) fn begin(bridge: &Bridge, jni: Jni<'_>) {
     bridge.methods.probes.begin(bridge, jni);
@@ -58,8 +65,17 @@ pub(super) fn thread_started(bridge: &Bridge, jni: Jni<'_>, thread: &(impl Refer
 }
 
 /// Returns a class with what events need, if they need anything; `bytes` are the class file.
-pub(super) fn class_file(bridge: &Bridge, bytes: &[u8]) -> Option<Vec<u8>> {
-    bridge.methods.probes.class_file(bytes)
+pub(super) fn class_file(bridge: &Bridge, name: &CStr, bytes: &[u8]) -> Option<Vec<u8>> {
+    bridge.methods.probes.class_file(name, bytes)
+}
+
+/// Returns the number of hidden classes, which the JVM does not pass to the hook of class files.
+pub(super) fn hidden_class_count(bridge: &Bridge, jni: Jni<'_>) -> u64 {
+    let classes = bridge.jvmti.loaded_classes(jni).unwrap_or_default();
+    // The signature has a dot before the class's number.
+    let is_hidden =
+        |it: &&Local<'_>| bridge.jvmti.class_signature(*it).is_ok_and(|it| it.contains('.'));
+    classes.iter().filter(is_hidden).count() as u64
 }
 
 /// Whether a kind of event comes from probes, which classes are to have from their beginning.
@@ -111,13 +127,18 @@ pub(super) fn switch(bridge: &'static Bridge, _: bool) {
     }
 }
 
-/// Appends the account of what was not told.
-pub(super) fn account(bridge: &Bridge, text: &mut String) {
-    let passed = calls::passed();
-    if passed > 0 {
-        text.push_str(&format!(
-            "perk:   {passed:>12} methods of virtual threads and their carriers were not told\n"
-        ));
-    }
-    bridge.methods.probes.account(text);
+/// Appends the account of the calls of virtual threads.
+pub(super) fn account_of_virtual(bridge: &Bridge, account: &mut Account) {
+    account.number(
+        calls::passed(),
+        match bridge.options.methods {
+            Source::Probes => "calls of methods by virtual threads and their carriers",
+            Source::Vm => "entries and exits of methods by virtual threads",
+        },
+    );
+}
+
+/// Appends the account of the methods that the agent cannot be told of; there are so many hidden classes.
+pub(super) fn account(bridge: &Bridge, hidden_classes: u64, account: &mut Account) {
+    bridge.methods.probes.account(hidden_classes, account);
 }

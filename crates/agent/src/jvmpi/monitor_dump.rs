@@ -18,7 +18,7 @@ use perk_jvmti_sys::{
 
 use super::call_trace::Traces;
 use super::suspension::status_of;
-use super::threads::Thread;
+use super::threads::{self, Thread};
 use super::{Bridge, Id, notify, raw_monitors};
 use crate::jvm::{Jni, Local, MethodRef};
 
@@ -83,6 +83,8 @@ fn records(bridge: &Bridge, jni: Jni<'_>, traces: &Traces) -> Vec<u8> {
                 monitors.entry(bridge, object).entering.push(env);
             }
         } else if state & JVMTI_THREAD_STATE_IN_OBJECT_WAIT != 0
+            // In the handler of MONITOR_WAIT or MONITOR_WAITED the thread does not wait.
+            && !threads::is_current(thread)
             && let Some(object) = waited_monitor(bridge, jni, thread)
         {
             monitors.entry(bridge, object).waiting.push(env);

@@ -11,7 +11,7 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_Event_monitor, JVMPI_Event_monitor_wait, JVMPI_Event_u, jobjectID,
 };
 
-use super::{Bridge, contended_exit, notify, threads};
+use super::{Bridge, contended_exit, cpu, notify, threads};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Jni};
 use crate::os;
@@ -112,7 +112,7 @@ unsafe fn sleep(env: *mut JNIEnv, class: jclass, time: jlong, limit_ms: jlong) {
         return original();
     }
     let tell = |kind, ms| {
-        contain(Feature::Jvmpi, || {
+        let send = || {
             if let Some(bridge) = super::bridge() {
                 threads::meet(bridge, env);
             }
@@ -120,7 +120,8 @@ unsafe fn sleep(env: *mut JNIEnv, class: jclass, time: jlong, limit_ms: jlong) {
             let jni = unsafe { Jni::from_raw(env) };
             // A thread that was interrupted has an exception.
             jni.without_exception(|| notify::send(kind, env, || contents(null_mut(), ms)));
-        });
+        };
+        cpu::own(|| contain(Feature::Jvmpi, send));
     };
     tell(JVMPI_EVENT_MONITOR_WAIT, limit_ms);
     let begin_ns = os::nano_time();

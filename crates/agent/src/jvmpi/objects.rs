@@ -158,10 +158,13 @@ pub(super) unsafe extern "C" fn id_of_object(object: jobject) -> jobjectID {
     let id = || {
         let bridge = bridge().filter(|_| notify::phase() == Phase::Live)?;
         let jni = bridge.current_jni()?;
-        // SAFETY: the agent passes a reference of its own, or null.
-        let object = unsafe { Borrowed::from_raw(object)? };
-        // A weak reference's object may be gone: the reference to it is a null then.
-        let object = notify::quiet(|| jni.local(&object))?;
+        let object = notify::quiet(|| {
+            // SAFETY: the reference is one that the JVM knows.
+            let object =
+                unsafe { Borrowed::from_raw(object).filter(|_| jni.is_reference(object))? };
+            // A weak reference's object may be gone: the reference to it is a null then.
+            jni.local(&object)
+        })?;
         Some(bridge.objects.id(bridge.jvmti, &object))
     };
     id().map_or(null_mut(), Id::raw)

@@ -89,7 +89,7 @@ unsafe fn made(
     if !ref_id.is_null() && notify::is_wanted(kind) {
         // SAFETY: as above; the object is the caller's reference.
         unsafe {
-            callbacks::event(env, |bridge, jni| {
+            callbacks::frequent_event(env, std::ptr::null_mut(), |bridge, jni| {
                 let id = notify::quiet(|| {
                     // A weak reference's object may be gone.
                     let object = jni.local(&Borrowed::from_raw(object)?)?;
@@ -117,7 +117,7 @@ unsafe fn deleted(
     if !ref_id.is_null() && notify::is_wanted(kind) {
         // SAFETY: the caller's promise.
         unsafe {
-            callbacks::event(env, |_, _| {
+            callbacks::frequent_event(env, std::ptr::null_mut(), |_, _| {
                 let jni_globalref_free = JVMPI_Event_jni_globalref_free { ref_id };
                 notify::send(kind, env, || JVMPI_Event_u { jni_globalref_free });
             });

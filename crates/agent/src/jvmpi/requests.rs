@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use perk_jvmti_sys::jni_sys::{jint, jmethodID};
 use perk_jvmti_sys::jvmpi::{
@@ -11,8 +12,9 @@ use perk_jvmti_sys::jvmpi::{
 };
 
 use super::notify::{self, Phase};
-use super::{Bridge, Id, bridge, heap_dump, monitor_dump, object_dump};
+use super::{Bridge, Id, account, bridge, cpu, gc, heap_dump, monitor_dump, object_dump};
 use crate::jvm::{Jni, MethodRef};
+use crate::os::checked;
 
 /// `RequestEvent`
 pub(super) unsafe extern "C" fn request_event(kind: jint, argument: *mut c_void) -> jint {
@@ -33,7 +35,7 @@ pub(super) unsafe extern "C" fn request_event(kind: jint, argument: *mut c_void)
     let Some(jni) = bridge.current_jni() else { return JVMPI_FAIL };
     let mut is_done = None;
     // The request may come in the handler of an event with an exception under way.
-    jni.without_exception(|| {
+    let answer = || {
         is_done = match kind {
             JVMPI_EVENT_CLASS_LOAD => bridge.request_class(jni, argument.cast()),
             JVMPI_EVENT_THREAD_START => bridge.request_thread(jni, argument.cast()),
@@ -43,7 +45,9 @@ pub(super) unsafe extern "C" fn request_event(kind: jint, argument: *mut c_void)
             JVMPI_EVENT_MONITOR_DUMP => monitor_dump::request(bridge, jni),
             _ => object_dump::request(bridge, jni, argument.cast()),
         };
-    });
+    };
+    // No id ends between its place in a dump and the handler.
+    cpu::own_often(|| gc::during_request(kind, || jni.without_exception(answer)));
     if is_done.is_some() { JVMPI_SUCCESS } else { JVMPI_FAIL }
 }
 
@@ -68,14 +72,38 @@ impl Bridge {
     }
 }
 
+/// Returns the first of the virtual functions of what a method's id leads to, which is the same for all
+/// methods; `None` if it leads nowhere.
+fn first_function(method: jmethodID) -> Option<usize> {
+    (0..3).try_fold(method as usize, |address, _| checked::word(address))
+}
+
+/// Whether an id is that of a method, for all that can be seen: the JVM looks into it as it is.
+fn is_method(bridge: &Bridge, jni: Jni<'_>, method: jmethodID) -> bool {
+    /// That of a method of `Object`; 0 while it is not known, 1 if the kernel does not copy memory.
+    static OF_METHODS: AtomicUsize = AtomicUsize::new(0);
+    if OF_METHODS.load(Relaxed) == 0 {
+        let of_object = || {
+            let methods = bridge.jvmti.class_methods(jni.object_class()?).ok()?;
+            first_function(methods.first()?.raw())
+        };
+        OF_METHODS.store(of_object().unwrap_or(1), Relaxed);
+    }
+    let of_methods = OF_METHODS.load(Relaxed);
+    of_methods == 1 || first_function(method) == Some(of_methods)
+}
+
 /// `GetMethodClass`
 pub(super) unsafe extern "C" fn method_class(method: jmethodID) -> jobjectID {
     let found = || {
-        let bridge = bridge().filter(|_| !method.is_null())?;
+        let bridge = bridge().filter(|_| notify::phase() == Phase::Live)?;
         let jni = bridge.current_jni()?;
-        // SAFETY: the agent has the method from an event; the JVM checks it.
-        let method = unsafe { MethodRef::from_raw(method) };
-        let class = notify::quiet(|| bridge.jvmti.declaring_class(jni, method)).ok()?;
+        let class = notify::quiet(|| {
+            // SAFETY: it is a method, whose class may be unloaded; the JVM looks for that.
+            let method =
+                is_method(bridge, jni, method).then(|| unsafe { MethodRef::from_raw(method) })?;
+            bridge.jvmti.declaring_class(jni, method).ok()
+        })?;
         Some(bridge.class_id(jni, &class))
     };
     found().map_or(null_mut(), Id::raw)
@@ -84,5 +112,11 @@ pub(super) unsafe extern "C" fn method_class(method: jmethodID) -> jobjectID {
 /// `ProfilerExit`
 pub(super) unsafe extern "C" fn profiler_exit(code: jint) {
     notify::enter(Phase::Over);
+    if let Some(bridge) = bridge() {
+        if let Some(jni) = bridge.current_jni() {
+            account::close(bridge, jni);
+        }
+        account::print(bridge);
+    }
     std::process::exit(code);
 }

@@ -93,8 +93,8 @@ impl Bridge {
         })
     }
 
-    /// Runs `body` while another thread stands still, unless that one must not. This is no place to
-    /// wait for it: it might want the same of the calling one.
+    /// Runs `body` while another thread than the calling one stands still, unless that one must not. This
+    /// is no place to wait for it: it might want the same of the calling one.
     pub(super) fn suspended<T>(
         &self,
         thread: &Thread,

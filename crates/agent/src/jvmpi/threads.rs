@@ -5,7 +5,7 @@ use std::ffi::{CString, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU64};
 use std::sync::{Arc, Mutex};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jlong};
@@ -28,6 +28,8 @@ pub(super) struct Thread {
     env: usize,
     /// It is deleted when nobody uses the record any more.
     reference: ManuallyDrop<Global>,
+    /// The id of the thread's object; 0 while it has none.
+    id: AtomicI64,
     /// The agent's word.
     storage: AtomicPtr<c_void>,
     /// Whether the thread does what no other may wait for: see [`critical`].
@@ -127,6 +129,7 @@ impl Threads {
         let thread = Arc::new(Thread {
             env: env as usize,
             reference: ManuallyDrop::new(reference),
+            id: AtomicI64::new(0),
             storage: AtomicPtr::new(null_mut()),
             is_critical: AtomicBool::new(false),
             is_announced: AtomicBool::new(false),
@@ -168,6 +171,11 @@ pub(super) fn identity() -> (usize, usize) {
     CURRENT.with(|current| (std::ptr::from_ref(current) as usize, current.get().0))
 }
 
+/// Whether a thread is the calling one.
+pub(super) fn is_current(thread: &Thread) -> bool {
+    identity().1 == thread.env
+}
+
 /// Returns the calling thread's record, if it is a known thread.
 fn current<'a>() -> Option<&'a Thread> {
     // SAFETY: the record lives until the thread's end, which clears the place.
@@ -192,6 +200,11 @@ pub(super) fn waiting<T>(state: jint, body: impl FnOnce() -> T) -> T {
 pub(super) fn critical<T>(body: impl FnOnce() -> T) -> T {
     let _critical = Critical::begin();
     body()
+}
+
+/// Whether the calling thread is in [`critical`].
+pub(super) fn is_in_critical() -> bool {
+    CRITICAL.get() > 0
 }
 
 /// A call of [`critical`].
@@ -262,7 +275,7 @@ impl Bridge {
             CURRENT.set((main.env, Arc::as_ptr(&main)));
             self.announce(jni, &main);
         }
-        let envs = Environments::of(jni, &main);
+        let envs = notify::quiet(|| Environments::of(jni, &main));
         for object in notify::quiet(|| self.jvmti.all_threads(jni)).unwrap_or_default() {
             let known = self.threads.all().into_iter().find(|it| jni.same(&**it, &object));
             let thread = known.or_else(|| {
@@ -284,6 +297,13 @@ impl Bridge {
         }
     }
 
+    /// Returns the id of a thread's object.
+    fn thread_id(&self, thread: &Thread) -> Id {
+        let id = self.objects.id(self.jvmti, thread);
+        thread.id.store(id.0, Relaxed);
+        id
+    }
+
     /// Runs `body` with the contents of a thread's THREAD_START.
     pub(super) fn with_start(
         &self,
@@ -293,7 +313,7 @@ impl Bridge {
     ) {
         let (info, id) = notify::quiet(|| {
             let info = self.jvmti.thread_info(jni, thread).unwrap_or_default();
-            (info, self.objects.id(self.jvmti, thread))
+            (info, self.thread_id(thread))
         });
         let [name, group, parent] = [Some(info.name), info.group, info.parent_group]
             .map(|it| text(&it.unwrap_or_default()));
@@ -328,6 +348,8 @@ impl Environments {
         let field = jni.long_field(&class, c"eetop")?;
         // SAFETY: the field is java.lang.Thread's, and this is a thread.
         let address = unsafe { jni.get_long(current, field) };
+        // SAFETY: this is the address of the JVM's own thread.
+        unsafe { jni.find_pending(address as usize) };
         Some(Self { field, offset: jni.raw() as i64 - address })
     }
 
@@ -357,7 +379,9 @@ pub(super) unsafe extern "C" fn storage(env: *mut JNIEnv) -> *mut c_void {
 pub(super) unsafe extern "C" fn thread_object(env: *mut JNIEnv) -> jobjectID {
     let id = bridge().and_then(|bridge| {
         let thread = bridge.threads.find(env)?;
-        Some(notify::quiet(|| bridge.objects.id(bridge.jvmti, &*thread)))
+        // A thread that the JVM does not know can give no id.
+        let new = || bridge.current_jni().map(|_| notify::quiet(|| bridge.thread_id(&thread)));
+        Id::from_tag(thread.id.load(Relaxed)).or_else(new)
     });
     id.map_or(null_mut(), Id::raw)
 }

@@ -2,7 +2,9 @@
 
 use std::fs::{self, File};
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Mutex;
 
 use framehop::ExplicitModuleSectionInfo;
 use object::elf::{PF_X, PT_LOAD};
@@ -11,12 +13,32 @@ use object::{Endianness, Object, ObjectSection};
 
 use super::functions::Functions;
 use crate::os::{Load, Mapping};
+use crate::sync::lock;
 
 /// The bits of an address within a page.
 const PAGE_MASK: u64 = 0xfff;
 
 /// The contents of a file or a part of it. They stay mapped for good: few files are code.
 pub(super) type Bytes = &'static [u8];
+
+/// The files that were opened: device, number and contents.
+static OPENED: Mutex<Vec<(u64, u64, Bytes)>> = Mutex::new(Vec::new());
+
+/// Returns the contents of a file, the same for each session.
+fn contents(file: &File) -> Option<Bytes> {
+    let its = file.metadata().ok()?;
+    let mut opened = lock(&OPENED);
+    let known = opened
+        .iter()
+        .find(|it| (it.0, it.1, it.2.len() as u64) == (its.dev(), its.ino(), its.len()));
+    if let Some((.., bytes)) = known {
+        return Some(bytes);
+    }
+    let length = usize::try_from(its.len()).ok()?;
+    let bytes: Bytes = Box::leak(Box::new(Mapping::of(file, length, Load::AsRead)?));
+    opened.push((its.dev(), its.ino(), bytes));
+    Some(bytes)
+}
 
 /// A file whose code is mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +91,7 @@ impl Mapped {
     pub(super) fn open(self) -> Option<(Module, framehop::Module<Bytes>)> {
         let Self { path, addresses, offset } = self;
         let file = File::open(&path).ok()?;
-        let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
-        let bytes: Bytes = Box::leak(Box::new(Mapping::of(&file, length, Load::AsRead)?));
+        let bytes = contents(&file)?;
         let elf: ElfFile64<'static, Endianness> = ElfFile64::parse(bytes).ok()?;
         let endian = elf.endian();
         // Mappings begin at the page in which their segment does.

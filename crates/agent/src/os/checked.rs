@@ -81,6 +81,18 @@ pub(crate) fn word(address: usize) -> Option<usize> {
     (is_read != 0).then_some(value as usize)
 }
 
+/// Returns the bytes at an address; `None` if not all of them can be read, or the kernel does not copy.
+pub(crate) fn bytes(address: usize, length: usize) -> Option<Vec<u8>> {
+    // Both ends are looked at before there is room for a length that may be wrong.
+    for end in [address, address.checked_add(length.checked_sub(1)?)?] {
+        let mut byte = [0_u8];
+        copy(end, &mut byte)?;
+    }
+    let mut bytes = vec![0; length];
+    copy(address, &mut bytes)?;
+    Some(bytes)
+}
+
 /// The words of a block.
 const BLOCK_WORDS: usize = 16;
 const BLOCK_BYTES: usize = BLOCK_WORDS * size_of::<usize>();
@@ -148,12 +160,17 @@ fn copied(address: usize) -> Option<usize> {
     Some(value[0])
 }
 
-/// Fills words by a system call.
-fn copy(address: usize, into: &mut [usize]) -> Option<()> {
+/// A number that any bytes are.
+trait Number: Copy {}
+impl Number for u8 {}
+impl Number for usize {}
+
+/// Fills numbers by a system call.
+fn copy<T: Number>(address: usize, into: &mut [T]) -> Option<()> {
     let size = size_of_val(into);
     let here = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: size };
     let there = libc::iovec { iov_base: address as *mut c_void, iov_len: size };
-    // SAFETY: the kernel writes at most these words, and checks the other address.
+    // SAFETY: the kernel writes at most these numbers, and checks the other address.
     let bytes = unsafe { libc::process_vm_readv(libc::getpid(), &here, 1, &there, 1, 0) };
     (bytes == size as isize).then_some(())
 }
@@ -195,6 +212,10 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(word((&raw const here).addr()), Some(here));
             assert_eq!([0, 8, usize::MAX - 7, page].map(word), [None; 4]);
+            assert_eq!(bytes((&raw const here).addr(), 3), Some(vec![0xf0, 0xde, 0xbc]));
+            for (address, length) in [(0, 1), (page - 1, 2), (page, 1 << 30), (usize::MAX, 2)] {
+                assert_eq!(bytes(address, length), None);
+            }
             let (blocks, words) = (Blocks::new(), [7_usize, 8, 9]);
             let pages = PageCopies::default();
             for _ in 0..2 {

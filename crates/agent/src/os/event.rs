@@ -348,7 +348,7 @@ mod tests {
     /// Sends signals while `body` runs. Returns the number of those, and of the ones with frames of the
     /// kernel.
     fn signals(has_kernel: bool, body: impl Fn()) -> Option<(u64, u64)> {
-        let signal = timer::free_signal().unwrap();
+        let signal = timer::free_signal(count).unwrap();
         // SAFETY: the handler adds to numbers and calls the kernel.
         unsafe { timer::handle(signal, count).unwrap() };
         let event = CpuEvent::new(Tid::current(), signal, 77, 500_000, has_kernel);

@@ -109,14 +109,16 @@ impl Expiry {
     }
 }
 
-/// Returns the signal that timers send: the last real-time signal that nobody handles. The standard
-/// ones belong to programs and to other profilers.
-pub(crate) fn free_signal() -> Option<libc::c_int> {
+/// Returns the signal that timers send: the last real-time signal that nobody handles, or that
+/// `handler` handles already. The standard ones belong to programs and to other profilers.
+pub(crate) fn free_signal(handler: Handler) -> Option<libc::c_int> {
+    let ours = handler as *const () as usize;
     let is_free = |&signal: &libc::c_int| {
         // SAFETY: the kernel fills `its` if it succeeds.
         unsafe {
             let mut its: libc::sigaction = zeroed();
-            libc::sigaction(signal, null_mut(), &mut its) == 0 && its.sa_sigaction == libc::SIG_DFL
+            libc::sigaction(signal, null_mut(), &mut its) == 0
+                && [libc::SIG_DFL, ours].contains(&its.sa_sigaction)
         }
     };
     (libc::SIGRTMIN()..=libc::SIGRTMAX()).rev().find(is_free)
@@ -168,7 +170,7 @@ mod tests {
 
     #[test]
     fn each_interval_of_cpu_time_counts() {
-        let signal = free_signal().unwrap();
+        let signal = free_signal(count).unwrap();
         // SAFETY: the handler adds to numbers.
         unsafe { handle(signal, count).unwrap() };
         let begin = crate::os::thread_cpu_ns();

@@ -8,7 +8,10 @@ use super::Selection;
 use crate::os;
 
 /// Returns the names of a class's methods that lack probes, each with the reason.
-pub(crate) fn skipped_methods(class: &[u8], methods: &[(Vec<u8>, String)]) -> Vec<String> {
+pub(crate) fn skipped_methods(
+    class: &[u8],
+    methods: &[(Vec<u8>, impl std::fmt::Display)],
+) -> Vec<String> {
     if methods.is_empty() {
         return Vec::new();
     }

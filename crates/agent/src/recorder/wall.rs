@@ -13,6 +13,13 @@ pub(super) struct WallBook {
     pub(super) total_ns: u64,
 }
 
+impl WallBook {
+    /// Forgets the times since the last dump.
+    pub(super) fn clear(&mut self) {
+        self.rows.clear();
+    }
+}
+
 impl Recorder {
     /// Books a time of a thread.
     pub(crate) fn book_wall(&mut self, trace: TraceId, state: WallState, ns: u64) {

@@ -27,6 +27,56 @@ const PROGRAM: &str = "public class Hot {
     }
 }";
 
+/// Lets classes go whose methods are compiled, until the JVM has dropped the code of each.
+const UNLOADS: &str = "public class Unloads {
+    static native int unloaded();
+    public static class Hot {
+        public static int hot(int n) {
+            int sum = 0;
+            for (int i = 0; i < n; i++) sum += i * 31;
+            return sum;
+        }
+    }
+    static class Loader extends ClassLoader {
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.equals(\"Unloads$Hot\")) return super.loadClass(name, resolve);
+            try (var in = Unloads.class.getResourceAsStream(\"Unloads$Hot.class\")) {
+                byte[] bytes = in.readAllBytes();
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (java.io.IOException e) {
+                throw new ClassNotFoundException(name, e);
+            }
+        }
+    }
+    static void use() throws Exception {
+        var hot = new Loader().loadClass(\"Unloads$Hot\").getMethod(\"hot\", int.class);
+        for (int i = 0; i < 2000; i++) hot.invoke(null, 100);
+    }
+    public static void main(String[] arguments) throws Exception {
+        System.load(arguments[0]);
+        for (int i = 0; i < 5; i++) use();
+        while (unloaded() < 5) {
+            System.gc();
+            Thread.sleep(5);
+        }
+    }
+}";
+
+#[test]
+fn each_code_that_is_dropped_was_told_before() {
+    let classes = fixture::compile_text("Unloads", UNLOADS);
+    jdk::each(|jdk| {
+        // Each method is compiled before the program goes on.
+        let run = profiled(jdk, "", "compiled", "").jvm_arg("-Xbatch");
+        let run = run.classes(&classes).main("Unloads");
+        let outcome = run.args([library("compiled").display().to_string()]).run();
+        outcome.assert_success();
+        assert_eq!(outcome.number("without.load"), 0, "{}", outcome.report());
+        assert!(outcome.number("unloads") >= 5, "{}", outcome.report());
+    });
+}
+
 #[test]
 fn the_code_of_a_hot_method_has_its_lines() {
     jdk::each(|jdk| {

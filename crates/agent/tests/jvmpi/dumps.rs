@@ -167,7 +167,7 @@ fn a_dump_takes_little_more_memory_than_it_has_bytes() {
     // What the JVM itself takes meanwhile.
     const OTHER_BYTES: u64 = 32 << 20;
     jdk::each(|jdk| {
-        let run = dumps(jdk, "", &["time", &OBJECTS.to_string(), "1"]).jvm_arg("-Xmx1g");
+        let run = dumps(jdk, "", &["time", &OBJECTS.to_string(), "210"]).jvm_arg("-Xmx1g");
         let outcome = run.run();
         check_end(&outcome);
         // A record without values, and those of Pair: next, value, other.

@@ -82,3 +82,15 @@ fn no_bracket_begins_while_the_agent_has_disabled_the_collection() {
         assert_eq!(outcome.value("rounds"), "true");
     });
 }
+
+#[test]
+fn no_id_of_a_request_ends_inside_its_handler() {
+    jdk::each(|jdk| {
+        let outcome = heap(jdk, "cfg", "dropped").run();
+        check_order(&outcome);
+        // The bracket that was under way has ended meanwhile, and the object is gone since.
+        let numbers = ["dump", "gate", "ended.inside"].map(|name| outcome.number(name));
+        assert_eq!(numbers, [0, 4, 0], "{}", outcome.report());
+        assert_eq!(outcome.value("after"), "-1", "{}", outcome.report());
+    });
+}

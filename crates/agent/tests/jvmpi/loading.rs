@@ -68,18 +68,6 @@ fn an_old_command_line_stays_as_it_is() {
     });
 }
 
-#[test]
-fn the_account_is_printed_on_request() {
-    jdk::each(|jdk| {
-        let run = profiled(jdk, "verbose=y,", "starts", "");
-        let outcome = run.classes(hello()).main(PROGRAM).run();
-        check_start(&outcome, "");
-        let text = &outcome.stderr;
-        let classes = format!("{:>12} CLASS_LOAD", outcome.number("classes.total"));
-        assert!(text.contains("perk: JVMPI events sent\n") && text.contains(&classes), "{text}");
-    });
-}
-
 /// Runs a program that must not start. Returns the one line of stderr that is perk's.
 #[track_caller]
 fn refusal(outcome: &Outcome) -> String {
@@ -177,14 +165,6 @@ fn an_agent_without_a_function_changes_nothing() {
     });
 }
 
-/// Has the JVM load perk's library into the running program, with options. Returns jcmd's output.
-fn load_into(pid: u32, options: &str) -> String {
-    let library = perk_testkit::agent::agent_so();
-    let mut jcmd = std::process::Command::new(jdk::compiler().jcmd());
-    let command = jcmd.arg(pid.to_string()).arg("JVMTI.agent_load").arg(library).arg(options);
-    String::from_utf8(command.output().expect("jcmd starts").stdout).unwrap()
-}
-
 #[test]
 fn requests_from_outside_are_events() {
     let waiting = perk_testkit::fixture::compile_text(
@@ -202,10 +182,10 @@ fn requests_from_outside_are_events() {
         running.wait_for_stdout("waiting=1");
         running.signal(Signal::QUIT);
         running.wait_for_stdout("dump.request=1");
-        assert!(load_into(running.pid(), "reset").contains("return code: 0"));
+        assert!(running.load_agent("reset").contains("return code: 0"));
         running.wait_for_stdout("reset.request=1");
-        assert!(load_into(running.pid(), "cpu=samples").contains("return code: -1"));
-        assert!(running.stderr().contains("perk cannot be loaded into a running program"));
+        assert!(running.load_agent("cpu=samples").contains("return code: -1"));
+        assert!(running.stderr().contains("perk is loaded into a running program by perk attach"));
         running.signal(Signal::TERM);
         running.wait();
     });

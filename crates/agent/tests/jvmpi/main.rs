@@ -3,10 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod class_files;
 mod compiled;
 mod dumps;
 mod everything;
+mod faults;
 mod gc;
 mod instructions;
 mod loading;

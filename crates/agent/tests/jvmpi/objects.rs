@@ -1,6 +1,5 @@
 //! OBJECT_ALLOC, ids and records of objects.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
@@ -52,6 +51,9 @@ fn each_kind_of_allocation_is_told() {
             check("array.bytes.11", 110 * (16 + 72));
             // The elements of int[4][] are int[].
             check("alloc.Heap$Plain.2", 30);
+            // The bridge itself may have been the first to use the class.
+            check("alloc.java.lang.Long.0", 80);
+            check("undefined", 0);
             // The JVM makes a few names for reflection.
             let texts = outcome.number("alloc.java.lang.String.0");
             assert!((140..160).contains(&texts), "{flags:?}: {}", outcome.report());
@@ -69,21 +71,5 @@ fn objects_are_told_from_the_moment_that_the_event_is_enabled() {
         check_order(&outcome);
         assert_eq!(outcome.number("alloc.Heap$Plain.0"), 5000, "{}", outcome.report());
         assert!(outcome.number("allocs") < 6000, "{}", outcome.report());
-    });
-}
-
-/// Prints what events and functions cost. The machine may be busy, so the limits are far from the
-/// bars; what they find is a search where a record should be read.
-#[test]
-fn costs_are_printed() {
-    jdk::each(|jdk| {
-        let outcome = heap(jdk, "c", "bench").run();
-        outcome.assert_success();
-        let limits = [("pair.ps", 1_000_000), ("request.ps", 50_000_000), ("alloc.ns.2", 50_000)];
-        for (name, limit) in limits {
-            let cost = outcome.number(name);
-            let _ = writeln!(std::io::stderr(), "JDK {}: {name}={cost}", jdk.version);
-            assert!(cost < limit, "{}", outcome.report());
-        }
     });
 }

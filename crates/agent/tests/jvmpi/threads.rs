@@ -53,10 +53,13 @@ fn a_sampler_finds_the_shares_of_methods() {
 
 /// Threads in each state, which `main` controls by native methods of the profiler's.
 const CONTROL: &str = r#"
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.concurrent.locks.LockSupport;
 
 public class Control {
     static native long env();
+    static native long cpuNs();
     static native int status(long env);
     static native void suspend(long env);
     static native void resume(long env);
@@ -132,6 +135,9 @@ public class Control {
             System.out.println("states=" + text + hex(env()));
             System.out.println("blocked=" + trace(envs[1], 1).equals("Control.blocked:" + line));
         }
+        ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+        long early = threads.getCurrentThreadCpuTime(), now = cpuNs();
+        System.out.println("cpu=" + (early <= now && now <= threads.getCurrentThreadCpuTime()));
         String own = trace(env(), 2); int here = line();
         System.out.println("own=" + own.equals("Control.trace:-3,Control.main:" + here));
         System.out.println("waiting=" + trace(envs[2], 64).matches(".*Object\\.wait0?:-3,.*Control\\.lambda.*:\\d+,.*java\\.lang\\.Thread\\.run:-?\\d+"));
@@ -181,7 +187,7 @@ fn threads_are_controlled_and_looked_at() {
         assert_eq!((value("own"), value("waiting"), value("dead")), ("true", "true", "."));
         assert!(value("deep").starts_with("Control.trace:-3,Control.deep:"), "{}", value("deep"));
         assert_eq!((value("deep").split(',').count(), outcome.number("deep.count")), (3, 23));
-        assert_eq!(value("suspended"), "8001 true");
+        assert_eq!((value("cpu"), value("suspended")), ("true", "8001 true"));
         assert_eq!((value("ran"), value("stands"), value("goes")), ("true", "true", "true"));
         assert_eq!((value("waiter"), value("self")), ("false 8003", "1"));
         assert_eq!(value("suspend.list"), "001111 8001 8003");
@@ -195,30 +201,6 @@ fn threads_are_controlled_and_looked_at() {
         assert_eq!((value("no.function"), value("no.priority")), ("-1", "-1"));
         assert_eq!((value("no.name"), value("started")), ("0", "1"));
         assert_eq!(outcome.stderr, "");
-    });
-}
-
-#[test]
-fn functions_are_measured_on_compiled_code() {
-    let program = fixture::compile_text(
-        "Speed",
-        "public class Speed {
-            static native void measure(boolean isReal);
-            static void a(boolean isReal) { b(isReal); }
-            static void b(boolean isReal) { c(isReal); }
-            static void c(boolean isReal) { d(isReal); }
-            static void d(boolean isReal) { measure(isReal); }
-            public static void main(String[] arguments) {
-                System.load(arguments[0]);
-                for (int i = 0; i < 500_000; i++) a(false);
-                a(true);
-            }
-        }",
-    );
-    jdk::each(|jdk| {
-        let outcome = run(jdk, "speed", "Speed", program.clone());
-        assert_eq!(outcome.number("frames"), 4);
-        eprintln!("JDK {}\n{}", jdk.version, outcome.stdout);
     });
 }
 

@@ -23,23 +23,24 @@ pub(super) fn agent_options(args: &RunArgs) -> anyhow::Result<Option<String>> {
         (Some(_), false) => "--jvmpi",
         (None, true) => "--xrun",
     };
+    let measured = &args.measured;
     for (other, is_given) in [
-        ("--cpu", args.cpu.is_some()),
-        ("--wall", args.wall.is_some()),
-        ("--alloc", args.alloc.is_some()),
-        ("--heap", args.heap.is_some()),
-        ("--aprof", args.aprof),
-        ("--xprof", args.xprof.is_some()),
-        ("--fields", args.fields.is_some()),
-        ("--jamaica", args.jamaica.is_some()),
-        ("--monitor", args.monitor),
-        ("--locks", args.locks),
+        ("--cpu", measured.cpu.is_some()),
+        ("--wall", measured.wall.is_some()),
+        ("--alloc", measured.alloc.is_some()),
+        ("--heap", measured.heap.is_some()),
+        ("--aprof", measured.aprof),
+        ("--xprof", measured.xprof.is_some()),
+        ("--fields", measured.fields.is_some()),
+        ("--jamaica", measured.jamaica.is_some()),
+        ("--monitor", measured.monitor),
+        ("--locks", measured.locks),
     ] {
         if is_given {
             bail!("{name} runs another profiler, and perk measures nothing: leave out {other}");
         }
     }
-    if !args.output.is_empty() {
+    if !measured.output.is_empty() {
         bail!("{name} runs another profiler, which writes its own files: leave out -o");
     }
     let mut options = Vec::new();
@@ -49,7 +50,7 @@ pub(super) fn agent_options(args: &RunArgs) -> anyhow::Result<Option<String>> {
     if args.instructions {
         options.push("instructions=y".to_owned());
     }
-    if !args.quiet {
+    if !measured.quiet {
         options.push("verbose=y".to_owned());
     }
     options.push(match &args.jvmpi {

@@ -11,14 +11,13 @@ use perk_profile::{
     FieldCounts, Metric, MonitorTimes, Profile, Section, Site, Sites,
 };
 
-use super::outcome::Folder;
-use crate::args::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, RunArgs, Timing, Xprof};
+use crate::args::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured, Timing, Xprof};
 use crate::file_format::has_ending;
 
 /// The analyses asked for: something is measured, and each argument has a meaning for it.
 #[derive(Debug)]
-pub(super) struct Analyses<'a> {
-    args: &'a RunArgs,
+pub(crate) struct Analyses<'a> {
+    args: &'a Measured,
     cpu: Cpu,
 }
 
@@ -27,7 +26,7 @@ impl<'a> Analyses<'a> {
     ///
     /// # Errors
     /// An argument that would have no effect, or a contradiction, in one line.
-    pub(super) fn of(args: &'a RunArgs) -> anyhow::Result<Self> {
+    pub(crate) fn of(args: &'a Measured) -> anyhow::Result<Self> {
         let has_heap = heap_of(args).is_some();
         let has_wall = args.wall.is_some();
         let has_monitors = args.monitor || args.locks;
@@ -115,7 +114,7 @@ impl<'a> Analyses<'a> {
     }
 
     /// Whether the tables of `-Xprof` are printed, and nothing else is measured.
-    pub(super) fn are_xprof(&self) -> bool {
+    pub(crate) fn are_xprof(&self) -> bool {
         let args = self.args;
         let has_monitors = args.monitor || args.locks;
         let has_heap = heap_of(args).is_some();
@@ -124,22 +123,22 @@ impl<'a> Analyses<'a> {
     }
 
     /// Whether the program prints everything on its stdout.
-    pub(super) fn are_printed(&self) -> bool {
+    pub(crate) fn are_printed(&self) -> bool {
         self.are_xprof() && self.args.output.is_empty()
     }
 
     /// Whether the agent's file holds a heap dump, and is what is wanted.
-    pub(super) fn dump_heap(&self) -> bool {
+    pub(crate) fn dump_heap(&self) -> bool {
         matches!(self.args.heap, Some(Heap::Dump | Heap::All))
     }
 
     /// Whether there is a profile beside the heap dump.
-    pub(super) fn have_profile(&self) -> bool {
+    pub(crate) fn have_profile(&self) -> bool {
         self.cpu != Cpu::Off || self.args.heap != Some(Heap::Dump)
     }
 
     /// Whether the profile is one of samples alone, and not of everything the program did.
-    pub(super) fn are_samples(&self) -> bool {
+    pub(crate) fn are_samples(&self) -> bool {
         let args = self.args;
         let has_monitors = args.monitor || args.locks;
         let has_other = args.wall.is_some() || args.aprof || has_monitors;
@@ -147,18 +146,18 @@ impl<'a> Analyses<'a> {
     }
 
     /// Whether accesses to fields are counted, and nothing else.
-    pub(super) fn have_fields(&self) -> bool {
+    pub(crate) fn have_fields(&self) -> bool {
         self.args.fields.is_some()
     }
 
     /// Whether the agent's file is JamaicaVM's profile.
-    pub(super) fn are_of_jamaica(&self) -> bool {
+    pub(crate) fn are_of_jamaica(&self) -> bool {
         self.args.jamaica.is_some()
     }
 
     /// A profile with the sections that these analyses fill, and next to nothing in them: what can
     /// be done with it can be done with the one to come.
-    pub(super) fn sketch(&self) -> Profile {
+    pub(crate) fn sketch(&self) -> Profile {
         let mut profile = Profile::default();
         match self.cpu {
             Cpu::Samples => {
@@ -209,7 +208,8 @@ impl<'a> Analyses<'a> {
     }
 
     /// The options of the agent: what was asked for, and for the rest its own defaults.
-    pub(super) fn agent_options(&self, folder: &Folder) -> Options {
+    /// `file` is the value of the option of that name.
+    pub(crate) fn agent_options(&self, file: String) -> Options {
         let args = self.args;
         let default = Options::default();
         Options {
@@ -280,7 +280,7 @@ impl<'a> Analyses<'a> {
             verbose: false,
             output: match self.are_printed() {
                 true => Output::Default,
-                false => Output::File(folder.file_option()),
+                false => Output::File(file),
             },
             ..default
         }
@@ -288,7 +288,7 @@ impl<'a> Analyses<'a> {
 }
 
 /// The measurement of objects: `--alloc` is sampled sites.
-fn heap_of(args: &RunArgs) -> Option<Heap> {
+fn heap_of(args: &Measured) -> Option<Heap> {
     args.heap.or(args.alloc.map(|_| Heap::Sites))
 }
 
@@ -299,11 +299,12 @@ mod tests {
 
     use super::*;
     use crate::args::{Cli, Command};
+    use crate::run::outcome::Folder;
 
-    fn run_args(arguments: &str) -> RunArgs {
+    fn run_args(arguments: &str) -> Measured {
         let line = ["perk", "run"].into_iter().chain(arguments.split_whitespace());
         match Cli::try_parse_from(line.chain(["--", "java"])).map(|cli| cli.command) {
-            Ok(Command::Run(args)) => args,
+            Ok(Command::Run(args)) => args.measured,
             other => panic!("{arguments}: {other:?}"),
         }
     }
@@ -313,7 +314,7 @@ mod tests {
     fn printed(arguments: &str) -> String {
         let args = run_args(arguments);
         let folder = Folder::new().unwrap();
-        let options = Analyses::of(&args).unwrap().agent_options(&folder);
+        let options = Analyses::of(&args).unwrap().agent_options(folder.file_option());
         let text = options.to_string();
         // The text form is the agent's default.
         let always_count = match &options {

@@ -20,7 +20,7 @@ use crate::window::FormOrTime;
 
 /// The folder the agents write to. It goes when it is dropped.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     folder: PrivateFolder,
     /// The ending of the agents' files. The agent packs a file whose name says so.
     ending: &'static str,
@@ -33,33 +33,33 @@ const OF_XPROF: &str = "xprof";
 
 /// The agents' files, by what became of them.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// Whole profiles, most CPU time first.
-    pub(super) complete: Vec<Jvm>,
+    pub(crate) complete: Vec<Jvm>,
     /// Whole profiles that cannot be read, with the reason.
-    pub(super) unreadable: Vec<(u32, anyhow::Error)>,
+    pub(crate) unreadable: Vec<(u32, anyhow::Error)>,
     /// JVMs that are gone and left no whole profile.
-    pub(super) incomplete: Vec<u32>,
+    pub(crate) incomplete: Vec<u32>,
     /// JVMs that are still running.
-    pub(super) running: Vec<u32>,
+    pub(crate) running: Vec<u32>,
 }
 
 /// A JVM that ran to its end.
 #[derive(Debug)]
-pub(super) struct Jvm {
-    pub(super) pid: u32,
-    pub(super) file: PathBuf,
-    pub(super) profile: Profile,
+pub(crate) struct Jvm {
+    pub(crate) pid: u32,
+    pub(crate) file: PathBuf,
+    pub(crate) profile: Profile,
 }
 
 impl Folder {
     /// A new folder, whose path the agent's options can carry.
-    pub(super) fn new() -> anyhow::Result<Self> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         Self::inside(&env::temp_dir())
     }
 
     /// As [`Folder::new`], in the folder of a file that is to be: what is large need not be copied.
-    pub(super) fn beside(target: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn beside(target: &Path) -> anyhow::Result<Self> {
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or_else(|| Path::new("."));
         let absolute = fs::canonicalize(parent);
@@ -67,53 +67,48 @@ impl Folder {
     }
 
     fn inside(parent: &Path) -> anyhow::Result<Self> {
-        let Some(name) = parent.to_str() else {
-            bail!("{}: the folder for temporary files needs a name in UTF-8", parent.display());
-        };
-        if name.contains(',') {
-            bail!("{name}: the agent takes no path with a comma; set TMPDIR to another folder");
-        }
+        let name = checked(parent).context("set TMPDIR to another folder")?;
         let folder = PrivateFolder::create(parent, "perk-");
         let folder = folder.with_context(|| format!("cannot make a folder in {name}"))?;
         Ok(Self { folder, ending: PLAIN })
     }
 
     /// The same folder, for packed files.
-    pub(super) fn packed(self) -> Self {
+    pub(crate) fn packed(self) -> Self {
         Self { ending: PACKED, ..self }
     }
 
     /// The same folder, for files of JamaicaVM's form.
-    pub(super) fn of_jamaica(self) -> Self {
+    pub(crate) fn of_jamaica(self) -> Self {
         Self { ending: OF_JAMAICA, ..self }
     }
 
     /// The same folder, for tables of `-Xprof`.
-    pub(super) fn of_xprof(self) -> Self {
+    pub(crate) fn of_xprof(self) -> Self {
         Self { ending: OF_XPROF, ..self }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// The value of the agent's option `file`.
-    pub(super) fn file_option(&self) -> String {
-        self.path().display().to_string().replace('%', "%%") + "/perk-%p." + self.ending
+    pub(crate) fn file_option(&self) -> String {
+        literal(&self.path().display().to_string()) + "/perk-%p." + self.ending
     }
 
     /// The file that the JVM's agent will have written.
-    pub(super) fn file_of(&self, pid: u32) -> PathBuf {
+    pub(crate) fn file_of(&self, pid: u32) -> PathBuf {
         self.path().join(format!("perk-{pid}.{}", self.ending))
     }
 
     /// Leaves the folder where it is.
-    pub(super) fn keep(self) {
+    pub(crate) fn keep(self) {
         self.folder.keep();
     }
 
     /// Reads what is there.
-    pub(super) fn collect(&self) -> io::Result<Outcome> {
+    pub(crate) fn collect(&self) -> io::Result<Outcome> {
         let mut outcome = Outcome::default();
         for entry in fs::read_dir(self.path())? {
             let file = entry?.path();
@@ -147,9 +142,32 @@ impl Folder {
     }
 }
 
+/// The value of the agent's option `file` that stands for this path.
+///
+/// # Errors
+/// Options cannot have the path.
+pub(crate) fn option_of_file(path: &Path) -> anyhow::Result<String> {
+    checked(path).map(literal)
+}
+
+/// The text of a path that the agent's options can have.
+fn checked(path: &Path) -> anyhow::Result<&str> {
+    let shown = path.display();
+    let name = path.to_str().with_context(|| format!("{shown}: not UTF-8"))?;
+    if name.contains([',', '\n']) {
+        bail!("{shown}: the agent takes no path with a comma or a line break");
+    }
+    Ok(name)
+}
+
+/// The text in which the agent replaces nothing.
+fn literal(text: &str) -> String {
+    text.replace('%', "%%")
+}
+
 impl Outcome {
     /// Whether no JVM loaded the agent.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.complete.is_empty()
             && self.unreadable.is_empty()
             && self.incomplete.is_empty()
@@ -163,7 +181,7 @@ impl Jvm {
     }
 
     /// Whether nothing was measured.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.profile.events.iter().all(|event| match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) | Event::ClassUnload(_) => true,
             Event::Timeline(timeline) => timeline.rows.is_empty(),
@@ -179,13 +197,13 @@ impl Jvm {
     }
 
     /// The program, for people.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let name = Screen::default().cut_end(&printable(self.program()), 0);
         if name.is_empty() { "unknown program".to_owned() } else { name }
     }
 
     /// The command line of the program, as far as it is known.
-    pub(super) fn program(&self) -> &str {
+    pub(crate) fn program(&self) -> &str {
         self.profile.accounting.as_ref().map_or("", |accounting| &accounting.program)
     }
 }
@@ -211,7 +229,7 @@ fn is_alive(pid: u32) -> bool {
 
 /// A name for the files of a program: its main class without the package, or its jar without the
 /// ending; letters and digits only.
-pub(super) fn short_name(program: &str) -> String {
+pub(crate) fn short_name(program: &str) -> String {
     const LONGEST: usize = 60;
     let jar = program.split_inclusive(".jar").next().and_then(|path| path.strip_suffix(".jar"));
     let name = match jar {

@@ -34,10 +34,8 @@ impl Ended {
 /// Starts `command` and waits for its end, whatever signals arrive: perk has a profile to write
 /// then. From here on these signals do not end perk.
 pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
-    // What was to be ignored (by nohup, or in a shell's background) stays so, for the child too.
-    let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
-    let wanted = FORWARDED.iter().filter(|&&signal| ignored >> (signal - 1) & 1 == 0);
-    let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
+    // What was to be ignored stays so for the child too.
+    let mut signals = SignalsInfo::<WithOrigin>::new(not_ignored(&FORWARDED))?;
     let handle = signals.handle();
 
     let mut child = command.spawn()?;
@@ -78,6 +76,12 @@ fn wait_unreaped(pid: Pid) -> io::Result<()> {
 fn to_forward(origin: &Origin) -> Option<Signal> {
     let from_terminal = origin.cause == Cause::Kernel && matches!(origin.signal, SIGINT | SIGQUIT);
     if from_terminal { None } else { Signal::from_named_raw(origin.signal) }
+}
+
+/// Those of the signals that perk was not started to ignore, by nohup or in a shell's background.
+pub(crate) fn not_ignored(signals: &[i32]) -> Vec<i32> {
+    let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
 }
 
 /// The set of ignored signals in `/proc/<pid>/status`, a bit a signal.

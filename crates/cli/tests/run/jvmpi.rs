@@ -32,7 +32,7 @@ fn perk_or_the_jvm_loads_a_profiler() {
         let (text, errors) = (stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(3), "{errors}");
         assert!(text.contains("options=a=1,b\n") && text.contains("shut.down=1\n"), "{text}");
-        assert!(errors.starts_with("perk: JVMPI events sent\n"), "{errors}");
+        assert!(errors.starts_with("perk: JVMPI events that the profiler was sent\n"), "{errors}");
         assert!(errors.contains(" THREAD_START\n"), "{errors}");
 
         let mut command = work(jdk, &["100"]);

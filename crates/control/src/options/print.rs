@@ -52,6 +52,7 @@ impl Options {
             ("primarrays", self.prim_arrays, default.prim_arrays),
             ("pause", self.pause, default.pause),
             ("cache", self.cache, default.cache),
+            ("start", self.start, default.start),
         ] {
             word(value != default, switch(name, value));
         }
@@ -156,7 +157,7 @@ mod tests {
 
     /// Generates a text of options that the table accepts, each at most once.
     fn text() -> impl Strategy<Value = String> {
-        const WORDS: [&[&str]; 27] = [
+        const WORDS: [&[&str]; 28] = [
             &["cpu=samples", "cpu=times", "cpu=old", "cpu=y"],
             &["heap=sites", "heap=dump", "heap=all"],
             &["monitor=y", "monitor=y,locks=y", "monitor=n"],
@@ -174,6 +175,7 @@ mod tests {
             &["primarrays=n"],
             &["gc=y"],
             &["cache=n", "cache=y"],
+            &["start=n", "start=y"],
             &["classes=used", "classes=all"],
             &["cpu=samples,engine=polling"],
             &["timing=none", "timing=exact", "timing=tick,clock=cpu"],

@@ -371,6 +371,14 @@ pub(super) static TABLE: &[Spec] = &[
         ..BASE
     },
     Spec {
+        name: "start",
+        about: "measure from the start",
+        default: "y",
+        section: Section::Perk,
+        set: Set::Switch(|o| &mut o.start),
+        ..SWITCH
+    },
+    Spec {
         name: "cache",
         about: "keep changed JDK classes",
         default: "y",

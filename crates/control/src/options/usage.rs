@@ -150,6 +150,8 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
   at the end and in reports. The times of samples (`format=p`) take another eighth of the limit at most.
   Names and threads are not limited. Exact counts have `max-nodes` instead. With `fields=shared`
   `memlimit` limits the records of objects, and its default is `4096m`.
+- `start=n` measures nothing until `perk start PID`; `perk stop PID` pauses it. What is counted
+  exactly cannot be paused.
 - `cache=y` keeps the classes of the JDK that every program loads, with their probes, in
   `perk/classes` in the user's cache folder, for `cpu=times|old` and `heap=sites` without `include`
   and `exclude`; a later JVM starts faster with them. `cache=n` neither reads nor writes there.

@@ -107,7 +107,7 @@ impl Clock {
             return Ok(());
         }
         let thread = common.threads.new_own(jni, c"perk clock")?;
-        let started = common.jvmti.run_agent_thread(thread, clock_main, self);
+        let started = common.jvmti.run_agent_thread(&*thread, clock_main, self);
         started.map_err(|error| format!("RunAgentThread: {error}"))
     }
 

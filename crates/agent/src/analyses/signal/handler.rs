@@ -31,13 +31,13 @@ const BUFFERS: usize = 32;
 const MOST_STACK_WORDS: usize = 1 << 10;
 const MOST_STACK_WORDS_OF_JVM: usize = 1 << 12;
 
-/// The state that handlers share. It is made once and never freed.
+/// The state that handlers share. It is never freed; a later session uses it again.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) vm: Vm,
     pub(super) ring: Ring,
     /// Whether the native frames above Java code are wanted.
-    has_native: bool,
+    has_native: AtomicBool,
     /// The place of the id in thread objects; 0 if ids are not asked for.
     pub(super) id_offset: AtomicUsize,
     /// Whether samples are taken.
@@ -133,7 +133,7 @@ impl Shared {
         Ok(Self {
             vm,
             ring,
-            has_native,
+            has_native: AtomicBool::new(has_native),
             id_offset: AtomicUsize::new(0),
             is_on: AtomicBool::new(false),
             used: AtomicU64::new(0),
@@ -143,6 +143,24 @@ impl Shared {
             walk_ns: AtomicU64::new(0),
             walk_count: AtomicU64::new(0),
         })
+    }
+
+    /// Returns the state of an earlier session, if its buffers have room for so many frames. No thread
+    /// has a timer.
+    pub(super) fn again(has_native: bool, most_frames: usize) -> Option<&'static Self> {
+        // SAFETY: it is never freed.
+        let shared = unsafe { SHARED.load(Ordering::Acquire).as_ref() }?;
+        if shared.most_frames < most_frames {
+            return None;
+        }
+        // A late handler may have left a record.
+        shared.ring.read(&mut Vec::new(), |_| {});
+        shared.has_native.store(has_native, Ordering::Relaxed);
+        shared.id_offset.store(0, Ordering::Relaxed);
+        for count in [&shared.lost_count, &shared.walk_ns, &shared.walk_count] {
+            count.store(0, Ordering::Relaxed);
+        }
+        Some(shared)
     }
 
     /// Makes it the state of the handlers.
@@ -324,7 +342,9 @@ impl Shared {
     /// generated code, and up to the first Java frame if there is one.
     fn stack_words(&self, thread: usize, registers: Registers) -> usize {
         let is_of_jvm = thread == 0;
-        if self.vm.is_generated_code(registers.pc) || !(is_of_jvm || self.has_native) {
+        if self.vm.is_generated_code(registers.pc)
+            || !(is_of_jvm || self.has_native.load(Ordering::Relaxed))
+        {
             return 0;
         }
         if is_of_jvm {

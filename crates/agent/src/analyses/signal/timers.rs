@@ -2,6 +2,7 @@
 //! shorter than the kernel's ticks, at which alone it looks at timers, or where its frames are wanted.
 
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,6 +13,7 @@ use crate::os::timer::CpuTimer;
 use crate::os::{self, Tid};
 use crate::random::Random;
 use crate::roster::Slot;
+use crate::sync::lock;
 
 /// The clocks; see the module.
 #[derive(Debug)]
@@ -22,8 +24,7 @@ pub(super) struct Timers {
     owners: FxHashMap<u64, Owner>,
     /// The threads that have ended, of which there may still be records.
     ended: Vec<Ended>,
-    free: Vec<&'static Watched>,
-    next: u64,
+    pool: Pool,
     random: Random,
     /// Whether the system permits events, and they are of use.
     has_events: bool,
@@ -32,6 +33,16 @@ pub(super) struct Timers {
     /// The threads that could not get a clock.
     refused_count: u64,
 }
+
+/// The cells for threads that have none, and the number of the last thread.
+#[derive(Debug, Default)]
+struct Pool {
+    free: Vec<&'static Watched>,
+    last: u64,
+}
+
+/// That of earlier sessions, of which signals may still be on their way.
+static EARLIER: Mutex<Pool> = Mutex::new(Pool { free: Vec::new(), last: 0 });
 
 /// A thread that has a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,8 +125,7 @@ impl Timers {
             running: FxHashMap::default(),
             owners: FxHashMap::default(),
             ended: Vec::new(),
-            free: Vec::new(),
-            next: 0,
+            pool: std::mem::take(&mut *lock(&EARLIER)),
             random: Random::default(),
             has_events: has_kernel || interval_ns < event::tick_ns(),
             has_kernel,
@@ -142,9 +152,9 @@ impl Timers {
             self.remove(Owner::Native(tid));
         }
         let first_ns = self.random.below(interval_ns);
-        let watched = self.free.pop().unwrap_or_else(|| Box::leak(Box::default()));
-        self.next += 1;
-        watched.number.store(self.next, Relaxed);
+        let watched = self.pool.free.pop().unwrap_or_else(|| Box::leak(Box::default()));
+        self.pool.last += 1;
+        watched.number.store(self.pool.last, Relaxed);
         watched.java_thread.store(java_thread, Relaxed);
         watched.reset();
         watched.begin_ns.store((cpu_ns + first_ns).wrapping_sub(interval_ns), Relaxed);
@@ -152,11 +162,11 @@ impl Timers {
         watched.tid.store(tid.number(), Relaxed);
         match self.clock(tid, watched, first_ns) {
             Ok(clock) => {
-                self.owners.insert(self.next, owner);
+                self.owners.insert(self.pool.last, owner);
                 self.running.insert(owner, Running { watched, clock, tid });
             }
             Err(_) => {
-                self.free.push(watched);
+                self.pool.free.push(watched);
                 self.refused_count += 1;
             }
         }
@@ -209,8 +219,16 @@ impl Timers {
     pub(super) fn forget(&mut self, ended: &[Ended]) {
         for ended in ended {
             self.owners.remove(&ended.number());
-            self.free.push(ended.watched);
+            self.pool.free.push(ended.watched);
         }
+    }
+
+    /// Gives the cells to the next session.
+    pub(super) fn release(&mut self) {
+        let ended = self.take_ended();
+        self.forget(&ended);
+        *lock(&EARLIER) = std::mem::take(&mut self.pool);
+        self.owners = FxHashMap::default();
     }
 
     /// Returns how many threads could not get a clock.

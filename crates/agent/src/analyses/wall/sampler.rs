@@ -79,7 +79,9 @@ impl<'a> Sampler<'a> {
             if self.wall.worker.wait_until(deadline) {
                 break;
             }
-            self.tick();
+            if !self.wall.is_paused.load(Relaxed) {
+                self.tick();
+            }
             self.wall.sampler_cpu_ns.store(os::thread_cpu_ns(), Relaxed);
             // After a stall the missed ticks are not made up: the next samples have that time.
             deadline = deadline.max(Instant::now());

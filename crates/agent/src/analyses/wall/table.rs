@@ -86,6 +86,13 @@ impl Table {
         self.threads.push(Watched { thread, booked_ns: now_ns, seen_ns: now_ns, last: None });
     }
 
+    /// Leaves out the time so far.
+    pub(super) fn begin_at(&mut self, now_ns: u64) {
+        for watched in &mut self.threads {
+            (watched.booked_ns, watched.seen_ns, watched.last) = (now_ns, now_ns, None);
+        }
+    }
+
     /// Watches a thread no more. Returns the time that is still to be booked.
     pub(super) fn remove(&mut self, slot: Slot, now_ns: u64) -> Option<Booking> {
         let index = self.by_slot.remove(&slot)?;

@@ -24,14 +24,19 @@ const LOOK: Duration = Duration::from_micros(200);
 const CALM: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Sends a bracket on the calling thread.
-pub(super) fn send(bridge: &'static Bridge, jni: Jni<'_>) {
+/// Returns the ids whose objects are gone, for a bracket that is due.
+pub(super) fn gather(bridge: &Bridge, jni: Jni<'_>) -> Vec<Id> {
+    notify::quiet(|| bridge.jvmti.sweep_tags(jni));
+    wait_for_service();
+    step();
+    take_freed()
+}
+
+/// Sends a bracket with the ends of these ids on the calling thread.
+pub(super) fn send(bridge: &'static Bridge, jni: Jni<'_>, freed: Vec<Id>) {
     // The agent's references end with the frame.
     jni.with_room(ROOM, || notify::send_plain(JVMPI_EVENT_GC_START, jni.raw()));
     step();
-    notify::quiet(|| bridge.jvmti.sweep_tags(jni));
-    wait_for_service();
-    let freed = take_freed();
     let is_class = |id: &Id| bridge.classes.is_one(*id);
     let (classes, others): (Vec<_>, Vec<_>) = freed.into_iter().partition(is_class);
     for ids in others.chunks(EVENTS) {

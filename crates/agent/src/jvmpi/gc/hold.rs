@@ -3,7 +3,8 @@
 //!
 //! `DisableGC` counts for the process. Handlers count for their threads: a bracket begins when each
 //! handler that ran when it was due has ended. If none could run at that time, busy programs would
-//! never see one. A bracket that has begun goes on to its end while handlers begin.
+//! never see one. A bracket that has begun goes on to its end while handlers begin: no id ends in it
+//! whose object was there when it was due. A request of the agent's counts as a handler from its begin.
 
 use std::cell::Cell;
 use std::sync::atomic::{
@@ -16,18 +17,22 @@ use std::time::{Duration, Instant};
 use perk_jvmti_sys::jni_sys::jint;
 use perk_jvmti_sys::jvmpi::*;
 
-use super::thread;
+use super::{STEPS, thread};
 use crate::sync::lock;
 
-/// The longest time that `DisableGC` waits for a bracket's end: a handler of the bracket may wait for a
-/// lock of the caller's.
+/// `DisableGC` waits so long for a handler of a bracket that does not end: it may wait for a lock of the
+/// caller's.
 const WAIT: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_micros(100);
 
 /// `DisableGC` less `EnableGC`.
 static HELD: AtomicI64 = AtomicI64::new(0);
+/// The number of requests for dumps that are under way.
+static DUMPS: AtomicU32 = AtomicU32::new(0);
 /// Whether a bracket is under way.
 static IS_OPEN: AtomicBool = AtomicBool::new(false);
+/// Whether it is in a handler of the agent's.
+static IS_HANDLED: AtomicBool = AtomicBool::new(false);
 /// The threads that have been in a handler or have called `DisableGC`.
 static THREADS: Mutex<Vec<Arc<Holder>>> = Mutex::new(Vec::new());
 
@@ -93,8 +98,33 @@ const fn has_ids(kind: jint) -> bool {
     KINDS & 1 << kind != 0
 }
 
+/// Runs `body`, a request of the agent's for a kind of event.
+pub(in crate::jvmpi) fn during_request(kind: jint, body: impl FnOnce()) {
+    let count = u32::from(matches!(
+        kind,
+        JVMPI_EVENT_HEAP_DUMP | JVMPI_EVENT_OBJECT_DUMP | JVMPI_EVENT_MONITOR_DUMP
+    ));
+    DUMPS.fetch_add(count, SeqCst);
+    during(kind, body);
+    DUMPS.fetch_sub(count, SeqCst);
+}
+
+/// Whether an event of this kind is part of a bracket.
+const fn is_of_bracket(kind: jint) -> bool {
+    const KINDS: u64 = 1 << JVMPI_EVENT_GC_START
+        | 1 << JVMPI_EVENT_OBJECT_FREE
+        | 1 << JVMPI_EVENT_CLASS_UNLOAD
+        | 1 << JVMPI_EVENT_GC_FINISH;
+    KINDS & 1 << kind != 0
+}
+
 /// Runs `body`, the handler of a kind of event.
 pub(in crate::jvmpi) fn during(kind: jint, body: impl FnOnce()) {
+    if is_of_bracket(kind) {
+        IS_HANDLED.store(true, SeqCst);
+        body();
+        return IS_HANDLED.store(false, SeqCst);
+    }
     if !has_ids(kind) {
         return body();
     }
@@ -121,6 +151,11 @@ pub(super) fn is_held() -> bool {
     HELD.load(SeqCst) > 0
 }
 
+/// Whether `DisableGC` is in force, or a dump is under way: ids do not end without a bracket either.
+pub(super) fn keeps_ids() -> bool {
+    is_held() || DUMPS.load(SeqCst) > 0
+}
+
 /// Whether the calling thread has disabled the collection, or is in a handler for which it is.
 pub(super) fn is_held_by_caller() -> bool {
     let by_caller = |it: &Current| it.held.get() > 0 || it.holder.depth.load(Relaxed) > 0;
@@ -134,12 +169,25 @@ pub(in crate::jvmpi) unsafe extern "C" fn disable() {
         current.held.set(current.held.get() + 1);
         let is_first = current.held.get() == 1 && current.holder.depth.load(Relaxed) == 0;
         if IS_OPEN.load(SeqCst) && is_first && !thread::is_current() {
-            let begin = Instant::now();
-            while IS_OPEN.load(SeqCst) && begin.elapsed() < WAIT {
-                std::thread::sleep(LOOK);
-            }
+            wait_for_end();
         }
     });
+}
+
+/// Waits for the end of the bracket, as long as it goes on.
+fn wait_for_end() {
+    let (mut last, mut since) = (STEPS.load(Relaxed), Instant::now());
+    while IS_OPEN.load(SeqCst) {
+        let limit = if IS_HANDLED.load(SeqCst) { WAIT } else { thread::STILL };
+        if since.elapsed() >= limit {
+            return;
+        }
+        std::thread::sleep(LOOK);
+        let now = STEPS.load(Relaxed);
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+    }
 }
 
 /// `EnableGC`

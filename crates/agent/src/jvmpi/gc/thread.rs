@@ -11,7 +11,7 @@ use perk_jvmti_sys::JvmtiEnv;
 use perk_jvmti_sys::jni_sys::JNIEnv;
 
 use super::super::notify::{self, Phase};
-use super::super::{Bridge, bridge, compiled};
+use super::super::{Bridge, Id, bridge, compiled, cpu};
 use super::hold::{self, Handlers};
 use super::{COLLECTIONS, STEPS, bracket, freed_count};
 use crate::guard::{Feature, contain};
@@ -26,12 +26,14 @@ const GATHER: Duration = Duration::from_millis(20);
 /// A handler that does not end may wait for a thread that is in `RunGC`.
 const HANDLERS: Duration = Duration::from_millis(500);
 /// `RunGC` returns without its events if nothing happens so long: their handler may wait for a lock
-/// of the caller's.
-const STILL: Duration = Duration::from_secs(2);
+/// of the caller's, or the thread is suspended.
+pub(super) const STILL: Duration = Duration::from_secs(2);
 
 /// The thread's handle, once it runs.
 static HANDLE: OnceLock<Thread> = OnceLock::new();
 static IS_REQUIRED: AtomicBool = AtomicBool::new(false);
+/// Whether a bracket waits for its begin, or is under way.
+static IS_DUE: AtomicBool = AtomicBool::new(false);
 /// Whether it waits for `EnableGC`.
 static IS_WAITING: AtomicBool = AtomicBool::new(false);
 /// The number of collections whose bracket has ended.
@@ -92,6 +94,11 @@ pub(super) fn wake_if_waiting() {
     }
 }
 
+/// Whether a bracket waits for its begin, or is under way.
+pub(super) fn is_due() -> bool {
+    IS_DUE.load(SeqCst)
+}
+
 /// Returns the number of collections whose bracket has ended.
 pub(super) fn told() -> u64 {
     TOLD.load(SeqCst)
@@ -144,16 +151,33 @@ unsafe extern "system" fn main(_: JvmtiEnv, env: *mut JNIEnv, _: *mut c_void) {
     });
 }
 
+/// A bracket that waits for its begin.
+struct Due {
+    /// The ids that end in it.
+    freed: Vec<Id>,
+    /// The handlers that it waits for. They began before the ids were known to end, or do not have them.
+    handlers: Handlers,
+    /// The values of [`ASKED`] and [`COLLECTIONS`] that it answers.
+    asked: u64,
+    collections: u64,
+}
+
+impl Due {
+    fn now(bridge: &Bridge, jni: Jni<'_>) -> Self {
+        let (asked, collections) = (ASKED.load(SeqCst), COLLECTIONS.load(SeqCst));
+        let freed = bracket::gather(bridge, jni);
+        Self { freed, handlers: Handlers::running(), asked, collections }
+    }
+}
+
 /// Sends what there is, until the end.
 fn work(bridge: &'static Bridge, jni: Jni<'_>) {
-    // The handlers that the next bracket waits for.
-    let mut handlers: Option<Handlers> = None;
+    let mut next: Option<Due> = None;
     let mut gathering: Option<Instant> = None;
     while notify::phase() != Phase::Over {
-        compiled::send(bridge, jni);
-        let asked = ASKED.load(SeqCst);
-        let is_asked = asked > *lock(&ANSWERED);
-        let is_due = is_asked || COLLECTIONS.load(SeqCst) > told() || {
+        cpu::own(|| compiled::send(bridge, jni));
+        let is_asked = ASKED.load(SeqCst) > *lock(&ANSWERED);
+        let is_due = next.is_some() || is_asked || COLLECTIONS.load(SeqCst) > told() || {
             match freed_count() {
                 0 => gathering = None,
                 _ => _ = gathering.get_or_insert_with(Instant::now),
@@ -167,21 +191,23 @@ fn work(bridge: &'static Bridge, jni: Jni<'_>) {
             }
             continue;
         }
+        IS_DUE.store(true, SeqCst);
+        let due = next.get_or_insert_with(|| cpu::own(|| Due::now(bridge, jni)));
         let limit = is_asked.then_some(HANDLERS);
         IS_WAITING.store(true, SeqCst);
-        let may_begin =
-            handlers.get_or_insert_with(Handlers::running).have_ended(limit) && hold::open();
-        if !may_begin {
+        if !(due.handlers.have_ended(limit) && hold::open()) {
             // EnableGC wakes the thread; handlers do not.
             std::thread::park_timeout(if hold::is_held() { 20 * LOOK } else { LOOK });
             continue;
         }
         IS_WAITING.store(false, SeqCst);
-        (handlers, gathering) = (None, None);
-        let collections = COLLECTIONS.load(SeqCst);
-        bracket::send(bridge, jni);
+        let (asked, collections) = (due.asked, due.collections);
+        let freed = std::mem::take(&mut due.freed);
+        cpu::own(|| bracket::send(bridge, jni, freed));
         hold::close();
+        (next, gathering) = (None, None);
         TOLD.store(collections, SeqCst);
+        IS_DUE.store(false, SeqCst);
         *lock(&ANSWERED) = asked;
         CHANGED.notify_all();
     }

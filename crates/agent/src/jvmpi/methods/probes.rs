@@ -5,10 +5,11 @@
 //! Classes get the probes once the agent has enabled such an event: when they are loaded, and those that
 //! are there already by retransformation. The probes do nothing while a field of the helper class is off.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, OnceLock};
 
 use perk_instrument::{
@@ -16,10 +17,13 @@ use perk_instrument::{
 };
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_CLASS_LOAD_HOOK, jobjectID};
+use perk_profile::mutf8;
+use rustc_hash::{FxHashMap, FxHasher};
 
+use super::super::account::Account;
 use super::super::call_trace::HIDDEN;
 use super::super::notify::{self, Phase};
-use super::super::{Bridge, Id, bridge, contended_exit, events, instructions, lines};
+use super::super::{Bridge, Id, bridge, classes, contended_exit, cpu, events, instructions, lines};
 use super::{calls, numbers};
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Global, Jni, Local, Reference};
@@ -63,22 +67,33 @@ static GIVEN: AtomicU8 = AtomicU8::new(0);
 static IS_PREPARING: AtomicBool = AtomicBool::new(false);
 /// Whether the helper class is defined: some classes are loaded.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
-/// The numbers of classes without probes as they cannot be read, or the JVM refuses them with probes.
-static REFUSED_CLASSES: AtomicU64 = AtomicU64::new(0);
 
 /// The state of the probes.
 #[derive(Debug)]
 pub(super) struct State {
     names: Names,
     helper: OnceLock<&'static Global>,
+    /// What the class files had, for the account.
+    found: Mutex<Found>,
+}
+
+/// What the class files had. A class may come several times.
+#[derive(Debug, Default)]
+struct Found {
+    /// The numbers of methods with probes, and of native methods, by the hashes of the classes' names.
+    classes: FxHashMap<u64, (usize, usize)>,
     /// The methods that lack probes, each with the reason.
-    skipped: Mutex<Vec<String>>,
+    skipped: BTreeSet<String>,
+    /// The methods that are to have none, each with the reason.
+    exempt: BTreeSet<String>,
+    /// The classes without probes as they cannot be read, or the JVM refuses them with probes.
+    refused: BTreeSet<String>,
 }
 
 impl Default for State {
     fn default() -> Self {
         let names = Names::ending_with(RandomState::new().build_hasher().finish());
-        Self { names, helper: OnceLock::new(), skipped: Mutex::default() }
+        Self { names, helper: OnceLock::new(), found: Mutex::default() }
     }
 }
 
@@ -114,7 +129,7 @@ impl State {
     }
 
     /// Returns a class with probes, if it is to have any.
-    pub(super) fn class_file(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn class_file(&self, name: &CStr, bytes: &[u8]) -> Option<Vec<u8>> {
         if !needs_class_files() {
             return None;
         }
@@ -127,15 +142,21 @@ impl State {
         let probes = Probes { calls: false, events, ..Probes::least(self.names) };
         match instrument(bytes, probes, &mut Numbering) {
             Ok(done) => {
-                if !done.skipped.is_empty() {
-                    let skipped = probes::skipped_methods(bytes, &done.skipped);
-                    lock(&self.skipped).extend(skipped);
-                }
+                let [skipped, exempt] = [
+                    probes::skipped_methods(bytes, &done.skipped),
+                    probes::skipped_methods(bytes, &done.exempt),
+                ];
+                let mut found = lock(&self.found);
+                let counts = (done.method_count, done.native_count);
+                found.classes.insert(hash_of(name), counts);
+                found.skipped.extend(skipped);
+                found.exempt.extend(exempt);
                 done.bytes
             }
             // The JVM will say what is wrong with it.
-            Err(_) => {
-                REFUSED_CLASSES.fetch_add(1, Relaxed);
+            Err(error) => {
+                let name = mutf8::decode(name.to_bytes()).replace('/', ".");
+                lock(&self.found).refused.insert(format!("{name}: {error}"));
                 None
             }
         }
@@ -160,7 +181,7 @@ impl State {
         while !IS_PREPARING.swap(true, SeqCst) {
             events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
             let wanted = WANTED.load(SeqCst);
-            notify::quiet(|| self.give_to_loaded(bridge, jni));
+            cpu::own(|| notify::quiet(|| self.give_to_loaded(bridge, jni)));
             GIVEN.fetch_or(wanted, SeqCst);
             IS_PREPARING.store(false, SeqCst);
             if WANTED.load(SeqCst) == wanted {
@@ -173,7 +194,31 @@ impl State {
         let classes = bridge.jvmti.loaded_classes(jni).unwrap_or_default();
         let is_wanted = |it: &&Local<'_>| bridge.jvmti.is_modifiable(*it) && !self.is_own(jni, *it);
         let classes: Vec<jclass> = classes.iter().filter(is_wanted).map(Reference::raw).collect();
-        give_to(bridge, &classes);
+        self.give_to(bridge, &classes);
+    }
+
+    /// Has the JVM pass classes to the hook again. If it refuses one, it changes none of those that it was
+    /// given with it.
+    fn give_to(&self, bridge: &Bridge, given: &[jclass]) {
+        // SAFETY: the references are good until the caller drops them.
+        let result = unsafe { bridge.jvmti.retransform(given) };
+        match (result, given) {
+            // The lines begin at other instructions now.
+            (Ok(()), _) | (_, []) => lines::forget(),
+            (Err(error), [class]) => {
+                // SAFETY: as above.
+                let class = unsafe { Borrowed::from_raw(*class) };
+                let signature = class.map(|it| classes::signature(bridge.jvmti, &it));
+                let name = classes::class_name(&signature.unwrap_or_default(), false);
+                let name = name.to_string_lossy();
+                lock(&self.found).refused.insert(format!("{name}: {error}"));
+            }
+            (Err(_), _) => {
+                let (first, second) = given.split_at(given.len() / 2);
+                self.give_to(bridge, first);
+                self.give_to(bridge, second);
+            }
+        }
     }
 
     /// Looks whether the thread that starts is the first one that carries virtual threads.
@@ -201,9 +246,13 @@ impl State {
         if notify::phase() != Phase::Live {
             return;
         }
+        // The first look at virtual threads loads hundreds of classes, and fields are off at first.
+        static IS_USED: AtomicBool = AtomicBool::new(false);
+        if !IS_USED.load(SeqCst) && fields.iter().all(|(_, on)| !on) {
+            return;
+        }
         notify::quiet(|| {
-            static HAS_VIRTUAL: AtomicBool = AtomicBool::new(false);
-            if !HAS_VIRTUAL.swap(true, SeqCst)
+            if !IS_USED.swap(true, SeqCst)
                 && jni.has_virtual_threads()
                 && let Some(class) = jni.find_class(c"java/lang/VirtualThread")
             {
@@ -223,43 +272,40 @@ impl State {
     }
 
     /// Appends the account of the probes.
-    pub(super) fn account(&self, text: &mut String) {
+    pub(super) fn account(&self, hidden_classes: u64, account: &mut Account) {
         if !needs_class_files() {
             return;
         }
-        let (methods, classes) = (numbers::count(), REFUSED_CLASSES.load(Relaxed));
-        let skipped = lock(&self.skipped);
-        let first = skipped.first().map_or("", |first| first);
-        text.push_str(&format!(
-            "perk:   {methods:>12} methods in classes with probes\n\
-             perk:   {classes:>12} classes without probes\n\
-             perk:   {:>12} methods without probes {first}\n",
-            skipped.len()
-        ));
+        let found = lock(&self.found);
+        let counts = || found.classes.values();
+        let with_probes = counts().filter(|it| it.0 > 0).count();
+        let methods: usize = counts().map(|it| it.0).sum();
+        let natives: usize = counts().map(|it| it.1).sum();
+        account.title("probes in the program's methods");
+        account.number(methods as u64, &format!("methods of {with_probes} classes have probes"));
+        account.number(natives as u64, "native methods have none");
+        account.number(hidden_classes, "hidden classes have none, as those of lambda expressions");
+        for (names, what) in [
+            (&found.exempt, "methods, or all of a class, have none, as probes would break them"),
+            (&found.skipped, "methods have none, or not all, for lack of room"),
+            (&found.refused, "classes have none, as perk or the JVM refused them"),
+        ] {
+            account.number(names.len() as u64, what);
+            account.names(names.iter());
+        }
     }
+}
+
+/// Returns the hash of a class's name.
+fn hash_of(name: &CStr) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(name.to_bytes());
+    hasher.finish()
 }
 
 /// Whether classes get probes as they are loaded.
 pub(in crate::jvmpi) fn needs_class_files() -> bool {
     WANTED.load(Relaxed) != 0
-}
-
-/// Has the JVM pass classes to the hook again. If it refuses one, it changes none of those that it was
-/// given with it.
-fn give_to(bridge: &Bridge, classes: &[jclass]) {
-    // SAFETY: the references are good until the caller drops them.
-    if classes.is_empty() || unsafe { bridge.jvmti.retransform(classes) }.is_ok() {
-        // The lines begin at other instructions now.
-        return lines::forget();
-    }
-    match classes {
-        [_] => drop(REFUSED_CLASSES.fetch_add(1, Relaxed)),
-        _ => {
-            let (first, second) = classes.split_at(classes.len() / 2);
-            give_to(bridge, first);
-            give_to(bridge, second);
-        }
-    }
 }
 
 /// Gives numbers to the methods of a class.

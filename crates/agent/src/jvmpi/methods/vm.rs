@@ -48,12 +48,17 @@ pub(super) fn switch(bridge: &Bridge, on: bool) {
     }
 }
 
-/// Runs `body` if the method is one of the program's on a platform thread.
+/// Runs `body` if the method is one of the program's on a platform thread. The event is of these kinds.
 ///
 /// # Safety
 /// The arguments must be those of the event.
-unsafe fn event(env: *mut JNIEnv, thread: jthread, body: impl FnOnce(&'static Bridge, Jni<'_>)) {
-    if !notify::tells_methods() {
+unsafe fn event(
+    kinds: u64,
+    env: *mut JNIEnv,
+    thread: jthread,
+    body: impl FnOnce(&'static Bridge, Jni<'_>),
+) {
+    if !notify::tells_methods(kinds) {
         return;
     }
     contain(Feature::Jvmpi, || {
@@ -81,7 +86,7 @@ unsafe extern "system" fn method_entry(
 ) {
     // SAFETY: the arguments are the event's.
     unsafe {
-        event(env, thread, |bridge, jni| {
+        event(calls::ENTRIES, env, thread, |bridge, jni| {
             calls::enter(env, method, || notify::quiet(|| receiver(bridge, jni)));
         });
     }
@@ -96,7 +101,7 @@ unsafe extern "system" fn method_exit(
     _: jvalue,
 ) {
     // SAFETY: the arguments are the event's.
-    unsafe { event(env, thread, |_, _| calls::leave_method(env, method)) };
+    unsafe { event(calls::EXIT, env, thread, |_, _| calls::leave_method(env, method)) };
 }
 
 /// Returns the id of the object of the method that is entered; null for a static method.

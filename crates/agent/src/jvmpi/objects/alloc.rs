@@ -49,7 +49,7 @@ pub(in crate::jvmpi) unsafe extern "system" fn sampled_object_alloc(
     // SAFETY: the JVM passes the calling thread's environment; the references are good until the
     // callback returns.
     unsafe {
-        callbacks::event(env, |bridge, jni| {
+        callbacks::frequent_event(env, thread, |bridge, jni| {
             if let Some(new) = NewObject::of_event(thread, object, class, size_bytes) {
                 bridge.allocated(jni, &new);
             }

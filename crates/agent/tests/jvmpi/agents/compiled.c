@@ -1,7 +1,10 @@
-/* Looks for the code of the methods "hot" and "late". */
+/* Looks for the code of the method "hot", and holds unloaded code to what was loaded. */
 #include <stdio.h>
 #include <string.h>
 #include <jvmpi.h>
+
+#define MOST_METHODS 16384
+#define MOST_UNLOADABLE 16
 
 static JVMPI_Interface *jvmpi;
 static jmethodID hot;
@@ -9,6 +12,22 @@ static JNIEnv *envs[1024], *env;
 static int env_count, unannounced, threads, hot_loads, hot_line_count, bad_lines, min_line, max_line;
 static int first_line, last_line;
 static long loads, unloads, empty;
+/* The methods with code, and how many codes each has. */
+static struct { jmethodID id; int codes; } methods[MOST_METHODS];
+static int method_count, without_load;
+/* The methods of classes that the program lets go, and the code of theirs that was unloaded. */
+static jmethodID unloadable[MOST_UNLOADABLE];
+static int unloadable_count;
+static volatile int unloaded;
+
+static int index_of(jmethodID id) {
+    int i;
+    for (i = 0; i < method_count && methods[i].id != id; i++)
+        ;
+    if (i == method_count && method_count < MOST_METHODS - 1)
+        methods[method_count++].id = id;
+    return i;
+}
 
 static void loaded(JVMPI_Event *event) {
     int i, is_known = 0;
@@ -18,10 +37,15 @@ static void loaded(JVMPI_Event *event) {
     threads += env != event->env_id;
     env = event->env_id;
     if (event->event_type == JVMPI_EVENT_COMPILED_METHOD_UNLOAD) {
+        jmethodID id = event->u.compiled_method_unload.method_id;
         unloads++;
+        without_load += methods[index_of(id)].codes-- <= 0;
+        for (i = 0; i < unloadable_count; i++)
+            unloaded += id == unloadable[i];
         return;
     }
     loads++;
+    methods[index_of(event->u.compiled_method_load.method_id)].codes++;
     empty += event->u.compiled_method_load.code_addr == NULL ||
              event->u.compiled_method_load.code_size <= 0;
     if (event->u.compiled_method_load.method_id != hot)
@@ -54,6 +78,10 @@ static void notify(JVMPI_Event *event) {
                     first_line = event->u.class_load.methods[i].start_lineno;
                     last_line = event->u.class_load.methods[i].end_lineno;
                 }
+        if (strcmp(event->u.class_load.class_name, "Unloads$Hot") == 0)
+            for (i = 0; i < event->u.class_load.num_methods; i++)
+                if (unloadable_count < MOST_UNLOADABLE)
+                    unloadable[unloadable_count++] = event->u.class_load.methods[i].method_id;
         break;
     case JVMPI_EVENT_COMPILED_METHOD_LOAD:
     case JVMPI_EVENT_COMPILED_METHOD_UNLOAD:
@@ -64,9 +92,15 @@ static void notify(JVMPI_Event *event) {
                empty, unannounced, threads);
         printf("hot=%d\nlines=%d\nbad.lines=%d\nleast=%d\nmost=%d\n", hot_loads, hot_line_count,
                bad_lines, min_line - first_line, max_line - first_line);
+        printf("without.load=%d\n", without_load);
         fflush(stdout);
         break;
     }
+}
+
+JNIEXPORT jint JNICALL Java_Unloads_unloaded(JNIEnv *jni, jclass class) {
+    (void)jni; (void)class;
+    return unloaded;
 }
 
 JNIEXPORT void JNICALL Java_Hot_enable(JNIEnv *jni, jclass class) {

@@ -8,6 +8,11 @@ JNIEXPORT jlong JNICALL Java_Control_env(JNIEnv *env, jclass type) {
     return (jlong)(size_t)env;
 }
 
+JNIEXPORT jlong JNICALL Java_Control_cpuNs(JNIEnv *env, jclass type) {
+    (void)env; (void)type;
+    return jvmpi->GetCurrentThreadCpuTime();
+}
+
 JNIEXPORT jint JNICALL Java_Control_status(JNIEnv *env, jclass type, jlong thread) {
     (void)env; (void)type;
     return jvmpi->GetThreadStatus(ENV(thread));

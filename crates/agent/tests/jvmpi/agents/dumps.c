@@ -10,7 +10,7 @@ static __thread size_t copy_bytes;
 static __thread Map *alloc_counts;
 static __thread int dumps_seen;
 static __thread double handler_seconds;
-static __thread long handler_rss;
+static __thread long handler_peak;
 static int late_class_loads;
 
 static void show(Dump *dump, jobjectID id, jobjectID *path, int depth);
@@ -366,13 +366,27 @@ static double seconds(void) {
     return now.tv_sec + now.tv_nsec / 1e9;
 }
 
-static long resident_kib(void) {
-    long pages = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (fscanf(file, "%ld %ld", &pages, &resident) != 2)
-        fail("statm");
+/* Returns a number of /proc/self/status. */
+static long status_kib(const char *name) {
+    char line[256];
+    long kib = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, name, strlen(name)) == 0)
+            kib = atol(line + strlen(name));
     fclose(file);
-    return resident * 4;
+    if (kib < 0)
+        fail("status");
+    return kib;
+}
+
+/* Has the peak of the resident memory begin at what is resident now. Returns that. */
+static long begin_peak_kib(void) {
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    fputs("5", file);
+    if (fclose(file) != 0)
+        fail("clear_refs");
+    return status_kib("VmRSS:");
 }
 
 static void notify(JVMPI_Event *event) {
@@ -383,7 +397,7 @@ static void notify(JVMPI_Event *event) {
         break;
     case JVMPI_EVENT_HEAP_DUMP | JVMPI_REQUESTED_EVENT:
         if (strcmp(mode, "time") == 0) {
-            handler_rss = resident_kib();
+            handler_peak = status_kib("VmHWM:");
             handler_seconds = seconds();
             printf("bytes%d=%ld\n", event->u.heap_dump.dump_level,
                    (long)(event->u.heap_dump.end - event->u.heap_dump.begin));
@@ -426,7 +440,7 @@ JNIEXPORT jint JNICALL Java_Dumps_dump(JNIEnv *env, jclass class, jint level, js
     const char *text = (*env)->GetStringUTFChars(env, how, NULL);
     JVMPI_HeapDumpArg argument;
     double began = seconds();
-    long rss = resident_kib();
+    long rss = strcmp(text, "time") == 0 ? begin_peak_kib() : 0;
     jint result;
     (void)class;
     argument.heap_dump_level = level;
@@ -439,7 +453,7 @@ JNIEXPORT jint JNICALL Java_Dumps_dump(JNIEnv *env, jclass class, jint level, js
     result = jvmpi->RequestEvent(JVMPI_EVENT_HEAP_DUMP, level == 99 ? NULL : &argument);
     if (strcmp(mode, "time") == 0)
         printf("ns%d=%.0f\ngrown.kib%d=%ld\n", (int)level, (handler_seconds - began) * 1e9,
-               (int)level, handler_rss - rss);
+               (int)level, handler_peak - rss);
     if (strcmp(mode, "each") == 0) {
         Bytes at;
         for (at = kept->begin; at < kept->end; at = end_of(kept, at))

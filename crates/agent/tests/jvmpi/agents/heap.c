@@ -23,10 +23,39 @@ static int classes = 1;
 
 static long allocs, frees, twice, too_early, again, unloads, unknown_unloads, loads;
 static long starts, finishes, nested, outside, foreign, unannounced, held_events, used;
-static long refs[4];
-static int in_bracket, is_counting, bracket_env_count, is_empty, is_held;
+static long refs[4], undefined;
+static int in_bracket, is_counting, bracket_env_count, is_held;
 static JNIEnv *bracket_env, *counted_env, *envs[1024];
 static int env_count;
+
+/* A bracket whose GC_START waits while the handler of a request drops its object: 0 there is none, 1 the next
+ * one is to wait, 2 it waits, 3 it goes on, 4 it has ended. */
+static int gate;
+static pthread_cond_t gate_changed = PTHREAD_COND_INITIALIZER;
+static jobjectID requested;
+static int has_ended_inside;
+
+static void set_gate(int value) {
+    gate = value;
+    pthread_cond_broadcast(&gate_changed);
+}
+
+static void wait_for_gate(int value) {
+    while (gate < value)
+        pthread_cond_wait(&gate_changed, &lock);
+}
+
+/* Drops the object that was requested, and waits for the end of the bracket. */
+static void drop(JNIEnv *env) {
+    jclass class;
+    pthread_mutex_unlock(&lock);
+    class = (*env)->FindClass(env, "Heap");
+    (*env)->CallStaticVoidMethod(env, class, (*env)->GetStaticMethodID(env, class, "drop", "()V"));
+    pthread_mutex_lock(&lock);
+    set_gate(3);
+    wait_for_gate(4);
+    has_ended_inside = state[SERIAL(requested)] & 2;
+}
 
 static int is_known(JNIEnv *env) {
     int i;
@@ -49,8 +78,10 @@ static void allocated(JVMPI_Event *event) {
     if (state[at] & 2)
         too_early++;
     state[at] |= 1;
-    if (kind == JVMPI_NORMAL_OBJECT)
+    if (kind == JVMPI_NORMAL_OBJECT) {
         class_of[at] = number;
+        undefined += number == 0 && loads > 0 && class < MOST && classes < NAMES;
+    }
     if (number != 0 && names[number] != NULL && kind == JVMPI_NORMAL_OBJECT) {
         size_t length = strlen(names[number]);
         if (length > 6 && strcmp(names[number] + length - 6, "$Begin") == 0) {
@@ -102,6 +133,7 @@ static void print_all(void) {
                    array_bytes[kind]);
     printf("allocs=%ld\nfrees=%ld\ntwice=%ld\ntoo.early=%ld\nagain=%ld\n", allocs, frees, twice,
            too_early, again);
+    printf("undefined=%ld\ngate=%d\nended.inside=%d\n", undefined, gate, has_ended_inside);
     printf("unloaded.plain=%ld\n", unloaded_plain);
     printf("loads=%ld\nunloads=%ld\nunloads.unknown=%ld\n", loads, unloads, unknown_unloads);
     printf("starts=%ld\nfinishes=%ld\nnested=%ld\noutside=%ld\nforeign=%ld\nunannounced=%ld\n",
@@ -122,6 +154,10 @@ static void of_bracket(JVMPI_Event *event) {
         if (bracket_env != event->env_id)
             bracket_env_count++;
         bracket_env = event->env_id;
+        if (gate == 1) {
+            set_gate(2);
+            wait_for_gate(3);
+        }
         return;
     }
     if (starts == 0)
@@ -131,6 +167,8 @@ static void of_bracket(JVMPI_Event *event) {
     if (event->event_type == JVMPI_EVENT_GC_FINISH) {
         finishes++;
         in_bracket = 0;
+        if (gate == 3)
+            set_gate(4);
         used = event->u.gc_info.used_objects;
         if (event->u.gc_info.used_object_space <= 0 ||
             event->u.gc_info.used_object_space > event->u.gc_info.total_object_space)
@@ -141,8 +179,6 @@ static void of_bracket(JVMPI_Event *event) {
 static void notify(JVMPI_Event *event) {
     unsigned long at;
     int kind = event->event_type & ~JVMPI_REQUESTED_EVENT;
-    if (is_empty)
-        return;
     pthread_mutex_lock(&lock);
     switch (kind) {
     case JVMPI_EVENT_JVM_SHUT_DOWN:
@@ -172,6 +208,10 @@ static void notify(JVMPI_Event *event) {
     case JVMPI_EVENT_OBJECT_ALLOC:
         if (event->event_type == kind)
             allocated(event);
+        break;
+    case JVMPI_EVENT_OBJECT_DUMP:
+        if (gate == 2)
+            drop(event->env_id);
         break;
     case JVMPI_EVENT_OBJECT_FREE:
         of_bracket(event);
@@ -210,6 +250,22 @@ JNIEXPORT jobject JNICALL Java_Heap_object(JNIEnv *env, jclass class, jlong id) 
 JNIEXPORT jint JNICALL Java_Heap_request(JNIEnv *env, jclass class, jint kind, jlong id) {
     (void)env; (void)class;
     return jvmpi->RequestEvent(kind, (void *)id);
+}
+
+/* Has the GC_START of the next bracket wait; and waits until it does. */
+JNIEXPORT void JNICALL Java_Heap_holdBracket(JNIEnv *env, jclass class, jlong id) {
+    (void)env; (void)class;
+    pthread_mutex_lock(&lock);
+    requested = (jobjectID)id;
+    set_gate(1);
+    pthread_mutex_unlock(&lock);
+}
+
+JNIEXPORT void JNICALL Java_Heap_awaitBracket(JNIEnv *env, jclass class) {
+    (void)env; (void)class;
+    pthread_mutex_lock(&lock);
+    wait_for_gate(2);
+    pthread_mutex_unlock(&lock);
 }
 
 JNIEXPORT void JNICALL Java_Heap_runGC(JNIEnv *env, jclass class) {
@@ -276,33 +332,6 @@ JNIEXPORT void JNICALL Java_Heap_references(JNIEnv *env, jclass class, jobject o
     (*env)->DeleteGlobalRef(env, NULL);
     (*env)->NewGlobalRef(env, NULL);
     is_counting = 0;
-}
-
-/* What the functions cost, in nanoseconds. */
-JNIEXPORT void JNICALL Java_Heap_bench(JNIEnv *env, jclass class, jobject object) {
-    jobjectID id = jvmpi->jobject2jobjectID(object);
-    long begin = jvmpi->GetCurrentThreadCpuTime(), i;
-    (void)env; (void)class;
-    for (i = 0; i < 1000000; i++) {
-        jvmpi->DisableGC();
-        jvmpi->EnableGC();
-    }
-    printf("pair.ps=%ld\n", (jvmpi->GetCurrentThreadCpuTime() - begin) / 1000);
-    begin = jvmpi->GetCurrentThreadCpuTime();
-    for (i = 0; i < 1000000; i++)
-        jvmpi->RequestEvent(JVMPI_EVENT_OBJECT_ALLOC, id);
-    printf("request.ps=%ld\n", (jvmpi->GetCurrentThreadCpuTime() - begin) / 1000);
-    fflush(stdout);
-}
-
-JNIEXPORT jlong JNICALL Java_Heap_cpu(JNIEnv *env, jclass class) {
-    (void)env; (void)class;
-    return jvmpi->GetCurrentThreadCpuTime();
-}
-
-JNIEXPORT void JNICALL Java_Heap_empty(JNIEnv *env, jclass class, jboolean on) {
-    (void)env; (void)class;
-    is_empty = on;
 }
 
 JNIEXPORT jint JNICALL JVM_OnLoad(JavaVM *vm, char *options, void *reserved) {

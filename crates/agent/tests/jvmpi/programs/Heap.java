@@ -36,12 +36,11 @@ public class Heap {
     static native void disableGC();
     static native void enableGC();
     static native void held(boolean held);
+    static native void holdBracket(long id);
+    static native void awaitBracket();
     static native void enable(int kind, boolean on);
     static native long count(int what);
     static native void references(Object object, int count);
-    static native void bench(Object object);
-    static native long cpu();
-    static native void empty(boolean on);
 
     static volatile Object kept;
 
@@ -171,6 +170,22 @@ public class Heap {
         System.out.println("careless=" + (count(1) > before));
     }
 
+    static void drop() {
+        kept = null;
+        System.gc();
+    }
+
+    static void dropped() {
+        kept = new Kept();
+        long id = id(kept);
+        holdBracket(id);
+        System.gc();
+        awaitBracket();
+        System.out.println("dump=" + request(50, id));
+        runGC();
+        System.out.println("after=" + request(50, id));
+    }
+
     static void race() throws Exception {
         Thread garbage = new Thread(() -> {
             for (int i = 0; i < 60; i++) {
@@ -204,19 +219,6 @@ public class Heap {
         for (int i = 0; i < 1000; i++) kept = new Plain();
     }
 
-    static void bench() {
-        enable(4, true);
-        empty(true);
-        bench(new Plain());
-        int count = 1000000;
-        for (int round = 0; round < 3; round++) {
-            long begin = cpu();
-            for (int i = 0; i < count; i++) kept = new Kept();
-            System.out.println("alloc.ns." + round + "=" + (cpu() - begin) / count);
-        }
-        empty(false);
-    }
-
     public static void main(String[] arguments) throws Exception {
         System.load(arguments[0]);
         switch (arguments[1]) {
@@ -225,8 +227,8 @@ public class Heap {
             case "unload": unload(arguments[2]); break;
             case "hold": hold(); break;
             case "race": race(); break;
+            case "dropped": dropped(); break;
             case "late": late(); break;
-            case "bench": bench(); break;
             case "references":
                 references(arguments, 400);
                 break;

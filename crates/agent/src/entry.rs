@@ -1,0 +1,107 @@
+//! The functions that the JVM calls: Agent_OnLoad before the program starts, Agent_OnAttach in a
+//! program that runs already.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use perk_control::jvmpi::Jvmpi;
+use perk_control::remote::attach_socket;
+use perk_jvmti_sys::jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
+
+use crate::guard::{Feature, guard, install_panic_line};
+use crate::jvm::{Jvmti, Vm};
+use crate::load::{decode, load, load_jvmpi};
+use crate::obey::obey;
+use crate::{api, jvmpi, os, remote};
+
+/// The function that the JVM calls if `-agentpath`, `-agentlib` or `-Xrun` names this library.
+///
+/// # Safety
+/// Only the JVM calls this, with itself and the options as a string that ends in NUL, or null.
+#[expect(unreachable_pub, reason = "the JVM finds it by its symbol")]
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnLoad(
+    vm: *mut JavaVM,
+    options: *mut c_char,
+    _reserved: *mut c_void,
+) -> jint {
+    install_panic_line();
+    remote::set_obedient(obey);
+    let options = if options.is_null() {
+        String::new()
+    } else {
+        // SAFETY: the JVM passes a string that ends in NUL.
+        decode(unsafe { CStr::from_ptr(options) }.to_bytes())
+    };
+    // SAFETY: `vm` is the JVM that calls.
+    let jvmti = || unsafe { Jvmti::new(vm) };
+    let mut loaded = Ok(());
+    guard(Feature::Starting, || {
+        loaded = match Jvmpi::parse(&options) {
+            Some(asked) => load_jvmpi(vm, jvmti, asked),
+            None => load(jvmti, &options),
+        };
+    });
+    match loaded {
+        // After a fault the program runs without a profile, and the line is on stderr.
+        Ok(()) => JNI_OK,
+        Err(stop) => stop.exit(),
+    }
+}
+
+/// The function that the JVM calls after its last event.
+///
+/// # Safety
+/// Only the JVM calls this, with itself.
+#[expect(unreachable_pub, reason = "the JVM finds it by its symbol")]
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnUnload(_vm: *mut JavaVM) {
+    jvmpi::ended();
+}
+
+/// The function that the JVM calls if `perk attach` or `jcmd PID JVMTI.agent_load` names this library in
+/// a running program. It opens the control socket and measures nothing. A profiler of JVMPI gets the
+/// events that only a user can cause.
+///
+/// # Safety
+/// Only the JVM calls this, with itself and the options as a string that ends in NUL, or null.
+#[expect(unreachable_pub, reason = "the JVM finds it by its symbol")]
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnAttach(
+    vm: *mut JavaVM,
+    options: *mut c_char,
+    _reserved: *mut c_void,
+) -> jint {
+    install_panic_line();
+    remote::set_obedient(obey);
+    let options = match options.is_null() {
+        true => b"",
+        // SAFETY: the JVM passes a string that ends in NUL.
+        false => unsafe { CStr::from_ptr(options) }.to_bytes(),
+    };
+    // SAFETY: it is the JVM that calls.
+    let vm = unsafe { Vm::from_raw(vm) };
+    let mut done = Err("a fault of perk's own".to_owned());
+    guard(Feature::Commands, || {
+        done = match attach_socket(options) {
+            Some(socket) => remote::open(vm, socket).inspect(|()| {
+                // A profiler of JVMPI would take it for one of the program's.
+                if let Some(jni) = vm.jni().filter(|_| !jvmpi::is_loaded()) {
+                    api::define(jni);
+                }
+            }),
+            None if jvmpi::request(options) => Ok(()),
+            None => {
+                Err("perk is loaded into a running program by perk attach; to one that runs a \
+                         profiler of JVMPI in, it takes reset and dump"
+                    .to_owned())
+            }
+        };
+    });
+    match done {
+        Ok(()) => JNI_OK,
+        Err(reason) => {
+            os::say(&format!("HPROF ERROR: {reason}\n"));
+            JNI_ERR
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The effects of the requests that come over the control socket, or from the program itself.
+
+use perk_control::remote::{Answer, PROTOCOL, Request, State, field};
+
+use crate::common::Life;
+use crate::jvm::Jni;
+use crate::jvmpi;
+use crate::load;
+use crate::session::Session;
+
+/// Obeys a request. Returns its answer.
+pub(crate) fn obey(jni: Jni<'_>, request: &Request) -> Answer {
+    match request {
+        Request::Status => status(),
+        _ if jvmpi::is_loaded() => jvmpi_request(request),
+        Request::Start(Some(options)) => start(jni, options),
+        Request::Start(None) => resume(jni),
+        Request::Stop => stop(jni),
+        Request::Dump => with_session(|session| {
+            session.dump();
+            of_file(session)
+        }),
+        Request::Reset => with_session(|session| match session.reset() {
+            Ok(()) => Answer::ok(),
+            Err(reason) => Answer::error(reason),
+        }),
+    }
+}
+
+fn with_session(body: impl FnOnce(&'static Session) -> Answer) -> Answer {
+    match Session::current() {
+        Some(session) => body(session),
+        None => Answer::error("nothing is measured here: start a recording first"),
+    }
+}
+
+/// Returns the answer that has the file of a recording, unless that is lost.
+fn of_file(session: &Session) -> Answer {
+    match session.file() {
+        Ok(file) => Answer::ok().with(field::FILE, file),
+        Err(reason) => Answer::error(reason),
+    }
+}
+
+fn start(jni: Jni<'_>, options: &str) -> Answer {
+    if let Some(session) = Session::current() {
+        let options = &session.common().options.raw;
+        return Answer::error(format!("a recording is under way ({options}): stop it first"));
+    }
+    match load::start(jni, options) {
+        Ok(session) => of_file(session),
+        Err(reason) => Answer::error(reason),
+    }
+}
+
+fn resume(jni: Jni<'_>) -> Answer {
+    match Session::current() {
+        None => Answer::error("nothing is paused: give the options of a recording"),
+        Some(session) => match session.resume(jni) {
+            Ok(()) => of_file(session),
+            Err(reason) => Answer::error(reason),
+        },
+    }
+}
+
+fn stop(jni: Jni<'_>) -> Answer {
+    with_session(|session| match session.common().life {
+        Life::Attached => {
+            load::stop(jni, session);
+            of_file(session)
+        }
+        Life::Program => match session.pause(jni) {
+            Ok(()) => of_file(session),
+            Err(reason) => Answer::error(reason),
+        },
+    })
+}
+
+/// Passes a request to the profiler of JVMPI that this JVM has.
+fn jvmpi_request(request: &Request) -> Answer {
+    match request {
+        Request::Dump | Request::Reset if jvmpi::request(request.verb().name().as_bytes()) => {
+            Answer::ok()
+        }
+        _ => Answer::error("this JVM has a profiler of JVMPI, which takes dump and reset"),
+    }
+}
+
+fn status() -> Answer {
+    let state = match Session::current() {
+        None => State::Idle,
+        Some(session) if session.is_paused() => State::Paused,
+        Some(_) => State::Recording,
+    };
+    let mut answer = Answer::ok()
+        .with(field::PERK, env!("CARGO_PKG_VERSION"))
+        .with(field::PROTOCOL, PROTOCOL)
+        .with(field::PID, std::process::id())
+        .with(field::STATE, state);
+    if jvmpi::is_loaded() {
+        answer = answer.with(field::PROFILER, "jvmpi");
+    }
+    let Some(session) = Session::current() else { return answer };
+    answer = answer.with(field::OPTIONS, &session.common().options.raw);
+    if let Some(jvm) = session.jvm() {
+        answer = answer.with(field::JVM, jvm);
+    }
+    if let Ok(file) = session.file() {
+        answer = answer.with(field::FILE, file);
+    }
+    match session.elapsed() {
+        Some(elapsed) => answer.with(field::ELAPSED_MS, elapsed.as_millis()),
+        None => answer,
+    }
+}

@@ -1,0 +1,118 @@
+//! The control socket: requests to the agent of a running program ([`perk_control::remote`]).
+//!
+//! A thread of the agent's own, of which the JVM does not know, sleeps until somebody connects. It is a
+//! thread of the JVM's only while it obeys a request, and its events are not the program's.
+
+mod socket;
+
+use std::ffi::CStr;
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use perk_control::remote::{Answer, Request};
+
+use crate::guard::{Feature, contain};
+use crate::jvm::{Jni, Vm};
+use crate::sync::lock;
+use crate::{os, threads};
+
+/// The time for which a peer may leave the agent waiting.
+const PEER_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time after an error of the socket itself, such as too many open files.
+const REST: Duration = Duration::from_secs(1);
+/// The name of the thread while it is one of the JVM's.
+const THREAD: &CStr = c"perk control";
+/// The bytes of the thread's stack.
+const STACK_BYTES: usize = 512 << 10;
+
+/// Obeys a request. Returns its answer.
+type Obedient = fn(Jni<'_>, &Request) -> Answer;
+
+static OBEDIENT: OnceLock<Obedient> = OnceLock::new();
+/// Held while a request is obeyed.
+static OBEYING: Mutex<()> = Mutex::new(());
+/// The path of the socket that is open.
+static OPEN: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Sets the function that obeys, once.
+pub(crate) fn set_obedient(obedient: Obedient) {
+    let _ = OBEDIENT.set(obedient);
+}
+
+/// Obeys a request on the calling thread, which is one of the JVM's, after those that came before it.
+pub(crate) fn obey(jni: Jni<'_>, request: &Request) -> Answer {
+    alone(|| match OBEDIENT.get() {
+        Some(obey) => obey(jni, request),
+        None => Answer::error("the agent has not been loaded"),
+    })
+}
+
+/// Runs `body` while no request is obeyed.
+pub(crate) fn alone<T>(body: impl FnOnce() -> T) -> T {
+    let _alone = lock(&OBEYING);
+    body()
+}
+
+/// Opens the control socket, at `path` or where this user's sockets are. One that is open stays.
+///
+/// # Errors
+/// The reason why there is none, in one line.
+pub(crate) fn open(vm: Vm, path: Option<PathBuf>) -> Result<(), String> {
+    let mut open = lock(&OPEN);
+    if open.is_some() {
+        return Ok(());
+    }
+    let (listener, path) = socket::bind(path)?;
+    let serve = move || serve(&listener, vm);
+    let thread =
+        std::thread::Builder::new().name("perk control".to_owned()).stack_size(STACK_BYTES);
+    let started = os::without_signals(|| thread.spawn(serve));
+    started.map_err(|error| format!("no thread for the control socket: {error}"))?;
+    *open = Some(path);
+    os::at_exit(close);
+    Ok(())
+}
+
+/// Removes the socket: the process ends.
+extern "C" fn close() {
+    if let Some(path) = lock(&OPEN).take() {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// Obeys requests, one at a time.
+fn serve(listener: &UnixListener, vm: Vm) {
+    threads::become_own();
+    loop {
+        match listener.accept() {
+            Ok((peer, _)) => contain(Feature::Commands, || {
+                // A peer that does not read its answer has given up.
+                let _ = answer(&peer, vm);
+            }),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => std::thread::sleep(REST),
+        }
+    }
+}
+
+fn answer(peer: &UnixStream, vm: Vm) -> io::Result<()> {
+    peer.set_read_timeout(Some(PEER_TIMEOUT))?;
+    peer.set_write_timeout(Some(PEER_TIMEOUT))?;
+    let may_ask = os::peer_user(peer).is_some_and(|user| [0, os::user_id()].contains(&user));
+    if !may_ask {
+        return Answer::error("only the user of the JVM may ask").write(peer);
+    }
+    let answer = match Request::read(peer) {
+        Ok(Some(request)) => {
+            let mut answer = Answer::error("the JVM is ending");
+            vm.attached(THREAD, |jni| answer = obey(jni, &request));
+            answer
+        }
+        Ok(None) => return Ok(()),
+        Err(error) => Answer::error(error),
+    };
+    answer.write(peer)
+}

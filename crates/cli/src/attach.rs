@@ -1,0 +1,142 @@
+//! `perk attach`: has a running JVM load the agent, records for a time, shows and writes the profile.
+
+mod hotspot;
+pub(crate) mod inside;
+mod library;
+mod recording;
+mod refuse;
+pub(crate) mod socket;
+mod user;
+mod wait;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use perk_control::jdk::{OLDEST_VERSION, Vm};
+use perk_control::remote::{Request, attach_options, folders, socket_name};
+use rustix::process::{getegid, geteuid};
+
+use crate::ERROR;
+use crate::args::AttachArgs;
+use crate::jvms::{Jvm, Libc, find, inner_id, name_of_user};
+use crate::remote::{Control, PATIENCE};
+use crate::run::{Analyses, Finish, Folder, targets};
+use crate::talk::say;
+use inside::{bases, first};
+use recording::Recording;
+use socket::Deadline;
+use wait::{Interrupt, Why};
+
+/// Records a running JVM.
+pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
+    let measured = &refuse::without_locks(&args.measured);
+    refuse::what_cannot_attach(measured)?;
+    let analyses = Analyses::of(measured)?;
+    let targets = targets(&measured.output, &analyses.sketch())?;
+    let jvm = find(&args.jvm)?;
+    may_ask(&jvm)?;
+    let local = Folder::new()?;
+    let interrupt = Interrupt::new()?;
+    let control = match Control::of(&jvm) {
+        Some(control) => control,
+        None => load_agent(&jvm, args.timeout)?,
+    };
+    control.check(args.timeout)?;
+    let recording = Recording::new(&jvm)?;
+    let options = analyses.agent_options(recording.file_option()?);
+    control.obey(&Request::Start(Some(options.to_string())), PATIENCE)?;
+    if !measured.quiet {
+        let end = match args.duration {
+            Some(time) => format!("for {time:?}; Ctrl-C ends it"),
+            None => "until Ctrl-C".to_owned(),
+        };
+        say(format_args!("recording {} {end}", jvm.title()));
+    }
+    let why = interrupt.wait(&jvm.process, args.duration)?;
+    if why != Why::Ended
+        && let Err(error) = control.obey(&Request::Stop, PATIENCE)
+        && !jvm.process.is_gone()
+    {
+        let file = recording.keep();
+        return Err(error).with_context(|| {
+            format!("the recording goes on (perk stop {}), to {}", jvm.process.pid, file.display())
+        });
+    }
+    if !recording.take(&local.file_of(jvm.process.pid))? {
+        bail!("{} ended before its profile was complete: no part of it is left", jvm.title());
+    }
+    drop(recording);
+    if why == Why::Ended && !measured.quiet {
+        say(format_args!("{} has ended", jvm.title()));
+    }
+    let outcome = local
+        .collect()
+        .with_context(|| format!("cannot read the agent's output in {}", local.path().display()))?;
+    let mut finish = Finish::new(measured, analyses, targets, &local, jvm.program.clone());
+    finish.report(&outcome, &|_| String::new());
+    let (keep, failed) = (finish.keep, finish.failed);
+    if keep {
+        local.keep();
+    }
+    Ok(if failed { ExitCode::from(ERROR) } else { ExitCode::SUCCESS })
+}
+
+/// Fails if the JVM does not talk to this user.
+pub(crate) fn may_ask(jvm: &Jvm) -> anyhow::Result<()> {
+    let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+    let title = jvm.title();
+    if uid != 0 && uid != jvm.status.uid {
+        let user = name_of_user(jvm.status.uid);
+        bail!(
+            "{title} is of the user {user}: run perk as that user (sudo -u {user} perk …) or as root"
+        );
+    }
+    if uid != 0 && gid != jvm.status.gid {
+        let group = jvm.status.gid;
+        bail!("{title} runs with the group {group}, and listens to no other: use sg or newgrp");
+    }
+    Ok(())
+}
+
+/// Has the JVM load the agent, and returns the agent's socket.
+pub(crate) fn load_agent(jvm: &Jvm, timeout: Duration) -> anyhow::Result<Control<'_>> {
+    can_load(jvm)?;
+    let deadline = Deadline::after(timeout);
+    let library = library::place(jvm)?;
+    let folder = first(jvm, &bases(jvm), |base| Ok(base.seen))
+        .with_context(|| format!("{} has no folder for the agent's socket", jvm.title()))?;
+    let uid = inner_id(&jvm.process, jvm.status.uid).unwrap_or(jvm.status.uid);
+    let runtime_folder = jvm.process.variable("XDG_RUNTIME_DIR");
+    let is_its_own = folders(runtime_folder.as_deref(), uid).contains(&folder);
+    let socket = folder.join(socket_name(jvm.status.inner_pid));
+    let socket = (!is_its_own).then(|| socket.to_string_lossy().into_owned());
+    hotspot::load(jvm, &library, &attach_options(socket.as_deref()), deadline)?;
+    loop {
+        if let Some(control) = Control::of(jvm) {
+            return Ok(control);
+        }
+        if !deadline.pause() {
+            bail!("{} loaded the agent, which opened no control socket", jvm.title());
+        }
+    }
+}
+
+/// Fails if the JVM cannot load this agent.
+fn can_load(jvm: &Jvm) -> anyhow::Result<()> {
+    let (title, machine) = (jvm.title(), &jvm.machine);
+    if machine.vm == Vm::OpenJ9 {
+        bail!("{title} is an OpenJ9 JVM: perk needs HotSpot (OpenJDK's own JVM)");
+    }
+    if let Some(version) = machine.feature_version.filter(|&version| version < OLDEST_VERSION) {
+        bail!("{title} is Java {version}: perk needs Java {OLDEST_VERSION} or later");
+    }
+    if machine.is_foreign {
+        bail!("{title} is of another processor than this perk: use the perk that was built for it");
+    }
+    if let Some(libc) = machine.libc.filter(|&libc| libc != Libc::OWN) {
+        let (its, own) = (libc.name(), Libc::OWN.name());
+        bail!("{title} runs on {its}, and this perk is for {own}: use a perk built for {its}");
+    }
+    Ok(())
+}

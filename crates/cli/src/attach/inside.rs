@@ -1,0 +1,149 @@
+//! Folders in the file system that a JVM sees, reached from outside: through its root, by handles, and
+//! with the rights of the JVM's user, so that nobody can lead perk elsewhere.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use anyhow::{Context, bail};
+use perk_control::remote;
+use rustix::fs::{
+    AtFlags, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fchmod, fstatvfs, mkdirat, openat,
+    openat2, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::user::User;
+use crate::jvms::{Jvm, inner_id, path_in};
+
+/// The permissions of perk's folders: all of them for their owner, none for others.
+const OWNER: Mode = Mode::RWXU;
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+
+/// A folder of the JVM's.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    /// The path that the JVM has for it.
+    pub(crate) seen: PathBuf,
+    folder: OwnedFd,
+    user: User,
+}
+
+/// The paths of perk's own folders for a JVM, as the JVM sees them, best first: those in which its
+/// agent has its socket, and others for when these cannot be used.
+pub(crate) fn bases(jvm: &Jvm) -> Vec<PathBuf> {
+    let runtime_folder = jvm.process.variable("XDG_RUNTIME_DIR");
+    let uid = inner_id(&jvm.process, jvm.status.uid).unwrap_or(jvm.status.uid);
+    let mut bases = remote::folders(runtime_folder.as_deref(), uid);
+    let others = ["/dev/shm", "/var/tmp"].map(|parent| format!("{parent}/perk-{uid}").into());
+    bases.extend(others);
+    bases
+}
+
+impl Inside {
+    /// Opens a folder that exists. Links are followed within what the JVM sees.
+    pub(crate) fn open(jvm: &Jvm, path: &Path) -> io::Result<Self> {
+        let root = openat(jvm.process.folder(), "root", OFlags::PATH | FOLDER, Mode::empty())?;
+        let below = path.strip_prefix("/").unwrap_or(path);
+        let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+        let flags = OFlags::RDONLY | FOLDER;
+        let user = User::of(jvm);
+        let open = || match openat2(&root, below, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
+            // An old kernel or a filter of system calls.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                openat(&root, below, flags | OFlags::NOFOLLOW, Mode::empty())
+            }
+            other => other,
+        };
+        Ok(Self { seen: path.to_owned(), folder: user.act(open)??, user })
+    }
+
+    /// Opens the working folder of the JVM.
+    pub(crate) fn working_folder(jvm: &Jvm) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | FOLDER;
+        let folder = openat(jvm.process.folder(), "cwd", flags, Mode::empty())?;
+        let seen = fs::read_link(jvm.process.path("cwd"))?;
+        Ok(Self { seen, folder, user: User::of(jvm) })
+    }
+
+    /// Opens a folder of perk's at `path`, and makes it if it is not there: it belongs to the JVM's
+    /// user, and no other user has access.
+    pub(crate) fn own(jvm: &Jvm, path: &Path) -> anyhow::Result<Self> {
+        let parent = path.parent().context("it is the root")?;
+        let name = path.file_name().context("it has no name")?;
+        let parent = Self::open(jvm, parent)?;
+        parent.child(name)
+    }
+
+    /// Opens or makes such a folder in this one.
+    pub(crate) fn child(&self, name: &OsStr) -> anyhow::Result<Self> {
+        let folder = self.user.act(|| self.open_child(name))??;
+        Ok(Self { seen: self.seen.join(name), folder, user: self.user })
+    }
+
+    fn open_child(&self, name: &OsStr) -> anyhow::Result<OwnedFd> {
+        match mkdirat(&self.folder, name, OWNER) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(io::Error::from(error).into()),
+        }
+        let flags = OFlags::RDONLY | FOLDER | OFlags::NOFOLLOW;
+        let folder = match openat(&self.folder, name, flags, Mode::empty()) {
+            Err(Errno::LOOP | Errno::NOTDIR) => bail!("it is not a folder"),
+            other => other.map_err(io::Error::from)?,
+        };
+        let metadata = fs::metadata(path_in(&folder, ""))?;
+        if metadata.uid() != self.user.uid {
+            bail!("it belongs to another user");
+        }
+        if metadata.mode() & 0o777 != OWNER.bits() {
+            fchmod(&folder, OWNER).map_err(io::Error::from)?;
+        }
+        Ok(folder)
+    }
+
+    /// Runs `work`, which uses files of this folder, with the rights of the JVM's user.
+    pub(crate) fn act<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        self.user.act(work)
+    }
+
+    /// The path of a file in the folder, for perk, as long as this handle is open.
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        path_in(&self.folder, name)
+    }
+
+    /// Whether the folder's file system has this property.
+    pub(crate) fn is_mounted(&self, how: StatVfsMountFlags) -> bool {
+        fstatvfs(&self.folder).is_ok_and(|it| it.f_flag.contains(how))
+    }
+}
+
+/// The first of perk's folders that `use_it` can use, with what it made of it.
+///
+/// # Errors
+/// There is none. The message has the reason for each.
+pub(crate) fn first<T>(
+    jvm: &Jvm,
+    bases: &[PathBuf],
+    use_it: impl Fn(Inside) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut refusals = Vec::new();
+    for base in bases {
+        match Inside::own(jvm, base).and_then(&use_it) {
+            Ok(it) => return Ok(it),
+            Err(error) => refusals.push(format!("{}: {error:#}", base.display())),
+        }
+        remove_empty(jvm, base);
+    }
+    bail!("{}", refusals.join("; "))
+}
+
+/// Removes a folder that turned out to be of no use, unless something is in it.
+fn remove_empty(jvm: &Jvm, folder: &Path) {
+    if let (Some(parent), Some(name)) = (folder.parent(), folder.file_name())
+        && let Ok(parent) = Inside::open(jvm, parent)
+    {
+        let _ = parent.act(|| unlinkat(&parent.folder, name, AtFlags::REMOVEDIR));
+    }
+}

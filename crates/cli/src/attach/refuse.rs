@@ -1,0 +1,50 @@
+//! Measurements that a JVM has to be started with.
+
+use anyhow::bail;
+
+use crate::args::{Cpu, Heap, Measured};
+use crate::talk;
+
+/// Returns the measurements with monitors in place of all locks: where threads park can only be measured
+/// from the program's start.
+pub(super) fn without_locks(args: &Measured) -> Measured {
+    let mut args = args.clone();
+    if std::mem::take(&mut args.locks) {
+        args.monitor = true;
+        talk::say(format_args!(
+            "monitors are measured, locks of java.util.concurrent are not: that needs the program's \
+             start (perk run --locks)"
+        ));
+    }
+    args
+}
+
+/// Fails if one of the measurements cannot begin in a running JVM.
+///
+/// # Errors
+/// The measurement, and what there is instead, in one line.
+pub(super) fn what_cannot_attach(args: &Measured) -> anyhow::Result<()> {
+    const RUN: &str = "start the program with perk run";
+    let is_estimated = args.heap == Some(Heap::Sites) && args.sample.is_some();
+    for (what, is_given, instead) in [
+        ("--cpu times", args.cpu == Some(Cpu::Times), "use --cpu samples"),
+        ("--cpu old", args.cpu == Some(Cpu::Old), "use --cpu samples"),
+        (
+            "--heap sites without --sample",
+            args.heap == Some(Heap::Sites) && !is_estimated,
+            "use --alloc, which estimates",
+        ),
+        ("--heap dump", args.heap == Some(Heap::Dump), "use jcmd PID GC.heap_dump"),
+        ("--heap all", args.heap == Some(Heap::All), "use --alloc, and jcmd PID GC.heap_dump"),
+        ("--aprof", args.aprof, "use --alloc, which estimates"),
+        ("--xprof", args.xprof.is_some(), "use --cpu samples"),
+        ("--fields", args.fields.is_some(), ""),
+        ("--jamaica", args.jamaica.is_some(), "use --cpu samples"),
+    ] {
+        if is_given {
+            let or = if instead.is_empty() { "" } else { ", or " };
+            bail!("{what} cannot begin in a running program: {instead}{or}{RUN}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! The running JVMs, found and described by `/proc` alone.
+
+mod find;
+mod list;
+mod machine;
+mod process;
+mod program;
+mod user;
+
+use std::io;
+
+pub(crate) use find::{Visible, find, visible};
+pub(crate) use list::list;
+pub(crate) use machine::{Libc, Machine};
+pub(crate) use process::{Process, Status, path_in};
+pub(crate) use user::{inner_id, name_of_user};
+
+/// A process that runs a JVM.
+#[derive(Debug)]
+pub(crate) struct Jvm {
+    pub(crate) process: Process,
+    /// Its state when it was found.
+    pub(crate) status: Status,
+    /// Its main class or jar.
+    pub(crate) program: String,
+    /// Its virtual machine.
+    pub(crate) machine: Machine,
+    /// What it runs in, if its namespaces are not perk's.
+    pub(crate) container: Option<Container>,
+}
+
+/// Namespaces of a process that are not perk's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Container {
+    /// The begin of the id that the runtime gave it, if its control group has one.
+    pub(crate) id: Option<String>,
+}
+
+/// A process, as far as it can be seen.
+#[derive(Debug)]
+pub(crate) enum Seen {
+    /// It runs a JVM.
+    Jvm(Jvm),
+    /// It is called as a JVM is, but what it runs cannot be seen.
+    Hidden(Hidden),
+    /// It runs no JVM.
+    Other,
+}
+
+/// A process of another user's that is called `java`.
+#[derive(Debug)]
+pub(crate) struct Hidden {
+    pub(crate) pid: u32,
+    pub(crate) uid: u32,
+    pub(crate) program: String,
+}
+
+impl Seen {
+    /// Looks at a process.
+    ///
+    /// # Errors
+    /// The process has ended meanwhile.
+    pub(crate) fn of(process: Process) -> io::Result<Self> {
+        let status = process.status()?;
+        let command_line = process.command_line();
+        let program = program::name(&command_line);
+        let maps = match process.read("maps") {
+            Ok(maps) => maps,
+            // A process that is ending has none.
+            Err(_) if process.is_gone() => return Ok(Self::Other),
+            Err(_) => {
+                let command = command_line.first().map_or("", |it| it.as_str());
+                let is_java = command == "java" || command.ends_with("/java");
+                let hidden = Hidden { pid: process.pid, uid: status.uid, program };
+                return Ok(if is_java { Self::Hidden(hidden) } else { Self::Other });
+            }
+        };
+        let Some(machine) = Machine::of(&process, &maps) else { return Ok(Self::Other) };
+        let container = Container::of(&process);
+        Ok(Self::Jvm(Jvm { process, status, program, machine, container }))
+    }
+}
+
+impl Jvm {
+    /// The JVM, for messages: `the JVM 12 (org.acme.Main)`.
+    pub(crate) fn title(&self) -> String {
+        format!("the JVM {} ({})", self.process.pid, self.program)
+    }
+
+    /// Whether an option `-XX:+NAME` is in effect, by the command line and the variables from which a
+    /// JVM takes options. The last one counts.
+    pub(crate) fn has_flag(&self, name: &str) -> Option<bool> {
+        let variable = |name| self.process.variable(name).unwrap_or_default();
+        let before = [variable("JAVA_TOOL_OPTIONS"), variable("JDK_JAVA_OPTIONS")];
+        let after = variable("_JAVA_OPTIONS");
+        let words = |text: &std::ffi::OsString| {
+            let text = text.to_string_lossy();
+            text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let all = before.iter().flat_map(words).chain(self.process.command_line());
+        let all = all.chain(words(&after));
+        let of_word = |word: String| match word.strip_prefix("-XX:")?.split_at_checked(1)? {
+            ("+", it) if it == name => Some(true),
+            ("-", it) if it == name => Some(false),
+            _ => None,
+        };
+        all.filter_map(of_word).next_back()
+    }
+}
+
+impl Container {
+    /// The container of a process; `None` if it shares perk's namespaces.
+    fn of(process: &Process) -> Option<Self> {
+        let is_apart = ["pid", "mnt"].iter().any(|kind| process.shares(kind) == Some(false));
+        is_apart.then(|| {
+            let groups = process.read("cgroup").unwrap_or_default();
+            Self { id: container_id(&String::from_utf8_lossy(&groups)) }
+        })
+    }
+}
+
+/// The first 12 digits of the last id of 64 hexadecimal digits, as container runtimes name control
+/// groups.
+fn container_id(groups: &str) -> Option<String> {
+    let mut words = groups.split(|c: char| !c.is_ascii_hexdigit());
+    words.rfind(|word| word.len() == 64).map(|id| id[..12].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_are_named_by_their_control_group() {
+        let id = "0123456789ab".to_owned() + &"c".repeat(52);
+        for groups in [
+            format!("0::/system.slice/docker-{id}.scope\n"),
+            format!("12:cpu:/docker/{id}\n1:name=systemd:/docker/{id}\n"),
+            format!("0::/kubepods.slice/kubepods-pod1_2.slice/cri-containerd-{id}.scope\n"),
+            format!("0::/user.slice/libpod-{id}.scope/container\n"),
+        ] {
+            assert_eq!(container_id(&groups).as_deref(), Some("0123456789ab"), "{groups}");
+        }
+        assert_eq!(container_id("0::/\n"), None);
+        assert_eq!(container_id(&format!("0::/{id}0\n")), None);
+    }
+
+    #[test]
+    fn this_process_is_no_jvm() {
+        let process = Process::open(std::process::id()).unwrap().unwrap();
+        assert!(matches!(Seen::of(process), Ok(Seen::Other)));
+    }
+}

@@ -1,0 +1,101 @@
+//! The JVM that a person means by a process id or a name.
+
+use std::{fs, io};
+
+use anyhow::{Context, bail};
+
+use super::{Hidden, Jvm, Process, Seen, name_of_user, program};
+
+/// The most JVMs that a message lists.
+const LISTED: usize = 10;
+
+/// The JVMs on this machine that can be seen, and those that are hidden; each by process id.
+#[derive(Debug, Default)]
+pub(crate) struct Visible {
+    pub(crate) jvms: Vec<Jvm>,
+    pub(crate) hidden: Vec<Hidden>,
+}
+
+/// Looks at all processes.
+///
+/// # Errors
+/// `/proc` cannot be read.
+pub(crate) fn visible() -> anyhow::Result<Visible> {
+    let entries = fs::read_dir("/proc").context("cannot read /proc")?.flatten();
+    let mut pids: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    let mut visible = Visible::default();
+    for pid in pids {
+        let Ok(Some(process)) = Process::open(pid) else { continue };
+        match Seen::of(process) {
+            Ok(Seen::Jvm(jvm)) => visible.jvms.push(jvm),
+            Ok(Seen::Hidden(hidden)) => visible.hidden.push(hidden),
+            Ok(Seen::Other) | Err(_) => {}
+        }
+    }
+    Ok(visible)
+}
+
+/// The JVM with this process id, main class or jar, or with a name that contains this.
+///
+/// # Errors
+/// There is none or more than one, in one line.
+pub(crate) fn find(wanted: &str) -> anyhow::Result<Jvm> {
+    match wanted.parse() {
+        Ok(pid) => of_pid(pid),
+        Err(_) => of_name(wanted),
+    }
+}
+
+fn of_pid(pid: u32) -> anyhow::Result<Jvm> {
+    let no_process = || format!("there is no process {pid}");
+    let process =
+        Process::open(pid).with_context(|| format!("cannot look at the process {pid}"))?;
+    let seen = process.map(Seen::of).transpose().unwrap_or_else(|_: io::Error| None);
+    match seen.with_context(no_process)? {
+        Seen::Jvm(jvm) => Ok(jvm),
+        Seen::Hidden(hidden) => bail!(
+            "the process {pid} is of the user {}: run perk as that user or as root",
+            name_of_user(hidden.uid)
+        ),
+        Seen::Other => {
+            bail!("the process {pid} is no JVM, or cannot be seen (perk ps lists those)")
+        }
+    }
+}
+
+fn of_name(wanted: &str) -> anyhow::Result<Jvm> {
+    let Visible { jvms, hidden } = visible()?;
+    let (named, others): (Vec<_>, Vec<_>) =
+        jvms.into_iter().partition(|jvm| program::is_named(&jvm.program, wanted));
+    let mut found = match named.is_empty() {
+        true => others.into_iter().filter(|jvm| jvm.program.contains(wanted)).collect(),
+        false => named,
+    };
+    match (found.pop(), found.len()) {
+        (Some(jvm), 0) => Ok(jvm),
+        (Some(last), _) => {
+            found.push(last);
+            let listed = found.iter().take(LISTED);
+            let mut names: Vec<_> =
+                listed.map(|jvm| format!("{} {}", jvm.process.pid, jvm.program)).collect();
+            if found.len() > LISTED {
+                names.push("…".to_owned());
+            }
+            bail!(
+                "{wanted}: {} JVMs have such a name; give the process id: {}",
+                found.len(),
+                names.join(", ")
+            )
+        }
+        (None, _) => match hidden.iter().find(|it| it.program.contains(wanted)) {
+            Some(hidden) => bail!(
+                "{wanted}: the process {} is of the user {}: run perk as that user or as root",
+                hidden.pid,
+                name_of_user(hidden.uid)
+            ),
+            None => bail!("{wanted}: no JVM has such a name (perk ps lists them)"),
+        },
+    }
+}

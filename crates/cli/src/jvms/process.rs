@@ -1,0 +1,213 @@
+//! A process and its files in `/proc`, by a handle: another process that gets the same id later is
+//! never taken for it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::param::clock_ticks_per_second;
+
+/// The length of a process's command line or environment that is read.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// A process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// Its id in perk's namespace.
+    pub(crate) pid: u32,
+    /// Its folder in `/proc`. After the end of the process it has no files, even if the id is
+    /// another's by then.
+    folder: OwnedFd,
+}
+
+/// What `/proc/PID/status` has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// The letter of the state: `R`, `S`, `T`, `Z`, …
+    pub(crate) state: char,
+    /// The effective user, in perk's namespace.
+    pub(crate) uid: u32,
+    /// The effective group, in perk's namespace.
+    pub(crate) gid: u32,
+    /// Its id in its own namespace.
+    pub(crate) inner_pid: u32,
+    /// The signals that have handlers, one bit each.
+    caught: u64,
+}
+
+impl Process {
+    /// Opens the process. `None` if there is none of that id.
+    pub(crate) fn open(pid: u32) -> io::Result<Option<Self>> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match open(format!("/proc/{pid}"), flags, Mode::empty()) {
+            Ok(folder) => Ok(Some(Self { pid, folder })),
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The handle, for functions that take paths relative to one.
+    pub(crate) fn folder(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+
+    /// The path of one of its files, valid as long as this handle.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        path_in(&self.folder, name)
+    }
+
+    /// The content of one of its files.
+    pub(crate) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        use io::Read;
+        let mut bytes = Vec::new();
+        fs::File::open(self.path(name))?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn text(&self, name: &str) -> io::Result<String> {
+        Ok(String::from_utf8_lossy(&self.read(name)?).into_owned())
+    }
+
+    /// Its state, as it is now.
+    pub(crate) fn status(&self) -> io::Result<Status> {
+        Ok(Status::of(&self.text("status")?))
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.status().is_ok_and(|status| matches!(status.state, 'Z' | 'X'))
+            || self.status().is_err()
+    }
+
+    /// The time since its start, if the system tells it.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        let stat = self.text("stat").ok()?;
+        let start = start_ticks(&stat)? as f64 / clock_ticks_per_second() as f64;
+        let uptime = fs::read_to_string("/proc/uptime").ok()?;
+        let now: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+        Duration::try_from_secs_f64((now - start).max(0.0)).ok()
+    }
+
+    /// The words of its command line.
+    pub(crate) fn command_line(&self) -> Vec<String> {
+        let bytes = self.read("cmdline").unwrap_or_default();
+        let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+        let words = bytes.split(|&byte| byte == 0);
+        words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    }
+
+    /// A variable of the environment that it was started with.
+    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+        let environment = self.read("environ").ok()?;
+        let mut variables = environment.split(|&byte| byte == 0);
+        let value = variables.find_map(|variable| {
+            variable.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec)
+        });
+        value.map(OsString::from_vec)
+    }
+
+    /// Whether it is in the same namespace of this kind as perk: `pid`, `mnt`, `user`. `None` if
+    /// that cannot be seen.
+    pub(crate) fn shares(&self, namespace: &str) -> Option<bool> {
+        let its = fs::read_link(self.path(&format!("ns/{namespace}"))).ok()?;
+        let own = fs::read_link(format!("/proc/self/ns/{namespace}")).ok()?;
+        Some(its == own)
+    }
+
+    /// Whether one of its threads has this name, of which the kernel keeps 15 bytes.
+    pub(crate) fn has_thread(&self, name: &str) -> bool {
+        let tasks = fs::read_dir(self.path("task")).into_iter().flatten().flatten();
+        let mut names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+        names.any(|it| it.trim_end() == name)
+    }
+}
+
+impl Status {
+    fn of(text: &str) -> Self {
+        let field = |name: &str| {
+            let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+            lines.find(|it| it.0 == name).map_or("", |it| it.1.trim())
+        };
+        // The real, effective, saved and file system ids.
+        let effective = |name| {
+            let id = field(name).split_whitespace().nth(1);
+            id.and_then(|id| id.parse().ok()).unwrap_or_default()
+        };
+        let inner_pid = field("NSpid").split_whitespace().next_back().unwrap_or(field("Pid"));
+        Self {
+            state: field("State").chars().next().unwrap_or_default(),
+            uid: effective("Uid"),
+            gid: effective("Gid"),
+            inner_pid: inner_pid.parse().unwrap_or_default(),
+            caught: u64::from_str_radix(field("SigCgt"), 16).unwrap_or_default(),
+        }
+    }
+
+    /// Whether the process has a handler for the signal.
+    pub(crate) fn catches(&self, signal: i32) -> bool {
+        self.caught >> (signal - 1) & 1 == 1
+    }
+}
+
+/// The path of a file in an open folder, valid as long as the folder is open.
+pub(crate) fn path_in(folder: &impl AsRawFd, name: impl AsRef<Path>) -> PathBuf {
+    Path::new(&format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name)
+}
+
+/// The start of a process, in `/proc/PID/stat`. The name before it may have blanks and parentheses.
+fn start_ticks(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_parsed() {
+        let text = "Name:\tjava\nState:\tS (sleeping)\nPid:\t20\nUid:\t0\t1000\t0\t0\n\
+                    Gid:\t5\t6\t5\t5\nNSpid:\t20\t7\nSigCgt:\t0000000180005ccf\n";
+        let status = Status::of(text);
+        let expected =
+            Status { state: 'S', uid: 1000, gid: 6, inner_pid: 7, caught: 0x1_8000_5ccf };
+        assert_eq!(status, expected);
+        assert!(status.catches(3) && !status.catches(5));
+        assert_eq!(Status::of("Pid:\t20\n").inner_pid, 20);
+    }
+
+    #[test]
+    fn a_start_is_found_after_any_name() {
+        let numbers: Vec<_> = (4..=52).map(|it| it.to_string()).collect();
+        let stat = format!("12 (a) b) S {}", numbers.join(" "));
+        assert_eq!(start_ticks(&stat), Some(22));
+        assert_eq!(start_ticks("12 (a) S"), None);
+    }
+
+    #[test]
+    fn this_process_is_read() {
+        let process = Process::open(std::process::id()).unwrap().unwrap();
+        assert_eq!(process.status().unwrap().uid, rustix::process::geteuid().as_raw());
+        assert!(!process.is_gone() && process.age().unwrap() < Duration::from_secs(3600));
+        let arguments: Vec<_> = std::env::args().collect();
+        assert_eq!(process.command_line(), arguments);
+        assert_eq!(process.variable("PATH"), std::env::var_os("PATH"));
+        assert_eq!(process.variable("PAT"), None);
+        assert_eq!(process.shares("pid"), Some(true));
+    }
+
+    #[test]
+    fn a_process_that_ended_is_gone() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let process = Process::open(child.id()).unwrap().unwrap();
+        assert!(!process.is_gone());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(process.is_gone() && process.read("cmdline").is_err());
+    }
+}

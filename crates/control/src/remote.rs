@@ -1,0 +1,45 @@
+//! The control socket of an agent: where it is, the requests that it takes, and its answers.
+//!
+//! A connection carries one request, which is a line, and its answer. The answer consists of lines
+//! `NAME=VALUE` and a last line, `ok` or `error TEXT`. The agent then closes the connection.
+
+mod answer;
+mod place;
+mod request;
+mod verb;
+
+use std::io::{self, BufRead, Read};
+
+pub use answer::{Answer, AnswerError, State, field};
+pub use place::{
+    ATTACH_OPTION, attach_options, attach_socket, folders, is_short_enough, socket_name,
+};
+pub use request::{LONGEST_REQUEST, Request, RequestError};
+pub use verb::Verb;
+
+/// The version of the protocol.
+pub const PROTOCOL: u32 = 1;
+
+/// A line of a peer's.
+enum Line {
+    /// The line, without its end.
+    Whole(Vec<u8>),
+    /// The stream ended within the line.
+    Cut,
+    /// The line is longer than allowed.
+    TooLong,
+    /// The stream ended before the line.
+    End,
+}
+
+/// Reads a line of up to `longest` bytes, without its end.
+fn read_line(source: &mut impl BufRead, longest: usize) -> io::Result<Line> {
+    let mut line = Vec::new();
+    source.by_ref().take(longest as u64 + 1).read_until(b'\n', &mut line)?;
+    Ok(match line.pop() {
+        None => Line::End,
+        Some(b'\n') => Line::Whole(line),
+        Some(_) if line.len() == longest => Line::TooLong,
+        Some(_) => Line::Cut,
+    })
+}
