@@ -26,6 +26,7 @@ use crate::talk::say;
 use inside::{bases, first};
 use recording::Recording;
 use socket::Deadline;
+use user::User;
 use wait::{Interrupt, Why};
 
 /// Records a running JVM.
@@ -92,6 +93,13 @@ pub(crate) fn may_ask(jvm: &Jvm) -> anyhow::Result<()> {
             "{title} is of the user {user}: run perk as that user (sudo -u {user} perk …) or as root"
         );
     }
+    if User::of(jvm).act(|| ()).is_err() {
+        bail!(
+            "{title} is of the user {}, and perk may not act as that user: run perk as that user, or as \
+             root with CAP_SETUID and CAP_SETGID",
+            name_of_user(jvm.status.uid)
+        );
+    }
     if uid != 0 && gid != jvm.status.gid {
         let group = jvm.status.gid;
         bail!("{title} runs with the group {group}, and listens to no other: use sg or newgrp");
@@ -136,7 +144,9 @@ fn can_load(jvm: &Jvm) -> anyhow::Result<()> {
     }
     if let Some(libc) = machine.libc.filter(|&libc| libc != Libc::OWN) {
         let (its, own) = (libc.name(), Libc::OWN.name());
-        bail!("{title} runs on {its}, and this perk is for {own}: use a perk built for {its}");
+        bail!(
+            "{title} runs on {its}, and this perk is for {own}: use an image of the program with {own}"
+        );
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ mod user;
 
 use std::io;
 
+use rustix::process::geteuid;
+
 pub(crate) use find::{Visible, find, visible};
 pub(crate) use list::list;
 pub(crate) use machine::{Libc, Machine};
@@ -47,11 +49,12 @@ pub(crate) enum Seen {
     Other,
 }
 
-/// A process of another user's that is called `java`.
+/// A process that is called `java`, and that the kernel does not let perk look into.
 #[derive(Debug)]
 pub(crate) struct Hidden {
     pub(crate) pid: u32,
     pub(crate) uid: u32,
+    pub(crate) gid: u32,
     pub(crate) program: String,
 }
 
@@ -71,13 +74,33 @@ impl Seen {
             Err(_) => {
                 let command = command_line.first().map_or("", |it| it.as_str());
                 let is_java = command == "java" || command.ends_with("/java");
-                let hidden = Hidden { pid: process.pid, uid: status.uid, program };
+                let (uid, gid) = (status.uid, status.gid);
+                let hidden = Hidden { pid: process.pid, uid, gid, program };
                 return Ok(if is_java { Self::Hidden(hidden) } else { Self::Other });
             }
         };
         let Some(machine) = Machine::of(&process, &maps) else { return Ok(Self::Other) };
         let container = Container::of(&process);
         Ok(Self::Jvm(Jvm { process, status, program, machine, container }))
+    }
+}
+
+impl Hidden {
+    /// Why it cannot be looked into, and what to do.
+    pub(crate) fn reason(&self) -> String {
+        let Self { pid, uid, gid, .. } = self;
+        let own = geteuid().as_raw();
+        if own != 0 && own != *uid {
+            let user = name_of_user(*uid);
+            return format!(
+                "the process {pid} is of the user {user}: run perk as that user or as root"
+            );
+        }
+        // The kernel's rule for files such as `/proc/PID/maps` and `/proc/PID/root`.
+        format!(
+            "the kernel does not let perk look into the process {pid}: run perk with its user {uid}, \
+             its group {gid} and no fewer capabilities than it has, or as root with CAP_SYS_PTRACE"
+        )
     }
 }
 

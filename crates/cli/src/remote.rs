@@ -30,10 +30,11 @@ impl<'a> Control<'a> {
         let name = socket_name(jvm.status.inner_pid);
         let folders = bases(jvm).into_iter().filter_map(|base| Inside::open(jvm, &base).ok());
         let mut folders = folders.filter(|folder| {
-            let is_there = fs::symlink_metadata(folder.path(&name)).is_ok();
+            let is_there = folder.act(|| fs::symlink_metadata(folder.path(&name)).is_ok());
             // That of a process of the past is there as well, and nobody listens at it.
             let deadline = Deadline::after(Duration::from_secs(1));
-            is_there && !matches!(socket::to(jvm, folder, &name, deadline), Ok(None))
+            is_there.unwrap_or(false)
+                && !matches!(socket::to(jvm, folder, &name, deadline), Ok(None))
         });
         folders.next().map(|folder| Self { jvm, folder, name })
     }

@@ -20,7 +20,8 @@ use signal_hook::consts::SIGQUIT;
 
 use super::inside::Inside;
 use super::socket::{self, Deadline, Timed};
-use crate::jvms::{Jvm, Process};
+use super::user::User;
+use crate::jvms::Jvm;
 
 /// The folder of the JVM's socket, whatever `java.io.tmpdir` is.
 const FOLDER: &str = "/tmp";
@@ -95,7 +96,7 @@ fn connect(jvm: &Jvm, folder: &Inside, deadline: Deadline) -> anyhow::Result<Uni
     }
     wait_for_start(jvm, deadline)?;
     let _trigger = Trigger::new(jvm, folder).with_context(cannot)?;
-    quit(&jvm.process).with_context(cannot)?;
+    quit(jvm).with_context(cannot)?;
     loop {
         if let Some(stream) = attempt()? {
             return Ok(stream);
@@ -148,20 +149,22 @@ fn silence(jvm: &Jvm) -> String {
     }
 }
 
-/// Sends SIGQUIT to the process, and to no other one that may have its id by now.
-fn quit(process: &Process) -> anyhow::Result<()> {
-    let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw).context("no process id")?;
+/// Sends SIGQUIT to the JVM, and to no other process that may have its id by now.
+fn quit(jvm: &Jvm) -> anyhow::Result<()> {
+    let pid =
+        i32::try_from(jvm.process.pid).ok().and_then(Pid::from_raw).context("no process id")?;
     let handle = pidfd_open(pid, PidfdFlags::empty());
     // If the process is there after the opening, the handle is that of this process.
-    if process.is_gone() {
+    if jvm.process.is_gone() {
         bail!("it has ended");
     }
-    match handle {
-        Ok(handle) => pidfd_send_signal(handle, Signal::QUIT)?,
+    // Root without CAP_KILL may not send it, but the JVM's user may.
+    let sent = User::of(jvm).act(|| match handle {
+        Ok(handle) => pidfd_send_signal(handle, Signal::QUIT),
         // An old kernel.
-        Err(_) => kill_process(pid, Signal::QUIT)?,
-    }
-    Ok(())
+        Err(_) => kill_process(pid, Signal::QUIT),
+    });
+    Ok(sent??)
 }
 
 /// The file that tells the JVM what SIGQUIT is for. It is removed when it is dropped.

@@ -64,7 +64,7 @@ impl Inside {
     pub(crate) fn working_folder(jvm: &Jvm) -> io::Result<Self> {
         let flags = OFlags::RDONLY | FOLDER;
         let folder = openat(jvm.process.folder(), "cwd", flags, Mode::empty())?;
-        let seen = fs::read_link(jvm.process.path("cwd"))?;
+        let seen = jvm.process.inner_path(fs::read_link(jvm.process.path("cwd"))?);
         Ok(Self { seen, folder, user: User::of(jvm) })
     }
 

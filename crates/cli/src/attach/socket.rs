@@ -57,7 +57,7 @@ pub(crate) fn to(
     deadline: Deadline,
 ) -> io::Result<Option<UnixStream>> {
     let path = folder.path(name);
-    let metadata = match fs::symlink_metadata(&path) {
+    let metadata = match folder.act(|| fs::symlink_metadata(&path))? {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other?,
     };

@@ -4,7 +4,7 @@ use std::{fs, io};
 
 use anyhow::{Context, bail};
 
-use super::{Hidden, Jvm, Process, Seen, name_of_user, program};
+use super::{Hidden, Jvm, Process, Seen, program};
 
 /// The most JVMs that a message lists.
 const LISTED: usize = 10;
@@ -55,10 +55,7 @@ fn of_pid(pid: u32) -> anyhow::Result<Jvm> {
     let seen = process.map(Seen::of).transpose().unwrap_or_else(|_: io::Error| None);
     match seen.with_context(no_process)? {
         Seen::Jvm(jvm) => Ok(jvm),
-        Seen::Hidden(hidden) => bail!(
-            "the process {pid} is of the user {}: run perk as that user or as root",
-            name_of_user(hidden.uid)
-        ),
+        Seen::Hidden(hidden) => bail!("{}", hidden.reason()),
         Seen::Other => {
             bail!("the process {pid} is no JVM, or cannot be seen (perk ps lists those)")
         }
@@ -90,11 +87,7 @@ fn of_name(wanted: &str) -> anyhow::Result<Jvm> {
             )
         }
         (None, _) => match hidden.iter().find(|it| it.program.contains(wanted)) {
-            Some(hidden) => bail!(
-                "{wanted}: the process {} is of the user {}: run perk as that user or as root",
-                hidden.pid,
-                name_of_user(hidden.uid)
-            ),
+            Some(hidden) => bail!("{wanted}: {}", hidden.reason()),
             None => bail!("{wanted}: no JVM has such a name (perk ps lists them)"),
         },
     }

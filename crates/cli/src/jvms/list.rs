@@ -7,6 +7,7 @@ use std::time::Duration;
 use perk_control::jdk::Vm;
 use perk_control::remote::Request;
 use perk_profile::units::{plural, printable};
+use rustix::process::geteuid;
 
 use super::{Jvm, Visible, name_of_user, visible};
 use crate::remote::Control;
@@ -36,7 +37,10 @@ pub(crate) fn list() -> anyhow::Result<ExitCode> {
     }
     if !hidden.is_empty() {
         let count = plural(hidden.len() as u64, "JVM");
-        say(format_args!("{count} of other users cannot be looked into: run perk ps as root"));
+        let root = if geteuid().is_root() { "root with CAP_SYS_PTRACE" } else { "root" };
+        say(format_args!(
+            "{count} cannot be looked into: run perk ps with their user and group, or as {root}"
+        ));
     }
     Ok(if is_empty { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }

@@ -91,7 +91,8 @@ fn mapped_files(maps: &str) -> BTreeSet<&str> {
 /// system. Up to JDK 8 there is one more folder between.
 fn home(process: &Process, library: &str) -> Option<JavaHome> {
     let root = process.path("root");
-    let folders = Path::new(library.strip_prefix('/')?).ancestors().skip(3).take(2);
+    let library = process.inner_path(library.into());
+    let folders = library.strip_prefix("/").ok()?.ancestors().skip(3).take(2);
     let mut homes = folders.map(|folder| JavaHome::at(&root.join(folder)));
     homes.find(|home| !home.version.is_empty())
 }

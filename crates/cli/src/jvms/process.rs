@@ -111,6 +111,16 @@ impl Process {
         value.map(OsString::from_vec)
     }
 
+    /// The path that the process has for one of its files. `/proc` names them from perk's root, so that
+    /// they begin with the folder that is the root of a process after `chroot`.
+    pub(crate) fn inner_path(&self, path: PathBuf) -> PathBuf {
+        let root = fs::read_link(self.path("root")).unwrap_or_default();
+        match path.strip_prefix(root) {
+            Ok(below) => Path::new("/").join(below),
+            Err(_) => path,
+        }
+    }
+
     /// Whether it is in the same namespace of this kind as perk: `pid`, `mnt`, `user`. `None` if
     /// that cannot be seen.
     pub(crate) fn shares(&self, namespace: &str) -> Option<bool> {

@@ -162,6 +162,24 @@ fn a_container_without_a_place_for_the_library() {
     });
 }
 
+/// The folders in `/proc` begin with the one that is the JVM's root.
+#[test]
+fn a_jvm_whose_root_was_changed_gets_the_library_in_its_working_folder() {
+    if !can_unshare() {
+        return;
+    }
+    jdk::on(17, |jdk| {
+        let folder = Folder::new();
+        let prepare = "mount --rbind / /mnt; for at in tmp dev/shm var/tmp; do \
+                       mount -t tmpfs -o noexec none /mnt/$at; done; mount -t proc none /mnt/proc; \
+                       mount -t tmpfs none /mnt/media";
+        let chroot = "chroot /mnt env --chdir /media";
+        let java = start(&folder, jdk, &[], prepare, chroot);
+        assert_attachable(&folder, &java);
+        assert!(Path::new(&format!("/proc/{}/root/media/perk-0", java.pid)).exists());
+    });
+}
+
 #[test]
 fn a_container_whose_tmp_is_read_only() {
     if !can_unshare() {
