@@ -1,5 +1,6 @@
 //! `perk attach`, `perk ps` and the commands for running JVMs, with real JVMs.
 
+mod containers;
 mod faults;
 mod foreign;
 mod namespaces;
