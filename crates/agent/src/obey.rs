@@ -6,6 +6,7 @@ use crate::common::Life;
 use crate::jvm::Jni;
 use crate::jvmpi;
 use crate::load;
+use crate::remote;
 use crate::session::Session;
 
 /// Obeys a request. Returns its answer.
@@ -13,7 +14,7 @@ pub(crate) fn obey(jni: Jni<'_>, request: &Request) -> Answer {
     match request {
         Request::Status => status(),
         _ if jvmpi::is_loaded() => jvmpi_request(request),
-        Request::Start(Some(options)) => start(jni, options),
+        Request::Start(Some(options)) | Request::Lease(options) => start(jni, options),
         Request::Start(None) => resume(jni),
         Request::Stop => stop(jni),
         Request::Dump => with_session(|session| {
@@ -67,6 +68,7 @@ fn stop(jni: Jni<'_>) -> Answer {
     with_session(|session| match session.common().life {
         Life::Attached => {
             load::stop(jni, session);
+            remote::end_lease();
             of_file(session)
         }
         Life::Program => match session.pause(jni) {

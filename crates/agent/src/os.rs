@@ -122,6 +122,27 @@ pub(crate) fn peer_user(socket: &UnixStream) -> Option<u32> {
     (result == 0).then_some(peer.uid)
 }
 
+/// Waits until somebody connects to a listening socket, or a connection is lost. Returns whether the
+/// one and whether the other is the case.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn wait_for_peers(
+    listener: BorrowedFd<'_>,
+    connection: Option<BorrowedFd<'_>>,
+) -> io::Result<(bool, bool)> {
+    let pollfd = |fd, events| libc::pollfd { fd, events, revents: 0 };
+    // The kernel passes over a negative descriptor. The end of a connection is reported unasked.
+    let connection = connection.map_or(-1, |it| it.as_raw_fd());
+    let mut both = [pollfd(listener.as_raw_fd(), libc::POLLIN), pollfd(connection, 0)];
+    // SAFETY: the kernel reads and writes the array, which lives until the call returns.
+    let result = unsafe { libc::poll(both.as_mut_ptr(), both.len() as libc::nfds_t, -1) };
+    match result {
+        ..0 => Err(io::Error::last_os_error()),
+        _ => Ok((both[0].revents != 0, both[1].revents != 0)),
+    }
+}
+
 /// Returns the path of this library.
 pub(crate) fn own_library() -> Option<PathBuf> {
     // SAFETY: `info` is plain pointers, which dladdr sets; the address is one of this library's.

@@ -1,15 +1,18 @@
 //! The control socket: requests to the agent of a running program ([`perk_control::remote`]).
 //!
 //! A thread of the agent's own, of which the JVM does not know, sleeps until somebody connects. It is a
-//! thread of the JVM's only while it obeys a request, and its events are not the program's.
+//! thread of the JVM's only while it obeys a request, and its events are not the program's. A recording
+//! that was begun by `lease` ends when its connection is lost.
 
 mod socket;
 
 use std::ffi::CStr;
 use std::io;
+use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use perk_control::remote::{Answer, Request};
@@ -36,6 +39,8 @@ static OBEDIENT: OnceLock<Obedient> = OnceLock::new();
 static OBEYING: Mutex<()> = Mutex::new(());
 /// The path of the socket that is open.
 static OPEN: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// The connection that the current recording ends with, if there is one.
+static LEASE: Mutex<Option<Arc<UnixStream>>> = Mutex::new(None);
 
 /// Sets the function that obeys, once.
 pub(crate) fn set_obedient(obedient: Obedient) {
@@ -44,16 +49,28 @@ pub(crate) fn set_obedient(obedient: Obedient) {
 
 /// Obeys a request on the calling thread, which is one of the JVM's, after those that came before it.
 pub(crate) fn obey(jni: Jni<'_>, request: &Request) -> Answer {
-    alone(|| match OBEDIENT.get() {
+    alone(|| obey_alone(jni, request))
+}
+
+fn obey_alone(jni: Jni<'_>, request: &Request) -> Answer {
+    match OBEDIENT.get() {
         Some(obey) => obey(jni, request),
         None => Answer::error("the agent has not been loaded"),
-    })
+    }
 }
 
 /// Runs `body` while no request is obeyed.
 pub(crate) fn alone<T>(body: impl FnOnce() -> T) -> T {
     let _alone = lock(&OBEYING);
     body()
+}
+
+/// Closes the connection that the recording was to end with: it has ended.
+pub(crate) fn end_lease() {
+    if let Some(connection) = lock(&LEASE).take() {
+        // This wakes the control thread, too.
+        let _ = connection.shutdown(Shutdown::Both);
+    }
 }
 
 /// Opens the control socket, at `path` or where this user's sockets are. One that is open stays.
@@ -73,7 +90,15 @@ pub(crate) fn open(vm: Vm, path: Option<PathBuf>) -> Result<(), String> {
     started.map_err(|error| format!("no thread for the control socket: {error}"))?;
     *open = Some(path);
     os::at_exit(close);
+    keep_environment(vm);
     Ok(())
+}
+
+/// Makes an environment that stays, beside those that end with a recording. As long as the JVM has none,
+/// it forgets to take an ended thread from its list of those with events, and writes to the freed memory
+/// of that thread when the next recording begins.
+fn keep_environment(vm: Vm) {
+    let _ = vm.jni().and_then(Jni::new_jvmti);
 }
 
 /// Removes the socket: the process ends.
@@ -83,36 +108,69 @@ extern "C" fn close() {
     }
 }
 
-/// Obeys requests, one at a time.
+/// Obeys requests, one at a time, and ends the recording whose connection is lost.
 fn serve(listener: &UnixListener, vm: Vm) {
     threads::become_own();
     loop {
-        match listener.accept() {
-            Ok((peer, _)) => contain(Feature::Commands, || {
-                // A peer that does not read its answer has given up.
-                let _ = answer(&peer, vm);
-            }),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => std::thread::sleep(REST),
+        let lease = lock(&LEASE).clone();
+        match os::wait_for_peers(listener.as_fd(), lease.as_ref().map(|it| it.as_fd())) {
+            Ok((_, true)) => {
+                contain(Feature::Commands, || end_recording(vm));
+                end_lease();
+            }
+            Ok(_) => match listener.accept() {
+                Ok((peer, _)) => contain(Feature::Commands, || {
+                    // A peer that does not read its answer has given up.
+                    let _ = answer(peer, vm);
+                }),
+                Err(error) => rest(&error),
+            },
+            Err(error) => rest(&error),
         }
     }
 }
 
-fn answer(peer: &UnixStream, vm: Vm) -> io::Result<()> {
+/// Waits after an error of a socket.
+fn rest(error: &io::Error) {
+    if error.kind() != io::ErrorKind::Interrupted {
+        std::thread::sleep(REST);
+    }
+}
+
+/// Ends the recording whose connection is lost, unless it has ended meanwhile.
+fn end_recording(vm: Vm) {
+    vm.attached(THREAD, |jni| {
+        alone(|| {
+            if lock(&LEASE).is_some() {
+                obey_alone(jni, &Request::Stop);
+            }
+        });
+    });
+}
+
+fn answer(peer: UnixStream, vm: Vm) -> io::Result<()> {
     peer.set_read_timeout(Some(PEER_TIMEOUT))?;
     peer.set_write_timeout(Some(PEER_TIMEOUT))?;
-    let may_ask = os::peer_user(peer).is_some_and(|user| [0, os::user_id()].contains(&user));
+    let may_ask = os::peer_user(&peer).is_some_and(|user| [0, os::user_id()].contains(&user));
     if !may_ask {
-        return Answer::error("only the user of the JVM may ask").write(peer);
+        return Answer::error("only the user of the JVM may ask").write(&peer);
     }
-    let answer = match Request::read(peer) {
+    let peer = Arc::new(peer);
+    let answer = match Request::read(&*peer) {
         Ok(Some(request)) => {
             let mut answer = Answer::error("the JVM is ending");
-            vm.attached(THREAD, |jni| answer = obey(jni, &request));
+            vm.attached(THREAD, |jni| {
+                alone(|| {
+                    answer = obey_alone(jni, &request);
+                    if matches!(request, Request::Lease(_)) && answer.result.is_ok() {
+                        *lock(&LEASE) = Some(Arc::clone(&peer));
+                    }
+                });
+            });
             answer
         }
         Ok(None) => return Ok(()),
         Err(error) => Answer::error(error),
     };
-    answer.write(peer)
+    answer.write(&*peer)
 }

@@ -3,6 +3,7 @@
 mod hotspot;
 pub(crate) mod inside;
 mod library;
+mod litter;
 mod recording;
 mod refuse;
 pub(crate) mod socket;
@@ -46,7 +47,7 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     control.check(args.timeout)?;
     let recording = Recording::new(&jvm)?;
     let options = analyses.agent_options(recording.file_option()?);
-    control.obey(&Request::Start(Some(options.to_string())), PATIENCE)?;
+    let lease = control.lease(options.to_string(), PATIENCE)?;
     if !measured.quiet {
         let end = match args.duration {
             Some(time) => format!("for {time:?}; Ctrl-C ends it"),
@@ -54,22 +55,30 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
         };
         say(format_args!("recording {} {end}", jvm.title()));
     }
-    let why = interrupt.wait(&jvm.process, args.duration)?;
-    if why != Why::Ended
+    litter::remove(&jvm);
+    let mut why = interrupt.wait(&lease, &jvm.process, args.duration)?;
+    if why == Why::Ended && control.ask(&Request::Status, args.timeout).is_ok() {
+        why = Why::Stopped;
+    }
+    if matches!(why, Why::Time | Why::Signal)
         && let Err(error) = control.obey(&Request::Stop, PATIENCE)
         && !jvm.process.is_gone()
     {
         let file = recording.keep();
         return Err(error).with_context(|| {
-            format!("the recording goes on (perk stop {}), to {}", jvm.process.pid, file.display())
+            format!("the recording ends when the JVM answers again, in {}", file.display())
         });
     }
     if !recording.take(&local.file_of(jvm.process.pid))? {
         bail!("{} ended before its profile was complete: no part of it is left", jvm.title());
     }
     drop(recording);
-    if why == Why::Ended && !measured.quiet {
-        say(format_args!("{} has ended", jvm.title()));
+    if !measured.quiet {
+        match why {
+            Why::Ended => say(format_args!("{} has ended", jvm.title())),
+            Why::Stopped => say(format_args!("another request ended the recording")),
+            Why::Time | Why::Signal => {}
+        }
     }
     let outcome = local
         .collect()

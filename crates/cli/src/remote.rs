@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write, stdout};
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -44,6 +45,11 @@ impl<'a> Control<'a> {
     /// # Errors
     /// The agent cannot be reached, or does not answer in time. An answer may be an error as well.
     pub(crate) fn ask(&self, request: &Request, patience: Duration) -> anyhow::Result<Answer> {
+        self.talk(request, patience).map(|(answer, _)| answer)
+    }
+
+    /// As [`Control::ask`]. Returns the connection, too.
+    fn talk(&self, request: &Request, patience: Duration) -> anyhow::Result<(Answer, UnixStream)> {
         let title = self.jvm.title();
         let cannot = || format!("cannot ask the agent in {title}");
         let deadline = Deadline::after(patience);
@@ -51,7 +57,7 @@ impl<'a> Control<'a> {
         let stream = stream.with_context(cannot)?.with_context(|| format!("{title} has ended"))?;
         let mut stream = Timed { stream, deadline };
         request.write(&mut stream).with_context(cannot)?;
-        Answer::read(&mut stream).map_err(|error| match error {
+        let answer = Answer::read(&mut stream).map_err(|error| match error {
             AnswerError::Io(error) if error.kind() == io::ErrorKind::TimedOut => anyhow!(
                 "the agent in {title} does not answer within {} s: the JVM may be stopped or \
                  overloaded",
@@ -61,12 +67,26 @@ impl<'a> Control<'a> {
                 anyhow!("{title} has ended")
             }
             error => anyhow!(error).context(cannot()),
-        })
+        })?;
+        Ok((answer, stream.stream))
     }
 
     /// As [`Control::ask`], where an answer that is an error is one.
     pub(crate) fn obey(&self, request: &Request, patience: Duration) -> anyhow::Result<Answer> {
-        let answer = self.ask(request, patience)?;
+        self.obeyed(self.ask(request, patience)?)
+    }
+
+    /// Begins a recording that ends with the connection, which this returns. The agent closes it when
+    /// the recording has ended for another reason.
+    ///
+    /// # Errors
+    /// As those of [`Control::obey`].
+    pub(crate) fn lease(&self, options: String, patience: Duration) -> anyhow::Result<UnixStream> {
+        let (answer, connection) = self.talk(&Request::Lease(options), patience)?;
+        self.obeyed(answer).map(|_| connection)
+    }
+
+    fn obeyed(&self, answer: Answer) -> anyhow::Result<Answer> {
         match &answer.result {
             Ok(()) => Ok(answer),
             Err(text) => bail!("{}: {text}", self.jvm.title()),

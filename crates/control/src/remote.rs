@@ -1,7 +1,10 @@
 //! The control socket of an agent: where it is, the requests that it takes, and its answers.
 //!
 //! A connection carries one request, which is a line, and its answer. The answer consists of lines
-//! `NAME=VALUE` and a last line, `ok` or `error TEXT`. The agent then closes the connection.
+//! `NAME=VALUE` and a last line, `ok` or `error TEXT`. The agent then closes the connection, unless the
+//! request was `lease`: that connection and the recording end together. Whoever asked for it closes
+//! the connection, or is killed, and the agent ends the recording; or the recording ends for another
+//! reason, and the agent closes the connection.
 
 mod answer;
 mod place;
@@ -18,7 +21,7 @@ pub use request::{LONGEST_REQUEST, Request, RequestError};
 pub use verb::Verb;
 
 /// The version of the protocol.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// A line of a peer's.
 enum Line {

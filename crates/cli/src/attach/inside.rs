@@ -10,8 +10,8 @@ use std::{fs, io};
 use anyhow::{Context, bail};
 use perk_control::remote;
 use rustix::fs::{
-    AtFlags, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fchmod, fstatvfs, mkdirat, openat,
-    openat2, unlinkat,
+    AtFlags, FlockOperation, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fchmod, flock,
+    fstatvfs, mkdirat, openat, openat2, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -81,6 +81,36 @@ impl Inside {
     pub(crate) fn child(&self, name: &OsStr) -> anyhow::Result<Self> {
         let folder = self.user.act(|| self.open_child(name))??;
         Ok(Self { seen: self.seen.join(name), folder, user: self.user })
+    }
+
+    /// Opens such a folder that exists. Links are not followed.
+    pub(crate) fn existing_child(&self, name: &OsStr) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | FOLDER | OFlags::NOFOLLOW;
+        let open = || openat(&self.folder, name, flags, Mode::empty());
+        let child =
+            Self { seen: self.seen.join(name), folder: self.user.act(open)??, user: self.user };
+        child.check_owner()?;
+        Ok(child)
+    }
+
+    /// Fails unless the folder is the user's alone.
+    pub(crate) fn check_owner(&self) -> io::Result<()> {
+        let its = self.metadata()?;
+        match its.uid() == self.user.uid && its.mode() & 0o777 == OWNER.bits() {
+            true => Ok(()),
+            false => Err(io::Error::other("it is not one user's alone")),
+        }
+    }
+
+    /// Describes the folder.
+    pub(crate) fn metadata(&self) -> io::Result<fs::Metadata> {
+        fs::metadata(self.path(""))
+    }
+
+    /// Locks the folder until this is dropped, or perk ends. `false` if another has it locked, or the
+    /// file system has no locks.
+    pub(crate) fn lock(&self) -> bool {
+        flock(&self.folder, FlockOperation::NonBlockingLockExclusive).is_ok()
     }
 
     fn open_child(&self, name: &OsStr) -> anyhow::Result<OwnedFd> {

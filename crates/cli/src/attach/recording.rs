@@ -14,10 +14,12 @@ use super::inside::{Inside, bases, first};
 use crate::jvms::Jvm;
 use crate::run::option_of_file;
 
+/// The begin of the names of such folders.
+pub(super) const PREFIX: &str = "recording-";
 /// The name of the agent's file.
 const FILE: &str = "recording.hprof";
 
-/// The folder of a recording. It is removed when this is dropped.
+/// The folder of a recording. It is removed when this is dropped, and locked until then.
 #[derive(Debug)]
 pub(super) struct Recording {
     base: Inside,
@@ -36,8 +38,9 @@ impl Recording {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
             let since = since.unwrap_or_default().as_nanos();
             // Nobody else can make a file of this name: the folder is private.
-            let name = OsString::from(format!("recording-{}-{since}", std::process::id()));
+            let name = OsString::from(format!("{PREFIX}{}-{since}", std::process::id()));
             let folder = base.child(&name)?;
+            folder.lock();
             Ok(Self { base, folder, name, is_kept: false })
         });
         made.with_context(|| format!("{} has no folder for its recording", jvm.title()))

@@ -80,7 +80,7 @@ pub(crate) fn to(
     Ok(Some(stream))
 }
 
-fn connect_to(path: &Path, deadline: Deadline) -> io::Result<UnixStream> {
+pub(super) fn connect_to(path: &Path, deadline: Deadline) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let address = SocketAddrUnix::new(path)?;

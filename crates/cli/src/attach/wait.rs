@@ -1,11 +1,13 @@
 //! Waits for the end of a recording: the time asked for, a signal, or the end of the JVM.
 
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level::pipe};
 
@@ -23,8 +25,10 @@ pub(super) enum Why {
     Time,
     /// A signal came.
     Signal,
-    /// The JVM has ended.
+    /// The recording has ended, and so has the JVM, unless it still answers.
     Ended,
+    /// Somebody else has ended the recording.
+    Stopped,
 }
 
 /// The signals that end a recording. The second one ends perk.
@@ -44,7 +48,13 @@ impl Interrupt {
         Ok(Self { signals })
     }
 
-    pub(super) fn wait(&self, process: &Process, time: Option<Duration>) -> io::Result<Why> {
+    /// Waits. `lease` is the connection that the recording ends with.
+    pub(super) fn wait(
+        &self,
+        lease: &UnixStream,
+        process: &Process,
+        time: Option<Duration>,
+    ) -> io::Result<Why> {
         let deadline = time.map(Deadline::after);
         loop {
             let left = match deadline {
@@ -54,19 +64,17 @@ impl Interrupt {
                 },
                 None => INTERVAL,
             };
-            self.signals.set_read_timeout(Some(left))?;
-            match (&self.signals).read(&mut [0]) {
-                Ok(_) => return Ok(Why::Signal),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::WouldBlock
-                            | io::ErrorKind::TimedOut
-                            | io::ErrorKind::Interrupted
-                    ) => {}
-                Err(error) => return Err(error),
+            let mut sources =
+                [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(lease, PollFlags::empty())];
+            match poll(&mut sources, Some(&left.try_into().map_err(io::Error::other)?)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
-            if process.is_gone() {
+            let [signals, lease] = sources.map(|source| !source.revents().is_empty());
+            if signals {
+                return Ok(Why::Signal);
+            }
+            if lease || process.is_gone() {
                 return Ok(Why::Ended);
             }
         }

@@ -173,7 +173,7 @@ mod tests {
             (Answer::error("no room"), "error no room\n"),
             (
                 status.clone(),
-                "perk=0.1.0\nprotocol=1\nstate=recording\noptions=cpu=samples,file=/ü\nok\n",
+                "perk=0.1.0\nprotocol=2\nstate=recording\noptions=cpu=samples,file=/ü\nok\n",
             ),
         ] {
             let mut bytes = Vec::new();

@@ -14,6 +14,8 @@ pub const LONGEST_REQUEST: usize = 64 << 10;
 pub enum Request {
     /// Begin a recording with these options of the agent, or resume the one that is paused.
     Start(Option<String>),
+    /// Begin a recording with these options of the agent. It ends when the connection does.
+    Lease(String),
     /// End the recording, or pause that of the command line.
     Stop,
     /// Write what was measured since the last dump.
@@ -48,6 +50,9 @@ pub enum RequestError {
     /// An argument follows a command that takes none.
     #[error("{} takes no argument", .0.name())]
     Argument(Verb),
+    /// A command lacks its argument.
+    #[error("{} needs the options of a recording", .0.name())]
+    NoOptions(Verb),
 }
 
 impl Request {
@@ -55,6 +60,7 @@ impl Request {
     pub fn verb(&self) -> Verb {
         match self {
             Self::Start(_) => Verb::Start,
+            Self::Lease(_) => Verb::Lease,
             Self::Stop => Verb::Stop,
             Self::Dump => Verb::Dump,
             Self::Reset => Verb::Reset,
@@ -65,12 +71,14 @@ impl Request {
     /// Parses the line of a request, without its end.
     ///
     /// # Errors
-    /// The command is unknown, or has an argument that it does not take.
+    /// The command is unknown, has an argument that it does not take, or lacks one.
     pub fn parse(line: &str) -> Result<Self, RequestError> {
         let (name, argument) = line.split_once(' ').unwrap_or((line, ""));
         let verb: Verb = name.parse().map_err(RequestError::Unknown)?;
         match verb {
             Verb::Start => Ok(Self::Start(Some(argument.to_owned()).filter(|it| !it.is_empty()))),
+            Verb::Lease if argument.is_empty() => Err(RequestError::NoOptions(verb)),
+            Verb::Lease => Ok(Self::Lease(argument.to_owned())),
             verb if !argument.is_empty() => Err(RequestError::Argument(verb)),
             Verb::Stop => Ok(Self::Stop),
             Verb::Dump => Ok(Self::Dump),
@@ -118,7 +126,7 @@ impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb().name())?;
         match self {
-            Self::Start(Some(options)) => write!(f, " {options}"),
+            Self::Start(Some(options)) | Self::Lease(options) => write!(f, " {options}"),
             _ => Ok(()),
         }
     }
@@ -138,6 +146,7 @@ mod tests {
             (Request::Start(None), "start\n"),
             (start("cpu=samples,file=/a b/ü.perk"), "start cpu=samples,file=/a b/ü.perk\n"),
             (start(&"x".repeat(LONGEST_REQUEST - 6)), &*format!("start {:x<65530}\n", "")),
+            (Request::Lease("cpu=samples".to_owned()), "lease cpu=samples\n"),
             (Request::Stop, "stop\n"),
             (Request::Dump, "dump\n"),
             (Request::Reset, "reset\n"),
@@ -164,6 +173,7 @@ mod tests {
             (b"\n", "\"\" is not a command; the commands are start,"),
             (b"STOP\n", "\"STOP\" is not a command"),
             (b"stop now\n", "stop takes no argument"),
+            (b"lease\n", "lease needs the options of a recording"),
             (b"status -v\n", "status takes no argument"),
         ] {
             let error = Request::read(bytes).unwrap_err().to_string();

@@ -9,6 +9,8 @@ use crate::commands::{Command, Threads};
 pub enum Verb {
     /// Begin a recording, or resume one.
     Start,
+    /// Begin a recording that ends with the connection.
+    Lease,
     /// End a recording, or pause one.
     Stop,
     /// Write what was measured.
@@ -32,7 +34,7 @@ struct Entry {
 /// The share of HPROF's commands that leaves nothing out.
 const ALL_ROWS: f32 = 0.0;
 
-const TABLE: [Entry; 5] = [
+const TABLE: [Entry; 6] = [
     Entry {
         verb: Verb::Start,
         name: "start",
@@ -40,6 +42,14 @@ const TABLE: [Entry; 5] = [
         about: "begin a recording with these options of the agent; without options, resume the \
                 one that is paused",
         hprof: &[Command::CpuOn(Threads::All), Command::AllocOn],
+    },
+    Entry {
+        verb: Verb::Lease,
+        name: "lease",
+        argument: "OPTIONS",
+        about: "begin a recording with these options of the agent; it ends when the connection is \
+                closed",
+        hprof: &[],
     },
     Entry {
         verb: Verb::Stop,
@@ -129,7 +139,7 @@ mod tests {
         let error = "begin".parse::<Verb>().unwrap_err();
         assert_eq!(
             error,
-            "\"begin\" is not a command; the commands are start, stop, dump, reset, status"
+            "\"begin\" is not a command; the commands are start, lease, stop, dump, reset, status"
         );
     }
 
