@@ -7,7 +7,7 @@ use perk_testkit::run::Signal;
 use perk_testkit::{JavaRun, Jdk, jdk};
 use rustix::process::{Pid, kill_process};
 
-use super::{perk, sleeper, start};
+use super::{attach, perk, sleeper, start, wait_for_state};
 use crate::util::{Folder, PERK, assert_refused, stderr, stdout, wait_for};
 
 fn spinner(jdk: &Jdk) -> JavaRun {
@@ -48,23 +48,6 @@ fn a_jvm_without_signals_is_recorded() {
         let output = perk(&folder, &java, &["attach", "PID", "--duration", "200ms"]);
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(folder.names(), [format!("perk-SpinUntilStop-{}.txt", java.pid())]);
-    });
-}
-
-/// One of two gets the recording, and the other a line.
-#[test]
-fn two_attach_at_once() {
-    jdk::on(21, |jdk| {
-        let folder = Folder::new();
-        let java = start(&spinner(jdk));
-        let both = ["a.txt", "b.txt"]
-            .map(|name| attach(&folder, java.pid(), &["--duration", "2s", "-o", name]));
-        let outputs = both.map(|child| child.wait_with_output().unwrap());
-        let mut codes = outputs.each_ref().map(|output| output.status.code());
-        codes.sort_unstable();
-        let texts = outputs.each_ref().map(stderr);
-        assert_eq!(codes, [Some(0), Some(2)], "{texts:?}");
-        assert_eq!(folder.names().len(), 1);
     });
 }
 
@@ -140,28 +123,13 @@ fn all_samplers_attach() {
     });
 }
 
-/// Starts `perk attach` without a time limit.
-fn attach(folder: &Folder, pid: u32, arguments: &[&str]) -> std::process::Child {
-    let mut command = Command::new(PERK);
-    command.args(["attach", &pid.to_string(), "--interval", "1ms"]).args(arguments);
-    command.current_dir(folder.path()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// Waits until the agent says that it records.
-fn wait_for_recording(folder: &Folder, pid: u32) {
-    wait_for("the recording", || {
-        let output = folder.run(&["status", &pid.to_string()]);
-        stdout(&output).contains("state=recording").then_some(())
-    });
-}
-
 #[test]
 fn an_interrupt_ends_the_recording_early() {
     jdk::on(21, |jdk| {
         let folder = Folder::new();
         let java = start(&spinner(jdk));
-        let child = attach(&folder, java.pid(), &["-o", "a.txt"]);
-        wait_for_recording(&folder, java.pid());
+        let child = attach(&folder, &java, &["--interval", "1ms", "-o", "a.txt"]);
+        wait_for_state(&folder, &java, "recording");
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
@@ -175,8 +143,8 @@ fn the_end_of_the_program_ends_the_recording() {
     jdk::each(|jdk| {
         let folder = Folder::new();
         let java = start(&spinner(jdk));
-        let child = attach(&folder, java.pid(), &["-o", "a.txt"]);
-        wait_for_recording(&folder, java.pid());
+        let child = attach(&folder, &java, &["--interval", "1ms", "-o", "a.txt"]);
+        wait_for_state(&folder, &java, "recording");
         fs::write(java.dir().join("stop"), "").unwrap();
         java.wait().assert_success();
         let output = child.wait_with_output().unwrap();
@@ -192,8 +160,8 @@ fn a_program_that_is_killed_leaves_a_line() {
     jdk::on(17, |jdk| {
         let folder = Folder::new();
         let mut java = start(&spinner(jdk));
-        let child = attach(&folder, java.pid(), &["-o", "a.txt"]);
-        wait_for_recording(&folder, java.pid());
+        let child = attach(&folder, &java, &["--interval", "1ms", "-o", "a.txt"]);
+        wait_for_state(&folder, &java, "recording");
         java.signal(Signal::KILL);
         let output = child.wait_with_output().unwrap();
         let text = stderr(&output);
@@ -229,5 +197,22 @@ fn a_recording_is_begun_and_ended_by_commands() {
         let line = list.lines().find(|line| line.contains(&java.pid().to_string())).unwrap();
         assert!(line.contains(" idle "), "{line}");
         assert_refused(&perk(&folder, &java, &["stop", "PID"]), &["the JVM"]);
+    });
+}
+
+/// `perk stop` of somebody else ends it, and what was measured is shown and written.
+#[test]
+fn another_request_ends_the_recording() {
+    jdk::on(25, |jdk| {
+        let folder = Folder::new();
+        let java = start(&spinner(jdk));
+        let child = attach(&folder, &java, &["--interval", "1ms", "-o", "a.txt"]);
+        wait_for_state(&folder, &java, "recording");
+        let stopped = perk(&folder, &java, &["stop", "PID"]);
+        assert!(stopped.status.success(), "{}", stderr(&stopped));
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(stderr(&output).contains("another request ended the recording"));
+        assert!(fs::read_to_string(folder.join("a.txt")).unwrap().contains("CPU SAMPLES"));
     });
 }
