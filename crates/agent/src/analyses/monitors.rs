@@ -353,6 +353,7 @@ impl Analysis for Monitors {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         waiting.into_values().for_each(|waiting| waiting.delete(jni));
         *lock(&self.rows) = FxHashMap::default();
+        self.walker.release();
     }
 
     /// Writes MONITOR DUMP, if the JVM can be asked, and MONITOR TIME.

@@ -24,6 +24,11 @@ struct Buffers {
 unsafe impl Send for Buffers {}
 
 impl Walker {
+    /// Gives up the buffers: 32 KiB each for the deepest stacks.
+    pub(crate) fn release(&self) {
+        *lock(&self.free) = Vec::new();
+    }
+
     /// Walks a thread's stack, and runs `body` with at most `depth` frames, the innermost first. It
     /// gets no frames if the JVM gives no answer.
     pub(crate) fn walk<T>(
