@@ -260,9 +260,12 @@ pub(crate) trait Analysis: Send + Sync {
     /// Adds the analysis's part of the accounting.
     fn account(&self, accounting: &mut Accounting) {}
 
+    /// Takes back the changes of the program's classes: a session in a running program ends.
+    fn withdraw(&self, jni: Jni<'_>) {}
+
     /// Ends the file that the analysis writes itself. Calls no JVM function.
     fn finish(&self) {}
 
     /// Gives up what is large, and references: a session in a running program has ended.
-    fn release(&self, jni: Jni<'_>) {}
+    fn release(&'static self, jni: Jni<'_>) {}
 }

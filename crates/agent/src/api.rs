@@ -4,19 +4,23 @@
 //! are measured, and are in no callback of the session, whose end waits for those.
 
 use std::ffi::{CStr, c_void};
+use std::sync::OnceLock;
 
 use perk_control::remote::{Answer, Request};
 use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jbyteArray, jclass};
 
-use crate::guard::{Feature, is_guarded, requested, unheard};
-use crate::jvm::{Borrowed, Jni};
-use crate::remote;
+use crate::guard::{Feature, contain, is_guarded, requested, unheard};
+use crate::jvm::{Borrowed, Global, Jni};
 use crate::session::Session;
+use crate::{probes, remote};
 
 /// `java/api/perk/Profiler.java`, compiled; a test holds the two together.
 const CLASS: &[u8] = include_bytes!("api/Profiler.class");
 /// Its name, as in class files.
 pub(crate) const NAME: &CStr = c"perk/Profiler";
+
+/// The class, once it is defined.
+static DEFINED: OnceLock<Global> = OnceLock::new();
 
 /// Defines the class in the boot loader, where all loaders find it. One that is there stays.
 pub(crate) fn define(jni: Jni<'_>) {
@@ -28,14 +32,30 @@ pub(crate) fn define(jni: Jni<'_>) {
     let natives = [
         native(c"obey", c"([B)[B", obey as *const c_void),
         native(c"pause", c"()V", pause as *const c_void),
+        native(c"bindAll", c"()V", bind_all as *const c_void),
     ];
     // It is not the program's: it gets no probes, and its calls are not counted.
     unheard(|| {
         if let Some(class) = jni.define_class(NAME, CLASS) {
             // SAFETY: the functions are as declared in the class, and this library is never unloaded.
             let _ = unsafe { jni.register_natives(&class, &natives) };
+            if let Some(class) = jni.global(&class) {
+                let _ = DEFINED.set(class);
+            }
         }
     });
+}
+
+/// Has the class bind the native methods of perk's helper classes. Returns whether it was called.
+pub(crate) fn bind(jni: Jni<'_>) -> bool {
+    DEFINED.get().is_some_and(|class| jni.call_static(class, c"bind"))
+}
+
+/// `Profiler.bindAll`
+unsafe extern "system" fn bind_all(env: *mut JNIEnv, _: jclass) {
+    // SAFETY: the JVM passes the calling thread's environment, good until the function returns.
+    let jni = unsafe { Jni::from_raw(env) };
+    contain(Feature::Probes, || probes::bind_all(jni));
 }
 
 /// `Profiler.obey`

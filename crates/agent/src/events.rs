@@ -196,7 +196,7 @@ pub(crate) fn register(
             Since::Load => jvmti.enable(row.number)?,
             Since::Hook => {
                 let hook = new_jvmti().ok_or(JVMTI_ERROR_NOT_AVAILABLE)?;
-                hook::begin(hook, &of_hook())?;
+                hook::begin(hook, &of_hook(), session.common().life)?;
             }
             Since::Init => {}
         }
@@ -273,7 +273,8 @@ unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) 
             os::say(&format!("HPROF ERROR: the JVM refused events: {error}\n"));
         }
         api::define(jni);
-        session.begin(jni, Some(main));
+        // In a program that is about to start, faults are on stderr.
+        let _ = session.begin(jni, Some(main));
         if let Some(vm) = jni.vm() {
             // Without it the program is measured all the same.
             let _ = remote::open(vm, None);

@@ -23,6 +23,7 @@ use perk_jvmti_sys::{
     Capabilities, Capability, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK, jvmtiError, jvmtiEventCallbacks,
 };
 
+use crate::common::Life;
 use crate::jvm::{Jni, Jvmti};
 use crate::sync::lock;
 
@@ -38,10 +39,17 @@ static HAS_TRANSFORMERS: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 /// `InstrumentationImpl.setHasRetransformableTransformers`
 type HasTransformers = unsafe extern "system" fn(*mut JNIEnv, jobject, jlong, jboolean);
 
-/// Makes an environment receive the class files, from the JVM's first class on.
-pub(crate) fn begin(hook: Jvmti, callbacks: &jvmtiEventCallbacks) -> Result<(), jvmtiError> {
-    let early = [Capability::CanGenerateEarlyClassHookEvents];
-    enable(hook, &early, callbacks)?;
+/// Makes an environment receive the class files: from the JVM's first class on, if no program runs yet.
+pub(crate) fn begin(
+    hook: Jvmti,
+    callbacks: &jvmtiEventCallbacks,
+    life: Life,
+) -> Result<(), jvmtiError> {
+    let early: &[Capability] = match life {
+        Life::Program => &[Capability::CanGenerateEarlyClassHookEvents],
+        Life::Attached => &[],
+    };
+    enable(hook, early, callbacks)?;
     *lock(&HOOK) = Some(hook);
     Ok(())
 }
@@ -56,6 +64,14 @@ fn enable(
     hook.add_capabilities(capabilities)?;
     hook.set_callbacks(callbacks)?;
     hook.enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK)
+}
+
+/// Ends the events of class files.
+pub(crate) fn end() {
+    if let Some(hook) = lock(&HOOK).take() {
+        let _ = hook.disable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK);
+        hook.dispose();
+    }
 }
 
 /// Notes that agents may have made environments.

@@ -167,14 +167,22 @@ pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, Str
     })?;
     let caller = session.jvmti().current_thread(jni);
     let caller = caller.filter(|caller| !is_own_thread() && !jni.is_virtual(caller));
-    session.begin(jni, caller.as_ref().map(Local::borrowed));
+    let began = session.begin(jni, caller.as_ref().map(Local::borrowed));
+    if let Err(reason) = began {
+        stop(jni, session);
+        // It has nothing of what was asked for.
+        if let Ok(file) = session.file() {
+            let _ = std::fs::remove_file(file);
+        }
+        return Err(reason);
+    }
     Ok(session)
 }
 
 /// Ends a session in a program that runs: the file is written, and the JVM is as it was before, but for
 /// the names of methods that it has made.
 pub(crate) fn stop(jni: Jni<'_>, session: &Session) {
-    session.end_work();
+    session.end_work(jni);
     events::unregister(session);
     session.end(Some(jni));
     session.uninstall();
@@ -186,7 +194,10 @@ pub(crate) fn stop(jni: Jni<'_>, session: &Session) {
 /// Returns what options ask for that a running program does not give.
 fn only_from_the_start(options: &Options) -> Option<&'static str> {
     [
-        (options.cpu.times.is_some(), "cpu=times and cpu=old"),
+        (
+            options.cpu.times.is_some() && options.include.is_empty(),
+            "calls of all methods (cpu=times and cpu=old without include=)",
+        ),
         (options.jamaica.is_some(), "jamaica"),
         (options.fields, "fields=shared"),
         // The JVM would print a line for each method of Unsafe that is bound again.

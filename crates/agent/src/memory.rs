@@ -81,19 +81,37 @@ pub(crate) fn reserve<T: Numbers>(len: usize, pages: Pages) -> io::Result<&'stat
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
     );
     let bytes = len * size_of::<T>();
-    // SAFETY: a new mapping, which nobody else has and which is never unmapped; all fields are
+    // SAFETY: a new mapping, which nobody else has, and which only `give_back` unmaps; all fields are
     // numbers, for which zeroes are valid.
     unsafe {
         let mut memory = libc::mmap(null_mut(), bytes + HUGE, read_write, private, -1, 0);
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        let mut before = 0;
         if pages == Pages::Huge {
-            memory = memory.byte_add(memory.align_offset(HUGE));
+            before = memory.align_offset(HUGE);
+            memory = memory.byte_add(before);
             ask_for_huge_pages(memory, bytes);
         }
+        // The rest of the mapping is spare: the system has made it of whole pages.
+        let (wanted_bytes, bytes) = (bytes, bytes.next_multiple_of(page_bytes()));
+        if before > 0 {
+            libc::munmap(memory.byte_sub(before), before);
+        }
+        libc::munmap(memory.byte_add(bytes), HUGE - before - (bytes - wanted_bytes));
         Ok(std::slice::from_raw_parts(memory.cast(), len))
     }
+}
+
+/// Gives memory that [`reserve`] made back to the system.
+///
+/// # Safety
+/// Nobody may use the memory any more.
+pub(crate) unsafe fn give_back<T: Numbers>(memory: &'static [T]) {
+    let bytes = size_of_val(memory).next_multiple_of(page_bytes());
+    // SAFETY: the mapping is of so many pages; the caller's promise.
+    unsafe { libc::munmap(memory.as_ptr().cast_mut().cast(), bytes) };
 }
 
 /// Returns the size of a page in bytes.

@@ -177,7 +177,15 @@ impl Session {
 
     /// Begins the session. `this` is the calling thread, unless it is one of perk's own or a virtual one:
     /// if the JVM is about to run the program, it is the program's first.
-    pub(crate) fn begin(&'static self, jni: Jni<'_>, this: Option<Borrowed<'_>>) {
+    ///
+    /// # Errors
+    /// An analysis that cannot begin in a program that runs already, in one line. (A program that is about to
+    /// start runs without it, and the line is on stderr.)
+    pub(crate) fn begin(
+        &'static self,
+        jni: Jni<'_>,
+        this: Option<Borrowed<'_>>,
+    ) -> Result<(), String> {
         let Common { jvmti, options, recorder, .. } = self.common;
         let property = |name| jvmti.system_property(name).unwrap_or_default();
         let start = Start {
@@ -188,7 +196,7 @@ impl Session {
             program: property(c"sun.java.command"),
         };
         if self.start.set(start).is_err() {
-            return;
+            return Ok(());
         }
         if let Some(vm) = jni.vm() {
             let _ = self.vm.set(vm);
@@ -215,7 +223,11 @@ impl Session {
         }
         for analysis in &self.analyses {
             if let Err(reason) = analysis.begin(jni) {
-                os::say(&format!("HPROF ERROR: perk cannot {}: {reason}\n", analysis.task()));
+                let line = format!("perk cannot {}: {reason}", analysis.task());
+                match self.common.life {
+                    Life::Attached => return Err(line),
+                    Life::Program => os::say(&format!("HPROF ERROR: {line}\n")),
+                }
             }
         }
         if !options.start
@@ -228,6 +240,7 @@ impl Session {
         {
             os::say(&format!("HPROF ERROR: perk cannot take commands: {reason}\n"));
         }
+        Ok(())
     }
 
     /// Handles the load of a class.
@@ -412,9 +425,10 @@ impl Session {
     }
 
     /// Ends the work of a session in a running program, which goes on.
-    pub(crate) fn end_work(&self) {
+    pub(crate) fn end_work(&self, jni: Jni<'_>) {
         self.is_dying.store(true, Relaxed);
         self.stop();
+        self.analyses.iter().for_each(|analysis| analysis.withdraw(jni));
         if self.common.options.gc {
             self.common.jvmti.force_garbage_collection();
         }

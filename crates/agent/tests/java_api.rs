@@ -87,8 +87,8 @@ fn recordings_are_made_in_a_program_that_ran_already() {
                 "profile=error:nothing is paused: give the options of a recording",
                 "start=error:hprof option error: cpu option value must be y|samples|times|old \
                  (cpu=nonsense) [hprof_init.c:495]",
-                "start=error:cpu=times and cpu=old can only be measured from the program's start: \
-                 use perk run, or -agentpath",
+                "start=error:calls of all methods (cpu=times and cpu=old without include=) can only be \
+                 measured from the program's start: use perk run, or -agentpath",
                 "start=DIR/one.perk",
                 "state=recording",
                 under_way,

@@ -15,8 +15,8 @@ use crate::probe::{Plan, ProbeCall};
 use crate::scan::{Kinds, Scanner};
 use crate::{Events, Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
 
-/// The class of virtual threads.
-pub(crate) const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
+/// The internal name of the class of virtual threads.
+pub const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
 
 /// The superclass of all classes.
 pub(crate) const OBJECT: &[u8] = b"java/lang/Object";
@@ -58,7 +58,7 @@ pub fn instrument(
     let mut is_edited = probes.object_record
         && record::has_record(&class)?
         && record::add_record(&mut editor, probes.names);
-    is_edited |= add_fields(&mut editor, name, probes, &mut instrumented.skipped);
+    is_edited |= !probes.late && add_fields(&mut editor, name, probes, &mut instrumented.skipped);
     let add = match () {
         () if probes.accesses => add_accesses,
         () if probes.events != Events::NONE => add_events,

@@ -97,7 +97,7 @@ mod record;
 mod scan;
 mod site;
 
-pub use class::instrument;
+pub use class::{VIRTUAL_THREAD, instrument};
 pub use flow::{Block, Counter, Flow, Handler};
 pub use helper::{
     COUNTS_HELPER, COUNTS_METHODS as COUNTS_HELPER_METHODS, EVENTS_HELPER,
@@ -172,6 +172,8 @@ pub struct Probes {
     pub blocks: bool,
     /// What is reported to [`EVENTS_HELPER`]. There are no other probes then.
     pub events: Events,
+    /// The JVM runs already: its own classes do not get fields.
+    pub late: bool,
     /// The names of the added class and fields.
     pub names: Names,
 }
@@ -191,6 +193,7 @@ impl Probes {
             calls: true,
             blocks: false,
             events: Events::NONE,
+            late: false,
             names,
         }
     }

@@ -26,6 +26,7 @@ const CALLS: Probes = Probes {
     calls: true,
     blocks: false,
     events: Events::NONE,
+    late: false,
     names: Names::PLAIN,
 };
 

@@ -22,6 +22,7 @@ const PROBES: Probes = Probes {
     calls: true,
     blocks: false,
     events: Events::NONE,
+    late: false,
     names: Names::PLAIN,
 };
 

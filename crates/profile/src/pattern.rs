@@ -42,6 +42,21 @@ impl NamePattern {
         self.matches_class(class) || self.matches_end(&format!("{class}.{method}"))
     }
 
+    /// Whether the pattern may match a method of the class `name`, with dots, if not the class: there are
+    /// names of methods that it would match.
+    pub fn may_match_in(&self, name: &str) -> bool {
+        // The name of the method begins after one of the pattern's dots, or in one of its stars.
+        let heads = self.text.match_indices(['.', '*']).map(|(at, sign)| match sign {
+            "." => &self.text[..at],
+            _ => &self.text[..=at],
+        });
+        let begins_with = |head: &str| {
+            let ends = name.match_indices(['.', '/']).map(|(at, _)| &name[at + 1..]);
+            std::iter::once(name).chain(ends).any(|end| matches_whole(head, end))
+        };
+        !self.text.contains('.') || heads.into_iter().any(begins_with)
+    }
+
     /// Whether the pattern matches a method of a profile, or its class.
     pub fn matches_method(&self, symbols: &Symbols, method: MethodId) -> bool {
         let class = symbols.class_name(symbols.get_method(method).class);

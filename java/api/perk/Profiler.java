@@ -156,4 +156,14 @@ public final class Profiler {
 
     /** Pauses the recording, whose file stays open. Nothing happens if there is none, or it is paused. */
     private static native void pause();
+
+    /**
+     * Has perk bind the native methods of its classes in java.base: the JVM prints a warning unless a method
+     * of a class of the boot loader does.
+     */
+    private static void bind() {
+        bindAll();
+    }
+
+    private static native void bindAll();
 }

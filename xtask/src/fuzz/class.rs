@@ -43,6 +43,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             calls: calls || heap || accesses,
             blocks,
             events,
+            late: false,
             names,
         };
         let probed = instrument(bytes, probes, &mut All { calls: calls || blocks });

@@ -223,7 +223,7 @@ impl Analysis for AllocationSampler {
         }
     }
 
-    fn release(&self, jni: Jni<'_>) {
+    fn release(&'static self, jni: Jni<'_>) {
         let table = std::mem::take(&mut *lock(&self.table));
         table.live.into_iter().for_each(|live| jni.delete_weak(live.object));
         self.walker.release();

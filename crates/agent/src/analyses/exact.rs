@@ -16,6 +16,7 @@ mod calls;
 mod classes;
 mod clock;
 mod interception;
+mod late;
 mod natives;
 mod objects;
 mod sites;
@@ -38,6 +39,7 @@ use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
 pub(crate) use self::calls::ExactCalls;
 use self::classes::Classes;
 use self::clock::Clock;
+use self::late::Late;
 pub(crate) use self::objects::ExactSites;
 use self::sites::AllocationSites;
 use self::state::{Position, States};
@@ -45,10 +47,10 @@ use self::trampolines::Trampolines;
 use self::tree::{Contexts, ParkedThreads, Tree, TreePool};
 use super::bytecodes::Bytecodes;
 use super::{Analysis, Event, Needs};
-use crate::common::Common;
+use crate::common::{Common, Life};
 use crate::guard::Feature;
 use crate::hook;
-use crate::jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Vm};
+use crate::jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Reference, Vm};
 use crate::probes::{self, Selection};
 use crate::recorder::ProbeCost;
 use crate::roster::Slot;
@@ -73,6 +75,8 @@ pub(crate) struct ExactEngine {
     classes: Classes,
     trampolines: Trampolines,
     helper: OnceLock<&'static Global>,
+    /// What is different in a program that runs already.
+    late: Option<Late>,
     states: OnceLock<States>,
     parked: ParkedThreads,
     vm: OnceLock<Vm>,
@@ -117,6 +121,7 @@ impl ExactEngine {
             (TimingMethod::Tick, ClockOption::Cpu) => Timing::CpuTick,
             (TimingMethod::Tick, ClockOption::Wall) => Timing::WallTick,
         };
+        let is_late = common.life == Life::Attached;
         let selection = Selection::new(&options.include, &options.exclude);
         let with_paths = sites.as_ref().is_some_and(AllocationSites::with_paths);
         let places = match bytecodes {
@@ -141,6 +146,7 @@ impl ExactEngine {
             calls: true,
             blocks: bytecodes.is_some(),
             events: Events::NONE,
+            late: is_late,
             names,
         };
         let mut depth = 0;
@@ -172,6 +178,7 @@ impl ExactEngine {
             ),
             trampolines: Trampolines::default(),
             helper: OnceLock::new(),
+            late: is_late.then(Late::default),
             states: OnceLock::new(),
             parked: ParkedThreads::default(),
             vm: OnceLock::new(),
@@ -185,11 +192,11 @@ impl ExactEngine {
     fn start(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let Common { jvmti, recorder, .. } = *self.common;
         let helper = *self.helper.get().ok_or("no helper class")?;
-        if !probes::is_bound() {
+        if self.late.is_none() && !probes::is_bound() {
             return Err("its native methods could not be bound".to_owned());
         }
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
-        let states = States::new(jni, helper, self.names());
+        let states = States::new(jni, helper, self.names(), self.late.is_some());
         let states = states.ok_or("no fields for the state of threads")?;
         let states = self.states.get_or_init(|| states);
         self.clock.start(self.common, jni, states)?;
@@ -201,17 +208,20 @@ impl ExactEngine {
             jvalue { z: self.timing == Timing::WallExact },
             jvalue { z: self.places != Places::None },
             jvalue { z: jni.has_virtual_threads() },
+            jvalue { z: self.late.is_some() },
             jvalue { j: self.pool.nil() as i64 },
         ];
-        if self.counts_natives() {
-            trampolines::begin(self);
+        if self.late.is_none() {
+            if self.counts_natives() {
+                trampolines::begin(self);
+            }
+            let enabled = jvmti.enable(JVMTI_EVENT_NATIVE_METHOD_BIND);
+            enabled.map_err(|error| format!("the JVM does not report native methods: {error}"))?;
         }
-        let enabled = jvmti.enable(JVMTI_EVENT_NATIVE_METHOD_BIND);
-        enabled.map_err(|error| format!("the JVM does not report native methods: {error}"))?;
-        // The agents before this one on the command line may have begun.
+        // The agents before this one may have begun.
         hook::overtaken();
         // SAFETY: the arguments are those of the helper's method.
-        let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZJ)J", &arguments) };
+        let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZZJ)J", &arguments) };
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
     }
 
@@ -296,6 +306,20 @@ impl ExactEngine {
         }
     }
 
+    /// Measures the cost of the probes, and ends the clock.
+    fn end_counting(&self, jni: Jni<'_>) {
+        self.calibrate(jni);
+        self.count_unseen(jni);
+        // New threads are not counted from now on.
+        self.stopped.store(true, Relaxed);
+        self.clock.stop();
+    }
+
+    /// Whether a class is the one that the probes call.
+    fn is_helper(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> bool {
+        self.helper.get().is_some_and(|helper| jni.same(*helper, class))
+    }
+
     /// Counts the classes that agents do not receive: the hidden ones. The JVM writes their
     /// signature with a dot before the unique part.
     fn count_unseen(&self, jni: Jni<'_>) {
@@ -332,6 +356,9 @@ impl Analysis for ExactEngine {
     }
 
     fn needs(&self) -> Needs {
+        if self.late.is_some() {
+            return Late::needs();
+        }
         let mut needs = Needs {
             events: vec![Event::VmStart, Event::ClassFile, Event::VirtualThreadEnd],
             capabilities: vec![Capability::CanGenerateEarlyVmstart],
@@ -360,12 +387,18 @@ impl Analysis for ExactEngine {
     }
 
     fn prepare(&'static self, _: Jni<'_>) {
+        if self.late.is_some() {
+            return;
+        }
         let more = self.bytecodes.and_then(Bytecodes::helper);
         self.common.set_helpers(self.helper.get().copied().into_iter().chain(more));
     }
 
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        self.start(jni)
+        match &self.late {
+            Some(late) => self.begin_late(late, jni),
+            None => self.start(jni),
+        }
     }
 
     fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, known: Option<&LiveThread>) {
@@ -377,9 +410,10 @@ impl Analysis for ExactEngine {
     }
 
     fn class_file(&self, bytes: &[u8], redefined: Option<Borrowed<'_>>) -> Option<Vec<u8>> {
-        if hook::is_done(bytes) {
+        if hook::is_done(bytes) || self.late.as_ref().is_some_and(|late| !late.gives_probes()) {
             return None;
         }
+        let redefined = redefined.filter(|_| self.late.is_none());
         let has_record = probes::kept_record(self.common.jvmti, self.names(), redefined);
         self.classes.transform(self.common.recorder, bytes, has_record)
     }
@@ -394,11 +428,17 @@ impl Analysis for ExactEngine {
     }
 
     fn vm_dies(&self, jni: Jni<'_>) {
-        self.calibrate(jni);
-        self.count_unseen(jni);
-        // New threads are not counted from now on.
-        self.stopped.store(true, Relaxed);
-        self.clock.stop();
+        self.end_counting(jni);
+    }
+
+    fn withdraw(&self, jni: Jni<'_>) {
+        if let Some(late) = &self.late {
+            self.withdraw_late(late, jni);
+        }
+    }
+
+    fn release(&'static self, jni: Jni<'_>) {
+        self.release_late(jni);
     }
 
     fn account(&self, accounting: &mut Accounting) {

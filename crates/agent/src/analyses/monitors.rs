@@ -349,7 +349,7 @@ impl Analysis for Monitors {
         self.take_rows();
     }
 
-    fn release(&self, jni: Jni<'_>) {
+    fn release(&'static self, jni: Jni<'_>) {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         waiting.into_values().for_each(|waiting| waiting.delete(jni));
         *lock(&self.rows) = FxHashMap::default();

@@ -178,7 +178,7 @@ impl Analysis for Samples {
         self.engines().for_each(|engine| engine.finish());
     }
 
-    fn release(&self, jni: Jni<'_>) {
+    fn release(&'static self, jni: Jni<'_>) {
         self.engines().for_each(|engine| engine.release(jni));
     }
 

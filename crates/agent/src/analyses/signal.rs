@@ -415,7 +415,7 @@ impl Analysis for Signals {
         }
     }
 
-    fn release(&self, _: Jni<'_>) {
+    fn release(&'static self, _: Jni<'_>) {
         *lock(&self.reader) = Reader::default();
         *lock(&self.intake) = Intake::new(false);
         lock(&self.timers).release();

@@ -147,7 +147,7 @@ impl Analysis for WallClock {
         self.book(&bookings);
     }
 
-    fn release(&self, _: Jni<'_>) {
+    fn release(&'static self, _: Jni<'_>) {
         *lock(&self.table) = Table::default();
     }
 

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use perk_jvmti_sys::jni_sys::{
     JNI_OK, JNI_VERSION_1_8, JNI_VERSION_21, JNIEnv, JNINativeMethod, JavaVM, JavaVMAttachArgs,
@@ -85,11 +86,20 @@ impl<'a> Jni<'a> {
         (result == JNI_OK && !vm.is_null()).then_some(Vm(vm))
     }
 
-    /// Returns another JVMTI environment.
+    /// Returns another JVMTI environment. JDK 21 refuses the first one of a running program while a virtual
+    /// thread enters or leaves its carrier, so it is asked several times.
     pub(crate) fn new_jvmti(self) -> Option<Jvmti> {
+        const MOST_TRIES: usize = 1000;
+        const PAUSE: Duration = Duration::from_millis(1);
         let Vm(vm) = self.vm()?;
-        // SAFETY: it is the running JVM.
-        unsafe { Jvmti::new(vm) }
+        for _ in 0..MOST_TRIES {
+            // SAFETY: it is the running JVM.
+            if let Some(jvmti) = unsafe { Jvmti::new(vm) } {
+                return Some(jvmti);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        None
     }
 
     /// Whether the JVM can have virtual threads, which JDK 21 brought.
@@ -371,6 +381,39 @@ impl<'a> Jni<'a> {
         let method = self.static_method(class, name, signature)?;
         // SAFETY: the caller's promise.
         unsafe { self.call_long(class, method, arguments) }
+    }
+
+    /// Calls a static method that returns an object; `None` if that is null, or if Java code threw.
+    ///
+    /// # Safety
+    /// The arguments must be those of the method.
+    pub(crate) unsafe fn call_static_object(
+        self,
+        class: &(impl Reference + ?Sized),
+        name: &CStr,
+        signature: &CStr,
+        arguments: &[jvalue],
+    ) -> Option<Local<'a>> {
+        let method = self.static_method(class, name, signature)?;
+        let env = self.0;
+        // SAFETY: the environment is this thread's, the reference valid; the caller's promise.
+        unsafe {
+            let call = (**env).v1_1.CallStaticObjectMethodA;
+            self.checked(call(env, class.raw(), method.0, arguments.as_ptr()))
+        }
+    }
+
+    /// Calls a static method without arguments or result. Returns whether it did not throw.
+    pub(crate) fn call_static(self, class: &(impl Reference + ?Sized), name: &CStr) -> bool {
+        let Some(method) = self.static_method(class, name, c"()V") else { return false };
+        let env = self.0;
+        // SAFETY: the environment is this thread's, the reference valid; the method has no arguments.
+        let threw = unsafe {
+            ((**env).v1_1.CallStaticVoidMethodA)(env, class.raw(), method.0, std::ptr::null());
+            ((**env).v1_2.ExceptionCheck)(env)
+        };
+        self.clear_exception();
+        !threw
     }
 
     /// Takes over a result; an exception is cleared, as it does not concern the program.

@@ -95,6 +95,14 @@ impl Global {
     pub(crate) unsafe fn from_raw(object: jobject) -> Option<Self> {
         (!object.is_null()).then_some(Self(object))
     }
+
+    /// Returns a second handle of the same reference.
+    ///
+    /// # Safety
+    /// Neither may be used after one was deleted.
+    pub(crate) unsafe fn alias(&self) -> Self {
+        Self(self.0)
+    }
 }
 
 impl Reference for Global {

@@ -13,7 +13,8 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_MONITOR_RAW,
 };
 use perk_jvmti_sys::{
-    JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER, JVMTI_THREAD_STATE_IN_OBJECT_WAIT, jvmtiFrameInfo,
+    Capability, JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER, JVMTI_THREAD_STATE_IN_OBJECT_WAIT,
+    jvmtiFrameInfo,
 };
 
 use super::call_trace::Traces;
@@ -118,9 +119,11 @@ fn records(bridge: &Bridge, jni: Jni<'_>, traces: &Traces) -> Vec<u8> {
 
 /// Returns the object that a thread waits on, in `Object.wait`. JDK 17 reports it as one that the
 /// thread contends for, later ones do not: there it is the object whose native method the thread is in.
+/// That takes a capability which has a cost, so it is asked for here, and kept.
 fn waited_monitor<'a>(bridge: &Bridge, jni: Jni<'a>, thread: &Thread) -> Option<Local<'a>> {
     let jvmti = bridge.jvmti;
     jvmti.contended_monitor(jni, thread).or_else(|| {
+        jvmti.add_capabilities([Capability::CanAccessLocalVariables].into_iter().collect()).ok()?;
         bridge.suspended(thread, || {
             let mut frame = jvmtiFrameInfo { method: null_mut(), location: 0 };
             // SAFETY: there is room for one frame.

@@ -14,7 +14,7 @@ use crate::guard::{Feature, contain};
 use crate::jvm::{Functions, Global, Jni, Jvmti};
 
 /// `java/helper/java/lang/PerkHeaders.java`, compiled; a test holds the two together.
-const BASE: &[u8] = include_bytes!("PerkHeaders.class");
+pub(super) const BASE: &[u8] = include_bytes!("PerkHeaders.class");
 
 /// A helper class.
 #[derive(Debug)]
@@ -76,10 +76,52 @@ struct Binding {
 
 /// A helper class that is defined.
 #[derive(Debug)]
-struct BoundClass {
-    class: Global,
+pub(super) struct BoundClass {
+    pub(super) class: Global,
     /// The native methods, and their signatures.
     natives: Vec<(Native, CString)>,
+}
+
+impl BoundClass {
+    /// Defines a class.
+    pub(super) fn define(jni: Jni<'_>, names: Names, helper: HelperClass) -> Result<Self, String> {
+        let HelperClass { plain, bytes, natives, .. } = helper;
+        let natives = natives.iter().map(|native| {
+            let signature = text(native.1.replace(plain, &names.of(plain)))?;
+            Ok((*native, signature))
+        });
+        let natives = natives.collect::<Result<Vec<_>, String>>()?;
+        Ok(Self { class: define(jni, names, plain, &bytes)?, natives })
+    }
+
+    /// Binds its native methods. Returns whether that went well.
+    pub(super) fn bind(&self, jni: Jni<'_>) -> bool {
+        let native = |(Native(name, _, function), signature): &(Native, CString)| JNINativeMethod {
+            name: name.as_ptr().cast_mut(),
+            signature: signature.as_ptr().cast_mut(),
+            fnPtr: function.cast_mut(),
+        };
+        let own: Vec<_> = self.natives.iter().map(native).collect();
+        // SAFETY: the functions are as declared in the class, and this library is never unloaded.
+        unsafe { jni.register_natives(&self.class, &own) }.is_some()
+    }
+}
+
+/// Defines a class of perk's in java.base.
+pub(super) fn define(
+    jni: Jni<'_>,
+    names: Names,
+    plain: &str,
+    bytes: &[u8],
+) -> Result<Global, String> {
+    let class = names.give_to(bytes).map_err(|error| error.to_string())?;
+    let class = jni.define_class(&text(names.of(plain))?, &class);
+    let class = class.ok_or("the JVM refused a helper class")?;
+    jni.global(&class).ok_or_else(|| "no global reference".to_owned())
+}
+
+fn text(text: String) -> Result<CString, String> {
+    CString::new(text).map_err(|error| error.to_string())
 }
 
 /// `RegisterNatives`
@@ -111,27 +153,14 @@ fn define_all(
     if BINDING.get().is_some() {
         return Err("they are there already".to_owned());
     }
-    let text = |text: String| CString::new(text).map_err(|error| error.to_string());
-    let define = |plain: &str, bytes: &[u8]| {
-        let class = names.give_to(bytes).map_err(|error| error.to_string())?;
-        let class = jni.define_class(&text(names.of(plain))?, &class);
-        let class = class.ok_or("the JVM refused a helper class")?;
-        jni.global(&class).ok_or_else(|| "no global reference".to_owned())
-    };
     if helpers.iter().any(|helper| helper.plain != EVENTS_HELPER) {
-        define(HELPER_BASE, BASE)?;
+        define(jni, names, HELPER_BASE, BASE)?;
     }
     let mut exchanges = Vec::new();
     let mut defined = Vec::new();
-    for helper in helpers {
-        let HelperClass { plain, bytes, natives, exchanges: more } = helper;
-        let natives = natives.iter().map(|native| {
-            let signature = text(native.1.replace(plain, &names.of(plain)))?;
-            Ok((*native, signature))
-        });
-        let natives = natives.collect::<Result<Vec<_>, String>>()?;
-        defined.push(BoundClass { class: define(plain, &bytes)?, natives });
-        exchanges.extend(more);
+    for mut helper in helpers {
+        exchanges.append(&mut helper.exchanges);
+        defined.push(BoundClass::define(jni, names, helper)?);
     }
     let intercept = |functions: &mut Functions| {
         let _ = BINDING.set(Binding {
@@ -156,16 +185,7 @@ fn define_all(
 impl Binding {
     /// Binds the natives of the helper classes.
     fn bind(&self, jni: Jni<'_>) {
-        let native = |(Native(name, _, function), signature): &(Native, CString)| JNINativeMethod {
-            name: name.as_ptr().cast_mut(),
-            signature: signature.as_ptr().cast_mut(),
-            fnPtr: function.cast_mut(),
-        };
-        let are_bound = self.helpers.iter().all(|helper| {
-            let own: Vec<_> = helper.natives.iter().map(native).collect();
-            // SAFETY: the functions are as declared in the class, and this library is never unloaded.
-            unsafe { jni.register_natives(&helper.class, &own) }.is_some()
-        });
+        let are_bound = self.helpers.iter().all(|helper| helper.bind(jni));
         self.is_bound.store(are_bound, Relaxed);
     }
 

@@ -60,6 +60,18 @@ impl Selection {
         (self.include.is_empty() || is_meant(&self.include)) && !is_excluded
     }
 
+    /// Whether one of a class's methods may be counted, as far as `include` says; the class's name has
+    /// dots. The names of the methods are asked for if they matter.
+    pub(crate) fn selects_any(&self, class: &str, methods: impl FnOnce() -> Vec<String>) -> bool {
+        let include = || self.include.iter().map(|chosen| &chosen.pattern);
+        if self.include.is_empty() || include().any(|it| it.matches_class(class)) {
+            return true;
+        }
+        let of_methods: Vec<_> = include().filter(|it| it.may_match_in(class)).collect();
+        !of_methods.is_empty()
+            && methods().iter().any(|method| of_methods.iter().any(|it| it.matches(class, method)))
+    }
+
     /// Returns the patterns that matched no class or method, as options.
     pub(crate) fn unmatched(&self) -> Vec<String> {
         let lists = [("include", &self.include), ("exclude", &self.exclude)];
@@ -75,6 +87,21 @@ mod tests {
 
     fn patterns(texts: &[&str]) -> Vec<NamePattern> {
         texts.iter().filter_map(|text| NamePattern::new(text)).collect()
+    }
+
+    #[test]
+    fn classes_are_selected_by_their_methods() {
+        let selection = Selection::new(&patterns(&["a.Foo", "Bar.run", "main"]), &[]);
+        let with = |class, methods: &[&str]| {
+            selection.selects_any(class, || methods.iter().map(|&it| it.to_owned()).collect())
+        };
+        assert!(with("a.Foo", &[]) && with("a.Foo$In", &[]) && !with("b.Foo", &["run"]));
+        assert!(with("x.Bar", &["stop", "run"]) && !with("x.Bar", &["stop"]));
+        assert!(with("x.Any", &["main"]) && !with("x.Any", &["mains"]));
+        let never = || unreachable!("no pattern can be of a method of this class");
+        assert!(
+            !Selection::new(&patterns(&["a.Foo.b*", "a.Foo"]), &[]).selects_any("b.Bar", never)
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod classes;
 mod counts;
 mod crowds;
 mod jvms;
+mod late;
 mod natives;
 mod output;
 mod overflow;

@@ -19,6 +19,10 @@ Examples:
   perk attach Main --duration 30s
   perk attach app.jar --duration 1m -o app.html -o app.hprof
   perk attach Main --cpu samples --wall --alloc --lock --duration 30s -o app.pb.gz
+  perk attach Main --cpu times --include 'com.acme.*' --duration 30s
+
+--cpu times counts every call of the methods that --include names, from the next call on. Their classes get
+probes for the recording, and lose them at its end.
 
 A NAME is a main class or a jar, with or without its package or folder, or a part of that. perk ps lists
 the JVMs. perk has to run as the JVM's user, or as root. A JVM in a container is attached to from within
@@ -27,8 +31,7 @@ with -XX:+EnableDynamicAgentLoading to have none.")]
 #[command(mut_arg("aprof", |it| it.hide(true)), mut_arg("from_signal", |it| it.hide(true)))]
 #[command(mut_arg("xprof", |it| it.hide(true)), mut_arg("fields", |it| it.hide(true)))]
 #[command(mut_arg("accesses", |it| it.hide(true)), mut_arg("jamaica", |it| it.hide(true)))]
-#[command(mut_arg("force", |it| it.hide(true)), mut_arg("timing", |it| it.hide(true)))]
-#[command(mut_arg("clock", |it| it.hide(true)), mut_arg("no_cache", |it| it.hide(true)))]
+#[command(mut_arg("force", |it| it.hide(true)), mut_arg("no_cache", |it| it.hide(true)))]
 #[command(mut_arg("heap", |it| it.hide(true)), mut_arg("sample", |it| it.hide(true)))]
 #[command(mut_arg("no_live", |it| it.hide(true)))]
 pub(crate) struct AttachArgs {

@@ -25,10 +25,12 @@ pub(super) fn without_locks(args: &Measured) -> Measured {
 /// The measurement, and what there is instead, in one line.
 pub(super) fn what_cannot_attach(args: &Measured) -> anyhow::Result<()> {
     const RUN: &str = "start the program with perk run";
+    const SELECT: &str = "name the methods to count (--include 'com.acme.*')";
+    let is_of_all = |cpu| args.cpu == Some(cpu) && args.include.is_empty();
     let is_estimated = args.heap == Some(Heap::Sites) && args.sample.is_some();
     for (what, is_given, instead) in [
-        ("--cpu times", args.cpu == Some(Cpu::Times), "use --cpu samples"),
-        ("--cpu old", args.cpu == Some(Cpu::Old), "use --cpu samples"),
+        ("--cpu times without --include", is_of_all(Cpu::Times), SELECT),
+        ("--cpu old without --include", is_of_all(Cpu::Old), SELECT),
         (
             "--heap sites without --sample",
             args.heap == Some(Heap::Sites) && !is_estimated,

@@ -84,7 +84,8 @@ fn measurements_that_need_the_start_are_refused() {
     for (arguments, words) in [
         (
             &["--cpu", "times"][..],
-            "--cpu times cannot begin in a running program: use --cpu samples",
+            "--cpu times without --include cannot begin in a running program: name the methods to \
+             count (--include 'com.acme.*'), or start the program with perk run",
         ),
         (&["--heap", "dump"], "use jcmd PID GC.heap_dump, or start the program with perk run"),
         (&["--aprof"], "--aprof cannot begin in a running program: use --alloc, which estimates"),

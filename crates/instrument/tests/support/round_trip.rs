@@ -49,6 +49,7 @@ pub(crate) const EVERYTHING: Kind = Kind {
         calls: true,
         blocks: false,
         events: Events::NONE,
+        late: false,
         names: Names::PLAIN,
     },
     calls: Calls::All,

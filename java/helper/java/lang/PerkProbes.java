@@ -8,10 +8,12 @@ import jdk.internal.vm.annotation.Stable;
 /**
  * The methods that perk's probes call, and the state of a thread, which is an object of this class.
  * The agent defines the class in java.base before the first Java code runs, and starts it when the
- * JVM is up. The bytes of the class are part of the agent.
+ * JVM is up; or, in a program that runs already, when a recording begins, one class for each. The
+ * bytes of the class are part of the agent.
  *
  * Each thread has a tree of calling contexts in the agent's native memory; a field of
- * java.lang.Thread refers to the thread's state, which holds the context of the running method. A
+ * java.lang.Thread refers to the thread's state, which holds the context of the running method. In a
+ * program that runs already Thread cannot get a field: the state is in a table by the thread's id. A
  * method that is entered makes its context the thread's, and keeps that of its caller in a local
  * variable; it stores that one when it ends. So there is no stack to keep, and nothing to repair
  * after an exception: the method that catches it stores its own context.
@@ -64,7 +66,10 @@ public final class PerkProbes extends PerkHeaders {
 
     /** Null until the agent has called {@link #start}. */
     @Stable private static Unsafe U;
+    /** The offset in threads of their state; of their id if the states are in a table. */
     @Stable private static long STATE_FIELD;
+    /** 2 if the states are in a table, else 1. */
+    @Stable private static int LATE;
     /** 2 if each probe reads the time, else 1. */
     @Stable private static int EXACT;
     /** 2 if lines are recorded, else 1. */
@@ -78,6 +83,19 @@ public final class PerkProbes extends PerkHeaders {
     /** The state of threads that are not counted, such as those that have ended. */
     private static final PerkProbes ENDED = new PerkProbes();
 
+    /**
+     * The states of the threads by the lower bits of their id; one whose place is taken has the next
+     * free one. Those that have ended leave {@link #ENDED}. At most a quarter is in use, so that most
+     * threads have their own place. A table whose content would have to move is replaced.
+     */
+    private static PerkProbes[] states;
+    /** The number of places of the table that are in use. */
+    private static int stateCount;
+    /** Whether the recording has ended: the trees are no longer there. */
+    private static boolean isOver;
+
+    /** The id of the thread, if states are in a table. */
+    private long id;
     /** The position of the running method. Probes store it. */
     public long context;
     /** The position before the method that was entered last. Probes read it. */
@@ -94,6 +112,8 @@ public final class PerkProbes extends PerkHeaders {
     private long parked;
     /** Whether the next array that is made by reflection is counted elsewhere. */
     private boolean withheld;
+
+    private static final int FEWEST_STATES = 64;
 
     /** The beginning of the allocation records. The first one has no site; its counts are ignored. */
     @Stable private static long RECORDS;
@@ -127,9 +147,11 @@ public final class PerkProbes extends PerkHeaders {
     private PerkProbes() {}
 
     /** Starts counting. Before, the probes do nothing, because the JVM is starting. */
-    private static long start(boolean exact, boolean lines, boolean virtual, long nil) {
+    private static long start(boolean exact, boolean lines, boolean virtual, boolean late, long nil) {
         Unsafe unsafe = Unsafe.getUnsafe();
-        STATE_FIELD = unsafe.objectFieldOffset(Thread.class, "$perkState");
+        STATE_FIELD = unsafe.objectFieldOffset(Thread.class, late ? "tid" : "$perkState");
+        LATE = late ? 2 : 1;
+        states = new PerkProbes[FEWEST_STATES];
         EXACT = exact ? 2 : 1;
         LINES = lines ? 2 : 1;
         VIRTUAL = virtual ? 2 : 1;
@@ -137,6 +159,13 @@ public final class PerkProbes extends PerkHeaders {
         ENDED.context = nil;
         ENDED.caller = nil;
         U = unsafe;
+        return 0;
+    }
+
+    /** Counts nothing any more. What probes that still run do has no effect. */
+    private static long end() {
+        isOver = true;
+        states = new PerkProbes[1];
         return 0;
     }
 
@@ -261,7 +290,7 @@ public final class PerkProbes extends PerkHeaders {
 
     /** A method ends, or continues after a callee has ended, and time is read at each probe. */
     public static void leave(PerkProbes state, long position) {
-        if (state != EARLY) {
+        if (state != EARLY && (LATE != 2 || !isOver)) {
             state.book(state.context);
         }
         state.context = position;
@@ -292,7 +321,81 @@ public final class PerkProbes extends PerkHeaders {
     /** Returns the state of a thread; null if it does not have one yet. */
     @ForceInline
     private static PerkProbes stateOf(Thread thread) {
+        if (LATE == 2) {
+            long id = U.getLong(thread, STATE_FIELD);
+            PerkProbes[] all = states;
+            PerkProbes state = all[(int) id & all.length - 1];
+            return state == null || state.id == id ? state : stateNear(all, id);
+        }
         return (PerkProbes) U.getReference(thread, STATE_FIELD);
+    }
+
+    /** Returns the state of a thread whose place in the table is another thread's. */
+    @DontInline
+    private static PerkProbes stateNear(PerkProbes[] all, long id) {
+        for (int at = (int) id + 1; ; at++) {
+            PerkProbes state = all[at & all.length - 1];
+            if (state == null || state.id == id) {
+                return state;
+            }
+        }
+    }
+
+    /** Enters the state of a thread that has none into the table. One thread at a time calls this. */
+    private static long hold(Thread thread, PerkProbes state) {
+        state.id = U.getLong(thread, STATE_FIELD);
+        if (isOver) {
+            return 0;
+        }
+        if ((stateCount + 1) * 4 > states.length) {
+            int count = 0;
+            for (PerkProbes other : states) {
+                count += other == null || other == ENDED ? 0 : 1;
+            }
+            PerkProbes[] larger = new PerkProbes[FEWEST_STATES];
+            while (larger.length < (count + 1) * 8) {
+                larger = new PerkProbes[larger.length * 2];
+            }
+            for (PerkProbes other : states) {
+                if (other != null && other != ENDED) {
+                    put(larger, other);
+                }
+            }
+            stateCount = count;
+            states = larger;
+        }
+        put(states, state);
+        stateCount++;
+        return 0;
+    }
+
+    private static void put(PerkProbes[] all, PerkProbes state) {
+        int at = (int) state.id;
+        while (all[at & all.length - 1] != null) {
+            at++;
+        }
+        all[at & all.length - 1] = state;
+    }
+
+    /** Removes the state of a thread that ends from the table. One thread at a time calls this. */
+    private static long drop(Thread thread) {
+        long id = U.getLong(thread, STATE_FIELD);
+        PerkProbes[] all = states;
+        for (int at = (int) id; ; at++) {
+            PerkProbes state = all[at & all.length - 1];
+            if (state == null) {
+                return 0;
+            }
+            if (state.id == id) {
+                all[at & all.length - 1] = ENDED;
+                return 0;
+            }
+        }
+    }
+
+    /** Returns the state of a thread in the table; null if there is none. */
+    private static PerkProbes held(Thread thread) {
+        return stateOf(thread);
     }
 
     /** Returns the state of the calling thread, which gets one if it has none. */

@@ -153,14 +153,26 @@ impl Classes {
         bytes: &[u8],
         has_record: Option<bool>,
     ) -> Option<Vec<u8>> {
-        let is_new = has_record.is_none();
+        let mut is_new = has_record.is_none();
         if self.with_calls
             && let Ok(found) = leaves(bytes)
         {
             let class = found.class.clone();
             let counts_natives = self.counts_natives_of(&class);
-            let found = LeafClass::new(found, |name| counts_natives && self.selects(&class, name));
-            lock(&self.leaves).insert(class, Some(found));
+            let is_chosen = |name: &[u8]| counts_natives && self.selects(&class, name);
+            let natives = found.methods.iter().filter(|it| it.is_native && is_chosen(&it.name));
+            let natives: Vec<_> = natives.map(|it| mutf8::decode(&it.name).into_owned()).collect();
+            let found = LeafClass::new(found, is_chosen);
+            let before = lock(&self.leaves).insert(class.clone(), Some(found)).flatten();
+            if self.probes.late {
+                is_new = before.is_none();
+                let class = mutf8::decode(&class).replace('/', ".");
+                for name in natives.iter().filter(|_| is_new) {
+                    self.skip(format!(
+                        "{class}.{name}: natives count from the program's start alone"
+                    ));
+                }
+            }
         }
         let mut view =
             View { classes: self, recorder, class: None, has_selected: false, has_excluded: false };
@@ -220,6 +232,18 @@ impl Classes {
     /// Whether the calls of a method are to be counted.
     pub(super) fn selects(&self, class: &[u8], method: &[u8]) -> bool {
         self.selection.selects(class, method)
+    }
+
+    /// Whether the calls of one of a class's methods are to be counted; the class's name is an internal
+    /// one.
+    pub(super) fn selects_any(&self, class: &str, methods: impl FnOnce() -> Vec<String>) -> bool {
+        self.selection.selects_any(&class.replace('/', "."), methods)
+    }
+
+    /// Forgets the classes.
+    pub(super) fn release(&self) {
+        *lock(&self.leaves) = FxHashMap::default();
+        *lock(&self.natives) = FxHashSet::default();
     }
 
     /// Returns the number of a native method; the class's name is an internal one.

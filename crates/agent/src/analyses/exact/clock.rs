@@ -18,7 +18,7 @@ use super::Timing;
 use super::state::{Position, States};
 use super::tree::{Running, Tree};
 use crate::common::Common;
-use crate::guard::{Feature, contain};
+use crate::guard::{Feature, contain, inside};
 use crate::jvm::{Global, Jni, Local, Reference};
 use crate::os::{self, Tid};
 use crate::sync::lock;
@@ -39,6 +39,8 @@ const TICKS_PER_OWN_READ: u64 = 16;
 /// The clock; see the module.
 #[derive(Debug)]
 pub(super) struct Clock {
+    /// The number of the recording: what a thread knows of an earlier one is of no use.
+    number: u64,
     timing: Timing,
     states: OnceLock<&'static States>,
     carriers: Mutex<Vec<&'static Carrier>>,
@@ -76,12 +78,15 @@ struct Pace {
 }
 
 thread_local! {
-    static CARRIER: Cell<Option<&'static Carrier>> = const { Cell::new(None) };
+    /// The thread, and the number of the clock that knows it.
+    static CARRIER: Cell<Option<(u64, &'static Carrier)>> = const { Cell::new(None) };
 }
 
 impl Clock {
     pub(super) fn new(timing: Timing) -> Self {
+        static CLOCK_COUNT: AtomicU64 = AtomicU64::new(0);
         Self {
+            number: CLOCK_COUNT.fetch_add(1, Relaxed),
             timing,
             states: OnceLock::new(),
             carriers: Mutex::default(),
@@ -147,12 +152,13 @@ impl Clock {
 
     /// Returns the calling platform thread, if it is known.
     pub(super) fn known_carrier(&self) -> Option<&'static Carrier> {
-        CARRIER.get()
+        let (number, carrier) = CARRIER.get()?;
+        (number == self.number).then_some(carrier)
     }
 
     /// Returns the calling platform thread.
     pub(super) fn carrier(&self, jni: Jni<'_>) -> Option<&'static Carrier> {
-        if let Some(known) = CARRIER.get() {
+        if let Some(known) = self.known_carrier() {
             return Some(known);
         }
         let state = self.states.get()?.make(jni)?;
@@ -172,7 +178,7 @@ impl Clock {
             has_guests: AtomicBool::new(false),
             pace: Mutex::new(pace),
         }));
-        CARRIER.set(Some(carrier));
+        CARRIER.set(Some((self.number, carrier)));
         lock(&self.carriers).push(carrier);
         Some(carrier)
     }
@@ -183,7 +189,8 @@ impl Clock {
         &self,
         jni: Jni<'_>,
     ) -> (Option<&'static Tree>, Option<&'static Tree>) {
-        let Some(carrier) = CARRIER.replace(None) else { return (None, None) };
+        let Some(carrier) = self.known_carrier() else { return (None, None) };
+        CARRIER.set(None);
         if self.ticks() {
             carrier.read(self, Some(jni));
         }
@@ -194,6 +201,20 @@ impl Clock {
         let carrier = unsafe { Box::from_raw(std::ptr::from_ref(carrier).cast_mut()) };
         jni.delete(carrier.state);
         trees
+    }
+
+    /// Forgets the platform threads, which go on. Nobody may use them any more.
+    pub(super) fn release(&self, jni: Jni<'_>) {
+        for carrier in std::mem::take(&mut *lock(&self.carriers)) {
+            // SAFETY: as above; threads know it by the number of this clock only.
+            let carrier = unsafe { Box::from_raw(std::ptr::from_ref(carrier).cast_mut()) };
+            jni.delete(carrier.state);
+        }
+    }
+
+    /// Whether virtual threads were counted.
+    pub(super) fn has_guests(&self) -> bool {
+        lock(&self.carriers).iter().any(|carrier| carrier.has_guests.load(Relaxed))
     }
 
     /// Returns the platform threads and their trees.
@@ -318,5 +339,6 @@ unsafe extern "system" fn clock_main(_: JvmtiEnv, env: *mut JNIEnv, clock: *mut 
     let clock: &'static Clock = unsafe { &*clock.cast_const().cast() };
     // SAFETY: the JVM gives the agent thread its own environment, valid until we return.
     let jni = unsafe { Jni::from_raw(env) };
-    contain(Feature::Probes, || clock.run(jni));
+    // The end of a recording in a running program waits for the thread.
+    inside(|| contain(Feature::Probes, || clock.run(jni)));
 }

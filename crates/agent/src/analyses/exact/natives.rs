@@ -1,7 +1,8 @@
 //! The helper class and the functions of its native methods.
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::ptr::{from_ref, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jobject};
 
@@ -16,7 +17,8 @@ use crate::probes::{Exchange, HelperClass, Native};
 /// `java/helper/java/lang/PerkProbes.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
 
-static ENGINE: OnceLock<&'static ExactEngine> = OnceLock::new();
+/// The engine of the present recording.
+static ENGINE: AtomicPtr<ExactEngine> = AtomicPtr::new(null_mut());
 /// The native methods of the helper class.
 static NATIVES: [Native; 10] = [
     Native(c"begin", "(Ljava/lang/Thread;)Ljava/lang/PerkProbes;", begin as *const c_void),
@@ -33,7 +35,7 @@ static NATIVES: [Native; 10] = [
 
 /// Returns the helper class of the engine.
 pub(super) fn helper(engine: &'static ExactEngine) -> HelperClass {
-    let _ = ENGINE.set(engine);
+    ENGINE.store(from_ref(engine).cast_mut(), SeqCst);
     let allocate = Exchange {
         method: interception::ALLOCATE,
         function: interception::allocate_instance as *const c_void,
@@ -43,23 +45,40 @@ pub(super) fn helper(engine: &'static ExactEngine) -> HelperClass {
     HelperClass { plain, bytes: bytes.into(), natives: &NATIVES, exchanges }
 }
 
+/// Ends the calls of an engine: there is none from now on.
+pub(super) fn leave(engine: &'static ExactEngine) {
+    let engine = from_ref(engine).cast_mut();
+    let _ = ENGINE.compare_exchange(engine, null_mut(), SeqCst, SeqCst);
+}
+
+fn current() -> Option<&'static ExactEngine> {
+    // SAFETY: engines are never freed.
+    unsafe { ENGINE.load(SeqCst).as_ref() }
+}
+
 /// Runs `body` with the engine; after a fault the result is `otherwise`.
 fn answer(otherwise: jlong, body: impl FnOnce(&'static ExactEngine) -> u64) -> jlong {
     let mut answer = otherwise;
     contain(Feature::Probes, || {
-        if let Some(engine) = ENGINE.get() {
+        if let Some(engine) = current() {
             answer = body(engine) as jlong;
         }
     });
     answer
 }
 
-extern "system" fn begin(env: *mut JNIEnv, _: jclass, thread: jobject) -> jobject {
-    let mut state = std::ptr::null_mut();
+extern "system" fn begin(env: *mut JNIEnv, class: jclass, thread: jobject) -> jobject {
+    let mut state = null_mut();
     on_object(env, thread, |engine, jni, thread| {
+        // SAFETY: the JVM passes a reference.
+        let class = unsafe { Borrowed::from_raw(class) };
+        // Methods that began in an earlier recording call its class as long as they run.
+        if !class.is_some_and(|class| engine.is_helper(jni, &class)) {
+            return;
+        }
         let begun = engine.begin(jni, thread);
         let begun = begun.or_else(|| jni.local(engine.states.get()?.ended()));
-        state = begun.map_or(std::ptr::null_mut(), Local::into_raw);
+        state = begun.map_or(null_mut(), Local::into_raw);
     });
     state
 }
@@ -104,7 +123,7 @@ fn on_object(
     contain(Feature::Probes, || {
         // SAFETY: the JVM passes the calling thread's environment and a reference.
         let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
-        if let (Some(engine), Some(object)) = (ENGINE.get(), object) {
+        if let (Some(engine), Some(object)) = (current(), object) {
             body(engine, jni, &object);
         }
     });

@@ -1,14 +1,18 @@
 //! The state of a thread: an object of the helper class, to which the field refers that perk adds to
-//! `java.lang.Thread`. Probes read and write it; its position is where the thread is in its tree.
+//! `java.lang.Thread`, or a table of the helper's. Probes read and write it; its position is where the
+//! thread is in its tree.
 
 use std::ffi::CString;
+use std::sync::Mutex;
 
 use perk_instrument::fields::THREAD_STATE;
 use perk_instrument::{HELPER, Names, PLACE_SHIFT};
+use perk_jvmti_sys::jni_sys::jvalue;
 
 use super::tree::Tree;
 use crate::guard::uncounted;
 use crate::jvm::{Global, Jni, Local, LongField, ObjectField, Reference};
+use crate::sync::lock;
 
 /// The position of a thread: a node, and the line of its method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +36,7 @@ pub(super) struct States {
     helper: &'static Global,
     /// The state of threads that are not counted.
     ended: Global,
-    of_thread: ObjectField,
+    place: Place,
     context: LongField,
     key: LongField,
     tree: LongField,
@@ -41,17 +45,51 @@ pub(super) struct States {
     parked: LongField,
 }
 
+/// The place of the states.
+#[derive(Debug)]
+enum Place {
+    /// A field of `java.lang.Thread`.
+    Field(ObjectField),
+    /// A table of the helper's, as the threads were there first.
+    Table(Table),
+}
+
+/// The helper's table. One thread at a time changes it.
+#[derive(Debug)]
+struct Table {
+    change: Mutex<()>,
+    /// The signatures of the helper's methods `held`, and of `hold` and `drop`.
+    held: CString,
+    hold: CString,
+}
+
 impl States {
-    /// Finds the fields.
-    pub(super) fn new(jni: Jni<'_>, helper: &'static Global, names: Names) -> Option<Self> {
-        let thread = jni.find_class(c"java/lang/Thread")?;
+    /// Finds the fields. In a program that runs already, the states are in a table.
+    pub(super) fn new(
+        jni: Jni<'_>,
+        helper: &'static Global,
+        names: Names,
+        is_late: bool,
+    ) -> Option<Self> {
         let signature = CString::new(format!("L{};", names.of(HELPER))).ok()?;
-        let field = CString::new(names.of(THREAD_STATE)).ok()?;
+        let place = if is_late {
+            let text = |text: String| CString::new(text).ok();
+            let state = names.of(HELPER);
+            Place::Table(Table {
+                change: Mutex::new(()),
+                held: text(format!("(Ljava/lang/Thread;)L{state};"))?,
+                hold: text(format!("(Ljava/lang/Thread;L{state};)J"))?,
+            })
+        } else {
+            let thread = jni.find_class(c"java/lang/Thread")?;
+            let field = CString::new(names.of(THREAD_STATE)).ok()?;
+            Place::Field(jni.object_field(&thread, &field, &signature)?)
+        };
         let ended = jni.static_object(helper, c"ENDED", &signature)?;
         Some(Self {
             helper,
             ended: jni.global(&ended)?,
-            of_thread: jni.object_field(&thread, &field, &signature)?,
+            place,
             context: jni.long_field(helper, c"context")?,
             key: jni.long_field(helper, c"key")?,
             tree: jni.long_field(helper, c"tree")?,
@@ -66,6 +104,12 @@ impl States {
         uncounted(|| jni.allocate(self.helper))
     }
 
+    /// Gives up the reference to the state of threads that are not counted, which nobody uses any more.
+    pub(super) fn release(&self, jni: Jni<'_>) {
+        // SAFETY: the caller's promise.
+        jni.delete(unsafe { self.ended.alias() });
+    }
+
     /// Returns the state of threads that are not counted.
     pub(super) fn ended(&self) -> &Global {
         &self.ended
@@ -77,19 +121,57 @@ impl States {
         jni: Jni<'a>,
         thread: &(impl Reference + ?Sized),
     ) -> Option<Local<'a>> {
-        // SAFETY: the field is java.lang.Thread's, and this is a thread.
-        unsafe { jni.get_object(thread, self.of_thread) }
+        match &self.place {
+            // SAFETY: the field is java.lang.Thread's, and this is a thread.
+            Place::Field(field) => unsafe { jni.get_object(thread, *field) },
+            Place::Table(table) => {
+                let arguments = [jvalue { l: thread.raw() }];
+                // SAFETY: the arguments are those of the helper's method.
+                unsafe { jni.call_static_object(self.helper, c"held", &table.held, &arguments) }
+            }
+        }
     }
 
-    /// Gives a thread a state.
+    /// Gives a thread that has none a state.
     pub(super) fn give(
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
         state: &dyn Reference,
     ) {
-        // SAFETY: the field is java.lang.Thread's, and this is a thread; a state is of its type.
-        unsafe { jni.set_object(thread, self.of_thread, Some(state)) }
+        match &self.place {
+            // SAFETY: the field is java.lang.Thread's, and this is a thread; a state is of its type.
+            Place::Field(field) => unsafe { jni.set_object(thread, *field, Some(state)) },
+            Place::Table(table) => {
+                let arguments = [jvalue { l: thread.raw() }, jvalue { l: state.raw() }];
+                let _change = lock(&table.change);
+                // SAFETY: the arguments are those of the helper's method.
+                unsafe { jni.call_static_long(self.helper, c"hold", &table.hold, &arguments) };
+            }
+        }
+    }
+
+    /// Takes the state of the calling thread, which ends: it is not counted any more.
+    pub(super) fn take(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) {
+        match &self.place {
+            Place::Field(_) => self.give(jni, thread, &self.ended),
+            Place::Table(table) => {
+                let arguments = [jvalue { l: thread.raw() }];
+                let _change = lock(&table.change);
+                let signature = c"(Ljava/lang/Thread;)J";
+                // SAFETY: the arguments are those of the helper's method.
+                unsafe { jni.call_static_long(self.helper, c"drop", signature, &arguments) };
+            }
+        }
+    }
+
+    /// Takes all states of a table: no thread is counted any more.
+    pub(super) fn take_all(&self, jni: Jni<'_>) {
+        if let Place::Table(table) = &self.place {
+            let _change = lock(&table.change);
+            // SAFETY: the helper's method has no arguments.
+            unsafe { jni.call_static_long(self.helper, c"end", c"()J", &[]) };
+        }
     }
 
     /// Whether threads with this state are not counted.

@@ -137,7 +137,7 @@ impl ExactEngine {
         slot: impl FnOnce() -> Option<Slot>,
     ) {
         if let Some(states) = self.states.get() {
-            states.give(jni, thread, states.ended());
+            states.take(jni, thread);
         }
         if self.per_thread {
             let slot = slot();

@@ -71,6 +71,8 @@ struct Trees {
     free: [Vec<&'static Tree>; 2],
     /// The number of trees of virtual threads.
     guest_count: u64,
+    /// The trees that belong to no thread.
+    scratch: Vec<&'static Tree>,
 }
 
 /// The threads that use a tree.
@@ -175,7 +177,23 @@ impl TreePool {
 
     /// Returns a tree that belongs to no thread and appears in no dump.
     pub(super) fn scratch(&self) -> &'static Tree {
-        Box::leak(Box::new(Tree::new(self, 0, Users::One)))
+        let tree = Box::leak(Box::new(Tree::new(self, 0, Users::One)));
+        lock(&self.trees).scratch.push(tree);
+        tree
+    }
+
+    /// Gives up the memory of all trees and nodes.
+    ///
+    /// # Safety
+    /// Nobody may use them any more.
+    pub(super) unsafe fn free(&self) {
+        let trees = std::mem::take(&mut *lock(&self.trees));
+        for tree in trees.all.into_iter().chain(trees.scratch) {
+            // SAFETY: `acquire` and `scratch` made it from a box; the caller's promise.
+            drop(unsafe { Box::from_raw(std::ptr::from_ref(tree).cast_mut()) });
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.arena.give_back() };
     }
 
     /// Takes back a tree that no thread uses any more, with its counts.

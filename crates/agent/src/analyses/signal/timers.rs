@@ -167,7 +167,8 @@ impl Timers {
             }
             Err(_) => {
                 self.pool.free.push(watched);
-                self.refused_count += 1;
+                // A thread that has ended meanwhile has nothing to be measured.
+                self.refused_count += u64::from(tid.cpu_ns().is_some());
             }
         }
     }
@@ -182,8 +183,8 @@ impl Timers {
         if self.has_events {
             match CpuEvent::new(tid, self.signal, value, first_ns, self.has_kernel) {
                 Ok(event) => return Ok(Clock::Event { _event: event }),
-                // Too many descriptors are in use; later there may be less.
-                Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {}
+                // Too many descriptors are in use; later there may be less. Or the thread has ended.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ESRCH)) => {}
                 Err(_) => self.has_events = false,
             }
         }

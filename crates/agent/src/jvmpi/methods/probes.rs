@@ -194,31 +194,15 @@ impl State {
         let classes = bridge.jvmti.loaded_classes(jni).unwrap_or_default();
         let is_wanted = |it: &&Local<'_>| bridge.jvmti.is_modifiable(*it) && !self.is_own(jni, *it);
         let classes: Vec<jclass> = classes.iter().filter(is_wanted).map(Reference::raw).collect();
-        self.give_to(bridge, &classes);
-    }
-
-    /// Has the JVM pass classes to the hook again. If it refuses one, it changes none of those that it was
-    /// given with it.
-    fn give_to(&self, bridge: &Bridge, given: &[jclass]) {
-        // SAFETY: the references are good until the caller drops them.
-        let result = unsafe { bridge.jvmti.retransform(given) };
-        match (result, given) {
-            // The lines begin at other instructions now.
-            (Ok(()), _) | (_, []) => lines::forget(),
-            (Err(error), [class]) => {
-                // SAFETY: as above.
-                let class = unsafe { Borrowed::from_raw(*class) };
-                let signature = class.map(|it| classes::signature(bridge.jvmti, &it));
-                let name = classes::class_name(&signature.unwrap_or_default(), false);
-                let name = name.to_string_lossy();
-                lock(&self.found).refused.insert(format!("{name}: {error}"));
-            }
-            (Err(_), _) => {
-                let (first, second) = given.split_at(given.len() / 2);
-                self.give_to(bridge, first);
-                self.give_to(bridge, second);
-            }
-        }
+        let mut refused = |class: &Borrowed<'_>, error| {
+            let name = classes::class_name(&classes::signature(bridge.jvmti, class), false);
+            let name = name.to_string_lossy();
+            lock(&self.found).refused.insert(format!("{name}: {error}"));
+        };
+        // SAFETY: the references are good until this returns.
+        unsafe { probes::retransform(bridge.jvmti, &classes, &mut refused) };
+        // The lines begin at other instructions now.
+        lines::forget();
     }
 
     /// Looks whether the thread that starts is the first one that carries virtual threads.

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crate::memory::{Numbers, Pages, reserve};
+use crate::memory::{Numbers, Pages, give_back, reserve};
 
 /// A method in its calling context.
 #[repr(C, align(64))]
@@ -114,6 +114,15 @@ impl Arena {
             }
         };
         Ok(Self { all, used: AtomicUsize::new(0) })
+    }
+
+    /// Gives up the memory.
+    ///
+    /// # Safety
+    /// Nobody may use nodes any more.
+    pub(super) unsafe fn give_back(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { give_back(self.all) };
     }
 
     /// Returns the first node.

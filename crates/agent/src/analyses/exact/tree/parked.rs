@@ -53,6 +53,14 @@ impl ParkedThreads {
         unsafe { Box::from_raw(address as *mut Parked) }
     }
 
+    /// Forgets all threads: none of them is removed from now on.
+    pub(in crate::analyses::exact) fn release(&self) {
+        for parked in std::mem::take(&mut *lock(&self.0)) {
+            // SAFETY: `add` made it from a box; the caller's promise.
+            drop(unsafe { Box::from_raw(std::ptr::from_ref(parked).cast_mut()) });
+        }
+    }
+
     /// Adds the times up to now.
     pub(in crate::analyses::exact) fn add_to(&self, running: &mut Running, now_ns: u64) {
         for parked in lock(&self.0).iter() {

@@ -1,0 +1,200 @@
+//! The engine in a program that runs already. Classes get their probes by retransformation, and lose them
+//! at the end. Calls that began before are not counted, and their callers go on without probes.
+//!
+//! What the JVM only allows before it has loaded its first class is done in other ways:
+//!
+//! * `java.lang.Thread` cannot get a field: the states of threads are in a table of the helper class.
+//! * The helper class cannot wait for a class of java.base that binds its native methods:
+//!   `perk.Profiler` binds them.
+//! * Native methods of the program are bound already, and have no trampolines: they are not counted, and named
+//!   among the methods without probes.
+//!
+//! A method that began with probes keeps them until it returns, whatever becomes of its class. At the end
+//! the helper class forgets the threads' states: such probes find none, and nothing to count in. The memory of
+//! the trees is freed once no thread is inside of the helper.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use perk_instrument::VIRTUAL_THREAD;
+use perk_jvmti_sys::jni_sys::jclass;
+use perk_jvmti_sys::{Capability, jvmtiError};
+use rustc_hash::FxHashMap;
+
+use super::{ExactEngine, natives};
+use crate::analyses::{Event, Needs};
+use crate::common::MOST_HELPER_FRAMES;
+use crate::hook;
+use crate::jvm::{Borrowed, Jni, Local, Reference};
+use crate::probes;
+use crate::sync::lock;
+
+/// The number of classes that the JVM changes at once: it stands still for so long.
+const BATCH: usize = 64;
+/// The number of times that the list of classes is looked through: some are being loaded.
+const MOST_ROUNDS: usize = 3;
+/// The time in which all threads should leave the helper class, and between two looks at them.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(1);
+/// The age from which the trees of a recording are freed whose threads could not all be looked at.
+const RETIREMENT: Duration = Duration::from_secs(10);
+
+/// The recordings that have ended, and whose trees are still there.
+static RETIRED: Mutex<Vec<(Instant, &'static ExactEngine)>> = Mutex::new(Vec::new());
+
+/// The state of an engine in a program that runs already.
+#[derive(Debug, Default)]
+pub(super) struct Late {
+    gives_probes: AtomicBool,
+}
+
+impl Late {
+    /// Returns what the engine needs of the JVM.
+    pub(super) fn needs() -> Needs {
+        Needs {
+            events: vec![Event::ClassFile, Event::VirtualThreadEnd],
+            capabilities: vec![Capability::CanRetransformClasses],
+            ..Needs::default()
+        }
+    }
+
+    /// Whether classes get probes now.
+    pub(super) fn gives_probes(&self) -> bool {
+        self.gives_probes.load(SeqCst)
+    }
+}
+
+impl ExactEngine {
+    /// Gives the classes probes.
+    ///
+    /// # Errors
+    /// The reason why that cannot be, in one line.
+    pub(super) fn begin_late(&'static self, late: &Late, jni: Jni<'_>) -> Result<(), String> {
+        free_retired(jni);
+        let jvmti = self.common.jvmti;
+        let helper = probes::define_late(jni, self.names(), natives::helper(self))?;
+        let _ = self.helper.set(helper);
+        self.start(jni)?;
+        // The class is initialised by now, so that the JVM has its methods.
+        self.common.set_helpers([helper]);
+        if self.common.helper_methods().is_empty() {
+            return Err("the helper class has no methods".to_owned());
+        }
+        late.gives_probes.store(true, SeqCst);
+        // The classes that are done, by their names.
+        let mut done: FxHashMap<String, Vec<Local<'_>>> = FxHashMap::default();
+        for _ in 0..MOST_ROUNDS {
+            let classes =
+                jvmti.loaded_classes(jni).map_err(|error| format!("no classes: {error}"))?;
+            let mut new = Vec::new();
+            for class in classes.into_iter().filter(|class| self.is_wanted(jni, class)) {
+                let known =
+                    done.entry(jvmti.class_signature(&class).unwrap_or_default()).or_default();
+                if !known.iter().any(|it| jni.same(it, &class)) {
+                    new.push(class.raw());
+                    known.push(class);
+                }
+            }
+            if new.is_empty() {
+                break;
+            }
+            self.retransform(&new, &mut |class, error| {
+                let name = jvmti.class_signature(class).unwrap_or_default();
+                let name = name.trim_start_matches('L').trim_end_matches(';').replace('/', ".");
+                self.classes
+                    .skip(format!("{name}: the JVM refuses the class with probes: {error}"));
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes the probes away, and counts nothing any more.
+    pub(super) fn withdraw_late(&self, late: &Late, jni: Jni<'_>) {
+        self.end_counting(jni);
+        late.gives_probes.store(false, SeqCst);
+        let classes = self.common.jvmti.loaded_classes(jni).unwrap_or_default();
+        let wanted = classes.iter().filter(|class| self.is_wanted(jni, class));
+        let wanted: Vec<_> = wanted.map(Reference::raw).collect();
+        // A class without probes is the one that the program has loaded: the JVM takes it.
+        self.retransform(&wanted, &mut |_, _| {});
+        hook::end();
+        if let Some(states) = self.states.get() {
+            states.take_all(jni);
+        }
+    }
+
+    /// Frees what is large, as soon as that is safe. The thread has no state any more.
+    pub(super) fn release_late(&'static self, jni: Jni<'_>) {
+        natives::leave(self);
+        if self.is_left(jni) {
+            self.free(jni);
+        } else {
+            lock(&RETIRED).push((Instant::now(), self));
+        }
+    }
+
+    fn retransform(&self, classes: &[jclass], refused: &mut dyn FnMut(&Borrowed<'_>, jvmtiError)) {
+        for batch in classes.chunks(BATCH) {
+            // SAFETY: they are references to classes that the caller holds.
+            unsafe { probes::retransform(self.common.jvmti, batch, refused) };
+        }
+    }
+
+    /// Whether a class gets probes: some of its methods are counted, or it reports the threads.
+    fn is_wanted(&self, jni: Jni<'_>, class: &Local<'_>) -> bool {
+        let jvmti = self.common.jvmti;
+        let Ok(signature) = jvmti.class_signature(class) else { return false };
+        let Some(name) = signature.strip_prefix('L').and_then(|it| it.strip_suffix(';')) else {
+            return false;
+        };
+        let methods = || {
+            let methods = jvmti.class_methods(class).unwrap_or_default();
+            methods.into_iter().filter_map(|it| Some(jvmti.method_name(it).ok()?.0)).collect()
+        };
+        let is_selected = || self.classes.selects_any(name, methods);
+        (name.as_bytes() == VIRTUAL_THREAD && jni.has_virtual_threads() || is_selected())
+            && !self.is_helper(jni, class)
+            && jvmti.is_modifiable(class)
+    }
+
+    /// Waits until no thread is inside of the helper class. Returns whether all have left.
+    fn is_left(&self, jni: Jni<'_>) -> bool {
+        // The JVM has no list of the virtual threads.
+        if self.clock.has_guests() {
+            return false;
+        }
+        let (jvmti, helper) = (self.common.jvmti, self.common.helper_methods());
+        let deadline = Instant::now() + LEAVE_TIMEOUT;
+        while Instant::now() < deadline {
+            let threads = jvmti.all_threads(jni).unwrap_or_default();
+            let references: Vec<&dyn Reference> = threads.iter().map(|it| it as _).collect();
+            let Ok(moments) = jvmti.moments(&references, MOST_HELPER_FRAMES as u32) else { break };
+            let mut frames = moments.iter().flat_map(|moment| &moment.stack);
+            if !frames.any(|frame| helper.contains(&frame.method)) {
+                return true;
+            }
+            std::thread::sleep(LOOK);
+        }
+        false
+    }
+
+    fn free(&self, jni: Jni<'_>) {
+        self.clock.release(jni);
+        if let Some(states) = self.states.get() {
+            states.release(jni);
+        }
+        self.classes.release();
+        self.parked.release();
+        // SAFETY: no probe counts in them, as no thread has a state or is inside of the helper, and the
+        // engine's own threads have ended.
+        unsafe { self.pool.free() };
+    }
+}
+
+/// Frees what is left of earlier recordings.
+fn free_retired(jni: Jni<'_>) {
+    let is_old = |(at, _): &mut (Instant, _)| at.elapsed() >= RETIREMENT;
+    let old: Vec<_> = lock(&RETIRED).extract_if(.., is_old).collect();
+    old.iter().for_each(|(_, engine)| engine.free(jni));
+}
