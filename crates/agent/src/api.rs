@@ -4,13 +4,12 @@
 //! are measured, and are in no callback of the session, whose end waits for those.
 
 use std::ffi::{CStr, c_void};
-use std::sync::OnceLock;
 
 use perk_control::remote::{Answer, Request};
 use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jbyteArray, jclass};
 
 use crate::guard::{Feature, contain, is_guarded, requested, unheard};
-use crate::jvm::{Borrowed, Global, Jni};
+use crate::jvm::{Borrowed, Jni};
 use crate::session::Session;
 use crate::{probes, remote};
 
@@ -18,9 +17,6 @@ use crate::{probes, remote};
 const CLASS: &[u8] = include_bytes!("api/Profiler.class");
 /// Its name, as in class files.
 pub(crate) const NAME: &CStr = c"perk/Profiler";
-
-/// The class, once it is defined.
-static DEFINED: OnceLock<Global> = OnceLock::new();
 
 /// Defines the class in the boot loader, where all loaders find it. One that is there stays.
 pub(crate) fn define(jni: Jni<'_>) {
@@ -40,15 +36,10 @@ pub(crate) fn define(jni: Jni<'_>) {
             // SAFETY: the functions are as declared in the class, and this library is never unloaded.
             let _ = unsafe { jni.register_natives(&class, &natives) };
             if let Some(class) = jni.global(&class) {
-                let _ = DEFINED.set(class);
+                probes::set_binder(class);
             }
         }
     });
-}
-
-/// Has the class bind the native methods of perk's helper classes. Returns whether it was called.
-pub(crate) fn bind(jni: Jni<'_>) -> bool {
-    DEFINED.get().is_some_and(|class| jni.call_static(class, c"bind"))
 }
 
 /// `Profiler.bindAll`

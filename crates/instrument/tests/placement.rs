@@ -230,6 +230,7 @@ fn the_classes_of_the_jvm_get_their_fields() {
     let record = fields::OBJECT_RECORD;
     assert_eq!(added("java/lang/Thread", CALLS), [fields::THREAD_STATE]);
     assert_eq!(added("java/lang/Thread", ALL), [record, fields::THREAD_STATE]);
+    assert!(added("java/lang/Thread", Probes { late: true, ..CALLS }).is_empty());
     assert_eq!(added("java/lang/Class", CALLS), [fields::CLASS_RECORDS]);
     assert_eq!(added("java/lang/Class", ALL), [record, fields::CLASS_RECORDS]);
     for class in ["java/lang/String", "java/lang/Throwable", "java/math/BigInteger"] {
