@@ -11,7 +11,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jbyteArray, jclass};
 use crate::guard::{Feature, contain, is_guarded, requested, unheard};
 use crate::jvm::{Borrowed, Jni};
 use crate::session::Session;
-use crate::{probes, remote};
+use crate::{binder, remote};
 
 /// `java/api/perk/Profiler.java`, compiled; a test holds the two together.
 const CLASS: &[u8] = include_bytes!("api/Profiler.class");
@@ -36,7 +36,7 @@ pub(crate) fn define(jni: Jni<'_>) {
             // SAFETY: the functions are as declared in the class, and this library is never unloaded.
             let _ = unsafe { jni.register_natives(&class, &natives) };
             if let Some(class) = jni.global(&class) {
-                probes::set_binder(class);
+                binder::set_class(class);
             }
         }
     });
@@ -46,7 +46,7 @@ pub(crate) fn define(jni: Jni<'_>) {
 unsafe extern "system" fn bind_all(env: *mut JNIEnv, _: jclass) {
     // SAFETY: the JVM passes the calling thread's environment, good until the function returns.
     let jni = unsafe { Jni::from_raw(env) };
-    contain(Feature::Probes, || probes::bind_all(jni));
+    contain(Feature::Commands, || binder::called(jni));
 }
 
 /// `Profiler.obey`

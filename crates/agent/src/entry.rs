@@ -2,16 +2,21 @@
 //! program that runs already.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::time::{Duration, Instant};
 
 use perk_control::jvmpi::Jvmpi;
 use perk_control::remote::attach_socket;
 use perk_jvmti_sys::jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 
 use crate::guard::{Feature, guard, install_panic_line};
-use crate::jvm::{Jvmti, Vm};
+use crate::jvm::{Jni, Jvmti, Vm};
 use crate::load::{decode, load, load_jvmpi};
 use crate::obey::obey;
 use crate::{api, jvmpi, os, remote};
+
+/// The time that the JVM has to start, if perk is loaded while it does, and between two looks.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_LOOK: Duration = Duration::from_millis(2);
 
 /// The function that the JVM calls if `-agentpath`, `-agentlib` or `-Xrun` names this library.
 ///
@@ -58,6 +63,20 @@ pub unsafe extern "system" fn Agent_OnUnload(_vm: *mut JavaVM) {
     jvmpi::ended();
 }
 
+/// Waits until the JVM is about to run the program. It takes libraries a little earlier, and ends if a class
+/// with a package of its own is defined before it knows of modules.
+fn await_program(vm: &Vm) -> Result<Jni<'_>, String> {
+    let jni = vm.jni().ok_or("no JNI")?;
+    let jvmti = jni.new_jvmti().ok_or("no JVMTI")?;
+    let deadline = Instant::now() + START_TIMEOUT;
+    while !jvmti.is_live() && Instant::now() < deadline {
+        std::thread::sleep(START_LOOK);
+    }
+    let is_live = jvmti.is_live();
+    jvmti.dispose();
+    is_live.then_some(jni).ok_or_else(|| "the JVM does not start its program".to_owned())
+}
+
 /// The function that the JVM calls if `perk attach` or `jcmd PID JVMTI.agent_load` names this library in
 /// a running program. It opens the control socket and measures nothing. A profiler of JVMPI gets the
 /// events that only a user can cause.
@@ -83,11 +102,12 @@ pub unsafe extern "system" fn Agent_OnAttach(
     let mut done = Err("a fault of perk's own".to_owned());
     guard(Feature::Commands, || {
         done = match attach_socket(options) {
-            Some(socket) => remote::open(vm, socket).inspect(|()| {
+            Some(socket) => await_program(&vm).and_then(|jni| {
                 // A profiler of JVMPI would take it for one of the program's.
-                if let Some(jni) = vm.jni().filter(|_| !jvmpi::is_loaded()) {
+                if !jvmpi::is_loaded() {
                     api::define(jni);
                 }
+                remote::open(vm, socket)
             }),
             None if jvmpi::request(options) => Ok(()),
             None => {

@@ -200,8 +200,6 @@ fn only_from_the_start(options: &Options) -> Option<&'static str> {
         ),
         (options.jamaica.is_some(), "jamaica"),
         (options.fields, "fields=shared"),
-        // The JVM would print a line for each method of Unsafe that is bound again.
-        (options.locks, "locks=y"),
         (options.aprof, "aprof"),
         (options.heap_sites && options.heap_sample_bytes.is_none(), "heap=sites without sample="),
         (options.xprof.is_some(), "xprof"),

@@ -18,7 +18,7 @@ pub(crate) use self::hashes::hash_of;
 pub(crate) use self::hashes::{HASH_MASK, seed_of};
 pub(crate) use self::hidden::{CLASS as HIDDEN_CLASS_MAKER, bind as bind_hidden, bind_makers};
 pub(crate) use self::intrinsics::warn as warn_of_intrinsics;
-pub(crate) use self::late::{bind_all, define_late, set_binder};
+pub(crate) use self::late::define_late;
 pub(crate) use self::record_field::{RecordField, find as find_record_field, kept_record};
 pub(crate) use self::retransform::retransform;
 pub(crate) use self::selection::Selection;

@@ -32,7 +32,7 @@ use wait::{Interrupt, Why};
 
 /// Records a running JVM.
 pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
-    let measured = &refuse::without_locks(&args.measured);
+    let measured = &args.measured;
     refuse::what_cannot_attach(measured)?;
     let analyses = Analyses::of(measured)?;
     let targets = targets(&measured.output, &analyses.sketch())?;

@@ -1,6 +1,7 @@
 //! `perk attach`, `perk ps` and the commands for running JVMs, with real JVMs.
 
 mod containers;
+mod exact;
 mod faults;
 mod foreign;
 mod kills;

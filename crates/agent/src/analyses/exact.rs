@@ -410,7 +410,8 @@ impl Analysis for ExactEngine {
     }
 
     fn class_file(&self, bytes: &[u8], redefined: Option<Borrowed<'_>>) -> Option<Vec<u8>> {
-        if hook::is_done(bytes) || self.late.as_ref().is_some_and(|late| !late.gives_probes()) {
+        if hook::is_done(bytes) || self.late.as_ref().is_some_and(|late| !late.gives_probes(bytes))
+        {
             return None;
         }
         let redefined = redefined.filter(|_| self.late.is_none());

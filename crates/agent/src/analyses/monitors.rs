@@ -273,7 +273,9 @@ impl Analysis for Monitors {
         if self.common.options.locks {
             // Requested early, as `Unsafe.park` is bound before anything else happens.
             needs.events.push(Event::NativeBind);
-            needs.capabilities.push(Capability::CanGenerateEarlyVmstart);
+            if self.common.life == Life::Program {
+                needs.capabilities.push(Capability::CanGenerateEarlyVmstart);
+            }
         }
         needs
     }
@@ -347,6 +349,12 @@ impl Analysis for Monitors {
 
     fn reset(&self) {
         self.take_rows();
+    }
+
+    fn withdraw(&self, jni: Jni<'_>) {
+        if self.common.options.locks {
+            self.end_parking(jni);
+        }
     }
 
     fn release(&'static self, jni: Jni<'_>) {

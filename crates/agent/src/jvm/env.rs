@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use perk_jvmti_sys::jni_sys::{JavaVM, jclass, jint, jmethodID, jobject};
 use perk_jvmti_sys::{
     Capabilities, Capability, JVMTI_DISABLE, JVMTI_ENABLE, JVMTI_ERROR_NOT_AVAILABLE,
-    JVMTI_THREAD_MAX_PRIORITY, JVMTI_THREAD_STATE_ALIVE,
+    JVMTI_PHASE_LIVE, JVMTI_PHASE_START, JVMTI_THREAD_MAX_PRIORITY, JVMTI_THREAD_STATE_ALIVE,
     JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER, JVMTI_THREAD_STATE_WAITING, JVMTI_VERSION_11,
     JVMTI_VERSION_21, JvmtiEnv, call, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
     jvmtiExtensionFunction, jvmtiExtensionFunctionInfo, jvmtiFrameInfo, jvmtiLineNumberEntry,
@@ -149,6 +149,14 @@ impl Jvmti {
     pub(crate) fn dispose(self) {
         // SAFETY: the environment is valid until now.
         unsafe { call!(self.0, DisposeEnvironment) };
+    }
+
+    /// Whether the JVM runs the program, or is about to.
+    pub(crate) fn is_live(self) -> bool {
+        let mut phase = JVMTI_PHASE_START;
+        // SAFETY: the environment is valid, `phase` lives until the call returns.
+        let result = unsafe { call!(self.0, GetPhase, &mut phase) };
+        result.ok().is_ok() && phase == JVMTI_PHASE_LIVE
     }
 
     /// Sends the events of what the JVM has generated before.

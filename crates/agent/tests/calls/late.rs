@@ -65,7 +65,7 @@ fn threads_of_a_running_program_have_exact_counts() {
 /// Methods that began with probes go on with them when a recording is over, and its memory is gone.
 #[test]
 fn recordings_follow_each_other_in_a_storm() {
-    let options = "cpu=times,format=p,file=o.perk,include=LateStorm";
+    let options = "cpu=times,format=p,cutoff=0,file=o.perk,include=LateStorm";
     jdk::each(|jdk| {
         for (more, arguments) in [
             ("", &["-Xcheck:jni", "-XX:+UseParallelGC"][..]),
@@ -89,7 +89,7 @@ fn recordings_follow_each_other_in_a_storm() {
 #[test]
 fn a_program_that_ends_has_its_counts() {
     jdk::each(|jdk| {
-        let options = "cpu=times,format=p,file=o.perk,include=LateStorm.fib";
+        let options = "cpu=times,format=p,cutoff=0,file=o.perk,include=LateStorm.fib";
         let run = JavaRun::new(jdk).main("LateStorm").args([options, "1", "exit"]);
         let outcome = loaded_late(&run);
         assert!(outcome.stdout.ends_with("ready\n"), "{}", outcome.report());

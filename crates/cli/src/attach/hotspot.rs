@@ -31,6 +31,8 @@ const LONGEST_ARGUMENT: usize = 1024;
 const LONGEST_ANSWER: u64 = 64 << 10;
 /// The thread that a JVM starts last. Some versions crash if a library is loaded before.
 const LAST_THREAD: &str = "VM Periodic Tas";
+/// What a JVM that is starting answers.
+const STARTING: &str = "only permitted in the live phase";
 /// The age at which a JVM counts as started without that thread.
 const STARTED_AFTER: Duration = Duration::from_secs(5);
 
@@ -50,8 +52,19 @@ pub(super) fn load(
     }
     let folder = Inside::open(jvm, Path::new(FOLDER));
     let folder = folder.with_context(|| format!("cannot reach {FOLDER} of {}", jvm.title()))?;
-    let stream = connect(jvm, &folder, deadline)?;
-    let request = ["1", "load", path, "true", options].join("\0") + "\0";
+    loop {
+        let answer = ask(jvm, &folder, ["load", path, "true", options], deadline)?;
+        if answer.contains(STARTING) && deadline.pause() {
+            continue;
+        }
+        return outcome(&answer).with_context(|| format!("{} did not load the agent", jvm.title()));
+    }
+}
+
+/// Sends a command with its arguments. Returns the JVM's answer.
+fn ask(jvm: &Jvm, folder: &Inside, words: [&str; 4], deadline: Deadline) -> anyhow::Result<String> {
+    let stream = connect(jvm, folder, deadline)?;
+    let request = [&["1"], &words[..]].concat().join("\0") + "\0";
     let mut stream = Timed { stream, deadline };
     let mut answer = Vec::new();
     let mut talk = || {
@@ -68,8 +81,7 @@ pub(super) fn load(
             return Err(error).with_context(|| format!("no answer from {}", jvm.title()));
         }
     }
-    outcome(&String::from_utf8_lossy(&answer))
-        .with_context(|| format!("{} did not load the agent", jvm.title()))
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 /// Connects to the JVM's socket, for which it is asked if it has none.

@@ -3,21 +3,6 @@
 use anyhow::bail;
 
 use crate::args::{Cpu, Heap, Measured};
-use crate::talk;
-
-/// Returns the measurements with monitors in place of all locks: where threads park can only be measured
-/// from the program's start.
-pub(super) fn without_locks(args: &Measured) -> Measured {
-    let mut args = args.clone();
-    if std::mem::take(&mut args.locks) {
-        args.monitor = true;
-        talk::say(format_args!(
-            "monitors are measured, locks of java.util.concurrent are not: that needs the program's \
-             start (perk run --locks)"
-        ));
-    }
-    args
-}
 
 /// Fails if one of the measurements cannot begin in a running JVM.
 ///

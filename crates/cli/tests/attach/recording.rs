@@ -117,9 +117,29 @@ fn all_samplers_attach() {
         ];
         let output = perk(&folder, &java, &[&arguments[..], &["-o", "a.hprof"]].concat());
         assert!(output.status.success(), "{}", stderr(&output));
-        assert!(stderr(&output).contains("monitors are measured"), "{}", stderr(&output));
         let json = stdout(&folder.run(&["report", "--json", "a.hprof"]));
         assert!(json.contains("\"wall"), "{json}");
+    });
+}
+
+/// Locks of java.util.concurrent are measured as monitors are, and no more when the recording is over.
+#[test]
+fn locks_of_a_running_program_are_measured() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let run = JavaRun::new(jdk).jvm_arg("-Xcheck:jni");
+        let java = run.main("LockStorm").args(["6"]).spawn();
+        for name in ["a.txt", "b.txt"] {
+            let arguments = ["attach", "PID", "--lock", "--duration", "500ms", "-o", name];
+            let output = perk(&folder, &java, &arguments);
+            let text = stderr(&output);
+            assert!(output.status.success(), "{text}");
+            let is_lock = |line: &str| line.ends_with("ReentrantLock$NonfairSync (parking)");
+            assert!(text.lines().any(is_lock), "{text}");
+        }
+        let outcome = java.wait();
+        outcome.assert_success();
+        assert!(outcome.stdout.ends_with("ended\n"), "{}", outcome.report());
     });
 }
 

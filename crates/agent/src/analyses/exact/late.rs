@@ -17,10 +17,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use perk_instrument::VIRTUAL_THREAD;
+use perk_instrument::{ClassFile, VIRTUAL_THREAD};
 use perk_jvmti_sys::jni_sys::jclass;
 use perk_jvmti_sys::{Capability, jvmtiError};
-use rustc_hash::FxHashMap;
+use perk_profile::mutf8;
+use rustc_hash::FxHashSet;
 
 use super::{ExactEngine, natives};
 use crate::analyses::{Event, Needs};
@@ -32,8 +33,8 @@ use crate::sync::lock;
 
 /// The number of classes that the JVM changes at once: it stands still for so long.
 const BATCH: usize = 64;
-/// The number of times that the list of classes is looked through: some are being loaded.
-const MOST_ROUNDS: usize = 3;
+/// The number of times that the list of classes is looked through for those that are being loaded.
+const MOST_ROUNDS: usize = 10;
 /// The time in which all threads should leave the helper class, and between two looks at them.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(1);
@@ -47,6 +48,8 @@ static RETIRED: Mutex<Vec<(Instant, &'static ExactEngine)>> = Mutex::new(Vec::ne
 #[derive(Debug, Default)]
 pub(super) struct Late {
     gives_probes: AtomicBool,
+    /// The internal names of the classes that were loaded too early for probes.
+    missed: Mutex<FxHashSet<String>>,
 }
 
 impl Late {
@@ -59,9 +62,16 @@ impl Late {
         }
     }
 
-    /// Whether classes get probes now.
-    pub(super) fn gives_probes(&self) -> bool {
-        self.gives_probes.load(SeqCst)
+    /// Whether classes get probes now. If not, a new one is noted.
+    pub(super) fn gives_probes(&self, bytes: &[u8]) -> bool {
+        let gives_probes = self.gives_probes.load(SeqCst);
+        if !gives_probes
+            && let Ok(class) = ClassFile::parse(bytes)
+            && let Ok(name) = class.name()
+        {
+            lock(&self.missed).insert(mutf8::decode(name).into_owned());
+        }
+        gives_probes
     }
 }
 
@@ -72,7 +82,6 @@ impl ExactEngine {
     /// The reason why that cannot be, in one line.
     pub(super) fn begin_late(&'static self, late: &Late, jni: Jni<'_>) -> Result<(), String> {
         free_retired(jni);
-        let jvmti = self.common.jvmti;
         let helper = probes::define_late(jni, self.names(), natives::helper(self))?;
         let _ = self.helper.set(helper);
         self.start(jni)?;
@@ -81,31 +90,45 @@ impl ExactEngine {
         if self.common.helper_methods().is_empty() {
             return Err("the helper class has no methods".to_owned());
         }
+        // Classes that passed the hook before this may not be in the JVM's list yet.
         late.gives_probes.store(true, SeqCst);
-        // The classes that are done, by their names.
-        let mut done: FxHashMap<String, Vec<Local<'_>>> = FxHashMap::default();
+        let mut missed = std::mem::take(&mut *lock(&late.missed));
+        self.give_to_loaded(jni, &mut |name| {
+            missed.remove(name);
+            true
+        })?;
         for _ in 0..MOST_ROUNDS {
-            let classes =
-                jvmti.loaded_classes(jni).map_err(|error| format!("no classes: {error}"))?;
-            let mut new = Vec::new();
-            for class in classes.into_iter().filter(|class| self.is_wanted(jni, class)) {
-                let known =
-                    done.entry(jvmti.class_signature(&class).unwrap_or_default()).or_default();
-                if !known.iter().any(|it| jni.same(it, &class)) {
-                    new.push(class.raw());
-                    known.push(class);
-                }
-            }
-            if new.is_empty() {
+            if missed.is_empty() {
                 break;
             }
-            self.retransform(&new, &mut |class, error| {
-                let name = jvmti.class_signature(class).unwrap_or_default();
-                let name = name.trim_start_matches('L').trim_end_matches(';').replace('/', ".");
-                self.classes
-                    .skip(format!("{name}: the JVM refuses the class with probes: {error}"));
-            });
+            std::thread::sleep(LOOK);
+            let mut found = Vec::new();
+            self.give_to_loaded(jni, &mut |name| {
+                found.extend(missed.get(name).cloned());
+                missed.contains(name)
+            })?;
+            found.iter().for_each(|name| _ = missed.remove(name));
         }
+        Ok(())
+    }
+
+    /// Gives probes to the loaded classes that `is_new` accepts by their internal names.
+    fn give_to_loaded(
+        &self,
+        jni: Jni<'_>,
+        is_new: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<(), String> {
+        let jvmti = self.common.jvmti;
+        let classes = jvmti.loaded_classes(jni).map_err(|error| format!("no classes: {error}"))?;
+        let is_wanted =
+            |class: &&Local<'_>| self.wanted_name(jni, class).is_some_and(|it| is_new(&it));
+        let new: Vec<_> = classes.iter().filter(is_wanted).map(Reference::raw).collect();
+        self.retransform(&new, &mut |class, error| {
+            let name = jvmti.class_signature(class).unwrap_or_default();
+            let name = name.strip_prefix('L').and_then(|it| it.strip_suffix(';')).unwrap_or(&name);
+            let name = name.replace('/', ".");
+            self.classes.skip(format!("{name}: the JVM refuses the class with probes: {error}"));
+        });
         Ok(())
     }
 
@@ -114,7 +137,7 @@ impl ExactEngine {
         self.end_counting(jni);
         late.gives_probes.store(false, SeqCst);
         let classes = self.common.jvmti.loaded_classes(jni).unwrap_or_default();
-        let wanted = classes.iter().filter(|class| self.is_wanted(jni, class));
+        let wanted = classes.iter().filter(|class| self.wanted_name(jni, class).is_some());
         let wanted: Vec<_> = wanted.map(Reference::raw).collect();
         // A class without probes is the one that the program has loaded: the JVM takes it.
         self.retransform(&wanted, &mut |_, _| {});
@@ -141,21 +164,21 @@ impl ExactEngine {
         }
     }
 
-    /// Whether a class gets probes: some of its methods are counted, or it reports the threads.
-    fn is_wanted(&self, jni: Jni<'_>, class: &Local<'_>) -> bool {
+    /// Returns the internal name of a class that gets probes: some of its methods are counted, or it reports
+    /// the threads.
+    fn wanted_name(&self, jni: Jni<'_>, class: &Local<'_>) -> Option<String> {
         let jvmti = self.common.jvmti;
-        let Ok(signature) = jvmti.class_signature(class) else { return false };
-        let Some(name) = signature.strip_prefix('L').and_then(|it| it.strip_suffix(';')) else {
-            return false;
-        };
+        let signature = jvmti.class_signature(class).ok()?;
+        let name = signature.strip_prefix('L')?.strip_suffix(';')?;
         let methods = || {
             let methods = jvmti.class_methods(class).unwrap_or_default();
             methods.into_iter().filter_map(|it| Some(jvmti.method_name(it).ok()?.0)).collect()
         };
-        let is_selected = || self.classes.selects_any(name, methods);
-        (name.as_bytes() == VIRTUAL_THREAD && jni.has_virtual_threads() || is_selected())
+        let is_of_threads = || name.as_bytes() == VIRTUAL_THREAD && jni.has_virtual_threads();
+        let is_wanted = (is_of_threads() || self.classes.selects_any(name, methods))
             && !self.is_helper(jni, class)
-            && jvmti.is_modifiable(class)
+            && jvmti.is_modifiable(class);
+        is_wanted.then(|| name.to_owned())
     }
 
     /// Waits until no thread is inside of the helper class. Returns whether all have left.

@@ -2,32 +2,64 @@
 //! park.
 //!
 //! A platform thread parks in the native method `Unsafe.park`. The JVM reports when this method is
-//! bound, so a function of perk takes its place and calls it. A virtual thread unmounts instead,
+//! bound, so a function of perk takes its place and calls it. In a program that runs already, the
+//! function is bound to the method anew, and the JVM's own at the end. A virtual thread unmounts instead,
 //! which HotSpot reports by an event (JDK 21 and later). The object for which a thread parks is in
 //! the field that `LockSupport` sets for such tools. No class is changed, and threads that do not
 //! park have no cost.
 
 use std::ffi::c_void;
+use std::ptr::{from_ref, null_mut};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::time::Duration;
 
-use perk_jvmti_sys::JvmtiEnv;
-use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jlong, jobject};
+use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jboolean, jlong, jobject};
+use perk_jvmti_sys::{JVMTI_EVENT_NATIVE_METHOD_BIND, JvmtiEnv};
 use perk_profile::LockKind;
 
 use super::{For, Monitors};
-use crate::guard::{Feature, contain, guard};
+use crate::binder;
+use crate::common::Life;
+use crate::guard::{Feature, contain, guard, inside};
 use crate::jvm::{Borrowed, Global, IntField, Jni, Local, MethodRef, ObjectField, Reference};
 
 /// `Unsafe.park(boolean isAbsolute, long time)`
 type Park = unsafe extern "system" fn(*mut JNIEnv, jobject, jboolean, jlong);
 
-/// The data of the function that replaces the JVM's function, once that is known.
-static PARKED: OnceLock<Parked> = OnceLock::new();
+/// The time for which a thread parks while the JVM's own function is not known yet.
+const UNKNOWN_PAUSE: Duration = Duration::from_millis(1);
 
-struct Parked {
-    monitors: &'static Monitors,
-    /// The JVM's own function.
-    park: Park,
+/// The JVM's own function, once that is known.
+static PARK: OnceLock<Park> = OnceLock::new();
+/// The analysis that parking is measured for.
+static MONITORS: AtomicPtr<Monitors> = AtomicPtr::new(null_mut());
+
+fn current() -> Option<&'static Monitors> {
+    // SAFETY: analyses are never freed.
+    unsafe { MONITORS.load(SeqCst).as_ref() }
+}
+
+/// Binds `Unsafe.park` to a function, in a program that runs already.
+fn bind(jni: Jni<'_>, function: Park) {
+    // A local reference is not good in the frame below.
+    let class = jni.find_class(c"jdk/internal/misc/Unsafe").and_then(|class| jni.global(&class));
+    let Some(class) = class else { return };
+    let native = JNINativeMethod {
+        name: c"park".as_ptr().cast_mut(),
+        signature: c"(ZJ)V".as_ptr().cast_mut(),
+        fnPtr: function as *mut c_void,
+    };
+    // The JVM prints a warning for a caller that is not of the class's loader.
+    binder::call(jni, &mut |jni| {
+        // SAFETY: the function is for this method, and this library is never unloaded.
+        let _ = unsafe { jni.register_natives(&class, &[native]) };
+        if PARK.get().is_none() {
+            // The class binds its native methods again: the JVM reports the one that it has for this.
+            jni.call_static(&class, c"registerNatives");
+        }
+    });
+    jni.delete(class);
 }
 
 /// The fields and classes of the JDK that are used.
@@ -141,7 +173,11 @@ impl Monitors {
     /// # Errors
     /// The reason why that is not possible, in one line.
     pub(super) fn begin_parking(&self, jni: Jni<'_>) -> Result<(), String> {
-        if PARKED.get().is_none() {
+        if self.common.life == Life::Attached {
+            bind(jni, park);
+            MONITORS.store(from_ref(self).cast_mut(), SeqCst);
+        }
+        if PARK.get().is_none() {
             return Err("this JVM does not report where Unsafe.park is".to_owned());
         }
         let parking = Parking::find(jni).ok_or("this JDK's LockSupport is not as perk knows it")?;
@@ -153,6 +189,15 @@ impl Monitors {
             set.ok_or("this JVM does not report when virtual threads park")?;
         }
         Ok(())
+    }
+
+    /// Measures parking no more: the JVM's own function takes its place again.
+    pub(super) fn end_parking(&self, jni: Jni<'_>) {
+        let _ = self.common.jvmti.disable(JVMTI_EVENT_NATIVE_METHOD_BIND);
+        if let Some(original) = PARK.get() {
+            bind(jni, *original);
+        }
+        MONITORS.store(null_mut(), SeqCst);
     }
 
     /// Notes that the calling thread parks. Returns whether that is measured.
@@ -207,9 +252,14 @@ impl Monitors {
         if jvmti.class_signature(&class).ok()? != "Ljdk/internal/misc/Unsafe;" {
             return None;
         }
+        if function == park as Park as *mut c_void {
+            return None;
+        }
         // SAFETY: it is the function of the method that has this name and signature.
         let function = unsafe { std::mem::transmute::<*mut c_void, Park>(function) };
-        PARKED.get_or_init(|| Parked { monitors: self, park: function });
+        // Another agent may have bound it in between: then the first one is the JVM's.
+        PARK.get_or_init(|| function);
+        MONITORS.store(from_ref(self).cast_mut(), SeqCst);
         Some(park as Park as *mut c_void)
     }
 }
@@ -220,15 +270,23 @@ unsafe extern "system" fn park(
     is_absolute: jboolean,
     time: jlong,
 ) {
-    let Some(parked) = PARKED.get() else { return };
+    let Some(original) = PARK.get() else {
+        // It will be known in a moment. A thread may always return from this method for no reason.
+        return std::thread::sleep(UNKNOWN_PAUSE);
+    };
     // SAFETY: this function replaces the JVM's function, and so it is called like that.
     let jni = unsafe { Jni::from_raw(env) };
-    let mut is_begun = false;
-    guard(Feature::Monitors, || is_begun = parked.monitors.parks(jni));
+    let mut begun = None;
+    guard(Feature::Monitors, || begun = current().filter(|monitors| monitors.parks(jni)));
     // SAFETY: the caller's arguments.
-    unsafe { (parked.park)(env, this, is_absolute, time) };
-    if is_begun {
-        contain(Feature::Monitors, || parked.monitors.parked(jni));
+    unsafe { original(env, this, is_absolute, time) };
+    if let Some(monitors) = begun {
+        // A session in a running program may have ended meanwhile.
+        inside(|| {
+            if MONITORS.load(SeqCst) == from_ref(monitors).cast_mut() {
+                contain(Feature::Monitors, || monitors.parked(jni));
+            }
+        });
     }
 }
 
@@ -236,18 +294,20 @@ unsafe extern "C" fn virtual_unmount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobj
     guard(Feature::Monitors, || {
         // SAFETY: the JVM passes the calling thread's environment and a valid reference.
         let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
-        if let (Some(parked), Some(thread)) = (PARKED.get(), thread) {
-            parked.monitors.unmounts(jni, thread);
+        if let (Some(monitors), Some(thread)) = (current(), thread) {
+            monitors.unmounts(jni, thread);
         }
     });
 }
 
 unsafe extern "C" fn virtual_mount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobject) {
-    contain(Feature::Monitors, || {
-        // SAFETY: as above.
-        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
-        if let (Some(parked), Some(thread)) = (PARKED.get(), thread) {
-            parked.monitors.end(jni, &thread, LockKind::Parking);
-        }
+    inside(|| {
+        contain(Feature::Monitors, || {
+            // SAFETY: as above.
+            let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+            if let (Some(monitors), Some(thread)) = (current(), thread) {
+                monitors.end(jni, &thread, LockKind::Parking);
+            }
+        });
     });
 }
