@@ -2,6 +2,7 @@
 //! program that runs already.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use perk_control::jvmpi::Jvmpi;
@@ -17,6 +18,11 @@ use crate::{api, jvmpi, os, remote};
 /// The time that the JVM has to start, if perk is loaded while it does, and between two looks.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 const START_LOOK: Duration = Duration::from_millis(2);
+
+/// An environment that stays, beside those that end with a recording. As long as the JVM has none, it
+/// forgets to take an ended thread from its list of those with events, and writes to the freed memory of
+/// that thread when the next recording begins.
+static KEPT: OnceLock<Jvmti> = OnceLock::new();
 
 /// The function that the JVM calls if `-agentpath`, `-agentlib` or `-Xrun` names this library.
 ///
@@ -67,14 +73,13 @@ pub unsafe extern "system" fn Agent_OnUnload(_vm: *mut JavaVM) {
 /// with a package of its own is defined before it knows of modules.
 fn await_program(vm: &Vm) -> Result<Jni<'_>, String> {
     let jni = vm.jni().ok_or("no JNI")?;
-    let jvmti = jni.new_jvmti().ok_or("no JVMTI")?;
+    let jvmti = KEPT.get().copied().or_else(|| jni.new_jvmti()).ok_or("no JVMTI")?;
+    let _ = KEPT.set(jvmti);
     let deadline = Instant::now() + START_TIMEOUT;
     while !jvmti.is_live() && Instant::now() < deadline {
         std::thread::sleep(START_LOOK);
     }
-    let is_live = jvmti.is_live();
-    jvmti.dispose();
-    is_live.then_some(jni).ok_or_else(|| "the JVM does not start its program".to_owned())
+    jvmti.is_live().then_some(jni).ok_or_else(|| "the JVM does not start its program".to_owned())
 }
 
 /// The function that the JVM calls if `perk attach` or `jcmd PID JVMTI.agent_load` names this library in

@@ -90,15 +90,7 @@ pub(crate) fn open(vm: Vm, path: Option<PathBuf>) -> Result<(), String> {
     started.map_err(|error| format!("no thread for the control socket: {error}"))?;
     *open = Some(path);
     os::at_exit(close);
-    keep_environment(vm);
     Ok(())
-}
-
-/// Makes an environment that stays, beside those that end with a recording. As long as the JVM has none,
-/// it forgets to take an ended thread from its list of those with events, and writes to the freed memory
-/// of that thread when the next recording begins.
-fn keep_environment(vm: Vm) {
-    let _ = vm.jni().and_then(Jni::new_jvmti);
 }
 
 /// Removes the socket: the process ends.
