@@ -1,8 +1,10 @@
 //! `xtask bench`: the cost of profiling, measured from outside and next to the agent's own account.
 //! `overhead` measures sampling, beside the JVM's flight recorder; `exact` the counting and timing of
 //! every call and allocation.
-//! `readers` measures the speed of reading files, `jvmpi` the bridge to profilers of JVMPI.
+//! `readers` measures the speed of reading files, `jvmpi` the bridge to profilers of JVMPI, `attach` recordings of
+//! running programs.
 
+mod attach;
 mod child;
 mod jvmpi;
 mod programs;
@@ -28,7 +30,8 @@ const DEFAULT_ROUNDS: usize = 7;
 
 const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--jdk HOME] \
                      [--workloads FOLDER], and of exact [--modes MODE,...]; bench readers [--mb N] [--rounds N] [--only FORM,...]; \
-                     bench jvmpi [--jdk HOME]... [--rounds N] [--only GROUP,...]";
+                     bench jvmpi [--jdk HOME]... [--rounds N] [--only GROUP,...]; \
+                     bench attach [--jdk HOME]... [--rounds N]";
 
 /// One run of each variant, in the order of the variants.
 type Round = Vec<Run>;
@@ -75,6 +78,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         }
         ["readers", options @ ..] => readers::run(options),
         ["jvmpi", options @ ..] => jvmpi::run(options),
+        ["attach", options @ ..] => attach::run(options),
         [CHILD, command @ ..] => child::run(command),
         _ => bail!(USAGE),
     }

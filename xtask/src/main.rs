@@ -37,6 +37,8 @@ usage: cargo run -p xtask -- COMMAND
                       how fast perk reads generated files; a line for docs/measuring.md each
   bench jvmpi [--jdk HOME]... [--rounds N] [--only javac,hello,speed,dumps,size]
                       what the bridge to profilers of JVMPI costs, beside its bars, on these JDKs or all
+  bench attach [--jdk HOME]... [--rounds N]
+                      how late the result of perk attach is, and what a program costs after it
   conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME]
                       random programs under JDK 8's HPROF agent and under perk: counts must be equal
   conform combinations [--java8 COMMAND]

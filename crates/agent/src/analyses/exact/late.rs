@@ -21,7 +21,7 @@ use perk_instrument::{ClassFile, VIRTUAL_THREAD};
 use perk_jvmti_sys::jni_sys::jclass;
 use perk_jvmti_sys::{Capability, jvmtiError};
 use perk_profile::mutf8;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{ExactEngine, natives};
 use crate::analyses::{Event, Needs};
@@ -136,15 +136,37 @@ impl ExactEngine {
     pub(super) fn withdraw_late(&self, late: &Late, jni: Jni<'_>) {
         self.end_counting(jni);
         late.gives_probes.store(false, SeqCst);
-        let classes = self.common.jvmti.loaded_classes(jni).unwrap_or_default();
-        let wanted = classes.iter().filter(|class| self.wanted_name(jni, class).is_some());
-        let wanted: Vec<_> = wanted.map(Reference::raw).collect();
-        // A class without probes is the one that the program has loaded: the JVM takes it.
-        self.retransform(&wanted, &mut |_, _| {});
+        let before = self.take_from_loaded(jni, &FxHashMap::default());
+        // A class that passed the hook before this may not have been in the JVM's list yet.
+        std::thread::sleep(LOOK);
+        self.take_from_loaded(jni, &before);
         hook::end();
+        *lock(&late.missed) = FxHashSet::default();
         if let Some(states) = self.states.get() {
             states.take_all(jni);
         }
+    }
+
+    /// Takes the probes from the loaded classes, but for those of names of which there were as many `before`.
+    /// Returns the number of classes by their names.
+    fn take_from_loaded(
+        &self,
+        jni: Jni<'_>,
+        before: &FxHashMap<String, usize>,
+    ) -> FxHashMap<String, usize> {
+        let classes = self.common.jvmti.loaded_classes(jni).unwrap_or_default();
+        let named = classes.iter().filter_map(|class| Some((self.wanted_name(jni, class)?, class)));
+        let named: Vec<_> = named.collect();
+        let mut counts: FxHashMap<String, usize> = FxHashMap::default();
+        for (name, _) in &named {
+            *counts.entry(name.clone()).or_default() += 1;
+        }
+        let is_new = |name: &String| counts.get(name) > before.get(name);
+        let classes = named.iter().filter(|(name, _)| is_new(name));
+        let classes: Vec<_> = classes.map(|(_, class)| class.raw()).collect();
+        // A class without probes is the one that the program has loaded: the JVM takes it.
+        self.retransform(&classes, &mut |_, _| {});
+        counts
     }
 
     /// Frees what is large, as soon as that is safe. The thread has no state any more.
