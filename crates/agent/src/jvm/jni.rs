@@ -126,7 +126,7 @@ impl<'a> Jni<'a> {
     }
 
     /// Runs `body` with room for so many local references besides those that its caller holds.
-    pub(crate) fn with_room(self, count: u8, body: impl FnOnce()) {
+    pub(crate) fn with_room(self, count: impl Into<jint>, body: impl FnOnce()) {
         // SAFETY: the environment is this thread's; the frame that is pushed is popped again.
         unsafe {
             if ((**self.0).v1_2.PushLocalFrame)(self.0, count.into()) != JNI_OK {

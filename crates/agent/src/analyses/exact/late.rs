@@ -96,7 +96,7 @@ impl ExactEngine {
         self.give_to_loaded(jni, &mut |name| {
             missed.remove(name);
             true
-        })?;
+        });
         for _ in 0..MOST_ROUNDS {
             if missed.is_empty() {
                 break;
@@ -106,30 +106,35 @@ impl ExactEngine {
             self.give_to_loaded(jni, &mut |name| {
                 found.extend(missed.get(name).cloned());
                 missed.contains(name)
-            })?;
+            });
             found.iter().for_each(|name| _ = missed.remove(name));
         }
         Ok(())
     }
 
     /// Gives probes to the loaded classes that `is_new` accepts by their internal names.
-    fn give_to_loaded(
-        &self,
-        jni: Jni<'_>,
-        is_new: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<(), String> {
+    fn give_to_loaded(&self, jni: Jni<'_>, is_new: &mut dyn FnMut(&str) -> bool) {
         let jvmti = self.common.jvmti;
-        let classes = jvmti.loaded_classes(jni).map_err(|error| format!("no classes: {error}"))?;
-        let is_wanted =
-            |class: &&Local<'_>| self.wanted_name(jni, class).is_some_and(|it| is_new(&it));
-        let new: Vec<_> = classes.iter().filter(is_wanted).map(Reference::raw).collect();
-        self.retransform(&new, &mut |class, error| {
+        let mut refused = |class: &Borrowed<'_>, error| {
             let name = jvmti.class_signature(class).unwrap_or_default();
             let name = name.strip_prefix('L').and_then(|it| it.strip_suffix(';')).unwrap_or(&name);
             let name = name.replace('/', ".");
             self.classes.skip(format!("{name}: the JVM refuses the class with probes: {error}"));
+        };
+        self.with_loaded(jni, |classes| {
+            let new = classes.iter().filter(|(name, _)| is_new(name));
+            let new: Vec<_> = new.map(|(_, class)| class.raw()).collect();
+            self.retransform(&new, &mut refused);
         });
-        Ok(())
+    }
+
+    /// Runs `body` with the loaded classes that get probes, and their internal names.
+    fn with_loaded(&self, jni: Jni<'_>, body: impl FnOnce(&[(String, Local<'_>)])) {
+        jni.with_room(u16::MAX, || {
+            let classes = self.common.jvmti.loaded_classes(jni).unwrap_or_default().into_iter();
+            let named = classes.filter_map(|class| Some((self.wanted_name(jni, &class)?, class)));
+            body(&named.collect::<Vec<_>>());
+        });
     }
 
     /// Takes the probes away, and counts nothing any more.
@@ -154,18 +159,17 @@ impl ExactEngine {
         jni: Jni<'_>,
         before: &FxHashMap<String, usize>,
     ) -> FxHashMap<String, usize> {
-        let classes = self.common.jvmti.loaded_classes(jni).unwrap_or_default();
-        let named = classes.iter().filter_map(|class| Some((self.wanted_name(jni, class)?, class)));
-        let named: Vec<_> = named.collect();
         let mut counts: FxHashMap<String, usize> = FxHashMap::default();
-        for (name, _) in &named {
-            *counts.entry(name.clone()).or_default() += 1;
-        }
-        let is_new = |name: &String| counts.get(name) > before.get(name);
-        let classes = named.iter().filter(|(name, _)| is_new(name));
-        let classes: Vec<_> = classes.map(|(_, class)| class.raw()).collect();
-        // A class without probes is the one that the program has loaded: the JVM takes it.
-        self.retransform(&classes, &mut |_, _| {});
+        self.with_loaded(jni, |classes| {
+            for (name, _) in classes {
+                *counts.entry(name.clone()).or_default() += 1;
+            }
+            let is_new = |name: &String| counts.get(name) > before.get(name);
+            let classes = classes.iter().filter(|(name, _)| is_new(name));
+            let classes: Vec<_> = classes.map(|(_, class)| class.raw()).collect();
+            // A class without probes is the one that the program has loaded: the JVM takes it.
+            self.retransform(&classes, &mut |_, _| {});
+        });
         counts
     }
 
