@@ -8,7 +8,8 @@ use super::{BRIDGE, Bridge, callbacks, cpu, interface, library, methods};
 use crate::jvm::Jvmti;
 
 /// The capabilities that the bridge needs; without events they cost nothing. That for local variables is
-/// not among them: with it C2's code keeps them all, which takes 5 % more CPU time.
+/// not among them: with it C2's code keeps them all, which takes 5 % more CPU time. JVMs that give it late
+/// give it to a MONITOR_DUMP.
 const NEEDED: [Capability; 21] = [
     Capability::CanTagObjects,
     Capability::CanGetSourceFileName,
@@ -38,6 +39,9 @@ const NEEDED: [Capability; 21] = [
 /// beginning, and with this capability the JVM would not use its archive of classes.
 const OF_LIBRARY: [Capability; 1] = [Capability::CanGenerateEarlyClassHookEvents];
 
+/// The last long-term version that gives the capability for local variables to a program that runs.
+const LAST_WITH_LATE_LOCALS: u32 = 21;
+
 /// Starts the bridge, and the library if it is named.
 ///
 /// # Safety
@@ -48,7 +52,9 @@ const OF_LIBRARY: [Capability; 1] = [Capability::CanGenerateEarlyClassHookEvents
 pub(crate) unsafe fn start(vm: *mut JavaVM, jvmti: Jvmti, options: Jvmpi) -> Result<(), String> {
     let refused = |error| format!("the JVM refused what JVMPI needs: {error}");
     let of_library = options.library.iter().flat_map(|_| OF_LIBRARY);
-    let more = methods::needed(options.methods).iter().copied().chain(of_library);
+    let of_dumps = (jvmti.feature_version() > LAST_WITH_LATE_LOCALS)
+        .then_some(Capability::CanAccessLocalVariables);
+    let more = methods::needed(options.methods).iter().copied().chain(of_library).chain(of_dumps);
     let needed = NEEDED.into_iter().chain(more).collect();
     // What this JVM does not have is missing where it is asked for.
     let given = jvmti.potential(needed).map_err(refused)?;
