@@ -16,7 +16,7 @@ const DEFAULT_ROUNDS: usize = 5;
 const RECORDING: Duration = Duration::from_secs(1);
 /// The blocks of the program that are compared, and those before them, in which its code is compiled.
 const BLOCKS: usize = 20;
-const WARMING: usize = 20;
+const WARMING: usize = 200;
 /// The time limit of a round.
 const LONGEST: Duration = Duration::from_secs(120);
 /// The most that an output may come late.
