@@ -1,5 +1,5 @@
 //! Analyses of a profile: its numbers by method, line, source file, class, thread, caller and
-//! callee; the methods to optimise first; filters; the comparison of two profiles. Results are
+//! callee; whose code they are; the methods to optimise first; filters; the comparison of two profiles. Results are
 //! tables and trees of ids; showing them is left to other crates. This crate does no input or
 //! output.
 //!
@@ -20,6 +20,7 @@ pub mod lines;
 pub mod locks;
 pub mod method_tree;
 pub mod objects;
+pub mod owners;
 pub mod sharing;
 pub mod source;
 pub mod top;
@@ -33,4 +34,5 @@ pub use columns::Columns;
 pub use filter::Filter;
 pub use inferred::InferredCallers;
 pub use method_tree::MethodTree;
+pub use owners::{Owner, Owners};
 pub use window::Window;

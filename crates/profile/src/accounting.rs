@@ -39,6 +39,11 @@ macro_rules! accounting {
 accounting! {
     /// The program: main class or jar, as the JVM reports it.
     program: String,
+    /// The patterns of the program's own classes that `--app` gave, with [`NAME_SEPARATOR`] between.
+    app: String,
+    /// The packages of the class path's folders, as patterns such as `com.acme.*` (`*` is the unnamed
+    /// package), with [`NAME_SEPARATOR`] between.
+    packages: String,
     /// The JVM's name and version.
     jvm: String,
     /// The JVM's process id.

@@ -4,8 +4,9 @@ use std::cmp::Reverse;
 
 use crate::{
     Accounting, CallEdges, CallTimes, CallTree, ClassId, Column, FieldAccesses, FrameId,
-    HeapHistogram, HeapSummary, Key, KeyedMap, Metric, MonitorDump, MonitorTimes, NodeId, Section,
-    SectionHead, Sites, Span, StrId, Symbols, ThreadId, Timeline, Timestamp, TraceId, WaitEvent,
+    HeapHistogram, HeapSummary, Key, KeyedMap, Metric, MonitorDump, MonitorTimes, NamePattern,
+    NodeId, Section, SectionHead, Sites, Span, StrId, Symbols, ThreadId, Timeline, Timestamp,
+    TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
@@ -30,6 +31,9 @@ pub struct Profile {
     pub settings: Option<Settings>,
     /// The accounting of the run; only in perk's own files.
     pub accounting: Option<Accounting>,
+    /// The patterns of the classes that are the program's own, where somebody gave them; else analyses
+    /// find them.
+    pub app: Vec<NamePattern>,
     /// One line for each thing that a reader passed over, so that nothing is dropped silently.
     pub notes: Vec<String>,
     traces: Vec<Trace>,
@@ -162,6 +166,7 @@ impl Default for Profile {
             depth: None,
             settings: None,
             accounting: None,
+            app: Vec::new(),
             notes: Vec::new(),
             traces: Vec::new(),
             trace_ids: KeyedMap::default(),
