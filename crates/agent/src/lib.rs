@@ -35,6 +35,7 @@ mod native;
 mod obey;
 mod os;
 mod output;
+mod packages;
 mod probes;
 mod random;
 mod recorder;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use perk_control::messages::{self, DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options};
 use perk_jvmti_sys::Capability;
-use perk_profile::{Accounting, ClassId, NAME_SEPARATOR};
+use perk_profile::{Accounting, ClassId, NAME_SEPARATOR, NamePattern};
 
 use crate::analyses::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
@@ -21,7 +21,7 @@ use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm};
 use crate::listener::Listener;
 use crate::resolve::class_id;
 use crate::sync::lock;
-use crate::{guard, memory, os, threads};
+use crate::{guard, memory, os, packages, threads};
 
 /// The session of a process; see the module. What is small of it lives as long as the process, as
 /// callbacks may still have it; the rest is released when a session in a running program ends.
@@ -54,6 +54,11 @@ struct Start {
     callback_cpu_ns: u64,
     jvm: String,
     program: String,
+    class_path: String,
+}
+
+fn join(names: impl Iterator<Item = impl AsRef<str>>) -> String {
+    names.map(|name| name.as_ref().to_owned()).collect::<Vec<_>>().join(NAME_SEPARATOR)
 }
 
 /// The current session.
@@ -194,6 +199,7 @@ impl Session {
             callback_cpu_ns: guard::callback_cpu_ns(),
             jvm: format!("{} {}", property(c"java.vm.name"), property(c"java.vm.version")),
             program: property(c"sun.java.command"),
+            class_path: property(c"java.class.path"),
         };
         if self.start.set(start).is_err() {
             return Ok(());
@@ -493,7 +499,11 @@ impl Session {
             }
             accounting.jvm.clone_from(&start.jvm);
             accounting.program.clone_from(&start.program);
+            if self.common.options.format == Format::Extended {
+                accounting.packages = join(packages::of_class_path(&start.class_path).iter());
+            }
         }
+        accounting.app = join(self.common.options.app.iter().map(NamePattern::as_str));
         self.analyses.iter().for_each(|analysis| analysis.account(&mut accounting));
         accounting
     }

@@ -11,8 +11,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use perk_analysis::Window;
 use perk_formats::shared_fields::ALIKE;
 use perk_formats::{HEAD_BYTES, Reading};
-use perk_profile::Profile;
 use perk_profile::units::printable;
+use perk_profile::{NamePattern, Profile};
 
 use crate::file_format::{Format, read_format};
 use crate::packing::{Cut, Packing};
@@ -38,6 +38,10 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
     pub(crate) max_bytes: u64,
+    /// The classes that are the program's own: 'com.acme.*' (repeatable, or with commas) [default: those that
+    /// the file names, or the packages of the main class]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = crate::report::name_pattern)]
+    pub(crate) app: Vec<NamePattern>,
     /// Show also samples whose stack is not known, as [no stack], where the accounting has them
     #[arg(long)]
     pub(crate) unattributed: bool,
@@ -45,7 +49,7 @@ pub(crate) struct ReadArgs {
 
 impl Default for ReadArgs {
     fn default() -> Self {
-        Self { from: Vec::new(), max_bytes: MAX_BYTES, unattributed: false }
+        Self { from: Vec::new(), max_bytes: MAX_BYTES, app: Vec::new(), unattributed: false }
     }
 }
 
@@ -86,6 +90,7 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
     bar.finish_and_clear();
     let mut input = input?;
     let profile = &mut input.profile;
+    profile.app.clone_from(&args.app);
     if args.unattributed && !profile.book_unattributed() {
         let note = "the file has no accounting of samples without a stack";
         profile.notes.push(note.to_owned());

@@ -107,6 +107,8 @@ pub struct Options {
     pub include: Vec<NamePattern>,
     /// The classes and methods whose calls are not counted.
     pub exclude: Vec<NamePattern>,
+    /// The classes that are the program's own, for reports; empty means those around the main class.
+    pub app: Vec<NamePattern>,
     /// The mean number of allocated bytes per sample of `heap=sites`; `None` counts every
     /// allocation.
     pub heap_sample_bytes: Option<u64>,
@@ -302,6 +304,7 @@ impl Default for Options {
             timing: TimingMethod::default(),
             include: Vec::new(),
             exclude: Vec::new(),
+            app: Vec::new(),
             heap_sample_bytes: None,
             wall_ns: None,
             wall_threads: Vec::new(),

@@ -79,6 +79,10 @@ pub(crate) struct Measured {
     /// Leave out calls of these classes and methods (repeatable, or with commas)
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = pattern)]
     pub(crate) exclude: Vec<NamePattern>,
+    /// The classes that are the program's own, for reports: 'com.acme.*' (repeatable, or with commas)
+    /// [default: the packages of the main class and of the class path's folders]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = pattern)]
+    pub(crate) app: Vec<NamePattern>,
     /// Limit of call tree nodes; calls beyond it are counted without their path [default: 8m]
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) max_nodes: Option<u64>,

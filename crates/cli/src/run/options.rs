@@ -252,6 +252,7 @@ impl<'a> Analyses<'a> {
             wall_ns: args.wall,
             wall_threads: args.wall_threads.clone(),
             include: args.include.clone(),
+            app: args.app.clone(),
             exclude: args.exclude.clone(),
             depth: args.depth,
             thread: args.threads,
@@ -388,6 +389,7 @@ mod tests {
             ("--jamaica=bytecodes", "jamaica=bytecodes,depth=2048"),
             ("--jamaica --no-cache", "cache=n,jamaica=y,depth=2048"),
             ("--cpu times --no-cache", "cpu=times,cache=n,depth=2048"),
+            ("--app a.*,b.*", "cpu=samples,app=a.*,app=b.*,depth=2048"),
             (
                 "--cpu times --include a.*,b.C --exclude *Test --include $D",
                 "cpu=times,include=a.*,include=b.C,include=$D,exclude=*Test,depth=2048",

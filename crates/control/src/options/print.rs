@@ -100,6 +100,7 @@ impl Options {
         // One pattern per option, because the agent limits the length of a value.
         self.include.iter().for_each(|it| word(true, format!("include={}", it.as_str())));
         self.exclude.iter().for_each(|it| word(true, format!("exclude={}", it.as_str())));
+        self.app.iter().for_each(|it| word(true, format!("app={}", it.as_str())));
         word(self.depth != default.depth, format!("depth={}", self.depth));
         word(self.cutoff != default.cutoff, format!("cutoff={}", self.cutoff));
         word(self.short_ids, "idsize=4".to_owned());
@@ -157,7 +158,7 @@ mod tests {
 
     /// Generates a text of options that the table accepts, each at most once.
     fn text() -> impl Strategy<Value = String> {
-        const WORDS: [&[&str]; 28] = [
+        const WORDS: [&[&str]; 29] = [
             &["cpu=samples", "cpu=times", "cpu=old", "cpu=y"],
             &["heap=sites", "heap=dump", "heap=all"],
             &["monitor=y", "monitor=y,locks=y", "monitor=n"],
@@ -181,6 +182,7 @@ mod tests {
             &["timing=none", "timing=exact", "timing=tick,clock=cpu"],
             &["clock=wall"],
             &["include=com.acme.*:Foo.bar", "include=a,include=$D"],
+            &["app=com.acme.*:net.foo.*"],
             &["exclude=*Test", "exclude=HashMap.put:b.C"],
             &["memlimit=1", "memlimit=4096m"],
             &["max-nodes=1", "max-nodes=1025", "max-nodes=16m", "max-nodes=3k"],

@@ -360,6 +360,13 @@ pub(super) static TABLE: &[Spec] = &[
         ..PATTERNS
     },
     Spec {
+        name: "app",
+        about: "the program's own classes",
+        default: "found by the main class",
+        set: Set::Value(|o, v| add_patterns(&mut o.app, v)),
+        ..PATTERNS
+    },
+    Spec {
         name: "max-nodes",
         values: "<n>[k|m]",
         about: "limit of call tree nodes",

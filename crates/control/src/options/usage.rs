@@ -121,6 +121,9 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
   `com.acme.*:Parser:HashMap.put`. A class stands for all its methods and for its inner classes.
   A method that is left out is counted at the call, and its allocations are counted. A name that no
   class or method has is reported on stderr at the end.
+- `app` takes the same names, of the classes that are the program's own: reports charge the time in others to
+  these. Without it they are the packages of the main class and of the class path's folders. Only
+  `format=p` keeps it.
 - `sample` makes `heap=sites` an estimate from one sample per so many bytes allocated, on average;
   without it every allocation is counted. It is refused without `heap=sites`.
 - `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead object as live.
