@@ -122,7 +122,12 @@ old, --wall, --heap, --alloc, --aprof, --monitor or --locks goes to perk-<main>-
 one of --fields to perk-<main>-<pid>.fields.gz; with -o x.tsv.gz each object has a record of its own.
 One of --jamaica is added to java.prof, or to the file of -o. --xprof alone writes a file only with -o;
 with other measurements it prints on stdout.
-Where the command starts several JVMs, each gets files of its own, with its process id before the ending.
+Where the command starts several JVMs, one file has the numbers of all of them: each thread has the name of
+its program and its process id (Main (pid 12): worker), and where threads are not told apart, each JVM is
+one. --per-process writes files of its own for each, as is always done with heap dumps, --fields and --xprof.
+JVMs that did no work that was measured are counted only.
+
+Ctrl-C goes to the program, as without perk; its profile is shown and written when it has ended.
 
 For the allocations between two moments, use --aprof --from-signal and send SIGQUIT at both, to
 perk, which passes it on, or to the JVM. The JVM also prints its threads at a SIGQUIT.")]
@@ -144,6 +149,9 @@ pub(crate) struct RunArgs {
     /// Begin with nothing measured: perk start begins, perk stop pauses
     #[arg(long, conflicts_with_all = ["jvmpi", "xrun"])]
     pub(crate) paused: bool,
+    /// Write files of its own for each JVM, with its process id before the ending
+    #[arg(long, conflicts_with_all = ["jvmpi", "xrun"])]
+    pub(crate) per_process: bool,
     /// The program to profile: `java` with its arguments, or a command that starts it
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

@@ -84,7 +84,7 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
         .collect()
         .with_context(|| format!("cannot read the agent's output in {}", local.path().display()))?;
     let mut finish = Finish::new(measured, analyses, targets, &local, jvm.program.clone());
-    finish.report(&outcome, &|_| String::new());
+    finish.report(outcome, &|_| String::new());
     let (keep, failed) = (finish.keep, finish.failed);
     if keep {
         local.keep();

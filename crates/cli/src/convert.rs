@@ -4,7 +4,6 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, bail};
 use perk_formats::View;
-use perk_profile::Metric;
 
 use crate::args::ConvertArgs;
 use crate::file_format;
@@ -60,10 +59,6 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
             .context("cannot write to stdout")?;
     } else {
         target.write(&view)?;
-    }
-    if form.has_one_metric() && Metric::first_of(&profile).is_none() {
-        let name = display_name(&args.file);
-        talk::say(format_args!("{name} has no metric by call path: the output is empty"));
     }
     if let Some(note) = form.depth_note(&[&profile]) {
         talk::say(format_args!("{note}"));

@@ -78,9 +78,17 @@ pub(crate) fn is_same_file(a: &Path, b: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::Profile;
+    use perk_profile::{CpuSamples, Profile};
 
     use super::*;
+
+    /// A profile of one sample.
+    fn profile() -> Profile {
+        let mut profile = Profile::default();
+        let rows = vec![(profile.system_trace(), 1)];
+        profile.events.push(CpuSamples { total: 1, rows, ..CpuSamples::default() }.into());
+        profile
+    }
 
     fn target(path: &Path) -> Target {
         Target::of_path(path).unwrap()
@@ -110,13 +118,23 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let full = temp.path().join("full.collapsed");
         std::os::unix::fs::symlink("/dev/full", &full).unwrap();
-        let profile = Profile::default();
+        let profile = profile();
         assert!(target(&full).check().is_ok());
-        // HPROF text has a header, so that something is written.
         let full = Target { form: file_format::of_path(Path::new("a.txt")).unwrap(), path: full };
         let error = full.write(&View::new(&profile, "x")).unwrap_err();
         assert!(format!("{error:#}").contains("No space left"), "{error:#}");
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn nothing_empty_is_written() {
+        let temp = tempfile::tempdir().unwrap();
+        for form in perk_formats::FORMATS.into_iter().filter(|form| form.is_written()) {
+            let path = temp.path().join(format!("empty.{}", form.ending()));
+            let target = Target { path, form };
+            assert!(target.write(&View::new(&Profile::default(), "x")).is_err(), "{form:?}");
+        }
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     }
 
     #[test]
@@ -126,7 +144,7 @@ mod tests {
         fs::File::create(&real).unwrap();
         let link = temp.path().join("link.txt");
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        target(&link).write(&View::new(&Profile::default(), "x")).unwrap();
+        target(&link).write(&View::new(&profile(), "x")).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert!(fs::metadata(&real).unwrap().len() > 0);
         assert!(is_same_file(&real, &link));

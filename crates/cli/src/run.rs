@@ -71,8 +71,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         format!("cannot read the agent's output in {}", folder.path().display())
     })?;
     let words: Vec<_> = args.command.iter().map(|it| it.to_string_lossy()).collect();
-    let mut finish = Finish::new(measured, analyses, targets, &folder, words.join(" "));
-    finish.report(&outcome, &|pid| if pid == ended.pid { ended.reason() } else { String::new() });
+    let finish = Finish::new(measured, analyses, targets, &folder, words.join(" "));
+    let mut finish = finish.of_command(args.per_process, no_jvm(&plan, ended.status));
+    finish.report(outcome, &|pid| if pid == ended.pid { ended.reason() } else { String::new() });
     let (keep, failed) = (finish.keep, finish.failed);
     if keep {
         folder.keep();
@@ -89,6 +90,19 @@ fn start(plan: &Plan<'_>, command: &mut Command) -> anyhow::Result<Ended> {
         ));
     }
     signals::run(command).with_context(|| format!("cannot start {}", plan.program()))
+}
+
+/// What happened where no JVM has loaded the agent.
+fn no_jvm(plan: &Plan<'_>, status: ExitStatus) -> String {
+    match (plan.route(), status.code()) {
+        (Route::Environment, _) => "no JVM started under this command".to_owned(),
+        (Route::Argument { .. }, Some(code)) => {
+            format!("{} ended with exit code {code} before its JVM ran a program", plan.program())
+        }
+        (Route::Argument { .. }, None) => {
+            format!("{} was killed before its JVM ran a program", plan.program())
+        }
+    }
 }
 
 /// The command's own exit code, as a shell gives it; perk's where only perk failed.

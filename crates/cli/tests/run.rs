@@ -238,12 +238,10 @@ fn a_killed_jvm_leaves_no_file() {
 }
 
 #[test]
-fn each_jvm_of_a_launcher_has_files_of_its_own() {
+fn each_jvm_of_a_launcher_has_files_of_its_own_where_asked_for() {
     let folder = Folder::new();
-    let line = |ms| work(jdk::compiler(), &[ms]).join(" ");
-    let script = format!("{}; {}", line("100"), line("1500"));
-    let command = ["sh", "-c", &script].map(str::to_owned);
-    let output = perk_run(&folder, &["-o", "o.txt"], &command);
+    let command = two_programs();
+    let output = perk_run(&folder, &["-o", "o.txt", "--per-process"], &command);
     let text = stderr(&output);
     let out = stdout(&output);
     let pids: Vec<_> = out.lines().map(pid_in).collect();
@@ -254,6 +252,76 @@ fn each_jvm_of_a_launcher_has_files_of_its_own() {
     let table = |pid: u32| text.find(&format!("(pid {pid})")).expect("a table of each JVM");
     assert!(table(pids[1]) < table(pids[0]), "{text}");
     assert_eq!(folder.names().len(), 2);
+}
+
+/// A command that starts two JVMs with a program, and one without.
+fn two_programs() -> [String; 3] {
+    let line = |ms| work(jdk::compiler(), &[ms]).join(" ");
+    let java = jdk::compiler().java().display().to_string();
+    let script = format!("{}; {}; {java} -version", line("100"), line("1500"));
+    ["sh", "-c", &script].map(str::to_owned)
+}
+
+/// One file has what files of their own have together, and each number is still that of its JVM.
+#[test]
+fn the_jvms_of_a_launcher_are_in_one_file() {
+    let folder = Folder::new();
+    let files = ["o.hprof", "o.txt", "o.collapsed", "o.html", "o.pb.gz", "o.speedscope.json"];
+    let options = files.map(|file| ["-o", file]).concat();
+    let output = perk_run(&folder, &options, &two_programs());
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert_hot(&text);
+    assert!(text.contains("\n2 JVMs: Work (pid ") && text.contains("1 more JVM did no"), "{text}");
+    let out = stdout(&output);
+    let mut pids: Vec<_> = out.lines().map(pid_in).collect();
+    pids.sort_unstable();
+    assert_eq!(pids.len(), 2, "{text}");
+    assert_eq!(folder.names().len(), files.len());
+    let json = |file: &str| -> serde_json::Value {
+        serde_json::from_str(&report(&folder, file, &["--json"])).unwrap()
+    };
+    let total = json("o.hprof")["sample_count"].as_u64().unwrap();
+    for file in files {
+        assert_eq!(json(file)["sample_count"], total, "{file}");
+        let text = report(&folder, file, &["--threads"]);
+        let of_threads: u64 = pids
+            .iter()
+            .map(|pid| {
+                let head = format!("\nThread Work (pid {pid}): ");
+                let (_, after) = text.split_once(&head).unwrap_or_else(|| panic!("{file}: {text}"));
+                let count = after.split(' ').next().unwrap();
+                count.parse::<u64>().unwrap_or_else(|_| panic!("{file}: {after}"))
+            })
+            .sum();
+        assert_eq!(of_threads, total, "{file}: {text}");
+    }
+    let text = fs::read_to_string(folder.join("o.txt")).unwrap();
+    assert_eq!(text.matches("CPU SAMPLES BEGIN").count(), 1, "{text}");
+}
+
+/// Allocation sites count since the start, calls since the last dump: both add up.
+#[test]
+fn exact_counts_of_several_jvms_add_up() {
+    let folder = Folder::new();
+    let options = ["--cpu", "times", "--heap", "sites", "--include", "Work"];
+    let mut counts = Vec::new();
+    for extra in [&["-o", "all.hprof"][..], &["-o", "one.hprof", "--per-process"]] {
+        let command = two_programs();
+        let output = perk_run(&folder, &[&options, extra].concat(), &command);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let files = folder.names();
+        let named = |file: &&String| file.starts_with(extra[1].split('.').next().unwrap());
+        let mut calls = 0;
+        for file in files.iter().filter(named) {
+            let convert = ["convert", file, "--metric", "calls", "--to", "collapsed", "-o", "-"];
+            let stacks = stdout(&folder.run(&convert));
+            let of_main = stacks.lines().filter_map(|line| line.split_once("Work.main "));
+            calls += of_main.map(|it| it.1.parse::<u64>().unwrap()).sum::<u64>();
+        }
+        counts.push(calls);
+    }
+    assert_eq!(counts, [2, 2]);
 }
 
 #[test]
@@ -269,7 +337,9 @@ fn a_jvm_that_outlives_its_launcher() {
         .split_once(&format!("the JVM {pid} is still running; its profile comes to "))
         .unwrap_or_else(|| panic!("{text}"));
     kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::TERM).unwrap();
-    let file = PathBuf::from(file.trim_end());
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("perk: not written: o.txt\n"), "{text}");
+    let file = PathBuf::from(file.lines().next().unwrap());
     wait_for("the profile", || file.exists().then_some(()));
     assert_hot(&report(&folder, file.to_str().unwrap(), &[]));
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
@@ -296,8 +366,33 @@ fn a_java_that_starts_no_program() {
     let command = [java, "-XX:+NoSuchOption".to_owned(), "Main".to_owned()];
     let output = perk_run(&folder, &[], &command);
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("perk: no JVM started"), "{}", stderr(&output));
+    let line = "ended with exit code 1 before its JVM ran a program: there is no profile";
+    assert!(stderr(&output).contains(line), "{}", stderr(&output));
     assert!(folder.names().is_empty());
+}
+
+/// Nothing empty is written, and a file that was asked for and is missing is an error.
+#[test]
+fn a_run_that_measured_nothing_leaves_no_file() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let java = jdk.java().display().to_string();
+        let version = [java.clone(), "-version".to_owned()];
+        let output = perk_run(&folder, &[], &version);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let idle = ["--cpu", "times", "--include", "no.such.Class"];
+        for file in ["o.txt", "o.hprof", "o.html", "o.collapsed", "o.pb.gz", "o.speedscope.json"] {
+            let options = [&idle[..], &["-o", file]].concat();
+            let output = perk_run(&folder, &options, &work(jdk, &["1"]));
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{file}: {text}");
+            assert!(text.contains(&format!("perk: not written: {file}")), "{text}");
+        }
+        let command = [java, "-jar".to_owned(), "nofile.jar".to_owned()];
+        let output = perk_run(&folder, &["-o", "o.html"], &command);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert_eq!(folder.names(), [""; 0]);
+    });
 }
 
 #[test]

@@ -306,7 +306,7 @@ impl dyn FileFormat {
     ///
     /// # Errors
     /// As [`FileFormat::write`]; also of kind `InvalidInput` if the file would contain nothing of
-    /// the profile.
+    /// the profile, or the profile contains nothing.
     pub fn write_view(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         if let Some(other) = self.instead(view) {
             return other.write_view(view, out);
@@ -326,7 +326,37 @@ impl dyn FileFormat {
                 return Err(refusal(what));
             }
         }
+        let is_table = self.facts().written.as_ref().is_some_and(|it| it.metrics == Metrics::Table);
+        let has_numbers = |profile: &Profile| {
+            !Metric::all_of(profile).is_empty() || Document::all_of(profile).next().is_some()
+        };
+        // A table says what it needs.
+        let is_refused_by_itself = is_table && view.profiles().into_iter().any(has_numbers);
+        if !is_refused_by_itself && self.is_empty_of(view) {
+            let what =
+                format!("{}: nothing to write: all numbers of the profile are 0", self.title());
+            return Err(refusal(what));
+        }
         self.write(view, out)
+    }
+
+    /// Whether a file of the view would show nothing: no number but 0, and no document.
+    pub fn is_empty_of(&self, view: &View<'_>) -> bool {
+        if let Some(other) = self.instead(view) {
+            return other.is_empty_of(view);
+        }
+        let Some(holds) = &self.facts().written else { return true };
+        let is_shown = |metric: &Metric| match view.metric {
+            Some(chosen) if self.has_one_metric() => metric == chosen,
+            _ => self.holds(metric),
+        };
+        let shows = |profile: &Profile| {
+            Metric::all_of(profile).iter().any(is_shown)
+                || Document::all_of(profile).any(|it| holds.documents.contains(&it))
+        };
+        // The format itself refuses a metric that the profile does not have.
+        let is_missing = view.metric.is_some_and(|metric| !metric.is_in(view.profile));
+        !is_missing && !view.profiles().into_iter().any(shows)
     }
 
     /// Returns the parts of a profile that a file of the view does not hold.

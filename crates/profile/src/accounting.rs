@@ -132,6 +132,47 @@ accounting! {
     fault_count: u64,
 }
 
+impl Accounting {
+    /// Adds the account of another process, or of the same program's next one: counts and times add
+    /// up, the wall-clock time is the longer one. Texts that differ stand beside each other.
+    pub fn add(&mut self, more: &Self) {
+        macro_rules! sum {
+            ($($field:ident)*) => { $(self.$field = self.$field.saturating_add(more.$field);)* };
+        }
+        sum!(
+            sample_count walk_count failed_walk_count unattributed_count folded_count thread_count
+            virtual_sample_count wall_sample_count wall_walk_count wall_thread_ns call_count
+            folded_call_count call_node_count instrumented_class_count instrumented_method_count
+            skipped_method_count excluded_class_count cached_class_count unseen_class_count
+            instrument_cpu_ns probe_removed_ns allocation_sample_count unsited_object_count
+            java_cpu_ns process_cpu_ns perk_cpu_ns perk_peak_bytes fault_count
+        );
+        macro_rules! largest {
+            ($($field:ident)*) => { $(self.$field = self.$field.max(more.$field);)* };
+        }
+        largest!(interval_ns wall_ns probe_self_ps probe_caller_ps);
+        for (text, more, separator) in [
+            (&mut self.program, &more.program, NAME_SEPARATOR),
+            (&mut self.jvm, &more.jvm, NAME_SEPARATOR),
+            (&mut self.engine, &more.engine, ", "),
+            (&mut self.clock, &more.clock, ", "),
+            (&mut self.timing, &more.timing, ", "),
+            (&mut self.skipped_methods, &more.skipped_methods, NAME_SEPARATOR),
+        ] {
+            if text.is_empty() {
+                text.clone_from(more);
+            } else if !more.is_empty() && !text.split(separator).any(|it| it == more) {
+                *text = format!("{text}{separator}{more}");
+            }
+        }
+        // A pattern matches if it does so in one of the processes.
+        let others: Vec<_> = more.unmatched_patterns.split(NAME_SEPARATOR).collect();
+        let unmatched = self.unmatched_patterns.split(NAME_SEPARATOR);
+        let unmatched: Vec<_> = unmatched.filter(|it| others.contains(it)).collect();
+        self.unmatched_patterns = unmatched.join(NAME_SEPARATOR);
+    }
+}
+
 /// The separator of names in these texts.
 pub const NAME_SEPARATOR: &str = "; ";
 
@@ -163,6 +204,23 @@ mod tests {
         assert_eq!(read.interval_ns, 10_000_000);
         assert_eq!(read.sample_count, u64::MAX);
         assert_eq!(read.to_text(), accounting.to_text());
+    }
+
+    #[test]
+    fn accounts_of_processes_add_up() {
+        let account = |program: &str, pid, wall_ns, unmatched_patterns: &str| Accounting {
+            program: program.to_owned(),
+            pid,
+            wall_ns,
+            sample_count: 3,
+            engine: "polling".to_owned(),
+            unmatched_patterns: unmatched_patterns.to_owned(),
+            ..Accounting::default()
+        };
+        let mut sum = account("Main", 7, 10, "include=a; include=b");
+        sum.add(&account("Other", 8, 30, "include=b"));
+        let expected = Accounting { sample_count: 6, ..account("Main; Other", 7, 30, "include=b") };
+        assert_eq!(sum, expected);
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod fields;
 pub mod heap;
 pub mod ids;
 pub mod keyed;
+pub mod merge;
 pub mod metric;
 pub mod monitors;
 pub mod mutf8;
@@ -42,6 +43,7 @@ pub use fields::{AccessCounts, AllocationSite, Field, FieldAccesses, FieldCounts
 pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
 pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use keyed::{KeyedMap, KeyedSet};
+pub use merge::Process;
 pub use metric::{Metric, MetricRows, Unit};
 pub use monitors::{
     LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState, WaitEvent,

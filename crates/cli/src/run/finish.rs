@@ -10,7 +10,7 @@ use perk_formats::hprof::{BINARY, TEXT};
 use perk_formats::shared_fields::ALIKE;
 use perk_formats::xprof::XPROF;
 use perk_profile::Profile;
-use perk_profile::units::printable;
+use perk_profile::units::{plural, printable};
 use perk_render::Screen;
 
 use super::append;
@@ -33,8 +33,11 @@ pub(crate) fn targets(paths: &[PathBuf], sketch: &Profile) -> anyhow::Result<Vec
     for path in paths {
         let target = Target::of_path(path)?;
         target.check()?;
-        let held = target.form.write_view(&View::new(sketch, ""), &mut io::sink());
-        held.with_context(|| format!("cannot write {}", path.display()))?;
+        // Of a heap dump there is none.
+        if !sketch.events.is_empty() {
+            let held = target.form.write_view(&View::new(sketch, ""), &mut io::sink());
+            held.with_context(|| format!("cannot write {}", path.display()))?;
+        }
         if !seen.insert(path) {
             bail!("{}: named twice with -o", path.display());
         }
@@ -53,8 +56,13 @@ pub(crate) struct Finish<'a> {
     command: String,
     /// Whether the folder holds something that is still needed.
     pub(crate) keep: bool,
-    /// Whether a profile could not be written.
+    /// Whether a file that was asked for is not written.
     pub(crate) failed: bool,
+    /// Whether each JVM has files of its own.
+    per_process: bool,
+    /// What is said where no JVM has loaded the agent.
+    no_jvm: String,
+    has_written: bool,
 }
 
 impl<'a> Finish<'a> {
@@ -65,23 +73,50 @@ impl<'a> Finish<'a> {
         folder: &'a Folder,
         command: String,
     ) -> Self {
-        Self { args, analyses, targets, folder, command, keep: false, failed: false }
+        Self {
+            args,
+            analyses,
+            targets,
+            folder,
+            command,
+            keep: false,
+            failed: false,
+            per_process: false,
+            no_jvm: String::new(),
+            has_written: false,
+        }
+    }
+
+    /// Sets whether each JVM has files of its own, and what is said where there is no JVM.
+    pub(crate) fn of_command(self, per_process: bool, no_jvm: String) -> Self {
+        Self { per_process, no_jvm, ..self }
     }
 
     /// Shows and writes what there is. `why_gone` has the reason for which a JVM left no whole profile.
-    pub(crate) fn report(&mut self, outcome: &Outcome, why_gone: &dyn Fn(u32) -> String) {
-        let (idle, busy): (Vec<&Jvm>, Vec<&Jvm>) =
-            outcome.complete.iter().partition(|jvm| jvm.is_empty() && !self.analyses.dump_heap());
-        let (shown, passed_over) = if busy.is_empty() { (idle, busy) } else { (busy, idle) };
-        for jvm in &shown {
-            let targets = self.targets_of(jvm, shown.len() > 1);
+    pub(crate) fn report(&mut self, mut outcome: Outcome, why_gone: &dyn Fn(u32) -> String) {
+        let jvms = std::mem::take(&mut outcome.complete);
+        let is_asked_for = !self.args.output.is_empty();
+        let is_alone = jvms.len() == 1;
+        let is_idle = |jvm: &Jvm| match is_alone && is_asked_for {
+            true => jvm.is_empty(),
+            false => jvm.is_idle(),
+        };
+        let dumps_heap = self.analyses.dump_heap();
+        let (idle, mut busy): (Vec<Jvm>, Vec<Jvm>) =
+            jvms.into_iter().partition(|jvm| !dumps_heap && is_idle(jvm));
+        if busy.len() > 1 && !self.per_process && self.analyses.can_merge() {
+            busy = Jvm::merged(busy).into_iter().collect();
+        }
+        let has_several = busy.len() > 1;
+        for (index, jvm) in busy.iter().enumerate() {
+            let targets = self.targets_of(jvm, has_several);
             self.show(jvm, &targets);
-            self.write(jvm, &targets);
+            self.write(jvm, &targets, index > 0);
         }
-        for jvm in passed_over {
-            let why = self.why_empty();
-            say(format_args!("the JVM {} ({}) has no profile: {why}", jvm.pid, jvm.name()));
+        if has_several && !self.per_process && !self.analyses.are_of_jamaica() && !self.args.quiet {
+            say(format_args!("{} are of one JVM each, and cannot be merged", self.unmergeable()));
         }
+        self.pass_over(&idle, !busy.is_empty());
         for (pid, error) in &outcome.unreadable {
             let file = self.folder.file_of(*pid);
             say(format_args!(
@@ -104,8 +139,48 @@ impl<'a> Finish<'a> {
             ));
             self.keep = true;
         }
-        if outcome.is_empty() {
-            say(format_args!("no JVM started under this command: there is no profile"));
+        if outcome.is_empty() && busy.is_empty() && idle.is_empty() {
+            say(format_args!("{}: there is no profile", self.no_jvm));
+        }
+        if is_asked_for && !self.has_written && !self.failed {
+            let names: Vec<_> =
+                self.targets.iter().map(|target| target.path.display().to_string()).collect();
+            say(format_args!("not written: {}", names.join(", ")));
+            self.failed = true;
+        }
+    }
+
+    /// What cannot be merged, for people.
+    fn unmergeable(&self) -> &'static str {
+        match () {
+            () if self.analyses.dump_heap() => "heap dumps",
+            () if self.analyses.have_fields() => "accesses to the fields of objects",
+            () => "the tables of -Xprof",
+        }
+    }
+
+    /// Says that JVMs have no profile: they did nothing that was measured.
+    fn pass_over(&self, idle: &[Jvm], are_others_shown: bool) {
+        if self.args.quiet {
+            return;
+        }
+        let why = self.analyses.why_empty();
+        match idle {
+            [] => {}
+            [jvm] if !are_others_shown => {
+                self.show(jvm, &[]);
+                if !jvm.is_empty() {
+                    say(format_args!("no file is written: the JVM ran no program"));
+                }
+            }
+            _ if are_others_shown => {
+                let jvms = plural(idle.len() as u64, "more JVM");
+                say(format_args!("{jvms} did no work that was measured"));
+            }
+            _ => {
+                let jvms = plural(idle.len() as u64, "JVM");
+                say(format_args!("{jvms} ran, and nothing was measured: {why}"));
+            }
         }
     }
 
@@ -124,6 +199,8 @@ impl<'a> Finish<'a> {
         };
         match &self.targets[..] {
             [] => vec![default()],
+            // Each run is added to the file.
+            targets if self.analyses.are_of_jamaica() && !self.per_process => targets.to_vec(),
             targets if is_one_of_several => {
                 targets.iter().map(|target| target.with_infix(&jvm.pid.to_string())).collect()
             }
@@ -137,7 +214,10 @@ impl<'a> Finish<'a> {
             return;
         }
         let screen = Screen::of_stderr();
-        let pid = format!(" (pid {})", jvm.pid);
+        let pid = match jvm.count() {
+            1 => format!(" (pid {})", jvm.pid),
+            _ => String::new(),
+        };
         // Not every form has the name of the program.
         let command = || printable(&self.command);
         let name = if jvm.program().is_empty() { command() } else { jvm.name() };
@@ -149,7 +229,7 @@ impl<'a> Finish<'a> {
         match report::summary(&jvm.profile, file, self.args.top, &screen) {
             Some(summary) => text += &summary,
             None if self.analyses.dump_heap() => {}
-            None => text += &format!("nothing to show: {}\n", self.why_empty()),
+            None => text += &format!("nothing was measured: {}\n", self.analyses.why_empty()),
         }
         if self.analyses.dump_heap() {
             let bytes = fs::metadata(&jvm.file).map_or(0, |metadata| metadata.len());
@@ -164,20 +244,23 @@ impl<'a> Finish<'a> {
         talk::print(format_args!("{text}"));
     }
 
-    fn why_empty(&self) -> &'static str {
-        if self.analyses.are_samples() {
-            "it used too little CPU time for a sample"
-        } else {
-            "none of the events asked for happened in it"
-        }
-    }
-
-    /// The files; where one cannot be written, the agent's own is kept.
-    fn write(&mut self, jvm: &Jvm, targets: &[Target]) {
+    /// The files; where one cannot be written, the agent's own is kept. `is_next` is whether another
+    /// JVM has been written before.
+    fn write(&mut self, jvm: &Jvm, targets: &[Target], is_next: bool) {
         for target in targets {
             let path = target.path.display();
+            let is_copy = self.analyses.are_of_jamaica()
+                || self.analyses.are_xprof() && target.form == XPROF
+                || self.analyses.dump_heap() && target.form == BINARY;
+            let name = jvm.name();
+            let view = View::new(&jvm.profile, &name);
+            if !is_copy && target.form.is_empty_of(&view) {
+                say(format_args!("{path} is not written: {}", self.analyses.why_empty()));
+                self.failed = true;
+                continue;
+            }
             let written = if self.analyses.are_of_jamaica() {
-                append::write(&jvm.file, target, self.args.force)
+                append::write(&jvm.file, target, self.args.force && !is_next)
             } else if self.analyses.are_xprof() && target.form == XPROF {
                 // As the agent writes it, and not as perk writes a profile that was read.
                 target.write_with(&|out| io::copy(&mut fs::File::open(&jvm.file)?, out).map(|_| ()))
@@ -185,18 +268,20 @@ impl<'a> Finish<'a> {
                 perk_files::give(&jvm.file, &target.path)
                     .with_context(|| format!("cannot write {path}"))
             } else {
-                target.write(&View::new(&jvm.profile, &jvm.name()))
+                target.write(&view)
             };
+            self.has_written |= written.is_ok();
             match written {
                 Ok(()) if self.args.quiet => {}
                 Ok(()) => {
                     talk::print(format_args!("{:<9} {}\n", "written", printable(&path.to_string())))
                 }
                 Err(error) => {
-                    say(format_args!(
-                        "{error:#}; the profile is kept: perk convert {} -o {path}",
-                        jvm.file.display()
-                    ));
+                    let files = jvm
+                        .files()
+                        .map(|file| format!("perk convert {} -o {path}", file.display()));
+                    let files = files.collect::<Vec<_>>().join(", ");
+                    say(format_args!("{error:#}; the profile is kept: {files}"));
                     (self.keep, self.failed) = (true, true);
                 }
             }

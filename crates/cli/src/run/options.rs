@@ -7,8 +7,8 @@ use perk_control::options::{
 };
 use perk_formats::xprof::XPROF;
 use perk_profile::{
-    Allocations, CallEdge, CallEdges, CallTimes, CpuSamples, Event, Field, FieldAccesses,
-    FieldCounts, Metric, MonitorTimes, Profile, Section, Site, Sites,
+    Allocations, CallEdge, CallEdges, CallRow, CallTimes, CpuSamples, Event, Field, FieldAccesses,
+    FieldCounts, LockKind, Metric, MonitorRow, MonitorTimes, Profile, Section, Site, Sites, Waits,
 };
 
 use crate::args::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured, Timing, Xprof};
@@ -155,6 +155,31 @@ impl<'a> Analyses<'a> {
         self.args.jamaica.is_some()
     }
 
+    /// The reason why a run has no numbers, for people.
+    pub(crate) fn why_empty(&self) -> &'static str {
+        let args = self.args;
+        let has_locks = args.monitor || args.locks;
+        let has_heap = heap_of(args).is_some() || args.aprof;
+        let has_wall = args.wall.is_some();
+        match self.cpu {
+            Cpu::Samples if self.are_samples() => "it used too little CPU time for a sample",
+            Cpu::Off if has_locks && !has_heap && !has_wall => {
+                "no thread waited for a lock or to be notified"
+            }
+            Cpu::Off if has_heap && !has_locks && !has_wall => "no allocation was counted",
+            Cpu::Off if self.have_fields() => "no access to a field was counted",
+            Cpu::Times | Cpu::Old if !has_locks && !has_heap && !has_wall => "no call was counted",
+            _ => "none of the events asked for happened in it",
+        }
+    }
+
+    /// Whether the profiles of several JVMs can be one. Heap dumps and accesses object by object have
+    /// no sum; JamaicaVM's profiles stand one after the other in one file; -Xprof's tables are those
+    /// of one JVM.
+    pub(crate) fn can_merge(&self) -> bool {
+        !self.dump_heap() && !self.have_fields() && !self.are_of_jamaica() && !self.are_xprof()
+    }
+
     /// A profile with the sections that these analyses fill, and next to nothing in them: what can
     /// be done with it can be done with the one to come.
     pub(crate) fn sketch(&self) -> Profile {
@@ -164,7 +189,13 @@ impl<'a> Analyses<'a> {
                 let samples = CpuSamples { total: 1, ..CpuSamples::default() };
                 profile.events.push(samples.into());
             }
-            Cpu::Times => profile.events.push(CallTimes::default().into()),
+            Cpu::Times => {
+                let self_ns = u64::from(self.args.timing != Some(Timing::None));
+                let trace = profile.system_trace();
+                let row = CallRow { trace, count: 1, self_ns, total_ns: self_ns };
+                let times = CallTimes { total_ns: self_ns, rows: vec![row], written: None };
+                profile.events.push(times.into());
+            }
             Cpu::Old => {
                 let edge =
                     CallEdge { callee: None, caller: None, thread: None, count: 1, total_ns: 0 };
@@ -202,7 +233,11 @@ impl<'a> Analyses<'a> {
             profile.events.extend([Event::FieldAccesses(accesses), section.into()]);
         }
         if self.args.monitor || self.args.locks {
-            profile.events.push(MonitorTimes::default().into());
+            let class = profile.symbols.class("java.lang.Object");
+            let waits = Waits { blocked_count: 1, blocked_ns: 1, wait_count: 1, waited_ns: 1 };
+            let trace = profile.system_trace();
+            let rows = vec![MonitorRow { trace, class, kind: LockKind::Monitor, waits }];
+            profile.events.push(MonitorTimes { total_ns: 1, rows, written: None }.into());
         }
         profile
     }

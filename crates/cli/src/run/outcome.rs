@@ -11,7 +11,7 @@ use perk_formats::jamaica::JAMAICA;
 use perk_formats::shared_fields::ALIKE;
 use perk_formats::xprof::XPROF;
 use perk_profile::units::printable;
-use perk_profile::{Event, Profile};
+use perk_profile::{Event, NAME_SEPARATOR, Process, Profile};
 use perk_render::Screen;
 use rustix::process::{Pid, test_kill_process};
 
@@ -26,6 +26,10 @@ pub(crate) struct Folder {
     ending: &'static str,
 }
 
+/// The CPU time of Java code from which a JVM without the name of a program was started for its work.
+const LONG_WITHOUT_PROGRAM_NS: u64 = 1_000_000_000;
+/// The JVMs beside the first that are named in a heading.
+const MOST_NAMED: usize = 3;
 const PLAIN: &str = "hprof";
 const PACKED: &str = "hprof.gz";
 const OF_JAMAICA: &str = "prof";
@@ -44,12 +48,21 @@ pub(crate) struct Outcome {
     pub(crate) running: Vec<u32>,
 }
 
-/// A JVM that ran to its end.
+/// A JVM that ran to its end, or several whose profiles are one.
 #[derive(Debug)]
 pub(crate) struct Jvm {
     pub(crate) pid: u32,
     pub(crate) file: PathBuf,
     pub(crate) profile: Profile,
+    /// The others, if there are several.
+    others: Vec<Other>,
+}
+
+/// A JVM whose numbers are in the profile of another.
+#[derive(Debug)]
+struct Other {
+    label: String,
+    file: PathBuf,
 }
 
 impl Folder {
@@ -130,7 +143,10 @@ impl Folder {
             };
             let from = from.into_iter().map(FormOrTime::Form).collect();
             match input::read(&file, &ReadArgs { from, ..ReadArgs::default() }) {
-                Ok(input) => outcome.complete.push(Jvm { pid, file, profile: input.profile }),
+                Ok(input) => {
+                    let (profile, others) = (input.profile, Vec::new());
+                    outcome.complete.push(Jvm { pid, file, profile, others });
+                }
                 Err(error) => outcome.unreadable.push((pid, error)),
             }
         }
@@ -180,6 +196,53 @@ impl Jvm {
         self.profile.accounting.as_ref().map_or(0, |accounting| accounting.process_cpu_ns)
     }
 
+    /// The JVMs as one with one profile: that of the first, to which the others' numbers are added.
+    pub(crate) fn merged(jvms: Vec<Self>) -> Option<Self> {
+        let mut jvms = jvms.into_iter();
+        let first = jvms.next()?;
+        let (pid, file) = (first.pid, first.file.clone());
+        let mut others = Vec::new();
+        let mut processes = vec![first.into_process()];
+        for jvm in jvms {
+            let file = jvm.file.clone();
+            let process = jvm.into_process();
+            others.push(Other { label: process.name.clone(), file });
+            processes.push(process);
+        }
+        Some(Self { pid, file, profile: Profile::of_processes(processes), others })
+    }
+
+    fn into_process(self) -> Process {
+        Process { name: self.label(), profile: self.profile }
+    }
+
+    /// The name that tells the JVM from others: `Main (pid 12)`.
+    fn label(&self) -> String {
+        format!("{} (pid {})", short_name(self.program()), self.pid)
+    }
+
+    /// The number of JVMs.
+    pub(crate) fn count(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// The agents' files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(&*self.file).chain(self.others.iter().map(|other| &*other.file))
+    }
+
+    /// Whether it started no program of its own, as `java -version` does, or did nothing that was
+    /// measured.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_empty() || self.started_no_program()
+    }
+
+    fn started_no_program(&self) -> bool {
+        let accounting = self.profile.accounting.as_ref();
+        accounting
+            .is_some_and(|it| it.program.is_empty() && it.java_cpu_ns < LONG_WITHOUT_PROGRAM_NS)
+    }
+
     /// Whether nothing was measured.
     pub(crate) fn is_empty(&self) -> bool {
         self.profile.events.iter().all(|event| match event {
@@ -191,13 +254,24 @@ impl Jvm {
             }
             Event::FieldAccesses(accesses) => accesses.object_count() == 0,
             Event::Wait(_) => false,
-            Event::MonitorDump(dump) => dump.monitors.is_empty(),
+            // Some thread of the JDK always waits.
+            Event::MonitorDump(dump) => dump.monitors.iter().all(|it| it.blocked.is_empty()),
             Event::Heap(heap) => heap.rows.is_empty(),
         })
     }
 
-    /// The program, for people.
+    /// The program, for people; of several the first, and how many there are.
     pub(crate) fn name(&self) -> String {
+        if !self.others.is_empty() {
+            let first = short_name(self.program().split(NAME_SEPARATOR).next().unwrap_or(""));
+            let labels = self.others.iter().map(|other| other.label.as_str());
+            let labels: Vec<_> = labels.take(MOST_NAMED).collect();
+            let more = self.others.len() - labels.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let count = self.count();
+            let labels = labels.join(", ");
+            return format!("{count} JVMs: {first} (pid {}), {labels}{more}", self.pid);
+        }
         let name = Screen::default().cut_end(&printable(self.program()), 0);
         if name.is_empty() { "unknown program".to_owned() } else { name }
     }
