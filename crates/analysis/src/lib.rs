@@ -19,6 +19,7 @@ pub mod label_tree;
 pub mod lines;
 pub mod locks;
 pub mod method_tree;
+pub mod near;
 pub mod objects;
 pub mod owners;
 pub mod sharing;

@@ -10,16 +10,13 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use perk_analysis::Filter;
-use perk_profile::units::printable;
-use perk_profile::{NamePattern, Profile};
+use perk_profile::NamePattern;
 
 use crate::diff::limit::{Limit, limit};
 use crate::file_format::written_format;
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
 use crate::report::{name_pattern, share};
-use crate::talk;
 use crate::window::{self, FormOrTime, FormOrTimeParser};
 pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs};
 pub(crate) use measured::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured, Timing, Xprof};
@@ -321,8 +318,8 @@ pub(crate) struct WindowArgs {
 /// The traces of a profile that count.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FilterArgs {
-    /// Keep only traces through this method or class: bar, Foo.bar, Foo, 'com.acme.*' (repeatable:
-    /// through any of them)
+    /// Keep only traces through this method or class: bar, Foo.bar, Foo, com.acme.Foo, 'com.acme.*',
+    /// '*.get*' (repeatable: through any of them)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) focus: Vec<NamePattern>,
     /// Drop traces through this method or class (repeatable)
@@ -332,32 +329,6 @@ pub(crate) struct FilterArgs {
     /// (repeatable)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) hide: Vec<NamePattern>,
-}
-
-impl FilterArgs {
-    /// The filter that the options describe.
-    pub(crate) fn filter(&self) -> Filter {
-        let Self { focus, ignore, hide } = self.clone();
-        Filter { focus, ignore, hide }
-    }
-
-    /// The part of the profile of that `name` that passes. Reports sections without traces to filter,
-    /// and patterns without a match.
-    pub(crate) fn apply(&self, profile: Profile, name: &str) -> Profile {
-        let note_count = profile.notes.len();
-        let filter = self.filter();
-        for (option, pattern) in filter.unmatched(&profile.symbols) {
-            let pattern = printable(pattern.as_str());
-            talk::say(format_args!(
-                "--{option} {pattern}: no class or method of {name} has that name"
-            ));
-        }
-        let profile = filter.apply(profile);
-        for note in &profile.notes[note_count..] {
-            talk::say(format_args!("{name}: {note}"));
-        }
-        profile
-    }
 }
 
 /// The beginning of a call tree.
@@ -476,6 +447,7 @@ Examples:
   perk view java.hprof.txt
   perk view --metric wall app.hprof
   perk view --from 2s --to 5s app.hprof
+  perk view --focus 'com.acme.*' app.hprof
   ssh -t host perk view app.hprof")]
 pub(crate) struct ViewArgs {
     /// The profile; - is stdin
@@ -488,6 +460,8 @@ pub(crate) struct ViewArgs {
     /// The metric to begin with; v shows the next one [default: the first that the profile has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
 }
 
 /// Print the path of the agent, for a java command line of your own

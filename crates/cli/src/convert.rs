@@ -45,7 +45,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     }
     let form = target.form;
     window::apply_and_say(window, &mut profile, &display_name(&args.file))?;
-    let profile = args.filter.apply(profile, &display_name(&args.file));
+    args.filter.apply_and_say(&mut profile, &display_name(&args.file));
     let metric = args.metric.as_deref().map(|name| metric::find(&profile, name)).transpose()?;
     let title = match &profile.accounting {
         Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),

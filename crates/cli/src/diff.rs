@@ -36,10 +36,10 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let window = args.read.window(args.window.to)?;
     let mut before = input::read(&args.before, &args.read)?.profile;
     window::apply_and_say(window, &mut before, &names[0])?;
-    let before = args.filter.apply(before, &names[0]);
+    args.filter.apply_and_say(&mut before, &names[0]);
     let mut after = input::read(&args.after, &args.read)?.profile;
     window::apply_and_say(window, &mut after, &names[1])?;
-    let after = args.filter.apply(after, &names[1]);
+    args.filter.apply_and_say(&mut after, &names[1]);
     let asked = args.metric.as_deref().map(|name| metric::find(&before, name)).transpose()?;
     let names = [&*names[0], &*names[1]];
     let comparison = Comparison { names, asked, diff: Diff::new(&before, &after) };

@@ -9,6 +9,7 @@ mod attach;
 mod convert;
 mod diff;
 mod file_format;
+mod filter;
 mod input;
 mod jvms;
 mod listen;

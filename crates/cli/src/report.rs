@@ -27,11 +27,12 @@ use perk_profile::{MethodId, Metric, NamePattern, Profile};
 use perk_render::{Part, Screen, Section, Table};
 
 use crate::args::ReportArgs;
-use crate::input::{self, Input, display_name};
+use crate::filter::quoted;
+use crate::input::{self, display_name};
 use crate::{accounting, talk, window};
 use allocations::Objects;
 use calls::Calls;
-use fields::{Fields, quoted};
+use fields::Fields;
 use head::Head;
 use metric::MetricView;
 use monitors::Contention;
@@ -67,7 +68,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         true => InferredCallers::default(),
         false => inferred::infer(&mut input.profile),
     };
-    let filtered = filter(args, &mut input, &mut joined, &name);
+    let filtered = args.filter.apply(&mut input.profile, &mut joined, &name);
     let tree = MethodTree::new(&input.profile);
     let mut content =
         Content { filtered, window, ..Content::of_metric(&input.profile, &tree, &joined, metric) };
@@ -103,7 +104,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     if content.is_empty() {
         let what = if content.window.is_some() {
             "no samples in the window"
-        } else if content.filtered.is_empty() {
+        } else if content.filtered.is_none() {
             "nothing to report: no samples, calls, allocation sites, monitors, heap dumps or field accesses"
         } else {
             "no numbers that pass the filter"
@@ -125,7 +126,7 @@ fn write_csv(
     let view = ask.csv_view();
     match view.table(content, ask).filter(|table| !table.is_empty()) {
         Some(table) => table.csv(ask.top.unwrap_or(usize::MAX), out).map(|()| None),
-        None => Ok(Some(format!("no {}", view.title()))),
+        None => Ok(Some(view.missing(content))),
     }
 }
 
@@ -142,7 +143,7 @@ fn write_text(
         let mut missing = Vec::new();
         for view in &ask.views {
             match perk_render::text(view.sections(content, ask), &screen) {
-                text if text.is_empty() => missing.push(format!("no {}", view.title())),
+                text if text.is_empty() => missing.push(view.missing(content)),
                 text => write!(out, "\n{text}")?,
             }
         }
@@ -169,42 +170,6 @@ fn write_text(
         }
     }
     Ok(Vec::new())
-}
-
-/// Leaves in `input` what the options let through. Returns how much of each metric that is, in a few
-/// words; nothing where there is no filter.
-fn filter(
-    args: &ReportArgs,
-    input: &mut Input,
-    joined: &mut InferredCallers,
-    name: &str,
-) -> Vec<String> {
-    let filter = args.filter.filter();
-    if filter.is_empty() {
-        return Vec::new();
-    }
-    let before: Vec<_> = Metric::leading_of(&input.profile)
-        .filter(crate::metric::adds_up)
-        .map(|metric| (metric.rows(&input.profile).total, metric))
-        .collect();
-    let object_count = |it: &Profile| Some(it.field_accesses()?.object_count());
-    let accessed_before = object_count(&input.profile);
-    joined.without(&input.profile, &filter.hidden(&input.profile.symbols));
-    input.profile = args.filter.apply(std::mem::take(&mut input.profile), name);
-    if filter.focus.is_empty() && filter.ignore.is_empty() {
-        let names: Vec<_> = filter.hide.iter().map(|name| name.as_str()).collect();
-        return vec![format!("the frames of {} are hidden", printable(&names.join(", ")))];
-    }
-    let after = |(before, metric): (u64, Metric)| {
-        let total = metric.rows(&input.profile).total;
-        format!("{} % of {}", percent(total, before), perk_render::metric(&metric))
-    };
-    let accessed = |before| {
-        let count = object_count(&input.profile)?;
-        Some(format!("{} % of objects with field accesses", percent(count, before)))
-    };
-    let accessed = accessed_before.and_then(accessed);
-    before.into_iter().map(after).chain(accessed).collect()
 }
 
 /// Writes the lines above the tables. Returns how many lines of the screen they took.
@@ -255,8 +220,8 @@ struct Content<'a> {
     joined: &'a InferredCallers,
     /// The window of the recording that is shown; `None` for all of it.
     window: Option<Shown>,
-    /// The share of each metric that passed a filter, in words; empty where there is none.
-    filtered: Vec<String>,
+    /// How much passed a filter, in a sentence; `None` where there is none.
+    filtered: Option<String>,
     /// The numbers of each leading metric and of the one that was asked for, in order of interest.
     metrics: Vec<MetricView<'a>>,
     /// The metric that was asked for.
@@ -285,7 +250,7 @@ impl<'a> Content<'a> {
             profile,
             joined,
             window: None,
-            filtered: Vec::new(),
+            filtered: None,
             metrics: metrics.map(|metric| MetricView::new(profile, tree, joined, metric)).collect(),
             asked,
             calls: Calls::new(profile, tree),
@@ -416,9 +381,7 @@ impl<'a> Content<'a> {
     /// callers.
     fn conditions(&self) -> Vec<String> {
         let mut lines: Vec<_> = self.window.iter().flat_map(window::lines).collect();
-        if !self.filtered.is_empty() {
-            lines.push(format!("filtered: {}", self.filtered.join(", ")));
-        }
+        lines.extend(self.filtered.iter().map(|what| format!("filter: {what}")));
         lines.extend(self.fields.as_ref().and_then(Fields::extended));
         lines.extend(self.fields.as_ref().and_then(Fields::unknown));
         let part = self.objects.as_ref().and_then(Objects::part);

@@ -1,5 +1,6 @@
 //! `perk view`: a profile in the terminal.
 
+use perk_analysis::InferredCallers;
 use perk_profile::units::duration;
 
 use crate::args::ViewArgs;
@@ -14,6 +15,12 @@ pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
     if let Some(shown) = window::apply(window, &mut input.profile, &name)? {
         input.profile.notes.extend(window::lines(&shown));
         name += &format!(", {} to {}", duration(shown.from_ns), duration(shown.to_ns));
+    }
+    if let Some(line) =
+        args.filter.apply(&mut input.profile, &mut InferredCallers::default(), &name)
+    {
+        name += &format!(", {line}");
+        input.profile.notes.push(line);
     }
     let profile = &input.profile;
     let metric = args.metric.as_deref().map(|name| metric::find(profile, name)).transpose()?;

@@ -113,7 +113,7 @@ fn what_cannot_be_compared_is_an_error() {
     for (limit, part) in [
         ("calls", "calls>+5%"),
         ("call>+5%", "limits are on samples, time, calls, total_time, wall, allocated, live"),
-        ("calls(gone)>+0", "neither profile has that name"),
+        ("calls(gone)>+0", "no class or method has that name"),
         ("samples>+0", "not in both profiles"),
     ] {
         assert_refused(&check(&folder, &["before", "same", "--fail-on", limit], 2), &[part]);
@@ -196,6 +196,10 @@ fn parts_of_profiles_are_compared() {
     let folder = Folder::new();
     folder.file("a.collapsed", "T.main;T.f 30\nT.main;T.g 70\n");
     folder.file("b.collapsed", "T.main;T.f 30\nT.main;T.g 170\n");
-    let text = stdout(&check(&folder, &["--focus", "T.f", "a.collapsed", "b.collapsed"], 0));
+    let output = check(&folder, &["--focus", "T.f", "a.collapsed", "b.collapsed"], 0);
+    let kept = "perk: a.collapsed: 30.00 % of samples kept by --focus T.f, 70.00 % left out\n\
+                perk: b.collapsed: 15.00 % of samples kept by --focus T.f, 85.00 % left out\n";
+    assert_eq!(stderr(&output), kept);
+    let text = stdout(&output);
     assert!(text.contains("samples    30 → 30"), "{text}");
 }

@@ -200,7 +200,11 @@ total %   total    self  calls  allocated  method
 fn what_is_not_there_is_said() {
     let folder = folder();
     for (arguments, what) in [
-        (&["--method", "nothing"][..], "no calls of nothing"),
+        (
+            &["--method", "nothing"][..],
+            "no calls of nothing: no class or method has that name; use bar, Foo.bar, Foo or \
+             com.acme.Foo, with * for any part",
+        ),
         (&["--sites", "--edges"], "no allocation sites"),
     ] {
         let mut profile = Profile::default();

@@ -106,7 +106,12 @@ fn one_metric_and_own_classes_are_shown_alone() {
     assert!(text.contains("\nTop methods by self: cycles\n"), "{text}");
     assert!(!text.contains("Top call paths") && !text.contains("by total"), "{text}");
     let text = report(&folder, &["--focus", "app.*"]);
-    assert!(text.contains("filtered: 90.00 % of bytecodes, 0.00 % of native calls"), "{text}");
+    assert!(
+        text.contains(
+            "filter: kept by --focus app.*: 90.00 % of bytecodes, 0.00 % of native calls, "
+        ),
+        "{text}"
+    );
     assert!(!text.contains("line executions"), "{text}");
     let text = report(&folder, &["--lines"]);
     assert!(text.contains("\nTop lines by self: bytecodes\n"), "{text}");

@@ -203,14 +203,13 @@ fn filters_leave_a_part() {
     let folder = Folder::new();
     folder.file("p.collapsed", "T.main;T.a;T.leaf 6\nT.main;T.b;T.leaf 3\nT.main;T.b 1\n");
     let focus = report(&folder, &["p.collapsed", "--focus", "T.b"]);
-    assert!(
-        focus.starts_with(
-            "p.collapsed: collapsed stacks, 4 samples\nfiltered: 40.00 % of samples\n"
-        )
-    );
+    assert!(focus.starts_with(
+        "p.collapsed: collapsed stacks, 4 samples\n\
+             filter: 40.00 % of samples kept by --focus T.b, 60.00 % left out\n"
+    ));
     assert!(focus.contains("1   75.00     3    75.00      3  T.leaf"), "{focus}");
     let hide = report(&folder, &["p.collapsed", "--hide", "leaf"]);
-    assert!(hide.contains("\nfiltered: the frames of leaf are hidden\n"), "{hide}");
+    assert!(hide.contains("\nfilter: the frames of leaf are hidden\n"), "{hide}");
     assert!(hide.contains("1   60.00     6    60.00      6  T.a"), "{hide}");
     let output = folder.run(&["report", "p.collapsed", "--ignore", "main"]);
     assert_eq!(output.status.code(), Some(1));
@@ -351,8 +350,60 @@ fn patterns_mean_classes_and_methods_alike() {
     // A pattern without a match is reported beside one that matches.
     let output = folder.run(&["report", "p.collapsed", "--focus", "T", "--hide", "HashMapp"]);
     assert_eq!(output.status.code(), Some(0));
-    let line = "perk: --hide HashMapp: no class or method of p.collapsed has that name\n";
+    let line = "perk: --hide HashMapp: no class or method of p.collapsed has that name; did you mean \
+                java.util.HashMap?\n";
     assert_eq!(crate::util::stderr(&output), line);
+}
+
+#[test]
+fn packages_are_at_the_beginning_of_names() {
+    let folder = Folder::new();
+    folder.file(
+        "p.collapsed",
+        "Main.main;Server$UserController.list;java.util.List.sort 3\n\
+         Main.main;com.acme.java.util.Foo.run;com.sun.Bar.go 5\n",
+    );
+    let first_line = |options: &[&str]| {
+        let text = report(&folder, &[&["p.collapsed"], options].concat());
+        text.lines().next().unwrap().to_owned()
+    };
+    for (options, kept) in [
+        (&["--ignore", "java.*"][..], 5),
+        (&["--focus", "java.*"], 3),
+        (&["--focus", "*.java.*"], 5),
+        (&["--focus", "UserController.list"], 3),
+        (&["--focus", "UserController"], 3),
+        (&["--focus", "Foo.*"], 5),
+    ] {
+        let expected = format!("p.collapsed: collapsed stacks, {kept} samples");
+        assert_eq!(first_line(options), expected, "{options:?}");
+    }
+    let hide = ["report", "p.collapsed", "--tree", "--hide", "java.*", "--hide", "sun.*"];
+    let tree = stdout(&folder.run(&hide));
+    assert!(tree.contains("com.sun.Bar.go") && !tree.contains("java.util.List.sort"), "{tree}");
+    // Each command says what is near to a name that nothing has.
+    let near = "did you mean 'Server$UserController.list'?";
+    let limit = "samples(UserControler.list)>+1%";
+    for command in [
+        &["report", "p.collapsed", "--focus", "UserControler.list"][..],
+        &["report", "p.collapsed", "--method", "UserControler.list"],
+        &["convert", "p.collapsed", "--focus", "UserControler.list", "-o", "o.collapsed"],
+        &["diff", "p.collapsed", "p.collapsed", "--focus", "UserControler.list"],
+        &["diff", "p.collapsed", "p.collapsed", "--fail-on", limit],
+    ] {
+        let text = stderr(&folder.run(command));
+        assert!(text.contains("UserControler.list") && text.contains(near), "{command:?} {text}");
+    }
+    for (name, advice) in [
+        ("acme", "did you mean 'com.acme.*'?"),
+        ("acme.java.util.Foo", "did you mean com.acme.java.util.Foo?"),
+        ("run", ""),
+        ("org.*", "from its beginning on; '*.org.*' finds it further in"),
+        ("Q", "use bar, Foo.bar, Foo or com.acme.Foo, with * for any part"),
+    ] {
+        let text = stderr(&folder.run(&["report", "p.collapsed", "--focus", name]));
+        assert!(text.contains(advice) && text.is_empty() == advice.is_empty(), "{name}: {text}");
+    }
 }
 
 #[test]

@@ -173,7 +173,9 @@ fn a_field_is_shown_by_site() {
     );
     let output = folder.run(&["report", "a b.tsv", "--field", "Missing"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stderr(&output), "perk: a b.tsv has no accesses to the field Missing\n");
+    let line = "perk: a b.tsv has no accesses to the field Missing: no class or field has that name; \
+                use bar, Foo.bar, Foo or com.acme.Foo, with * for any part\n";
+    assert_eq!(stderr(&output), line);
 }
 
 #[test]
@@ -250,7 +252,10 @@ fn filters_choose_objects_by_the_method_that_made_them() {
     let text = stdout(&output);
     let begin = "a b.tsv: shared fields, 3 objects, 3 of them shared between threads (100.00 %); accesses: 18,";
     assert!(text.starts_with(begin), "{text}");
-    assert!(text.contains("filtered: 33.33 % of objects"), "{text}");
+    assert!(
+        text.contains("filter: 33.33 % of objects with field accesses kept by --focus Main.submit"),
+        "{text}"
+    );
     assert!(!text.contains("unknown site"), "{text}");
     let command = "perk report 'a b.tsv' --focus Main.submit --field com.acme.Task\n";
     assert!(text.contains(command), "{text}");
@@ -299,7 +304,10 @@ fn two_files_are_compared_by_class_and_field() {
         let output = diff(&["--fail-on", limit]);
         assert_eq!(output.status.code(), Some(code), "{limit}: {}", stdout(&output));
     }
-    assert_refused(&diff(&["--fail-on", "shared_objects(Missing)>+0"]), &["neither profile has"]);
+    assert_refused(
+        &diff(&["--fail-on", "shared_objects(Missing)>+0"]),
+        &["no class or method has that name"],
+    );
     let csv = stdout(&diff(&["--csv"]));
     assert!(
         csv.contains("fields,com.acme.Counter$Cell: long value,,other_access_count,6,10\n"),

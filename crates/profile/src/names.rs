@@ -85,20 +85,27 @@ pub fn package(class: &str) -> &str {
 /// Returns a class name without the part that differs from run to run: the address (and, before JDK
 /// 21, the number) in a hidden class's name. All lambdas of a class have the same stable name.
 pub fn stable(class: &str) -> &str {
-    let is_address = |at: usize| {
-        let digits = class[at + 1..].strip_prefix("0x").unwrap_or_default();
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
-    let Some(end) = class.rfind(['.', '/', '+']).filter(|&at| is_address(at)) else { return class };
-    let name = &class[..end];
+    let name = without_address(class);
     match name.rsplit_once('$') {
         Some((start, number))
-            if start.ends_with("$$Lambda") && number.bytes().all(|byte| byte.is_ascii_digit()) =>
+            if name.len() < class.len()
+                && start.ends_with("$$Lambda")
+                && number.bytes().all(|byte| byte.is_ascii_digit()) =>
         {
             start
         }
         _ => name,
     }
+}
+
+/// Returns a class name without the address of a hidden class after it (`Main$$Lambda/0x00ff`).
+pub(crate) fn without_address(class: &str) -> &str {
+    let is_address = |at: usize| {
+        let digits = class[at + 1..].strip_prefix("0x").unwrap_or_default();
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let end = class.rfind(['.', '/', '+']).filter(|&at| is_address(at));
+    end.map_or(class, |end| &class[..end])
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@ use std::fmt;
 
 use anyhow::bail;
 use perk_analysis::diff::{Change, Diff, MethodNumbers, MetricDiff};
+use perk_analysis::near;
 use perk_analysis::objects::FieldKey;
 use perk_profile::{ClassId, MethodId, Metric, NamePattern, Unit};
 
+use crate::filter::no_such_name;
 use crate::metric::is_exact;
 
 const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
@@ -142,7 +144,10 @@ impl Limit {
             bail!("--fail-on {self}: not in both profiles (limits are on {})", known.join(", "));
         };
         if !is_found {
-            bail!("--fail-on {self}: neither profile has that name");
+            let name = self.name.iter().map(|name| {
+                no_such_name("class or method", name, &near::names(name, &diff.symbols))
+            });
+            bail!("--fail-on {self}: {}", name.collect::<String>());
         }
         let (from, to) = match self.direction {
             Direction::Growth => (before, after),
@@ -381,8 +386,11 @@ mod tests {
     fn limits_on_nothing_are_errors() {
         let error =
             |text: &str, diff: &Diff| limit(text).unwrap().check(diff).unwrap_err().to_string();
-        assert!(error("calls(gone)>+1", &sample()).contains("neither profile has that name"));
-        assert!(error("live_bytes(gone)>+1", &sample()).contains("neither profile"));
+        assert!(
+            error("calls(gone)>+1", &sample())
+                .contains("no class or method has that name; use bar")
+        );
+        assert!(error("live_bytes(gone)>+1", &sample()).contains("no class or method"));
         assert!(error("calls>+1", &Diff::default()).contains("not in both profiles"));
         assert!(error("x>+1", &sample()).contains("heap_count, shared_objects, cache-misses"));
     }

@@ -2,10 +2,9 @@
 
 mod advice;
 
-pub(super) use advice::quoted;
-
 use std::cmp::Reverse;
 
+use perk_analysis::near;
 use perk_analysis::objects::{self, FieldKey, ObjectsRow, SiteKey};
 use perk_analysis::sharing::{Kinds, LENGTH, Sharing};
 use perk_profile::fields::AlikeObjects;
@@ -14,6 +13,8 @@ use perk_profile::{
     AccessCounts, AllocationSite, Field, FieldAccesses, FieldCounts, NamePattern, Profile,
 };
 use perk_render::{Cell, Column, Json, Rows, Table};
+
+use crate::filter::no_such_name;
 
 /// Stands for the site of objects whose allocation was not seen.
 const NO_SITE: &str = "made at a site that is not known";
@@ -142,6 +143,24 @@ impl<'a> Fields<'a> {
             .column(Column::other("site"), |row| Some(row.key.1?.name(symbols)))
             .each(|row, shown| shown.below.push(self.place(row.key.1)));
         numbers(rows, shown, |&(key, _)| self.sharing.of_field(key))
+    }
+
+    /// Says that no field has the name `pattern`; nothing where one has.
+    pub(super) fn no_such_field(&self, pattern: &NamePattern) -> Option<String> {
+        let symbols = &self.profile.symbols;
+        let fields = objects::by_field(self.accesses).into_iter().map(|row| row.key);
+        let fields: Vec<_> = fields.collect();
+        if fields.iter().any(|(class, field)| field.is_meant(pattern, *class, symbols)) {
+            return None;
+        }
+        let names = fields.iter().flat_map(|(class, field)| {
+            let name = symbols.strings.get(field.name);
+            [symbols.class_name(*class).to_owned(), field.declaring_class(symbols)]
+                .map(|class| (class, name))
+        });
+        let names: Vec<_> = names.collect();
+        let near = near::of(pattern, names.iter().map(|(class, name)| (&**class, Some(*name))));
+        Some(no_such_name("class or field", pattern, &near))
     }
 
     /// Adds the columns of a field's name.

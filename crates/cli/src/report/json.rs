@@ -31,7 +31,7 @@ pub(super) fn report<'a>(
         ("form", form.into()),
         ("window", content.window.as_ref().map(window).into()),
         // How much of each metric passes the filter, in words.
-        ("filtered", Json::list(content.filtered.iter().map(String::as_str))),
+        ("filtered", Json::list(content.filtered.as_deref())),
         ("inferred", inferred(content)),
         ("created_unix_ms", profile.created.map(|created| created.unix_ms).into()),
         ("depth", profile.depth.into()),

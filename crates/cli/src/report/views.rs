@@ -3,11 +3,11 @@
 use perk_profile::{Metric, NamePattern};
 use perk_render::{Part, Screen, Section, Table};
 
-use super::fields::quoted;
 use super::jamaica::Counts;
 use super::metric::{By, MetricView, totals};
 use super::{BLOCKS, Content, Head, ROWS, head, heap, tree, wall};
 use crate::args::{ReportArgs, TreeOrder};
+use crate::filter::{no_such_method, quoted};
 use crate::metric::is_of_jamaica;
 use crate::talk;
 
@@ -83,7 +83,7 @@ impl<'a> Ask<'a> {
 
 impl View<'_> {
     /// Its name in a message about a profile that does not have it.
-    pub(super) fn title(self) -> String {
+    fn title(self) -> String {
         match self {
             View::Methods => "methods",
             View::Lines | View::Threads => "call traces",
@@ -96,6 +96,18 @@ impl View<'_> {
             View::Monitors => "monitors",
         }
         .to_owned()
+    }
+
+    /// What a profile without it does not have, and where no name is the one asked for, those near to
+    /// it.
+    pub(super) fn missing(self, content: &Content<'_>) -> String {
+        let why = match self {
+            View::Callers(name) => no_such_method(name, &content.profile.symbols),
+            View::Field(name) => content.fields.as_ref().and_then(|it| it.no_such_field(name)),
+            _ => None,
+        };
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        format!("no {}{why}", self.title())
     }
 
     /// The view as one table with all rows; `None` where there is nothing of it.
@@ -226,7 +238,7 @@ pub(super) fn everything<'t>(
     all.extend(sections(untimed.map(|calls| calls.places(top))));
     if let Some(calls) = calls.filter(|_| untimed.is_none()) {
         all.extend(sections([calls.by_self().top(top)]));
-        all.extend(sections(calls.by_total(content.filtered.is_empty()).map(|it| it.top(top))));
+        all.extend(sections(calls.by_total(content.filtered.is_none()).map(|it| it.top(top))));
         all.extend(sections([calls.chatty(blocks)]));
         if ask.threads {
             all.extend(calls.by_thread(content.tree, blocks));

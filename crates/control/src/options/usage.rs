@@ -117,8 +117,9 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
 - `clock=cpu` is the CPU time of the thread, `clock=wall` the wall-clock time, including time
   blocked and asleep. With `timing=exact` the clock is `wall`, and `clock=cpu` is refused.
 - `include` and `exclude` take names of classes and methods, separated by a colon as a comma would end
-  the value: a whole name or its end from a dot on, with `*` for any characters, such as
-  `com.acme.*:Parser:HashMap.put`. A class stands for all its methods and for its inner classes.
+  the value, with `*` for any characters, such as `com.acme.*:Parser:HashMap.put`. A name that begins
+  with a package is compared from the beginning (`java.*` is not `com.acme.java.Foo`), any other also
+  from the name of a class or method on. A class stands for all its methods and for its inner classes.
   A method that is left out is counted at the call, and its allocations are counted. A name that no
   class or method has is reported on stderr at the end.
 - `app` takes the same names, of the classes that are the program's own: reports charge the time in others to

@@ -5,6 +5,7 @@ use perk_profile::units::printable;
 use perk_render::{Cell, Column, Part, Rows, Section, Table};
 
 use super::Fields;
+use crate::filter::quoted;
 
 /// The limit of all advice, in a sentence.
 const LIMIT: &str = "Candidates: the file has the numbers of accesses to each object and not their \
@@ -110,34 +111,5 @@ impl Fields<'_> {
             .column(Column::other("is_of_jdk"), |it| it.is_of_jdk)
             .column(Column::other("owner_written_field"), name(0))
             .column(Column::other("other_written_field"), name(1))
-    }
-}
-
-/// `text` as a word of a command line.
-pub(in crate::report) fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "_-./,:=@%+".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        for (text, word) in [
-            ("com.acme.Foo.x", "com.acme.Foo.x"),
-            ("Größe.x", "Größe.x"),
-            ("Foo$Bar.x", "'Foo$Bar.x'"),
-            ("char[]", "'char[]'"),
-            ("it's", r"'it'\''s'"),
-            ("a b", "'a b'"),
-            ("", "''"),
-        ] {
-            assert_eq!(quoted(text), word);
-        }
     }
 }
