@@ -12,7 +12,7 @@ use perk_jvmti_sys::jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 use crate::guard::{Feature, guard, install_panic_line};
 use crate::jvm::{Jni, Jvmti, Vm};
 use crate::load::{decode, load, load_jvmpi};
-use crate::obey::obey;
+use crate::obey::{obey, tick};
 use crate::{api, jvmpi, os, remote};
 
 /// The time that the JVM has to start, if perk is loaded while it does, and between two looks.
@@ -36,7 +36,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
     _reserved: *mut c_void,
 ) -> jint {
     install_panic_line();
-    remote::set_obedient(obey);
+    remote::set_duties(obey, tick);
     let options = if options.is_null() {
         String::new()
     } else {
@@ -96,7 +96,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
     _reserved: *mut c_void,
 ) -> jint {
     install_panic_line();
-    remote::set_obedient(obey);
+    remote::set_duties(obey, tick);
     let options = match options.is_null() {
         true => b"",
         // SAFETY: the JVM passes a string that ends in NUL.

@@ -411,12 +411,16 @@ unsafe extern "system" fn vm_object_alloc(
 
 /// Nothing else may be done here: the JVM stands still.
 unsafe extern "system" fn garbage_collection_start(_: JvmtiEnv) {
-    asked(Event::CollectionStart).iter().for_each(|it| it.collection_started());
+    if let Some(session) = Session::current() {
+        session.collection_started();
+    }
 }
 
 /// As above.
 unsafe extern "system" fn garbage_collection_finish(_: JvmtiEnv) {
-    asked(Event::CollectionFinish).iter().for_each(|it| it.collection_finished());
+    if let Some(session) = Session::current() {
+        session.collection_finished();
+    }
 }
 
 unsafe extern "system" fn native_method_bind(

@@ -40,6 +40,8 @@ static INSIDE: AtomicUsize = AtomicUsize::new(0);
 const LOOK: Duration = Duration::from_micros(200);
 
 thread_local! {
+    /// The thread's CPU clock when its outermost callback began, while it is in one.
+    static BEGUN_NS: Cell<Option<u64>> = const { Cell::new(None) };
     /// Whether this thread is inside [`guard`].
     static GUARDED: Cell<bool> = const { Cell::new(false) };
     /// Whether this thread is inside [`unheard`].
@@ -71,8 +73,14 @@ pub(crate) fn guard(feature: Feature, body: impl FnOnce()) {
 
 /// Does the same for a request of the program's, which is not a callback: it may end the session.
 pub(crate) fn requested(feature: Feature, body: impl FnOnce()) {
+    // A callback in a callback is part of the outer one's time.
+    if BEGUN_NS.get().is_some() {
+        return uncounted(|| contain(feature, body));
+    }
     let begin_ns = os::thread_cpu_ns();
+    BEGUN_NS.set(Some(begin_ns));
     uncounted(|| contain(feature, body));
+    BEGUN_NS.set(None);
     CALLBACK_CPU_NS.fetch_add(os::thread_cpu_ns().saturating_sub(begin_ns), Relaxed);
 }
 
@@ -126,9 +134,10 @@ pub(crate) fn faults() -> u64 {
     FAULTS.load(Relaxed)
 }
 
-/// Returns the CPU time spent in callbacks that have returned.
+/// Returns the CPU time spent in callbacks that have returned, and in the calling thread's.
 pub(crate) fn callback_cpu_ns() -> u64 {
-    CALLBACK_CPU_NS.load(Relaxed)
+    let running = BEGUN_NS.get().map_or(0, |begun| os::thread_cpu_ns().saturating_sub(begun));
+    CALLBACK_CPU_NS.load(Relaxed) + running
 }
 
 /// Installs a hook that prints a panic as one line on stderr.

@@ -37,6 +37,7 @@ mod os;
 mod output;
 mod packages;
 mod probes;
+mod process_cpu;
 mod random;
 mod recorder;
 mod remote;

@@ -28,6 +28,13 @@ pub(crate) fn obey(jni: Jni<'_>, request: &Request) -> Answer {
     }
 }
 
+/// Does what is to be done now and then.
+pub(crate) fn tick() {
+    if let Some(session) = Session::current() {
+        session.tick();
+    }
+}
+
 fn with_session(body: impl FnOnce(&'static Session) -> Answer) -> Answer {
     match Session::current() {
         Some(session) => body(session),

@@ -16,6 +16,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::ptr::{NonNull, null_mut};
+use std::time::Duration;
 
 pub(crate) use self::stack::Stack;
 
@@ -122,21 +123,24 @@ pub(crate) fn peer_user(socket: &UnixStream) -> Option<u32> {
     (result == 0).then_some(peer.uid)
 }
 
-/// Waits until somebody connects to a listening socket, or a connection is lost. Returns whether the
-/// one and whether the other is the case.
+/// Waits until somebody connects to a listening socket, a connection is lost, or the time is over.
+/// Returns whether the one and whether the other is the case.
 ///
 /// # Errors
 /// The kernel's.
 pub(crate) fn wait_for_peers(
     listener: BorrowedFd<'_>,
     connection: Option<BorrowedFd<'_>>,
+    limit: Duration,
 ) -> io::Result<(bool, bool)> {
     let pollfd = |fd, events| libc::pollfd { fd, events, revents: 0 };
     // The kernel passes over a negative descriptor. The end of a connection is reported unasked.
     let connection = connection.map_or(-1, |it| it.as_raw_fd());
     let mut both = [pollfd(listener.as_raw_fd(), libc::POLLIN), pollfd(connection, 0)];
     // SAFETY: the kernel reads and writes the array, which lives until the call returns.
-    let result = unsafe { libc::poll(both.as_mut_ptr(), both.len() as libc::nfds_t, -1) };
+    let result = unsafe {
+        libc::poll(both.as_mut_ptr(), both.len() as libc::nfds_t, limit.as_millis() as libc::c_int)
+    };
     match result {
         ..0 => Err(io::Error::last_os_error()),
         _ => Ok((both[0].revents != 0, both[1].revents != 0)),

@@ -1,6 +1,7 @@
 //! The control socket: requests to the agent of a running program ([`perk_control::remote`]).
 //!
-//! A thread of the agent's own, of which the JVM does not know, sleeps until somebody connects. It is a
+//! A thread of the agent's own, of which the JVM does not know, sleeps until somebody connects, and looks
+//! at the clocks of threads now and then. It is a
 //! thread of the JVM's only while it obeys a request, and its events are not the program's. A recording
 //! that was begun by `lease` ends when its connection is lost.
 
@@ -26,6 +27,8 @@ use crate::{os, threads};
 const PEER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time after an error of the socket itself, such as too many open files.
 const REST: Duration = Duration::from_secs(1);
+/// The time between two ticks.
+const PERIOD: Duration = Duration::from_millis(200);
 /// The name of the thread while it is one of the JVM's.
 const THREAD: &CStr = c"perk control";
 /// The bytes of the thread's stack.
@@ -34,7 +37,11 @@ const STACK_BYTES: usize = 512 << 10;
 /// Obeys a request. Returns its answer.
 type Obedient = fn(Jni<'_>, &Request) -> Answer;
 
+/// Does what is to be done now and then.
+type Tick = fn();
+
 static OBEDIENT: OnceLock<Obedient> = OnceLock::new();
+static TICK: OnceLock<Tick> = OnceLock::new();
 /// Held while a request is obeyed.
 static OBEYING: Mutex<()> = Mutex::new(());
 /// The path of the socket that is open.
@@ -42,9 +49,10 @@ static OPEN: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// The connection that the current recording ends with, if there is one.
 static LEASE: Mutex<Option<Arc<UnixStream>>> = Mutex::new(None);
 
-/// Sets the function that obeys, once.
-pub(crate) fn set_obedient(obedient: Obedient) {
+/// Sets the function that obeys, and that which is called at each [`PERIOD`] without a request, once.
+pub(crate) fn set_duties(obedient: Obedient, tick: Tick) {
     let _ = OBEDIENT.set(obedient);
+    let _ = TICK.set(tick);
 }
 
 /// Obeys a request on the calling thread, which is one of the JVM's, after those that came before it.
@@ -105,7 +113,12 @@ fn serve(listener: &UnixListener, vm: Vm) {
     threads::become_own();
     loop {
         let lease = lock(&LEASE).clone();
-        match os::wait_for_peers(listener.as_fd(), lease.as_ref().map(|it| it.as_fd())) {
+        match os::wait_for_peers(listener.as_fd(), lease.as_ref().map(|it| it.as_fd()), PERIOD) {
+            Ok((false, false)) => contain(Feature::Commands, || {
+                if let Some(tick) = TICK.get() {
+                    tick();
+                }
+            }),
             Ok((_, true)) => {
                 contain(Feature::Commands, || end_recording(vm));
                 end_lease();

@@ -19,6 +19,7 @@ use crate::analyses::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm};
 use crate::listener::Listener;
+use crate::process_cpu::{self, ProcessCpu};
 use crate::resolve::class_id;
 use crate::sync::lock;
 use crate::{guard, memory, os, packages, threads};
@@ -41,6 +42,7 @@ pub(crate) struct Session {
     dumping: Mutex<()>,
     /// The receiver of a peer's commands, if there is a peer.
     listener: Option<Listener>,
+    process_cpu: ProcessCpu,
     /// Whether the JVM dies: commands are then ignored.
     is_dying: AtomicBool,
     has_ended: AtomicBool,
@@ -66,8 +68,15 @@ static SESSION: AtomicPtr<Session> = AtomicPtr::new(null_mut());
 
 /// Returns the needs of the session itself, whatever is analysed.
 pub(crate) fn needs(options: &Options) -> Needs {
-    let mut events =
-        vec![Event::VmInit, Event::VmDeath, Event::ThreadStart, Event::ThreadEnd, Event::DataDump];
+    let mut events = vec![
+        Event::VmInit,
+        Event::VmDeath,
+        Event::ThreadStart,
+        Event::ThreadEnd,
+        Event::CollectionStart,
+        Event::CollectionFinish,
+        Event::DataDump,
+    ];
     if writes_all_classes(options) {
         events.push(Event::ClassLoad);
     }
@@ -114,6 +123,7 @@ impl Session {
             collector: OnceLock::new(),
             dumping: Mutex::new(()),
             listener,
+            process_cpu: ProcessCpu::default(),
             is_dying: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             is_paused: AtomicBool::new(false),
@@ -236,6 +246,10 @@ impl Session {
                 }
             }
         }
+        let mut own = Accounting::default();
+        self.analyses.iter().for_each(|analysis| analysis.account(&mut own));
+        let perk_ns = (self.common.life == Life::Program).then(|| process_cpu::perk_ns(&own));
+        self.process_cpu.begin(&self.common.threads, perk_ns);
         if !options.start
             && let Err(reason) = self.pause(jni)
         {
@@ -247,6 +261,25 @@ impl Session {
             os::say(&format!("HPROF ERROR: perk cannot take commands: {reason}\n"));
         }
         Ok(())
+    }
+
+    /// Looks at the clocks of the process's threads. Calls no JVM function.
+    pub(crate) fn tick(&self) {
+        if self.start.get().is_some() {
+            self.process_cpu.look(&self.common.threads);
+        }
+    }
+
+    /// Handles the start of a collection. The JVM stands still.
+    pub(crate) fn collection_started(&self) {
+        self.process_cpu.collection_started();
+        self.asked(Event::CollectionStart).iter().for_each(|it| it.collection_started());
+    }
+
+    /// Handles the end of a collection, as above.
+    pub(crate) fn collection_finished(&self) {
+        self.asked(Event::CollectionFinish).iter().for_each(|it| it.collection_finished());
+        self.process_cpu.collection_finished();
     }
 
     /// Handles the load of a class.
@@ -427,6 +460,8 @@ impl Session {
     /// Stops the work that has a cost and can be stopped: the output is no longer read, or the JVM
     /// dies.
     pub(crate) fn stop(&self) {
+        // perk's threads end.
+        self.tick();
         self.analyses.iter().for_each(|analysis| analysis.stop());
     }
 
@@ -480,12 +515,16 @@ impl Session {
     /// Returns the account up to now; the recorder adds its own counts and the clock's offset.
     fn accounting(&self) -> Accounting {
         let names: Vec<_> = self.analyses.iter().filter_map(|analysis| analysis.name()).collect();
+        let mut callbacks_ns = guard::callback_cpu_ns();
+        if let Some(start) = self.start.get().filter(|_| self.common.life == Life::Attached) {
+            callbacks_ns -= start.callback_cpu_ns;
+        }
         let mut accounting = Accounting {
             pid: std::process::id(),
             engine: names.join(", "),
             interval_ns: self.common.options.interval_ns,
             java_cpu_ns: self.common.threads.java_cpu_ns(),
-            perk_cpu_ns: guard::callback_cpu_ns(),
+            perk_cpu_ns: callbacks_ns,
             process_cpu_ns: os::process_cpu_ns(),
             perk_peak_bytes: memory::peak_bytes(),
             fault_count: guard::faults(),
@@ -495,7 +534,6 @@ impl Session {
             accounting.wall_ns = start.at.elapsed().as_nanos() as u64;
             if self.common.life == Life::Attached {
                 accounting.process_cpu_ns -= start.process_cpu_ns;
-                accounting.perk_cpu_ns -= start.callback_cpu_ns;
             }
             accounting.jvm.clone_from(&start.jvm);
             accounting.program.clone_from(&start.program);
@@ -505,6 +543,7 @@ impl Session {
         }
         accounting.app = join(self.common.options.app.iter().map(NamePattern::as_str));
         self.analyses.iter().for_each(|analysis| analysis.account(&mut accounting));
+        self.process_cpu.account(&self.common.threads, callbacks_ns, &mut accounting);
         accounting
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_jvmti_sys::jni_sys::jobject;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::jvm::{Global, Jni, Jvmti, Reference};
 use crate::os::{self, Tid};
@@ -253,6 +253,11 @@ impl Threads {
     /// Returns the slot of the platform thread with this kernel id.
     pub(crate) fn slot_of_tid(&self, tid: Tid) -> Option<Slot> {
         lock(&self.table).by_tid.get(&tid).copied()
+    }
+
+    /// Returns the kernel's ids of the platform threads, as far as they are known.
+    pub(crate) fn tids(&self) -> FxHashSet<Tid> {
+        lock(&self.table).by_tid.keys().copied().collect()
     }
 
     /// Returns the CPU time of all threads since they were first met. Calls no JVM function: for

@@ -7,7 +7,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use perk_profile::Profile;
+use perk_profile::{CpuGroup, Profile};
 use perk_testkit::hprof::{Recording, Section, Written};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
@@ -244,6 +244,46 @@ fn the_accounting_adds_up() {
         let slack = told.thread_count * told.interval_ns;
         let sampled_ns = (told.sample_count + told.unattributed_count) * told.interval_ns;
         assert!(sampled_ns.abs_diff(told.java_cpu_ns) <= slack, "{told:?}");
+    });
+}
+
+/// The CPU time of the process is known by group of threads. Which groups have any depends on the JVM's
+/// options: one collector works on the thread that stops the others.
+#[test]
+fn groups_of_threads_have_their_cpu_time() {
+    jdk::each(|jdk| {
+        for flags in [
+            &["-XX:+UseSerialGC", "-Xmx48m"][..],
+            &["-XX:+UseParallelGC", "-Xmx48m"],
+            &["-XX:+UseG1GC", "-Xmx48m"],
+            &["-XX:+UseZGC", "-Xmx96m"],
+            &["-XX:TieredStopAtLevel=1"],
+            &["-Xint"],
+        ] {
+            let what = format!("{} {flags:?}", jdk.version);
+            let run = JavaRun::new(jdk).agent(&format!("monitor=y,format=p,file={BINARY}"));
+            let run = flags.iter().fold(run, |run, flag| run.jvm_arg(flag));
+            let methods = if flags == ["-Xint"] { "200" } else { "3000" };
+            let outcome = run.main("CompileInProcess").args([methods]).run();
+            outcome.assert_success();
+            let profile = perk_hprof::read(outcome.bytes(BINARY)).unwrap();
+            let account = profile.accounting.unwrap();
+            let groups = account.cpu_groups().unwrap();
+            let time = |group| groups.iter().find(|it| it.0 == group).map_or(0, |it| it.1);
+            assert_eq!(groups.iter().map(|it| it.1).sum::<u64>(), account.process_cpu_ns, "{what}");
+            let has = [CpuGroup::Gc, CpuGroup::JitC1, CpuGroup::JitC2].map(|it| time(it) > 0);
+            let expected = match flags {
+                ["-Xint"] => [has[0], false, false],
+                ["-XX:TieredStopAtLevel=1"] => [has[0], true, false],
+                _ => [true, true, true],
+            };
+            assert_eq!(has, expected, "{what}: {account:?}");
+            for group in [CpuGroup::Java, CpuGroup::Start, CpuGroup::Jvm, CpuGroup::Perk] {
+                assert!(time(group) > 0, "{what}: {group:?} in {account:?}");
+            }
+            assert!(time(CpuGroup::Ended) < account.process_cpu_ns / 4, "{what}: {account:?}");
+            assert!(account.idle_ns().unwrap() < account.wall_ns * account.cpu_count, "{what}");
+        }
     });
 }
 

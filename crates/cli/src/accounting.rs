@@ -1,7 +1,7 @@
 //! The accounting of a run, as people read it.
 
 use perk_profile::units::{bytes, duration, percent, plural, printable};
-use perk_profile::{Accounting, NAME_SEPARATOR};
+use perk_profile::{Accounting, CpuGroup, NAME_SEPARATOR};
 
 /// What was taken, lost and spent, in aligned lines.
 pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
@@ -149,6 +149,12 @@ fn java_cpu(a: &Accounting) -> String {
 }
 
 fn other_time(a: &Accounting) -> String {
+    if let Some(groups) = a.cpu_groups() {
+        let others = groups.iter().filter(|(group, ns)| *ns > 0 && *group != CpuGroup::Java);
+        let others: Vec<_> =
+            others.map(|(group, ns)| format!("{} {}", group.title(), duration(*ns))).collect();
+        return format!("{}; {} passed on the clock", others.join(", "), duration(a.wall_ns));
+    }
     let jvm = a.process_cpu_ns.saturating_sub(a.java_cpu_ns).saturating_sub(a.perk_cpu_ns);
     let (jvm, wall) = (duration(jvm), duration(a.wall_ns));
     format!("{jvm} in the JVM itself (start, GC, JIT); {wall} passed on the clock")
@@ -271,6 +277,24 @@ mod tests {
                 "probes    in 1 method of 1 class",
             ]
         );
+    }
+
+    #[test]
+    fn groups_of_threads_have_their_times() {
+        let accounting = Accounting {
+            cpu_count: 2,
+            wall_ns: 2_000_000_000,
+            process_cpu_ns: 3_000_000_000,
+            java_cpu_ns: 1_500_000_000,
+            gc_cpu_ns: 500_000_000,
+            jit_c2_cpu_ns: 750_000_000,
+            perk_cpu_ns: 20_000_000,
+            perk_thread_cpu_ns: 20_000_000,
+            ..Accounting::default()
+        };
+        let text = "          GC 500 ms, JIT C2 750 ms, perk 20 ms, not known 230 ms; \
+                    2.00 s passed on the clock";
+        assert_eq!(lines(&accounting)[2], text);
     }
 
     #[test]

@@ -126,6 +126,22 @@ accounting! {
     process_cpu_ns: u64,
     /// CPU time of perk's thread and callbacks in the process.
     perk_cpu_ns: u64,
+    /// The processors that the process may use; 0 if the CPU time is not known by group of threads.
+    cpu_count: u64,
+    /// CPU time of the process before the program began, perk's own left out.
+    start_cpu_ns: u64,
+    /// CPU time of collecting garbage.
+    gc_cpu_ns: u64,
+    /// CPU time of the JIT compiler C1.
+    jit_c1_cpu_ns: u64,
+    /// CPU time of the JIT compiler C2, or of Graal in its place.
+    jit_c2_cpu_ns: u64,
+    /// CPU time of the JVM's other threads.
+    jvm_cpu_ns: u64,
+    /// CPU time of threads that are neither Java's nor the JVM's: those of native libraries.
+    native_cpu_ns: u64,
+    /// CPU time of perk's own threads; the rest of perk's is spent on the program's threads.
+    perk_thread_cpu_ns: u64,
     /// The peak memory of perk's agent.
     perk_peak_bytes: u64,
     /// Features that perk switched off after an internal fault.
@@ -145,12 +161,13 @@ impl Accounting {
             folded_call_count call_node_count instrumented_class_count instrumented_method_count
             skipped_method_count excluded_class_count cached_class_count unseen_class_count
             instrument_cpu_ns probe_removed_ns allocation_sample_count unsited_object_count
-            java_cpu_ns process_cpu_ns perk_cpu_ns perk_peak_bytes fault_count
+            java_cpu_ns process_cpu_ns perk_cpu_ns start_cpu_ns gc_cpu_ns jit_c1_cpu_ns
+            jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns perk_thread_cpu_ns perk_peak_bytes fault_count
         );
         macro_rules! largest {
             ($($field:ident)*) => { $(self.$field = self.$field.max(more.$field);)* };
         }
-        largest!(interval_ns wall_ns probe_self_ps probe_caller_ps);
+        largest!(interval_ns wall_ns cpu_count probe_self_ps probe_caller_ps);
         for (text, more, separator) in [
             (&mut self.program, &more.program, NAME_SEPARATOR),
             (&mut self.jvm, &more.jvm, NAME_SEPARATOR),
@@ -170,6 +187,81 @@ impl Accounting {
         let unmatched = self.unmatched_patterns.split(NAME_SEPARATOR);
         let unmatched: Vec<_> = unmatched.filter(|it| others.contains(it)).collect();
         self.unmatched_patterns = unmatched.join(NAME_SEPARATOR);
+    }
+}
+
+/// The work that threads are there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CpuGroup {
+    /// Java threads, perk's callbacks left out.
+    Java,
+    /// Garbage collection.
+    Gc,
+    /// The JIT compiler C1.
+    JitC1,
+    /// The JIT compiler C2, or Graal in its place.
+    JitC2,
+    /// The JVM before the program began.
+    Start,
+    /// The JVM's other threads.
+    Jvm,
+    /// Threads of native libraries.
+    Native,
+    /// perk.
+    Perk,
+    /// What no clock shows: the last moments of threads that ended.
+    Ended,
+}
+
+impl CpuGroup {
+    /// Its name in reports.
+    pub fn title(self) -> &'static str {
+        match self {
+            CpuGroup::Java => "Java threads",
+            CpuGroup::Gc => "GC",
+            CpuGroup::JitC1 => "JIT C1",
+            CpuGroup::JitC2 => "JIT C2",
+            CpuGroup::Start => "JVM start",
+            CpuGroup::Jvm => "other JVM threads",
+            CpuGroup::Native => "native threads",
+            CpuGroup::Perk => "perk",
+            CpuGroup::Ended => "not known",
+        }
+    }
+}
+
+impl Accounting {
+    /// The CPU time of the process by group of threads, which adds up to the whole; `None` if it is not
+    /// known.
+    pub fn cpu_groups(&self) -> Option<[(CpuGroup, u64); 9]> {
+        if self.cpu_count == 0 {
+            return None;
+        }
+        let perk_ns = self.perk_cpu_ns.saturating_add(self.instrument_cpu_ns);
+        let perk_ns = perk_ns.max(self.perk_thread_cpu_ns);
+        let on_java_threads_ns = perk_ns - self.perk_thread_cpu_ns;
+        let mut groups = [
+            (CpuGroup::Java, self.java_cpu_ns.saturating_sub(on_java_threads_ns)),
+            (CpuGroup::Gc, self.gc_cpu_ns),
+            (CpuGroup::JitC1, self.jit_c1_cpu_ns),
+            (CpuGroup::JitC2, self.jit_c2_cpu_ns),
+            (CpuGroup::Start, self.start_cpu_ns),
+            (CpuGroup::Jvm, self.jvm_cpu_ns),
+            (CpuGroup::Native, self.native_cpu_ns),
+            (CpuGroup::Perk, perk_ns),
+            (CpuGroup::Ended, 0),
+        ];
+        let known = groups.iter().fold(0_u64, |sum, group| sum.saturating_add(group.1));
+        groups[8].1 = self.process_cpu_ns.saturating_sub(known);
+        Some(groups)
+    }
+
+    /// The time for which the processors that the process may use did nothing for it while the program
+    /// ran; `None` if it is not known.
+    pub fn idle_ns(&self) -> Option<u64> {
+        let burned_ns = self.process_cpu_ns.saturating_sub(self.start_cpu_ns);
+        let all_ns = self.wall_ns.saturating_mul(self.cpu_count);
+        (self.cpu_count > 0).then(|| all_ns.saturating_sub(burned_ns))
     }
 }
 
@@ -221,6 +313,40 @@ mod tests {
         sum.add(&account("Other", 8, 30, "include=b"));
         let expected = Accounting { sample_count: 6, ..account("Main; Other", 7, 30, "include=b") };
         assert_eq!(sum, expected);
+    }
+
+    #[test]
+    fn groups_of_threads_add_up_to_the_process() {
+        let accounting = Accounting {
+            cpu_count: 2,
+            wall_ns: 800,
+            process_cpu_ns: 1000,
+            java_cpu_ns: 500,
+            perk_cpu_ns: 30,
+            perk_thread_cpu_ns: 10,
+            instrument_cpu_ns: 40,
+            start_cpu_ns: 100,
+            gc_cpu_ns: 70,
+            jit_c1_cpu_ns: 20,
+            jit_c2_cpu_ns: 80,
+            jvm_cpu_ns: 50,
+            native_cpu_ns: 60,
+            ..Accounting::default()
+        };
+        let groups = accounting.cpu_groups().unwrap();
+        let time = |group| groups.iter().find(|it| it.0 == group).map(|it| it.1);
+        assert_eq!(time(CpuGroup::Java), Some(440));
+        assert_eq!(time(CpuGroup::Perk), Some(70));
+        assert_eq!(time(CpuGroup::Ended), Some(110));
+        assert_eq!(groups.iter().map(|it| it.1).sum::<u64>(), 1000);
+        assert_eq!(accounting.idle_ns(), Some(700));
+        let old = Accounting { cpu_count: 0, ..accounting.clone() };
+        assert_eq!((old.cpu_groups(), old.idle_ns()), (None, None));
+        let mut both = accounting.clone();
+        both.add(&accounting);
+        let sum = both.cpu_groups().unwrap().iter().map(|it| it.1).sum::<u64>();
+        assert_eq!(sum, 2000);
+        assert_eq!(Accounting::from_text(&both.to_text()), both);
     }
 
     #[test]
