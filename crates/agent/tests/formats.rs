@@ -253,17 +253,17 @@ fn the_accounting_adds_up() {
 fn groups_of_threads_have_their_cpu_time() {
     jdk::each(|jdk| {
         for flags in [
-            &["-XX:+UseSerialGC", "-Xmx48m"][..],
-            &["-XX:+UseParallelGC", "-Xmx48m"],
-            &["-XX:+UseG1GC", "-Xmx48m"],
-            &["-XX:+UseZGC", "-Xmx96m"],
+            &["-XX:+UseSerialGC", "-Xmx24m"][..],
+            &["-XX:+UseParallelGC", "-Xmx24m"],
+            &["-XX:+UseG1GC", "-Xmx24m"],
+            &["-XX:+UseZGC", "-Xmx48m"],
             &["-XX:TieredStopAtLevel=1"],
             &["-Xint"],
         ] {
             let what = format!("{} {flags:?}", jdk.version);
             let run = JavaRun::new(jdk).agent(&format!("monitor=y,format=p,file={BINARY}"));
             let run = flags.iter().fold(run, |run, flag| run.jvm_arg(flag));
-            let methods = if flags == ["-Xint"] { "200" } else { "3000" };
+            let methods = if flags == ["-Xint"] { "50" } else { "100" };
             let outcome = run.main("CompileInProcess").args([methods]).run();
             outcome.assert_success();
             let profile = perk_hprof::read(outcome.bytes(BINARY)).unwrap();
