@@ -9,7 +9,8 @@ use perk_profile::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Frames, Kind, Nodes, index, same_length};
+use super::data::{Frames, Kind, Nodes, same_length};
+use super::fill::index;
 use crate::Error;
 use crate::builder::ProfileBuilder;
 

@@ -73,14 +73,15 @@ fn values_are_switched_and_the_zoom_stays() {
     assert!(page.text("detail").contains("1.00 s (33.33 %)"), "{}", page.text("detail"));
     assert!(page.text("summary").starts_with("3.00 s (wall-clock time)"));
     assert_eq!(page.run(STRIP), json!(true));
-    let legend = page.text("legend");
-    assert!(legend.contains("[sleeping] 50.00 %") && !legend.contains(" 0.00 %"), "{legend}");
+    page.expect_text("legend", "[running] 100.00 %");
     // The search finds what this value has.
     page.browser.keys("/app.");
     page.expect_text("found", "100.00 % · 1.00 s of 1.00 s in zoom · 3 frame names");
     page.browser.keys(ESCAPE);
     page.wait_for(ZOOM, &json!("all"));
     page.expect_hash("#v=wall");
+    let legend = page.text("legend");
+    assert!(legend.contains("[sleeping] 50.00 %") && !legend.contains(" 0.00 %"), "{legend}");
     page.click("app.Idle.idle");
     page.wait_for(ZOOM, &json!("app.Idle.idle"));
     // Samples do not have the path: what there is of it stays.

@@ -45,7 +45,7 @@ class TimeStrip {
     times.bin.forEach((_, row) => {
       this.sums[times.thread[row]][this.bin[row]] += times.count[row];
     });
-    this.whole = model.self.slice();
+    this.whole = source.self.slice();
     this.say();
     this.draw();
     if (!window) return;
@@ -57,8 +57,8 @@ class TimeStrip {
   leave() {
     const window = this.window?.map((bin) => this.time(bin));
     if (window) {
-      model.self.set(this.whole);
-      this.#sum();
+      source.self.set(this.whole);
+      source.sum();
     }
     return window ?? this.kept;
   }
@@ -87,7 +87,7 @@ class TimeStrip {
     this.canvas.ariaHidden = "true";
     this.strip.append(this.canvas);
     section.append(caption, this.strip);
-    by("chart").before(section);
+    by("upper").before(section);
     const keys = element("td", "select a window of time: drag, or the arrow keys in the strip, with Shift its end");
     const row = by("help").querySelector("table").insertRow();
     row.append(element("td", "Strip"), keys);
@@ -164,10 +164,10 @@ class TimeStrip {
   select(from, to) {
     const { times } = this;
     this.window = [Math.max(0, from), Math.min(this.bins, to)];
-    model.self.fill(0);
+    source.self.fill(0);
     for (let row = 0; row < times.node.length; row++) {
       if (this.bin[row] >= this.window[0] && this.bin[row] < this.window[1]) {
-        model.self[times.node[row] + 1] += times.count[row];
+        source.self[times.node[row] + 1] += times.count[row];
       }
     }
     this.#show();
@@ -181,28 +181,16 @@ class TimeStrip {
       return;
     }
     this.window = null;
-    model.self.set(this.whole);
+    source.self.set(this.whole);
     this.#show();
   }
 
-  /** Makes the totals and places of the tree those of its numbers. */
-  #sum() {
-    const { count, parent, self, total, start } = model;
-    total.set(self);
-    for (let node = count - 1; node > 0; node--) total[parent[node]] += total[node];
-    const free = new Float64Array(count);
-    for (let node = 1; node < count; node++) {
-      start[node] = free[node] = free[parent[node]];
-      free[parent[node]] += total[node];
-    }
-    samples = total[0];
-  }
-
   #show() {
-    this.#sum();
-    recolour();
+    source.sum();
+    source.reversed = null;
     fillAccount();
-    setZoom(model.total[chart.zoom] > 0 ? chart.zoom : 0);
+    rebuild();
+    if (model.total[chart.zoom] === 0) setZoom(0);
     this.say();
     this.draw();
   }
@@ -220,8 +208,9 @@ class TimeStrip {
     }
     const [from, to] = this.window.map((bin) => moment(this.time(bin)));
     const all = this.whole.reduce((sum, number) => sum + number, 0);
-    const time = interval > 0 ? ` · ${duration(samples * interval)} CPU` : "";
-    this.output.textContent = `${from} to ${to} · ${amountOf(samples)} of ${amount(all)}${time}`;
+    const selected = source.total[0];
+    const time = interval > 0 ? ` · ${duration(selected * interval)} CPU` : "";
+    this.output.textContent = `${from} to ${to} · ${amountOf(selected)} of ${amount(all)}${time}`;
   }
 
   draw() {

@@ -1,4 +1,4 @@
-// The page around the picture: search, zoom, keys, pointer, what is said about a frame.
+// The data of the page, and the value that it shows.
 
 const data = JSON.parse(document.getElementById("perk-data").textContent);
 const by = (id) => document.getElementById(id);
@@ -11,21 +11,24 @@ const printable = (text) =>
   );
 data.strings = data.strings.map(printable);
 data.notes = data.notes.map(printable);
+data.app = data.app?.map(printable);
 if (data.before !== undefined) data.before = printable(data.before);
 const account = data.accounting
   ? new Map(data.accounting.split("\n").map(printable).map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]))
   : null;
+const names = namesOf(data);
+const ranks = ranksOf(names);
 /** The values that the page can show; the first comes first. */
 const parts = [data, ...(data.others ?? [])];
-let part, model, value, interval, samples;
+/** The value that the page is about, its tree with all threads and frames, its name, and the CPU time of a sample. */
+let part, source, value, interval;
 
 /** Makes a value the one that the page is about. */
 function take(index) {
   part = parts[index];
-  part.model ??= new Model(data, part.nodes, data.model?.names);
-  model = part.model;
+  part.source ??= Model.read(data, part.nodes, names);
+  source = part.source;
   value = printable(part.value ?? "samples");
   interval = value === "samples" ? Number(account?.get("interval_ns") ?? 0) : 0;
-  samples = model.total[0];
 }
 take(0);

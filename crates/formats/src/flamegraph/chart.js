@@ -6,9 +6,6 @@ const TEXT_FROM = 24;
 const FONT = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
 // Neighbours in rank are far apart on the wheel.
 const HUES = [250, 60, 155, 340, 210, 30, 115, 305, 185, 5, 85, 275];
-const SORTS = ["program", "JDK", "lambda or hidden class", "native", "generated", "thread", "no stack", "objects", "left out", "state"];
-const SORT_COLOURS = [2, 0, 7, 1, 10, -1, -1, 3, -1, 3];
-
 // A colour is its place in HUES, or one of these.
 const OTHER = HUES.length;
 const PLAIN = HUES.length + 1;
@@ -17,6 +14,12 @@ const CHANGES = [[250, 3], [250, 2], [250, 1], [260, 0], [45, 1], [45, 2], [45, 
 const SAME = PLAIN + 4;
 // Changes of less than this share of all are no changes.
 const LEAST_POINTS = 0.001;
+// The hues of OWNERS; the first, the program's own code, is strong. Each has shades, which tell classes apart.
+const OWNER_HUES = [58, 150, 250, 310, 15];
+const SHADES = [-7, 0, 7];
+const OWNED = PLAIN + 1 + CHANGES.length;
+// The colours of what is no code.
+const SORT_COLOURS = { thread: PLAIN, "no stack": PLAIN, objects: 3, "left out": PLAIN };
 
 /** The colour of a change. */
 function changeColour({ points, relative }) {
@@ -27,49 +30,96 @@ function changeColour({ points, relative }) {
 
 /** Fill and text of each colour, bright and faint (outside the search, or above the zoom). */
 function palette(dark) {
-  const fills = (lightness, chroma, plain) => [
+  const fills = (lightness, chroma, plain, own) => [
     ...HUES.map((hue) => `oklch(${lightness} ${chroma} ${hue})`),
     `oklch(${lightness} ${chroma / 6} 260)`,
     `oklch(${plain} 0.012 260)`,
     ...CHANGES.map(([hue, step]) => `oklch(${lightness + (plain - lightness) * (1 - step / 3)} ${0.012 + step * 0.05} ${hue})`),
+    ...OWNER_HUES.flatMap((hue, owner) =>
+      SHADES.map((shade) => {
+        const [light, strength] = owner === 0 ? own : [lightness + 0.01, chroma * 0.62];
+        return `oklch(${light + shade * 0.002} ${strength} ${hue + shade})`;
+      }),
+    ),
   ];
   return dark
     ? {
-        bright: fills(0.44, 0.085, 0.36), brightText: "#f3f5f8",
-        faint: fills(0.31, 0.025, 0.29), faintText: "#c3cad4",
-        match: "oklch(0.8 0.15 75)", matchText: "#161a20",
+        bright: fills(0.41, 0.085, 0.36, [0.52, 0.115]), brightText: "#f6f8fa",
+        faint: fills(0.31, 0.025, 0.29, [0.33, 0.045]), faintText: "#c3cad4",
+        match: "oklch(0.8 0.16 325)", matchText: "#161a20",
         ring: "#ffffff", hover: "#c9d3e0",
       }
     : {
-        bright: fills(0.86, 0.075, 0.91), brightText: "#1a2029",
-        faint: fills(0.945, 0.018, 0.95), faintText: "#49525e",
-        match: "oklch(0.8 0.16 70)", matchText: "#1a1206",
+        bright: fills(0.88, 0.075, 0.91, [0.8, 0.135]), brightText: "#1a2029",
+        faint: fills(0.945, 0.018, 0.95, [0.93, 0.03]), faintText: "#49525e",
+        match: "oklch(0.52 0.24 325)", matchText: "#ffffff",
         ring: "#0b3f8f", hover: "#475467",
       };
 }
 
+/** The groups of frames by "owner" or "package", each with its name and colour, and the group and colour of each frame. */
+function coloursBy(mode, model) {
+  const samples = model.selfByFrame(0);
+  const sums = new Map();
+  const names = model.names.map((name, frame) => {
+    const sort = sortOf(name);
+    const group = mode === "package" && OWNERS.includes(sort) ? name.package || "no package" : sort;
+    if (model.used[frame]) sums.set(group, (sums.get(group) ?? 0) + samples[frame]);
+    return group;
+  });
+  const place = (name) => (mode === "owner" ? (OWNERS.indexOf(name) + 1 || 9) : 0);
+  const ranked = [...sums].sort((a, b) => place(a[0]) - place(b[0]) || b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  const groups = [];
+  const places = new Map();
+  let hues = 0;
+  for (const [name] of ranked) {
+    const owner = mode === "owner" ? OWNERS.indexOf(name) : -1;
+    const colour = owner >= 0 ? OWNED + owner * SHADES.length + 1 : SORT_COLOURS[name] ?? Math.min(hues++, OTHER);
+    const other = colour === OTHER ? groups.findIndex((it) => it.colour === OTHER) : -1;
+    if (other < 0) groups.push({ name, colour, count: 1 });
+    else groups[other].count++;
+    places.set(name, other < 0 ? groups.length - 1 : other);
+  }
+  const group = Int32Array.from(names, (name) => places.get(name) ?? -1);
+  for (const it of groups) if (it.count > 1) it.name = `${it.count} other packages`;
+  const colours = Uint8Array.from(group, (place, frame) => {
+    const colour = groups[place]?.colour ?? OTHER;
+    return colour < OWNED ? colour : colour - 1 + (hashOf(model.names[frame].className) % SHADES.length);
+  });
+  return { groups, group, colours };
+}
+
+function hashOf(text) {
+  let hash = 7;
+  for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) >>> 0;
+  return hash;
+}
+
+/** The steps of changes, as a legend has them. */
+const CHANGE_GROUPS = [["shrank", SAME - 3], ["shrank less", SAME - 1], ["same share", SAME], ["grew less", SAME + 1], ["grew or new", SAME + 3]]
+  .map(([name, colour]) => ({ name, colour }));
+
 class Chart {
-  constructor(model, element, canvas, spacer) {
-    this.model = model;
+  constructor(element, canvas, spacer) {
     this.element = element;
     this.canvas = canvas;
     this.spacer = spacer;
     this.context = canvas.getContext("2d", { alpha: false });
+    this.model = null;
     this.zoom = 0;
     this.focus = 0;
     this.hover = -1;
     this.flame = false;
     /** A byte a frame that is 1 where the search finds it; null without a search. */
     this.matched = null;
+    /** The frame whose occurrences are marked, or -1. */
+    this.marked = -1;
     this.drawn = 0;
-    this.rows = model.depth;
     this.width = 0;
     this.height = 0;
     this.rowHeight = matchMedia("(pointer: coarse)").matches ? 28 : 20;
-    this.widths = model.names.map(() => []);
+    this.widths = [];
     this.scheduled = false;
-    this.colours = new Uint8Array(model.names.length);
-    this.colourBy(model.totalBefore ? "change" : "package");
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     const recolour = () => {
       this.palette = palette(scheme.matches);
@@ -82,60 +132,26 @@ class Chart {
     element.addEventListener("scroll", () => this.schedule());
   }
 
-  /** Shows another tree of the same frames. */
-  use(model) {
+  /** Shows a tree; `colours` are those of its frames, or null to colour by the change. */
+  use(model, colours) {
     this.model = model;
     this.zoom = 0;
     this.focus = 0;
     this.hover = -1;
-    this.matched = null;
     this.rows = model.depth;
+    this.colour(colours);
   }
 
-  /** Colours the frames by "package", "kind" or "change"; `legend` then lists colours, names, samples. */
-  colourBy(mode) {
+  colour(colours) {
     const { model } = this;
-    this.nodeColours = null;
-    if (mode === "change") {
-      this.nodeColours = Uint8Array.from(model.self, (_, node) => changeColour(model.change(node)));
-      this.legend = [["shrank", SAME - 3], ["shrank less", SAME - 1], ["same share", SAME], ["grew less", SAME + 1], ["grew or new", SAME + 3]]
-        .map(([group, colour]) => ({ group, count: null, colour }));
-      this.schedule();
-      return;
-    }
-    const samples = model.selfByFrame();
-    const sums = new Map();
-    const groups = model.names.map((name, frame) => {
-      // Frames of other values of the page have no colour.
-      if (!model.used[frame]) return null;
-      const sort = sortOf(name);
-      const inPackage = mode === "package" && !["thread", "no stack", "objects", "left out"].includes(sort);
-      const isState = mode === "package" && sort === "state";
-      const group = isState ? name.method : inPackage ? name.package || "no package" : sort;
-      sums.set(group, (sums.get(group) ?? 0) + samples[frame]);
-      return group;
-    });
-    const ranked = [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-    const colours = new Map();
-    for (const [group] of ranked) {
-      const sort = SORTS.indexOf(group);
-      if (sort >= 0) colours.set(group, SORT_COLOURS[sort] < 0 ? PLAIN : SORT_COLOURS[sort]);
-      else colours.set(group, Math.min(colours.size, OTHER));
-    }
-    this.colours = Uint8Array.from(groups, (group) => colours.get(group) ?? OTHER);
-    this.legend = ranked
-      .map(([group, count]) => ({ group, count, colour: colours.get(group) }))
-      .filter(({ count, colour }) => count > 0 && colour !== OTHER);
-    const rest = ranked.filter(([group]) => colours.get(group) === OTHER);
-    const count = rest.reduce((sum, entry) => sum + entry[1], 0);
-    if (count > 0) {
-      this.legend.push({ group: `${rest.length} other packages`, count, colour: OTHER });
-    }
+    this.colours = colours?.colours;
+    this.nodeColours = colours ? null : Uint8Array.from(model.self, (_, node) => changeColour(model.change(node)));
     this.schedule();
   }
 
   resize() {
     const { element, canvas } = this;
+    if (!this.model) return;
     // A flame stands on the lower edge, so that is what stays in place.
     const below = this.flame ? element.scrollHeight - this.height - element.scrollTop : 0;
     this.width = element.clientWidth;
@@ -208,7 +224,7 @@ class Chart {
 
   draw() {
     this.scheduled = false;
-    if (this.width === 0) return;
+    if (this.width === 0 || !this.model) return;
     const { context, rowHeight } = this;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.fillStyle = this.background;
@@ -254,10 +270,14 @@ class Chart {
     const frame = model.frame[node];
     const found = matched !== null && frame >= 0 && matched[frame] === 1;
     const faint = matched !== null ? !found : model.level[node] < model.level[this.zoom];
-    const colour = frame < 0 ? PLAIN : this.nodeColours?.[node] ?? this.colours[frame];
+    const colour = this.nodeColours ? this.nodeColours[node] : frame < 0 ? PLAIN : this.colours[frame];
     context.fillStyle = found ? palette.match : (faint ? palette.faint : palette.bright)[colour];
     context.fillRect(x, y, width > 3 ? width - 1 : width, this.rowHeight - 1);
     this.drawn++;
+    if (frame === this.marked && frame >= 0) {
+      context.fillStyle = palette.ring;
+      context.fillRect(x, y + this.rowHeight - 4, width > 3 ? width - 1 : width, 3);
+    }
     if (width < TEXT_FROM) return;
     const text = this.#label(frame, width - 2 * PADDING);
     if (!text) return;
@@ -278,7 +298,7 @@ class Chart {
   #label(frame, room) {
     const { context } = this;
     const labels = frame < 0 ? ["all"] : this.model.names[frame].labels;
-    const widths = frame < 0 ? [0] : this.widths[frame];
+    const widths = frame < 0 ? [0] : (this.widths[frame] ??= []);
     for (let index = 0; index < labels.length; index++) {
       widths[index] ??= context.measureText(labels[index]).width;
       if (widths[index] <= room) return labels[index];

@@ -1,0 +1,133 @@
+//! The data of a page.
+
+use serde::{Deserialize, Serialize};
+
+use super::times::Times;
+use crate::Error;
+
+/// The data of the page, from which its scripts draw.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Data {
+    pub(super) version: u32,
+    /// The name of the shown values. Pages of samples omit it, as the first versions did.
+    #[serde(default = "samples", skip_serializing_if = "is_samples")]
+    pub(super) value: String,
+    /// The unit of the numbers, except for samples and calls: `count`, `nanoseconds`, `bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unit: Option<String>,
+    pub(super) title: String,
+    /// The name of the profile before, if two are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) before: Option<String>,
+    /// Milliseconds since 1970, and the seconds by which local time was ahead of UTC.
+    pub(super) created: Option<(u64, i32)>,
+    pub(super) depth: Option<u32>,
+    /// The text of [`Accounting::to_text`].
+    pub(super) accounting: Option<String>,
+    pub(super) notes: Vec<String>,
+    /// The patterns of the program's own code. Empty where it is all that is of no other known owner.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) app: Vec<String>,
+    /// The strings. The first is empty.
+    pub(super) strings: Vec<String>,
+    pub(super) frames: Frames,
+    pub(super) nodes: Nodes,
+    /// When the numbers were taken, if the profile tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) times: Option<Times>,
+    /// The other values that the page can show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) others: Vec<Other>,
+}
+
+/// Another value of a page. Its frames are among those of the page.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Other {
+    pub(super) value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unit: Option<String>,
+    pub(super) nodes: Nodes,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) times: Option<Times>,
+}
+
+/// The distinct frames, one column per property. Names are indexes of strings.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Frames {
+    pub(super) kind: Vec<Kind>,
+    pub(super) class: Vec<u32>,
+    pub(super) name: Vec<u32>,
+    pub(super) signature: Vec<u32>,
+    /// Whose code it is: 0 the program's own, 1 a library's, 2 the JDK's, 3 the JVM's and other native
+    /// code, 4 the kernel's, 5 no code. The first pages had none.
+    #[serde(default)]
+    pub(super) owner: Vec<u8>,
+}
+
+/// The nodes of the tree in preorder.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Nodes {
+    /// The level (from 1), minus the level of the previous node.
+    pub(super) level: Vec<i64>,
+    pub(super) frame: Vec<u32>,
+    #[serde(rename = "self")]
+    pub(super) self_count: Vec<u64>,
+    /// The same numbers in the profile before, if two profiles are compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) before: Vec<u64>,
+}
+
+fn samples() -> String {
+    "samples".to_owned()
+}
+
+pub(super) fn is_samples(value: &str) -> bool {
+    value == "samples"
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub(crate) enum Kind {
+    Java,
+    Native,
+    Thread,
+    NoStack,
+    BelowCutoff,
+    Objects,
+    LeftOut,
+}
+
+impl From<Kind> for u8 {
+    fn from(kind: Kind) -> Self {
+        kind as u8
+    }
+}
+
+impl TryFrom<u8> for Kind {
+    type Error = &'static str;
+
+    fn try_from(code: u8) -> Result<Self, Self::Error> {
+        const ALL: [Kind; 7] = [
+            Kind::Java,
+            Kind::Native,
+            Kind::Thread,
+            Kind::NoStack,
+            Kind::BelowCutoff,
+            Kind::Objects,
+            Kind::LeftOut,
+        ];
+        ALL.into_iter().find(|&kind| kind as u8 == code).ok_or("a kind of frame, 0 to 6")
+    }
+}
+
+pub(super) fn same_length(
+    table: &'static str,
+    length: usize,
+    expected: usize,
+) -> Result<(), Error> {
+    if length == expected {
+        return Ok(());
+    }
+    let expected = "as many entries as in the table's other columns";
+    Err(Error::Entry { table, index: length, expected })
+}

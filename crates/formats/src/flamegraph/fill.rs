@@ -1,0 +1,158 @@
+//! The data of a profile's page.
+
+use std::io;
+
+use perk_analysis::label_tree::{LevelNode, LevelTree};
+use perk_profile::{Accounting, KeyedMap, Metric, Profile, deep};
+
+use super::VERSION;
+use super::data::{Data, Frames, Kind, Nodes, Other};
+use super::label::Label;
+use super::owner::Ownership;
+use super::times::Times;
+use crate::file_format::View;
+
+impl Data {
+    pub(super) fn new(view: &View<'_>) -> io::Result<Self> {
+        let metric = view.metric()?;
+        let mut data = Self::of_profile(view.profile, &metric, view.title);
+        data.before = view.before.map(|before| before.title.to_owned());
+        let is_compared = view.before.is_some();
+        let mut shown = vec![(metric, view.tree(Label::new)?)];
+        if view.metric.is_none() && !is_compared {
+            let others = Metric::leading_of(view.profile).filter(|metric| *metric != shown[0].0);
+            for metric in others.collect::<Vec<_>>() {
+                let label = |part| Label::new(view.profile, part);
+                let tree = LevelTree::new(view.profile, &metric, label);
+                shown.push((metric, tree));
+            }
+        }
+        let levels = deep::levels(&view.profiles());
+        let left_out: Vec<_> = shown.iter_mut().map(|(_, tree)| tree.fold(levels)).collect();
+        let mut tables = Tables::default();
+        for (place, ((metric, tree), left_out)) in shown.iter().zip(&left_out).enumerate() {
+            let nodes = tables.nodes(tree, left_out, is_compared);
+            let times = || Times::of(view.profile, metric, &tree.ends, &nodes, &tables.frames);
+            let times = if is_compared { None } else { times() };
+            if place == 0 {
+                (data.nodes, data.times) = (nodes, times);
+            } else {
+                let (value, unit) = (metric.name().to_owned(), unit(metric));
+                data.others.push(Other { value, unit, nodes, times });
+            }
+        }
+        let ownership = Ownership::new(&view.profiles());
+        tables.frames.owner = tables.labels.iter().map(|label| ownership.of(label)).collect();
+        data.app = ownership.app;
+        (data.strings, data.frames) = (tables.strings, tables.frames);
+        Ok(data)
+    }
+
+    /// Whether the times of a value are known.
+    pub(super) fn has_times(&self) -> bool {
+        self.times.is_some() || self.others.iter().any(|other| other.times.is_some())
+    }
+
+    /// Returns the tables without the tree.
+    fn of_profile(profile: &Profile, metric: &Metric, title: &str) -> Self {
+        Self {
+            version: VERSION,
+            value: metric.name().to_owned(),
+            unit: unit(metric),
+            title: title.to_owned(),
+            before: None,
+            created: profile.created.map(|stamp| (stamp.unix_ms, stamp.utc_offset_s)),
+            depth: profile.depth,
+            accounting: profile.accounting.as_ref().map(Accounting::to_text),
+            notes: profile.notes.clone(),
+            app: Vec::new(),
+            strings: Vec::new(),
+            frames: Frames::default(),
+            nodes: Nodes::default(),
+            times: None,
+            others: Vec::new(),
+        }
+    }
+}
+
+/// The tables of a page, while they are filled.
+struct Tables<'a> {
+    strings: Vec<String>,
+    string_ids: KeyedMap<&'a str, u32>,
+    frames: Frames,
+    frame_ids: KeyedMap<Label<'a>, u32>,
+    /// The labels of the frames.
+    labels: Vec<Label<'a>>,
+}
+
+impl Default for Tables<'_> {
+    fn default() -> Self {
+        Self {
+            strings: vec![String::new()],
+            string_ids: KeyedMap::from_iter([("", 0)]),
+            frames: Frames::default(),
+            frame_ids: KeyedMap::default(),
+            labels: Vec::new(),
+        }
+    }
+}
+
+impl<'a> Tables<'a> {
+    fn string(&mut self, text: &'a str) -> u32 {
+        *self.string_ids.entry(text).or_insert_with(|| {
+            self.strings.push(text.to_owned());
+            index(self.strings.len() - 1)
+        })
+    }
+
+    fn frame(&mut self, label: Label<'a>) -> u32 {
+        if let Some(&frame) = self.frame_ids.get(&label) {
+            return frame;
+        }
+        let [class, name, signature] =
+            [label.class, label.name, label.signature].map(|text| self.string(text));
+        self.frames.kind.push(label.kind);
+        self.frames.class.push(class);
+        self.frames.name.push(name);
+        self.frames.signature.push(signature);
+        self.labels.push(label);
+        let frame = index(self.frames.kind.len() - 1);
+        self.frame_ids.insert(label, frame);
+        frame
+    }
+
+    /// Returns the nodes of a tree. The last of its labels are `left_out`.
+    fn nodes(
+        &mut self,
+        tree: &LevelTree<Label<'a>>,
+        left_out: &'a [String],
+        is_compared: bool,
+    ) -> Nodes {
+        let left_out = left_out.iter().map(|text| Label::named(Kind::LeftOut, text));
+        let labels = tree.labels.iter().copied().chain(left_out);
+        let frames: Vec<u32> = labels.map(|label| self.frame(label)).collect();
+        let mut nodes = Nodes::default();
+        let mut above = 0;
+        for &LevelNode { level, label, before, after } in &tree.nodes {
+            let level = i64::from(level) + 1;
+            nodes.level.push(level - above);
+            nodes.frame.push(frames[label as usize]);
+            nodes.self_count.push(after);
+            if is_compared {
+                nodes.before.push(before);
+            }
+            above = level;
+        }
+        nodes
+    }
+}
+
+/// Returns the unit in a page, except for samples and calls.
+fn unit(metric: &Metric) -> Option<String> {
+    let has_noun = matches!(metric, Metric::Samples | Metric::Calls);
+    (!has_noun).then(|| metric.unit().name().to_owned())
+}
+
+pub(super) fn index(index: usize) -> u32 {
+    u32::try_from(index).expect("a profile's tables hold less than 2^32 entries")
+}

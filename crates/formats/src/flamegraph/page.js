@@ -1,0 +1,271 @@
+// What the page shows: its state, which is kept in the address so that a link shows the same.
+
+const isCompared = source.totalBefore !== null;
+const firstColours = isCompared ? "change" : "owner";
+if (isCompared) by("colours").prepend(new Option("Colour: change", "change"));
+/** The graph, and that of the callers, which the merged view has above it. */
+const chart = new Chart(by("chart"), by("canvas"), by("spacer"));
+const upper = new Chart(by("upper"), by("upper-canvas"), by("upper-spacer"));
+upper.flame = true;
+
+/** "calls", "reversed" or "merged", which is all of one method. */
+let view = "calls";
+/** The method (a frame of the data) that is selected, or -1. */
+let selected = -1;
+/** Whose numbers: "" of all threads together, "each" of all side by side, `t:` and a thread's name, `p:` and a process's. */
+let threads = "";
+/** The names of the groups of frames that are left out. */
+const hidden = new Set();
+let colours = null;
+/** The calls of the chosen threads without hidden frames, and the tree that is shown of them. */
+let calls, model;
+/** The samples of the chosen threads: what shares are of. */
+let samples = 0;
+
+// ---- threads
+
+/** The process that a thread's name begins with, in a file of several. */
+const processOf = (name) => /^(.*\(pid \d+\))(?:: .*)?$/s.exec(name)?.[1];
+
+/** The nodes of threads, by the choice that shows them. */
+function threadChoices() {
+  const choices = new Map();
+  const add = (choice, node) => choices.set(choice, [...(choices.get(choice) ?? []), node]);
+  for (let node = 1; node < source.count; node = source.next[node]) {
+    const name = names[source.frame[node]];
+    if (name.kind !== KIND.thread) continue;
+    const thread = name.method.slice(1, -1);
+    const process = processOf(thread);
+    if (process) add(`p:${process}`, node);
+    if (process !== thread) add(`t:${thread}`, node);
+  }
+  return choices;
+}
+
+function fillThreads() {
+  const choices = threadChoices();
+  if (threads !== "each" && !choices.has(threads)) threads = "";
+  const list = by("threads");
+  list.parentElement.hidden = choices.size === 0;
+  const sum = (nodes) => nodes.reduce((total, node) => total + source.total[node], 0);
+  const option = ([choice, nodes]) => [sum(nodes), new Option(`${choice.slice(2)} · ${percent(sum(nodes), source.total[0])}`, choice)];
+  const group = (label, mark) => {
+    const made = document.createElement("optgroup");
+    made.label = label;
+    const options = [...choices].filter(([choice]) => choice.startsWith(mark)).map(option).sort((a, b) => b[0] - a[0]);
+    made.append(...options.map((it) => it[1]));
+    return made;
+  };
+  const groups = [group("Processes", "p:"), group("Threads", "t:")].filter((it) => it.children.length > 0);
+  list.replaceChildren(new Option("All threads, merged", ""), new Option("All threads, side by side", "each"), ...groups);
+  list.value = threads;
+}
+
+// ---- the tree that is shown
+
+const isHidden = (frame) => hidden.size > 0 && colours !== null && hidden.has(colours.groups[colours.group[frame]]?.name);
+
+function makeCalls() {
+  const choices = threadChoices();
+  const tops = choices.get(threads) ?? [0];
+  const out = Uint8Array.from(names, (name, frame) =>
+    source.used[frame] && ((name.kind === KIND.thread && threads !== "each") || isHidden(frame)) ? 1 : 0,
+  );
+  const isAll = tops[0] === 0 && !out.includes(1);
+  calls = isAll ? source : merged(source, tops, -1, out, ranks);
+  samples = calls.total[0];
+  methods.forget();
+}
+
+/** Makes the tree of the view. */
+function makeView() {
+  if (view === "merged" && !calls.used[selected]) view = "calls";
+  if (view === "calls") model = calls;
+  if (view === "reversed") model = calls.reversed ??= reversed(calls, ranks);
+  if (view === "merged") model = merged(calls, calls.occurrences(selected), selected, new Uint8Array(names.length), ranks, calls);
+  chart.flame = view !== "merged" && by("flip").ariaPressed === "true";
+  by("upper").hidden = view !== "merged";
+  by("graphs").classList.toggle("merged", view === "merged");
+  if (view === "merged") upper.use(callersOf(calls, selected, ranks), colours);
+  chart.use(model, colours);
+  for (const button of by("views").children) button.ariaPressed = String(button.value === view);
+  by("flip").disabled = view === "merged";
+}
+
+/** The frames on the way to the zoomed node. */
+const zoomPath = () => model.path(chart.zoom).map((node) => model.frame[node]).filter((frame) => frame >= 0);
+
+/** Makes everything anew after a choice, zoomed to the same path as far as that is there. */
+function rebuild({ path = zoomPath(), of = makeCalls } = {}) {
+  if (of) of();
+  makeView();
+  const kept = path.filter((frame) => !isHidden(frame) && (threads === "each" || names[frame].kind !== KIND.thread));
+  setZoom(model.follow(view === "merged" ? [] : kept));
+}
+
+function recolour() {
+  const mode = by("colours").value;
+  colours = mode === "change" ? null : coloursBy(mode, source);
+  for (const at of [chart, upper]) if (at.model) at.colour(colours);
+}
+
+// ---- zoom, search, selection
+
+function setFocus(at, node) {
+  at.focus = node;
+  at.reveal(node);
+  describe(at, node);
+}
+
+function setZoom(node) {
+  hover(null, -1);
+  chart.zoomTo(node);
+  chart.focus = node;
+  if (view === "merged") upper.zoomTo(0);
+  mark();
+  fillCrumbs();
+  fillLegend();
+  search();
+  fillPanel();
+  if (node === 0 && view !== "merged") hint();
+  else describe(chart, node);
+}
+
+function mark() {
+  chart.marked = upper.marked = view === "merged" ? -1 : selected;
+  chart.schedule();
+  upper.schedule();
+}
+
+/** Selects the method of a frame of the data; -1 selects none. */
+function select(frame) {
+  selected = frame;
+  mark();
+  fillPanel();
+}
+
+function search() {
+  const text = by("search").value;
+  const found = by("found");
+  const asRegex = by("regex").ariaPressed === "true";
+  let test = null;
+  let error = "";
+  if (text !== "") {
+    try {
+      const pattern = asRegex ? text : text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+      const regex = new RegExp(pattern, asRegex ? "" : "i");
+      test = (name) => regex.test(name);
+    } catch {
+      error = "not a regular expression";
+    }
+  }
+  by("search").ariaInvalid = String(error !== "");
+  found.classList.toggle("bad", error !== "");
+  const matched = test && Uint8Array.from(names, (name, frame) => (calls.used[frame] && test(name.full) ? 1 : 0));
+  chart.matched = upper.matched = matched;
+  found.textContent = error;
+  if (matched) {
+    const count = model.matchedSamples(matched, chart.zoom);
+    const whole = model.total[chart.zoom];
+    found.textContent =
+      `${percent(count, whole)} · ${amount(count)} of ${amount(whole)}${noun ? ` ${what}` : ""}` +
+      `${chart.zoom ? " in zoom" : ""} · ${counted(matched.reduce((sum, match) => sum + match, 0), "frame name")}`;
+  }
+  chart.schedule();
+  upper.schedule();
+}
+
+// ---- the address
+
+function link() {
+  const state = new URLSearchParams();
+  if (part !== data) state.set("v", value);
+  if (threads) state.set("t", threads);
+  if (view === "reversed") state.set("w", "reversed");
+  if (view === "merged") state.set("m", selected);
+  if (by("search").value) state.set("s", by("search").value);
+  if (by("regex").ariaPressed === "true") state.set("r", "1");
+  if (chart.zoom !== 0) state.set("z", chart.zoom);
+  if (by("colours").value !== firstColours) state.set("c", by("colours").value);
+  for (const group of hidden) state.append("h", group);
+  if (by("flip").ariaPressed === "true") state.set("f", "1");
+  return `#${state}`;
+}
+
+const saveState = () => history.replaceState(null, "", link());
+
+/** Adds what is shown now to the browser's history. */
+function pushState() {
+  if (link() !== (location.hash || "#")) history.pushState(null, "", link());
+}
+
+function zoomByUser(node) {
+  setZoom(node);
+  pushState();
+}
+
+/** Makes another value the one that is shown. */
+function takeValue(index) {
+  take(index);
+  nameValue();
+  if (by("values")) by("values").value = index;
+  recolour();
+  fillAccount();
+  fillThreads();
+}
+
+/** Shows another value, zoomed to the same path as far as it has that. */
+function show(index) {
+  const path = zoomPath();
+  const window = globalThis.perkTimes?.leave();
+  takeValue(index);
+  rebuild({ path });
+  globalThis.perkTimes?.use(part.times, window);
+}
+
+function loadState() {
+  const state = new URLSearchParams(location.hash.slice(1));
+  const index = Math.max(0, parts.findIndex((it) => it.value === state.get("v")));
+  const window = parts[index] === part ? null : globalThis.perkTimes?.leave();
+  const isOther = parts[index] !== part || !calls;
+  by("search").value = state.get("s") ?? "";
+  by("regex").ariaPressed = String(state.get("r") === "1");
+  const mode = state.get("c");
+  by("colours").value = ["owner", "package", firstColours].includes(mode) ? mode : firstColours;
+  by("flip").ariaPressed = String(state.get("f") === "1");
+  threads = state.get("t") ?? "";
+  takeValue(index);
+  hidden.clear();
+  for (const group of state.getAll("h")) if (colours?.groups.some((it) => it.name === group)) hidden.add(group);
+  const method = Number(state.get("m") ?? -1);
+  view = state.get("w") === "reversed" ? "reversed" : "calls";
+  if (state.has("m") && names[method]) [view, selected] = ["merged", method];
+  makeCalls();
+  makeView();
+  const zoom = Number(state.get("z"));
+  setZoom(Number.isInteger(zoom) && zoom > 0 && zoom < model.count ? zoom : 0);
+  if (isOther) globalThis.perkTimes?.use(part.times, window);
+}
+
+function reset() {
+  by("search").value = "";
+  selected = view === "merged" ? selected : -1;
+  zoomByUser(0);
+}
+
+function chooseView(name) {
+  if (name === view) return;
+  if (name === "merged" && selected < 0) selected = methods.busiest();
+  view = name;
+  rebuild({ path: [], of: null });
+  pushState();
+}
+
+/** Shows all occurrences of a method as one. */
+function mergeMethod(frame) {
+  if (frame < 0) return;
+  selected = frame;
+  view = "merged";
+  rebuild({ path: [], of: null });
+  pushState();
+}

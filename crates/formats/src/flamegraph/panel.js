@@ -1,0 +1,251 @@
+// The panel beside the graph: the methods of what is zoomed, or the callers and callees of the selected one; and the
+// legend, which leaves groups of frames out.
+
+/** Rows of a table until more are asked for. */
+const FIRST_ROWS = 100;
+/** The columns by which each table is ordered. */
+const order = { methods: "self", neighbours: "total" };
+
+/** The methods below a node of the calls. They are found when they are asked for. */
+const methods = {
+  rows: null,
+  top: -1,
+  forget() {
+    this.rows = null;
+  },
+  below(top) {
+    if (!this.rows || this.top !== top) [this.rows, this.top] = [methodsBelow(calls, top), top];
+    return this.rows;
+  },
+  /** The method that has most itself. */
+  busiest() {
+    return this.below(0).reduce((best, row) => (row.self > best.self ? row : best), { frame: -1, self: -1 }).frame;
+  },
+};
+
+const isPanelOpen = () => !by("panel").hidden;
+
+function showPanel(isOpen) {
+  by("panel").hidden = !isOpen;
+  by("panel-button").ariaPressed = String(isOpen);
+  fillPanel();
+}
+
+/** Fills the panel, if it is open. */
+function fillPanel() {
+  if (!isPanelOpen() || !calls) return;
+  if (selected >= 0 && calls.used[selected]) fillMethod();
+  else fillMethods();
+}
+
+function fillMethods() {
+  // The zoomed frame is one of the calls; another view's tree has other nodes.
+  const top = view === "calls" ? chart.zoom : 0;
+  let rows = methods.below(top).filter((row) => names[row.frame].kind !== KIND.thread);
+  const count = rows.length;
+  if (chart.matched) rows = rows.filter((row) => chart.matched[row.frame] === 1);
+  const title = element("h2", top ? `Methods in ${shortName(names[model.frame[top]])}` : "Methods");
+  title.append(" ", element("small", chart.matched ? `${number(rows.length)} of ${number(count)}` : number(count)));
+  const columns = [
+    { key: "self", text: "Self", title: "What ends in the method itself", share: (row) => row.self },
+    { key: "total", text: "Total", title: "The method with all that it calls", share: (row) => row.total },
+  ];
+  by("panel-body").replaceChildren(title, table("methods", rows, columns, calls.total[top]));
+}
+
+function fillMethod() {
+  const name = names[selected];
+  const { self, count, total, before, callers, callees } = neighbours(calls, selected);
+  const head = element("div", "", "method-head");
+  const back = element("button", "‹ Methods");
+  back.id = "back";
+  back.addEventListener("click", () => {
+    if (view === "merged") chooseView("calls");
+    select(-1);
+  });
+  const merge = element("button", "Merge");
+  merge.id = "merge";
+  merge.title = "All places of this method as one: callers above, callees below (m)";
+  merge.disabled = view === "merged" && model.frame[0] === selected;
+  merge.addEventListener("click", () => mergeMethod(selected));
+  const tools = element("div", "", "method-tools");
+  tools.append(back, merge);
+  head.append(tools);
+  if (name.className) head.append(element("div", name.className, "class"));
+  head.append(element("div", name.method + name.signature, "method"));
+  const facts = [
+    `total ${amount(total)} (${percent(total, samples)})`,
+    `self ${amount(self)} (${percent(self, samples)})`,
+    `${counted(count, "place")}`,
+  ];
+  if (isCompared) facts.push(points(calls.changeOf(total, before).points));
+  head.append(element("div", facts.join(" · "), "facts"));
+  head.append(element("div", sortOf(name), "class"));
+  const column = [{ key: "total", text: "Total", title: "Of the method's total", share: (row) => row.total }];
+  const heading = (text, rows) => {
+    const made = element("h3", text);
+    made.append(" ", element("small", number(rows.length)));
+    return made;
+  };
+  if (self > 0) callees.push({ frame: selected, total: self, before: 0, isSelf: true });
+  by("panel-body").replaceChildren(
+    head,
+    heading("Callers", callers), table("callers", callers, column, total),
+    heading("Callees", callees), table("callees", callees, column, total),
+  );
+}
+
+/** A table of methods with columns of shares of `whole`, ordered by the column that was clicked last. */
+function table(id, rows, columns, whole) {
+  const kind = id === "methods" ? "methods" : "neighbours";
+  const made = element("table", "", "rows");
+  made.id = id;
+  const all = [...columns];
+  if (isCompared) {
+    const change = (row) => calls.changeOf(row.total, row.before).points;
+    all.push({ key: "change", text: "Change", title: "Of the total's share of all, in points", share: change });
+  }
+  const label = (row) => (row.isSelf ? "[self]" : row.frame < 0 ? "[the stack begins here]" : names[row.frame].full);
+  const ordered = all.find((column) => column.key === order[kind]) ?? null;
+  const compare = (a, b) => (label(a) < label(b) ? -1 : 1);
+  const amountBy = (row) => (ordered.key === "change" ? Math.abs(ordered.share(row)) : ordered.share(row));
+  rows.sort((a, b) => (ordered ? amountBy(b) - amountBy(a) : 0) || compare(a, b));
+  const head = made.createTHead().insertRow();
+  for (const column of [...all, { key: "name", text: "Method", title: "By name" }]) {
+    const cell = element("th", "");
+    cell.scope = "col";
+    const button = element("button", column.text);
+    button.title = column.title;
+    if (order[kind] === column.key) cell.ariaSort = column.key === "name" ? "ascending" : "descending";
+    button.addEventListener("click", () => {
+      order[kind] = column.key;
+      fillPanel();
+    });
+    cell.append(button);
+    head.append(cell);
+  }
+  const body = made.createTBody();
+  const fill = (from, to) => {
+    for (const row of rows.slice(from, to)) body.append(tableRow(row, all, whole, label(row)));
+    if (to >= rows.length) return;
+    const more = body.insertRow();
+    const cell = more.insertCell();
+    cell.colSpan = all.length + 1;
+    const button = element("button", `Show more of ${number(rows.length)}`);
+    button.addEventListener("click", () => {
+      more.remove();
+      fill(to, to * 5);
+    });
+    cell.append(button);
+  };
+  fill(0, FIRST_ROWS);
+  return made;
+}
+
+function tableRow(row, columns, whole, label) {
+  const made = document.createElement("tr");
+  for (const column of columns) {
+    const cell = made.insertCell();
+    const share = column.share(row);
+    if (column.key === "change") {
+      cell.textContent = `${share < 0 ? "−" : "+"}${Math.abs(100 * share).toFixed(2)}`;
+      continue;
+    }
+    cell.textContent = percent(share, whole);
+    cell.title = amountOf(share);
+    cell.style.setProperty("--share", `${whole > 0 ? (100 * share) / whole : 0}%`);
+  }
+  const cell = made.insertCell();
+  const isMethod = row.frame >= 0 && !row.isSelf;
+  const content = element(isMethod ? "button" : "span", "");
+  if (isMethod) {
+    const name = names[row.frame];
+    const chip = element("i", "");
+    if (colours) chip.style.background = chart.palette.bright[colours.colours[row.frame]];
+    content.append(chip, name.labels.at(-2) ?? name.full);
+    if (name.package) content.append(" ", element("small", name.package));
+    content.addEventListener("click", () => select(row.frame));
+    content.addEventListener("dblclick", () => mergeMethod(row.frame));
+  } else {
+    content.textContent = label;
+  }
+  content.title = label;
+  cell.append(content);
+  return made;
+}
+
+// ---- the legend
+
+/** What ends in each frame, of what is zoomed. */
+function zoomedSelf() {
+  if (!model.isUpward) return model.selfByFrame(chart.zoom);
+  const ends = new Float64Array(names.length);
+  const add = (node, count) => (ends[model.frame[node]] += count);
+  if (chart.zoom > 0) add(model.path(chart.zoom)[1], model.total[chart.zoom]);
+  else for (let node = 1; node < model.count; node = model.next[node]) add(node, model.total[node]);
+  return ends;
+}
+
+function fillLegend() {
+  const legend = by("legend");
+  const chip = (colour) => {
+    const made = element("i", "");
+    made.style.background = chart.palette.bright[colour];
+    return made;
+  };
+  if (!colours) {
+    legend.replaceChildren(...CHANGE_GROUPS.map(({ name, colour }) => {
+      const item = element("li", "");
+      item.append(chip(colour), name);
+      return item;
+    }));
+    return;
+  }
+  const counts = new Float64Array(colours.groups.length);
+  zoomedSelf().forEach((count, frame) => {
+    if (count > 0) counts[colours.group[frame]] += count;
+  });
+  const whole = model.total[chart.zoom];
+  const items = colours.groups.flatMap(({ name, colour }, group) => {
+    const isOut = hidden.has(name);
+    if (counts[group] === 0 && !isOut) return [];
+    const item = element("li", "");
+    const button = element("button", "");
+    button.value = name;
+    button.ariaPressed = String(!isOut);
+    const own = name === OWNERS[0] && data.app?.length ? ` (${data.app.join(", ")})` : "";
+    button.title = isOut
+      ? `Show ${name}${own}`
+      : `Leave out ${name}${own}: what ends there counts for the caller. Shift-click leaves out all others.`;
+    button.append(chip(colour), `${name} ${isOut ? "left out" : percent(counts[group], whole)}`);
+    button.addEventListener("click", (event) => filter(name, event.shiftKey));
+    item.append(button);
+    return [item];
+  });
+  if (hidden.size > 0) {
+    const item = element("li", "");
+    const all = element("button", "Show all");
+    all.id = "show-all";
+    all.addEventListener("click", () => {
+      hidden.clear();
+      rebuild();
+      pushState();
+    });
+    item.append(all);
+    items.push(item);
+  }
+  legend.replaceChildren(...items);
+}
+
+/** Leaves a group of frames out or shows it again; or leaves out all others. */
+function filter(group, isAlone) {
+  const path = zoomPath();
+  if (isAlone) {
+    hidden.clear();
+    for (const { name } of colours.groups) if (name !== group) hidden.add(name);
+  } else if (!hidden.delete(group)) {
+    hidden.add(group);
+  }
+  rebuild({ path });
+  pushState();
+}

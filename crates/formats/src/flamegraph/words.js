@@ -1,0 +1,62 @@
+// Words and numbers as a person reads them.
+
+const number = (value) => value.toLocaleString("en-US");
+const counted = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
+const percent = (part, whole) => `${(whole > 0 ? (100 * part) / whole : 0).toFixed(2)} %`;
+
+/** What a value is, for headings. */
+const whatIs = (value) =>
+  ({
+    allocated: "allocated bytes",
+    live: "live bytes",
+    objects: "allocated objects",
+    live_objects: "live objects",
+    wall: "wall-clock time",
+    blocked: "time blocked",
+    waited: "time waited",
+  })[value] ?? value;
+
+/** The noun of what is counted, null where numbers have a unit of their own; what the page shows. */
+let noun, what;
+function nameValue() {
+  noun = { samples: "sample", calls: "call" }[value] ?? (part.unit === "count" ? value : null);
+  what = whatIs(value);
+}
+nameValue();
+
+/** A number of the page, as a person reads it: `1,000`, `12.5 ms`, `1.5 MiB`. */
+function amount(count) {
+  if (noun) return number(count);
+  return part.unit === "nanoseconds" ? duration(count) : bytes(count);
+}
+
+/** As `amount`, with what is counted: `1,000 samples`. */
+const amountOf = (count) => (!noun ? amount(count) : part.unit ? `${number(count)} ${what}` : counted(count, noun));
+
+function duration(ns) {
+  if (ns >= 1e9) return `${(ns / 1e9).toFixed(2)} s`;
+  if (ns >= 1e6) return `${Number((ns / 1e6).toFixed(2))} ms`;
+  return `${Number((ns / 1e3).toFixed(2))} µs`;
+}
+
+function bytes(value) {
+  const unit = value >= 2 ** 20 ? ["MiB", 2 ** 20] : ["KiB", 2 ** 10];
+  return `${(value / unit[1]).toFixed(1)} ${unit[0]}`;
+}
+
+/** A moment as the clock showed it where the profile was made. */
+function date(unixMs, offset) {
+  const local = new Date(unixMs + offset * 1000);
+  if (Number.isNaN(local.getTime())) return "unknown";
+  const minutes = Math.round(Math.abs(offset) / 60);
+  const two = (value) => String(value).padStart(2, "0");
+  const zone = `${offset < 0 ? "−" : "+"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
+  return `${local.toISOString().slice(0, 19).replace("T", " ")} UTC${zone}`;
+}
+
+function element(tag, text, className = "") {
+  const made = document.createElement(tag);
+  made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
