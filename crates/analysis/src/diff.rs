@@ -2,6 +2,9 @@
 //! by site, samples by method. Classes, methods and paths are matched by name; all lambdas of a
 //! class count as one.
 
+mod ids;
+mod metrics;
+
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::hash::Hash;
@@ -9,13 +12,15 @@ use std::hash::Hash;
 use crate::allocations::{self, SiteRow};
 use crate::calls::{CallColumns, CallTable};
 use perk_profile::{
-    Allocations, CallTree, ClassId, Field, FieldAccesses, FieldCounts, Frame, FrameId,
-    HeapClassRow, KeyedMap, Line, Method, MethodId, Metric, NodeId, Profile, StrId, Symbols, Waits,
-    names,
+    Allocations, CallTree, ClassId, FieldAccesses, FieldCounts, HeapClassRow, KeyedMap, MethodId,
+    Metric, NodeId, Profile, Symbols, TraceId, Waits,
 };
 
 use crate::objects::{self, FieldKey, ObjectsRow};
-use crate::{MethodTree, columns, locks, top};
+use crate::{MethodTree, columns, locks};
+
+use ids::Names;
+pub use metrics::{MethodNumbers, MetricDiff};
 
 /// The numbers of one key in both profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,15 +42,6 @@ pub struct Calls {
     pub self_ns: u64,
     /// The time in its calls, in nanoseconds, including the calls that they make.
     pub total_ns: u64,
-}
-
-/// The numbers of one metric for a method.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MethodNumbers {
-    /// The number with the method on top of the stack.
-    pub own: u64,
-    /// The number with the method anywhere on the stack.
-    pub total: u64,
 }
 
 /// The objects of a class in a heap dump.
@@ -88,17 +84,6 @@ impl<K> From<&ObjectsRow<K>> for Accesses {
     }
 }
 
-/// The numbers of one metric by method. They are compared by their share of the total.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MetricDiff {
-    /// The metric.
-    pub metric: Metric,
-    /// The total, including what has no stack.
-    pub total: Change<(), u64>,
-    /// The numbers by method.
-    pub methods: Vec<Change<MethodId, MethodNumbers>>,
-}
-
 /// A caller and a callee, each if it is known.
 pub type Pair = (Option<MethodId>, Option<MethodId>);
 
@@ -122,7 +107,7 @@ pub struct Diff {
     pub classes: Option<Vec<Change<ClassId, Allocations>>>,
     /// Allocations by class and path.
     pub sites: Option<Vec<Change<SiteKey, Allocations>>>,
-    /// The metrics that both profiles have, except for calls and their times.
+    /// The metrics that both profiles have, except for calls.
     pub metrics: Vec<MetricDiff>,
     /// Waits for locks, by the lock's class.
     pub locks: Option<Vec<Change<ClassId, Waits>>>,
@@ -137,6 +122,8 @@ pub struct Diff {
     pub has_extended: [bool; 2],
     /// Whether the allocations of one of the profiles are estimates.
     pub is_estimated: bool,
+    /// The methods of each profile, in the ids of the comparison.
+    methods_of: [Vec<MethodId>; 2],
 }
 
 impl Diff {
@@ -192,7 +179,12 @@ impl Diff {
             diff.sites = Some(join(sites));
         }
         let common = common_metrics(profiles).into_iter();
-        diff.metrics = common.map(|metric| by_method(metric, profiles, &sides)).collect();
+        diff.metrics = common.map(|metric| MetricDiff::new(metric, profiles, &sides)).collect();
+        let times = diff.methods.as_deref().map(MetricDiff::of_calls);
+        let times = times.filter(|it| it.total.before.max(it.total.after) > 0);
+        // CPU samples come first.
+        let place = usize::from(diff.metric(&Metric::Samples).is_some());
+        diff.metrics.splice(place..place, times);
         if both(|profile| profile.has(&Metric::OF_LOCKS)) {
             let mut rows = Vec::new();
             for (side, profile) in profiles.into_iter().enumerate() {
@@ -239,6 +231,7 @@ impl Diff {
             diff.fields = Some(join(fields));
         }
         diff.symbols = names.symbols;
+        diff.methods_of = sides.map(|side| side.methods);
         diff.sort();
         diff
     }
@@ -272,13 +265,12 @@ impl Diff {
                 (moved(row), symbols.class_name(row.key.0).to_owned(), path)
             });
         }
-        for MetricDiff { total, methods, .. } in &mut self.metrics {
-            // The shares have a common denominator, so that rounding does not decide.
-            let scaled = |count: u64, other: u64| u128::from(count) * u128::from(other);
+        for MetricDiff { methods, .. } in &mut self.metrics {
             methods.sort_by_cached_key(|row| {
-                let moved = scaled(row.before.own, total.after)
-                    .abs_diff(scaled(row.after.own, total.before));
-                (Reverse(moved), method(row.key))
+                let moved = |side: fn(&MethodNumbers) -> u64| {
+                    Reverse(side(&row.before).abs_diff(side(&row.after)))
+                };
+                (moved(|it| it.own), moved(|it| it.total), method(row.key))
             });
         }
         if let Some(rows) = &mut self.heap {
@@ -312,6 +304,50 @@ impl Diff {
         self.metrics.iter().find(|it| it.metric == *metric)
     }
 
+    /// Whether each profile has the method, by its index.
+    pub fn presence(&self) -> Vec<[bool; 2]> {
+        let mut presence = vec![[false; 2]; self.symbols.method_count()];
+        for (side, methods) in self.methods_of.iter().enumerate() {
+            for method in methods {
+                presence[method.index()][side] = true;
+            }
+        }
+        presence
+    }
+
+    /// The number of `metric` of each of the `profiles` that were compared, on the stacks that have a
+    /// method that `is_meant`: of each stack once. Where only callers and callees are known, calls from
+    /// one such method to another are left out.
+    pub fn on_stacks_with(
+        &self,
+        profiles: [&Profile; 2],
+        metric: &Metric,
+        is_meant: impl Fn(MethodId) -> bool,
+    ) -> [u64; 2] {
+        let of_side = |side: usize| -> u64 {
+            let (profile, methods) = (profiles[side], &self.methods_of[side]);
+            let is_meant: Vec<_> = methods.iter().map(|&method| is_meant(method)).collect();
+            let numbers = match *metric == Metric::SelfTime && !profile.has(&Metric::OF_CALLS) {
+                true => {
+                    let is_meant = |it: Option<MethodId>| it.is_some_and(|it| is_meant[it.index()]);
+                    let edges = profile.call_edges().flat_map(|edges| edges.rows);
+                    let entries = edges.filter(|it| is_meant(it.callee) && !is_meant(it.caller));
+                    entries.map(|it| it.total_ns).collect::<Vec<_>>()
+                }
+                false => {
+                    let rows = columns::numbers(profile, metric).rows.into_iter();
+                    let method = |id| profile.symbols.get_frame(id).method.index();
+                    let has_meant = |&(trace, _): &(TraceId, u64)| {
+                        profile.frames(trace).any(|frame| is_meant[method(frame)])
+                    };
+                    rows.filter(has_meant).map(|row| row.1).collect()
+                }
+            };
+            numbers.into_iter().fold(0, u64::saturating_add)
+        };
+        [of_side(0), of_side(1)]
+    }
+
     /// Whether both profiles have nothing in common.
     pub fn is_empty(&self) -> bool {
         self.methods.is_none()
@@ -335,21 +371,6 @@ fn common_metrics([before, after]: [&Profile; 2]) -> Vec<Metric> {
     let others = Metric::all_of(before).into_iter();
     let others = others.filter(|metric| !is_apart(metric) && metric.is_in(after));
     samples.into_iter().chain(others).collect()
-}
-
-/// The numbers of a metric that both profiles have, by method.
-fn by_method(metric: Metric, profiles: [&Profile; 2], sides: &[Side; 2]) -> MetricDiff {
-    let mut rows = Vec::new();
-    let mut total = Change::default();
-    for (side, profile) in profiles.into_iter().enumerate() {
-        let numbers = columns::numbers(profile, &metric);
-        *[&mut total.before, &mut total.after][side] = numbers.total;
-        rows.extend(top::methods(profile, &numbers).into_iter().map(|row| {
-            let numbers = MethodNumbers { own: row.self_count, total: row.total_count };
-            (sides[side].methods[row.method.index()], side, numbers)
-        }));
-    }
-    MetricDiff { metric, total, methods: join(rows) }
 }
 
 /// The amount by which allocations changed, for sorting.
@@ -415,13 +436,6 @@ impl Add for Calls {
     }
 }
 
-impl Add for MethodNumbers {
-    fn add(&mut self, other: Self) {
-        Add::add(&mut self.own, other.own);
-        Add::add(&mut self.total, other.total);
-    }
-}
-
 impl Add for HeapObjects {
     fn add(&mut self, other: Self) {
         Add::add(&mut self.instance_count, other.instance_count);
@@ -469,64 +483,6 @@ fn join<K: Copy + Eq + Hash, V: Copy + Default + Add>(
     rows
 }
 
-/// The symbols of both profiles.
-#[derive(Debug)]
-struct Names {
-    symbols: Symbols,
-    has_signatures: bool,
-}
-
-/// The ids of the comparison for the ids of a profile.
-#[derive(Debug)]
-struct Side {
-    classes: Vec<ClassId>,
-    methods: Vec<MethodId>,
-    frames: Vec<FrameId>,
-}
-
-impl Names {
-    /// The field by its names without what differs from run to run.
-    fn field(&mut self, from: &Symbols, field: Field) -> Field {
-        let strings = &mut self.symbols.strings;
-        let mut text = |id| strings.intern(names::stable(from.strings.get(id)));
-        let [class, descriptor] = [field.class, field.descriptor].map(&mut text);
-        let name = strings.intern(from.strings.get(field.name));
-        Field { class, name, descriptor }
-    }
-
-    fn side(&mut self, profile: &Profile) -> Side {
-        let from = &profile.symbols;
-        let classes: Vec<_> = from
-            .classes()
-            .map(|(id, _)| self.symbols.class(names::stable(from.class_name(id))))
-            .collect();
-        let text = |symbols: &mut Symbols, id: StrId| symbols.strings.intern(from.strings.get(id));
-        let methods: Vec<_> = (0..from.method_count())
-            .map(|index| {
-                let method = from.get_method(MethodId::new(index));
-                let class = classes[method.class.index()];
-                let name = text(&mut self.symbols, method.name);
-                let signature = method.signature.filter(|_| self.has_signatures);
-                let signature = signature.map(|id| text(&mut self.symbols, id));
-                self.symbols.method(Method { class, name, signature, source: None })
-            })
-            .collect();
-        let frames = (0..from.frame_count())
-            .map(|index| {
-                let frame = from.get_frame(FrameId::new(index));
-                let line = match frame.line {
-                    // Whether a method is compiled differs from run to run.
-                    Line::Compiled => Line::Unknown,
-                    line => line,
-                };
-                let method = methods[frame.method.index()];
-                self.symbols.frame(Frame::new(method, line))
-            })
-            .collect();
-        Side { classes, methods, frames }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -543,7 +499,33 @@ mod tests {
         assert!(methods.iter().all(|row| row.before.count == row.after.count));
         assert_eq!((methods[0].before.self_ns, methods[0].after.self_ns), (70, 80));
         assert!(diff.edges.unwrap().iter().all(|row| row.before == row.after));
-        assert!(diff.sites.is_none() && diff.metrics.is_empty());
+        assert!(diff.sites.is_none());
+        let [time] = &diff.metrics[..] else { panic!("{:?}", diff.metrics) };
+        assert_eq!(
+            (&time.metric, time.total.before, time.total.after),
+            (&Metric::SelfTime, 80, 91)
+        );
+        assert_eq!((time.methods[0].before.total, time.methods[1].after.total), (70, 91));
+    }
+
+    #[test]
+    fn stacks_with_several_methods_count_once() {
+        let one = times(&[("T.main", 1, 1), ("T.f<T.main", 5, 10), ("T.g<T.f<T.main", 5, 100)]);
+        let two = times(&[("T.f<T.f<T.main", 5, 20), ("T.h<T.main", 1, 500)]);
+        let diff = Diff::new(&one, &two);
+        let on = |names: &[&str]| {
+            let is_meant = |id| names.contains(&&*diff.symbols.method_name(id));
+            diff.on_stacks_with([&one, &two], &Metric::SelfTime, is_meant)
+        };
+        assert_eq!(on(&["T.f", "T.g"]), [110, 20]);
+        assert_eq!(on(&["T.main"]), [111, 520]);
+        assert_eq!(on(&["T.h"]), [0, 500]);
+        let pairs = [("T.main", "", 1, 111), ("T.f", "T.main", 5, 110), ("T.g", "T.f", 5, 100)];
+        let one = crate::fixture::edges(&pairs);
+        let diff = Diff::new(&one, &one);
+        let is_meant = |id| ["T.f", "T.g"].contains(&&*diff.symbols.method_name(id));
+        let both = diff.on_stacks_with([&one, &one], &Metric::SelfTime, is_meant);
+        assert_eq!(both, [110, 110]);
     }
 
     #[test]

@@ -342,24 +342,30 @@ pub(crate) enum TreeOrder {
 
 /// Compare two profiles
 ///
-/// Calls, allocations, accesses to fields and bytecodes are compared exactly, samples by their share.
-/// Times are only shown, as they differ from run to run. Lambdas of a class count as one. Without
-/// --fail-on the exit code is 1 where any of the first four differ; with it, where a limit is exceeded.
+/// The first line says what changed most and where; then each metric has the methods that changed, most
+/// first. Calls, allocations, accesses to fields and bytecodes are compared exactly. Samples have the error
+/// that is due to their number. Times are only shown, as they differ from run to run. Lambdas of a class
+/// count as one. Without --fail-on the exit code is 1 where any of the first four differ; with it, where a
+/// limit is exceeded.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   perk diff before.hprof after.hprof
   perk diff --fail-on 'calls>+5%' --fail-on 'allocated_bytes>+1%' before.hprof after.hprof
   perk diff --fail-on 'calls(com.acme.Foo.bar)>+0' before.hprof after.hprof
+  perk diff --fail-on 'total(com.acme.Foo.bar)>+5ms' before.hprof after.hprof
   perk diff --fail-on 'bytecodes(com.acme.*)>+0.1%' before.prof after.prof
   perk diff before.hprof after.hprof -o diff.html
 
-A limit is a metric, `>+` for growth or `<-` for shrinking, and an amount, as a number or in %. Metrics:
-calls, time (or self_ns; limits as 20ms), samples, allocated_bytes, allocated_count, live_bytes,
-live_count, lock_time, lock_count, heap_bytes, heap_count, accesses, shared_accesses, shared_objects, or
-another tool's metric, by its name. A NAME selects the methods of that name; for allocations, the classes
-of that name and the allocations of the methods of that name; for locks and shared objects, the classes
-of that name; for accesses, the fields and classes of that name. `samples(NAME)` is the share of all samples.")]
+A limit is a number, `>+` for growth or `<-` for shrinking, and an amount: 5%, 20ms (ns, us, ms, s), 10MB (B,
+kB, MB, GB, KiB, MiB, GiB), or a count. A NAME selects methods. Numbers:
+total(NAME), self(NAME): the time of the methods with all that they called, or their own, of calls or of
+    samples; with --metric, that metric's. time(NAME) is the total of the time, self_ns(NAME) their own
+calls, samples, allocated_bytes, allocated_count, live_bytes, live_count, lock_time, lock_count, heap_bytes,
+    heap_count, accesses, shared_accesses, shared_objects, or another tool's metric, by its name
+For allocations, NAME selects the classes of that name and the allocations of the methods of that name; for
+locks and shared objects, the classes; for accesses, the fields and classes. `samples(NAME)` is the share of all
+samples that have the method on top.")]
 pub(crate) struct DiffArgs {
     /// The profile before
     #[arg(value_name = "BEFORE")]
@@ -374,9 +380,13 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 if this limit is exceeded: 'calls>+5%' (repeatable)
     #[arg(long, value_name = "LIMIT", value_parser = limit)]
     pub(crate) fail_on: Vec<Limit>,
-    /// Rows of each table [default: 15; with --json: all]
+    /// Rows of each table, also changes that may be chance [default: 5 to 15, of the three metrics that
+    /// changed most; with --json: all]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
+    /// Compare samples and times by their share of the total: for runs of different length
+    #[arg(long)]
+    pub(crate) normalize: bool,
     /// Write all differences as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -389,8 +399,8 @@ pub(crate) struct DiffArgs {
     /// numbers per line (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
-    /// The metric to compare by method, and in the flame graph [default: those with a table of their
-    /// own; in the flame graph, the first that both profiles have]
+    /// The metric to compare by method, and in the flame graph [default: all; in the flame graph, the
+    /// first that both profiles have]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
     /// The profile whose numbers are the widths of the flame graph

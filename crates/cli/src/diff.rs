@@ -1,17 +1,21 @@
-//! `perk diff`: what changed from one profile to another. Counts are compared exactly, samples by
-//! their share, times are shown. A flame graph shows both at once.
+//! `perk diff`: what changed from one profile to another, and where. Counts are compared exactly, samples
+//! with the confidence that their number gives; times are shown. A flame graph shows both at once.
 
 mod graph;
+mod headline;
 pub(crate) mod limit;
 mod lists;
+mod ranking;
 
+use std::cmp::Ordering;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use anyhow::bail;
 use perk_analysis::diff::{Change, Diff, MetricDiff};
-use perk_profile::units::{amount, bytes, duration, printable};
-use perk_profile::{Allocations, Metric, Profile};
+use perk_profile::units::{amount, printable};
+use perk_profile::{Allocations, Metric, Profile, Symbols, Unit};
 use perk_render::{Column, Json, Part, Screen, Table};
 
 use crate::args::DiffArgs;
@@ -19,11 +23,18 @@ use crate::input::{self, display_name, is_stream};
 use crate::metric::{self, adds_up, is_exact};
 use crate::talk::say;
 use crate::window;
-use limit::Verdict;
+use limit::{Compared, Verdict};
 use lists::List;
+use ranking::Ranking;
 
-/// Rows of a table without `--top`.
-const ROWS: usize = 15;
+/// Rows of all tables together without `--top`, and of one table at least and at most.
+const ROWS: usize = 60;
+const LEAST_ROWS: usize = 5;
+const MOST_ROWS: usize = 15;
+/// Rows with call paths without `--top`.
+const SITES: usize = 3;
+/// Metrics with tables by method without `--top` and `--metric`.
+const RANKINGS: usize = 3;
 /// The exit code where the profiles differ, or differ past a limit.
 const DIFFERS: u8 = 1;
 
@@ -42,7 +53,8 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     args.filter.apply_and_say(&mut after, &names[1]);
     let asked = args.metric.as_deref().map(|name| metric::find(&before, name)).transpose()?;
     let names = [&*names[0], &*names[1]];
-    let comparison = Comparison { names, asked, diff: Diff::new(&before, &after) };
+    let is_normalized = args.normalize;
+    let comparison = Comparison { names, asked, is_normalized, diff: Diff::new(&before, &after) };
     if comparison.diff.is_empty() {
         let [before, after] = [(comparison.names[0], &before), (comparison.names[1], &after)]
             .map(|(name, profile)| format!("{name} has {}", contents(profile)));
@@ -55,17 +67,18 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     if !args.output.is_empty() {
         graph::write(args, [&before, &after], comparison.names)?;
     }
-    let verdicts = args.fail_on.iter().map(|limit| limit.check(&comparison.diff));
+    let compared = comparison.compared([&before, &after]);
+    let verdicts = args.fail_on.iter().map(|limit| limit.check(compared));
     let verdicts = verdicts.collect::<anyhow::Result<Vec<_>>>()?;
     let mut out = BufWriter::new(io::stdout().lock());
     let all = args.top.unwrap_or(usize::MAX);
     if args.csv {
-        comparison.csv(all).csv(usize::MAX, &mut out)?;
+        comparison.csv(compared, all).csv(usize::MAX, &mut out)?;
     } else if args.json {
-        comparison.json(&verdicts, all).write(&mut out)?;
+        comparison.json(compared, &verdicts, all).write(&mut out)?;
     } else {
-        let top = args.top.unwrap_or(ROWS);
-        out.write_all(comparison.text(&verdicts, top, &Screen::of_stdout()).as_bytes())?;
+        let text = comparison.text(compared, &verdicts, args.top, &Screen::of_stdout());
+        out.write_all(text.as_bytes())?;
     }
     out.flush()?;
     let fails = match &verdicts[..] {
@@ -96,16 +109,23 @@ struct Comparison<'a> {
     names: [&'a str; 2],
     /// The metric that was asked for.
     asked: Option<Metric>,
+    /// Whether samples and times are compared by their share.
+    is_normalized: bool,
     diff: Diff,
 }
 
 impl Comparison<'_> {
-    /// The metrics that are compared by method: samples, those of other tools, and the one that was
-    /// asked for.
+    fn compared<'c>(&'c self, profiles: [&'c Profile; 2]) -> Compared<'c> {
+        let Self { diff, asked, is_normalized, .. } = self;
+        Compared { diff, profiles, asked: asked.as_ref(), is_normalized: *is_normalized }
+    }
+
+    /// The metrics that are compared by method: all that add up, or the one that was asked for.
     fn shown_metrics(&self) -> impl Iterator<Item = &MetricDiff> {
         self.diff.metrics.iter().filter(|it| match &self.asked {
             Some(asked) => it.metric == *asked,
-            None => it.metric == Metric::Samples || it.metric.is_other() && adds_up(&it.metric),
+            // Fields have tables of their own.
+            None => adds_up(&it.metric) && !it.metric.is_of_fields(),
         })
     }
 
@@ -115,7 +135,7 @@ impl Comparison<'_> {
     fn differs(&self) -> bool {
         self.calls_differ()
             || self.accesses_differ()
-            || self.shown_metrics().any(counts_differ)
+            || self.shown_metrics().any(|it| is_exact(&it.metric) && counts_differ(it))
             || !self.diff.is_estimated && self.allocations_differ()
     }
 
@@ -134,27 +154,49 @@ impl Comparison<'_> {
         self.diff.sites.iter().flatten().any(|row| allocated(&row.before) != allocated(&row.after))
     }
 
-    fn text(&self, verdicts: &[Verdict], top: usize, screen: &Screen) -> String {
+    /// The answer, the metrics by method, most changed first, and what is not by method.
+    fn text(
+        &self,
+        compared: Compared<'_>,
+        verdicts: &[Verdict],
+        top: Option<usize>,
+        screen: &Screen,
+    ) -> String {
         let diff = &self.diff;
-        let metrics = self.shown_metrics().map(|shown| Some(List::metric(diff, shown)));
-        let before = [List::calls(diff), List::edges(diff), List::classes(diff), List::sites(diff)];
-        let after = [List::locks(diff), List::heap(diff), List::accessed(diff), List::fields(diff)];
-        let lists = before.into_iter().chain(metrics).chain(after).flatten();
-        let mut sections: Vec<_> = lists.map(|list| list.section(top)).collect();
+        let mut rankings: Vec<_> = self.rankings(compared).collect();
+        // The number of objects says less than their bytes. Of the same change, the order of interest
+        // stays.
+        rankings.sort_by(|a, b| b.moved().total_cmp(&a.moved()));
+        rankings.sort_by_key(|it| !it.metric().is_leading());
+        let mut uncertain = Vec::new();
+        if top.is_none() {
+            let leading = rankings.iter().filter(|it| it.metric().is_leading());
+            uncertain.extend(leading.filter_map(Ranking::uncertain));
+            rankings.retain(|it| it.moved() > 0.0);
+        }
+        let limit = if top.is_some() || self.asked.is_some() { usize::MAX } else { RANKINGS };
+        let more = rankings.split_off(rankings.len().min(limit));
+        let lists: Vec<_> = self.lists().filter(List::has_rows).collect();
+        let rows = ROWS / (rankings.len() + lists.len() + 1);
+        let rows = top.unwrap_or(rows.clamp(LEAST_ROWS, MOST_ROWS));
+        let mut sections = Vec::new();
+        for (place, ranking) in rankings.iter().enumerate() {
+            let has_both = place == 0 || limit == usize::MAX;
+            sections.extend(ranking.sections(has_both, (rows, top.is_some())));
+        }
+        sections.extend(uncertain.into_iter().map(|it| vec![Part::Sentence(it)]));
+        if !more.is_empty() {
+            let names: Vec<_> = more.iter().map(|it| printable(it.metric().name())).collect();
+            let line = format!("Other metrics that changed (--metric): {}", names.join(", "));
+            sections.push(vec![Part::Sentence(line)]);
+        }
+        sections.extend(lists.into_iter().map(|list| match list.has_paths() && top.is_none() {
+            true => list.section(SITES),
+            false => list.section(rows),
+        }));
         if !verdicts.is_empty() {
-            let line = |verdict: &Verdict| {
-                let state = if verdict.is_exceeded { "EXCEEDED" } else { "kept" };
-                let numbers = change(verdict.before, verdict.after, u64::to_string);
-                let most = verdict.most.map(|(method, [before, after])| {
-                    let name = perk_render::full_name(&diff.symbols, method);
-                    let numbers = change(before, after, u64::to_string);
-                    format!("; most in {}: {numbers}", printable(&name))
-                });
-                let most = most.unwrap_or_default();
-                Part::Sentence(format!("{state:<8}  {}: {numbers}{most}", verdict.limit))
-            };
-            let heading = Part::Heading("Limits".to_owned());
-            sections.push([heading].into_iter().chain(verdicts.iter().map(line)).collect());
+            let lines = verdicts.iter().map(|it| Part::Sentence(it.line(&diff.symbols)));
+            sections.push([Part::Heading("Limits".to_owned())].into_iter().chain(lines).collect());
         }
         match perk_render::text(sections, screen) {
             text if text.is_empty() => self.summary(),
@@ -162,33 +204,65 @@ impl Comparison<'_> {
         }
     }
 
-    /// A row for each number of each thing that differs, of each kind of thing at most `top`.
-    fn csv(&self, top: usize) -> Table<'_> {
+    /// The metrics by method.
+    fn rankings(&self, compared: Compared<'_>) -> impl Iterator<Item = Ranking<'_>> {
+        let presence = Rc::new(self.diff.presence());
+        self.shown_metrics().map(move |it| {
+            Ranking::new(&self.diff, it, compared.scaled(it), &presence, self.is_normalized)
+        })
+    }
+
+    /// What is not by method, or counted for its calls.
+    fn lists(&self) -> impl Iterator<Item = List<'_>> {
         let diff = &self.diff;
-        let metrics = self.shown_metrics().map(|shown| Some(List::metric(diff, shown)));
+        let before = [List::calls(diff), List::edges(diff), List::classes(diff), List::sites(diff)];
+        let after = [List::locks(diff), List::heap(diff), List::accessed(diff), List::fields(diff)];
+        before.into_iter().chain(after).flatten()
+    }
+
+    /// A row for each number of each thing that differs, of each kind of thing at most `top`.
+    fn csv(&self, compared: Compared<'_>, top: usize) -> Table<'_> {
+        let diff = &self.diff;
         let before = [List::calls(diff), List::edges(diff), List::classes(diff)];
         let after = [List::locks(diff), List::heap(diff), List::accessed(diff), List::fields(diff)];
-        let lists = before.into_iter().chain(metrics).chain(after).flatten();
-        Table::of(
-            &diff.symbols,
-            "",
-            lists.flat_map(move |list| list.numbers(top)).collect::<Vec<_>>(),
-        )
-        .column(Column::other("kind"), |it| it.kind)
-        .column(Column::other("name"), |it| it.name.clone())
-        .column(Column::other("caller"), |it| it.caller.clone())
-        .column(Column::other("number"), |it| it.id)
-        .column(Column::other("before"), |it| it.sides[0])
-        .column(Column::other("after"), |it| it.sides[1])
-        .table()
+        let [before, after] = [Vec::from(before), Vec::from(after)].map(|lists| {
+            lists.into_iter().flatten().flat_map(|list| list.numbers(top)).collect::<Vec<_>>()
+        });
+        // The times of calls are beside their counts.
+        let rankings = self.rankings(compared).filter(|it| *it.metric() != Metric::SelfTime);
+        let by_method = rankings.flat_map(|it| it.numbers(top));
+        let rows: Vec<_> = before.into_iter().chain(by_method).chain(after).collect();
+        let percent = |part: u64, all| (all > 0).then(|| perk_profile::units::percent(part, all));
+        Table::of(&diff.symbols, "", rows)
+            .column(Column::other("kind"), |it| it.kind)
+            .column(Column::other("name"), |it| it.name.clone())
+            .column(Column::other("caller"), |it| it.caller.clone())
+            .column(Column::other("number"), |it| it.id)
+            .column(Column::other("before"), |it| it.sides[0])
+            .column(Column::other("after"), |it| it.sides[1])
+            .column(Column::other("change"), |it| signed(it.sides, Unit::Count))
+            .column(Column::other("change_percent"), |it| {
+                (it.sides[0] > 0).then(|| relative_number(it.sides))
+            })
+            .column(Column::other("before_percent"), move |it| percent(it.sides[0], it.totals[0]))
+            .column(Column::other("after_percent"), move |it| percent(it.sides[1], it.totals[1]))
+            .column(Column::other("margin"), |it| it.margin)
+            .table()
     }
 
     /// Everything that differs, of each list at most `top` rows.
-    fn json<'t>(&'t self, verdicts: &'t [Verdict], top: usize) -> Json<'t> {
+    fn json<'t>(&'t self, compared: Compared<'_>, verdicts: &'t [Verdict], top: usize) -> Json<'t> {
         let diff = &self.diff;
         let list = |list: Option<List<'t>>| Json::from(list.map(|list| list.json(top)));
-        let sides = |Change { before, after, .. }: &Change<(), u64>| {
-            Json::object([("before", (*before).into()), ("after", (*after).into())])
+        let total = |it: &MetricDiff| {
+            let sides = [it.total.before, it.total.after];
+            Json::object([
+                ("before", sides[0].into()),
+                ("after", sides[1].into()),
+                ("change", ranking::change(sides)),
+                ("margin", it.margin(sides).into()),
+                ("is_significant", it.is_significant(sides).into()),
+            ])
         };
         let most = |(method, [before, after]): (_, [u64; 2])| {
             let name = perk_render::full_name(&diff.symbols, method);
@@ -201,19 +275,29 @@ impl Comparison<'_> {
         let limit = |verdict: &'t Verdict| {
             Json::object([
                 ("limit", verdict.limit.as_str().into()),
+                ("unit", verdict.unit.name().into()),
                 ("before", verdict.before.into()),
                 ("after", verdict.after.into()),
                 ("is_exceeded", verdict.is_exceeded.into()),
+                ("margin", verdict.margin.into()),
+                ("is_uncertain", verdict.is_uncertain.into()),
                 ("most", verdict.most.map(most).into()),
             ])
         };
         let samples = diff.metric(&Metric::Samples);
-        let metrics = self.shown_metrics().filter(|it| it.metric != Metric::Samples).map(|it| {
+        let sample_ns = samples.and_then(|it| it.sample_ns);
+        let of_each = |[before, after]: [u64; 2]| {
+            Json::object([("before", before.into()), ("after", after.into())])
+        };
+        let mut rankings: Vec<_> = self.rankings(compared).collect();
+        let of_samples = rankings.iter().position(|it| *it.metric() == Metric::Samples);
+        let of_samples = of_samples.map(|place| rankings.remove(place));
+        let metrics = rankings.into_iter().map(|it| {
             Json::object([
-                ("name", it.metric.name().into()),
-                ("unit", it.metric.unit().name().into()),
-                ("total", sides(&it.total)),
-                ("methods", List::metric(diff, it).json(top)),
+                ("name", it.metric().name().into()),
+                ("unit", it.metric().unit().name().into()),
+                ("total", total(it.raw())),
+                ("methods", it.json(top)),
             ])
         });
         Json::object([
@@ -227,10 +311,10 @@ impl Comparison<'_> {
             ("edges", list(List::edges(diff))),
             ("classes", list(List::classes(diff))),
             ("sites", list(List::sites(diff))),
-            ("sample_count", samples.map(|it| sides(&it.total)).into()),
-            // Of different numbers of samples: shares are what compares.
-            ("samples", list(samples.map(|it| List::metric(diff, it)))),
-            // Metrics of other tools, and the one that was asked for; shares compare.
+            ("sample_count", samples.map(total).into()),
+            // The CPU time of each, in nanoseconds.
+            ("sample_ns", sample_ns.map(of_each).into()),
+            ("samples", of_samples.map(|it| it.json(top)).into()),
             ("metrics", Json::list(metrics)),
             ("locks", list(List::locks(diff))),
             // The objects of the last heap dump of each.
@@ -239,135 +323,75 @@ impl Comparison<'_> {
             ("fields", list(List::fields(diff))),
         ])
     }
+}
 
-    /// Numbers that are the same in one line; a line for each that is not.
-    fn summary(&self) -> String {
-        let diff = &self.diff;
-        let mut same = Vec::new();
-        let mut lines = String::new();
-        let mut times = String::new();
-        if let Some(rows) = &diff.methods {
-            let (before, after) = sums(rows, |calls| calls.count);
-            if self.calls_differ() {
-                lines += &format!("calls      {}\n", change(before, after, u64::to_string));
-            } else {
-                same.push("calls");
-            }
-            let (before, after) = sums(rows, |calls| calls.self_ns);
-            if before.max(after) > 0 {
-                times = change(before, after, |&ns| duration(ns));
-            }
+impl Verdict {
+    /// The limit, whether it is kept, and its numbers.
+    fn line(&self, symbols: &Symbols) -> String {
+        let state = if self.is_exceeded { "EXCEEDED" } else { "kept" };
+        let mut line = format!("{state:<8}  {}: ", self.limit);
+        line += &with_relative([self.before, self.after], self.unit);
+        if let Some((method, sides)) = self.most {
+            let name = printable(&perk_render::full_name(symbols, method));
+            line += &format!("; most in {name}: {}", with_relative(sides, self.unit));
         }
-        if let Some(rows) = &diff.classes {
-            let (before, after) = sums(rows, |objects| objects.allocated_bytes);
-            let (count_before, count_after) = sums(rows, |objects| objects.allocated_count);
-            if self.allocations_differ() {
-                let of = if diff.is_estimated { " (estimates)" } else { "" };
-                let counts = change(count_before, count_after, u64::to_string);
-                let sizes = change(before, after, |&size| bytes(size));
-                lines += &format!("allocated  {sizes}{of}\nobjects    {counts}{of}\n");
-            } else {
-                same.push("allocations");
-            }
+        if let Some(margin) = self.margin.filter(|_| self.is_uncertain) {
+            line += &format!("; too few samples to say: ± {} at 95 %", amount(margin, self.unit));
         }
-        if let Some(rows) = &diff.fields {
-            if self.accesses_differ() {
-                let (before, after) = sums(rows, |it| it.access_count);
-                lines += &format!("accesses   {}\n", change(before, after, u64::to_string));
-                let (before, after) = sums(rows, |it| it.other_access_count);
-                lines += &format!("by others  {}\n", change(before, after, u64::to_string));
-                if diff.has_extended == [true; 2] {
-                    let (before, after) = sums(rows, |it| it.extended_access_count);
-                    let numbers = change(before, after, u64::to_string);
-                    lines += &format!("extended   {numbers} accesses by other means\n");
-                }
-            } else {
-                same.push("accesses to fields");
-            }
-        }
-        if let Some(rows) = diff.accessed.as_ref().filter(|_| self.accesses_differ()) {
-            let (before, after) = sums(rows, |it| it.shared_count);
-            lines += &format!("shared     {} objects\n", change(before, after, u64::to_string));
-        }
-        for it in self.shown_metrics() {
-            let MetricDiff { metric, total, .. } = it;
-            let shown = |&number: &u64| match metric {
-                Metric::Samples => number.to_string(),
-                metric => amount(number, metric.unit()),
-            };
-            let numbers = change(total.before, total.after, shown);
-            let name = printable(metric.name());
-            let compared = match is_exact(metric) {
-                true if !counts_differ(it) => {
-                    same.push(metric.name());
-                    continue;
-                }
-                true => "",
-                false => "; methods are compared by their share",
-            };
-            lines += &format!("{name:<10} {numbers}{compared}\n");
-        }
-        if let Some(rows) = &diff.heap {
-            let (before, after) = sums(rows, |objects| objects.shallow_bytes);
-            lines += &format!("heap       {}\n", change(before, after, |&size| bytes(size)));
-        }
-        if let Some(rows) = &diff.locks {
-            let (before, after) = sums(rows, |waits| waits.blocked_ns);
-            lines += &format!("blocked    {}\n", change(before, after, |&ns| duration(ns)));
-        }
-        if !same.is_empty() {
-            let what = in_words(&same);
-            let of = if times.is_empty() { String::new() } else { format!("; time {times}") };
-            return format!("no difference in {what}{of}\n{lines}");
-        }
-        if !times.is_empty() {
-            lines += &format!("time       {times}\n");
-        }
-        let [before, after] = self.names;
-        format!("{before} → {after}\n{lines}")
+        line
     }
 }
 
-/// Whether the numbers of a metric that is counted differ.
+/// Whether the numbers of a metric differ.
 fn counts_differ(it: &MetricDiff) -> bool {
-    is_exact(&it.metric) && it.methods.iter().any(|row| row.before.own != row.after.own)
+    it.methods.iter().any(|row| row.before.own != row.after.own)
 }
 
 fn allocated(objects: &Allocations) -> (u64, u64) {
     (objects.allocated_bytes, objects.allocated_count)
 }
 
-/// `+5`, `-3`, `0`
-fn difference(before: u64, after: u64) -> String {
-    let moved = i128::from(after) - i128::from(before);
-    if moved > 0 { format!("+{moved}") } else { moved.to_string() }
+/// `+5`, `-3 ms`, `0`
+fn signed([before, after]: [u64; 2], unit: Unit) -> String {
+    let moved = amount(before.abs_diff(after), unit);
+    match before.cmp(&after) {
+        Ordering::Less => format!("+{moved}"),
+        Ordering::Equal => moved,
+        Ordering::Greater => format!("-{moved}"),
+    }
 }
 
-/// `+5.00`, in percent; `new` where there was none before.
-fn relative(before: u64, after: u64) -> String {
-    match (before, after) {
-        (0, 0) => "+0.00".to_owned(),
-        (0, _) => "new".to_owned(),
-        _ => format!("{:+.2}", (after as f64 - before as f64) * 100.0 / before as f64),
+/// `+5.00`, in percent.
+fn relative_number([before, after]: [u64; 2]) -> String {
+    let moved = after as f64 - before as f64;
+    format!("{:+.2}", if before == 0 { 0.0 } else { moved * 100.0 / before as f64 })
+}
+
+/// The same; `new` where there was none before, `gone` where there is none after.
+fn relative(sides: [u64; 2]) -> String {
+    match sides {
+        [0, after] if after > 0 => "new".to_owned(),
+        [before, 0] if before > 0 => "gone".to_owned(),
+        _ => relative_number(sides),
+    }
+}
+
+/// Whether a method with these totals is new, or gone: it is in one of the profiles alone.
+fn state(totals: [u64; 2], is_in: [bool; 2]) -> &'static str {
+    match (totals, is_in) {
+        ([0, _], [false, _]) => "new",
+        ([_, 0], [_, false]) => "gone",
+        _ => "changed",
     }
 }
 
 /// `100 → 105 (+5.00 %)`
-fn change(before: u64, after: u64, shown: impl Fn(&u64) -> String) -> String {
-    let moved = match relative(before, after).as_str() {
-        "new" => "new".to_owned(),
-        moved => format!("{moved} %"),
+fn with_relative(sides: [u64; 2], unit: Unit) -> String {
+    let moved = match sides {
+        [0, after] if after > 0 => "new".to_owned(),
+        _ => format!("{} %", relative_number(sides)),
     };
-    format!("{} → {} ({moved})", shown(&before), shown(&after))
-}
-
-/// `a`, `a and b`, `a, b and c`
-fn in_words(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [name] => (*name).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
+    format!("{} → {} ({moved})", amount(sides[0], unit), amount(sides[1], unit))
 }
 
 fn sums<K, V>(rows: &[Change<K, V>], number: impl Fn(&V) -> u64) -> (u64, u64) {

@@ -8,8 +8,9 @@ use perk_testkit::{Jdk, jdk};
 
 use crate::util::{Folder, PERK, stderr, stdout};
 
-/// The program of docs/ci.md. Its loop runs `factor` times as often as its argument says.
-fn program(factor: u64) -> String {
+/// The program of docs/ci.md. Its loop runs `factor` times as often as its argument says, for each of
+/// `calls`.
+fn program(factor: u64, calls: u64) -> String {
     format!(
         "package com.acme;
          import java.util.*;
@@ -21,7 +22,7 @@ fn program(factor: u64) -> String {
              }}
              public static void main(String[] args) {{
                  Map<String, Long> all = new TreeMap<>();
-                 for (int i = 0; i < 50; i++) all.put(\"n\" + i % 7, work(Integer.parseInt(args[0])));
+                 for (int i = 0; i < {calls}; i++) all.put(\"n\" + i % 7, work(Integer.parseInt(args[0])));
                  all.forEach((name, sum) -> System.out.println(name + sum));
              }}
          }}"
@@ -33,7 +34,7 @@ fn scripts(folder: &Folder) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ci.md");
     let page = fs::read_to_string(page).unwrap();
     let blocks: Vec<_> = page.split("```sh\n").skip(1).collect();
-    assert_eq!(blocks.len(), 2);
+    assert_eq!(blocks.len(), 3);
     for block in blocks {
         let (script, _) = block.split_once("```\n").unwrap();
         let name = script.split(' ').nth(1).unwrap();
@@ -57,12 +58,13 @@ fn the_gate_of_the_documentation_opens_and_closes() {
     jdk::each(|jdk| {
         let folder = Folder::new();
         scripts(&folder);
-        folder.file("before/src/com/acme/Main.java", program(1));
-        folder.file("after/src/com/acme/Main.java", program(1));
+        folder.file("before/src/com/acme/Main.java", program(1, 50));
+        folder.file("after/src/com/acme/Main.java", program(1, 50));
         for script in [
             ["bytecodes.sh", "before", "after"],
             ["baseline.sh", "before.prof", "base.prof"],
             ["baseline.sh", "after.prof", "base.prof"],
+            ["calls.sh", "before", "after"],
         ] {
             let output = sh(&folder, jdk, &script);
             assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
@@ -70,7 +72,7 @@ fn the_gate_of_the_documentation_opens_and_closes() {
         let own = ["diff", "before.prof", "after.prof", "--focus", "com.acme.*"];
         assert_eq!(stdout(&folder.run(&own)), "no difference in bytecodes\n");
 
-        folder.file("after/src/com/acme/Main.java", program(3));
+        folder.file("after/src/com/acme/Main.java", program(3, 50));
         for script in
             [["bytecodes.sh", "before", "after"], ["baseline.sh", "after.prof", "base.prof"]]
         {
@@ -82,5 +84,15 @@ fn the_gate_of_the_documentation_opens_and_closes() {
             assert!(line.starts_with("EXCEEDED  bytecodes>+0.1%: "), "{line}");
             assert!(line.contains("; most in com.acme.Main.work(I)J: "), "{line}");
         }
+        // The counts of calls are the same, whatever each call does.
+        let output = sh(&folder, jdk, &["calls.sh", "before", "after"]);
+        assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+        folder.file("after/src/com/acme/Main.java", program(1, 51));
+        let output = sh(&folder, jdk, &["calls.sh", "before", "after"]);
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}{}", stderr(&output));
+        let line = "EXCEEDED  calls(com.acme.*)>+0: ";
+        let line = text.lines().find(|it| it.starts_with(line)).unwrap();
+        assert!(line.contains("; most in com.acme.Main.work(I)J: 50 → 51 (+2.00 %)"), "{line}");
     });
 }

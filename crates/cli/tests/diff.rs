@@ -30,11 +30,25 @@ fn check(folder: &Folder, arguments: &[&str], code: i32) -> Output {
 }
 
 #[test]
-fn equal_counts_are_one_line() {
+fn equal_counts_and_another_time_say_where_the_time_is() {
     let output = check(&folder(), &["before", "same"], 0);
     assert_eq!(
         stdout(&output),
-        "no difference in calls and allocations; time 510 ms → 710 ms (+39.22 %)\n"
+        "\
+same takes 1.39 times the time of before (+200 ms); most of it in T.f (+200 ms)
+no difference in calls and allocations
+time       510 ms → 710 ms (+39.22 %)
+Times differ from run to run; counts do not.
+
+Time by method, its own
+self before   after   change  change %    total  before %  after %  method
+     500 ms  700 ms  +200 ms    +40.00  +200 ms     98.04    98.59  T.f
+
+Time by method, with all that it called
+total before   after   change  change %     self  before %  after %  method
+      500 ms  700 ms  +200 ms    +40.00  +200 ms     98.04    98.59  T.f
+      510 ms  710 ms  +200 ms    +39.22      0 s    100.00   100.00  T.main
+"
     );
 }
 
@@ -44,11 +58,19 @@ fn what_differs_is_listed() {
     assert_eq!(
         stdout(&check(&folder, &["before", "after"], 1)),
         "\
-before → after
+after allocates 1.50 times the bytes of before (+500 B); most of it in T.f (+500 B)
 calls      100 → 101 (+1.00 %)
-allocated  1 kB → 1.5 kB (+50.00 %)
-objects    10 → 10 (+0.00 %)
 time       510 ms → 510 ms (+0.00 %)
+allocated  1 kB → 1.5 kB (+50.00 %)
+
+Allocated bytes by method, its own
+self before   after  change  change %   total  before %  after %  method
+       1 kB  1.5 kB  +500 B    +50.00  +500 B    100.00   100.00  T.f
+
+Allocated bytes by method, with all that it called
+total before   after  change  change %    self  before %  after %  method
+        1 kB  1.5 kB  +500 B    +50.00  +500 B    100.00   100.00  T.f
+        1 kB  1.5 kB  +500 B    +50.00     0 B    100.00   100.00  T.main
 
 Calls by method
 before  after  change  change %  self before  self after  method
@@ -74,7 +96,46 @@ before   after  change %  objects before  objects after  change  class
     assert_eq!(json["differs"], true);
     assert_eq!(json["calls"].as_array().unwrap().len(), 1);
     assert_eq!(json["calls"][0]["after"]["call_count"], 100);
+    assert_eq!(json["calls"][0]["change"]["call_count"], 1);
+    assert_eq!(json["calls"][0]["before_percent"]["call_count"], 99.0);
+    assert_eq!(json["edges"][0]["change"], 1);
     assert_eq!(json["sites"][0]["frames"][1]["line"], 3);
+    let metrics = json["metrics"].as_array().unwrap();
+    let names: Vec<_> = metrics.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["time", "allocated", "objects"]);
+    assert_eq!(metrics[1]["total"]["change"], 500);
+    let row = &metrics[1]["methods"][0];
+    assert_eq!((&row["name"], &row["state"]), (&"T.f()V".into(), &"changed".into()));
+    assert_eq!(row["change"]["total_count"], 500);
+    assert_eq!(row["after_percent"]["self_count"], 100.0);
+    assert!(row["margin"]["self_count"].is_null(), "{row}");
+}
+
+#[test]
+fn methods_that_are_new_or_gone_are_marked() {
+    let folder = Folder::new();
+    for (name, rows) in [
+        ("a", [("T.main", 1, 10), ("T.main;T.old", 1, 200), ("T.main;T.f", 1, 300)]),
+        ("b", [("T.main", 1, 10), ("T.main;T.young", 1, 40), ("T.main;T.f", 1, 600)]),
+    ] {
+        let mut profile = Profile::default();
+        push_times(&mut profile, &rows);
+        write(&folder, name, &profile);
+    }
+    let text = stdout(&check(&folder, &["a", "b"], 1));
+    for line in [
+        "b takes 1.27 times the time of a (+140 ms); most of it in T.f (+300 ms)",
+        "     200 ms     0 s  -200 ms      gone  -200 ms     39.22     0.00  T.old",
+        "        0 s   40 ms   +40 ms       new   +40 ms      0.00     6.15  T.young",
+        "     1      0      -1      gone       200 ms         0 s  T.old",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line}\nis not in\n{text}");
+    }
+    let json = check(&folder, &["a", "b", "--json"], 1).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let rows = json["metrics"][0]["methods"].as_array().unwrap();
+    let state = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap()["state"].clone();
+    assert_eq!([state("T.old()V"), state("T.young()V")], ["gone", "new"]);
 }
 
 #[test]
@@ -84,23 +145,89 @@ fn limits_decide_the_exit_code() {
     check(&folder, &["before", "after", "--fail-on", "calls(T.f)>+0"], 1);
     check(&folder, &["after", "before", "--fail-on", "calls(T.f)>+0"], 0);
     check(&folder, &["before", "same", "--fail-on", "time>+20%"], 1);
+    for (limit, code) in [
+        ("time(T.main)>+199ms", 1),
+        ("time(T.main)>+200ms", 0),
+        ("total(T.main)>+39%", 1),
+        ("self(T.main)>+0", 0),
+        ("self_ns(T.main)>+0", 0),
+        ("self(T.f)>+0.1s", 1),
+        ("allocated_bytes>+1B", 0),
+    ] {
+        check(&folder, &["before", "same", "--fail-on", limit], code);
+    }
+    let chosen = ["before", "after", "--metric", "allocated", "--fail-on"];
+    check(&folder, &[&chosen[..], &["total(T.main)>+0.4kB"]].concat(), 1);
+    check(&folder, &[&chosen[..], &["total(T.main)>+0.5kB"]].concat(), 0);
+    check(&folder, &[&chosen[..], &["self(T.main)>+0"]].concat(), 0);
     let limits = ["--fail-on", "calls>+5%", "--fail-on", "allocated_bytes(byte[])>+49%"];
     let output = check(&folder, &[&["before", "after"], &limits[..]].concat(), 1);
     let text = stdout(&output);
     assert!(text.contains("kept      calls>+5%: 100 → 101 (+1.00 %)"), "{text}");
-    assert!(text.contains("EXCEEDED  allocated_bytes(byte[])>+49%: 1000 → 1500"), "{text}");
+    assert!(
+        text.contains("EXCEEDED  allocated_bytes(byte[])>+49%: 1 kB → 1.5 kB (+50.00 %)"),
+        "{text}"
+    );
 }
 
 #[test]
-fn samples_compare_by_share() {
+fn samples_have_the_confidence_of_their_number() {
     let folder = Folder::new();
     folder.file("a", "Main.main;Main.f 50\nMain.main 50\n");
-    folder.file("b", "Main.main;Main.f 150\nMain.main 50\n");
-    let text = stdout(&check(&folder, &["a", "b"], 0));
-    assert!(text.contains("samples    100 → 200 (+100.00 %)"), "{text}");
-    assert!(text.contains("50.00    75.00  +25.00      50    150  Main.f"), "{text}");
-    check(&folder, &["a", "b", "--fail-on", "samples(Main.f)>+49%"], 1);
-    check(&folder, &["a", "b", "--fail-on", "samples(Main.f)>+51%"], 0);
+    folder.file("b", "Main.main;Main.f 150\nMain.main 62\n");
+    assert_eq!(
+        stdout(&check(&folder, &["a", "b"], 0)),
+        "\
+b has 2.12 times the samples of a (+112); most of it in Main.f (+100)
+samples    100 → 212 (+112.00 %), ± 36
+± is the error of a change that is due to the number of samples, at 95 % confidence. \
+For runs of different length, --normalize compares shares.
+
+Samples by method, its own
+self before  after  change   ±  change %  total  before %  after %  method
+         50    150    +100  29   +200.00   +100     50.00    70.75  Main.f
+and 1 smaller change that the samples do not tell from chance (--top)
+
+Samples by method, with all that it called
+total before  after  change   ±  change %  self  before %  after %  method
+         100    212    +112  36   +112.00   +12    100.00   100.00  Main.main
+          50    150    +100  29   +200.00  +100     50.00    70.75  Main.f
+"
+    );
+    let text = stdout(&check(&folder, &["a", "b", "--top", "5"], 0));
+    let line = "         50     62     +12  22    +24.00   +112     50.00    29.25  Main.main\n";
+    assert!(text.contains(line), "{text}");
+    let text = stdout(&check(&folder, &["a", "b", "--normalize"], 0));
+    let line = "         50     70     +20  19    +40.00    +20     50.00    70.00  Main.f\n";
+    assert!(
+        text.contains("Samples by method, its own, in proportion to the total before\n"),
+        "{text}"
+    );
+    assert!(text.contains(line), "{text}");
+    // The old limit is on shares, the new ones are on the numbers.
+    check(&folder, &["a", "b", "--fail-on", "samples(Main.f)>+39%"], 1);
+    check(&folder, &["a", "b", "--fail-on", "samples(Main.f)>+41%"], 0);
+    check(&folder, &["a", "b", "--fail-on", "self(Main.f)>+199%"], 1);
+    check(&folder, &["a", "b", "--fail-on", "total(Main.main)>+111"], 1);
+    check(&folder, &["a", "b", "--fail-on", "total(Main.main)>+0", "--normalize"], 0);
+    let text = stdout(&check(&folder, &["a", "b", "--fail-on", "self(Main.main)>+10%"], 1));
+    let line = "EXCEEDED  self(Main.main)>+10%: 50 → 62 (+24.00 %); \
+                too few samples to say: ± 22 at 95 %\n";
+    assert!(text.ends_with(line), "{text}");
+    let json = check(&folder, &["a", "b", "--json"], 0).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["samples"][1]["is_significant"]["self_count"], false);
+    assert_eq!(json["samples"][1]["margin"]["self_count"], 22);
+    assert_eq!(json["sample_count"]["is_significant"], true);
+    folder.file("c", "Main.main;Main.f 57\nMain.main 51\n");
+    let text = stdout(&check(&folder, &["a", "c"], 0));
+    assert_eq!(
+        text.lines().next().unwrap(),
+        "c has about as many samples as a (+8; not significant at 95 %)"
+    );
+    let line = "\nSamples by method: the change of no method is significant at 95 %, as samples are too \
+                few; the largest is +7 ± 21 in Main.f (--top)\n";
+    assert!(text.ends_with(line), "{text}");
 }
 
 #[test]
@@ -115,6 +242,9 @@ fn what_cannot_be_compared_is_an_error() {
         ("call>+5%", "limits are on samples, time, calls, total_time, wall, allocated, live"),
         ("calls(gone)>+0", "no class or method has that name"),
         ("samples>+0", "not in both profiles"),
+        ("time>+5MB", "a limit on time is a time, not a size in bytes"),
+        ("total(T.f)>+5min", "\"min\" is not a unit"),
+        ("total(T.f)>+5MB", "a limit on total(T.f) is a time, not a size in bytes"),
     ] {
         assert_refused(&check(&folder, &["before", "same", "--fail-on", limit], 2), &[part]);
     }
@@ -154,7 +284,10 @@ fn what_other_tools_measured_is_compared() {
     folder.file("b.jamaica", "PROFILE: 900 (50%) A.f()V\nPROFILE: 900 (50%) A.g()V\n");
     let text = stdout(&check(&folder, &["a.jamaica", "b.jamaica"], 1));
     assert!(text.contains("bytecodes  1000 → 1800 (+80.00 %)\n"), "{text}");
-    assert!(text.contains("   100    900    +800   +800.00  A.g\n"), "{text}");
+    let answer =
+        "b.jamaica has 1.80 times the bytecodes of a.jamaica (+800); most of it in A.g (+800)\n";
+    assert!(text.starts_with(answer), "{text}");
+    assert!(text.contains("   100    900    +800   +800.00     10.00    50.00  A.g\n"), "{text}");
     assert!(!text.contains("A.f"), "its share changed, its number did not: {text}");
     let text = stdout(&check(&folder, &["a.jamaica", "a.jamaica"], 0));
     assert_eq!(text, "no difference in bytecodes\n");
@@ -183,10 +316,13 @@ fn differences_are_lines_of_csv() {
     assert_eq!(
         text,
         "\
-kind,name,caller,number,before,after
-calls,T.f()V,,call_count,99,100
-edges,T.f()V,T.main()V,call_count,99,100
-allocations,byte[],,allocated_bytes,1000,1500
+kind,name,caller,number,before,after,change,change_percent,before_percent,after_percent,margin
+calls,T.f()V,,call_count,99,100,+1,+1.01,99.00,99.01,
+edges,T.f()V,T.main()V,call_count,99,100,+1,+1.01,99.00,99.01,
+allocations,byte[],,allocated_bytes,1000,1500,+500,+50.00,100.00,100.00,
+allocated,T.f()V,,self_count,1000,1500,+500,+50.00,100.00,100.00,
+allocated,T.f()V,,total_count,1000,1500,+500,+50.00,100.00,100.00,
+allocated,T.main()V,,total_count,1000,1500,+500,+50.00,100.00,100.00,
 "
     );
 }
@@ -201,5 +337,5 @@ fn parts_of_profiles_are_compared() {
                 perk: b.collapsed: 15.00 % of samples kept by --focus T.f, 85.00 % left out\n";
     assert_eq!(stderr(&output), kept);
     let text = stdout(&output);
-    assert!(text.contains("samples    30 → 30"), "{text}");
+    assert!(text.starts_with("b.collapsed has as many samples as a.collapsed\n"), "{text}");
 }

@@ -1,5 +1,6 @@
 //! `perk run` around real JVMs.
 
+mod diff;
 mod exact;
 mod fields;
 mod heap;

@@ -310,10 +310,12 @@ fn two_files_are_compared_by_class_and_field() {
     );
     let csv = stdout(&diff(&["--csv"]));
     assert!(
-        csv.contains("fields,com.acme.Counter$Cell: long value,,other_access_count,6,10\n"),
+        csv.contains(
+            "fields,com.acme.Counter$Cell: long value,,other_access_count,6,10,+4,+66.67,"
+        ),
         "{csv}"
     );
-    assert!(csv.contains("accessed,com.acme.Value,,object_count,1,2\n"), "{csv}");
+    assert!(csv.contains("accessed,com.acme.Value,,object_count,1,2,+1,"), "{csv}");
     let json: Value = serde_json::from_slice(&diff(&["--json"]).stdout).unwrap();
     assert_eq!(json["fields"][0]["class"], "com.acme.Counter$Cell");
     assert_eq!(json["fields"][0]["after"]["other_access_count"], 10);
@@ -428,7 +430,7 @@ fn files_with_and_without_other_means_are_compared_by_what_both_have() {
     assert!(text.contains("64     65         64     65  char[]: $components\n"), "{text}");
     let csv = stdout(&folder.run(&["diff", "--csv", "a.tsv", "b.tsv"]));
     assert!(
-        csv.contains("fields,char[]: $components,,extended_other_access_count,64,65\n"),
+        csv.contains("fields,char[]: $components,,extended_other_access_count,64,65,+1,"),
         "{csv}"
     );
     for (files, name) in [(["a.tsv", "plain.tsv"], "a.tsv"), (["plain.tsv", "b.tsv"], "b.tsv")] {

@@ -1,16 +1,15 @@
 //! The numbers of two profiles side by side, thing by thing: each list defines its numbers once for
 //! text, CSV and JSON.
 
-use std::cmp::Reverse;
 use std::rc::Rc;
 
-use perk_analysis::diff::{Accesses, Calls, Change, Diff, HeapObjects, MethodNumbers, MetricDiff};
+use perk_analysis::diff::{Accesses, Calls, Change, Diff, HeapObjects, MetricDiff};
 use perk_profile::units::amount;
 use perk_profile::{Allocations, ClassId, Field, MethodId, Metric, NodeId, Unit, Waits};
 use perk_render::{Cell, Column, Json, Part, Section, Table};
 
-use super::{difference, relative};
-use crate::metric::is_exact;
+use super::ranking::{change, percent};
+use super::{relative, signed};
 
 /// Stands for a method that is not known.
 const UNKNOWN: &str = "[not known]";
@@ -28,9 +27,11 @@ pub(super) struct List<'d> {
     name: &'static str,
     /// Keys and units of the numbers.
     numbers: Vec<(&'static str, Unit)>,
-    /// Text shows the rows where one of so many numbers differs; with totals, its share.
+    /// Text shows the rows where one of so many numbers differs.
     judged: usize,
-    totals: Option<[u64; 2]>,
+    /// The first number as a metric, where it is of samples: text shows the rows where it differs by
+    /// more than chance.
+    sampled: Option<&'d MetricDiff>,
     /// The columns of text.
     shown: Vec<Shown>,
     rows: Vec<Pair>,
@@ -46,12 +47,8 @@ enum Aspect {
     After,
     Difference,
     Relative,
-    ShareBefore,
-    ShareAfter,
-    /// By how much the share moved.
-    Points,
 }
-use Aspect::{After, Before, Difference, Points, Relative, ShareAfter, ShareBefore};
+use Aspect::{After, Before, Difference, Relative};
 
 /// A thing, with each of its numbers before and after.
 #[derive(Debug)]
@@ -107,13 +104,6 @@ const COUNTS: [Shown; 4] = [
     (0, After, "after"),
     (0, Difference, "change"),
     (0, Relative, "change %"),
-];
-const SHARES: [Shown; 5] = [
-    (0, ShareBefore, "before %"),
-    (0, ShareAfter, "after %"),
-    (0, Points, "points"),
-    (0, Before, "before"),
-    (0, After, "after"),
 ];
 const LOCKS: [Shown; 5] = [
     (1, Before, "blocked before"),
@@ -186,7 +176,8 @@ impl<'d> List<'d> {
     fn new(diff: &'d Diff, kind: &'d str, heading: &str, rows: Vec<Pair>) -> Self {
         let heading = heading.to_owned();
         let (numbers, shown) = (Vec::new(), Vec::new());
-        Self { diff, kind, heading, name: "class", numbers, judged: 1, totals: None, shown, rows }
+        let (name, judged, sampled) = ("class", 1, None);
+        Self { diff, kind, heading, name, numbers, judged, sampled, shown, rows }
     }
 
     /// Calls by method.
@@ -230,32 +221,9 @@ impl<'d> List<'d> {
     fn of_objects(diff: &'d Diff, heading: &str, rows: Vec<Pair>) -> Self {
         let estimates = if diff.is_estimated { " (estimates)" } else { "" };
         let list = Self::new(diff, "allocations", &format!("{heading}{estimates}"), rows);
-        Self { numbers: OBJECTS.to_vec(), judged: 2, shown: objects_shown(0, 1), ..list }
-    }
-
-    /// Methods by how their share of a metric moved; by how their number did, where it is counted.
-    pub(super) fn metric(diff: &'d Diff, of: &'d MetricDiff) -> Self {
-        let MetricDiff { metric, total, methods } = of;
-        let number = |it: &MethodNumbers| [it.own, it.total];
-        let what = match metric {
-            Metric::Samples => "the samples".to_owned(),
-            metric => perk_render::metric(metric),
-        };
-        let mut rows = pairs(methods, |&method| Thing::Method(method), number);
-        let numbers = ["self_count", "total_count"].map(|id| (id, metric.unit())).to_vec();
-        if is_exact(metric) {
-            rows.sort_by_key(|row| Reverse(row.numbers[0][0].abs_diff(row.numbers[0][1])));
-            let list = Self::new(diff, metric.name(), &format!("Methods by {what}"), rows);
-            return Self { name: "method", numbers, shown: COUNTS.to_vec(), ..list };
-        }
-        let heading = format!("Share of {what} by method (self)");
-        Self {
-            name: "method",
-            numbers,
-            totals: Some([total.before, total.after]),
-            shown: SHARES.to_vec(),
-            ..Self::new(diff, metric.name(), &heading, rows)
-        }
+        let sampled = diff.metric(&Metric::AllocatedBytes).filter(|_| diff.is_estimated);
+        let (numbers, shown) = (OBJECTS.to_vec(), objects_shown(0, 1));
+        Self { numbers, judged: 2, sampled, shown, ..list }
     }
 
     /// Locks by how the time moved that threads were blocked.
@@ -264,7 +232,7 @@ impl<'d> List<'d> {
         let rows = pairs(diff.locks.as_ref()?, |&class| Thing::Class(class), number);
         let list = Self::new(diff, "locks", "Waiting for locks by class", rows);
         let (numbers, shown) = (WAITS.to_vec(), LOCKS.to_vec());
-        Some(Self { name: "lock of class", numbers, judged: 4, shown, ..list })
+        Some(Self { name: "lock of class", numbers, judged: 2, shown, ..list })
     }
 
     /// Classes by how the bytes of their objects in the heap moved.
@@ -312,6 +280,16 @@ impl<'d> List<'d> {
         Self { numbers: ACCESSES[..count].to_vec(), judged: count, shown, ..list }
     }
 
+    /// Whether its rows have call paths, of many lines.
+    pub(super) fn has_paths(&self) -> bool {
+        matches!(self.rows.first(), Some(Pair { thing: Thing::Site(..), .. }))
+    }
+
+    /// Whether text has a row of it.
+    pub(super) fn has_rows(&self) -> bool {
+        self.rows.iter().any(|row| self.is_shown(row))
+    }
+
     /// For people: at most `top` rows.
     pub(super) fn section(self, top: usize) -> Section<'d> {
         vec![Part::Table(self.table(Self::is_shown, top))]
@@ -323,6 +301,7 @@ impl<'d> List<'d> {
     }
 
     fn table(mut self, is_kept: impl Fn(&Self, &Pair) -> bool, top: usize) -> Table<'d> {
+        let totals = self.totals();
         let mut rows = std::mem::take(&mut self.rows);
         rows.retain(|row| is_kept(&self, row));
         let hidden = rows.len().saturating_sub(top);
@@ -346,7 +325,16 @@ impl<'d> List<'d> {
         };
         for (side, key) in [(0, "before"), (1, "after")] {
             let list = Rc::clone(&list);
-            rows = rows.column(Column::other(key), move |row| list.side(row, side));
+            let number = move |_, sides: [u64; 2]| sides[side].into();
+            rows = rows.column(Column::other(key), move |row| list.each(row, number));
+        }
+        let moved = Rc::clone(&list);
+        rows = rows.column(Column::other("change"), move |row| moved.each(row, |_, it| change(it)));
+        for (side, key) in [(0, "before_percent"), (1, "after_percent")] {
+            let (list, totals) = (Rc::clone(&list), totals.clone());
+            let share =
+                move |index: usize, sides: [u64; 2]| percent(sides[side], totals[index][side]);
+            rows = rows.column(Column::other(key), move |row| list.each(row, &share));
         }
         for (position, &(index, aspect, heading)) in (0..).zip(&list.shown) {
             let list = Rc::clone(&list);
@@ -359,41 +347,56 @@ impl<'d> List<'d> {
         }
     }
 
-    /// All numbers before or after, by key; the number itself where it is the only one.
-    fn side(&self, row: &Pair, side: usize) -> Json<'d> {
-        let numbers = row.numbers.map(|sides| sides[side]);
+    /// A value for each number, by its key; the value itself where there is only one.
+    fn each(&self, row: &Pair, value: impl Fn(usize, [u64; 2]) -> Json<'d>) -> Json<'d> {
         match self.numbers[..] {
-            [_] => numbers[0].into(),
+            [_] => value(0, row.numbers[0]),
             _ => Json::object(
-                self.numbers.iter().zip(numbers).map(|(&(id, _), number)| (id, number.into())),
+                self.numbers
+                    .iter()
+                    .enumerate()
+                    .map(|(index, &(id, _))| (id, value(index, row.numbers[index]))),
             ),
         }
     }
 
+    /// The sums of the numbers of all rows. A time with what was called is a part of all own times.
+    fn totals(&self) -> Vec<[u64; 2]> {
+        let sum = |index: usize| {
+            let add = |[before, after]: [u64; 2], row: &Pair| {
+                let [first, second] = row.numbers[index];
+                [before.saturating_add(first), after.saturating_add(second)]
+            };
+            self.rows.iter().fold([0; 2], add)
+        };
+        let place = |id| self.numbers.iter().position(|it| it.0 == id);
+        let own = |index: usize| match self.numbers[index].0 {
+            "total_ns" => place("self_ns").unwrap_or(index),
+            _ => index,
+        };
+        (0..self.numbers.len()).map(|index| sum(own(index))).collect()
+    }
+
     fn is_shown(&self, row: &Pair) -> bool {
-        (0..self.judged).any(|index| match self.totals {
-            Some(totals) => points(row.numbers[index], totals) != 0.0,
-            None => row.numbers[index][0] != row.numbers[index][1],
-        })
+        let is_chance =
+            self.sampled.is_some_and(|it| it.is_significant(row.numbers[0]) == Some(false));
+        !is_chance && row.numbers[..self.judged].iter().any(|[before, after]| before != after)
     }
 
     fn cell(&self, row: &Pair, index: usize, aspect: Aspect) -> Cell<'d> {
-        let [before, after] = row.numbers[index];
-        let totals = self.totals.unwrap_or_default();
+        let sides = row.numbers[index];
         let unit = self.numbers[index].1;
         match aspect {
-            Before => amount(before, unit).into(),
-            After => amount(after, unit).into(),
-            Difference => difference(before, after).into(),
-            Relative => relative(before, after).into(),
-            ShareBefore => Cell::Share(before, totals[0]),
-            ShareAfter => Cell::Share(after, totals[1]),
-            Points => format!("{:+.2}", points(row.numbers[index], totals)).into(),
+            Before => amount(sides[0], unit).into(),
+            After => amount(sides[1], unit).into(),
+            Difference => signed(sides, unit).into(),
+            Relative => relative(sides).into(),
         }
     }
 
     /// Each number that differs, of at most `top` things.
     pub(super) fn numbers(self, top: usize) -> impl Iterator<Item = Number<'d>> {
+        let totals = self.totals();
         let Self { diff, kind, numbers, rows, .. } = self;
         rows.into_iter().filter(Pair::differs).take(top).flat_map(move |row| {
             let full = |id| perk_render::full_name(&diff.symbols, id);
@@ -406,9 +409,16 @@ impl<'d> List<'d> {
                 }
                 Thing::Field(class, field) => (field.name(class, &diff.symbols), String::new()),
             };
-            let differ = numbers.clone().into_iter().zip(row.numbers);
-            differ.filter(|(_, [before, after])| before != after).map(move |((id, _), sides)| {
-                Number { kind, name: name.clone(), caller: caller.clone(), id, sides }
+            let differ = numbers.clone().into_iter().zip(row.numbers).zip(totals.clone());
+            let differ = differ.filter(|((_, [before, after]), _)| before != after);
+            differ.map(move |(((id, _), sides), totals)| Number {
+                kind,
+                name: name.clone(),
+                caller: caller.clone(),
+                id,
+                sides,
+                totals,
+                margin: None,
             })
         })
     }
@@ -423,6 +433,10 @@ pub(super) struct Number<'d> {
     pub(super) id: &'static str,
     /// Before and after.
     pub(super) sides: [u64; 2],
+    /// The numbers of all such things.
+    pub(super) totals: [u64; 2],
+    /// The most by which samples let the change be wrong.
+    pub(super) margin: Option<u64>,
 }
 
 impl Thing {
@@ -457,11 +471,4 @@ impl Thing {
             _ => Cell::Missing(""),
         }
     }
-}
-
-/// By how many percentage points a share moved.
-fn points([before, after]: [u64; 2], totals: [u64; 2]) -> f64 {
-    let share =
-        |count: u64, all: u64| if all == 0 { 0.0 } else { count as f64 * 100.0 / all as f64 };
-    share(after, totals[1]) - share(before, totals[0])
 }
