@@ -75,11 +75,12 @@ mod tests {
             ("a.HTML", "html"),
             ("a.speedscope.json", "speedscope"),
             ("a.pb.gz", "pprof"),
+            ("a.jfr", "jfr"),
             ("a.TXT.zst", "txt"),
         ] {
             assert_eq!(of_path(Path::new(path)).unwrap().name(), name, "{path}");
         }
-        for path in ["a", "a.jfr", ".txt", "txt", "a.gz", "a.txt.gz.gz"] {
+        for path in ["a", "a.class", ".txt", "txt", "a.gz", "a.txt.gz.gz"] {
             assert!(of_path(Path::new(path)).is_err(), "{path}");
         }
     }

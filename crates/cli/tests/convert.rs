@@ -12,7 +12,7 @@ use crate::exact::{path, push_sites, write};
 use crate::foreign::testdata;
 use crate::util::{Folder, assert_refused, stderr, stdout};
 
-const FORMS: [&str; 12] = [
+const FORMS: [&str; 13] = [
     "txt",
     "hprof",
     "prof",
@@ -25,6 +25,7 @@ const FORMS: [&str; 12] = [
     "svg",
     "pb",
     "speedscope.json",
+    "jfr",
 ];
 
 /// Makes a profile that contains only the additions of `fill`.
@@ -66,10 +67,10 @@ fn what_a_form_cannot_hold_is_refused() {
     let by_path = ["txt", "hprof", "collapsed", "html", "svg", "pb", "speedscope.json"];
     for (profile, held_by) in [
         ("heap", vec!["hprof"]),
-        ("monitors", by_path.to_vec()),
+        ("monitors", [&by_path[..], &["jfr"]].concat()),
         ("edges", [&by_path[..], &["prof"]].concat()),
-        ("sites", [&by_path[..], &["aprof", "jamaica"]].concat()),
-        ("samples", [&by_path[..], &["xprof"]].concat()),
+        ("sites", [&by_path[..], &["aprof", "jamaica", "jfr"]].concat()),
+        ("samples", [&by_path[..], &["xprof", "jfr"]].concat()),
         ("fields", [&by_path[1..], &["fields"]].concat()),
     ] {
         for form in FORMS {

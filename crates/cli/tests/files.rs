@@ -179,8 +179,9 @@ fn outputs_that_cannot_be() {
     let before = fs::read(folder.join("p.txt")).unwrap();
     for (arguments, parts) in [
         (
-            &["p.txt", "-o", "x.jfr"][..],
-            &["x.jfr", "use .txt, .hprof, .prof, .aprof, .fields.html, .html, ", " or .pb"][..],
+            &["p.txt", "-o", "x.class"][..],
+            &["x.class", "use .txt, .hprof, .prof, .jfr, .aprof, .fields.html, .html, ", " or .pb"]
+                [..],
         ),
         (&["p.txt", "-o", "no/x.txt"], &["cannot write no/x.txt", "No such file"]),
         (&["p.txt", "-o", "p.txt"], &["p.txt is both input and output"]),

@@ -16,7 +16,7 @@ fn refused_before_the_program_starts() {
     fs::create_dir(folder.join("folder.txt")).unwrap();
     let touch = ["--", "touch", "started"];
     for (arguments, parts) in [
-        (&["-o", "x.jfr"][..], &["x.jfr", ".txt, .hprof, ", ".collapsed or .pb"][..]),
+        (&["-o", "x.class"][..], &["x.class", ".txt, .hprof, ", ".collapsed or .pb"][..]),
         (&["-o", "x"], &["x: cannot write a form with this ending"]),
         (&["-o", "no/x.txt"], &["cannot write no/x.txt"]),
         (&["-o", "folder.txt"], &["cannot write folder.txt", "folder"]),

@@ -5,6 +5,7 @@ mod exact;
 mod fields;
 mod heap;
 mod jamaica;
+mod jfr;
 mod jvmpi;
 mod times;
 mod values;
@@ -267,7 +268,8 @@ fn two_programs() -> [String; 3] {
 #[test]
 fn the_jvms_of_a_launcher_are_in_one_file() {
     let folder = Folder::new();
-    let files = ["o.hprof", "o.txt", "o.collapsed", "o.html", "o.pb.gz", "o.speedscope.json"];
+    let files =
+        ["o.hprof", "o.txt", "o.collapsed", "o.html", "o.pb.gz", "o.speedscope.json", "o.jfr"];
     let options = files.map(|file| ["-o", file]).concat();
     let output = perk_run(&folder, &options, &two_programs());
     let text = stderr(&output);
@@ -289,10 +291,16 @@ fn the_jvms_of_a_launcher_are_in_one_file() {
         let of_threads: u64 = pids
             .iter()
             .map(|pid| {
-                let head = format!("\nThread Work (pid {pid}): ");
-                let (_, after) = text.split_once(&head).unwrap_or_else(|| panic!("{file}: {text}"));
-                let count = after.split(' ').next().unwrap();
-                count.parse::<u64>().unwrap_or_else(|_| panic!("{file}: {after}"))
+                // A recording has the threads of the process, whose names follow.
+                let head = format!("Thread Work (pid {pid}): ");
+                let threads: Vec<_> =
+                    text.lines().filter_map(|line| line.strip_prefix(&head)).collect();
+                assert!(!threads.is_empty(), "{file}: {text}");
+                let counts = threads.iter().map(|line| {
+                    let count = line.split(" sample").next().unwrap().rsplit(' ').next().unwrap();
+                    count.parse::<u64>().unwrap_or_else(|_| panic!("{file}: {line}"))
+                });
+                counts.sum::<u64>()
             })
             .sum();
         assert_eq!(of_threads, total, "{file}: {text}");

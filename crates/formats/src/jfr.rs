@@ -15,19 +15,31 @@ mod source;
 mod stacks;
 mod types;
 mod view;
+mod write;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read, Write};
 
-use perk_profile::Profile;
+use perk_profile::{Metric, Profile, Unit};
 
 use crate::Error;
-use crate::file_format::{Facts, FileFormat, Reading};
+use crate::file_format::{
+    self, Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading,
+};
 use cursor::Fault;
 use recording::Recording;
 use source::{Chunk, Source};
 use types::LastTypes;
 use view::{Contents, View};
+
+pub use write::write;
+
+/// The setting that says whether perk knew the times of samples, and its value if not.
+const TIMES_SETTING: &str = "times";
+const SPREAD: &str = "spread evenly";
 
 pub(crate) struct Jfr;
 
@@ -39,9 +51,15 @@ impl FileFormat for Jfr {
             about: "A recording of the JDK's Flight Recorder",
             endings: &["jfr"],
             page: "jfr.md",
-            keeps: "samples, allocations, locks",
+            keeps: "samples, wall-clock time, allocations, locks; no calls, no live objects",
             reading: Reading::ToEnd,
-            written: None,
+            written: Some(Holds {
+                metrics: Metrics::All,
+                detail: Detail::Lines,
+                documents: &[Document::Times],
+                accounting: true,
+                depth: Depth::Ends,
+            }),
         }
     }
 
@@ -52,6 +70,34 @@ impl FileFormat for Jfr {
     fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {
         read(input)
     }
+
+    fn write(&self, view: &file_format::View<'_>, out: &mut dyn Write) -> io::Result<()> {
+        write(view.profile, out)
+    }
+
+    fn holds(&self, metric: &Metric) -> bool {
+        let own = [Metric::Samples, Metric::WallTime];
+        let allocated = [Metric::AllocatedBytes, Metric::AllocatedObjects];
+        own.contains(metric)
+            || allocated.contains(metric)
+            || metric.is_of_locks()
+            || *metric == native_samples()
+            || *metric == waiting_samples()
+    }
+
+    fn special_losses(&self, profile: &Profile) -> Vec<&'static str> {
+        write::losses(profile)
+    }
+}
+
+/// Returns the metric of samples of threads in native code.
+fn native_samples() -> Metric {
+    Metric::other("native samples", Unit::Count)
+}
+
+/// Returns the metric of samples of threads that did not run.
+fn waiting_samples() -> Metric {
+    Metric::other("waiting samples", Unit::Count)
 }
 
 /// Whether a file that begins with `head` is a recording.

@@ -61,6 +61,11 @@ impl Notes {
         self.jvm = Some(format!("recorded of {program}{pid} on {jvm}"));
     }
 
+    /// Forgets the JVM's description of itself.
+    pub(super) fn forget_jvm(&mut self) {
+        self.jvm = None;
+    }
+
     /// Writes all notes.
     pub(super) fn finish(
         &mut self,

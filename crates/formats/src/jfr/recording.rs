@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use perk_profile::{
-    Allocations, ClassId, CpuSamples, Event, KeyedMap, KnownObjects, LockKind, Metric, MonitorRow,
-    MonitorTimes, Profile, Section, Site, Sites, ThreadId, Timeline, Timestamp, TraceId, Unit,
-    Waits,
+    Accounting, Allocations, ClassId, Column, CpuSamples, Event, Key, KeyedMap, KnownObjects,
+    LockKind, Metric, MonitorRow, MonitorTimes, Profile, Section, SectionHead, Site, Sites,
+    Subject, ThreadId, Timeline, Timestamp, TraceId, Unit, Waits, WallState,
 };
 
 use super::notes::Notes;
@@ -13,6 +13,7 @@ use super::settings::Settings;
 use super::source::Chunk;
 use super::stacks::{Known, Paths, StackAt, Threads};
 use super::view::{Events, StructAt, View};
+use super::{native_samples, waiting_samples};
 use crate::times::Times;
 
 /// The class of a lock that a parked thread does not name.
@@ -38,6 +39,10 @@ enum EventType {
     ThreadEnd,
     Setting,
     Jvm,
+    /// The recording itself, of which nothing is needed.
+    Recording,
+    WallTime,
+    Accounting,
 }
 
 impl EventType {
@@ -59,6 +64,10 @@ impl EventType {
             "jdk.ThreadEnd" => EventType::ThreadEnd,
             "jdk.ActiveSetting" => EventType::Setting,
             "jdk.JVMInformation" => EventType::Jvm,
+            "jdk.ActiveRecording" => EventType::Recording,
+            // These events are perk's.
+            "perk.WallClockSample" => EventType::WallTime,
+            "perk.Accounting" => EventType::Accounting,
             _ => return None,
         })
     }
@@ -122,6 +131,10 @@ pub(super) struct Recording {
     /// The samples of threads that did not run.
     waiting: Tally,
     wall_clock: Tally,
+    /// The times of threads by their state, in nanoseconds.
+    wall_times: BTreeMap<(TraceId, WallState), u64>,
+    /// The lines of the accounting of perk's own recordings.
+    accounting: String,
     /// The CPU-time samples by trace and by the time for which they stand, in nanoseconds.
     cpu_time: KeyedMap<(TraceId, u64), u64>,
     /// The times of the CPU-time samples, by the time for which they stand.
@@ -232,6 +245,19 @@ impl Recording {
             }
             EventType::Setting => self.settings.set(view, at),
             EventType::Jvm => self.notes.jvm(view, at),
+            EventType::Recording => {}
+            EventType::WallTime => {
+                let trace = self.trace(view, known, at, "sampledThread");
+                let state = view.text(at, "state").and_then(|name| WallState::of_name(&name));
+                let time_ns = view.time_ns(at, "time").unwrap_or(0);
+                let key = (trace, state.unwrap_or(WallState::Running));
+                let sum = self.wall_times.entry(key).or_default();
+                *sum = sum.saturating_add(time_ns);
+            }
+            EventType::Accounting => {
+                let text = |field| view.text(at, field).unwrap_or_default();
+                self.accounting += &format!("{}={}\n", text("name"), text("value"));
+            }
         }
     }
 
@@ -281,8 +307,10 @@ impl Recording {
         let class = class.unwrap_or_else(|| self.profile.symbols.class(""));
         let number = |field| view.count(at, field).unwrap_or(0);
         let (tally, allocated_bytes, allocated_count) = match what {
-            // The event does not give the number of objects for which a sample stands.
-            EventType::AllocationSample => (&mut self.sampled_sites, number("weight"), 0),
+            // The JDK does not give the number of objects for which a sample stands; perk does.
+            EventType::AllocationSample => {
+                (&mut self.sampled_sites, number("weight"), number("objectCount"))
+            }
             EventType::AllocationInNewTlab => {
                 let (object, buffer) = (number("allocationSize"), number("tlabSize"));
                 let count = buffer.checked_div(object).unwrap_or(0).max(1);
@@ -307,7 +335,10 @@ impl Recording {
         let time_ns = view.time_ns(at, "duration").unwrap_or(0);
         let is_blocked = match what {
             EventType::MonitorEnter => true,
-            EventType::Park => is_lock(profile.symbols.class_name(class)),
+            EventType::Park => match view.number(at, "forLock") {
+                Some(is_for_lock) => is_for_lock != 0,
+                None => is_lock(profile.symbols.class_name(class)),
+            },
             _ => false,
         };
         let waits = if is_blocked {
@@ -322,6 +353,11 @@ impl Recording {
     /// Returns the profile.
     pub(super) fn finish(mut self) -> Profile {
         let cpu_time = std::mem::take(&mut self.cpu_time);
+        if self.settings.are_times_spread() {
+            for tally in [&mut self.execution, &mut self.native, &mut self.waiting] {
+                tally.times = Times::default();
+            }
+        }
         let execution = std::mem::take(&mut self.execution);
         if cpu_time.is_empty() {
             let interval_ns = self.settings.execution_interval_ns();
@@ -331,16 +367,22 @@ impl Recording {
         } else {
             self.cpu_samples(cpu_time);
             // The execution samples cover the same time once more.
-            self.metric("execution samples", execution);
+            self.metric(Metric::other("execution samples", Unit::Count), execution);
         }
         let native = std::mem::take(&mut self.native);
-        self.metric("native samples", native);
+        self.metric(native_samples(), native);
         let waiting = std::mem::take(&mut self.waiting);
-        self.metric("waiting samples", waiting);
+        self.metric(waiting_samples(), waiting);
         let wall_clock = std::mem::take(&mut self.wall_clock);
-        self.metric("wall-clock samples", wall_clock);
+        self.metric(Metric::other("wall-clock samples", Unit::Count), wall_clock);
+        self.wall_times();
         self.sites();
         self.monitor_times();
+        if !self.accounting.is_empty() {
+            self.profile.accounting = Some(Accounting::from_text(&self.accounting));
+            // The accounting names the program and the JVM.
+            self.notes.forget_jvm();
+        }
         if self.max_truncated_depth > 0 {
             self.profile.depth = u32::try_from(self.max_truncated_depth).ok();
         }
@@ -348,10 +390,21 @@ impl Recording {
         self.profile
     }
 
-    fn metric(&mut self, name: &str, tally: Tally) {
+    fn metric(&mut self, metric: Metric, tally: Tally) {
         if tally.total > 0 {
-            let metric = Metric::other(name, Unit::Count);
             self.section(metric, tally);
+        }
+    }
+
+    fn wall_times(&mut self) {
+        let rows = std::mem::take(&mut self.wall_times).into_iter();
+        let rows: Vec<_> = rows
+            .map(|((trace, state), ns)| (Key { trace, subject: Subject::State(state) }, [ns]))
+            .collect();
+        if !rows.is_empty() {
+            let total = rows.iter().map(|row| row.1[0]).fold(0, u64::saturating_add);
+            let head = SectionHead::new([Column::new(Metric::WallTime, total)]);
+            self.profile.events.push(Section::with_rows(head, rows).into());
         }
     }
 
@@ -417,8 +470,11 @@ impl Recording {
         let site = |((class, trace), objects)| Site { class, trace, objects };
         let rows: Vec<Site> = tally.sites.into_iter().map(site).collect();
         rows.iter().for_each(|row| total.add(row.objects));
-        let interval_bytes = total.allocated_bytes / tally.sample_count;
-        let sample_interval_bytes = Some(interval_bytes.max(1));
+        let sample_interval_bytes = match self.settings.allocation_interval_bytes() {
+            Some(0) => None,
+            Some(bytes) => Some(bytes),
+            None => Some((total.allocated_bytes / tally.sample_count).max(1)),
+        };
         let known = KnownObjects { live: false, ..KnownObjects::default() };
         let mut sites = Sites { total, rows, sample_interval_bytes, known, ..Sites::default() };
         sites.rank(0.0);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::types::Types;
 use super::view::{StructAt, View};
+use super::{SPREAD, TIMES_SETTING};
 
 /// The events of async-profiler whose interval is a time, and not a number of other events.
 const TIMED_EVENTS: [&str; 4] = ["cpu", "itimer", "ctimer", "wall"];
@@ -14,18 +15,22 @@ const DEFAULT_INTERVAL_NS: u64 = 10_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     execution: Option<i64>,
+    allocation: Option<i64>,
     waits: [Option<i64>; 3],
     /// Whether async-profiler samples by an event that is not time.
     is_untimed: bool,
     intervals_ns: BTreeSet<u64>,
     thresholds_ns: BTreeSet<u64>,
     is_execution_on: bool,
+    are_times_spread: bool,
+    allocation_interval_bytes: Option<u64>,
 }
 
 impl Settings {
     /// Takes the ids that the events with relevant settings have in the next chunk.
     pub(super) fn next_chunk(&mut self, types: &Types) {
         self.execution = types.id_of("jdk.ExecutionSample");
+        self.allocation = types.id_of("jdk.ObjectAllocationSample");
         self.waits = ["jdk.JavaMonitorEnter", "jdk.JavaMonitorWait", "jdk.ThreadPark"]
             .map(|name| types.id_of(name));
     }
@@ -42,6 +47,10 @@ impl Settings {
             "event" => self.is_untimed = !TIMED_EVENTS.contains(&&*value),
             "enabled" if is_execution => self.is_execution_on |= value == "true",
             "period" if is_execution => self.intervals_ns.extend(time_ns(&value)),
+            TIMES_SETTING if is_execution => self.are_times_spread |= value == SPREAD,
+            "interval" if id.is_some() && id == self.allocation => {
+                self.allocation_interval_bytes = value.parse().ok();
+            }
             "interval" if is_execution && !self.is_untimed => {
                 let interval_ns = value.parse().ok();
                 self.intervals_ns.extend(interval_ns.map(|ns| match ns {
@@ -65,6 +74,17 @@ impl Settings {
     pub(super) fn execution_interval_ns(&self) -> Option<u64> {
         let first = self.intervals_ns.first().filter(|&&ns| ns > 0)?;
         (self.intervals_ns.len() == 1).then_some(*first)
+    }
+
+    /// Whether the times of execution samples are not those at which they were taken.
+    pub(super) fn are_times_spread(&self) -> bool {
+        self.are_times_spread
+    }
+
+    /// Returns the bytes that a sampled allocation stands for, if the recording gives them; 0 if
+    /// every allocation was recorded.
+    pub(super) fn allocation_interval_bytes(&self) -> Option<u64> {
+        self.allocation_interval_bytes
     }
 
     /// Returns the duration from which waits are recorded: the largest value that was set.

@@ -15,7 +15,9 @@ const FIRST_THREAD: u32 = 200_001;
 const UNNAMED_VIRTUAL: &str = "virtual threads";
 
 /// The descriptor that async-profiler gives native functions. The class is then the library.
-const NATIVE_DESCRIPTOR: &str = "()L;";
+pub(super) const NATIVE_DESCRIPTOR: &str = "()L;";
+/// The descriptor that perk gives methods whose signature is not known. The JDK's tools need one.
+pub(super) const NO_DESCRIPTOR: &str = "()L?;";
 
 /// A stack in the profile's tree.
 #[derive(Clone, Copy, Debug)]
@@ -196,7 +198,7 @@ impl Known {
             source =
                 Some(symbols.get_class(class).name).filter(|&it| it != symbols.strings.intern(""));
             class = symbols.class("");
-        } else if descriptor.starts_with('(') {
+        } else if descriptor.starts_with('(') && descriptor != NO_DESCRIPTOR {
             signature = Some(symbols.strings.intern(&descriptor));
         }
         Some(symbols.method(Method { class, name, signature, source }))

@@ -232,6 +232,69 @@ fn recordings_are_read_as_the_jdk_reads_them() {
     });
 }
 
+/// Returns the lines of `testdata/jfr/ReadRecording.java` on a JDK: for each type of event the number
+/// of events, their weights, their durations in nanoseconds, those with a thread, their frames, the
+/// lines of these, and the frames of `Recorded.compute`.
+fn read_by_java(jdk: &Jdk, bytes: &[u8]) -> BTreeMap<String, [u64; 7]> {
+    let source = workspace().join("testdata/jfr/ReadRecording.java");
+    let run = JavaRun::new(jdk).classes(fixture::compile_files(&[&source])).main("ReadRecording");
+    let outcome = run.file("x.jfr", bytes).args(["x.jfr"]).run();
+    outcome.assert_success();
+    let line = |line: &str| {
+        let (name, numbers) = line.split_once(' ').expect("a name");
+        let numbers: Vec<u64> = numbers.split(' ').map(|it| it.parse().unwrap()).collect();
+        (name.to_owned(), numbers.try_into().expect("seven numbers"))
+    };
+    outcome.stdout.lines().map(line).collect()
+}
+
+#[test]
+fn recordings_that_perk_writes_are_read_by_the_jdk() {
+    jdk::each(|jdk| {
+        let outcome = program(jdk, "1000").run();
+        outcome.assert_success();
+        let profile = jfr::read(outcome.bytes("x.jfr")).unwrap();
+        let mut bytes = Vec::new();
+        jfr::write(&profile, &mut bytes).unwrap();
+        let (again, events) = check(jdk, &bytes);
+        let metrics = [
+            Metric::Samples,
+            Metric::AllocatedBytes,
+            Metric::BlockedCount,
+            Metric::BlockedTime,
+            Metric::WaitCount,
+            Metric::WaitedTime,
+        ];
+        for metric in metrics {
+            assert_eq!(weights(&again, &metric), weights(&profile, &metric), "{metric:?}");
+        }
+        let by_java = read_by_java(jdk, &bytes);
+        let total = |metric: Metric| metric.rows(&profile).total;
+        let samples = by_java["jdk.ExecutionSample"];
+        assert_eq!([samples[0], samples[3]], [total(Metric::Samples); 2]);
+        let (mut frame_count, mut line_sum, mut compute_count) = (0, 0, 0);
+        for event in &events["jdk.ExecutionSample"] {
+            for frame in event["stackTrace"]["frames"].as_array().expect("frames") {
+                frame_count += 1;
+                line_sum += frame["lineNumber"].as_i64().unwrap().max(0).unsigned_abs();
+                compute_count += u64::from(frame["method"]["name"] == "compute");
+            }
+        }
+        assert!(compute_count > 0);
+        assert_eq!(samples[4..], [frame_count, line_sum, compute_count]);
+        let allocations = by_java["jdk.ObjectAllocationSample"];
+        assert_eq!(allocations[1], total(Metric::AllocatedBytes));
+        let sum = |names: &[&str], place: usize| -> u64 {
+            names.iter().filter_map(|name| by_java.get(*name)).map(|it| it[place]).sum()
+        };
+        let waits = ["jdk.JavaMonitorEnter", "jdk.JavaMonitorWait", "jdk.ThreadPark"];
+        let counts = total(Metric::BlockedCount) + total(Metric::WaitCount);
+        let times = total(Metric::BlockedTime) + total(Metric::WaitedTime);
+        assert_eq!((sum(&waits, 0), sum(&waits, 2)), (counts, times));
+        assert!(counts > 8, "{by_java:?}");
+    });
+}
+
 #[test]
 fn virtual_threads_are_read_as_the_jdk_reads_them() {
     for version in [21, 25] {
