@@ -25,32 +25,24 @@ use crate::page::{DATA_END, Page};
 
 const PAGE: Page = Page {
     html: include_str!("flamegraph/page.html"),
-    style: include_str!("flamegraph/page.css"),
-    scripts: SCRIPTS,
+    style: concat!(include_str!("flamegraph/page.css"), include_str!("flamegraph/times.css")),
+    scripts: &[
+        include_str!("flamegraph/names.js"),
+        include_str!("flamegraph/model.js"),
+        include_str!("flamegraph/views.js"),
+        include_str!("flamegraph/chart.js"),
+        include_str!("flamegraph/data.js"),
+        include_str!("flamegraph/words.js"),
+        include_str!("flamegraph/account.js"),
+        include_str!("flamegraph/frame.js"),
+        include_str!("flamegraph/panel.js"),
+        include_str!("flamegraph/page.js"),
+        include_str!("flamegraph/times.js"),
+        include_str!("flamegraph/input.js"),
+        include_str!("flamegraph/start.js"),
+    ],
     data_begin: DATA_BEGIN,
 };
-/// The page of a profile with times.
-const TIMED_PAGE: Page = Page {
-    style: concat!(include_str!("flamegraph/page.css"), include_str!("flamegraph/times.css")),
-    scripts: TIMED_SCRIPTS,
-    ..PAGE
-};
-const SCRIPTS: &[&str] = TIMED_SCRIPTS.split_at(TIMED_SCRIPTS.len() - 1).0;
-/// The scripts in the order of their use. The last is of times.
-const TIMED_SCRIPTS: &[&str] = &[
-    include_str!("flamegraph/names.js"),
-    include_str!("flamegraph/model.js"),
-    include_str!("flamegraph/views.js"),
-    include_str!("flamegraph/chart.js"),
-    include_str!("flamegraph/data.js"),
-    include_str!("flamegraph/words.js"),
-    include_str!("flamegraph/account.js"),
-    include_str!("flamegraph/frame.js"),
-    include_str!("flamegraph/panel.js"),
-    include_str!("flamegraph/page.js"),
-    include_str!("flamegraph/input.js"),
-    include_str!("flamegraph/times.js"),
-];
 const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"perk-data\">";
 const VERSION: u32 = 1;
 
@@ -105,9 +97,7 @@ impl FileFormat for FlameGraph {
 /// # Errors
 /// As `out` fails; of kind `InvalidInput` if the profile does not have the metric.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let data = Data::new(view)?;
-    let page = if data.has_times() { &TIMED_PAGE } else { &PAGE };
-    page.write(&view.heading(), &data, out)
+    PAGE.write(&view.heading(), &Data::new(view)?, out)
 }
 
 /// Reads the samples of a page which [`write()`] wrote. Pages without samples are refused, because

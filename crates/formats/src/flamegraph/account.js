@@ -5,8 +5,7 @@ function fillAccount() {
   const text = (field) => account?.get(field) ?? "";
   const figure = (field) => Number(text(field));
   const samples = source.total[0];
-  let lost = 0;
-  for (let node = 1; node < source.count; node++) if (isLost(names[source.frame[node]])) lost += source.self[node];
+  const lost = source.selfByFrame(0).reduce((sum, count, frame) => sum + (count > 0 && isLost(names[frame]) ? count : 0), 0);
   const cost = figure("perk_cpu_ns");
   const process = figure("process_cpu_ns");
   const summary = [

@@ -19,6 +19,8 @@ const OWNER_HUES = [58, 150, 250, 310, 15];
 const SHADES = [-7, 0, 7];
 const OWNED = PLAIN + 1 + CHANGES.length;
 // The colours of what is no code.
+// The places in HUES of other groups beside those of OWNERS.
+const BESIDE_OWNERS = [3, 8, 6, 9, 10, 4];
 const SORT_COLOURS = { thread: PLAIN, "no stack": PLAIN, objects: 3, "left out": PLAIN };
 
 /** The colour of a change. */
@@ -67,14 +69,16 @@ function coloursBy(mode, model) {
     if (model.used[frame]) sums.set(group, (sums.get(group) ?? 0) + samples[frame]);
     return group;
   });
-  const place = (name) => (mode === "owner" ? (OWNERS.indexOf(name) + 1 || 9) : 0);
+  const order = [...OWNERS, ...Object.keys(SORT_COLOURS).filter((sort) => sort !== "objects")];
+  const place = (name) => (mode === "owner" ? order.indexOf(name) >>> 0 : 0);
   const ranked = [...sums].sort((a, b) => place(a[0]) - place(b[0]) || b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   const groups = [];
   const places = new Map();
   let hues = 0;
   for (const [name] of ranked) {
     const owner = mode === "owner" ? OWNERS.indexOf(name) : -1;
-    const colour = owner >= 0 ? OWNED + owner * SHADES.length + 1 : SORT_COLOURS[name] ?? Math.min(hues++, OTHER);
+    const hue = () => (mode === "owner" ? BESIDE_OWNERS[hues++ % BESIDE_OWNERS.length] : Math.min(hues++, OTHER));
+    const colour = owner >= 0 ? OWNED + owner * SHADES.length + 1 : SORT_COLOURS[name] ?? hue();
     const other = colour === OTHER ? groups.findIndex((it) => it.colour === OTHER) : -1;
     if (other < 0) groups.push({ name, colour, count: 1 });
     else groups[other].count++;
@@ -153,7 +157,8 @@ class Chart {
     const { element, canvas } = this;
     if (!this.model) return;
     // A flame stands on the lower edge, so that is what stays in place.
-    const below = this.flame ? element.scrollHeight - this.height - element.scrollTop : 0;
+    const height = Math.max(this.height, element.clientHeight);
+    const below = this.flame ? Math.max(0, element.scrollHeight - height - element.scrollTop) : 0;
     this.width = element.clientWidth;
     this.height = element.clientHeight;
     const ratio = devicePixelRatio || 1;

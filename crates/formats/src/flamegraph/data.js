@@ -17,7 +17,6 @@ const account = data.accounting
   ? new Map(data.accounting.split("\n").map(printable).map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]))
   : null;
 const names = namesOf(data);
-const ranks = ranksOf(names);
 /** The values that the page can show; the first comes first. */
 const parts = [data, ...(data.others ?? [])];
 /** The value that the page is about, its tree with all threads and frames, its name, and the CPU time of a sample. */

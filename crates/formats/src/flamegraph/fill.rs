@@ -48,11 +48,6 @@ impl Data {
         Ok(data)
     }
 
-    /// Whether the times of a value are known.
-    pub(super) fn has_times(&self) -> bool {
-        self.times.is_some() || self.others.iter().any(|other| other.times.is_some())
-    }
-
     /// Returns the tables without the tree.
     fn of_profile(profile: &Profile, metric: &Metric, title: &str) -> Self {
         Self {

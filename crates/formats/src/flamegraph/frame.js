@@ -18,7 +18,7 @@ const points = (change) => `${change < 0 ? "−" : "+"}${Math.abs(100 * change).
 function describe(at, node) {
   const detail = by("detail");
   const { model } = at;
-  const [total, self] = [model.total[node], model.self[node]];
+  const [total, self] = [model.total[node], model.own(node)];
   const time = interval > 0 ? `, ${duration(total * interval)} CPU` : "";
   detail.classList.remove("hint");
   detail.textContent =
@@ -41,7 +41,7 @@ function fillTip(at, node) {
   const name = model.frame[node] < 0 ? null : names[model.frame[node]];
   const compared = model.totalBefore !== null;
   const rows = [["total", model.total[node], model.totalBefore?.[node]]];
-  if (!model.isUpward) rows.push(["self", model.self[node], model.selfBefore?.[node]]);
+  if (!model.isUpward) rows.push(["self", model.own(node), model.selfBefore?.[node]]);
   const zoomed = at.zoom !== 0;
   const table = document.createElement("table");
   const head = table.insertRow();

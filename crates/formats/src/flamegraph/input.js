@@ -153,24 +153,3 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   fillPanel();
 });
 addEventListener("popstate", loadState);
-
-showPanel(innerWidth >= 1000);
-loadState();
-
-/** For scripts and tests that drive the page. */
-window.perk = Object.freeze({
-  get model() {
-    return model;
-  },
-  chart,
-  upper,
-  /** The first node of a full name, or -1. */
-  find: (name) => model.frame.findIndex((frame) => frame >= 0 && names[frame].full === name),
-  /** Draws anew and waits until the picture is there; milliseconds. */
-  redraw() {
-    const begin = performance.now();
-    chart.draw();
-    chart.context.getImageData(0, 0, 1, 1);
-    return performance.now() - begin;
-  },
-});

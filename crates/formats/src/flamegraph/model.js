@@ -27,9 +27,10 @@ class Model {
     this.#findParents();
     this.sum();
     this.#fillRows();
-    // The frames that are in this tree, of all of the page.
+    // The frames that are in this tree, of all of the page; and those that are subjects of numbers.
     this.used = new Uint8Array(names.length);
-    for (const frame of this.frame) if (frame >= 0) this.used[frame] = 1;
+    for (let node = 0; node < count; node++) if (this.frame[node] >= 0) this.used[this.frame[node]] = 1;
+    this.subjects = Uint8Array.from(names, (name) => (name.kind === KIND.objects ? 1 : 0));
   }
 
   /** The tree of the page's data. */
@@ -41,10 +42,10 @@ class Model {
     const before = data.before === undefined ? null : new Float64Array(count);
     for (let node = 1; node < count; node++) {
       level[node] = level[node - 1] + nodes.level[node - 1];
-      frame[node] = nodes.frame[node - 1];
-      self[node] = nodes.self[node - 1];
       if (before) before[node] = nodes.before[node - 1];
     }
+    frame.set(nodes.frame, 1);
+    self.set(nodes.self, 1);
     return new Model(names, { level, frame, self, before });
   }
 
@@ -65,6 +66,7 @@ class Model {
   /** Makes the totals and places those of the numbers. */
   sum() {
     const { count, parent, self, total, start } = this;
+    this.ends = null;
     total.set(self);
     for (let node = count - 1; node > 0; node--) total[parent[node]] += total[node];
     if (this.totalBefore) {
@@ -80,15 +82,18 @@ class Model {
 
   /** `rowNodes` from `rowBegin[level]` to `rowBegin[level + 1]` are a level, left to right. */
   #fillRows() {
+    const { count, level } = this;
     let depth = 0;
-    for (const level of this.level) depth = Math.max(depth, level + 1);
+    for (let node = 0; node < count; node++) if (level[node] >= depth) depth = level[node] + 1;
     this.depth = depth;
-    this.rowBegin = new Int32Array(depth + 1);
-    for (const level of this.level) this.rowBegin[level + 1]++;
-    for (let level = 0; level < depth; level++) this.rowBegin[level + 1] += this.rowBegin[level];
-    const at = this.rowBegin.slice();
-    this.rowNodes = new Int32Array(this.count);
-    for (let node = 0; node < this.count; node++) this.rowNodes[at[this.level[node]]++] = node;
+    const begin = new Int32Array(depth + 1);
+    for (let node = 0; node < count; node++) begin[level[node] + 1]++;
+    for (let row = 0; row < depth; row++) begin[row + 1] += begin[row];
+    const at = begin.slice();
+    const nodes = new Int32Array(count);
+    for (let node = 0; node < count; node++) nodes[at[level[node]]++] = node;
+    this.rowBegin = begin;
+    this.rowNodes = nodes;
   }
 
   /** The node of a path of frames from the root on, or of the part of it that is there. */
@@ -133,6 +138,7 @@ class Model {
 
   /** How many levels the tree has down to the deepest node of a subtree. */
   depthOf(top) {
+    if (top === 0) return this.depth;
     let depth = 0;
     for (let node = top; node < this.next[top]; node++) depth = Math.max(depth, this.level[node]);
     return depth + 1;
@@ -183,12 +189,34 @@ class Model {
     return { points: after - before, relative: most > 0 ? (after - before) / most : 0 };
   }
 
-  /** The samples below `top` that end in each frame. */
-  selfByFrame(top) {
-    const samples = new Float64Array(this.names.length);
-    for (let node = top; node < this.next[top]; node++) {
-      if (this.frame[node] >= 0) samples[this.frame[node]] += this.self[node];
+  /** Whether a node is no frame but what its numbers are of: a class, a state. */
+  isSubject(node) {
+    return this.frame[node] >= 0 && this.subjects[this.frame[node]] === 1;
+  }
+
+  /** What ends in a node, with the subjects of its numbers. */
+  own(node) {
+    let own = this.self[node];
+    if (this.isSubject(node)) return own;
+    for (let child = node + 1; child < this.next[node]; child = this.next[child]) {
+      if (this.isSubject(child)) own += this.total[child];
     }
+    return own;
+  }
+
+  /** The samples below `top` that end in each frame; those of a subject end in the frame above, too. */
+  selfByFrame(top) {
+    if (top === 0 && this.ends) return this.ends;
+    const { names, frame, self, parent, next } = this;
+    const samples = new Float64Array(names.length);
+    for (let node = top; node < next[top]; node++) {
+      if (frame[node] < 0 || self[node] === 0) continue;
+      samples[frame[node]] += self[node];
+      let above = node;
+      while (above > 0 && this.isSubject(above)) above = parent[above];
+      if (above !== node && frame[above] >= 0) samples[frame[above]] += self[node];
+    }
+    if (top === 0) this.ends = samples;
     return samples;
   }
 

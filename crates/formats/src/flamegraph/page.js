@@ -1,5 +1,7 @@
 // What the page shows: its state, which is kept in the address so that a link shows the same.
 
+/** Graphs that are deeper get no more room than this. */
+const DEEP = 30;
 const isCompared = source.totalBefore !== null;
 const firstColours = isCompared ? "change" : "owner";
 if (isCompared) by("colours").prepend(new Option("Colour: change", "change"));
@@ -27,10 +29,17 @@ let samples = 0;
 /** The process that a thread's name begins with, in a file of several. */
 const processOf = (name) => /^(.*\(pid \d+\))(?:: .*)?$/s.exec(name)?.[1];
 
-/** The nodes of threads, by the choice that shows them. */
+/**
+ * The choices of threads: each with its number and with its nodes, or, where only the times tell threads apart, with its
+ * index in those.
+ */
 function threadChoices() {
   const choices = new Map();
-  const add = (choice, node) => choices.set(choice, [...(choices.get(choice) ?? []), node]);
+  const add = (choice, node) => {
+    if (!choices.has(choice)) choices.set(choice, { total: 0, nodes: [] });
+    choices.get(choice).total += source.total[node];
+    choices.get(choice).nodes.push(node);
+  };
   for (let node = 1; node < source.count; node = source.next[node]) {
     const name = names[source.frame[node]];
     if (name.kind !== KIND.thread) continue;
@@ -39,25 +48,27 @@ function threadChoices() {
     if (process) add(`p:${process}`, node);
     if (process !== thread) add(`t:${thread}`, node);
   }
+  if (choices.size === 0) globalThis.perkTimes?.totals().forEach(({ name, total }, thread) => choices.set(`t:${name}`, { total, thread }));
   return choices;
 }
 
 function fillThreads() {
   const choices = threadChoices();
-  if (threads !== "each" && !choices.has(threads)) threads = "";
+  const isOfTimes = [...choices.values()].some((it) => it.thread !== undefined);
+  if (!(threads === "each" && !isOfTimes) && !choices.has(threads)) threads = "";
   const list = by("threads");
-  list.parentElement.hidden = choices.size === 0;
-  const sum = (nodes) => nodes.reduce((total, node) => total + source.total[node], 0);
-  const option = ([choice, nodes]) => [sum(nodes), new Option(`${choice.slice(2)} · ${percent(sum(nodes), source.total[0])}`, choice)];
+  list.parentElement.hidden = choices.size < (isOfTimes ? 2 : 1);
+  const all = [...choices.values()].reduce((sum, it) => sum + (it.thread === undefined ? 0 : it.total), 0) || source.total[0];
   const group = (label, mark) => {
     const made = document.createElement("optgroup");
     made.label = label;
-    const options = [...choices].filter(([choice]) => choice.startsWith(mark)).map(option).sort((a, b) => b[0] - a[0]);
-    made.append(...options.map((it) => it[1]));
+    const entries = [...choices].filter(([choice]) => choice.startsWith(mark)).sort((a, b) => b[1].total - a[1].total);
+    made.append(...entries.map(([choice, { total }]) => new Option(`${choice.slice(2)} · ${percent(total, all)}`, choice)));
     return made;
   };
   const groups = [group("Processes", "p:"), group("Threads", "t:")].filter((it) => it.children.length > 0);
-  list.replaceChildren(new Option("All threads, merged", ""), new Option("All threads, side by side", "each"), ...groups);
+  const each = isOfTimes ? [] : [new Option("All threads, side by side", "each")];
+  list.replaceChildren(new Option("All threads, merged", ""), ...each, ...groups);
   list.value = threads;
 }
 
@@ -66,13 +77,14 @@ function fillThreads() {
 const isHidden = (frame) => hidden.size > 0 && colours !== null && hidden.has(colours.groups[colours.group[frame]]?.name);
 
 function makeCalls() {
-  const choices = threadChoices();
-  const tops = choices.get(threads) ?? [0];
+  const choice = threadChoices().get(threads);
+  globalThis.perkTimes?.only(choice?.thread ?? -1);
+  const tops = choice?.nodes ?? [0];
   const out = Uint8Array.from(names, (name, frame) =>
     source.used[frame] && ((name.kind === KIND.thread && threads !== "each") || isHidden(frame)) ? 1 : 0,
   );
   const isAll = tops[0] === 0 && !out.includes(1);
-  calls = isAll ? source : merged(source, tops, -1, out, ranks);
+  calls = isAll ? source : merged(source, tops, -1, out);
   samples = calls.total[0];
   methods.forget();
 }
@@ -81,12 +93,16 @@ function makeCalls() {
 function makeView() {
   if (view === "merged" && !calls.used[selected]) view = "calls";
   if (view === "calls") model = calls;
-  if (view === "reversed") model = calls.reversed ??= reversed(calls, ranks);
-  if (view === "merged") model = merged(calls, calls.occurrences(selected), selected, new Uint8Array(names.length), ranks, calls);
+  if (view === "reversed") model = calls.reversed ??= reversed(calls);
+  if (view === "merged") model = merged(calls, calls.occurrences(selected), selected, new Uint8Array(names.length), calls);
   chart.flame = view !== "merged" && by("flip").ariaPressed === "true";
   by("upper").hidden = view !== "merged";
-  by("graphs").classList.toggle("merged", view === "merged");
-  if (view === "merged") upper.use(callersOf(calls, selected, ranks), colours);
+  if (view === "merged") upper.use(callersOf(calls, selected), colours);
+  // Both graphs get room by their depth. The method itself is the first row of the lower one.
+  for (const [at, its] of [[chart, model], [upper, upper.model]]) {
+    at.element.style.flexGrow = view === "merged" ? Math.min(its.depth, DEEP) : 1;
+  }
+  upper.element.style.marginBottom = `${-upper.rowHeight}px`;
   chart.use(model, colours);
   for (const button of by("views").children) button.ariaPressed = String(button.value === view);
   by("flip").disabled = view === "merged";
@@ -204,10 +220,12 @@ function zoomByUser(node) {
   pushState();
 }
 
-/** Makes another value the one that is shown. */
+/** Makes another value the one that is shown. A window of time stays, as far as the value has times. */
 function takeValue(index) {
+  const window = globalThis.perkTimes?.leave();
   take(index);
   nameValue();
+  globalThis.perkTimes?.use(part.times, window);
   if (by("values")) by("values").value = index;
   recolour();
   fillAccount();
@@ -217,17 +235,13 @@ function takeValue(index) {
 /** Shows another value, zoomed to the same path as far as it has that. */
 function show(index) {
   const path = zoomPath();
-  const window = globalThis.perkTimes?.leave();
   takeValue(index);
   rebuild({ path });
-  globalThis.perkTimes?.use(part.times, window);
 }
 
 function loadState() {
   const state = new URLSearchParams(location.hash.slice(1));
   const index = Math.max(0, parts.findIndex((it) => it.value === state.get("v")));
-  const window = parts[index] === part ? null : globalThis.perkTimes?.leave();
-  const isOther = parts[index] !== part || !calls;
   by("search").value = state.get("s") ?? "";
   by("regex").ariaPressed = String(state.get("r") === "1");
   const mode = state.get("c");
@@ -244,7 +258,6 @@ function loadState() {
   makeView();
   const zoom = Number(state.get("z"));
   setZoom(Number.isInteger(zoom) && zoom > 0 && zoom < model.count ? zoom : 0);
-  if (isOther) globalThis.perkTimes?.use(part.times, window);
 }
 
 function reset() {

@@ -3,6 +3,8 @@
 
 /** Rows of a table until more are asked for. */
 const FIRST_ROWS = 100;
+/** Whether the table has the subjects of the numbers (classes, states) in place of the methods. */
+let isOfSubjects = false;
 /** The columns by which each table is ordered. */
 const order = { methods: "self", neighbours: "total" };
 
@@ -31,31 +33,54 @@ function showPanel(isOpen) {
   fillPanel();
 }
 
-/** Fills the panel, if it is open. */
+/** Fills the panel, if it is open, after the picture. */
 function fillPanel() {
-  if (!isPanelOpen() || !calls) return;
-  if (selected >= 0 && calls.used[selected]) fillMethod();
-  else fillMethods();
+  if (!isPanelOpen() || fillPanel.isDue) return;
+  fillPanel.isDue = true;
+  requestAnimationFrame(() => setTimeout(() => {
+    fillPanel.isDue = false;
+    if (selected >= 0 && calls.used[selected]) fillMethod();
+    else fillMethods();
+  }));
+}
+
+/** What the subjects of the value's numbers are; null if it has none. */
+function subjects() {
+  const subject = names.find((name, frame) => source.used[frame] && name.kind === KIND.objects);
+  return subject && (sortOf(subject) === "objects" ? "Classes" : "States");
 }
 
 function fillMethods() {
   // The zoomed frame is one of the calls; another view's tree has other nodes.
   const top = view === "calls" ? chart.zoom : 0;
-  let rows = methods.below(top).filter((row) => names[row.frame].kind !== KIND.thread);
+  const other = subjects();
+  const isSubject = (row) => names[row.frame].kind === KIND.objects;
+  const ofSubjects = isOfSubjects && other !== undefined;
+  let rows = methods.below(top).filter((row) => names[row.frame].kind !== KIND.thread && isSubject(row) === ofSubjects);
   const count = rows.length;
   if (chart.matched) rows = rows.filter((row) => chart.matched[row.frame] === 1);
-  const title = element("h2", top ? `Methods in ${shortName(names[model.frame[top]])}` : "Methods");
+  const what = ofSubjects ? other : "Methods";
+  const title = element("h2", top ? `${what} in ${shortName(names[model.frame[top]])}` : what);
   title.append(" ", element("small", chart.matched ? `${number(rows.length)} of ${number(count)}` : number(count)));
+  if (other) {
+    const button = element("button", ofSubjects ? "Methods" : other);
+    button.id = "subjects";
+    button.addEventListener("click", () => {
+      isOfSubjects = !isOfSubjects;
+      fillPanel();
+    });
+    title.append(" ", button);
+  }
   const columns = [
     { key: "self", text: "Self", title: "What ends in the method itself", share: (row) => row.self },
     { key: "total", text: "Total", title: "The method with all that it calls", share: (row) => row.total },
   ];
-  by("panel-body").replaceChildren(title, table("methods", rows, columns, calls.total[top]));
+  by("panel-body").replaceChildren(title, table("methods", rows, ofSubjects ? columns.slice(1) : columns, calls.total[top]));
 }
 
 function fillMethod() {
   const name = names[selected];
-  const { self, count, total, before, callers, callees } = neighbours(calls, selected);
+  const { self, ended, count, total, before, callers, callees } = neighbours(calls, selected);
   const head = element("div", "", "method-head");
   const back = element("button", "‹ Methods");
   back.id = "back";
@@ -87,7 +112,7 @@ function fillMethod() {
     made.append(" ", element("small", number(rows.length)));
     return made;
   };
-  if (self > 0) callees.push({ frame: selected, total: self, before: 0, isSelf: true });
+  if (ended > 0) callees.push({ frame: selected, total: ended, before: 0, isSelf: true });
   by("panel-body").replaceChildren(
     head,
     heading("Callers", callers), table("callers", callers, column, total),
@@ -106,17 +131,21 @@ function table(id, rows, columns, whole) {
     all.push({ key: "change", text: "Change", title: "Of the total's share of all, in points", share: change });
   }
   const label = (row) => (row.isSelf ? "[self]" : row.frame < 0 ? "[the stack begins here]" : names[row.frame].full);
-  const ordered = all.find((column) => column.key === order[kind]) ?? null;
-  const compare = (a, b) => (label(a) < label(b) ? -1 : 1);
-  const amountBy = (row) => (ordered.key === "change" ? Math.abs(ordered.share(row)) : ordered.share(row));
-  rows.sort((a, b) => (ordered ? amountBy(b) - amountBy(a) : 0) || compare(a, b));
+  const ordered = order[kind] === "name" ? null : all.find((column) => column.key === order[kind]) ?? all[0];
+  if (ordered) {
+    const amountBy = (row) => (ordered.key === "change" ? Math.abs(ordered.share(row)) : ordered.share(row));
+    rows.sort((a, b) => amountBy(b) - amountBy(a) || b.total - a.total || a.frame - b.frame);
+  } else {
+    rows.sort((a, b) => (label(a) < label(b) ? -1 : 1));
+  }
   const head = made.createTHead().insertRow();
   for (const column of [...all, { key: "name", text: "Method", title: "By name" }]) {
     const cell = element("th", "");
     cell.scope = "col";
     const button = element("button", column.text);
     button.title = column.title;
-    if (order[kind] === column.key) cell.ariaSort = column.key === "name" ? "ascending" : "descending";
+    if (column === ordered) cell.ariaSort = "descending";
+    else if (!ordered && column.key === "name") cell.ariaSort = "ascending";
     button.addEventListener("click", () => {
       order[kind] = column.key;
       fillPanel();
@@ -180,9 +209,23 @@ function tableRow(row, columns, whole, label) {
 function zoomedSelf() {
   if (!model.isUpward) return model.selfByFrame(chart.zoom);
   const ends = new Float64Array(names.length);
-  const add = (node, count) => (ends[model.frame[node]] += count);
-  if (chart.zoom > 0) add(model.path(chart.zoom)[1], model.total[chart.zoom]);
-  else for (let node = 1; node < model.count; node = model.next[node]) add(node, model.total[node]);
+  const add = (node, count) => {
+    ends[model.frame[node]] += count;
+    return model.isSubject(node);
+  };
+  // Below a subject are the frames in which its numbers end.
+  const below = (node) => {
+    for (let child = node + 1; child < model.next[node]; child = model.next[child]) {
+      if (add(child, model.total[child])) below(child);
+    }
+  };
+  if (chart.zoom === 0) {
+    below(0);
+    return ends;
+  }
+  const path = model.path(chart.zoom).slice(1);
+  const isOver = path.every((node) => add(node, model.total[chart.zoom]));
+  if (isOver) below(chart.zoom);
   return ends;
 }
 
@@ -206,10 +249,11 @@ function fillLegend() {
     if (count > 0) counts[colours.group[frame]] += count;
   });
   const whole = model.total[chart.zoom];
+  const isSubject = new Set(names.filter((name) => name.kind === KIND.objects).map(sortOf));
   const items = colours.groups.flatMap(({ name, colour }, group) => {
     const isOut = hidden.has(name);
     if (counts[group] === 0 && !isOut) return [];
-    const item = element("li", "");
+    const item = element("li", "", isSubject.has(name) ? "subject" : "");
     const button = element("button", "");
     button.value = name;
     button.ariaPressed = String(!isOut);

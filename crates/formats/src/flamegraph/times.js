@@ -19,6 +19,8 @@ class TimeStrip {
     /** The begin and the end of a window in time, while the page shows a value without times. */
     this.kept = null;
     this.dragged = null;
+    /** The index of the thread whose numbers alone are shown, or -1. */
+    this.thread = -1;
     this.#build();
     this.use(part.times, null);
   }
@@ -28,6 +30,7 @@ class TimeStrip {
     this.times = times;
     this.window = null;
     this.dragged = null;
+    this.thread = -1;
     this.section.hidden = !times;
     // A value without times keeps the window for the next one.
     this.kept = times ? null : window;
@@ -50,13 +53,15 @@ class TimeStrip {
     this.draw();
     if (!window) return;
     const [from, to] = window.map((ns) => (ns - times.begin_ns) / times.bin_ns);
-    if (from < this.bins && to > 0) this.select(Math.floor(from), Math.max(Math.ceil(to), Math.floor(from) + 1));
+    if (from >= this.bins || to <= 0) return;
+    this.window = [Math.max(0, Math.floor(from)), Math.min(this.bins, Math.max(Math.ceil(to), Math.floor(from) + 1))];
+    this.#apply();
   }
 
   /** Shows everything, before the page shows another value. Returns the begin and the end of the window in time. */
   leave() {
     const window = this.window?.map((bin) => this.time(bin));
-    if (window) {
+    if (window || this.thread >= 0) {
       source.self.set(this.whole);
       source.sum();
     }
@@ -162,14 +167,8 @@ class TimeStrip {
 
   /** Shows the bins from `from` on and before `to`. */
   select(from, to) {
-    const { times } = this;
     this.window = [Math.max(0, from), Math.min(this.bins, to)];
-    source.self.fill(0);
-    for (let row = 0; row < times.node.length; row++) {
-      if (this.bin[row] >= this.window[0] && this.bin[row] < this.window[1]) {
-        source.self[times.node[row] + 1] += times.count[row];
-      }
-    }
+    this.#apply();
     this.#show();
   }
 
@@ -181,18 +180,46 @@ class TimeStrip {
       return;
     }
     this.window = null;
-    source.self.set(this.whole);
+    this.#apply();
     this.#show();
   }
 
-  #show() {
+  /** The threads that the times tell apart, with the numbers of each. */
+  totals() {
+    if (!this.times) return [];
+    return this.names.map((name, row) => ({ name, total: this.sums[row].reduce((sum, count) => sum + count, 0) }));
+  }
+
+  /** Makes the numbers those of a thread alone, or of all with -1. */
+  only(thread) {
+    if (!this.times || thread === this.thread) return;
+    this.thread = thread;
+    this.#apply();
+  }
+
+  /** Makes the numbers of the tree those of the window and of the thread. */
+  #apply() {
+    const { times, window, thread } = this;
+    if (!window && thread < 0) {
+      source.self.set(this.whole);
+    } else {
+      const [from, to] = window ?? [0, this.bins];
+      source.self.fill(0);
+      for (let row = 0; row < times.node.length; row++) {
+        if (this.bin[row] < from || this.bin[row] >= to || (thread >= 0 && times.thread[row] !== thread)) continue;
+        source.self[times.node[row] + 1] += times.count[row];
+      }
+    }
     source.sum();
     source.reversed = null;
+    this.say();
+    this.draw();
+  }
+
+  #show() {
     fillAccount();
     rebuild();
     if (model.total[chart.zoom] === 0) setZoom(0);
-    this.say();
-    this.draw();
   }
 
   /** The moment at which a bin begins. */
@@ -267,6 +294,3 @@ class TimeStrip {
     context.fillRect(shown[1] - 1, 0, 1, height);
   }
 }
-
-/** For scripts and tests that drive the page, too. */
-window.perkTimes = new TimeStrip();

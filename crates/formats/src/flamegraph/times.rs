@@ -198,7 +198,7 @@ impl Threads {
 mod tests {
     use perk_profile::{Event, TICK_NS, Thread};
 
-    use super::super::{TIMED_PAGE, read, write};
+    use super::super::{read, write};
     use crate::collapsed;
     use crate::file_format::View;
 
@@ -253,7 +253,6 @@ mod tests {
     fn times_read_back() {
         let profile = timed(500, 3);
         let html = page(&profile);
-        assert!(html.contains(TIMED_PAGE.scripts[4]));
         let read = read(html.as_bytes()).unwrap();
         assert_eq!(totals(&read, 250 * TICK_NS), [250, 250]);
         assert_eq!(read.recorded_ns(), 500 * TICK_NS);
@@ -276,7 +275,7 @@ mod tests {
         let mut profile = timed(100, 1);
         profile.events.retain(|event| !matches!(event, Event::Timeline(_)));
         let html = page(&profile);
-        assert!(!html.contains("times-") && !html.contains("\"times\""), "{html}");
+        assert!(!html.contains("\"times\":{"), "{html}");
     }
 
     #[test]

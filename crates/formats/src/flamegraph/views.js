@@ -51,33 +51,35 @@ class Columns {
   }
 }
 
-/** The place of each frame in the order of siblings. */
+/** The place of each frame in the order of siblings; found when it is asked for. */
 function ranksOf(names) {
-  const text = (name) => `${name.className}\0${name.method}\0${name.signature}\0${name.kind}`;
-  const keys = names.map(text);
+  if (names.ranks) return names.ranks;
+  const keys = names.map((name) => `${name.className}\0${name.method}\0${name.signature}\0${name.kind}`);
   const order = [...keys.keys()].sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
-  const ranks = new Int32Array(names.length);
-  order.forEach((frame, rank) => (ranks[frame] = rank));
-  return ranks;
+  names.ranks = new Int32Array(names.length);
+  order.forEach((frame, rank) => (names.ranks[frame] = rank));
+  return names.ranks;
 }
 
-/** Calls `take(from, to)` for each run of equal frames in `nodes`, which it sorts. */
-function eachFrame(nodes, frameOf, ranks, take) {
+/** The runs of equal frames in `nodes`, which it sorts. */
+function runs(nodes, frameOf, ranks) {
   if (nodes.length > 1) nodes.sort((a, b) => ranks[frameOf(a)] - ranks[frameOf(b)]);
+  const found = [];
   for (let from = 0; from < nodes.length; ) {
-    const frame = frameOf(nodes[from]);
     let to = from + 1;
-    while (to < nodes.length && frameOf(nodes[to]) === frame) to++;
-    take(nodes.slice(from, to), frame);
+    while (to < nodes.length && frameOf(nodes[to]) === frameOf(nodes[from])) to++;
+    found.push(nodes.slice(from, to));
     from = to;
   }
+  return found;
 }
 
 /**
  * What is below `tops`, as below one node with this frame. Frames that are marked in `hidden` are left out: what is
  * below them is below the node above.
  */
-function merged(model, tops, frame, hidden, ranks, whole = null) {
+function merged(model, tops, frame, hidden, whole = null) {
+  const ranks = ranksOf(model.names);
   const { next, self, selfBefore } = model;
   const columns = new Columns(frame, selfBefore !== null, tops.includes(0) ? model.count : 1024);
   // How many of the nodes before each are left out.
@@ -104,17 +106,18 @@ function merged(model, tops, frame, hidden, ranks, whole = null) {
       return;
     }
     nodes.forEach(collect);
-    eachFrame(children, frameOf, ranks, (group, of) => join(group, columns.add(level + 1, of), level + 1));
+    for (const group of runs(children, frameOf, ranks)) join(group, columns.add(level + 1, frameOf(group[0])), level + 1);
   };
   join(tops, 0, 0);
   return columns.model(model.names, whole);
 }
 
 /**
- * The ways up from `ends`, as below one node with this frame: each end with its callers below it. The numbers are
- * `amounts` and `before` of the ends.
+ * The ways up from `ends`, as below one node with this frame: each end with its callers below it, those with most
+ * first. The numbers are `amounts` and `before` of the ends.
  */
-function upwards(model, ends, frame, amounts, before, ranks) {
+function upwards(model, ends, frame, amounts, before) {
+  const ranks = ranksOf(model.names);
   const { parent } = model;
   const columns = new Columns(frame, before !== null);
   // An entry is an end; `at` is how far up its way is followed.
@@ -138,11 +141,13 @@ function upwards(model, ends, frame, amounts, before, ranks) {
       add(last, entry);
       return;
     }
-    eachFrame(further, frameOf, ranks, (group, of) => {
-      const child = columns.add(level + 1, of);
+    const groups = runs(further, frameOf, ranks).map((group) => ({ group, sum: group.reduce((sum, it) => sum + amounts[it], 0) }));
+    groups.sort((a, b) => b.sum - a.sum);
+    for (const { group } of groups) {
+      const child = columns.add(level + 1, frameOf(group[0]));
       for (const entry of group) at[entry] = parent[at[entry]];
       grow(group, child, level + 1);
-    });
+    }
   };
   grow(Array.from(at.keys()), 0, 0);
   const made = columns.model(model.names, model);
@@ -151,20 +156,20 @@ function upwards(model, ends, frame, amounts, before, ranks) {
 }
 
 /** From the frames in which the numbers end up to their callers. */
-function reversed(model, ranks) {
+function reversed(model) {
   const { self, selfBefore } = model;
   const ends = [];
   for (let node = 0; node < model.count; node++) if (self[node] > 0 || selfBefore?.[node] > 0) ends.push(node);
   const take = (column) => column && Float64Array.from(ends, (node) => column[node]);
-  return upwards(model, ends, -1, take(self), take(selfBefore), ranks);
+  return upwards(model, ends, -1, take(self), take(selfBefore));
 }
 
 /** All that calls a frame, with the time in the frame. */
-function callersOf(model, frame, ranks) {
+function callersOf(model, frame) {
   const nodes = model.occurrences(frame);
   const take = (column) => column && Float64Array.from(nodes, (node) => column[node]);
   const ends = nodes.map((node) => Math.max(0, model.parent[node]));
-  return upwards(model, ends, frame, take(model.total), take(model.totalBefore), ranks);
+  return upwards(model, ends, frame, take(model.total), take(model.totalBefore));
 }
 
 /** Sums by frame, each node counted in the outermost of its frame alone. The root's frame is -1. */
@@ -203,21 +208,26 @@ function methodsBelow(model, top) {
   return sums.rows().map((row) => ({ ...row, self: self[row.frame] }));
 }
 
-/** The direct callers and callees of a frame (-1: none, the stack begins here), and its own numbers. */
+/**
+ * The direct callers and callees of a frame (-1: none, the stack begins here), and its own numbers: with those of its
+ * subjects, and those that are of none.
+ */
 function neighbours(model, frame) {
   const [own, callers, callees] = [new Sums(model), new Sums(model), new Sums(model)];
   let self = 0;
+  let ended = 0;
   let count = 0;
   for (let node = 1; node < model.count; node++) {
     const above = model.parent[node];
     if (model.frame[node] === frame) {
       own.add(frame, node);
       callers.add(model.frame[above], node);
-      self += model.self[node];
+      self += model.own(node);
+      ended += model.self[node];
       count++;
     }
     if (model.frame[above] === frame) callees.add(model.frame[node], node);
   }
   const [{ total, before }] = count > 0 ? own.rows() : [{ total: 0, before: 0 }];
-  return { self, count, total, before, callers: callers.rows(), callees: callees.rows() };
+  return { self, ended, count, total, before, callers: callers.rows(), callees: callees.rows() };
 }

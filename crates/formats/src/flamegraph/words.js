@@ -11,6 +11,7 @@ const whatIs = (value) =>
     live: "live bytes",
     objects: "allocated objects",
     live_objects: "live objects",
+    jvm: "CPU time of the JVM itself",
     wall: "wall-clock time",
     blocked: "time blocked",
     waited: "time waited",

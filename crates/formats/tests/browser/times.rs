@@ -120,6 +120,35 @@ fn the_keyboard_selects_a_window() {
 }
 
 #[test]
+fn threads_that_only_the_times_tell_apart_are_chosen() {
+    let Some(page) = Page::open(&timed()) else { return };
+    let choose = |choice: &str| {
+        page.run(&format!(
+            "const list = document.getElementById('threads');
+             list.value = '{choice}';
+             list.dispatchEvent(new Event('change'))"
+        ));
+    };
+    let options =
+        page.run("return [...document.getElementById('threads').options].map((it) => it.text)");
+    let expected = ["All threads, merged", "worker · 60.00 %", "main · 40.00 %"];
+    assert_eq!(options, json!(expected));
+    choose("t:main");
+    page.wait_for(TOTALS, &json!([400, 300, 0]));
+    page.run("perkTimes.select(0, 200)");
+    page.wait_for(TOTALS, &json!([200, 100, 0]));
+    choose("t:worker");
+    page.wait_for(TOTALS, &json!([0, 0, 0]));
+    page.run("perkTimes.clear()");
+    page.wait_for(TOTALS, &json!([600, 0, 600]));
+    page.run("location.reload()");
+    page.wait_for("return typeof perk === 'object' && perk.model.total[0]", &json!(600));
+    choose("");
+    page.wait_for(TOTALS, &json!([1000, 300, 600]));
+    assert!(page.browser.log("browser").is_empty());
+}
+
+#[test]
 fn without_times_there_is_no_strip() {
     let Some(page) = Page::open(&known()) else { return };
     assert_eq!(page.run("return document.getElementById('times')"), Value::Null);

@@ -73,7 +73,7 @@ fn values_are_switched_and_the_zoom_stays() {
     assert!(page.text("detail").contains("1.00 s (33.33 %)"), "{}", page.text("detail"));
     assert!(page.text("summary").starts_with("3.00 s (wall-clock time)"));
     assert_eq!(page.run(STRIP), json!(true));
-    page.expect_text("legend", "[running] 100.00 %");
+    page.expect_text("legend", "your code 100.00 %\n[running] 100.00 %");
     // The search finds what this value has.
     page.browser.keys("/app.");
     page.expect_text("found", "100.00 % · 1.00 s of 1.00 s in zoom · 3 frame names");
@@ -102,6 +102,31 @@ fn values_are_switched_and_the_zoom_stays() {
     choose(&page, 0);
     page.wait_for("return perk.model.total[0]", &json!(1000));
     assert_eq!(page.run(STRIP), json!(false));
+    assert!(page.browser.log("browser").is_empty());
+}
+
+#[test]
+fn methods_have_the_numbers_of_their_states_and_classes() {
+    let Some(page) = Page::open(&several()) else { return };
+    choose(&page, 1);
+    let rows = "return [...document.querySelectorAll('#methods tbody tr')]
+        .map((row) => [...row.cells].map((cell) => cell.innerText))";
+    let methods = json!([
+        ["66.67 %", "66.67 %", "Idle.idle app"],
+        ["33.33 %", "33.33 %", "A.a app"],
+        ["0.00 %", "100.00 %", "Main.main app"],
+    ]);
+    page.wait_for(rows, &methods);
+    page.run("document.getElementById('subjects').click()");
+    let states =
+        json!([["50.00 %", "[sleeping]"], ["33.33 %", "[running]"], ["16.67 %", "[parked]"]]);
+    page.wait_for(rows, &states);
+    page.click("app.Idle.idle");
+    assert!(page.text("detail").contains("self 2.00 s (66.67 %)"), "{}", page.text("detail"));
+    page.browser.keys("r");
+    page.wait_for("return perk.model.name(1)", &json!("[sleeping]"));
+    let legend = "your code 100.00 %\n[sleeping] 50.00 %\n[running] 33.33 %\n[parked] 16.67 %";
+    page.expect_text("legend", legend);
     assert!(page.browser.log("browser").is_empty());
 }
 
