@@ -168,12 +168,12 @@ impl Comparison<'_> {
         // stays.
         rankings.sort_by(|a, b| b.moved().total_cmp(&a.moved()));
         rankings.sort_by_key(|it| !it.metric().is_leading());
-        let mut uncertain = Vec::new();
+        let mut uncertain = None;
         if top.is_none() {
-            let leading = rankings.iter().filter(|it| it.metric().is_leading());
-            uncertain.extend(leading.filter_map(Ranking::uncertain));
+            uncertain = rankings.iter().find_map(Ranking::uncertain);
             rankings.retain(|it| it.moved() > 0.0);
         }
+        let uncertain = uncertain.filter(|_| rankings.is_empty());
         let limit = if top.is_some() || self.asked.is_some() { usize::MAX } else { RANKINGS };
         let more = rankings.split_off(rankings.len().min(limit));
         let lists: Vec<_> = self.lists().filter(List::has_rows).collect();
@@ -198,9 +198,10 @@ impl Comparison<'_> {
             let lines = verdicts.iter().map(|it| Part::Sentence(it.line(&diff.symbols)));
             sections.push([Part::Heading("Limits".to_owned())].into_iter().chain(lines).collect());
         }
+        let summary = self.summary(screen);
         match perk_render::text(sections, screen) {
-            text if text.is_empty() => self.summary(),
-            text => format!("{}\n{text}", self.summary()),
+            text if text.is_empty() => summary,
+            text => format!("{summary}\n{text}"),
         }
     }
 

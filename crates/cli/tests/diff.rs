@@ -41,13 +41,13 @@ time       510 ms → 710 ms (+39.22 %)
 Times differ from run to run; counts do not.
 
 Time by method, its own
-self before   after   change  change %    total  before %  after %  method
-     500 ms  700 ms  +200 ms    +40.00  +200 ms     98.04    98.59  T.f
+before   after   change  change %    total  before %  after %  method
+500 ms  700 ms  +200 ms    +40.00  +200 ms     98.04    98.59  T.f
 
 Time by method, with all that it called
-total before   after   change  change %     self  before %  after %  method
-      500 ms  700 ms  +200 ms    +40.00  +200 ms     98.04    98.59  T.f
-      510 ms  710 ms  +200 ms    +39.22      0 s    100.00   100.00  T.main
+before   after   change  change %     self  before %  after %  method
+500 ms  700 ms  +200 ms    +40.00  +200 ms     98.04    98.59  T.f
+510 ms  710 ms  +200 ms    +39.22      0 s    100.00   100.00  T.main
 "
     );
 }
@@ -64,13 +64,13 @@ time       510 ms → 510 ms (+0.00 %)
 allocated  1 kB → 1.5 kB (+50.00 %)
 
 Allocated bytes by method, its own
-self before   after  change  change %   total  before %  after %  method
-       1 kB  1.5 kB  +500 B    +50.00  +500 B    100.00   100.00  T.f
+before   after  change  change %   total  before %  after %  method
+  1 kB  1.5 kB  +500 B    +50.00  +500 B    100.00   100.00  T.f
 
 Allocated bytes by method, with all that it called
-total before   after  change  change %    self  before %  after %  method
-        1 kB  1.5 kB  +500 B    +50.00  +500 B    100.00   100.00  T.f
-        1 kB  1.5 kB  +500 B    +50.00     0 B    100.00   100.00  T.main
+before   after  change  change %    self  before %  after %  method
+  1 kB  1.5 kB  +500 B    +50.00  +500 B    100.00   100.00  T.f
+  1 kB  1.5 kB  +500 B    +50.00     0 B    100.00   100.00  T.main
 
 Calls by method
 before  after  change  change %  self before  self after  method
@@ -125,8 +125,8 @@ fn methods_that_are_new_or_gone_are_marked() {
     let text = stdout(&check(&folder, &["a", "b"], 1));
     for line in [
         "b takes 1.27 times the time of a (+140 ms); most of it in T.f (+300 ms)",
-        "     200 ms     0 s  -200 ms      gone  -200 ms     39.22     0.00  T.old",
-        "        0 s   40 ms   +40 ms       new   +40 ms      0.00     6.15  T.young",
+        "200 ms     0 s  -200 ms      gone  -200 ms     39.22     0.00  T.old",
+        "   0 s   40 ms   +40 ms       new   +40 ms      0.00     6.15  T.young",
         "     1      0      -1      gone       200 ms         0 s  T.old",
     ] {
         assert!(text.lines().any(|it| it == line), "{line}\nis not in\n{text}");
@@ -184,21 +184,21 @@ samples    100 → 212 (+112.00 %), ± 36
 For runs of different length, --normalize compares shares.
 
 Samples by method, its own
-self before  after  change   ±  change %  total  before %  after %  method
-         50    150    +100  29   +200.00   +100     50.00    70.75  Main.f
+before  after  change   ±  change %  total  before %  after %  method
+    50    150    +100  29   +200.00   +100     50.00    70.75  Main.f
 and 1 smaller change that the samples do not tell from chance (--top)
 
 Samples by method, with all that it called
-total before  after  change   ±  change %  self  before %  after %  method
-         100    212    +112  36   +112.00   +12    100.00   100.00  Main.main
-          50    150    +100  29   +200.00  +100     50.00    70.75  Main.f
+before  after  change   ±  change %  self  before %  after %  method
+   100    212    +112  36   +112.00   +12    100.00   100.00  Main.main
+    50    150    +100  29   +200.00  +100     50.00    70.75  Main.f
 "
     );
     let text = stdout(&check(&folder, &["a", "b", "--top", "5"], 0));
-    let line = "         50     62     +12  22    +24.00   +112     50.00    29.25  Main.main\n";
+    let line = "    50     62     +12  22    +24.00   +112     50.00    29.25  Main.main\n";
     assert!(text.contains(line), "{text}");
     let text = stdout(&check(&folder, &["a", "b", "--normalize"], 0));
-    let line = "         50     70     +20  19    +40.00    +20     50.00    70.00  Main.f\n";
+    let line = "    50     70     +20  19    +40.00    +20     50.00    70.00  Main.f\n";
     assert!(
         text.contains("Samples by method, its own, in proportion to the total before\n"),
         "{text}"

@@ -3,6 +3,7 @@
 use perk_analysis::diff::{Calls, Change, Diff, MethodNumbers, MetricDiff};
 use perk_profile::units::{amount, printable};
 use perk_profile::{Metric, Unit, metric as metrics};
+use perk_render::Screen;
 
 use super::ranking::is_counted;
 use super::{Comparison, signed, sums, with_relative};
@@ -11,17 +12,19 @@ use super::{Comparison, signed, sums, with_relative};
 const NOISE: f64 = 0.1;
 /// A count that changed by this part is an answer beside that of the time.
 const COUNTS: f64 = 0.01;
+/// Columns by which the lines of a sentence after the first are indented.
+const INDENT: usize = 4;
 /// A ratio nearer to 1 than this is said in percent.
 const NEAR: f64 = 0.1;
 
 impl Comparison<'_> {
     /// The answer, what is the same, and a line for each number that is not.
-    pub(super) fn summary(&self) -> String {
+    pub(super) fn summary(&self, screen: &Screen) -> String {
         let same = self.same();
         let mut lines = String::new();
         let answers = self.answers();
         for answer in &answers {
-            lines += &format!("{answer}\n");
+            lines += &(screen.wrap(answer, INDENT) + "\n");
         }
         if !same.is_empty() {
             lines += &format!("no difference in {}\n", in_words(&same));
@@ -35,7 +38,7 @@ impl Comparison<'_> {
             lines += &format!("{name:<width$}  {text}\n");
         }
         for note in self.notes() {
-            lines += &format!("{note}\n");
+            lines += &(screen.wrap(&note, INDENT) + "\n");
         }
         lines
     }

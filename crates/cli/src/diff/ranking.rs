@@ -203,14 +203,10 @@ impl<'d> Ranking<'d> {
         let unit = self.shown.unit;
         let [all_before, all_after] = [self.shown.total.before, self.shown.total.after];
         let words = |position, heading: &'static str| Column::words().at(position, heading);
-        let [first, other] = match by {
-            _ if !has_totals => ["before", ""],
-            By::Own => ["self before", "total"],
-            By::Total => ["total before", "self"],
-        };
+        let other = if by == By::Own { "total" } else { "self" };
         let mut table = Table::of(&self.diff.symbols, heading, rows)
             .column(Column::method_name("name").name("method"), |row| row.key)
-            .column(words(0, first), move |row| amount(by.sides(row)[0], unit))
+            .column(words(0, "before"), move |row| amount(by.sides(row)[0], unit))
             .column(words(1, "after"), move |row| amount(by.sides(row)[1], unit))
             .column(words(2, "change"), move |row| signed(by.sides(row), unit));
         if self.shown.sample.is_some() {
