@@ -93,7 +93,8 @@ fn write_run(profile: &Profile, plan: &Plan, events: &mut Bytes) {
         let (name, version) = accounting.jvm.rsplit_once(' ').unwrap_or((&accounting.jvm, ""));
         add(schema::JVM_INFORMATION, &|fields| {
             fields.text(name).text(version).no_text().no_text().text(&accounting.program);
-            fields.long(unix_ms).number(accounting.pid.into());
+            // A recording may have begun long after the JVM.
+            fields.number(NOT_KNOWN).number(accounting.pid.into());
         });
     }
     add(schema::ACTIVE_RECORDING, &|fields| {
