@@ -875,3 +875,39 @@ fn small_files_cut_anywhere_do_no_harm() {
         assert!(is_as_told, "{format:?}: {taken} of {} cuts were taken", whole.len());
     }
 }
+
+/// A file has the stacks of its timelines at once, and those of a second process begin later.
+#[test]
+fn a_thread_that_starts_after_its_stacks_keeps_its_name() {
+    let mut profile = Profile::default();
+    let thread = |profile: &mut Profile, serial, name: &str| {
+        let name = profile.symbols.strings.intern(name);
+        let (group, parent_group) = (Some(name), None);
+        let thread = Thread { serial, object_id: 7, name, group, parent_group };
+        profile.push_thread(thread)
+    };
+    let threads = [thread(&mut profile, 200_001, "A"), thread(&mut profile, 200_002, "B")];
+    let class = profile.symbols.class("T");
+    let name = profile.symbols.strings.intern("main");
+    let method = profile.symbols.method(Method { class, name, signature: None, source: None });
+    let frame = profile.symbols.frame(Frame::new(method, Line::Unknown));
+    let node = profile.tree.insert([frame]);
+    for id in threads {
+        let trace = profile.trace(node, Some(id));
+        let row = TimelineRow { tick: 0, thread: Some(id), trace, count: 1 };
+        let head = TimelineHead { metric: Metric::Samples, tick_ns: 10, begin_ns: 0, end_ns: 10 };
+        profile.events.push(Event::ThreadStart(id));
+        profile.events.push(Event::Timeline(Timeline { head, rows: vec![row] }));
+    }
+    let traces = threads.map(|id| profile.trace(node, Some(id)));
+    let section = Section::of(Metric::Samples, 2, traces.map(|trace| (trace, 1)));
+    profile.events.push(section.into());
+    let read = perk_hprof::read(&written(&profile, Format::Extended)[..]).unwrap();
+    let names: Vec<_> =
+        read.threads.iter().map(|thread| read.symbols.strings.get(thread.name)).collect();
+    assert_eq!(names, ["A", "B"]);
+    let rows = Metric::Samples.rows(&read).rows;
+    let of_rows: Vec<_> =
+        rows.iter().filter_map(|row| read.get_trace(row.0.trace).thread).collect();
+    assert_eq!(of_rows.iter().map(|&id| read.thread_name(id)).collect::<Vec<_>>(), ["A", "B"]);
+}

@@ -11,8 +11,8 @@ use std::mem;
 
 use perk_profile::{
     Accounting, Allocations, ClassId, CpuSamples, Event, Frame, FrameId, HeapHistogram,
-    HeapSummary, KeyedMap, Line, Method, Profile, Settings, Site, SiteSelection, Sites, StrId,
-    Thread, ThreadId, Timestamp, Trace, TraceId, mutf8,
+    HeapSummary, KeyedMap, KeyedSet, Line, Method, Profile, Settings, Site, SiteSelection, Sites,
+    StrId, Thread, ThreadId, Timestamp, Trace, TraceId, mutf8,
 };
 
 use self::extended::Extended;
@@ -81,6 +81,8 @@ struct Reader {
     classes: KeyedMap<u32, ClassId>,
     frames: KeyedMap<u64, FrameId>,
     threads: KeyedMap<u32, ThreadId>,
+    /// The threads that traces have named, and START THREAD has not yet.
+    unnamed: KeyedSet<u32>,
     /// The interval that the record announcing estimates gave. It holds for the next ALLOC SITES.
     sample_interval_bytes: Option<u64>,
     /// Whether the next CPU SAMPLES will be counted again.
@@ -179,6 +181,7 @@ impl Reader {
         self.classes.clear();
         self.frames.clear();
         self.threads.clear();
+        self.unnamed.clear();
         self.sample_interval_bytes = None;
         self.is_interim = false;
         self.is_of_agent = false;
@@ -360,7 +363,13 @@ impl Reader {
         let group = self.name(body, "the thread group's name")?;
         let parent_group = self.name(body, "the name of the thread group's parent")?;
         let thread = Thread { serial, object_id, name, group, parent_group };
-        let id = self.profile.push_thread(thread);
+        let id = if self.unnamed.remove(&serial) {
+            let id = self.thread(serial);
+            self.profile.threads[id.index()] = thread;
+            id
+        } else {
+            self.profile.push_thread(thread)
+        };
         self.threads.insert(serial, id);
         self.profile.events.push(Event::ThreadStart(id));
         Ok(())
@@ -474,7 +483,9 @@ impl Reader {
 
     fn thread(&mut self, serial: u32) -> ThreadId {
         *self.threads.entry(serial).or_insert_with(|| {
-            // Threads that started before the agent have no START THREAD record.
+            // Threads that started before the agent have no START THREAD record, and traces of several
+            // processes are written before the threads of the later ones.
+            self.unnamed.insert(serial);
             let name = self.profile.symbols.strings.intern(&format!("thread {serial}"));
             let thread = Thread { serial, object_id: 0, name, group: None, parent_group: None };
             self.profile.push_thread(thread)
