@@ -1,6 +1,7 @@
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+PREFIX ?= /usr/local
 
-.PHONY: all build test demo install lint bench clean help
+.PHONY: all build test demo install dist lint bench clean help
 
 all: build
 
@@ -19,8 +20,12 @@ demo: ## profile a real program and write its flame graph to target/demo
 	cargo build --release -p perk-cli
 	tools/demo.sh $(TARGET)/release/perk
 
-install: ## install perk, one file, into cargo's folder of programs
-	cargo install --locked --path crates/cli
+install: build ## install perk, its manual pages and completions below PREFIX (/usr/local)
+	tools/install.sh $(TARGET)/release/perk $(DESTDIR)$(PREFIX)
+
+dist: ## make one archive for all systems with glibc 2.17 or newer, and try it on an old one
+	tools/setup.sh zig oldroot
+	tools/dist.sh
 
 lint: ## check format, lints and the workspace's own rules
 	cargo fmt --check

@@ -1,9 +1,9 @@
 #!/bin/bash
 # Gets what this machine lacks for building, testing and showing perk:
 #
-#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|source|deny]...
+#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|source|deny|zig|oldroot]...
 #
-# Does nothing for what is there. Downloads go to .tools; only jdk, jdk17, chromium and jacoco
+# Does nothing for what is there. Downloads go to .tools; only jdk, jdk17, chromium, jacoco and oldroot
 # install packages, and deny installs a program of cargo's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -107,10 +107,40 @@ setup_deny() {
     cargo install --quiet cargo-deny --locked --version 0.20.2
 }
 
+# zig's linker and its stubs of old C libraries, and cargo-zigbuild, which has cargo use them.
+setup_zig() {
+    [[ -x .tools/zig/bin/cargo-zigbuild ]] && return
+    say "getting zig and cargo-zigbuild"
+    rm -rf .tools/zig
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+        --target .tools/zig ziglang==0.13.0.post1 cargo-zigbuild==0.24.0
+}
+
+# The oldest Debian that is kept, with a Java runtime, in .tools/oldroot.
+setup_oldroot() {
+    local root=.tools/oldroot
+    [[ -e $root ]] && return
+    command -v debootstrap >/dev/null || apt_install debootstrap
+    say "getting Debian 11 with a Java runtime (some minutes)"
+    local mirror
+    mirror=$({ cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null || true; } |
+        sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[.*\] \)\{0,1\}\([^ ]*\) .*/\2/p' | sed -n 1p)
+    as_root rm -rf "$root.part"
+    as_root debootstrap --variant=minbase bullseye "$root.part" "$mirror" >/dev/null
+    as_root cp /etc/resolv.conf "$root.part/etc/"
+    as_root mkdir -p "$root.part/usr/share/man/man1"
+    # The set-up of Java looks into /proc.
+    as_root unshare --mount sh -c 'mount -t proc proc "$0/proc" && DEBIAN_FRONTEND=noninteractive \
+        exec chroot "$0" apt-get install -qq -y --no-install-recommends openjdk-17-jre-headless' \
+        "$root.part" >/dev/null
+    # Renamed last: the folder is there only when it is complete.
+    as_root mv "$root.part" "$root"
+}
+
 mkdir -p .tools
 for part in "$@"; do
     case $part in
-        jdk | jdk17 | jdk21 | chromium | jacoco | source | deny) "setup_$part" ;;
-        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, source or deny"; exit 2 ;;
+        jdk | jdk17 | jdk21 | chromium | jacoco | source | deny | zig | oldroot) "setup_$part" ;;
+        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, source, deny, zig or oldroot"; exit 2 ;;
     esac
 done

@@ -86,6 +86,19 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    Man(ManArgs),
+}
+
+/// Print a manual page, or write all of them
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  perk man run | man -l -\n  \
+                        perk man --folder ~/.local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// The command that the page is of [default: perk]
+    pub(crate) command: Option<String>,
+    /// Write the pages of perk and of all its commands into this folder
+    #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// Profile a program from its start to its end

@@ -13,6 +13,7 @@ mod filter;
 mod input;
 mod jvms;
 mod listen;
+mod man;
 mod metric;
 mod output;
 mod packing;
@@ -83,6 +84,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
             clap_complete::generate(shell, &mut Cli::command(), "perk", &mut script);
             print(&script)
         }
+        Command::Man(args) => man::man(&args).map(|()| ExitCode::SUCCESS),
     }
 }
 

@@ -49,12 +49,15 @@ impl Target {
 
     /// As [`Target::write`], of what `write` writes.
     pub(crate) fn write_with(&self, write: &Writing<'_>) -> anyhow::Result<()> {
-        self.write_file(write).with_context(|| format!("cannot write {}", self.path.display()))
+        write_file(&self.path, write)
     }
+}
 
-    fn write_file(&self, write: &Writing<'_>) -> io::Result<()> {
-        let (_, packing) = Packing::split(&self.path);
-        let destination = Destination::open(&self.path, Access::Usual)?;
+/// Writes a file, packed where its ending says so. It gets its name when it is complete.
+pub(crate) fn write_file(path: &Path, write: &Writing<'_>) -> anyhow::Result<()> {
+    let whole = || {
+        let (_, packing) = Packing::split(path);
+        let destination = Destination::open(path, Access::Usual)?;
         let mut out = Packer::new(BufWriter::new(destination.file()), packing)?;
         write(&mut out)?;
         out.finish()?.flush()?;
@@ -62,7 +65,8 @@ impl Target {
             Destination::File(mut part) => part.finish(),
             Destination::Stream(_) => Ok(()),
         }
-    }
+    };
+    whole().with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Fails if no file could be written to `path` as things are now.

@@ -9,6 +9,7 @@ mod files;
 mod foreign;
 mod heap;
 mod input;
+mod install;
 mod jamaica;
 mod launch;
 mod listen;

@@ -1,0 +1,23 @@
+#!/bin/bash
+# Installs perk, its manual pages and its completions:
+#
+#   tools/install.sh PERK FOLDER
+#
+# PERK is the program; FOLDER is where bin and share are, such as /usr/local.
+set -euo pipefail
+
+perk=$1
+prefix=$2
+share=$prefix/share
+
+if ! mkdir -p "$prefix/bin" 2>/dev/null || [[ ! -w $prefix/bin ]]; then
+    echo "install: $prefix/bin cannot be written to: use sudo make install, or make install PREFIX=~/.local" >&2
+    exit 1
+fi
+install -m 755 "$perk" "$prefix/bin/perk"
+mkdir -p "$share"/{man/man1,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
+"$perk" man --folder "$share/man/man1"
+"$perk" completions bash >"$share/bash-completion/completions/perk"
+"$perk" completions zsh >"$share/zsh/site-functions/_perk"
+"$perk" completions fish >"$share/fish/vendor_completions.d/perk.fish"
+echo "installed $prefix/bin/perk, its manual pages and completions below $share"
