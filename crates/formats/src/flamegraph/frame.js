@@ -1,10 +1,5 @@
 // A frame in words: the line below the graph, the tip, the path, the copied stack.
 
-function nameWithSignature(at, node) {
-  const { model } = at;
-  return model.name(node) + (model.frame[node] >= 0 ? names[model.frame[node]].signature : "");
-}
-
 /** What a node was before, where profiles are compared. */
 function before({ model }, node) {
   if (!model.totalBefore) return "";
@@ -22,7 +17,7 @@ function describe(at, node) {
   const time = interval > 0 ? `, ${duration(total * interval)} CPU` : "";
   detail.classList.remove("hint");
   detail.textContent =
-    `${nameWithSignature(at, node)} — ${amountOf(total)} (${percent(total, samples)}${time})` +
+    `${model.name(node)} — ${amountOf(total)} (${percent(total, samples)}${time})` +
     `${model.isUpward ? "" : `, self ${amount(self)} (${percent(self, samples)})`}${before(at, node)}`;
   by("copy").hidden = false;
 }

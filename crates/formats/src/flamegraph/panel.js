@@ -6,7 +6,7 @@ const FIRST_ROWS = 100;
 /** Whether the table has the subjects of the numbers (classes, states) in place of the methods. */
 let isOfSubjects = false;
 /** The columns by which each table is ordered. */
-const order = { methods: "self", neighbours: "total" };
+const order = { methods: data.before === undefined ? "self" : "change", neighbours: "total" };
 
 /** The methods below a node of the calls. They are found when they are asked for. */
 const methods = {
@@ -190,7 +190,8 @@ function tableRow(row, columns, whole, label) {
   if (isMethod) {
     const name = names[row.frame];
     const chip = element("i", "");
-    if (colours) chip.style.background = chart.palette.bright[colours.colours[row.frame]];
+    const colour = colours ? colours.colours[row.frame] : changeColour(calls.changeOf(row.total, row.before));
+    chip.style.background = chart.palette.bright[colour];
     content.append(chip, name.labels.at(-2) ?? name.full);
     if (name.package) content.append(" ", element("small", name.package));
     content.addEventListener("click", () => select(row.frame));
