@@ -5,6 +5,7 @@
 //! screen, names of methods. Nothing here reads files or knows where a number comes from.
 #![forbid(unsafe_code)]
 
+mod bar;
 mod cell;
 mod csv;
 mod json;
@@ -13,9 +14,10 @@ mod screen;
 mod table;
 mod text;
 
+pub use bar::bar;
 pub use cell::{Cell, Row};
 pub use json::Json;
 pub use names::{class, class_name, frame, full_name, labels, metric, place};
-pub use screen::Screen;
+pub use screen::{Colour, Screen};
 pub use table::{Column, Rows, Table};
 pub use text::{Part, Section, middle_cut, text};

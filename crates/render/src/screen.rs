@@ -2,13 +2,40 @@
 
 use std::env;
 use std::io::{IsTerminal, stderr, stdout};
+use std::sync::OnceLock;
 
-/// The width of a terminal, and whether it shows bold text; a file has neither.
+/// The shares, in percent, from which numbers are hot, warm, and of no interest below.
+const HOT: f64 = 10.0;
+const WARM: f64 = 3.0;
+const COLD: f64 = 0.5;
+
+static COLOUR: OnceLock<Colour> = OnceLock::new();
+
+/// When text has colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Colour {
+    /// On terminals that have some, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Colour {
+    /// Sets it for all screens of this process; the first call counts.
+    pub fn set(self) {
+        let _ = COLOUR.set(self);
+    }
+}
+
+/// The width of a terminal, and whether it shows bold text and colours; a file has neither.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
     /// Columns; `None` where lines may be of any length.
     pub width: Option<usize>,
-    /// It shows escape sequences as bold text.
+    /// It shows escape sequences as bold text and colours.
     pub bold: bool,
 }
 
@@ -26,14 +53,31 @@ impl Screen {
     fn new(is_terminal: bool, size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
         let colourless = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let bold = match COLOUR.get().copied().unwrap_or_default() {
+            Colour::Auto => is_terminal && !colourless,
+            Colour::Always => true,
+            Colour::Never => false,
+        };
         // A terminal that says it has no columns does not know.
         let width = size.map(|(width, _)| usize::from(width.0)).filter(|&width| width > 0);
-        Self { width, bold: is_terminal && !colourless }
+        Self { width, bold }
     }
 
     /// A heading.
     pub fn heading(&self, text: &str) -> String {
         if self.bold { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// Text in the colour of a share, in percent: the larger, the hotter.
+    pub fn heat(&self, text: &str, percent: f64) -> String {
+        let code = match () {
+            () if !self.bold => return text.to_owned(),
+            () if percent >= HOT => "31",
+            () if percent >= WARM => "33",
+            () if percent >= COLD => return text.to_owned(),
+            () => "2",
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
     }
 
     /// As much of a name's end as fits beside `used` columns.
@@ -95,6 +139,20 @@ mod tests {
         assert_eq!(Screen::default().cut(&"x".repeat(60_000), 0).chars().count(), 1000);
         assert_eq!(screen.cut("short", 39), "short");
         assert_eq!(screen.cut_end("java -jar some/application.jar", 20), "java -jar some/appl…");
+    }
+
+    #[test]
+    fn shares_have_the_colour_of_their_heat() {
+        let screen = Screen { width: None, bold: true };
+        for (percent, shown) in [
+            (10.0, "\x1b[31mx\x1b[0m"),
+            (9.99, "\x1b[33mx\x1b[0m"),
+            (2.99, "x"),
+            (0.49, "\x1b[2mx\x1b[0m"),
+        ] {
+            assert_eq!(screen.heat("x", percent), shown);
+            assert_eq!(Screen::default().heat("x", percent), "x");
+        }
     }
 
     #[test]

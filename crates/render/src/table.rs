@@ -206,6 +206,8 @@ pub(crate) enum Aspect {
     Share,
     /// The time that the number stands for, where that is known.
     Time,
+    /// A bar of the share, on terminals with room for it.
+    Bar,
     /// The name of the row: the last column. Several are joined by arrows.
     Name,
 }
@@ -320,6 +322,11 @@ impl Column {
     /// Text shows the time that the number stands for; the number where it stands for none.
     pub fn time_at(self, position: u8, heading: impl Into<Cow<'static, str>>) -> Self {
         self.shown(position, heading, Aspect::Time)
+    }
+
+    /// A terminal with room for it shows a bar of the share.
+    pub fn bar_at(self, position: u8) -> Self {
+        self.shown(position, "", Aspect::Bar)
     }
 
     /// Text shows it in the last column.

@@ -10,6 +10,8 @@ use crate::{Cell, Column, Row, Screen, Table};
 /// them but the first stand beside the numbers they are of.
 const NAME: usize = 28;
 const GAP: &str = "  ";
+/// Columns of a bar.
+const BAR: usize = 8;
 /// Columns by which lines below a row are indented.
 const INDENT: &str = "        ";
 /// Columns by which names in lines of their own are.
@@ -95,26 +97,33 @@ impl Table<'_> {
             })
             .collect();
         shown.sort_by_key(|it| it.0);
+        // In a file a number does.
+        shown.retain(|it| it.1.aspect != Aspect::Bar || screen.width.is_some());
         let (names, shown): (Vec<_>, Vec<_>) =
             shown.into_iter().map(|it| it.1).partition(|it| it.aspect == Aspect::Name);
         let show =
             |row: &Row<'_>, it: &Shown<'_>| it.text(&row.cells[it.index], self.symbols, &labels);
         let join = |names: Vec<String>| names.join(" → ");
         let rank = self.is_ranked.then(|| "#".to_owned());
-        let mut lines: Vec<Vec<String>> = Vec::new();
+        let mut lines: Vec<Vec<Field>> = Vec::new();
         let mut below = Vec::new();
-        let headings = shown.iter().map(|it| it.heading.to_owned());
+        let headings = shown.iter().map(|it| Field::from(it.heading.to_owned()));
         let name = join(names.iter().map(|it| it.heading.to_owned()).collect());
-        lines.push(rank.into_iter().chain(headings).chain([name]).collect());
+        let rank = rank.map(Field::from);
+        lines.push(rank.into_iter().chain(headings).chain([name.into()]).collect());
         for (index, row) in self.rows().enumerate() {
-            let rank = self.is_ranked.then(|| (index + 1).to_string());
-            let cells = shown.iter().map(|it| show(&row, it));
+            let rank = self.is_ranked.then(|| Field::from((index + 1).to_string()));
+            let cells = shown.iter().map(|it| {
+                let percent = it.percent(&row.cells[it.index]);
+                Field { text: show(&row, it), percent }
+            });
             let name = join(names.iter().map(|it| show(&row, it)).collect());
             let name = match row.depth {
                 depth @ 0..=INDENTED => " ".repeat(depth) + &name,
                 depth => format!("{}{depth}: {name}", " ".repeat(INDENTED)),
             };
-            lines.push(rank.into_iter().chain(cells).chain([name + &row.suffix]).collect());
+            lines
+                .push(rank.into_iter().chain(cells).chain([(name + &row.suffix).into()]).collect());
             let paths = self.columns.iter().zip(&row.cells);
             let paths = paths.filter_map(|(column, cell)| self.path(column, cell)).flatten();
             below.push(paths.chain(row.below).collect::<Vec<_>>());
@@ -126,7 +135,10 @@ impl Table<'_> {
         if let Some(legend) = self.legend {
             text += &(screen.cut_end(legend, 0) + "\n");
         }
-        let mut lines = aligned(lines, screen, self.is_cut_at_end).into_iter();
+        let bars = usize::from(self.is_ranked)..;
+        let bars = bars.zip(&shown).filter(|it| it.1.aspect == Aspect::Bar).map(|it| it.0);
+        let mut lines =
+            aligned(lines, &bars.collect::<Vec<_>>(), screen, self.is_cut_at_end).into_iter();
         let titles = lines.next().unwrap_or_default();
         text += &(screen.heading(&titles) + "\n");
         for (line, below) in lines.zip(below) {
@@ -151,13 +163,45 @@ impl Table<'_> {
     }
 }
 
+/// A cell of text, and the share that its colour shows.
+struct Field {
+    text: String,
+    percent: Option<f64>,
+}
+
+impl From<String> for Field {
+    fn from(text: String) -> Self {
+        Self { text, percent: None }
+    }
+}
+
 impl Shown<'_> {
+    /// The share that a cell shows, in percent.
+    fn percent(&self, cell: &Cell<'_>) -> Option<f64> {
+        let (part, total) = self.share(cell)?;
+        (total > 0).then(|| part as f64 * 100.0 / total as f64)
+    }
+
+    fn share(&self, cell: &Cell<'_>) -> Option<(u64, u64)> {
+        match (cell, self.aspect) {
+            (Cell::Share(part, total), _) => Some((*part, *total)),
+            (Cell::Number(number) | Cell::Worded(number, _), Aspect::Share | Aspect::Bar) => {
+                Some((*number, self.column.total))
+            }
+            _ => None,
+        }
+    }
+
     fn text(&self, cell: &Cell<'_>, symbols: &Symbols, labels: &Labels) -> String {
         let (unit, each_ns) = match self.column.kind {
             Kind::Measure { unit, each_ns } => (unit, each_ns),
             Kind::Number(unit) => (unit, None),
             _ => (Unit::Count, None),
         };
+        if self.aspect == Aspect::Bar {
+            let bar = self.share(cell).map(|(part, total)| crate::bar(part, total, BAR));
+            return format!("{:<BAR$}", bar.unwrap_or_default());
+        }
         match (cell, self.aspect) {
             (Cell::Missing(words), _) => (*words).to_owned(),
             (Cell::Number(number) | Cell::Worded(number, _), Aspect::Share) => {
@@ -179,30 +223,38 @@ impl Shown<'_> {
     }
 }
 
-/// The lines of a table, the first of them its titles, no wider than the screen. Shares make room for
-/// names.
-fn aligned(mut lines: Vec<Vec<String>>, screen: &Screen, is_cut_at_end: bool) -> Vec<String> {
+/// The lines of a table, the first of them its titles, no wider than the screen. First bars, then shares
+/// make room for names.
+fn aligned(
+    mut lines: Vec<Vec<Field>>,
+    bars: &[usize],
+    screen: &Screen,
+    is_cut_at_end: bool,
+) -> Vec<String> {
     let last = lines[0].len() - 1;
-    let width = |column: usize| lines.iter().map(|cells| cells[column].chars().count()).max();
+    let width = |column: usize| lines.iter().map(|cells| cells[column].text.chars().count()).max();
     let mut shown: Vec<_> = (0..last).map(|column| (column, width(column).unwrap_or(0))).collect();
     let used = |shown: &[(usize, usize)]| -> usize {
         shown.iter().map(|(_, width)| width + GAP.len()).sum()
     };
     while screen.width.is_some_and(|width| used(&shown) + NAME > width) {
-        let is_share = |&(column, _): &(usize, usize)| lines[0][column].ends_with('%');
+        let is_share = |&(column, _): &(usize, usize)| lines[0][column].text.ends_with('%');
+        let bar = shown.iter().rposition(|(column, _)| bars.contains(column));
         let first = shown.iter().position(is_share);
-        let Some(spare) = shown.iter().rposition(is_share).filter(|&it| Some(it) != first) else {
-            break;
-        };
+        let share = || shown.iter().rposition(is_share).filter(|&it| Some(it) != first);
+        let Some(spare) = bar.or_else(share) else { break };
         shown.remove(spare);
     }
-    let line = |cells: &mut Vec<String>| {
+    let line = |cells: &mut Vec<Field>| {
         let mut line = String::new();
         for &(column, width) in &shown {
-            line += &format!("{:>width$}{GAP}", cells[column]);
+            let Field { text, percent } = &cells[column];
+            let text = format!("{text:>width$}");
+            line += &percent.map_or_else(|| text.clone(), |percent| screen.heat(&text, percent));
+            line += GAP;
         }
         let cut = if is_cut_at_end { Screen::cut_end } else { Screen::cut };
-        line + &cut(screen, &cells[last], used(&shown))
+        line + &cut(screen, &cells[last].text, used(&shown))
     };
     lines.iter_mut().map(line).collect()
 }
@@ -282,6 +334,25 @@ mod tests {
         assert_eq!([shares(None), shares(Some(78)), shares(Some(77))], [3, 3, 2]);
         assert_eq!([shares(Some(69)), shares(Some(68)), shares(Some(20))], [2, 1, 1]);
         assert!(text(Some(69)).contains(cells[6]));
+    }
+
+    #[test]
+    fn bars_are_on_wide_terminals_alone() {
+        let symbols = Symbols::default();
+        let text = |width, bold| {
+            let table = Table::of(&symbols, "", [7_u64, 1])
+                .column(Column::count("n").of(8).share_at(0, "%").bar_at(1), |&it| it)
+                .column(Column::words().name("name"), |_| "org.example.Main.method")
+                .table();
+            text([vec![Part::Table(table)]], &Screen { width, bold })
+        };
+        let bars = "87.50  ███████   org.example.Main.method";
+        assert_eq!(text(Some(80), false).lines().nth(1), Some(bars));
+        let plain = "87.50  org.example.Main.method";
+        assert_eq!(text(None, false).lines().nth(1), Some(plain));
+        assert_eq!(text(Some(40), false).lines().nth(1), Some(plain));
+        let hot = "\x1b[31m87.50\x1b[0m  \x1b[31m███████ \x1b[0m  org.example.Main.method";
+        assert_eq!(text(Some(80), true).lines().nth(1), Some(hot));
     }
 
     #[test]
