@@ -1,33 +1,39 @@
-//! Advice on where to begin: the methods with the highest numbers of their own, the possible gain
-//! of each, and the facts to know before changing it: its callers, its calls, and the allocations
-//! below it.
+//! Advice on where to begin: the program's own methods with the highest numbers, all that is done for
+//! them by the JDK and by libraries among them, what that is, and the facts to know before a change:
+//! callers, calls, and the allocations below.
 
 use std::cmp::Reverse;
 
 use crate::calls::{CallTable, MethodCalls};
-use crate::top::Merged;
-use perk_profile::{
-    ClassId, CpuSamples, KeyedMap, KeyedSet, Line, MethodId, PathId, Profile, StrId, TraceId,
-};
+use crate::charges::{Callees, Charges, Work};
+use perk_profile::{ClassId, KeyedMap, KeyedSet, Line, MethodId, PathId, Profile, StrId, TraceId};
 
-use crate::{Columns, InferredCallers, MethodTree};
+use crate::{Columns, InferredCallers, MethodTree, Owners};
 
-/// A method with this share of its total on top of the stack makes no calls that matter.
-const LEAF: f64 = 0.9;
 /// A class with less than this share of all bytes is not listed.
 const ALLOCATED: f64 = 0.01;
+/// A method with this share of what is charged to it on top of the stack makes no calls that matter.
+const LEAF: f64 = 0.9;
 
 /// A method worth a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// The method; of several that look the same (loaded by several class loaders) the first.
     pub method: MethodId,
-    /// The number with it on top of the stack: the most that can be gained by making it faster.
+    /// The number of its own code and of all that the JDK and libraries do for it: the most that a
+    /// change of this method can save.
+    pub number: u64,
+    /// The number with it on top of the stack.
     pub own: u64,
-    /// The number with its callees: the most that can be gained by calling it less.
+    /// The number with it anywhere on the stack: the most that calling it less can save.
     pub total: u64,
-    /// Its callers, by the numbers of the method for each, descending. The method itself is not
-    /// listed.
+    /// The part of the number that is charged by inferred frames.
+    pub inferred: u64,
+    /// What is done for it, most first.
+    pub works: Vec<(Work, u64)>,
+    /// The classes of the objects or of the locks, where the numbers have some, most first.
+    pub classes: Vec<(ClassId, u64)>,
+    /// Its callers in the program, by the numbers of the method for each, descending.
     pub callers: Vec<Caller>,
     /// Its calls, if they were counted.
     pub calls: Option<MethodCalls>,
@@ -36,7 +42,7 @@ pub struct Advice {
     /// The bytes that it and its callees allocated, by class, most first; without classes of little
     /// share.
     pub allocated_bytes: Vec<(ClassId, u64)>,
-    /// The numbers with it on top of the stack, by line, descending; empty if lines are not known.
+    /// The numbers charged to it, by its line, descending; empty if lines are not known.
     pub lines: Vec<(u32, u64)>,
 }
 
@@ -45,29 +51,30 @@ pub struct Advice {
 pub struct Caller {
     /// The caller; `None` if a thread starts with the method, or if it is not known.
     pub method: Option<MethodId>,
-    /// The number with the method on top of the stack; including its callees if a file has callers
-    /// and no paths.
+    /// The number charged to the method.
     pub number: u64,
     /// The part of the number that is inferred, not measured: from traces that were cut.
     pub inferred: u64,
 }
 
+/// A number of a trace, and the class of the objects or of the lock where it has one.
+pub type Row = (TraceId, Option<ClassId>, u64);
+
 impl Advice {
-    /// The gain if its own work were halved.
-    pub fn half(&self) -> u64 {
-        self.own / 2
-    }
-
-    /// Whether it makes no calls that matter.
+    /// Whether nearly all of its number is its own code.
     pub fn is_leaf(&self) -> bool {
-        self.own as f64 >= self.total as f64 * LEAF
+        self.own as f64 >= self.number as f64 * LEAF
     }
 
-    fn new(method: MethodId, own: u64, total: u64) -> Self {
+    fn new(method: MethodId, number: u64) -> Self {
         Self {
             method,
-            own,
-            total,
+            number,
+            own: 0,
+            total: 0,
+            inferred: 0,
+            works: Vec::new(),
+            classes: Vec::new(),
             callers: Vec::new(),
             calls: None,
             is_chatty: false,
@@ -77,39 +84,174 @@ impl Advice {
     }
 }
 
-/// Returns the advice on the first `count` methods of `columns`, with the data of `calls` and of
-/// the profile's allocations. `numbers` are the same numbers by trace.
-pub fn of_numbers(
-    profile: &Profile,
-    tree: &MethodTree,
-    columns: &Columns,
-    numbers: &CpuSamples,
-    joined: &InferredCallers,
-    calls: Option<&CallTable>,
-    count: usize,
-) -> Vec<Advice> {
-    let rows = columns.methods(tree);
-    let rows = rows.iter().filter(|row| row.own > 0).take(count);
-    let mut all: Vec<_> = rows.map(|row| Advice::new(row.method, row.own, row.total)).collect();
-    let places: Places =
-        all.iter().enumerate().map(|(place, advice)| (advice.method, place)).collect();
-    add_callers(tree, columns, &places, &mut all);
-    add_inferred(profile, &numbers.rows, joined, &places, &mut all);
-    add_lines(profile, &numbers.rows, &places, &mut all);
-    add_allocated(profile, tree, &mut all);
-    if let Some(calls) = calls {
-        add_calls(calls, &mut all);
+/// What advice is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Sources<'a> {
+    /// The profile.
+    pub profile: &'a Profile,
+    /// Its paths.
+    pub tree: &'a MethodTree,
+    /// The methods that pay for each path.
+    pub charges: &'a Charges,
+    /// The traces that were cut.
+    pub joined: &'a InferredCallers,
+    /// The calls, where they were counted.
+    pub calls: Option<&'a CallTable>,
+}
+
+impl Sources<'_> {
+    /// The methods to which most of `rows` is charged, `count` of them.
+    pub fn advice(&self, rows: &[Row], count: usize) -> Vec<Advice> {
+        let mut sums: KeyedMap<MethodId, u64> = KeyedMap::default();
+        for (method, number) in rows.iter().filter_map(|row| Some((self.payer(row.0)?, row.2))) {
+            let sum = sums.entry(method).or_default();
+            *sum = sum.saturating_add(number);
+        }
+        let mut all: Vec<_> = sums
+            .into_iter()
+            .filter(|&(_, number)| number > 0)
+            .map(|(method, number)| Advice::new(method, number))
+            .collect();
+        all.sort_by_key(|advice| (Reverse(advice.number), advice.method));
+        all.truncate(count);
+        self.add_parts(rows, &mut all);
+        self.add_totals(rows, &mut all);
+        add_allocated(self.profile, self.tree, &mut all);
+        if let Some(calls) = self.calls {
+            add_calls(calls, &mut all);
+        }
+        all
     }
-    all
+
+    fn path(&self, trace: TraceId) -> PathId {
+        self.tree.path(self.profile.get_trace(trace).node)
+    }
+
+    fn payer(&self, trace: TraceId) -> Option<MethodId> {
+        self.tree.method(self.charges.of(self.path(trace)).payer)
+    }
+
+    /// Adds what the numbers are of: works, classes, callers, lines.
+    fn add_parts(&self, rows: &[Row], all: &mut [Advice]) {
+        let places: KeyedMap<_, _> =
+            all.iter().enumerate().map(|(place, advice)| (advice.method, place)).collect();
+        let depths = self.tree.depths();
+        let mut sums: Vec<Sums> = vec![Sums::default(); all.len()];
+        for &(trace, class, number) in rows.iter().filter(|row| row.2 > 0) {
+            let path = self.path(trace);
+            let charge = self.charges.of(path);
+            let payer = self.tree.method(charge.payer);
+            let Some(&place) = payer.and_then(|method| places.get(&method)) else { continue };
+            let sums = &mut sums[place];
+            sums.works.add(charge.work, number);
+            if let Some(class) = class {
+                let name = self.profile.symbols.get_class(class).name;
+                let first = *sums.names.entry(name).or_insert(class);
+                sums.classes.add(first, number);
+            }
+            let above = |outer: PathId| (depths[path.index()] - depths[outer.index()]) as usize;
+            let known = above(self.tree.root()) - self.joined.inferred_frame_count(trace);
+            let caller = self.charges.caller(self.tree, charge.payer);
+            let is_inferred = |at: Option<PathId>| at.is_some_and(|at| above(at) >= known);
+            let caller_method = caller.and_then(|caller| self.tree.method(caller));
+            sums.callers.add(caller_method, number);
+            if is_inferred(caller) {
+                sums.inferred_callers.add(caller_method, number);
+            }
+            if is_inferred(Some(charge.payer)) {
+                all[place].inferred = all[place].inferred.saturating_add(number);
+            }
+            let frame = self.profile.frames(trace).nth(above(charge.payer));
+            if let Some(Line::Number(line)) =
+                frame.map(|frame| self.profile.symbols.get_frame(frame).line)
+            {
+                sums.lines.add(line, number);
+            }
+        }
+        for (advice, sums) in all.iter_mut().zip(sums) {
+            advice.own = sums.works.of(&Work::Own);
+            advice.works = sums.works.ranked();
+            advice.classes = sums.classes.ranked();
+            let inferred = sums.inferred_callers;
+            let caller =
+                |(method, number)| Caller { method, number, inferred: inferred.of(&method) };
+            advice.callers = sums.callers.ranked().into_iter().map(caller).collect();
+            advice.lines = sums.lines.ranked();
+        }
+    }
+
+    fn add_totals(&self, rows: &[Row], all: &mut [Advice]) {
+        let rows: Vec<_> = rows.iter().map(|&(trace, _, number)| (trace, number)).collect();
+        let columns = Columns::of_rows(self.profile, self.tree, &rows, 0);
+        let methods = columns.methods(self.tree);
+        let totals: KeyedMap<_, _> = methods.iter().map(|row| (row.method, row.total)).collect();
+        for advice in all {
+            advice.total = totals.get(&advice.method).copied().unwrap_or(0).max(advice.number);
+        }
+    }
+}
+
+/// Numbers added up by some key.
+#[derive(Clone, Debug)]
+struct Sum<K>(KeyedMap<K, u64>);
+
+impl<K> Default for Sum<K> {
+    fn default() -> Self {
+        Self(KeyedMap::default())
+    }
+}
+
+impl<K: Copy + Ord + std::hash::Hash> Sum<K> {
+    fn add(&mut self, key: K, number: u64) {
+        let sum = self.0.entry(key).or_default();
+        *sum = sum.saturating_add(number);
+    }
+
+    fn of(&self, key: &K) -> u64 {
+        self.0.get(key).copied().unwrap_or(0)
+    }
+
+    /// Most first.
+    fn ranked(self) -> Vec<(K, u64)> {
+        let mut rows: Vec<_> = self.0.into_iter().collect();
+        rows.sort_by_key(|&(key, number)| (Reverse(number), key));
+        rows
+    }
+}
+
+/// The parts of a method's number.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    works: Sum<Work>,
+    /// Classes of one name by several loaders count as one, the first.
+    names: KeyedMap<StrId, ClassId>,
+    classes: Sum<ClassId>,
+    callers: Sum<Option<MethodId>>,
+    inferred_callers: Sum<Option<MethodId>>,
+    lines: Sum<u32>,
 }
 
 /// Returns the advice on the first `count` methods of a file that has callers and callees and no
-/// paths.
-pub fn of_calls(calls: &CallTable, count: usize) -> Vec<Advice> {
+/// paths: the JDK's methods are charged to the program's that call them.
+pub fn of_calls(profile: &Profile, calls: &CallTable, count: usize) -> Vec<Advice> {
     let is_timed = calls.self_ns > 0;
-    let advice = |row: &MethodCalls| {
-        let (own, total) =
-            if is_timed { (row.self_ns, row.total_ns) } else { (row.count, row.count) };
+    let callees = Callees::new(profile, &Owners::new(profile));
+    let has_program = calls.methods.iter().any(|row| callees.is_of_program(row.method));
+    let own = |row: &MethodCalls| if is_timed { row.self_ns } else { row.count };
+    let mut all: Vec<Advice> = Vec::new();
+    for row in &calls.methods {
+        if has_program && !callees.is_of_program(row.method) {
+            continue;
+        }
+        let mut works: Sum<Work> = Sum::default();
+        works.add(Work::Own, own(row));
+        for edge in calls.callees(row.method).into_iter().filter(|_| has_program) {
+            let Some(callee) = edge.callee.filter(|&it| !callees.is_of_program(it)) else {
+                continue;
+            };
+            let number = if is_timed { edge.total_ns } else { edge.count };
+            works.add(callees.work(callee), number);
+        }
         let callers = calls.callers(row.method).into_iter().map(|edge| {
             let number = if is_timed { edge.total_ns } else { edge.count };
             Caller { method: edge.caller, number, inferred: 0 }
@@ -117,87 +259,18 @@ pub fn of_calls(calls: &CallTable, count: usize) -> Vec<Advice> {
         let mut callers: Vec<_> =
             callers.filter(|it| it.method != Some(row.method) && it.number > 0).collect();
         callers.sort_by_key(|caller| (Reverse(caller.number), caller.method));
-        Advice { callers, ..Advice::new(row.method, own, total) }
-    };
-    let mut all: Vec<_> = calls.methods.iter().map(advice).filter(|it| it.own > 0).collect();
-    all.sort_by_key(|advice| (Reverse((advice.own, advice.total)), advice.method));
+        let number = works.0.values().copied().fold(0, u64::saturating_add);
+        let total = if is_timed { row.total_ns } else { row.count };
+        let mut works = works.ranked();
+        works.retain(|work| work.1 > 0);
+        let advice = Advice::new(row.method, number);
+        all.push(Advice { callers, own: own(row), total: total.max(number), works, ..advice });
+    }
+    all.retain(|it| it.number > 0);
+    all.sort_by_key(|advice| (Reverse((advice.number, advice.total)), advice.method));
     all.truncate(count);
     add_calls(calls, &mut all);
     all
-}
-
-/// The index of each method in the list.
-type Places = KeyedMap<MethodId, usize>;
-
-/// The innermost caller of a path's last method that is not this method itself.
-fn caller(tree: &MethodTree, path: PathId) -> Option<MethodId> {
-    let method = tree.method(path);
-    let mut at = tree.parent(path);
-    while at != tree.root() && tree.method(at) == method {
-        at = tree.parent(at);
-    }
-    tree.method(at)
-}
-
-fn add_callers(tree: &MethodTree, columns: &Columns, places: &Places, all: &mut [Advice]) {
-    let mut sums: Vec<KeyedMap<Option<MethodId>, u64>> = vec![KeyedMap::default(); all.len()];
-    for index in (1..tree.len()).filter(|&index| columns.own[index] > 0) {
-        let path = PathId::new(index);
-        let place = tree.method(path).and_then(|method| places.get(&method));
-        if let Some(&place) = place {
-            let sum = sums[place].entry(caller(tree, path)).or_default();
-            *sum = sum.saturating_add(columns.own[index]);
-        }
-    }
-    for (advice, sums) in all.iter_mut().zip(sums) {
-        let caller = |(method, number)| Caller { method, number, inferred: 0 };
-        advice.callers = sums.into_iter().map(caller).collect();
-        advice.callers.sort_by_key(|caller| (Reverse(caller.number), caller.method));
-    }
-}
-
-/// Adds the part of each caller's number that is inferred.
-fn add_inferred(
-    profile: &Profile,
-    rows: &[(TraceId, u64)],
-    joined: &InferredCallers,
-    places: &Places,
-    all: &mut [Advice],
-) {
-    let mut merged = Merged::new(profile);
-    for (trace, number) in joined.rows(rows) {
-        let methods: Vec<_> = profile
-            .frames(trace)
-            .map(|frame| merged.method(profile.symbols.get_frame(frame).method))
-            .collect();
-        let known = methods.len() - joined.inferred_frame_count(trace);
-        let Some(&place) = methods.first().and_then(|method| places.get(method)) else { continue };
-        let at = methods.iter().position(|method| *method != methods[0]);
-        let Some(at) = at.filter(|&at| at >= known) else { continue };
-        let callers = &mut all[place].callers;
-        if let Some(caller) = callers.iter_mut().find(|it| it.method == Some(methods[at])) {
-            caller.inferred = caller.inferred.saturating_add(number);
-        }
-    }
-}
-
-fn add_lines(profile: &Profile, rows: &[(TraceId, u64)], places: &Places, all: &mut [Advice]) {
-    let mut merged = Merged::new(profile);
-    let mut sums: Vec<KeyedMap<u32, u64>> = vec![KeyedMap::default(); all.len()];
-    for &(trace, number) in rows {
-        let Some(frame) = profile.frames(trace).next() else { continue };
-        let frame = profile.symbols.get_frame(frame);
-        if let (Line::Number(line), Some(&place)) =
-            (frame.line, places.get(&merged.method(frame.method)))
-        {
-            let sum = sums[place].entry(line).or_default();
-            *sum = sum.saturating_add(number);
-        }
-    }
-    for (advice, sums) in all.iter_mut().zip(sums) {
-        advice.lines = sums.into_iter().collect();
-        advice.lines.sort_by_key(|&(line, number)| (Reverse(number), line));
-    }
 }
 
 fn add_allocated(profile: &Profile, tree: &MethodTree, all: &mut [Advice]) {
@@ -240,10 +313,10 @@ fn add_calls(calls: &CallTable, all: &mut [Advice]) {
 mod tests {
     use super::*;
     use crate::calls::CallColumns;
-    use crate::fixture::{edges, push_sites, samples, times};
+    use crate::fixture::{edges, push_monitor_times, push_sites, samples, times, waits};
     use perk_profile::Metric;
 
-    use crate::{columns, inferred};
+    use crate::{Naming, inferred};
 
     fn advice(
         profile: &Profile,
@@ -254,9 +327,13 @@ mod tests {
         let tree = MethodTree::new(profile);
         let calls = CallColumns::new(profile, &tree, None);
         let calls = CallTable::of_tree(profile, &tree, &calls);
-        let numbers = columns::numbers(profile, metric);
-        let columns = Columns::of_rows(profile, &tree, &numbers.rows, numbers.total);
-        of_numbers(profile, &tree, &columns, &numbers, joined, Some(&calls), count)
+        let charges = Charges::new(profile, &tree, &Owners::new(profile), Naming::Words);
+        let sources =
+            Sources { profile, tree: &tree, charges: &charges, joined, calls: Some(&calls) };
+        let rows = metric.rows(profile).rows.into_iter();
+        let rows: Vec<Row> =
+            rows.map(|(key, number)| (key.trace, key.subject.class(), number)).collect();
+        sources.advice(&rows, count)
     }
 
     fn callers(profile: &Profile, advice: &Advice) -> Vec<(String, u64, u64)> {
@@ -265,6 +342,63 @@ mod tests {
         };
         let callers = advice.callers.iter();
         callers.map(|it| (name(it.method), it.number, it.inferred)).collect()
+    }
+
+    fn works(profile: &Profile, advice: &Advice) -> Vec<(String, u64)> {
+        let name = |work| match work {
+            Work::Own => "own".to_owned(),
+            Work::Named(word) => word.to_owned(),
+            Work::Called(method) => profile.symbols.method_name(method),
+        };
+        advice.works.iter().map(|&(work, number)| (name(work), number)).collect()
+    }
+
+    #[test]
+    fn the_jdk_and_libraries_are_charged_to_the_program() {
+        let profile = samples(&[
+            ("java.util.TimSort.sort<java.util.List.sort<acme.S.list<acme.S.serve<Main.main", 12),
+            ("java.util.HashMap.get<com.google.gson.Gson.toJson<acme.S.list<acme.S.serve", 6),
+            ("acme.S.list:7<acme.S.serve<Main.main", 2),
+            ("acme.S.list:9<Main.main", 1),
+            ("acme.S.serve<Main.main", 4),
+            ("jdk.internal.misc.Unsafe.allocateInstance<java.lang.invoke.X.y<acme.S.serve", 3),
+            ("java.util.HashMap.put<java.lang.System.initPhase2", 5),
+        ]);
+        let all = advice(&profile, &Metric::Samples, &InferredCallers::default(), 9);
+        let numbers: Vec<_> = all.iter().map(|it| (it.number, it.own, it.total)).collect();
+        assert_eq!(numbers, [(21, 3, 21), (7, 4, 27), (5, 0, 5)]);
+        let own = |name: &str, number| (name.to_owned(), number);
+        assert_eq!(works(&profile, &all[0]), [own("sorting", 12), own("JSON", 6), own("own", 3)]);
+        assert_eq!(works(&profile, &all[1]), [own("own", 4), own("reflection", 3)]);
+        assert_eq!(profile.symbols.method_name(all[2].method), "java.lang.System.initPhase2");
+        assert_eq!(works(&profile, &all[2]), [own("hash maps", 5)]);
+        let expected = [("acme.S.serve".to_owned(), 20, 0), ("Main.main".to_owned(), 1, 0)];
+        assert_eq!(callers(&profile, &all[0]), expected);
+        assert_eq!(all[0].lines, [(7, 2), (9, 1)]);
+        let sum: u64 = all.iter().map(|it| it.number).sum();
+        assert_eq!(sum, Metric::Samples.rows(&profile).total);
+        for advice in &all {
+            assert_eq!(advice.works.iter().map(|work| work.1).sum::<u64>(), advice.number);
+        }
+    }
+
+    #[test]
+    fn locks_are_charged_by_class() {
+        let mut profile = Profile::default();
+        let park = "jdk.internal.misc.Unsafe.park<java.util.concurrent.locks.ReentrantLock.lock";
+        push_monitor_times(
+            &mut profile,
+            &[
+                ("acme.Account", "acme.Bank.pay<Main.main", waits(3, 700, 0, 0)),
+                ("Lock", &format!("{park}<acme.Bank.pay<Main.main"), waits(1, 200, 0, 0)),
+                ("Lock", &format!("{park}<acme.Bank.get<Main.main"), waits(1, 100, 0, 0)),
+            ],
+        );
+        let all = advice(&profile, &Metric::BlockedTime, &InferredCallers::default(), 9);
+        assert_eq!(all.iter().map(|it| it.number).collect::<Vec<_>>(), [900, 100]);
+        let name = |class| profile.symbols.class_name(class);
+        let classes: Vec<_> = all[0].classes.iter().map(|it| (name(it.0), it.1)).collect();
+        assert_eq!(classes, [("acme.Account", 700), ("Lock", 200)]);
     }
 
     #[test]
@@ -281,7 +415,7 @@ mod tests {
         let all = advice(&profile, &Metric::Samples, &joined, 2);
         assert_eq!(all.len(), 2);
         let leaf = &all[0];
-        assert_eq!((leaf.own, leaf.half(), leaf.total, leaf.is_leaf()), (96, 48, 96, true));
+        assert_eq!((leaf.number, leaf.own, leaf.total, leaf.is_leaf()), (96, 96, 96, true));
         assert_eq!(
             callers(&profile, leaf),
             [
@@ -292,7 +426,7 @@ mod tests {
             ]
         );
         assert_eq!(leaf.lines, [(5, 71), (7, 25)]);
-        assert_eq!((all[1].own, all[1].total, all[1].is_leaf()), (5, 65, false));
+        assert_eq!((all[1].own, all[1].total, all[1].is_leaf()), (5, 65, true));
     }
 
     #[test]
@@ -302,6 +436,18 @@ mod tests {
         let all = advice(&profile, &Metric::Samples, &joined, 5);
         // The last trace has g as the measured caller of f; only the caller of g is inferred.
         assert_eq!(callers(&profile, &all[0]), [("T.g".to_owned(), 13, 3)]);
+        assert_eq!(all[0].inferred, 0);
+    }
+
+    #[test]
+    fn a_payer_can_be_inferred() {
+        let mut profile = samples(&[
+            ("java.util.HashMap.get<acme.T.f<acme.T.main", 8),
+            ("java.util.HashMap.get", 3),
+        ]);
+        let joined = inferred::infer(&mut profile);
+        let all = advice(&profile, &Metric::Samples, &joined, 5);
+        assert_eq!((all.len(), all[0].number, all[0].inferred), (1, 11, 3));
     }
 
     #[test]
@@ -345,9 +491,15 @@ mod tests {
             ("T.f", "T.g", 1, 20),
             ("T.g", "T.main", 2, 30),
             ("T.main", "", 1, 100),
+            ("java.util.HashMap.get", "T.f", 9, 50),
         ]);
-        let all = of_calls(&CallTable::of_edges(&profile), 2);
-        assert_eq!((all[0].own, all[0].total, all[0].calls.unwrap().count), (80, 80, 31));
+        let all = of_calls(&profile, &CallTable::of_edges(&profile), 2);
+        assert_eq!((all[0].number, all[0].own, all[0].total), (80, 30, 80));
+        assert_eq!(all[0].calls.unwrap().count, 31);
+        assert_eq!(
+            works(&profile, &all[0]),
+            [("hash maps".to_owned(), 50), ("own".to_owned(), 30)]
+        );
         let expected = [("T.main".to_owned(), 60, 0), ("T.g".to_owned(), 20, 0)];
         assert_eq!(callers(&profile, &all[0]), expected);
         assert_eq!(all.len(), 2);

@@ -10,6 +10,7 @@ pub mod advice;
 pub mod allocations;
 pub mod bottom_up;
 pub mod calls;
+pub mod charges;
 pub mod columns;
 pub mod cycles;
 pub mod diff;
@@ -31,6 +32,7 @@ pub mod window;
 #[cfg(test)]
 mod fixture;
 
+pub use charges::{Charges, Naming, Work};
 pub use columns::Columns;
 pub use filter::Filter;
 pub use inferred::InferredCallers;

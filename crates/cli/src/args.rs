@@ -28,6 +28,27 @@ pub(crate) use measured::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured,
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Colours in reports; auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value = "auto",
+        global = true,
+        alias = "colour"
+    )]
+    pub(crate) color: Color,
+}
+
+/// When reports have colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 const PS_NOTES: &str = "\
@@ -221,12 +242,15 @@ pub(crate) struct ListenArgs {
 
 /// Show a profile: where to begin, top methods, call paths, allocations, locks
 ///
+/// Without a view, shows what matters most on 25 lines; --all, --threads and --traces show the rest.
 /// Reads every form that perk reads; the content decides the form, not the name. Call traces that
 /// were cut are joined to the longer ones that they most likely belong to, and marked as inferred.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   perk report java.hprof.txt
+  perk report --all app.hprof | less
+  perk report --brief app.hprof
   perk report --traces --top 5 app.hprof
   perk report --threads app.hprof
   perk report --from 2s --to 5s app.hprof
@@ -265,13 +289,22 @@ pub(crate) struct ReportArgs {
     /// Leave cut traces unchanged
     #[arg(long)]
     pub(crate) no_infer: bool,
-    /// Rows of each table [default: 15; with --json and --csv: all]
+    /// Show everything: all tables, call paths and the accounting, not only what matters most
+    #[arg(long, conflicts_with_all = ["lines", "source", "tree", "edges", "method", "field", "sites",
+                                      "classes", "monitors", "csv"])]
+    pub(crate) all: bool,
+    /// Show ten lines of plain facts, for a chat or a language model
+    #[arg(long, conflicts_with_all = ["all", "threads", "traces", "lines", "source", "tree", "edges",
+                                      "method", "field", "sites", "classes", "monitors", "csv",
+                                      "json"])]
+    pub(crate) brief: bool,
+    /// Rows of each table [default: 15, or as many as fit; with --json and --csv: all]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// Show also a table for each thread
+    /// Show everything, and a table for each thread
     #[arg(long)]
     pub(crate) threads: bool,
-    /// Show also the call traces with each method on top
+    /// Show everything, and the call traces with each method on top
     #[arg(long)]
     pub(crate) traces: bool,
     /// Show only the methods by line

@@ -32,8 +32,9 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use perk_control::remote::Request;
+use perk_render::Colour;
 
-use args::{Cli, Command};
+use args::{Cli, Color, Command};
 
 /// The exit code after an error.
 const ERROR: u8 = 2;
@@ -43,6 +44,12 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
+    match cli.color {
+        Color::Auto => Colour::Auto,
+        Color::Always => Colour::Always,
+        Color::Never => Colour::Never,
+    }
+    .set();
     match dispatch(cli.command) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -1,6 +1,7 @@
 //! `perk report`: a profile as tables, as CSV or as JSON.
 
 mod allocations;
+mod brief;
 mod calls;
 mod fields;
 mod head;
@@ -9,11 +10,14 @@ mod jamaica;
 mod json;
 mod metric;
 mod monitors;
+mod process;
 mod source;
+mod summary;
 mod tree;
 mod views;
 mod wall;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +25,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use perk_analysis::window::Shown;
-use perk_analysis::{InferredCallers, MethodTree, inferred};
+use perk_analysis::{InferredCallers, MethodTree, Owners, inferred};
 use perk_profile::units::{percent, plural, printable};
 use perk_profile::{MethodId, Metric, NamePattern, Profile};
 use perk_render::{Part, Screen, Section, Table};
@@ -48,6 +52,8 @@ const INDENT: usize = 4;
 const ACCOUNTS: usize = 10;
 /// Stands for the caller of a thread's first method.
 const NO_CALLER: &str = "[thread start, or not known]";
+/// Samples without a stack of less than this share are in the accounting alone.
+const LOSS: f64 = 0.01;
 /// The exit code where there is nothing to report.
 const NOTHING: u8 = 1;
 
@@ -96,7 +102,10 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         }
         missing.extend(write_csv(&content, &ask, &mut out)?);
     } else {
-        let mut lines = vec![format!("{name}: {}, {}", input.form.title(), content.total())];
+        // The first screen has the other numbers further down.
+        let is_short = ask.views.is_empty() && !ask.is_long && !ask.is_brief;
+        let total = if is_short { content.totals().swap_remove(0) } else { content.total() };
+        let mut lines = vec![format!("{name}: {}, {total}", input.form.title())];
         lines.extend(content.conditions());
         missing = write_text(&content, &ask, lines, &mut out)?;
     }
@@ -138,6 +147,14 @@ fn write_text(
     out: &mut dyn Write,
 ) -> io::Result<Vec<String>> {
     let screen = Screen::of_stdout();
+    if ask.is_brief {
+        let head = Head::new(content, head::MOST);
+        let title = lines.swap_remove(0);
+        for line in brief::lines(content, head.as_ref(), title, &ask.file) {
+            writeln!(out, "{line}")?;
+        }
+        return Ok(Vec::new());
+    }
     if !ask.views.is_empty() {
         write_lines(&lines, &screen, out)?;
         let mut missing = Vec::new();
@@ -155,9 +172,18 @@ fn write_text(
         let program = screen.cut_end(&printable(&accounting.program), jvm.chars().count());
         lines.insert(1, format!("{program}{jvm}"));
     }
-    let used = write_lines(&lines, &screen, out)? + 1;
-    let head = Head::new(content, head::MOST);
-    let sections = views::everything(content, head.as_ref(), ask, used, &screen);
+    let head = Head::new(content, ask.top.unwrap_or(head::MOST));
+    if !ask.is_long {
+        lines.extend(content.losses().map(|losses| format!("lost: {losses}")));
+        let used = write_lines(&lines, &screen, out)? + 1;
+        let text = summary::of_report(content, head.as_ref(), &ask.file, ask.top, used, &screen);
+        if !text.is_empty() {
+            write!(out, "\n{text}")?;
+        }
+        return Ok(Vec::new());
+    }
+    write_lines(&lines, &screen, out)?;
+    let sections = views::everything(content, head.as_ref(), ask, &screen);
     let text = perk_render::text(sections, &screen);
     if !text.is_empty() {
         write!(out, "\n{text}")?;
@@ -183,19 +209,29 @@ fn write_lines(lines: &[String], screen: &Screen, out: &mut dyn Write) -> io::Re
     Ok(count)
 }
 
-/// The first tables of everything a profile has, for the end of a run; `None` where it has nothing.
+/// What matters of a profile, for the end of a run, with `top` rows of each table if that is given;
+/// `None` where it has nothing.
 /// `file` is the one that holds the profile, if one does.
 pub(crate) fn summary(
     profile: &Profile,
     file: Option<&Path>,
-    top: usize,
+    top: Option<usize>,
     screen: &Screen,
 ) -> Option<String> {
     let file = file.map_or_else(|| "FILE".to_owned(), |it| quoted(&it.display().to_string()));
     let joined = InferredCallers::default();
     let tree = MethodTree::new(profile);
     let content = Content::of_metric(profile, &tree, &joined, None);
-    (!content.is_empty()).then(|| perk_render::text(views::first(&content, &file, top), screen))
+    if content.is_empty() {
+        return None;
+    }
+    let head = Head::new(&content, top.unwrap_or(head::MOST));
+    let facts = content.fields.iter().flat_map(Fields::facts).map(Part::Sentence).collect();
+    let facts = perk_render::text([facts], screen);
+    let lines = summary::LINES;
+    let text = summary::of_run(&content, head.as_ref(), &file, top, lines, screen);
+    let gap = if facts.is_empty() || text.is_empty() { "" } else { "\n" };
+    Some(facts + gap + &text)
 }
 
 /// The blocks of the first rows, and how many more there are.
@@ -232,6 +268,7 @@ struct Content<'a> {
     fields: Option<Fields<'a>>,
     sources: Option<Sources>,
     tree: &'a MethodTree,
+    owners: OnceCell<Owners>,
 }
 
 impl<'a> Content<'a> {
@@ -259,7 +296,13 @@ impl<'a> Content<'a> {
             fields: Fields::new(profile),
             sources: None,
             tree,
+            owners: OnceCell::new(),
         }
+    }
+
+    /// Whose code the methods are.
+    fn owners(&self) -> &Owners {
+        self.owners.get_or_init(|| Owners::new(self.profile))
     }
 
     /// The numbers of a metric.
@@ -358,8 +401,13 @@ impl<'a> Content<'a> {
             && self.profile.heaps().next().is_none()
     }
 
-    /// Everything in a line: `12 samples of 10 ms = 120 ms of CPU time`.
+    /// Everything in a line: `12 samples of 10 ms = 120 ms of CPU time; 12 MB allocated`.
     fn total(&self) -> String {
+        self.totals().join("; ")
+    }
+
+    /// Everything, the first kind of numbers first.
+    fn totals(&self) -> Vec<String> {
         let mut parts = Vec::new();
         parts.extend(self.samples().map(MetricView::total));
         let others = self.other_metrics();
@@ -371,10 +419,27 @@ impl<'a> Content<'a> {
         parts.extend(self.contention.as_ref().map(Contention::total));
         parts.extend(self.fields.as_ref().map(Fields::total));
         parts.extend(heap::total(self.profile));
-        match parts.is_empty() {
-            true => plural(0, "sample"),
-            false => parts.join("; "),
+        if parts.is_empty() {
+            parts.push(plural(0, "sample"));
         }
+        parts
+    }
+
+    /// What the numbers lack: samples without a stack, if they are many, and faults.
+    fn losses(&self) -> Option<String> {
+        let accounting = self.profile.accounting.as_ref()?;
+        let (count, taken) = (accounting.unattributed_count, accounting.sample_count);
+        let mut losses = Vec::new();
+        if count as f64 >= taken.saturating_add(count) as f64 * LOSS && count > 0 {
+            let share = percent(count, taken.saturating_add(count));
+            let samples = plural(count, "sample");
+            losses.push(format!("{samples} ({share} %) without a known stack (--unattributed)"));
+        }
+        if accounting.fault_count > 0 {
+            let faults = plural(accounting.fault_count, "fault");
+            losses.push(format!("{faults} of perk's own: the profile has gaps"));
+        }
+        (!losses.is_empty()).then(|| losses.join("; "))
     }
 
     /// Lines that a reader of the numbers must know: the part of all that they are, and inferred
@@ -473,15 +538,15 @@ mod tests {
     #[test]
     fn what_other_tools_measured_is_shown() {
         let profile = measured();
-        let text = shown(&profile, &[]);
+        let text = shown(&profile, &["--all"]);
         let first = "10 ms of delay, 5 ms of them below the file's cutoff; \
                      14 misses, 7 of them below the file's cutoff\n";
         assert!(text.starts_with(first), "{text}");
-        assert!(text.contains("1   50.00  5 ms     25.00  2.5 ms    50.00  T.f\n"), "{text}");
+        assert!(text.contains("1   delay  50.00    5 ms  T.f\n"), "{text}");
         assert!(text.contains("\nTop methods by self: delay\n"), "{text}");
         assert!(text.contains("\nTop methods by total: misses\n"), "{text}");
-        let text = shown(&profile, &["--metric", "misses"]);
-        assert!(text.contains("1   50.00     7     25.00     3.5    50.00  T.f\n"), "{text}");
+        let text = shown(&profile, &["--all", "--metric", "misses"]);
+        assert!(text.contains("1  misses  50.00       7  T.f\n"), "{text}");
         assert!(!text.contains("by self: delay"), "{text}");
     }
 
@@ -489,7 +554,7 @@ mod tests {
     fn the_end_of_a_run_says_what_to_do_about_fields() {
         let file = "A\x1cb\x1c()V\x1c1\tp.T\np.T\x1cx\x1cI\t1\t2\t1\t0\n\n";
         let profile = perk_formats::shared_fields::read(file.as_bytes()).unwrap();
-        let shown = |file| summary(&profile, file, 5, &Screen::default()).unwrap();
+        let shown = |file| summary(&profile, file, None, &Screen::default()).unwrap();
         let text = shown(None);
         assert!(
             text.starts_with("1 object, 1 of them shared between threads (100.00 %);"),

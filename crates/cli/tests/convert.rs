@@ -116,7 +116,7 @@ fn texts_of_windows_programs_are_read() {
     let stacks = "[main];T.größe;T.f 3\r\n[main];T.größe 4\r\n";
     folder.file("utf8", stacks);
     let report = |name: &str| {
-        let output = folder.run(&["report", name]);
+        let output = folder.run(&["report", "--all", name]);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
         stdout(&output).split_once('\n').unwrap().1.to_owned()
     };
@@ -190,7 +190,7 @@ fn flame_graphs_of_deep_stacks_are_folded() {
             assert!(graph.contains(text) && !graph.contains(absent), "{name}");
             assert!(graph.len() < 2_000_000, "{name}: {} bytes", graph.len());
         }
-        let report = stdout(&folder.run(&["report", "--value", "samples", "o.html"]));
+        let report = stdout(&folder.run(&["report", "--all", "--value", "samples", "o.html"]));
         assert!(report.contains(row), "{report}");
     }
 }

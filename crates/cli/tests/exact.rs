@@ -113,7 +113,7 @@ fn assert_has(text: &str, lines: &[&str]) {
 
 #[test]
 fn the_report_shows_calls_and_allocations() {
-    let text = report(&folder(), &["p.hprof"]);
+    let text = report(&folder(), &["--all", "p.hprof"]);
     assert_has(
         &text,
         &[
@@ -143,7 +143,7 @@ fn numbers_that_were_cut_are_absent() {
     let folder = Folder::new();
     write(&folder, "cut.perk", &profile);
     let shown = |arguments: &[&str]| report(&folder, &[&["cut.perk"], arguments].concat());
-    let text = shown(&["--top", "3"]);
+    let text = shown(&["--all", "--top", "3"]);
     assert!(!text.contains("0 calls") && !text.contains(" 0 s"), "{text}");
     let tree = shown(&["--tree"]);
     assert!(!tree.lines().any(|line| line.contains("  0  ")), "{tree}");
@@ -248,7 +248,7 @@ fn estimates_are_marked() {
     let Some(Event::Section(section)) = profile.events.last_mut() else { panic!("no sites") };
     section.head.columns.iter_mut().for_each(|column| column.period = Some(512_000));
     write(&folder, "p.hprof", &profile);
-    let text = report(&folder, &["p.hprof"]);
+    let text = report(&folder, &["--all", "p.hprof"]);
     assert!(text.contains("about 10 kB allocated"), "{text}");
     assert!(text.contains("(estimates: one sample every 512 kB)"), "{text}");
     let json: serde_json::Value =
@@ -301,7 +301,7 @@ fn tables_of_classes_and_of_callers() {
     let folder = folder();
     let output = folder.run(&["convert", "p.hprof", "-o", "p.aprof"]);
     assert!(stderr(&output).contains("the metrics time, calls, live, live_objects, call paths"));
-    let text = report(&folder, &["p.aprof"]);
+    let text = report(&folder, &["--all", "p.aprof"]);
     assert!(text.starts_with("p.aprof: -Xaprof table, 10 kB allocated in 180 objects"), "{text}");
     // The file only has allocations by class, and no live objects.
     assert!(text.contains("Top classes by allocated bytes"), "{text}");
@@ -325,7 +325,7 @@ fn tables_of_classes_and_of_callers() {
     write(&folder, "old.hprof", &profile);
     for name in ["old.prof", "old.txt"] {
         assert!(folder.run(&["convert", "old.hprof", "-o", name]).status.success());
-        let text = report(&folder, &[name]);
+        let text = report(&folder, &["--all", name]);
         assert_has(
             &text,
             &[

@@ -33,7 +33,7 @@ fn every_form_says_the_same() {
     let reports: Vec<_> = FORMS
         .iter()
         .map(|form| {
-            let output = folder.run(&["report", &format!("p.{form}")]);
+            let output = folder.run(&["report", "--all", &format!("p.{form}")]);
             assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{form}");
             let text = stdout(&output);
             text.split_once('\n').unwrap().1.to_owned()

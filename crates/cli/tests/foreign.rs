@@ -12,7 +12,7 @@ pub(crate) fn testdata(name: &str) -> String {
 #[test]
 fn shared_fields_are_reported() {
     let folder = Folder::new();
-    let output = folder.run(&["report", &testdata("shared-fields/seed.tsv")]);
+    let output = folder.run(&["report", "--all", &testdata("shared-fields/seed.tsv")]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("shared fields, 2 objects, 0 of them shared between threads"), "{text}");

@@ -50,7 +50,8 @@ Sizes: headers of 12, references of 4, multiples of 8 bytes (assumed)
 fn a_heap_dump_is_shown_by_class() {
     let folder = Folder::new();
     folder.file("two.hprof", dump());
-    for arguments in [&["report", "two.hprof"][..], &["report", "--classes", "two.hprof"]] {
+    for arguments in [&["report", "--all", "two.hprof"][..], &["report", "--classes", "two.hprof"]]
+    {
         let output = folder.run(arguments);
         assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
         let title = "two.hprof: HPROF binary, 2 heap dumps, the last of 1 object = 120 B\n\n";
@@ -81,7 +82,7 @@ fn converting_keeps_heap_dumps_by_class_or_says_that_it_does_not() {
     folder.file("two.hprof", dump());
     let output = folder.run(&["convert", "two.hprof", "-o", "sums.hprof"]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
-    let output = folder.run(&["report", "sums.hprof"]);
+    let output = folder.run(&["report", "--all", "sums.hprof"]);
     assert!(stdout(&output).ends_with(TABLE), "{}", stdout(&output));
     let output = folder.run(&["convert", "two.hprof", "-o", "two.txt"]);
     assert_refused(&output, &["two.txt", "no place for heap dumps by class"]);
@@ -92,7 +93,7 @@ fn dumps_one_behind_the_other_are_all_shown() {
     let folder = Folder::new();
     let dump = dump();
     folder.file("two.hprof", [&dump[..], &dump].concat());
-    let output = folder.run(&["report", "two.hprof"]);
+    let output = folder.run(&["report", "--all", "two.hprof"]);
     assert_eq!(output.status.code(), Some(0));
     let note = format!("offset {}: another file begins, and is read, too", dump.len());
     assert!(stderr(&output).contains(&note), "{}", stderr(&output));

@@ -29,7 +29,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 /// Returns the report on a file without the line that names it.
 #[track_caller]
 fn report(folder: &Folder, arguments: &[&str]) -> String {
-    let arguments: Vec<_> = ["report"].iter().chain(arguments).copied().collect();
+    let arguments: Vec<_> = ["report", "--all"].iter().chain(arguments).copied().collect();
     let output = folder.run(&arguments);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{arguments:?}");
     stdout(&output).split_once('\n').unwrap().1.to_owned()
@@ -254,7 +254,7 @@ fn from_names_the_form() {
     let plain = report(&folder, &["a"]);
     assert_eq!(report(&folder, &["a", "--from", "collapsed"]), plain);
     assert_refused(&folder.run(&["report", "b"]), &["b is not in a form that perk can read"]);
-    let output = folder.run(&["report", "b", "--from", "collapsed"]);
+    let output = folder.run(&["report", "--all", "b", "--from", "collapsed"]);
     assert!(stderr(&output).starts_with("perk: b: line 1 passed over: expected"), "{output:?}");
     assert_eq!(stdout(&output).split_once('\n').unwrap().1, plain);
     for (file, form, parts) in [

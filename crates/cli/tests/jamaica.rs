@@ -43,7 +43,7 @@ fn report(folder: &Folder, options: &[&str]) -> String {
 
 #[test]
 fn the_first_screen_shows_where_the_bytecodes_are_executed() {
-    let text = report(&folder(), &[]);
+    let text = report(&folder(), &["--all"]);
     let screen = "\
 a.prof: JamaicaVM profile, 4000000 bytecodes; 512 native calls; 704 array allocations; 6005 calls; \
 2.9 MB allocated in 91123 objects, 170.3 kB live in 5321 objects
@@ -102,7 +102,7 @@ fn a_method_has_its_callers_and_callees_with_their_positions() {
 #[test]
 fn one_metric_and_own_classes_are_shown_alone() {
     let folder = folder();
-    let text = report(&folder, &["--metric", "cycles"]);
+    let text = report(&folder, &["--all", "--metric", "cycles"]);
     assert!(text.contains("\nTop methods by self: cycles\n"), "{text}");
     assert!(!text.contains("Top call paths") && !text.contains("by total"), "{text}");
     let text = report(&folder, &["--focus", "app.*"]);
@@ -131,12 +131,12 @@ fn the_same_numbers_in_another_form_are_reported_alike() {
     let folder = folder();
     let output = folder.run(&["convert", "a.prof", "-o", "a.hprof"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let output = folder.run(&["report", "a.hprof"]);
+    let output = folder.run(&["report", "--all", "a.hprof"]);
     let text = stdout(&output);
     let tables = |text: &str| {
         text[text.find("Where the bytecodes").unwrap()..text.find("Where the cycles").unwrap()]
             .to_owned()
     };
-    assert_eq!(tables(&text), tables(&report(&folder, &[])));
+    assert_eq!(tables(&text), tables(&report(&folder, &["--all"])));
     assert!(!text.contains("inferred"), "{text}");
 }

@@ -90,7 +90,7 @@ fn a_profile_is_received_and_commands_go_back() {
     assert!(said.contains("  heap-summary\n      show the number"), "{said}");
     assert!(said.contains("2 ALLOC SITES, 2 HEAP SUMMARY, 2 CPU SAMPLES"), "{said}");
     assert_eq!(folder.names(), ["a.hprof"]);
-    let report = folder.run(&["report", "a.hprof"]);
+    let report = folder.run(&["report", "--all", "a.hprof"]);
     assert_eq!(report.status.code(), Some(0));
     assert!(stdout(&report).contains("IdleThreads.burn"), "{}", stdout(&report));
     assert!(stdout(&report).contains("\nHeap summaries\n"), "{}", stdout(&report));

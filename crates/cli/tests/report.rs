@@ -48,18 +48,24 @@ book.collapsed: collapsed stacks, 15813 samples
 inferred: the callers of 3 cut traces, 24.95 % of samples (see --no-infer)
 
 Where to begin
-Saved: halved if the method runs twice as fast, total if nothing calls it.
-#  self %   self  halved %  halved  total %  method
-1   68.06  10763     34.03  5381.5    68.06  java.lang.FloatingDecimal.dtoa
-        called by: java.lang.FloatingDecimal.<init> [15 % inferred]
-2   19.64   3106      9.82    1553    19.64  Rest.rest
-        called by: tuning.profile.ProfileTest.main
-3   12.29   1944      6.15     972    12.29  java.lang.Double.equals
-        called by: java.util.Hashtable.put [95 % inferred]
+Fixing a method saves at most its share; making it twice as fast, half of it.
+#  kind      %  number  method
+1   CPU  68.06   10763  java.lang.String.valueOf [20 % inferred]
+        numbers from and to text 68.1 %
+2   CPU  19.64    3106  tuning.profile.ProfileTest.main
+        Rest.rest 19.6 %
+3   CPU  12.29    1944  java.util.Hashtable.put [95 % inferred]
+        Double.equals 12.3 %
 
+More: perk report book.collapsed --all, --tree, --tree=bottom-up, --method NAME, --edges, --brief, --json
 ";
-    assert!(text.starts_with(expected), "{text}");
-    assert!(text.contains("  0.00      0    68.06  10763  java.lang.String.valueOf"), "{text}");
+    assert_eq!(text, expected);
+    let all = report(&book(), &["--all", "book.collapsed"]);
+    assert!(all.contains("  0.00      0    68.06  10763  java.lang.String.valueOf"), "{all}");
+    assert!(
+        all.contains("1   68.06  10763    68.06  10763  java.lang.FloatingDecimal.dtoa"),
+        "{all}"
+    );
 }
 
 #[test]
@@ -83,11 +89,8 @@ fn what_is_inferred_is_marked() {
     let json = json(&folder, &["book.collapsed"]);
     assert_eq!(json["inferred"]["trace_count"], 3);
     assert_eq!(json["methods"][0]["traces"][1]["inferred_frame_count"], 3);
-    let begin = &json["where_to_begin"]["methods"];
-    assert_eq!(
-        (&begin[0]["halved"], &begin[0]["callers"][0]["inferred"]),
-        (&5381.into(), &1609.into())
-    );
+    let begin = &json["where_to_begin"];
+    assert_eq!((&begin[0]["number"], &begin[0]["inferred"]), (&10763.into(), &2099.into()));
     assert_eq!(json["tree"]["lines"][0]["inferred_total"], 2099);
 }
 
@@ -96,8 +99,7 @@ fn nothing_is_inferred_where_that_is_not_wanted() {
     let folder = book();
     let text = report(&folder, &["book.collapsed", "--no-infer"]);
     assert!(!text.contains("inferred"), "{text}");
-    let hint = "called by: java.lang.FloatingDecimal.<init> (85 %)\n";
-    assert!(text.contains(hint), "{text}");
+    assert!(text.contains("1   CPU  54.79    8664  java.lang.String.valueOf\n"), "{text}");
     assert!(json(&folder, &["book.collapsed", "--no-infer"])["inferred"].is_null());
 }
 
@@ -116,28 +118,38 @@ fn a_leaf_points_at_its_callers_and_at_what_is_allocated() {
     );
     push_sites(&mut profile, &[("[[B", "T.main;T.read;U.copy", [5_000_000, 60, 600, 6])]);
     write(&folder, "p.hprof", &profile);
-    let text = report(&folder, &["p.hprof"]);
+    let text = report(&folder, &["--all", "p.hprof"]);
     let expected = "\
-#  self %    self  halved %  halved  total %  method
-1   74.07  400 ms     37.04  200 ms    75.93  T.read
+#       kind       %  number  method
+1       time   74.07  400 ms  T.read
         2 calls of 200 ms, called by: T.main
         allocates below: 5 MB of byte[][]
-2   18.52  100 ms      9.26   50 ms   100.00  T.main
+2       time   18.52  100 ms  T.main
         1 call of 100 ms
         allocates below: 5 MB of byte[][]
-3    7.41   40 ms      3.70   20 ms     7.41  T.get
+3       time    7.41   40 ms  T.get
         1000 calls of 40 us, fewer in: T.main (75 %), T.read (25 %)
+4      calls   99.70    1000  T.get
+        call it less in: T.main (60 %), T.read (40 %)
+5  allocated  100.00    5 MB  U.copy
+        byte[][] 100 %
+        called by: T.read
+6       live  100.00   600 B  U.copy
 ";
     assert!(text.contains(expected), "{text}");
     let Some(Event::Section(section)) = profile.events.last_mut() else { panic!("no sites") };
     section.head.columns.iter_mut().for_each(|column| column.period = Some(512_000));
     write(&folder, "estimated.hprof", &profile);
-    let text = report(&folder, &["estimated.hprof"]);
+    let text = report(&folder, &["--all", "estimated.hprof"]);
     assert!(text.contains("allocates below: about 5 MB of byte[][]"), "{text}");
     let json = json(&folder, &["p.hprof"]);
-    let read = &json["where_to_begin"]["methods"][0];
+    let read = &json["where_to_begin"][0];
     assert_eq!(read["allocated"][0]["class"], "byte[][]");
-    assert_eq!(json["where_to_begin"]["methods"][2]["is_chatty"], true);
+    assert_eq!(
+        (&read["works"][0]["what"], &read["kind"]),
+        (&"its own code".into(), &"time".into())
+    );
+    assert_eq!(json["where_to_begin"][2]["is_chatty"], true);
 }
 
 #[test]
@@ -202,13 +214,13 @@ fn every_value_has_every_view() {
 fn filters_leave_a_part() {
     let folder = Folder::new();
     folder.file("p.collapsed", "T.main;T.a;T.leaf 6\nT.main;T.b;T.leaf 3\nT.main;T.b 1\n");
-    let focus = report(&folder, &["p.collapsed", "--focus", "T.b"]);
+    let focus = report(&folder, &["--all", "p.collapsed", "--focus", "T.b"]);
     assert!(focus.starts_with(
         "p.collapsed: collapsed stacks, 4 samples\n\
              filter: 40.00 % of samples kept by --focus T.b, 60.00 % left out\n"
     ));
     assert!(focus.contains("1   75.00     3    75.00      3  T.leaf"), "{focus}");
-    let hide = report(&folder, &["p.collapsed", "--hide", "leaf"]);
+    let hide = report(&folder, &["--all", "p.collapsed", "--hide", "leaf"]);
     assert!(hide.contains("\nfilter: the frames of leaf are hidden\n"), "{hide}");
     assert!(hide.contains("1   60.00     6    60.00      6  T.a"), "{hide}");
     let output = folder.run(&["report", "p.collapsed", "--ignore", "main"]);
@@ -298,7 +310,10 @@ fn on_a_terminal(folder: &Folder, arguments: &str) -> (String, Vec<String>) {
     });
     assert!(child.wait().unwrap().success());
     let text = reader.join().unwrap();
-    let plain = text.replace("\x1b[1m", "").replace("\x1b[0m", "").replace('\r', "");
+    let mut plain = text.replace('\r', "");
+    for code in [0, 1, 2, 31, 33] {
+        plain = plain.replace(&format!("\x1b[{code}m"), "");
+    }
     (text, plain.lines().map(str::to_owned).collect())
 }
 
@@ -314,16 +329,63 @@ fn the_first_screen_says_what_matters() {
     let (text, lines) = on_a_terminal(&folder, "p.collapsed");
     assert!(text.contains("\x1b[1mWhere to begin\x1b[0m"), "{text}");
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
-    let head: Vec<_> = lines.iter().take(24).collect();
-    let end = head.iter().rposition(|line| line.is_empty()).unwrap();
+    assert!(lines.len() <= 25, "{lines:#?}");
     // A heading, a legend, titles, and at least five methods with a hint each.
-    assert!(end >= 5 + 10, "{head:#?}");
-    assert!(head[6].trim_start().starts_with("call it less in: "), "{head:#?}");
-    assert!(head[6].ends_with(", …"), "{head:#?}");
-    let (text, lines) = on_a_terminal(&folder, "--tree p.collapsed");
-    assert!(text.contains("\x1b[1m"), "{text}");
-    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+    let end = lines.iter().rposition(|line| line.is_empty()).unwrap();
+    assert!(end >= 5 + 10, "{lines:#?}");
+    assert!(lines[6].trim_start().starts_with("call it less in: "), "{lines:#?}");
+    assert!(lines[6].ends_with(", …"), "{lines:#?}");
+    assert!(
+        lines[end + 1].starts_with("More: perk report p.collapsed --all, --tree,"),
+        "{lines:#?}"
+    );
+    assert!(lines[5].contains("  ▌   "), "{lines:#?}");
+    // Shares have the colour of their heat.
+    assert!(text.contains("\x1b[33m7.02\x1b[0m"), "{text}");
+    for (options, has_bold) in
+        [("--tree", true), ("--all", true), ("--color never", false), ("--color=always", true)]
+    {
+        let (text, lines) = on_a_terminal(&folder, &format!("{options} p.collapsed"));
+        assert_eq!(text.contains("\x1b[1m"), has_bold, "{options}: {text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{options}: {text}");
+    }
     assert!(!report(&folder, &["p.collapsed"]).contains('\x1b'));
+    assert!(report(&folder, &["p.collapsed", "--color", "always"]).contains("\x1b[1m"));
+    assert_refused(&folder.run(&["report", "p.collapsed", "--color", "blue"]), &["blue", "auto"]);
+    assert_refused(
+        &folder.run(&["report", "p.collapsed", "--all", "--tree"]),
+        &["--all", "--tree"],
+    );
+}
+
+#[test]
+fn ten_lines_of_facts() {
+    let folder = Folder::new();
+    let mut profile = Profile::default();
+    push_times(
+        &mut profile,
+        &[
+            ("acme.Main.main", 1, 100),
+            ("acme.Main.main;acme.S.list;java.util.List.sort;java.util.TimSort.sort", 2, 300),
+            ("acme.Main.main;acme.S.list;com.google.gson.Gson.toJson", 2, 100),
+        ],
+    );
+    push_sites(&mut profile, &[("[B", "acme.Main.main;acme.S.list:3", [6_000, 60, 0, 0])]);
+    write(&folder, "p.hprof", &profile);
+    let text = report(&folder, &["p.hprof", "--brief", "--color", "always"]);
+    let expected = "\
+profile: p.hprof: HPROF binary, 5 calls, 500 ms of time; 6 kB allocated in 60 objects, 0 B live in 0 objects
+time: 80 %, 400 ms, in acme.S.list (sorting 60 %, JSON 20 %), called by acme.Main.main
+time: 20 %, 100 ms, in acme.Main.main
+calls: 80 %, 4, in acme.S.list (JSON 40 %, sorting 40 %), called by acme.Main.main
+calls: 20 %, 1, in acme.Main.main
+allocated: 100 %, 6 kB, in acme.S.list (byte[] 100 %), called by acme.Main.main
+more: perk report p.hprof --all | --tree | --method NAME | --json (of every number)
+";
+    assert_eq!(text, expected);
+    let recorded = crate::foreign::testdata("hprof/times-cpu-depth0.txt");
+    assert!(report(&folder, &["--brief", &recorded]).lines().count() <= 10);
+    assert_refused(&folder.run(&["report", "p.hprof", "--brief", "--json"]), &["--brief"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `perk run` around real JVMs.
 
+mod advice;
 mod diff;
 mod exact;
 mod fields;
@@ -147,9 +148,9 @@ fn samples_without_a_stack_are_shown_where_asked_for() {
     let listed = without["sample_count"].as_u64().unwrap();
     let lost = without["accounting"]["unattributed_count"].as_u64().unwrap();
     assert!(lost > 0, "{without}");
-    assert!(!report(&folder, "o.hprof", &[]).contains("[no stack]"));
+    assert!(!report(&folder, "o.hprof", &["--all"]).contains("[no stack]"));
     assert_eq!(json("o.hprof", &["--unattributed"])["sample_count"], listed + lost);
-    assert!(report(&folder, "o.hprof", &["--unattributed"]).contains("[no stack]"));
+    assert!(report(&folder, "o.hprof", &["--all", "--unattributed"]).contains("[no stack]"));
     let convert = ["convert", "o.hprof", "--unattributed", "-o", "o.collapsed"];
     assert!(folder.run(&convert).status.success());
     let text = fs::read_to_string(folder.join("o.collapsed")).unwrap();

@@ -54,7 +54,7 @@ fn folder(writes: u64) -> Folder {
 #[test]
 fn the_report_says_what_to_do() {
     let folder = folder(5);
-    let output = folder.run(&["report", "a b.tsv"]);
+    let output = folder.run(&["report", "--all", "a b.tsv"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     let begin = "a b.tsv: shared fields, 9 objects, 7 of them shared between threads (87.50 %); \
@@ -124,7 +124,7 @@ fn advice_on_the_jdk_is_left_to_data() {
     let folder = Folder::new();
     let own = |class| record("Main.main", class, &[(class, "x", "I", [4, 0, 4, 0])]);
     folder.file("jdk.tsv", own("java.util.ArrayList"));
-    let text = stdout(&folder.run(&["report", "jdk.tsv"]));
+    let text = stdout(&folder.run(&["report", "--all", "jdk.tsv"]));
     let nothing = "\nWhat to do\nNothing was found; 1 more in the JDK's own classes, which a program \
                    cannot change, are in --json.\n\nTop classes";
     assert!(text.contains(nothing), "{text}");
@@ -133,7 +133,7 @@ fn advice_on_the_jdk_is_left_to_data() {
     let advice = &json["field_accesses"]["advice"];
     assert_eq!((&advice[0]["advice"], &advice[0]["is_of_jdk"]), (&"no lock".into(), &true.into()));
     folder.file("locks.tsv", own("java.util.Vector"));
-    let text = stdout(&folder.run(&["report", "locks.tsv"]));
+    let text = stdout(&folder.run(&["report", "--all", "locks.tsv"]));
     assert!(text.contains("\nWhat to do\n1 class needs no lock.\n"), "{text}");
 }
 
@@ -248,7 +248,7 @@ fn json_has_everything() {
 #[test]
 fn filters_choose_objects_by_the_method_that_made_them() {
     let folder = folder(5);
-    let output = folder.run(&["report", "a b.tsv", "--focus", "Main.submit"]);
+    let output = folder.run(&["report", "--all", "a b.tsv", "--focus", "Main.submit"]);
     let text = stdout(&output);
     let begin = "a b.tsv: shared fields, 3 objects, 3 of them shared between threads (100.00 %); accesses: 18,";
     assert!(text.starts_with(begin), "{text}");
@@ -259,7 +259,7 @@ fn filters_choose_objects_by_the_method_that_made_them() {
     assert!(!text.contains("unknown site"), "{text}");
     let command = "perk report 'a b.tsv' --focus Main.submit --field com.acme.Task\n";
     assert!(text.contains(command), "{text}");
-    let text = stdout(&folder.run(&["report", "a b.tsv", "--ignore", "Main"]));
+    let text = stdout(&folder.run(&["report", "--all", "a b.tsv", "--ignore", "Main"]));
     assert!(text.starts_with("a b.tsv: shared fields, 1 object, 0 of them"), "{text}");
     assert!(text.contains("\nWhat to do\nNothing was found.\n"), "{text}");
 }
@@ -348,7 +348,7 @@ fn accesses_by_other_means_are_shown_apart_and_judged() {
     let folder = Folder::new();
     folder.file("a.tsv", by_means(true, 64));
     folder.file("plain.tsv", by_means(false, 0));
-    let text = stdout(&folder.run(&["report", "a.tsv"]));
+    let text = stdout(&folder.run(&["report", "--all", "a.tsv"]));
     let begin = "a.tsv: shared fields, 3 objects, 2 of them shared between threads (100.00 %); accesses: 17, 0 of them \
                  by other threads than the owner (0.00 %)\n\
                  accesses by other means (arraycopy, clone, reflection, VarHandle, Unsafe, JNI): 124, 104 of them by \
@@ -367,7 +367,7 @@ fn accesses_by_other_means_are_shown_apart_and_judged() {
         assert!(text.contains(lines), "{lines}\nis not in\n{text}");
     }
     // Without these counts, what they would have shown is not known.
-    let text = stdout(&folder.run(&["report", "plain.tsv"]));
+    let text = stdout(&folder.run(&["report", "--all", "plain.tsv"]));
     assert!(!text.contains("by other means") && text.contains("\n1 to make final (0 of"), "{text}");
     let keys = |file: &str| {
         let output = folder.run(&["report", "--json", file]);

@@ -21,15 +21,18 @@ fn json(folder: &Folder, name: &str) -> serde_json::Value {
 fn sites_have_the_shares_of_their_file() {
     let folder = Folder::new();
     let name = "hprof/seeds/manual5-sites.txt";
-    let text = report(&folder, &[], name);
+    let text = report(&folder, &["--all"], name);
     let total = "HPROF text, 4 sites with 63.31 % of the live bytes: 1.6 MB allocated in 27936 \
                  objects, 1.6 MB live in 27936 objects\n";
     assert!(text.contains(total), "{text}");
     let row = "1   44.13    1.1 MB         13967     1.1 MB    13967  java.util.zip.ZipEntry\n";
     assert!(text.contains(row), "{text}");
     assert!(text.contains("#  live %      live  live objects  allocated  objects  class\n"));
-    assert!(text.contains("1   44.13    1.1 MB     22.06"), "{text}");
-    let by_allocated = report(&folder, &["--metric", "allocated"], name);
+    assert!(
+        text.contains("1       live  44.13    1.1 MB  java.util.zip.ZipFile+3.nextElement\n"),
+        "{text}"
+    );
+    let by_allocated = report(&folder, &["--all", "--metric", "allocated"], name);
     let condition = "shares of allocated bytes are of the 4 sites with 63.31 % of the live bytes \
                      that the file lists\n";
     assert!(by_allocated.contains(condition), "{by_allocated}");
@@ -54,7 +57,7 @@ fn sites_without_rows_are_no_zero() {
 fn what_is_not_known_is_no_zero() {
     let folder = Folder::new();
     let left = "hprof/seeds/book-prof-four-tables.prof";
-    let text = report(&folder, &[], left);
+    let text = report(&folder, &["--all"], left);
     assert!(text.contains("; 46.2 kB live in 401 objects\n"), "{text}");
     assert!(text.contains("Top classes by live bytes\n#  live %     live  live objects  class\n"));
     assert!(text.contains("114 kB          1174          -        -  -\n"), "{text}");
@@ -66,11 +69,11 @@ fn what_is_not_known_is_no_zero() {
     assert!(csv.contains("\nbyte[],,,19200,5\n"), "{csv}");
     // A JFR recording has allocations and their sites, but not the live objects.
     let recording = "jfr/jdk17.jfr.gz";
-    let text = report(&folder, &["--top", "1"], recording);
+    let text = report(&folder, &["--all", "--top", "1"], recording);
     assert!(text.contains(" MB allocated") && !text.contains(" live in "), "{text}");
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(recording);
     folder.run(&["convert", file.to_str().unwrap(), "-o", "a.hprof"]);
-    let again = stdout(&folder.run(&["report", "a.hprof", "--top", "1"]));
+    let again = stdout(&folder.run(&["report", "--all", "a.hprof", "--top", "1"]));
     assert!(again.contains(" MB allocated") && !again.contains(" live in "), "{again}");
 }
 
@@ -79,7 +82,7 @@ fn what_is_not_known_is_no_zero() {
 #[test]
 fn the_tables_of_xprof_are_reported() {
     let folder = Folder::new();
-    let text = report(&folder, &[], "xprof/threads.txt");
+    let text = report(&folder, &["--all"], "xprof/threads.txt");
     assert!(text.contains("-Xprof text, 337 samples; 129 native-ticks\n"), "{text}");
     let numbers = "
 Metrics without call paths

@@ -108,9 +108,9 @@ pub(crate) struct Measured {
     /// Record each thread separately
     #[arg(long)]
     pub(crate) threads: bool,
-    /// Rows of the table
-    #[arg(long, value_name = "N", default_value_t = 15)]
-    pub(crate) top: usize,
+    /// Rows of each table at the end [default: as many as fit]
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
     /// Show only errors, without a table
     #[arg(short, long)]
     pub(crate) quiet: bool,

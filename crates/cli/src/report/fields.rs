@@ -77,6 +77,11 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// What there is in all, each fact a sentence.
+    pub(super) fn facts(&self) -> impl Iterator<Item = String> {
+        [Some(self.total()), self.extended(), self.unknown()].into_iter().flatten()
+    }
+
     /// The fields that other threads accessed in most objects, the classes with most objects, and the
     /// fields with most accesses.
     pub(super) fn tables(&self) -> [Table<'_>; 3] {

@@ -1,129 +1,199 @@
-//! The first screen: the methods to begin with, what each can bring, and what there is to know of it.
+//! Where to begin: the program's methods with the highest numbers of each kind, what is done for them
+//! there, and what there is to know of them.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use perk_analysis::advice::{self, Advice, Caller};
-use perk_profile::units::{amount, bytes, duration, plural};
-use perk_profile::{MethodId, Metric, Profile, Unit};
-use perk_render::{Cell, Column, Json, Screen, Table};
+use perk_analysis::advice::{self, Advice, Caller, Row, Sources};
+use perk_analysis::{Charges, Naming, Work};
+use perk_profile::names::package;
+use perk_profile::units::{amount, bytes, duration, plural, printable};
+use perk_profile::{ClassId, MethodId, Metric, Profile, Subject, Symbols, Unit, WallState, metric};
+use perk_render::{Cell, Column, Screen, Table};
 
 use super::Content;
 use super::metric::MetricView;
 use crate::metric::is_of_jamaica;
 
-/// The lines of the smallest terminal: the table and what is before it fit there.
-const LINES: usize = 24;
-/// Methods that are always shown, and the most that are.
-const LEAST: usize = 5;
+/// Methods of a kind: always, as many as there are of the first of several, and of the others.
+const FIRST: usize = 5;
+const OTHERS: usize = 3;
+/// The most methods of a kind.
 pub(super) const MOST: usize = 10;
 /// A method after the first ones with less of everything than this brings next to nothing.
 const WORTH: f64 = 0.01;
+/// Parts of a method's number with less of everything than this have no name.
+const PART: f64 = 0.005;
 /// Lines of hints under a method.
-const HINTS: usize = 2;
+const HINTS: usize = 3;
 /// Columns by which hints are indented, and how long they are where lines have no limit.
 const INDENT: usize = 8;
 const WIDTH: usize = 120;
+/// Stands for the code of the method itself.
+const OWN: &str = "its own code";
+const LEGEND: &str =
+    "Fixing a method saves at most its share; making it twice as fast, half of it.";
 
-/// The methods to begin with.
+/// The methods to begin with, by kind.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     profile: &'a Profile,
-    /// The numbers that order them; `None` where a file has callers and callees and no paths.
-    view: Option<&'a MetricView<'a>>,
-    unit: Unit,
-    /// Of everything.
-    total: u64,
-    advice: Vec<Advice>,
+    kinds: Vec<Kind>,
     labels: HashMap<MethodId, String>,
 }
 
+/// The methods by one kind of numbers.
+#[derive(Debug)]
+pub(super) struct Kind {
+    /// What the numbers are of: `CPU`, `allocated`.
+    pub(super) title: String,
+    metric: String,
+    unit: Unit,
+    /// The time that each stands for, if they are samples.
+    each_ns: Option<u64>,
+    /// Of everything.
+    pub(super) total: u64,
+    pub(super) advice: Vec<Advice>,
+    /// Whether the calls of a method say where to save.
+    has_calls: bool,
+}
+
+/// How classes are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Names {
+    Full,
+    /// Without their packages.
+    Short,
+}
+
+/// How much of the advice is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Methods of each kind; as many as are worth it if nobody says.
+    pub(super) top: Option<usize>,
+    /// Lines of text; as many as it takes if nobody says.
+    pub(super) lines: Option<usize>,
+    /// Lines of hints under each method.
+    pub(super) hints: usize,
+}
+
+impl Extent {
+    /// All that is worth it.
+    pub(super) fn long(top: Option<usize>) -> Self {
+        Self { top, lines: None, hints: HINTS }
+    }
+
+    /// What fits on some lines, with what a method does alone.
+    pub(super) fn short(top: Option<usize>, lines: usize) -> Self {
+        Self { top, lines: Some(lines), hints: 1 }
+    }
+}
+
 impl<'a> Head<'a> {
-    /// The first `count` methods; `None` where there is none.
+    /// The first `count` methods of each kind; `None` where there is none.
     pub(super) fn new(content: &'a Content<'_>, count: usize) -> Option<Self> {
         let profile = content.profile;
-        let table = content.calls.as_ref().map(|calls| &calls.table);
-        // The counts of methods without their callers say nothing of what fewer calls would save.
-        if content.main_view().is_some_and(|view| is_of_jamaica(&view.metric)) {
-            return None;
-        }
-        // A method that waits is not where it could go on sooner, and one that allocates an
-        // object is not where its fields are accessed.
-        let is_elsewhere = |metric: &Metric| {
-            metric.is_of_locks() || metric.is_of_fields() || *metric == Metric::WallTime
-        };
-        if content.main_view().is_some_and(|view| is_elsewhere(&view.metric)) {
-            return None;
-        }
-        let (view, unit, total, advice) = match (content.main_view(), table) {
-            (Some(view), table) => {
-                let advice = advice::of_numbers(
-                    profile,
-                    content.tree,
-                    view.columns(),
-                    &view.numbers,
-                    content.joined,
-                    table,
-                    count,
-                );
-                (Some(view), view.unit(), view.numbers.total, advice)
-            }
-            (None, Some(table)) => {
-                let (unit, total) = match table.self_ns {
-                    0 => (Unit::Count, table.count),
-                    ns => (Unit::Nanoseconds, ns),
-                };
-                (None, unit, total, advice::of_calls(table, count))
-            }
-            (None, None) => return None,
-        };
-        let methods = advice.iter().flat_map(|advice| {
+        let kinds = kinds(content, count);
+        let methods = kinds.iter().flat_map(|kind| &kind.advice).flat_map(|advice| {
             let callers = advice.callers.iter().filter_map(|caller| caller.method);
             callers.chain([advice.method])
         });
         let labels = perk_render::labels(&profile.symbols, methods);
-        (!advice.is_empty()).then_some(Self { profile, view, unit, total, advice, labels })
+        (!kinds.is_empty()).then_some(Self { profile, kinds, labels })
     }
 
-    /// The metric that orders the methods.
-    fn metric(&self) -> &str {
-        match (self.view, self.unit) {
-            (Some(view), _) => view.name(),
-            (None, Unit::Nanoseconds) => "time",
-            (None, _) => "calls",
-        }
+    /// Whether there are methods by this metric.
+    pub(super) fn has(&self, metric: &Metric) -> bool {
+        self.kinds.iter().any(|kind| kind.metric == metric.name())
     }
 
-    /// The table: `top` rows, or as many as fit below `used` lines.
-    pub(super) fn section(&self, top: Option<usize>, used: usize, screen: &Screen) -> Table<'_> {
-        let mut left = LINES.saturating_sub(used + 3);
-        let mut rows = Vec::new();
-        for (index, advice) in self.advice.iter().enumerate().take(top.unwrap_or(MOST)) {
-            let below = self.hints(advice, screen);
-            let lines = 1 + below.len();
-            let is_worth_it = lines <= left && advice.own as f64 >= WORTH * self.total as f64;
-            if top.is_none() && index >= LEAST && !is_worth_it {
-                break;
+    /// The methods, as many as the extent has.
+    pub(super) fn section(&self, extent: Extent, screen: &Screen) -> Table<'_> {
+        let rows = self.rows(extent, screen);
+        self.table(rows).ranked().legend(LEGEND)
+    }
+
+    /// All methods, for other programs.
+    pub(super) fn report(&self) -> Table<'_> {
+        let rows = self
+            .kinds
+            .iter()
+            .flat_map(|kind| kind.advice.iter().map(move |advice| (kind, advice, Vec::new())));
+        self.table(rows)
+    }
+
+    /// The methods in sentences, most of each kind first: kind, and sentence.
+    pub(super) fn sentences(&self, count: usize) -> Vec<String> {
+        let chosen = self.chosen(Extent { top: None, lines: Some(count), hints: 0 }, |_, _| 1);
+        let sentence = |(kind, advice): (&Kind, &Advice)| {
+            let share = percent(advice.number, kind.total);
+            let number = kind.number(advice.number);
+            let mut text =
+                format!("{}: {share} %, {number}, in {}", kind.title, self.labels[&advice.method]);
+            let parts = self.parts(kind, advice, Names::Full).into_iter();
+            let parts: Vec<_> = parts.map(|(name, share)| name + &share).collect();
+            if !parts.is_empty() {
+                text += &format!(" ({})", parts.join(", "));
             }
-            left = left.saturating_sub(lines);
-            rows.push((advice, below));
-        }
-        self.table(rows).legend(self.legend())
+            let callers = advice.callers.iter().filter_map(|it| it.method).take(2);
+            let callers: Vec<_> = callers.map(|it| self.labels[&it].as_str()).collect();
+            if !callers.is_empty() {
+                text += &format!(", called by {}", callers.join(" and "));
+            }
+            text
+        };
+        chosen.into_iter().map(sentence).collect()
     }
 
-    /// The metric, and the methods, as many as there are.
-    pub(super) fn report(&self) -> Json<'_> {
-        Json::object([
-            ("metric", self.metric().into()),
-            ("unit", self.unit.name().into()),
-            ("total", self.total.into()),
-            ("methods", self.table(self.advice.iter().map(|it| (it, Vec::new()))).into()),
-        ])
+    /// The methods of each kind that are shown, and the lines below each.
+    fn rows(&self, extent: Extent, screen: &Screen) -> Vec<(&Kind, &Advice, Vec<String>)> {
+        let below = |kind: &Kind, advice: &Advice| {
+            let mut hints = self.hints(kind, advice, screen);
+            hints.truncate(extent.hints);
+            hints
+        };
+        let chosen = self.chosen(extent, |kind, advice| 1 + below(kind, advice).len());
+        chosen.into_iter().map(|(kind, advice)| (kind, advice, below(kind, advice))).collect()
+    }
+
+    /// The methods that are shown: the first of each kind, then those after it, as long as they are
+    /// worth it and their lines fit.
+    fn chosen(
+        &self,
+        extent: Extent,
+        lines: impl Fn(&Kind, &Advice) -> usize,
+    ) -> Vec<(&Kind, &Advice)> {
+        let most = |place: usize| match (extent.top, self.kinds.len()) {
+            (Some(top), _) => top,
+            (None, 1) => MOST,
+            (None, _) if place == 0 => FIRST,
+            (None, _) => OTHERS,
+        };
+        let mut left = extent.lines.unwrap_or(usize::MAX);
+        let mut counts = vec![0; self.kinds.len()];
+        for rank in 0..MOST.max(extent.top.unwrap_or(0)) {
+            for (place, kind) in self.kinds.iter().enumerate() {
+                let is_next = counts[place] == rank && rank < most(place);
+                let Some(advice) = kind.advice.get(rank).filter(|_| is_next) else { continue };
+                let lines = lines(kind, advice);
+                let is_worth_it = advice.number as f64 >= WORTH * kind.total as f64;
+                let is_asked = extent.top.is_some();
+                if is_asked || rank == 0 || lines <= left && is_worth_it {
+                    left = left.saturating_sub(lines);
+                    counts[place] += 1;
+                }
+            }
+        }
+        let kinds = self.kinds.iter().zip(counts);
+        kinds
+            .flat_map(|(kind, count)| kind.advice.iter().take(count).map(move |it| (kind, it)))
+            .collect()
     }
 
     /// The methods, each with lines below it.
     fn table<'t>(
         &'t self,
-        rows: impl IntoIterator<Item = (&'t Advice, Vec<String>), IntoIter: 't>,
+        rows: impl IntoIterator<Item = (&'t Kind, &'t Advice, Vec<String>), IntoIter: 't>,
     ) -> Table<'t> {
         let symbols = &self.profile.symbols;
         let callers = |it: &Advice| {
@@ -133,10 +203,22 @@ impl<'a> Head<'a> {
                 .column(Column::other("inferred"), |it| it.inferred)
                 .table()
         };
-        let allocated = |it: &Advice| {
-            Table::of(symbols, "", it.allocated_bytes.clone())
+        let works = |kind: &Kind, it: &Advice| {
+            let total = kind.total;
+            Table::of(symbols, "", it.works.clone())
+                .column(Column::other("what"), |it| self.work(it.0))
+                .column(Column::method_name("callee"), |it| match it.0 {
+                    Work::Called(method) => Some(method),
+                    _ => None,
+                })
+                .column(Column::other("number"), |it| it.1)
+                .column(Column::other("percent"), move |it| Cell::Share(it.1, total))
+                .table()
+        };
+        let classes = |it: &[(ClassId, u64)], id| {
+            Table::of(symbols, "", it.to_vec())
                 .column(Column::other("class"), |it| it.0)
-                .column(Column::bytes("allocated_bytes"), |it| it.1)
+                .column(Column::other(id), |it| it.1)
                 .table()
         };
         let lines = |it: &Advice| {
@@ -145,82 +227,91 @@ impl<'a> Head<'a> {
                 .column(Column::other("number"), |it| it.1)
                 .table()
         };
-        let own = |it: &Advice| Cell::Worded(it.own, self.number(it.own));
-        let half = |it: &Advice| Cell::Worded(it.half(), self.half(it));
         let average = |it: &Advice| Some(it.calls.filter(|it| it.self_ns > 0)?.average_ns());
-        let share = |number| Cell::Share(number, self.total);
-        // Not of the half that is shown, which may be rounded.
-        let half_share = |it: &Advice| Cell::Share(it.own, self.total.saturating_mul(2));
         Table::of(symbols, "Where to begin", rows)
-            .column(Column::method(), |it| it.0.method)
-            .column(Column::other("label").name("method"), |it| &*self.labels[&it.0.method])
-            // The most that making it faster can save.
-            .column(Column::other("self").at(1, "self"), move |it| own(it.0))
-            .column(Column::other("self_percent").at(0, "self %"), move |it| share(it.0.own))
-            // What making it twice as fast saves.
-            .column(Column::other("halved").at(3, "halved"), move |it| half(it.0))
-            .column(Column::other("halved_percent").at(2, "halved %"), move |it| half_share(it.0))
-            // The most that not calling it can save.
-            .column(Column::other("total"), |it| it.0.total)
-            .column(Column::other("total_percent").at(4, "total %"), move |it| share(it.0.total))
-            .column(Column::other("is_leaf"), |it| it.0.is_leaf())
+            .column(Column::other("kind").at(0, "kind"), |it| &*it.0.title)
+            .column(Column::other("metric"), |it| &*it.0.metric)
+            .column(Column::other("unit"), |it| it.0.unit.name())
+            .column(Column::other("all"), |it| it.0.total)
+            .column(Column::method(), |it| it.1.method)
+            .column(Column::other("label").name("method"), |it| &*self.labels[&it.1.method])
+            // Its own code, and all that the JDK and libraries do for it.
+            .column(Column::other("number").at(2, "number"), |it| {
+                Cell::Worded(it.1.number, it.0.number(it.1.number))
+            })
+            .column(Column::other("percent").at(1, "%").bar_at(3), |it| {
+                Cell::Share(it.1.number, it.0.total)
+            })
+            .column(Column::other("inferred"), |it| it.1.inferred)
+            .column(Column::other("self"), |it| it.1.own)
+            .column(Column::other("self_percent"), |it| Cell::Share(it.1.own, it.0.total))
+            .column(Column::other("total"), |it| it.1.total)
+            .column(Column::other("total_percent"), |it| Cell::Share(it.1.total, it.0.total))
+            .column(Column::other("is_leaf"), |it| it.1.is_leaf())
             // Its calls are so many and so small that only fewer of them can help.
-            .column(Column::other("is_chatty"), |it| it.0.is_chatty)
-            .column(Column::count("call_count"), |it| it.0.calls.map(|calls| calls.count))
-            .column(Column::ns("average_self_ns"), move |it| average(it.0))
-            .column(Column::other("callers"), move |it| callers(it.0))
-            .column(Column::other("allocated"), move |it| allocated(it.0))
-            .column(Column::other("lines"), move |it| lines(it.0))
-            .each(|it, row| row.below = it.1.clone())
+            .column(Column::other("is_chatty"), |it| it.1.is_chatty)
+            .column(Column::count("call_count"), |it| it.1.calls.map(|calls| calls.count))
+            .column(Column::ns("average_self_ns"), move |it| average(it.1))
+            .column(Column::other("works"), move |it| works(it.0, it.1))
+            .column(Column::other("classes"), move |it| classes(&it.1.classes, "number"))
+            .column(Column::other("callers"), move |it| callers(it.1))
+            .column(Column::other("allocated"), move |it| {
+                classes(&it.1.allocated_bytes, "allocated_bytes")
+            })
+            .column(Column::other("lines"), move |it| lines(it.1))
+            .each(|it, row| {
+                row.below = it.2.clone();
+                row.suffix = inferred(it.1.inferred, it.1.number);
+            })
             .table()
-            .ranked()
     }
 
-    /// The meaning of the columns.
-    fn legend(&self) -> &'static str {
-        let is_samples = self.view.is_some_and(|view| view.metric == Metric::Samples);
-        let is_of_objects = self.view.is_some_and(|view| view.metric.is_of_objects());
-        match self.unit {
-            _ if is_of_objects => {
-                "Saved: halved if the method allocates half as much, total if nothing calls it."
-            }
-            Unit::Count if !is_samples => {
-                "Saved: halved if the method causes half as many, total if nothing calls it."
-            }
-            _ => "Saved: halved if the method runs twice as fast, total if nothing calls it.",
-        }
-    }
-
-    fn number(&self, number: u64) -> String {
-        self.view.map_or_else(|| amount(number, self.unit), |view| view.number(number))
-    }
-
-    /// The saving of half of a method's own work.
-    fn half(&self, advice: &Advice) -> String {
-        match self.view.and_then(|view| view.cpu_ns(advice.own)) {
-            // Half a sample is still a time.
-            Some(ns) => duration(ns / 2),
-            None if self.unit == Unit::Count && advice.own % 2 == 1 => {
-                format!("{}.5", advice.half())
-            }
-            None => self.number(advice.half()),
-        }
-    }
-
-    fn hints(&self, advice: &Advice, screen: &Screen) -> Vec<String> {
+    fn hints(&self, kind: &Kind, advice: &Advice, screen: &Screen) -> Vec<String> {
+        let parts = self.parts(kind, advice, Names::Short);
         let hints = [
-            self.callers(advice, screen),
-            self.allocated(advice, screen),
+            fit("", parts.into_iter(), screen),
+            self.callers(kind, advice, screen),
+            self.allocated(kind, advice, screen),
             self.lines(advice, screen),
         ];
-        hints.into_iter().flatten().take(HINTS).collect()
+        hints.into_iter().flatten().collect()
+    }
+
+    /// What a method's number is of, each with its share of everything: `sorting 12 %`. Nothing if all
+    /// is its own code.
+    fn parts(&self, kind: &Kind, advice: &Advice, names: Names) -> Vec<(String, String)> {
+        let is_worth_it = |number: u64| number as f64 >= PART * kind.total as f64;
+        let share = |number| format!(" {} %", percent(number, kind.total));
+        if !advice.classes.is_empty() {
+            let classes = advice.classes.iter().filter(|it| is_worth_it(it.1));
+            let name = |class| {
+                let name = perk_render::class(&self.profile.symbols, class);
+                match names {
+                    Names::Full => name,
+                    Names::Short => name[package(&name).len()..].trim_start_matches('.').to_owned(),
+                }
+            };
+            return classes.map(|&(class, number)| (name(class), share(number))).collect();
+        }
+        if advice.own == advice.number {
+            return Vec::new();
+        }
+        let works = advice.works.iter().filter(|it| is_worth_it(it.1));
+        works.map(|&(work, number)| (self.work(work), share(number))).collect()
+    }
+
+    fn work(&self, work: Work) -> String {
+        match work {
+            Work::Own => OWN.to_owned(),
+            Work::Named(words) => words.to_owned(),
+            Work::Called(method) => short_name(&self.profile.symbols, method),
+        }
     }
 
     /// The callers of a method, and the number of calls where it is known.
-    fn callers(&self, advice: &Advice, screen: &Screen) -> Option<String> {
+    fn callers(&self, kind: &Kind, advice: &Advice, screen: &Screen) -> Option<String> {
         let known: Vec<_> = advice.callers.iter().filter(|it| it.method.is_some()).collect();
-        // Where calls are what is shown, their number stands above.
-        let calls = advice.calls.filter(|_| self.metric() != "calls");
+        let calls = advice.calls.filter(|_| kind.has_calls);
         let calls = calls.map(|calls| match calls.self_ns {
             0 => plural(calls.count, "call"),
             _ => {
@@ -239,18 +330,17 @@ impl<'a> Head<'a> {
         let all = advice.callers.iter().map(|it| it.number).fold(0, u64::saturating_add);
         let caller = |caller: &&Caller| {
             let label = caller.method.map_or("", |method| &self.labels[&method]);
-            let inferred = match caller.inferred {
-                0 => String::new(),
-                inferred if inferred == caller.number => " [inferred]".to_owned(),
-                inferred => format!(" [{:.0} % inferred]", part(inferred, caller.number)),
-            };
+            let inferred = inferred(caller.inferred, caller.number);
             (label.to_owned(), share(caller.number, all) + &inferred)
         };
         fit(&prefix, known.iter().map(caller), screen)
     }
 
     /// `allocates below: 1.2 MB of byte[], 300 kB of java.lang.String`
-    fn allocated(&self, advice: &Advice, screen: &Screen) -> Option<String> {
+    fn allocated(&self, kind: &Kind, advice: &Advice, screen: &Screen) -> Option<String> {
+        if kind.unit == Unit::Bytes {
+            return None;
+        }
         let class = |&(class, size): &(_, u64)| {
             (
                 format!("{} of {}", bytes(size), perk_render::class(&self.profile.symbols, class)),
@@ -262,20 +352,176 @@ impl<'a> Head<'a> {
         fit(prefix, advice.allocated_bytes.iter().map(class), screen)
     }
 
-    /// The lines, where the file has no signatures: methods of one name may be several.
+    /// The lines of the method itself, and the part of its number at each.
     fn lines(&self, advice: &Advice, screen: &Screen) -> Option<String> {
-        let method = self.profile.symbols.get_method(advice.method);
-        if method.signature.is_some() || advice.lines.len() < 2 {
-            return None;
+        let line = |&(line, number): &(u32, u64)| (line.to_string(), share(number, advice.number));
+        let prefix = if advice.lines.len() == 1 { "line: " } else { "lines: " };
+        fit(prefix, advice.lines.iter().map(line), screen)
+    }
+}
+
+impl Kind {
+    fn number(&self, number: u64) -> String {
+        match self.each_ns {
+            Some(each) => duration(number.saturating_mul(each)),
+            None => amount(number, self.unit),
         }
-        let line = |&(line, number): &(u32, u64)| (line.to_string(), share(number, advice.own));
-        fit("lines: ", advice.lines.iter().map(line), screen)
+    }
+}
+
+/// The kinds of numbers that the content has, with the first `count` methods of each.
+fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
+    let (profile, tree) = (content.profile, content.tree);
+    let table = content.calls.as_ref().map(|calls| &calls.table);
+    let charges = |naming| Charges::new(profile, tree, content.owners(), naming);
+    let words = charges(Naming::Words);
+    let callees = OnceCell::new();
+    let callees = || callees.get_or_init(|| charges(Naming::Callees));
+    let sources =
+        |charges| Sources { profile, tree, charges, joined: content.joined, calls: table };
+    let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
+    // Counts of methods without their callers say nothing of what fewer calls would save, one
+    // that allocates an object is not where its fields are accessed, and the JVM's threads are not the
+    // program's. Wall-clock samples have all waits.
+    let has_wall = content.asked.is_none() && content.view(&Metric::WallTime).is_some();
+    let is_meant = |metric: &Metric| {
+        is_asked(metric)
+            && !(has_wall && *metric == Metric::WaitedTime)
+            && !is_of_jamaica(metric)
+            && !metric.is_of_fields()
+            && (content.asked.is_some() || metric.name() != metric::JVM)
+    };
+    let mut kinds = Vec::new();
+    if content.main_view().is_some_and(|view| is_of_jamaica(&view.metric)) {
+        return kinds;
+    }
+    for view in content.metrics.iter().filter(|view| is_meant(&view.metric)) {
+        if view.metric == Metric::WallTime {
+            kinds.extend(wall_kinds(content, view, [&words, callees()], count, table));
+            continue;
+        }
+        let rows = view.metric.rows(profile).rows.into_iter();
+        let mut rows: Vec<Row> =
+            rows.map(|(key, number)| (key.trace, key.subject.class(), number)).collect();
+        let mut total = view.numbers.total;
+        let is_wait = matches!(view.metric, Metric::WaitedTime | Metric::WaitCount);
+        let charges = if is_wait { callees() } else { &words };
+        if is_wait {
+            // Idle threads of the JDK and of pools are not the program's work.
+            total = keep_program(content, charges, &mut rows);
+            rows.iter_mut().for_each(|row| row.1 = None);
+        }
+        let advice = sources(charges).advice(&rows, count);
+        let kind = Kind {
+            title: title(content, &view.metric),
+            metric: view.name().to_owned(),
+            unit: view.unit(),
+            each_ns: view.cpu_ns(1),
+            total,
+            has_calls: matches!(view.metric, Metric::Samples | Metric::SelfTime),
+            advice,
+        };
+        kinds.push(kind);
+    }
+    // A file with callers and callees and no paths.
+    if let Some(calls) = &content.calls
+        && calls.columns.is_none()
+        && content.asked.is_none()
+    {
+        let table = &calls.table;
+        let (metric, unit, total) = match table.self_ns {
+            0 => (Metric::Calls, Unit::Count, table.count),
+            ns => (Metric::SelfTime, Unit::Nanoseconds, ns),
+        };
+        let has_calls = metric == Metric::SelfTime;
+        let advice = advice::of_calls(profile, table, count);
+        let (title, metric) = (title(content, &metric), metric.name().to_owned());
+        kinds.push(Kind { title, metric, unit, each_ns: None, total, advice, has_calls });
+    }
+    kinds.retain(|kind| !kind.advice.is_empty());
+    kinds
+}
+
+/// What the threads wait for; where nothing else has it, also what they run.
+fn wall_kinds(
+    content: &Content<'_>,
+    view: &MetricView<'_>,
+    [words, callees]: [&Charges; 2],
+    count: usize,
+    calls: Option<&perk_analysis::calls::CallTable>,
+) -> Vec<Kind> {
+    let is_running =
+        |state: Subject| matches!(state, Subject::State(WallState::Running | WallState::Runnable));
+    let rows = view.metric.rows(content.profile).rows;
+    let mut all: Vec<Row> = rows.iter().map(|&(key, number)| (key.trace, None, number)).collect();
+    let total = keep_program(content, callees, &mut all);
+    let kind = |title: &str, is_wanted: bool, charges| {
+        let rows = rows.iter().filter(|row| is_running(row.0.subject) == is_wanted);
+        let mut rows: Vec<Row> = rows.map(|&(key, number)| (key.trace, None, number)).collect();
+        keep_program(content, charges, &mut rows);
+        let (profile, tree, joined) = (content.profile, content.tree, content.joined);
+        Kind {
+            title: title.to_owned(),
+            metric: view.name().to_owned(),
+            unit: view.unit(),
+            each_ns: None,
+            total,
+            advice: Sources { profile, tree, charges, joined, calls }.advice(&rows, count),
+            has_calls: false,
+        }
+    };
+    let has_time = content.samples().is_some() && content.asked.is_none();
+    let running = (!has_time).then(|| kind("running", true, words));
+    running.into_iter().chain([kind("waiting", false, callees)]).collect()
+}
+
+/// Keeps the rows that the program or a library pays for. Returns their sum.
+fn keep_program(content: &Content<'_>, charges: &Charges, rows: &mut Vec<Row>) -> u64 {
+    let path = |row: &Row| content.tree.path(content.profile.get_trace(row.0).node);
+    rows.retain(|row| charges.of(path(row)).is_of_program());
+    rows.iter().map(|row| row.2).fold(0, u64::saturating_add)
+}
+
+/// What a metric is of, in a word.
+fn title(content: &Content<'_>, metric: &Metric) -> String {
+    let clock = content.profile.accounting.as_ref().map_or("", |accounting| &accounting.clock);
+    match metric {
+        Metric::Samples => "CPU".to_owned(),
+        Metric::SelfTime if clock == "cpu" => "CPU".to_owned(),
+        Metric::SelfTime => "time".to_owned(),
+        Metric::BlockedTime => "locks".to_owned(),
+        Metric::WaitedTime => "waiting".to_owned(),
+        metric => perk_render::metric(metric).replace(" bytes", ""),
     }
 }
 
 /// ` (85 %)`; nothing where it is all.
 fn share(number: u64, all: u64) -> String {
     if number == all { String::new() } else { format!(" ({:.0} %)", part(number, all)) }
+}
+
+/// ` [15 % inferred]`; nothing where nothing is.
+fn inferred(inferred: u64, number: u64) -> String {
+    match inferred {
+        0 => String::new(),
+        inferred if inferred == number => " [inferred]".to_owned(),
+        inferred => format!(" [{:.0} % inferred]", part(inferred, number)),
+    }
+}
+
+/// A method's name without its package.
+pub(super) fn short_name(symbols: &Symbols, method: MethodId) -> String {
+    let class = symbols.class_name(symbols.get_method(method).class);
+    let name = symbols.method_name(method);
+    let name =
+        name.strip_prefix(package(class)).map_or(&*name, |name| name.trim_start_matches('.'));
+    printable(name)
+}
+
+/// A share for a sentence: `20.8`, `12`, `0.7`.
+pub(super) fn percent(number: u64, all: u64) -> String {
+    let text = format!("{:.1}", part(number, all));
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
 fn part(number: u64, all: u64) -> f64 {
@@ -330,5 +576,12 @@ mod tests {
         let expected = "by …plication.service.Caller.call (5 %), …";
         assert_eq!(fit("by ", items(&long), &screen).as_deref(), Some(expected));
         assert_eq!(expected.chars().count() + INDENT, 50);
+    }
+
+    #[test]
+    fn shares_of_sentences_are_short() {
+        for (number, text) in [(208, "20.8"), (120, "12"), (7, "0.7"), (1000, "100"), (0, "0")] {
+            assert_eq!(percent(number, 1000), text);
+        }
     }
 }

@@ -9,6 +9,7 @@ use perk_render::{Column, Json, Table};
 
 use super::jamaica::Counts;
 use super::metric::MetricView;
+use super::process::WholeProcess;
 use super::{Content, Head, heap, tree, wall};
 
 /// Stands for the outer frames of very deep paths.
@@ -39,13 +40,17 @@ pub(super) fn report<'a>(
         // Less than all where the file has a cutoff.
         ("listed_sample_count", view.map_or(0, MetricView::listed).into()),
         ("interval_ns", profile.sample_interval_ns().into()),
-        ("where_to_begin", head.map(Head::report).into()),
+        ("whole_process", WholeProcess::of(content).as_ref().map(WholeProcess::report).into()),
+        ("where_to_begin", list(head.map(Head::report))),
         ("methods", list(view.map(|view| methods(content, view).top(top)))),
         ("paths", list(view.map(|view| paths(content, view, top)))),
         ("threads", threads(profile, view).into()),
         (
             "wall_states",
-            content.view(&Metric::WallTime).and_then(|view| wall::states(view, None)).into(),
+            content
+                .view(&Metric::WallTime)
+                .and_then(|view| wall::states(view, content.owners(), None))
+                .into(),
         ),
         ("metrics", Json::list(content.metrics.iter().map(|view| metric(view, top)))),
         (

@@ -167,6 +167,10 @@ impl<'a> MetricView<'a> {
     fn own_and_total(&self, by: By) -> [Column; 2] {
         let mut own = self.measure("self").share_at(0, "self %").at(1, "self");
         let mut total = self.measure("total").share_at(2, "total %").at(3, "total");
+        match by {
+            By::Own => own = own.bar_at(1),
+            By::Total => total = total.bar_at(3),
+        }
         if self.interval_ns.is_some() {
             match by {
                 By::Own => own = own.time_at(4, "self time"),

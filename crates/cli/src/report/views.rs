@@ -1,11 +1,14 @@
 //! The views that the options ask for, and the sections of each.
 
+use perk_profile::units::printable;
 use perk_profile::{Metric, NamePattern};
 use perk_render::{Part, Screen, Section, Table};
 
+use super::head::Extent;
 use super::jamaica::Counts;
 use super::metric::{By, MetricView, totals};
-use super::{BLOCKS, Content, Head, ROWS, head, heap, tree, wall};
+use super::process::WholeProcess;
+use super::{BLOCKS, Content, Head, ROWS, heap, tree, wall};
 use crate::args::{ReportArgs, TreeOrder};
 use crate::filter::{no_such_method, quoted};
 use crate::metric::is_of_jamaica;
@@ -20,10 +23,14 @@ pub(super) struct Ask<'a> {
     pub(super) top: Option<usize>,
     /// Branches below this share are left out of trees, in percent.
     pub(super) min: f64,
+    /// Whether everything is shown, and not only what matters most.
+    pub(super) is_long: bool,
+    /// Whether plain facts are shown.
+    pub(super) is_brief: bool,
     threads: bool,
     traces: bool,
     /// The file and the filters, as words of a command line.
-    file: String,
+    pub(super) file: String,
 }
 
 /// A view that an option names.
@@ -59,6 +66,8 @@ impl<'a> Ask<'a> {
             views: views.into_iter().flatten().collect(),
             top: args.top,
             min: args.min,
+            is_long: args.all || args.threads || args.traces,
+            is_brief: args.brief,
             threads: args.threads,
             traces: args.traces,
             file: words(args),
@@ -194,35 +203,34 @@ impl View<'_> {
 
 /// The file and the filters of objects, as words of a command line.
 fn words(args: &ReportArgs) -> String {
-    let mut words = quoted(&args.file.display().to_string());
+    let mut words = printable(&quoted(&args.file.display().to_string()));
     for (option, names) in [("focus", &args.filter.focus), ("ignore", &args.filter.ignore)] {
         for name in names {
-            words += &format!(" --{option} {}", quoted(name.as_str()));
+            words += &printable(&format!(" --{option} {}", quoted(name.as_str())));
         }
     }
     words
 }
 
 /// A section for each table.
-fn sections<'t>(tables: impl IntoIterator<Item = Table<'t>>) -> Vec<Section<'t>> {
+pub(super) fn sections<'t>(tables: impl IntoIterator<Item = Table<'t>>) -> Vec<Section<'t>> {
     tables.into_iter().map(|table| vec![Part::Table(table)]).collect()
 }
 
-/// Everything there is; of the metric alone that was asked for, if one was. `used` lines of the
-/// screen are above it.
+/// Everything there is; of the metric alone that was asked for, if one was.
 pub(super) fn everything<'t>(
     content: &'t Content<'_>,
     head: Option<&'t Head<'_>>,
     ask: &Ask<'_>,
-    used: usize,
     screen: &Screen,
 ) -> Vec<Section<'t>> {
     let (top, blocks) = (ask.rows(), ask.blocks());
-    let rows = ask.top.map(|top| top.min(head::MOST));
-    let mut all = sections(head.map(|head| head.section(rows, used, screen)));
+    let process = WholeProcess::of(content).map(|it| it.section(screen));
+    let mut all: Vec<_> = process.into_iter().collect();
+    all.extend(sections(head.map(|head| head.section(Extent::long(ask.top), screen))));
     let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
     let wall = content.view(&Metric::WallTime).filter(|_| is_asked(&Metric::WallTime));
-    all.extend(sections(wall.and_then(|view| wall::states(view, ask.top))));
+    all.extend(sections(wall.and_then(|view| wall::states(view, content.owners(), ask.top))));
     let counts = Counts::of(content).filter(|_| content.asked.is_none());
     all.extend(sections(counts.into_iter().flat_map(|it| it.code(top))));
     if content.asked.is_none() {
@@ -282,36 +290,11 @@ pub(super) fn everything<'t>(
     all
 }
 
-/// The first tables of everything, for the end of a run that is written to `file`.
-pub(super) fn first<'t>(content: &'t Content<'_>, file: &str, top: usize) -> Vec<Section<'t>> {
-    let blocks = top.min(BLOCKS);
-    let samples = content.samples().map(|view| {
-        let mut table = view.top_methods("", By::Own, None);
-        table.heading.clear();
-        table.top(top)
-    });
-    let mut all = sections(samples);
-    let wall = content.view(&Metric::WallTime);
-    all.extend(sections(wall.and_then(|view| wall::states(view, None))));
-    let counts = Counts::of(content);
-    all.extend(sections(counts.into_iter().flat_map(|it| it.code(top))));
-    if let Some(calls) = content.calls.as_ref().filter(|it| counts.is_none() || it.is_timed()) {
-        all.extend(sections([calls.by_self().top(top), calls.chatty(blocks)]));
-    }
-    all.extend(sections(content.sites().map(|it| it.top(blocks))));
-    all.extend(sections(content.objects.as_ref().map(|objects| objects.classes().top(top))));
-    all.extend(sections(heap::tables(content.profile).map(|it| it.top(top))));
-    if let Some(contention) = &content.contention {
-        all.push(contention.deadlock_lines());
-        all.extend(sections([contention.locks().top(top), contention.paths().top(blocks)]));
-    }
-    if let Some(fields) = &content.fields {
-        let facts = [Some(fields.total()), fields.extended(), fields.unknown()];
-        let lines = facts.into_iter().flatten();
-        all.push(lines.map(Part::Sentence).collect());
-        all.extend(fields.advice_sections(file, blocks));
-    }
-    all
+/// The methods by CPU samples, without a heading.
+pub(super) fn top_samples<'t>(view: &'t MetricView<'_>) -> Table<'t> {
+    let mut table = view.top_methods("", By::Own, None);
+    table.heading.clear();
+    table
 }
 
 /// The tables of one metric.

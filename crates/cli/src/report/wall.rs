@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use perk_analysis::{Owner, Owners};
 use perk_profile::units::duration;
 use perk_profile::{Key, MethodId, Metric, Profile, Subject, TraceId, WallState};
 use perk_render::{Column, Table};
@@ -14,8 +15,6 @@ use super::metric::{MetricView, NO_STACK};
 const PLACES: usize = 3;
 /// A place with less of the time of its state than this is left out, in percent.
 const LEAST: f64 = 3.0;
-/// The beginnings of the names of the JDK's classes.
-const OF_JDK: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
 
 /// The time of all threads in a state.
 #[derive(Clone, Debug)]
@@ -41,13 +40,17 @@ impl InState {
 
 /// The table of states; `None` where the profile has no wall-clock samples. With `top`, as many
 /// places are shown below each state.
-pub(super) fn states<'t>(view: &'t MetricView<'_>, top: Option<usize>) -> Option<Table<'t>> {
+pub(super) fn states<'t>(
+    view: &'t MetricView<'_>,
+    owners: &Owners,
+    top: Option<usize>,
+) -> Option<Table<'t>> {
     if view.metric != Metric::WallTime {
         return None;
     }
     let profile = view.profile;
     let symbols = &profile.symbols;
-    let rows = rows(profile);
+    let rows = rows(profile, owners);
     let methods = rows.iter().flat_map(|row| &row.places).flat_map(|(it, _)| [it.top, it.own]);
     let labels = Rc::new(perk_render::labels(symbols, methods.flatten()));
     let (shown, count) = (Rc::clone(&labels), top.unwrap_or(PLACES));
@@ -75,7 +78,7 @@ pub(super) fn states<'t>(view: &'t MetricView<'_>, top: Option<usize>) -> Option
 }
 
 /// The states, most time first.
-fn rows(profile: &Profile) -> Vec<InState> {
+fn rows(profile: &Profile, owners: &Owners) -> Vec<InState> {
     let mut places: HashMap<(Option<WallState>, Place), u64> = HashMap::new();
     let mut known: HashMap<TraceId, Place> = HashMap::new();
     for (Key { trace, subject }, ns) in Metric::WallTime.rows(profile).rows {
@@ -83,7 +86,7 @@ fn rows(profile: &Profile) -> Vec<InState> {
             Subject::State(state) => Some(state),
             _ => None,
         };
-        let place = *known.entry(trace).or_insert_with(|| place(profile, trace));
+        let place = *known.entry(trace).or_insert_with(|| place(profile, owners, trace));
         let sum = places.entry((state, place)).or_default();
         *sum = sum.saturating_add(ns);
     }
@@ -106,16 +109,13 @@ fn rows(profile: &Profile) -> Vec<InState> {
     rows
 }
 
-fn place(profile: &Profile, trace: TraceId) -> Place {
-    let symbols = &profile.symbols;
-    let mut methods = profile.frames(trace).map(|frame| symbols.get_frame(frame).method);
-    let is_own = |&method: &MethodId| {
-        let class = symbols.class_name(symbols.get_method(method).class);
-        !OF_JDK.iter().any(|start| class.starts_with(start))
-    };
-    let Some(top) = methods.next() else { return Place::default() };
-    let own = if is_own(&top) { Some(top) } else { methods.find(is_own) };
-    Place { top: Some(top), own }
+fn place(profile: &Profile, owners: &Owners, trace: TraceId) -> Place {
+    let method = |frame| profile.symbols.get_frame(frame).method;
+    let is_of_program = |it: &MethodId| matches!(owners.of(*it), Owner::Yours | Owner::Library);
+    let yours = owners.nearest(profile, trace).map(method);
+    let mut methods = profile.frames(trace).map(method);
+    let top = profile.frames(trace).next().map(method);
+    Place { top, own: yours.or_else(|| methods.find(is_of_program)) }
 }
 
 /// `62 %, 1.2 s: Server.serve, in java.lang.Object.wait`

@@ -1,0 +1,60 @@
+//! What a run says at its end of a program whose time, objects, locks and waits have known places.
+
+use perk_testkit::{fixture, jdk};
+
+use super::{perk_run, report};
+use crate::util::{Folder, stderr};
+
+/// Kind, method, and what is done for it there.
+const EXPECTED: [(&str, &str, &str); 4] = [
+    ("CPU", "FirstScreen$UserController.list", "sorting "),
+    ("waiting", "FirstScreen$Bank.pay", "ReentrantLock.lock "),
+    ("allocated", "FirstScreen$UserController.list", "Object[]"),
+    ("locks", "FirstScreen$Bank.pay", "ReentrantLock"),
+];
+
+/// The first row of a kind, and the line below it.
+fn first<'t>(text: &'t str, kind: &str) -> (&'t str, &'t str) {
+    let mut lines = text.lines();
+    let row = lines.find(|line| line.split_whitespace().nth(1) == Some(kind));
+    let row = row.unwrap_or_else(|| panic!("no {kind} in {text}"));
+    (row, lines.next().unwrap_or_default())
+}
+
+#[test]
+fn the_end_of_a_run_names_the_programs_methods() {
+    let jdk = jdk::compiler();
+    let folder = Folder::new();
+    let [java, classes] = [jdk.java(), fixture::fixtures()].map(|it| it.display().to_string());
+    let command = [&java, "-cp", &classes, "FirstScreen", "2000"].map(str::to_owned);
+    let options = ["--cpu", "samples", "--wall", "--alloc=64k", "--lock", "-o", "o.hprof"];
+    let output = perk_run(&folder, &options, &command);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for text in [&said, &report(&folder, "o.hprof", &[])] {
+        for (kind, method, what) in EXPECTED {
+            let (row, below) = first(text, kind);
+            assert!(row.ends_with(method) && below.contains(what), "{kind}: {text}");
+        }
+        assert!(text.contains("\nThe whole process: "), "{text}");
+        assert!(text.contains("time waiting: "), "{text}");
+        assert!(!text.contains("Unsafe."), "{text}");
+    }
+    let summary = report(&folder, "o.hprof", &[]);
+    assert!(summary.lines().count() <= 25, "{summary}");
+    let brief = report(&folder, "o.hprof", &["--brief"]);
+    assert!(brief.lines().count() <= 10, "{brief}");
+    let list = "in FirstScreen$UserController.list (sorting ";
+    assert!(brief.lines().any(|line| line.starts_with("CPU: ") && line.contains(list)), "{brief}");
+    // The parts are those of the process, whose time they add up to.
+    let json: serde_json::Value =
+        serde_json::from_str(&report(&folder, "o.hprof", &["--json"])).unwrap();
+    let parts = json["whole_process"]["parts"].as_array().unwrap();
+    let sum: u64 = parts.iter().map(|part| part["cpu_ns"].as_u64().unwrap()).sum();
+    let process_ns = json["accounting"]["process_cpu_ns"].as_u64().unwrap();
+    assert!(sum.abs_diff(process_ns) < 1000, "{sum} of {process_ns}");
+    let cpu = json["where_to_begin"].as_array().unwrap().iter();
+    let cpu: u64 =
+        cpu.filter(|row| row["kind"] == "CPU").map(|row| row["number"].as_u64().unwrap()).sum();
+    assert!(cpu <= json["sample_count"].as_u64().unwrap(), "{json}");
+}
