@@ -8,6 +8,11 @@ use serde::{Serialize, Serializer};
 /// The end of a page's data.
 pub(crate) const DATA_END: &str = "</script>";
 
+/// The begin of every page, up to its body.
+const HEAD: &str = include_str!("page/head.html");
+/// The style that all pages have.
+const BASE_STYLE: &str = include_str!("page/base.css");
+
 /// The largest number that a script has exactly.
 const MAX_SAFE: u64 = (1 << 53) - 1;
 
@@ -26,8 +31,9 @@ impl Serialize for Number {
 
 /// A page without its data.
 pub(crate) struct Page {
-    /// The page, with `{{title}}`, `{{style}}`, `{{data}}` and `{{script}}` where those stand.
+    /// The page from its body on, with `{{title}}`, `{{data}}` and `{{script}}` where those stand.
     pub(crate) html: &'static str,
+    /// The style beside that of all pages.
     pub(crate) style: &'static str,
     /// The scripts in the order of their use.
     pub(crate) scripts: &'static [&'static str],
@@ -46,12 +52,12 @@ impl Page {
         let data = serde_json::to_string(data)?;
         // In JSON, `<` occurs only in strings. Without it nothing can end or nest the script element.
         let data = data.replace('<', "\\u003c");
-        for (index, piece) in self.html.split("{{").enumerate() {
+        for piece in HEAD.split("{{").chain(self.html.split("{{")) {
             let text = match piece.split_once("}}") {
-                Some((name, text)) if index > 0 => {
+                Some((name, text)) => {
                     match name {
                         "title" => write!(out, "{}", escape_html(title))?,
-                        "style" => write!(out, "{}", self.style)?,
+                        "style" => write!(out, "{BASE_STYLE}{}", self.style)?,
                         "data" => write!(out, "{}{data}{DATA_END}", self.data_begin)?,
                         "script" => {
                             self.scripts.iter().try_for_each(|script| write!(out, "{script}"))?;
@@ -60,7 +66,7 @@ impl Page {
                     }
                     text
                 }
-                _ => piece,
+                None => piece,
             };
             out.write_all(text.as_bytes())?;
         }
