@@ -17,6 +17,7 @@ use perk_profile::{
 };
 
 use crate::objects::{self, FieldKey, ObjectsRow};
+use crate::owners::{Owner, Owners};
 use crate::{MethodTree, columns, locks};
 
 use ids::Names;
@@ -313,6 +314,18 @@ impl Diff {
             }
         }
         presence
+    }
+
+    /// Whether each method is the program's own in any of the `profiles` that were compared, by its index.
+    pub fn yours(&self, profiles: [&Profile; 2]) -> Vec<bool> {
+        let mut yours = vec![false; self.symbols.method_count()];
+        for (methods, profile) in self.methods_of.iter().zip(profiles) {
+            let owners = Owners::new(profile);
+            for (index, method) in methods.iter().enumerate() {
+                yours[method.index()] |= owners.of(MethodId::new(index)) == Owner::Yours;
+            }
+        }
+        yours
     }
 
     /// The number of `metric` of each of the `profiles` that were compared, on the stacks that have a

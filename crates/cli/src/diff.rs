@@ -54,7 +54,9 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let asked = args.metric.as_deref().map(|name| metric::find(&before, name)).transpose()?;
     let names = [&*names[0], &*names[1]];
     let is_normalized = args.normalize;
-    let comparison = Comparison { names, asked, is_normalized, diff: Diff::new(&before, &after) };
+    let diff = Diff::new(&before, &after);
+    let yours = diff.yours([&before, &after]);
+    let comparison = Comparison { names, asked, is_normalized, diff, yours };
     if comparison.diff.is_empty() {
         let [before, after] = [(comparison.names[0], &before), (comparison.names[1], &after)]
             .map(|(name, profile)| format!("{name} has {}", contents(profile)));
@@ -112,6 +114,8 @@ struct Comparison<'a> {
     /// Whether samples and times are compared by their share.
     is_normalized: bool,
     diff: Diff,
+    /// Whether each method is the program's own.
+    yours: Vec<bool>,
 }
 
 impl Comparison<'_> {

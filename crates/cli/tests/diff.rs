@@ -112,6 +112,23 @@ before   after  change %  objects before  objects after  change  class
 }
 
 #[test]
+fn time_of_the_jdk_is_below_a_method_of_the_program() {
+    let folder = Folder::new();
+    for (name, ms) in [("a", 10), ("b", 90)] {
+        let mut profile = Profile::default();
+        let get = "T.main;T.f;java.util.HashMap.get";
+        push_times(&mut profile, &[("T.main", 1, 10), ("T.main;T.f", 3, 5), (get, 7, ms)]);
+        write(&folder, name, &profile);
+    }
+    let text = stdout(&check(&folder, &["a", "b"], 0));
+    assert_eq!(
+        text.lines().next().unwrap(),
+        "b takes 4.20 times the time of a (+80 ms); most of it in java.util.HashMap.get (+80 ms), \
+         below T.f (total +80 ms)"
+    );
+}
+
+#[test]
 fn methods_that_are_new_or_gone_are_marked() {
     let folder = Folder::new();
     for (name, rows) in [

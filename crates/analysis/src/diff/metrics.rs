@@ -148,9 +148,12 @@ impl MetricDiff {
         self.margin([before, after]).map(|margin| before.abs_diff(after) > margin)
     }
 
-    /// The innermost method whose total has half of the change of all or more, in the same direction:
-    /// its callers have it, too.
-    pub fn culprit(&self) -> Option<&Change<MethodId, MethodNumbers>> {
+    /// Of the methods that are `meant`, the innermost one whose total has half of the change of all or
+    /// more, in the same direction: its callers have it, too.
+    pub fn culprit(
+        &self,
+        meant: impl Fn(MethodId) -> bool,
+    ) -> Option<&Change<MethodId, MethodNumbers>> {
         let is_growth = self.total.after > self.total.before;
         let moved = |before: u64, after: u64| match is_growth {
             true => after.saturating_sub(before),
@@ -160,7 +163,10 @@ impl MetricDiff {
         let has_most = |row: &&Change<_, MethodNumbers>| {
             let part = moved(row.before.total, row.after.total);
             let sides = [row.before.total, row.after.total];
-            all > 0 && part >= all.div_ceil(2) && self.is_significant(sides) != Some(false)
+            all > 0
+                && part >= all.div_ceil(2)
+                && self.is_significant(sides) != Some(false)
+                && meant(row.key)
         };
         self.methods.iter().filter(has_most).min_by_key(|row| {
             let size = row.before.total.saturating_add(row.after.total);
@@ -283,8 +289,10 @@ mod tests {
             row(2, [9, 305], [9, 305]),
             row(3, [9, 0], [9, 0]),
         ];
-        let found = |diff: &MetricDiff| diff.culprit().map(|row| row.key.index());
+        let found = |diff: &MetricDiff| diff.culprit(|_| true).map(|row| row.key.index());
         assert_eq!(found(&diff([100, 400], methods.clone())), Some(2));
+        let callers = diff([100, 400], methods.clone());
+        assert_eq!(callers.culprit(|it| it.index() < 2).map(|row| row.key.index()), Some(1));
         let back =
             methods.iter().map(|it| Change { key: it.key, before: it.after, after: it.before });
         assert_eq!(found(&diff([400, 100], back.collect())), Some(2));

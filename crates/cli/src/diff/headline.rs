@@ -2,7 +2,7 @@
 
 use perk_analysis::diff::{Calls, Change, Diff, MethodNumbers, MetricDiff};
 use perk_profile::units::{amount, printable};
-use perk_profile::{Metric, Unit, metric as metrics};
+use perk_profile::{MethodId, Metric, Unit, metric as metrics};
 use perk_render::Screen;
 
 use super::ranking::is_counted;
@@ -132,12 +132,19 @@ impl Comparison<'_> {
             }
             _ => format!("{after} {verb} {ratio:.2} times the {noun} of {before} ({moved})"),
         };
-        let Some(row) = it.culprit() else { return start };
-        let name = perk_render::labels(&self.diff.symbols, [row.key]);
-        let is_own = |it: MethodNumbers| it.own == it.total;
-        let total = if is_own(row.before) && is_own(row.after) { "" } else { "total " };
-        let moved = signed([row.before.total, row.after.total], it.unit);
-        format!("{start}; most of it in {} ({total}{moved})", name[&row.key])
+        let Some(row) = it.culprit(|_| true) else { return start };
+        let shown = |row: &Change<MethodId, MethodNumbers>| {
+            let name = perk_render::labels(&self.diff.symbols, [row.key]);
+            let is_own = |it: MethodNumbers| it.own == it.total;
+            let total = if is_own(row.before) && is_own(row.after) { "" } else { "total " };
+            let moved = signed([row.before.total, row.after.total], it.unit);
+            format!("{} ({total}{moved})", name[&row.key])
+        };
+        // Where it is a library's or the JDK's, the program's own method that comes to it.
+        let is_yours = |method: MethodId| self.yours[method.index()];
+        let caller = it.culprit(is_yours).filter(|_| !is_yours(row.key));
+        let caller = caller.map(|row| format!(", below {}", shown(row))).unwrap_or_default();
+        format!("{start}; most of it in {}{caller}", shown(row))
     }
 
     /// The name of each number that differs, and its change.
