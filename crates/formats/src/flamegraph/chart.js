@@ -21,7 +21,7 @@ const OWNED = PLAIN + 1 + CHANGES.length;
 // The colours of what is no code.
 // The places in HUES of other groups beside those of OWNERS.
 const BESIDE_OWNERS = [3, 8, 6, 9, 10, 4];
-const SORT_COLOURS = { thread: PLAIN, "no stack": PLAIN, objects: 3, "left out": PLAIN };
+const SORT_COLOURS = { thread: PLAIN, "no stack": PLAIN, classes: 3, "left out": PLAIN };
 
 /** The colour of a change. */
 function changeColour({ points, relative }) {
@@ -69,7 +69,7 @@ function coloursBy(mode, model) {
     if (model.used[frame]) sums.set(group, (sums.get(group) ?? 0) + samples[frame]);
     return group;
   });
-  const order = [...OWNERS, ...Object.keys(SORT_COLOURS).filter((sort) => sort !== "objects")];
+  const order = [...OWNERS, ...Object.keys(SORT_COLOURS).filter((sort) => sort !== "classes")];
   const place = (name) => (mode === "owner" ? order.indexOf(name) >>> 0 : 0);
   const ranked = [...sums].sort((a, b) => place(a[0]) - place(b[0]) || b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
   const groups = [];

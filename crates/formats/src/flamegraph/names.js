@@ -47,7 +47,7 @@ function sortOf(name) {
   if (name.kind === KIND.thread) return "thread";
   if (isLost(name)) return "no stack";
   // The states of threads tell more apart.
-  if (name.kind === KIND.objects) return /^\[.*\]$/.test(name.method) ? name.method : "objects";
+  if (name.kind === KIND.objects) return /^\[.*\]$/.test(name.method) ? name.method : "classes";
   if (name.kind === KIND.leftOut) return "left out";
   return OWNERS[name.owner];
 }

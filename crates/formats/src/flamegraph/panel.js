@@ -47,7 +47,7 @@ function fillPanel() {
 /** What the subjects of the value's numbers are; null if it has none. */
 function subjects() {
   const subject = names.find((name, frame) => source.used[frame] && name.kind === KIND.objects);
-  return subject && (sortOf(subject) === "objects" ? "Classes" : "States");
+  return subject && (sortOf(subject) === "classes" ? "Classes" : "States");
 }
 
 function fillMethods() {

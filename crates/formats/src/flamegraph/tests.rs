@@ -82,6 +82,43 @@ fn frames_have_owners_which_the_first_pages_did_not() {
 }
 
 #[test]
+fn each_kind_of_code_has_its_owner() {
+    let stacks = "[main];com.acme.T.main;com.google.common.io.Files.read;java.io.File.exists;\
+        libjvm_stat;do_sys_stat_[k] 2\n";
+    let profile = collapsed::read(stacks.as_bytes()).unwrap();
+    let data = Data::new(&View::new(&profile, "test")).unwrap();
+    let owners: Vec<_> = data
+        .frames
+        .name
+        .iter()
+        .map(|&name| data.strings[name as usize].as_str())
+        .zip(data.frames.owner)
+        .collect();
+    for owner in [
+        ("main", 5),
+        ("main", 0),
+        ("read", 1),
+        ("exists", 2),
+        ("libjvm_stat", 3),
+        ("do_sys_stat", 4),
+    ] {
+        assert!(owners.contains(&owner), "{owner:?}: {owners:?}");
+    }
+    assert_eq!(owners.len(), 6);
+}
+
+#[test]
+fn a_comparison_has_the_program_s_own_code_of_both() {
+    let read = |text: &str| collapsed::read(text.as_bytes()).unwrap();
+    let before = read("com.acme.T.main;com.acme.T.old 1\n");
+    let after = read("com.acme.T.main;com.acme.T.new 1\n");
+    let earlier = View::new(&before, "before");
+    let view = View { before: Some(&earlier), ..View::new(&after, "after") };
+    let data = Data::new(&view).unwrap();
+    assert_eq!((data.app, data.frames.owner), (vec!["com.acme.*".to_owned()], vec![0, 0, 0]));
+}
+
+#[test]
 fn names_cannot_leave_their_place() {
     let name = "x</script><script>alert(1)</script><!--\"'&{{data}}\u{2028}";
     let mut profile = collapsed::read(format!("{name} 1\n").as_bytes()).unwrap();
