@@ -13,11 +13,13 @@ use std::time::{Duration, Instant};
 use perk_control::messages::{self, DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options};
 use perk_jvmti_sys::Capability;
-use perk_profile::{Accounting, ClassId, NAME_SEPARATOR, NamePattern};
+use perk_profile::{
+    Accounting, ClassId, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR, NamePattern,
+};
 
 use crate::analyses::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm};
+use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm, bool_flag};
 use crate::listener::Listener;
 use crate::process_cpu::{self, ProcessCpu};
 use crate::resolve::class_id;
@@ -46,6 +48,8 @@ pub(crate) struct Session {
     /// Whether the JVM dies: commands are then ignored.
     is_dying: AtomicBool,
     has_ended: AtomicBool,
+    /// Whether garbage was collected for the dump to come.
+    is_collected: AtomicBool,
     is_paused: AtomicBool,
 }
 
@@ -126,6 +130,7 @@ impl Session {
             process_cpu: ProcessCpu::default(),
             is_dying: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
+            is_collected: AtomicBool::new(false),
             is_paused: AtomicBool::new(false),
         };
         let session = Box::into_raw(Box::new(session));
@@ -319,8 +324,15 @@ impl Session {
         }
         threads.delete_ended(jni);
         if self.collector.get().is_some_and(|collector| jni.same(&**collector, &thread)) {
-            self.common.jvmti.force_garbage_collection();
+            self.collect();
         }
+    }
+
+    /// Collects garbage, so that the next dump counts no dead object as live.
+    fn collect(&self) {
+        self.common.jvmti.force_garbage_collection();
+        // Epsilon collects nothing.
+        self.is_collected.store(bool_flag(c"UseEpsilonGC") != Some(true), Relaxed);
     }
 
     /// Arranges for a garbage collection when the program ends: the JVM then starts a thread that
@@ -354,7 +366,7 @@ impl Session {
     pub(crate) fn dump(&self) {
         if let Ok(dumping) = self.dumping.try_lock() {
             if self.common.options.gc {
-                self.common.jvmti.force_garbage_collection();
+                self.collect();
             }
             self.survey();
             self.write_dump(self.vm.get().and_then(Vm::jni), dumping, false);
@@ -376,6 +388,7 @@ impl Session {
         rest.iter().for_each(|part| self.progress(part.progress()));
         let accounting = self.accounting();
         let lines = if last { selection_lines(&accounting) } else { Vec::new() };
+        self.is_collected.store(false, Relaxed);
         let printed = lock(recorder).dump(accounting, last);
         self.progress(DUMP_END);
         lines.iter().for_each(|line| self.progress(line));
@@ -471,7 +484,7 @@ impl Session {
         self.stop();
         self.analyses.iter().for_each(|analysis| analysis.withdraw(jni));
         if self.common.options.gc {
-            self.common.jvmti.force_garbage_collection();
+            self.collect();
         }
         self.survey();
     }
@@ -530,6 +543,11 @@ impl Session {
             fault_count: guard::faults(),
             ..Accounting::default()
         };
+        if self.common.options.heap_sites && self.common.options.live {
+            let is_collected = self.is_collected.load(Relaxed);
+            let live = if is_collected { LIVE_COLLECTED } else { LIVE_UNCOLLECTED };
+            accounting.live = live.to_owned();
+        }
         if let Some(start) = self.start.get() {
             accounting.wall_ns = start.at.elapsed().as_nanos() as u64;
             if self.common.life == Life::Attached {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use perk_profile::{
-    Allocations, ClassId, KeyedMap, MethodId, NodeId, PathId, Profile, Site, Sites, StrId,
+    Allocations, ClassId, KeyedMap, MethodId, Metric, NodeId, PathId, Profile, Site, Sites, StrId,
 };
 
 use crate::MethodTree;
@@ -46,19 +46,19 @@ pub struct AllocationColumns {
     pub own: Vec<Allocations>,
     /// The objects that it and its callees allocated.
     pub total: Vec<Allocations>,
-    /// The result of [`Sites::is_by_live`].
-    is_by_live: bool,
+    /// The metric by which methods are ordered.
+    by: Metric,
 }
 
 impl AllocationColumns {
-    /// Makes the columns of the objects of `sites`.
-    pub fn new(profile: &Profile, tree: &MethodTree, sites: &Sites) -> Self {
+    /// Makes the columns of the objects of `sites`, whose methods are ordered by `by`.
+    pub fn new(profile: &Profile, tree: &MethodTree, sites: &Sites, by: &Metric) -> Self {
         let mut own = vec![Allocations::default(); tree.len()];
         for row in &sites.rows {
             own[tree.path(profile.get_trace(row.trace).node).index()].add(row.objects);
         }
         let total = tree.totals(&own, |sum, more| sum.add(*more));
-        Self { own, total, is_by_live: sites.is_by_live() }
+        Self { own, total, by: by.clone() }
     }
 
     /// The objects whose path is not known.
@@ -66,8 +66,7 @@ impl AllocationColumns {
         self.own[tree.root().index()]
     }
 
-    /// The methods that allocated, most bytes of their own first; most live bytes first if shares
-    /// are of live bytes.
+    /// The methods that allocated, most of their own first.
     pub fn methods(&self, tree: &MethodTree) -> Vec<MethodRow> {
         let mut rows: Vec<MethodRow> = Vec::new();
         let mut places: KeyedMap<MethodId, usize> = KeyedMap::default();
@@ -86,39 +85,39 @@ impl AllocationColumns {
                 rows[place].total.add(total);
             }
         });
-        let size = |objects: &Allocations| size(objects, self.is_by_live);
+        let size = |objects: &Allocations| size(objects, &self.by);
         rows.sort_by_key(|row| (size(&row.own), size(&row.total), row.method));
         rows
     }
 }
 
-/// The classes of `sites`, most allocated bytes first; most live bytes first if shares are of live
-/// bytes.
-pub fn classes(profile: &Profile, sites: &Sites) -> Vec<ClassRow> {
+/// The classes of `sites`, most of the metric `by` first.
+pub fn classes(profile: &Profile, sites: &Sites, by: &Metric) -> Vec<ClassRow> {
     let rows = merge(profile, sites, |_| ());
     let mut rows: Vec<_> =
         rows.into_iter().map(|((), class, objects)| ClassRow { class, objects }).collect();
-    let by_live = sites.is_by_live();
-    rows.sort_by_key(|row| (size(&row.objects, by_live), row.class));
+    rows.sort_by_key(|row| (size(&row.objects, by), row.class));
     rows
 }
 
-/// The sites, most allocated bytes first; most live bytes first if shares are of live bytes.
-pub fn sites(profile: &Profile, sites: &Sites) -> Vec<SiteRow> {
+/// The sites, most of the metric `by` first.
+pub fn sites(profile: &Profile, sites: &Sites, by: &Metric) -> Vec<SiteRow> {
     let rows = merge(profile, sites, |site| profile.get_trace(site.trace).node);
     let mut rows: Vec<_> =
         rows.into_iter().map(|(node, class, objects)| SiteRow { class, node, objects }).collect();
-    let by_live = sites.is_by_live();
-    rows.sort_by_key(|row| (size(&row.objects, by_live), row.node, row.class));
+    rows.sort_by_key(|row| (size(&row.objects, by), row.node, row.class));
     rows
 }
 
-/// The sort key of sites: most allocated bytes first, then most live bytes; or the reverse.
-fn size(objects: &Allocations, by_live: bool) -> impl Ord + use<> {
+/// The sort key of objects: most of the metric first; then most allocated bytes, or most live ones
+/// where the metric is the allocated bytes.
+fn size(objects: &Allocations, by: &Metric) -> impl Ord + use<> {
     let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = *objects;
-    Reverse(match by_live {
-        true => (live_bytes, allocated_bytes, live_count),
-        false => (allocated_bytes, live_bytes, allocated_count),
+    Reverse(match by {
+        Metric::LiveBytes => (live_bytes, allocated_bytes, live_count),
+        Metric::LiveObjects => (live_count, allocated_bytes, live_bytes),
+        Metric::AllocatedObjects => (allocated_count, allocated_bytes, live_bytes),
+        _ => (allocated_bytes, live_bytes, allocated_count),
     })
 }
 
@@ -170,7 +169,7 @@ mod tests {
     fn classes_and_sites_add_up() {
         let profile = profile();
         let class = |id| profile.symbols.class_name(id).to_owned();
-        let classes: Vec<_> = classes(&profile, &section(&profile))
+        let classes: Vec<_> = classes(&profile, &section(&profile), &Metric::AllocatedBytes)
             .iter()
             .map(|row| (class(row.class), row.objects.allocated_bytes, row.objects.live_count))
             .collect();
@@ -178,17 +177,37 @@ mod tests {
             classes,
             [("byte[]".into(), 1_500, 1), ("T".into(), 192, 3), ("int[]".into(), 64, 1)]
         );
-        let sites = sites(&profile, &section(&profile));
+        let sites = sites(&profile, &section(&profile), &Metric::AllocatedBytes);
         let bytes: Vec<_> = sites.iter().map(|row| row.objects.allocated_bytes).collect();
         assert_eq!(bytes, [1_000, 500, 160, 64, 32]);
         assert_eq!(sites[3].node, profile.tree.root());
     }
 
     #[test]
+    fn the_order_is_that_of_a_metric() {
+        let profile = profile();
+        for (by, expected) in [
+            (Metric::AllocatedBytes, ["byte[]", "T", "int[]"]),
+            (Metric::AllocatedObjects, ["byte[]", "T", "int[]"]),
+            (Metric::LiveBytes, ["byte[]", "int[]", "T"]),
+            (Metric::LiveObjects, ["T", "byte[]", "int[]"]),
+        ] {
+            let rows = classes(&profile, &section(&profile), &by);
+            let names: Vec<_> =
+                rows.iter().map(|row| profile.symbols.class_name(row.class)).collect();
+            assert_eq!(names, expected, "{by:?}");
+            let first = &sites(&profile, &section(&profile), &by)[0];
+            let expected = if by == Metric::LiveObjects { "T" } else { "byte[]" };
+            assert_eq!(profile.symbols.class_name(first.class), expected, "{by:?}");
+        }
+    }
+
+    #[test]
     fn methods_count_their_own_and_all_below() {
         let profile = profile();
         let tree = MethodTree::new(&profile);
-        let columns = AllocationColumns::new(&profile, &tree, &section(&profile));
+        let columns =
+            AllocationColumns::new(&profile, &tree, &section(&profile), &Metric::AllocatedBytes);
         let rows: Vec<_> = columns
             .methods(&tree)
             .iter()
@@ -218,7 +237,7 @@ mod tests {
         let mut sites = section(&profile);
         sites.rows.push(Site { class, trace, objects });
         profile.events.push(sites.into());
-        let classes = classes(&profile, &section(&profile));
+        let classes = classes(&profile, &section(&profile), &Metric::AllocatedBytes);
         assert_eq!(classes.len(), 3);
         assert_eq!(classes[2].objects.allocated_bytes, 70);
     }

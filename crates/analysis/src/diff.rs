@@ -166,10 +166,11 @@ impl Diff {
             for (side, profile) in profiles.into_iter().enumerate() {
                 let Some(section) = profile.sites() else { continue };
                 diff.is_estimated |= section.sample_interval_bytes.is_some();
-                for row in allocations::classes(profile, &section) {
+                for row in allocations::classes(profile, &section, &section.leading()) {
                     classes.push((sides[side].classes[row.class.index()], side, row.objects));
                 }
-                for SiteRow { class, node, objects } in allocations::sites(profile, &section) {
+                let rows = allocations::sites(profile, &section, &section.leading());
+                for SiteRow { class, node, objects } in rows {
                     let frames: Vec<_> = profile.tree.frames(node).collect();
                     let frames = frames.iter().rev().map(|id| sides[side].frames[id.index()]);
                     let node = diff.tree.insert(frames);

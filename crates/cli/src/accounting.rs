@@ -26,6 +26,10 @@ pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
         let samples = plural(a.allocation_sample_count, "allocation");
         lines.push(line("sites", &format!("estimated from {samples} sampled")));
     }
+    if a.counts_uncollected() {
+        let text = "dead objects that no garbage collection has removed yet count, too (--gc)";
+        lines.push(line("live", text));
+    }
     if has_probes(a) {
         lines.extend(calls(a));
         lines.extend(probes(a));

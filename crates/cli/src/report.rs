@@ -289,9 +289,9 @@ impl<'a> Content<'a> {
             window: None,
             filtered: None,
             metrics: metrics.map(|metric| MetricView::new(profile, tree, joined, metric)).collect(),
+            objects: Objects::new(profile, tree, asked.as_ref()),
             asked,
             calls: Calls::new(profile, tree),
-            objects: Objects::new(profile, tree),
             contention: Contention::new(profile),
             fields: Fields::new(profile),
             sources: None,
@@ -449,6 +449,7 @@ impl<'a> Content<'a> {
         lines.extend(self.filtered.iter().map(|what| format!("filter: {what}")));
         lines.extend(self.fields.as_ref().and_then(Fields::extended));
         lines.extend(self.fields.as_ref().and_then(Fields::unknown));
+        lines.extend(self.objects.as_ref().and_then(Objects::uncollected));
         let part = self.objects.as_ref().and_then(Objects::part);
         let is_main = self.main_view().is_some_and(|view| view.metric == Metric::AllocatedBytes);
         if let Some(part) = part.filter(|_| is_main) {

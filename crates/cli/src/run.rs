@@ -34,7 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         return Ok(exit_code(start(&plan, &mut command)?.status, false));
     }
     let measured = &args.measured;
-    let analyses = Analyses::of(measured)?;
+    let analyses = Analyses::of(measured)?.collecting();
     let targets = match analyses.are_of_jamaica() {
         true => append::targets(&measured.output, measured.force)?,
         false => targets(&measured.output, &analyses.sketch())?,

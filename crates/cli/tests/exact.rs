@@ -3,8 +3,8 @@
 
 use perk_hprof::Format;
 use perk_profile::{
-    Accounting, Allocations, CallEdge, CallEdges, CallRow, CallTimes, Event, Frame, Line, Method,
-    MethodId, Metric, NodeId, Profile, Site, Sites,
+    Accounting, Allocations, CallEdge, CallEdges, CallRow, CallTimes, Event, Frame, LIVE_COLLECTED,
+    LIVE_UNCOLLECTED, Line, Method, MethodId, Metric, NodeId, Profile, Site, Sites,
 };
 
 use crate::util::{Folder, assert_refused, stderr, stdout};
@@ -238,6 +238,63 @@ fn json_has_everything() {
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[1]["is_recursive"], true);
     assert_eq!(lines[1]["allocated"]["allocated_bytes"], 8_000);
+}
+
+#[test]
+fn sites_and_classes_follow_the_metric() {
+    let folder = folder();
+    let head = |value: &str, view: &str, rows: &[&str]| {
+        let text = report(&folder, &["p.hprof", view, "--value", value]);
+        let lines: Vec<_> = text.lines().map(str::trim_start).collect();
+        for pair in rows.windows(2) {
+            let place = |row: &str| lines.iter().position(|line| *line == row);
+            let places = (place(pair[0]), place(pair[1]));
+            assert!(places.0.is_some() && places.0 < places.1, "{pair:?} {places:?}\n{text}");
+        }
+    };
+    head(
+        "live",
+        "--classes",
+        &[
+            "Top classes by live bytes",
+            "#  live %  live  live objects  allocated  objects  class",
+            "1   76.92  2 kB           100       2 kB      100  T",
+            "2   23.08  600 B            6       8 kB       80  byte[]",
+        ],
+    );
+    head(
+        "live",
+        "--sites",
+        &["Top allocation sites by live bytes, innermost frame first", "T.main (T.java:4)"],
+    );
+    head("objects", "--classes", &["Top classes by allocated objects"]);
+    head("live_objects", "--classes", &["Top classes by live objects"]);
+    head("allocated", "--sites", &["Top allocation sites, innermost frame first"]);
+}
+
+/// Objects that are dead and not collected are not called live.
+#[test]
+fn uncollected_objects_have_their_own_name() {
+    let folder = Folder::new();
+    for (live, name) in [("", "live"), (LIVE_COLLECTED, "live"), (LIVE_UNCOLLECTED, "uncollected")]
+    {
+        let mut profile = Profile::default();
+        push_sites(&mut profile, &SITES);
+        let live = live.to_owned();
+        profile.accounting = Some(Accounting { live: live.clone(), ..Accounting::default() });
+        write(&folder, "p.hprof", &profile);
+        let text = report(&folder, &["p.hprof"]);
+        assert!(text.contains(&format!(", 2.6 kB {name} in 106 objects\n")), "{text}");
+        let is_uncollected = live == LIVE_UNCOLLECTED;
+        assert_eq!(text.contains("(--gc collects first)\n"), is_uncollected, "{text}");
+        let text = report(&folder, &["p.hprof", "--classes", "--value", "live"]);
+        assert!(text.contains(&format!("Top classes by {name} bytes\n")), "{text}");
+        assert_eq!(text.contains("  live"), !is_uncollected, "{text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&report(&folder, &["p.hprof", "--json"])).unwrap();
+        let expected = (!live.is_empty()).then_some(!is_uncollected);
+        assert_eq!(json["allocations"]["is_live_collected"], serde_json::json!(expected));
+    }
 }
 
 #[test]

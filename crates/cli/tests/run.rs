@@ -8,6 +8,7 @@ mod heap;
 mod jamaica;
 mod jfr;
 mod jvmpi;
+mod live;
 mod times;
 mod values;
 mod xprof;

@@ -115,6 +115,10 @@ accounting! {
     probe_caller_ps: u64,
     /// The cost of the probes that was subtracted from the times.
     probe_removed_ns: u64,
+    /// The objects that count as live: [`LIVE_COLLECTED`], those that a garbage collection has left;
+    /// [`LIVE_UNCOLLECTED`], those that none has removed yet, dead ones among them; empty if live
+    /// objects are not known.
+    live: String,
     /// Allocations sampled.
     allocation_sample_count: u64,
     /// Objects without a known allocation site: allocated by the JVM or native code before the
@@ -174,6 +178,7 @@ impl Accounting {
             (&mut self.engine, &more.engine, ", "),
             (&mut self.clock, &more.clock, ", "),
             (&mut self.timing, &more.timing, ", "),
+            (&mut self.live, &more.live, ", "),
             (&mut self.skipped_methods, &more.skipped_methods, NAME_SEPARATOR),
         ] {
             if text.is_empty() {
@@ -187,6 +192,11 @@ impl Accounting {
         let unmatched = self.unmatched_patterns.split(NAME_SEPARATOR);
         let unmatched: Vec<_> = unmatched.filter(|it| others.contains(it)).collect();
         self.unmatched_patterns = unmatched.join(NAME_SEPARATOR);
+    }
+
+    /// Whether dead objects that no garbage collection has removed yet count as live.
+    pub fn counts_uncollected(&self) -> bool {
+        self.live.split(", ").any(|live| live == LIVE_UNCOLLECTED)
     }
 }
 
@@ -264,6 +274,11 @@ impl Accounting {
         (self.cpu_count > 0).then(|| all_ns.saturating_sub(burned_ns))
     }
 }
+/// The live objects are those that a garbage collection has left.
+pub const LIVE_COLLECTED: &str = "collected";
+
+/// The live objects are those that no garbage collection has removed yet.
+pub const LIVE_UNCOLLECTED: &str = "uncollected";
 
 /// The separator of names in these texts.
 pub const NAME_SEPARATOR: &str = "; ";
@@ -306,13 +321,19 @@ mod tests {
             wall_ns,
             sample_count: 3,
             engine: "polling".to_owned(),
+            live: if pid == 7 { LIVE_COLLECTED } else { LIVE_UNCOLLECTED }.to_owned(),
             unmatched_patterns: unmatched_patterns.to_owned(),
             ..Accounting::default()
         };
         let mut sum = account("Main", 7, 10, "include=a; include=b");
         sum.add(&account("Other", 8, 30, "include=b"));
-        let expected = Accounting { sample_count: 6, ..account("Main; Other", 7, 30, "include=b") };
+        let expected = Accounting {
+            sample_count: 6,
+            live: "collected, uncollected".to_owned(),
+            ..account("Main; Other", 7, 30, "include=b")
+        };
         assert_eq!(sum, expected);
+        assert!(sum.counts_uncollected());
     }
 
     #[test]

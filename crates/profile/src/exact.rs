@@ -345,6 +345,11 @@ impl Sites {
                 && self.rows.iter().all(|row| row.objects.allocated_bytes == 0)
     }
 
+    /// The metric of shares and orders, unless another is asked for.
+    pub fn leading(&self) -> Metric {
+        if self.is_by_live() { Metric::LiveBytes } else { Metric::AllocatedBytes }
+    }
+
     /// The sum of the objects of the rows.
     pub fn listed(&self) -> Allocations {
         let mut listed = Allocations::default();
@@ -354,8 +359,8 @@ impl Sites {
 
     /// Orders the rows as HPROF prints them, by live bytes (then by allocated bytes, trace and
     /// class), or by allocated bytes first if that was requested. Drops the rows from the first one
-    /// on whose share of the live bytes is below `cutoff`. Where live bytes are not known, allocated
-    /// bytes take their place.
+    /// on whose share of the live bytes is below `cutoff`. Where live bytes are not known, or nothing
+    /// lives, allocated bytes take their place.
     pub fn rank(&mut self, cutoff: f64) {
         let by_allocated = self.selection.by_allocated;
         self.rows.sort_by_key(|row| {
@@ -364,7 +369,8 @@ impl Sites {
             let bytes = if by_allocated { (bytes.1, bytes.0) } else { bytes };
             (Reverse(bytes), row.trace, row.class)
         });
-        let known = |objects: &Allocations| match self.known.live {
+        let is_by_live = self.known.live && self.total.live_bytes > 0;
+        let known = |objects: &Allocations| match is_by_live {
             true => objects.live_bytes as f64,
             false => objects.allocated_bytes as f64,
         };
@@ -441,6 +447,15 @@ mod tests {
         let mut sites = Sites { total, rows, known, ..Sites::default() };
         sites.rank(0.1);
         assert_eq!(sites.rows.iter().map(|row| row.trace.index()).collect::<Vec<_>>(), [3, 2]);
+    }
+
+    #[test]
+    fn sites_are_cut_by_allocated_bytes_where_nothing_lives() {
+        let rows = vec![site(1, 0, 1), site(2, 0, 99)];
+        let total = Allocations { allocated_bytes: 100, ..Allocations::default() };
+        let mut sites = Sites { total, rows, ..Sites::default() };
+        sites.rank(0.1);
+        assert_eq!(sites.rows.iter().map(|row| row.trace.index()).collect::<Vec<_>>(), [2]);
     }
 
     #[test]

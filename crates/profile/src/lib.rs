@@ -35,7 +35,7 @@ extern crate self as perk_profile;
 #[cfg(test)]
 mod fixture;
 
-pub use accounting::{Accounting, CpuGroup, NAME_SEPARATOR};
+pub use accounting::{Accounting, CpuGroup, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR};
 pub use exact::{
     Allocations, CallEdge, CallEdges, CallRow, CallTimes, HeapSummary, KnownObjects, Site, Sites,
 };

@@ -95,9 +95,12 @@ pub(crate) struct Measured {
     /// Estimate --heap sites from one sample per SIZE bytes: 512k, 1m
     #[arg(long, value_name = "SIZE", value_parser = count)]
     pub(crate) sample: Option<u64>,
-    /// Collect garbage before --heap reads the objects
+    /// Collect garbage before --heap reads the objects [default of perk run where it counts live ones]
     #[arg(long)]
     pub(crate) gc: bool,
+    /// Do not collect garbage: dead objects that no collection has removed yet count, too
+    #[arg(long, conflicts_with = "gc")]
+    pub(crate) no_gc: bool,
     /// Count allocated objects alone, which costs less: --heap sites then does not look for live ones
     #[arg(long, conflicts_with = "gc")]
     pub(crate) no_live: bool,

@@ -3,7 +3,7 @@
 use perk_analysis::MethodTree;
 use perk_analysis::allocations::{self, AllocationColumns};
 use perk_profile::units::{bytes, percent, plural};
-use perk_profile::{Allocations, Profile, Sites};
+use perk_profile::{Allocations, Metric, Profile, Sites};
 use perk_render::{Cell, Column, Json, Table};
 
 /// Stands for the path where it is not known, and that of others is.
@@ -20,23 +20,36 @@ pub(super) struct Objects<'a> {
     pub(super) has_sites: bool,
     /// The objects of the rows.
     listed: Allocations,
-    /// Shares are of the live bytes, and lists in their order: see [`Sites::is_by_live`].
-    is_by_live: bool,
+    /// The metric of shares and orders.
+    by: Metric,
+    /// Whether the live objects are those that a garbage collection has left, and not all that none
+    /// has removed yet; `None` where that is not known.
+    is_collected: Option<bool>,
     /// Numbers that are not known are left out, as zeros would be wrong.
     is_allocated_known: bool,
     is_live_known: bool,
 }
 
 impl<'a> Objects<'a> {
-    /// The allocations of `profile`; `None` where it has none.
-    pub(super) fn new(profile: &'a Profile, tree: &MethodTree) -> Option<Self> {
+    /// The allocations of `profile`; `None` where it has none. Shares and orders are by `asked`, if
+    /// that is of objects.
+    pub(super) fn new(
+        profile: &'a Profile,
+        tree: &MethodTree,
+        asked: Option<&Metric>,
+    ) -> Option<Self> {
         let section = profile.sites()?;
-        let columns = AllocationColumns::new(profile, tree, &section);
+        let asked = asked.filter(|metric| metric.is_of_objects());
+        let by = asked.cloned().unwrap_or_else(|| section.leading());
+        let columns = AllocationColumns::new(profile, tree, &section, &by);
+        let accounting = profile.accounting.as_ref().filter(|it| !it.live.is_empty());
+        let is_collected = accounting.map(|it| !it.counts_uncollected());
         let has_sites = section.rows.iter().any(|row| profile.frames(row.trace).next().is_some());
         let mut objects = Self {
             profile,
             listed: section.listed(),
-            is_by_live: section.is_by_live(),
+            by,
+            is_collected,
             section,
             columns,
             has_sites,
@@ -52,6 +65,19 @@ impl<'a> Objects<'a> {
             && (has_sites && all.allocated_count > 0)
             || all.live_count > 0;
         Some(objects)
+    }
+
+    /// The live objects, for people: dead ones are among them unless a collection has removed them.
+    fn live(&self) -> &'static str {
+        if self.is_collected == Some(false) { "uncollected" } else { "live" }
+    }
+
+    /// The meaning of uncollected objects, if there are any.
+    pub(super) fn uncollected(&self) -> Option<String> {
+        let is_shown = self.is_live_known && self.is_collected == Some(false);
+        let text = "uncollected objects are those that no garbage collection has removed yet, dead ones \
+                    among them (--gc collects first)";
+        is_shown.then(|| text.to_owned())
     }
 
     /// `12.3 MB allocated in 4000 objects, 1.2 MB live in 300 objects`; of sites that are not all
@@ -78,7 +104,8 @@ impl<'a> Objects<'a> {
         }
         if self.is_live_known {
             let objects_live = plural(objects.live_count, "object");
-            amounts.push(format!("{} live in {objects_live}", bytes(objects.live_bytes)));
+            let size = bytes(objects.live_bytes);
+            amounts.push(format!("{size} {} in {objects_live}", self.live()));
         }
         total + about + &amounts.join(", ")
     }
@@ -88,7 +115,9 @@ impl<'a> Objects<'a> {
     pub(super) fn part(&self) -> Option<String> {
         let sites = plural(self.section.rows.len() as u64, "site");
         let share = percent(self.listed.live_bytes, self.all().live_bytes);
-        (!self.section.known.all_sites).then(|| format!("{sites} with {share} % of the live bytes"))
+        let live = self.live();
+        let part = || format!("{sites} with {share} % of the {live} bytes");
+        (!self.section.known.all_sites).then(part)
     }
 
     /// All objects, those of sites that the file does not list among them as far as they are known.
@@ -102,9 +131,19 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// The bytes that shares are of.
-    fn size(&self, objects: &Allocations) -> u64 {
-        if self.is_by_live { objects.live_bytes } else { objects.allocated_bytes }
+    /// The number that shares are of.
+    fn number(&self, objects: &Allocations) -> u64 {
+        match self.by {
+            Metric::LiveBytes => objects.live_bytes,
+            Metric::LiveObjects => objects.live_count,
+            Metric::AllocatedObjects => objects.allocated_count,
+            _ => objects.allocated_bytes,
+        }
+    }
+
+    /// Whether shares and orders are of the live objects, or of their bytes.
+    fn is_by_live(&self) -> bool {
+        matches!(self.by, Metric::LiveBytes | Metric::LiveObjects)
     }
 
     fn heading(&self, title: &str) -> String {
@@ -114,22 +153,36 @@ impl<'a> Objects<'a> {
         }
     }
 
-    fn order(&self) -> &'static str {
-        if self.is_by_live { "live" } else { "allocated" }
+    /// `live bytes`: what shares and orders are of.
+    fn order(&self) -> String {
+        let what = if self.is_by_live() { self.live() } else { "allocated" };
+        match self.by {
+            Metric::LiveObjects | Metric::AllocatedObjects => format!("{what} objects"),
+            _ => format!("{what} bytes"),
+        }
     }
 
     /// The columns of objects.
     fn numbers(&self) -> [Column; 4] {
-        let (first, second) = if self.is_by_live { (3, 1) } else { (1, 3) };
+        let (first, second) = if self.is_by_live() { (3, 1) } else { (1, 3) };
         let (allocated, live) = (self.is_allocated_known, self.is_live_known);
+        let headings = match self.live() {
+            "live" => ["live", "live objects", "live %"],
+            _ => ["uncollected", "objects", "uncollected %"],
+        };
         let mut columns = [
             Column::bytes("allocated_bytes").at(first, "allocated").text_if(allocated),
             Column::count("allocated_count").at(first + 1, "objects").text_if(allocated),
-            Column::bytes("live_bytes").at(second, "live").text_if(live),
-            Column::count("live_count").at(second + 1, "live objects").text_if(live),
+            Column::bytes("live_bytes").at(second, headings[0]).text_if(live),
+            Column::count("live_count").at(second + 1, headings[1]).text_if(live),
         ];
-        let (index, share) = if self.is_by_live { (2, "live %") } else { (0, "alloc %") };
-        columns[index] = columns[index].clone().of(self.size(&self.all())).share_at(0, share);
+        let (index, share) = match self.by {
+            Metric::LiveBytes => (2, headings[2]),
+            Metric::LiveObjects => (3, headings[2]),
+            Metric::AllocatedObjects => (1, "objects %"),
+            _ => (0, "alloc %"),
+        };
+        columns[index] = columns[index].clone().of(self.number(&self.all())).share_at(0, share);
         columns
     }
 
@@ -167,8 +220,13 @@ impl<'a> Objects<'a> {
 
     /// The sites with most bytes, each with its call path.
     pub(super) fn sites(&self) -> Table<'_> {
-        let heading = self.heading("Top allocation sites, innermost frame first");
-        let rows = allocations::sites(self.profile, &self.section);
+        let order = match self.by {
+            Metric::AllocatedBytes => String::new(),
+            _ => format!(" by {}", self.order()),
+        };
+        let heading = format!("Top allocation sites{order}, innermost frame first");
+        let heading = self.heading(&heading);
+        let rows = allocations::sites(self.profile, &self.section, &self.by);
         Table::of(&self.profile.symbols, heading, rows)
             .column(Column::other("class").name("class"), |row| row.class)
             .columns(self.numbers(), |row| self.cells(&row.objects))
@@ -181,8 +239,8 @@ impl<'a> Objects<'a> {
 
     /// The classes with most bytes.
     pub(super) fn classes(&self) -> Table<'_> {
-        let heading = self.heading(&format!("Top classes by {} bytes", self.order()));
-        let rows = allocations::classes(self.profile, &self.section);
+        let heading = self.heading(&format!("Top classes by {}", self.order()));
+        let rows = allocations::classes(self.profile, &self.section, &self.by);
         Table::of(&self.profile.symbols, heading, rows)
             .column(Column::other("class").json("name").name("class"), |row| row.class)
             .columns(self.numbers(), |row| self.cells(&row.objects))
@@ -192,21 +250,21 @@ impl<'a> Objects<'a> {
 
     /// The methods that allocated most themselves, or most of what lives.
     pub(super) fn methods(&self, tree: &MethodTree) -> Table<'_> {
-        let total = self.size(&self.all());
-        let size = |position, heading, share| {
-            let column = Column::bytes("").no_json().no_csv().of(total);
+        let total = self.number(&self.all());
+        let number = |position, heading, share| {
+            let column = Column::measure("", self.by.unit(), total, None).no_json().no_csv();
             column.share_at(position, share).at(position + 1, heading)
         };
-        let count = |own: &Allocations| match self.is_by_live {
+        let count = |own: &Allocations| match self.is_by_live() {
             true => object_count(own.live_count, own.live_bytes),
             false => object_count(own.allocated_count, own.allocated_bytes),
         };
-        let heading = self.heading(&format!("Top methods by {} bytes", self.order()));
+        let heading = self.heading(&format!("Top methods by {}", self.order()));
         Table::of(&self.profile.symbols, heading, self.columns.methods(tree))
             .column(Column::method().name("method"), |row| row.method)
-            .column(size(0, "self", "self %"), |row| self.size(&row.own))
+            .column(number(0, "self", "self %"), |row| self.number(&row.own))
             .column(Column::words().at(2, "objects"), move |row| count(&row.own))
-            .column(size(3, "total", "total %"), |row| self.size(&row.total))
+            .column(number(3, "total", "total %"), |row| self.number(&row.total))
             .column(Column::other("self").no_csv(), |row| self.json(&row.own))
             .column(Column::other("total").no_csv(), |row| self.json(&row.total))
             .table()
@@ -223,6 +281,7 @@ impl<'a> Objects<'a> {
         let members = [
             ("is_partial", is_partial.into()),
             ("all_live_bytes", all_live_bytes.into()),
+            ("is_live_collected", self.is_collected.into()),
             ("is_estimated", sample_interval_bytes.is_some().into()),
             ("sample_interval_bytes", sample_interval_bytes.into()),
             ("classes", self.classes().top(top).into()),

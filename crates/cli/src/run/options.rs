@@ -19,6 +19,8 @@ use crate::file_format::has_ending;
 pub(crate) struct Analyses<'a> {
     args: &'a Measured,
     cpu: Cpu,
+    /// Whether garbage is collected before live objects are counted, even if nobody asks for it.
+    collects: bool,
 }
 
 impl<'a> Analyses<'a> {
@@ -84,6 +86,7 @@ impl<'a> Analyses<'a> {
             ("no-cache", args.no_cache, has_tree, TREE),
             ("sample", args.sample.is_some(), has_sites, "--heap sites"),
             ("gc", args.gc, has_heap, "--heap"),
+            ("no-gc", args.no_gc, has_sites, "--heap sites, --heap all or --alloc"),
             ("no-live", args.no_live, are_counted, "--heap sites, without --sample"),
             ("from-signal", args.from_signal, args.aprof, "--aprof"),
         ] {
@@ -102,7 +105,7 @@ impl<'a> Analyses<'a> {
         if (args.timing, args.clock) == (Some(Timing::Exact), Some(Clock::Cpu)) {
             bail!("--timing exact reads a wall clock: use --clock wall or --timing tick");
         }
-        let this = Self { args, cpu };
+        let this = Self { args, cpu, collects: false };
         if has_xprof
             && !this.are_xprof()
             && let Some(path) = args.output.iter().find(|path| has_ending(XPROF, path))
@@ -111,6 +114,14 @@ impl<'a> Analyses<'a> {
             bail!("{path}: with other measurements --xprof prints on stdout: run it alone with -o");
         }
         Ok(this)
+    }
+
+    /// Has the agent collect garbage before it counts live objects, unless the arguments say otherwise.
+    /// A program that runs on is not stopped for that.
+    pub(crate) fn collecting(self) -> Self {
+        let Measured { no_gc, no_live, .. } = *self.args;
+        let has_sites = matches!(heap_of(self.args), Some(Heap::Sites | Heap::All));
+        Self { collects: has_sites && !no_gc && !no_live, ..self }
     }
 
     /// Whether the tables of `-Xprof` are printed, and nothing else is measured.
@@ -262,7 +273,7 @@ impl<'a> Analyses<'a> {
             aprof_between: args.aprof && args.from_signal,
             monitor: args.monitor || args.locks,
             locks: args.locks,
-            gc: args.gc,
+            gc: args.gc || self.collects,
             live: !args.no_live,
             engine: match args.engine {
                 None | Some(Engine::Auto) => SampleEngine::Auto,
@@ -350,7 +361,7 @@ mod tests {
     fn printed(arguments: &str) -> String {
         let args = run_args(arguments);
         let folder = Folder::new().unwrap();
-        let options = Analyses::of(&args).unwrap().agent_options(folder.file_option());
+        let options = Analyses::of(&args).unwrap().collecting().agent_options(folder.file_option());
         let text = options.to_string();
         // The text form is the agent's default.
         let always_count = match &options {
@@ -382,8 +393,11 @@ mod tests {
             ("--native", "cpu=samples,native=y,depth=2048"),
             ("--cpu times", "cpu=times,depth=2048"),
             ("--heap dump --gc", "heap=dump,gc=y,depth=2048"),
-            ("--heap all --cpu samples", "cpu=samples,heap=all,depth=2048"),
-            ("--heap sites", "heap=sites,depth=2048"),
+            ("--heap all --cpu samples", "cpu=samples,heap=all,gc=y,depth=2048"),
+            ("--heap dump", "heap=dump,depth=2048"),
+            ("--heap sites", "heap=sites,gc=y,depth=2048"),
+            ("--heap sites --no-gc", "heap=sites,depth=2048"),
+            ("--alloc --no-gc", "heap=sites,sample=512k,depth=2048"),
             ("--heap sites --no-live", "heap=sites,live=n,depth=2048"),
             ("--wall", "wall=y,depth=2048"),
             (
@@ -392,9 +406,9 @@ mod tests {
             ),
             (
                 "--cpu samples --wall --alloc --lock",
-                "cpu=samples,heap=sites,monitor=y,locks=y,wall=y,sample=512k,depth=2048",
+                "cpu=samples,heap=sites,monitor=y,locks=y,gc=y,wall=y,sample=512k,depth=2048",
             ),
-            ("--alloc=1m", "heap=sites,sample=1m,depth=2048"),
+            ("--alloc=1m", "heap=sites,gc=y,sample=1m,depth=2048"),
             ("--aprof", "aprof=y,depth=2048"),
             ("--monitor", "monitor=y,depth=2048"),
             ("--xprof", "xprof=y,depth=2048"),
@@ -493,6 +507,7 @@ mod tests {
             ),
             ("--sample 512k", "--sample works only with --heap sites"),
             ("--aprof --gc", "--gc works only with --heap"),
+            ("--heap dump --no-gc", "--no-gc works only with --heap sites, --heap all or --alloc"),
             ("--accesses extended", "--accesses works only with --fields"),
             ("--heap all --no-live", NO_LIVE),
             ("--heap sites --sample 1m --no-live", NO_LIVE),

@@ -54,7 +54,7 @@ const ALLOCATIONS: [(&str, &str, u64, u64, bool); 11] = [
 
 /// Runs a fixture under perk, which must succeed. Returns perk's messages.
 #[track_caller]
-fn run(folder: &Folder, jdk: &Jdk, options: &[&str], program: &[&str]) -> String {
+pub(super) fn run(folder: &Folder, jdk: &Jdk, options: &[&str], program: &[&str]) -> String {
     let java = jdk.java().to_str().unwrap().to_owned();
     let classes = fixture::fixtures().to_str().unwrap().to_owned();
     let mut perk = folder.perk();
@@ -65,7 +65,7 @@ fn run(folder: &Folder, jdk: &Jdk, options: &[&str], program: &[&str]) -> String
 }
 
 #[track_caller]
-fn read(folder: &Folder, file: &str) -> Profile {
+pub(super) fn read(folder: &Folder, file: &str) -> Profile {
     perk_hprof::read(&std::fs::read(folder.join(file)).unwrap()[..]).unwrap()
 }
 
@@ -291,7 +291,7 @@ fn a_full_call_tree_loses_paths_and_no_calls() {
 }
 
 /// Returns the objects of a class allocated below a method of `AllocationCounts`.
-fn allocated(profile: &Profile, method: &str, class: &str) -> Allocations {
+pub(super) fn allocated(profile: &Profile, method: &str, class: &str) -> Allocations {
     let wanted = of_name(profile, &format!("AllocationCounts.{method}"));
     let mut sum = Allocations::default();
     for site in &profile.sites().expect("sites").rows {
@@ -307,7 +307,7 @@ fn allocated(profile: &Profile, method: &str, class: &str) -> Allocations {
 fn allocations_are_counted_exactly() {
     jdk::each(|jdk| {
         let folder = Folder::new();
-        let options = ["--heap", "sites", "--gc", "-o", "o.hprof", "-o", "o.txt"];
+        let options = ["--heap", "sites", "-o", "o.hprof", "-o", "o.txt"];
         run(&folder, jdk, &options, &["AllocationCounts", &N.to_string()]);
         for file in ["o.hprof", "o.txt"] {
             let profile = read(&folder, file);
