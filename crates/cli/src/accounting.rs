@@ -40,6 +40,7 @@ pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
         line("", &other_time(a)),
         line("perk", &own_cost(a)),
     ]);
+    lines.extend(probe_cost(a).map(|text| line("", &text)));
     if a.fault_count > 0 {
         let faults = plural(a.fault_count, "fault");
         lines.push(line("faults", &format!("{faults} of perk's own: the profile has gaps")));
@@ -174,6 +175,33 @@ fn own_cost(a: &Accounting) -> String {
         text += &format!(", {} of it on class files", duration(a.instrument_cpu_ns));
     }
     text + &format!(", {} of memory at its peak", bytes(a.perk_peak_bytes))
+}
+
+/// The cost of the probes in the program's own threads, as far as it can be estimated.
+fn probe_cost(a: &Accounting) -> Option<String> {
+    let cost = |ns: u64, count: u64, what: &str| {
+        let each = ns as f64 / count as f64;
+        (count > 0).then(|| format!("{} of {each:.1} ns", plural(count, what)))
+    };
+    let parts = [
+        cost(a.probe_call_ns, a.probe_call_count, "call"),
+        cost(a.probe_object_ns, a.probe_object_count, "object"),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        let text = "the probes' time in the program is not in this, and was not estimated";
+        return (a.instrumented_class_count > 0).then(|| text.to_owned());
+    }
+    let ns = a.probe_call_ns.saturating_add(a.probe_object_ns);
+    let (time, parts) = (duration(ns), parts.join(", "));
+    let share = match a.process_cpu_ns {
+        0 => String::new(),
+        all => format!(" ({} %)", percent(ns, all)),
+    };
+    Some(format!(
+        "probes: about {time}{share} more in the program's threads (estimated: {parts}); the JIT's \
+         work on them and caches come on top"
+    ))
 }
 
 #[cfg(test)]

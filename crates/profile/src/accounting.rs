@@ -115,6 +115,15 @@ accounting! {
     probe_caller_ps: u64,
     /// The cost of the probes that was subtracted from the times.
     probe_removed_ns: u64,
+    /// The calls that probes have counted, for whatever is measured; 0 if their cost is not known.
+    probe_call_count: u64,
+    /// The CPU time of the probes of these calls, estimated from the cost of a call that was measured
+    /// in a loop at the end of this run.
+    probe_call_ns: u64,
+    /// The objects that probes have counted.
+    probe_object_count: u64,
+    /// The CPU time of the probes of these objects, estimated in the same way.
+    probe_object_ns: u64,
     /// The objects that count as live: [`LIVE_COLLECTED`], those that a garbage collection has left;
     /// [`LIVE_UNCOLLECTED`], those that none has removed yet, dead ones among them; empty if live
     /// objects are not known.
@@ -164,9 +173,10 @@ impl Accounting {
             virtual_sample_count wall_sample_count wall_walk_count wall_thread_ns call_count
             folded_call_count call_node_count instrumented_class_count instrumented_method_count
             skipped_method_count excluded_class_count cached_class_count unseen_class_count
-            instrument_cpu_ns probe_removed_ns allocation_sample_count unsited_object_count
-            java_cpu_ns process_cpu_ns perk_cpu_ns start_cpu_ns gc_cpu_ns jit_c1_cpu_ns
-            jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns perk_thread_cpu_ns perk_peak_bytes fault_count
+            instrument_cpu_ns probe_removed_ns probe_call_count probe_call_ns probe_object_count
+            probe_object_ns allocation_sample_count unsited_object_count java_cpu_ns process_cpu_ns
+            perk_cpu_ns start_cpu_ns gc_cpu_ns jit_c1_cpu_ns jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns
+            perk_thread_cpu_ns perk_peak_bytes fault_count
         );
         macro_rules! largest {
             ($($field:ident)*) => { $(self.$field = self.$field.max(more.$field);)* };

@@ -36,6 +36,7 @@ use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
 
+use self::calibration::Calibration;
 pub(crate) use self::calls::ExactCalls;
 use self::classes::Classes;
 use self::clock::Clock;
@@ -52,7 +53,6 @@ use crate::guard::Feature;
 use crate::hook;
 use crate::jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Reference, Vm};
 use crate::probes::{self, Selection};
-use crate::recorder::ProbeCost;
 use crate::roster::Slot;
 use crate::threads::LiveThread;
 
@@ -80,7 +80,7 @@ pub(crate) struct ExactEngine {
     states: OnceLock<States>,
     parked: ParkedThreads,
     vm: OnceLock<Vm>,
-    calibration: OnceLock<ProbeCost>,
+    calibration: OnceLock<Calibration>,
     unseen_class_count: AtomicU64,
     stopped: AtomicBool,
 }
@@ -448,6 +448,12 @@ impl Analysis for ExactEngine {
         let cost = self.probe_cost();
         accounting.probe_self_ps = cost.self_ps;
         accounting.probe_caller_ps = cost.caller_ps;
+        let Calibration { call_count, call_ps, object_count, object_ps, .. } = self.calibration();
+        let cost_ns = |count: u64, ps: u64| (count as f64 * ps as f64 / 1e3) as u64;
+        accounting.probe_call_count = call_count;
+        accounting.probe_call_ns = cost_ns(call_count, call_ps);
+        accounting.probe_object_count = object_count;
+        accounting.probe_object_ns = cost_ns(object_count, object_ps);
         accounting.call_node_count = self.pool.node_count();
         accounting.instrumented_class_count = read(&counts.classes);
         accounting.instrumented_method_count = read(&counts.methods);

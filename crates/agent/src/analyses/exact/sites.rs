@@ -441,6 +441,11 @@ impl AllocationSites {
         lock(&self.live).others.iter().map(|(_, counts)| counts.live_count).sum()
     }
 
+    /// Returns the number of objects that were counted.
+    pub(super) fn counted(&self) -> u64 {
+        (0..self.records.len()).map(|record| self.records.counts(record as u32).0).sum()
+    }
+
     /// Returns the memory of the records.
     pub(super) fn used_bytes(&self) -> u64 {
         self.records.used_bytes()
