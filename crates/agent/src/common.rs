@@ -7,7 +7,7 @@ use perk_control::options::{Format, Options};
 use perk_profile::{ClassId, TraceId};
 
 use crate::cycles::CycleClock;
-use crate::jvm::{Global, Jni, Jvmti, MethodRef, Reference, StackFrame};
+use crate::jvm::{Borrowed, Global, Jni, Jvmti, MethodRef, Reference, StackFrame};
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
 use crate::roster::Slot;
@@ -87,6 +87,26 @@ impl Common {
     ) -> TraceId {
         let frames = self.resolver.frames(jni, stack);
         lock(self.recorder).trace(thread, &frames)
+    }
+
+    /// Returns the slot of a virtual thread for traces: its own, or that of all virtual threads; `None`
+    /// if traces do not have threads.
+    pub(crate) fn slot_of_virtual(&self, jni: Jni<'_>, thread: &dyn Reference) -> Option<Slot> {
+        match self.options.tells_all_threads() {
+            true => self.threads.slot_of_virtual(jni, thread),
+            false => self.options.thread.then(|| lock(self.recorder).virtual_threads()),
+        }
+    }
+
+    /// Returns the slot of the calling thread for traces, which may be virtual.
+    pub(crate) fn slot(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<Slot> {
+        if !self.options.thread {
+            return None;
+        }
+        match jni.is_virtual(thread) {
+            true => self.slot_of_virtual(jni, thread),
+            false => self.threads.slot(jni, thread),
+        }
     }
 
     /// Books `count` samples of a stack (0 is possible), taken at `at_ns` by the clock of

@@ -19,7 +19,10 @@ mod table;
 mod values;
 mod walk;
 
-pub(crate) use env::{Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VirtualThreadFunction};
+pub(crate) use env::{
+    Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VIRTUAL_THREAD_GROUP,
+    VirtualThreadFunction,
+};
 pub(crate) use fields::{LongField, ObjectField};
 pub(crate) use flags::{Exported, bool_flag, set_bool_flag, text_flag};
 pub(crate) use headers::{Header, Headers};

@@ -95,6 +95,8 @@ pub(crate) struct Recorder {
     /// The frames that are kept of each trace of calls.
     timing_depth: usize,
     per_thread: bool,
+    /// Whether all virtual threads are one in traces.
+    merges_virtual: bool,
     /// Whether bytecodes are booked by line.
     with_lines: bool,
     jamaica: Option<Jamaica>,
@@ -155,6 +157,7 @@ impl Recorder {
             is_table: DumpPart::of(options).eq([DumpPart::Old]) && !has_peer,
             timing_depth: options.timing_depth as usize,
             per_thread: options.thread,
+            merges_virtual: options.platform_threads,
             with_lines: options.lineno,
             jamaica: options.jamaica,
             cutoff: options.cutoff,
@@ -267,6 +270,11 @@ impl Recorder {
         thread
     }
 
+    /// Returns the slot that stands for all virtual threads.
+    pub(crate) fn virtual_threads(&mut self) -> Slot {
+        self.roster.virtual_threads()
+    }
+
     /// Returns what was known of a thread when it started.
     pub(crate) fn thread_info(&self, thread: Slot) -> &ThreadInfo {
         self.roster.info(thread)
@@ -311,7 +319,10 @@ impl Recorder {
 
     /// Returns the thread that is part of a trace, if traces distinguish threads.
     fn thread_of_trace(&mut self, thread: Option<Slot>) -> Option<ThreadId> {
-        let thread = thread.filter(|_| self.per_thread)?;
+        let mut thread = thread.filter(|_| self.per_thread)?;
+        if self.merges_virtual && self.roster.info(thread).is_of_virtual() {
+            thread = self.roster.virtual_threads();
+        }
         self.announce(thread);
         Some(self.roster.id(thread, &mut self.profile))
     }

@@ -5,10 +5,12 @@ use perk_hprof::ThreadStart;
 use perk_profile::{Profile, Thread, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::jvm::ThreadInfo;
+use crate::jvm::{ThreadInfo, VIRTUAL_THREAD_GROUP};
 
 /// The serial number that HPROF gives to unknown threads; the first thread gets the next number.
 const UNKNOWN_THREAD: u32 = 200_000;
+/// The name of the thread that stands for all virtual ones.
+const VIRTUAL_THREADS: &str = "virtual threads";
 /// The base of the thread objects' ids; they begin with HPROF's digit for objects.
 const THREAD_OBJECT: u64 = 0x5 << 60;
 
@@ -35,6 +37,8 @@ pub(crate) struct Roster {
     free: Vec<Slot>,
     started: u32,
     ended: u32,
+    /// The entry that stands for all virtual threads.
+    virtual_threads: Option<Slot>,
     /// The thread that ended last.
     last: Option<Entry>,
 }
@@ -65,6 +69,18 @@ impl Roster {
                 Slot::from_index(self.entries.len() - 1)
             }
         }
+    }
+
+    /// Returns the slot that stands for all virtual threads.
+    pub(crate) fn virtual_threads(&mut self) -> Slot {
+        if let Some(slot) = self.virtual_threads {
+            return slot;
+        }
+        let group = Some(VIRTUAL_THREAD_GROUP.to_owned());
+        let name = VIRTUAL_THREADS.to_owned();
+        let slot = self.add(ThreadInfo { name, group, ..ThreadInfo::default() });
+        self.virtual_threads = Some(slot);
+        slot
     }
 
     /// Returns the threads that have not ended.
@@ -142,7 +158,7 @@ impl Roster {
 
     /// Returns how many threads have started.
     pub(crate) fn started(&self) -> u64 {
-        self.started.into()
+        u64::from(self.started) - u64::from(self.virtual_threads.is_some())
     }
 }
 

@@ -349,7 +349,8 @@ impl Session {
     pub(crate) fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let Common { threads, options, recorder, .. } = self.common;
         self.analyses.iter().for_each(|analysis| analysis.virtual_thread_ended(jni, thread));
-        let slot = threads.known_slot_of_virtual(&thread).filter(|_| !options.thread);
+        let slot = threads.known_slot_of_virtual(&thread);
+        let slot = slot.filter(|_| !options.tells_all_threads());
         if let Some(slot) = slot {
             self.analyses.iter().for_each(|analysis| analysis.slot_freed(jni, slot));
             lock(recorder).thread_ended(slot);

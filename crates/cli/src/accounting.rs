@@ -40,7 +40,7 @@ pub(crate) fn lines(accounting: &Accounting) -> Vec<String> {
         line("", &other_time(a)),
         line("perk", &own_cost(a)),
     ]);
-    lines.extend(probe_cost(a).map(|text| line("", &text)));
+    lines.extend(probe_cost(a).iter().map(|text| line("", text)));
     if a.fault_count > 0 {
         let faults = plural(a.fault_count, "fault");
         lines.push(line("faults", &format!("{faults} of perk's own: the profile has gaps")));
@@ -178,7 +178,7 @@ fn own_cost(a: &Accounting) -> String {
 }
 
 /// The cost of the probes in the program's own threads, as far as it can be estimated.
-fn probe_cost(a: &Accounting) -> Option<String> {
+fn probe_cost(a: &Accounting) -> Vec<String> {
     let cost = |ns: u64, count: u64, what: &str| {
         let each = ns as f64 / count as f64;
         (count > 0).then(|| format!("{} of {each:.1} ns", plural(count, what)))
@@ -190,7 +190,7 @@ fn probe_cost(a: &Accounting) -> Option<String> {
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     if parts.is_empty() {
         let text = "the probes' time in the program is not in this, and was not estimated";
-        return (a.instrumented_class_count > 0).then(|| text.to_owned());
+        return (a.instrumented_class_count > 0).then(|| text.to_owned()).into_iter().collect();
     }
     let ns = a.probe_call_ns.saturating_add(a.probe_object_ns);
     let (time, parts) = (duration(ns), parts.join(", "));
@@ -198,10 +198,10 @@ fn probe_cost(a: &Accounting) -> Option<String> {
         0 => String::new(),
         all => format!(" ({} %)", percent(ns, all)),
     };
-    Some(format!(
-        "probes: about {time}{share} more in the program's threads (estimated: {parts}); the JIT's \
-         work on them and caches come on top"
-    ))
+    vec![
+        format!("probes: at least {time}{share} more in the program's threads, estimated:"),
+        format!("  {parts}; caches and the JIT's work come on top"),
+    ]
 }
 
 #[cfg(test)]
@@ -286,9 +286,27 @@ mod tests {
         let perk = "perk      18 ms of CPU time (0.60 %), 8 ms of it on class files, \
                     0 B of memory at its peak";
         assert_eq!(lines(&accounting)[11], perk);
-        let sampled = Accounting { sample_count: 1, walk_count: 1, ..accounting };
+        let unknown =
+            "          the probes' time in the program is not in this, and was not estimated";
+        assert_eq!(lines(&accounting)[12..], [unknown]);
+        let sampled = Accounting { sample_count: 1, walk_count: 1, ..accounting.clone() };
         assert_eq!(lines(&sampled)[0], "samples   1 taken by 1 stack walk, 0 failed");
-        assert_eq!(lines(&sampled).len(), 14);
+        assert_eq!(lines(&sampled).len(), 15);
+        let estimated = Accounting {
+            probe_call_count: 123_456_789,
+            probe_call_ns: 400_000_000,
+            probe_object_count: 2_000_000,
+            probe_object_ns: 11_000_000,
+            ..accounting
+        };
+        assert_eq!(
+            lines(&estimated)[12..],
+            [
+                "          probes: at least 411 ms (13.65 %) more in the program's threads, estimated:",
+                "            123456789 calls of 3.2 ns, 2000000 objects of 5.5 ns; caches and the JIT's \
+                 work come on top",
+            ]
+        );
     }
 
     #[test]

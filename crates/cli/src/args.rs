@@ -487,6 +487,9 @@ pub(crate) struct ConvertArgs {
     /// the ending of the output file decides
     #[arg(long, value_name = "TIME|FORM", value_parser = FormOrTimeParser(written_format()))]
     pub(crate) to: Vec<FormOrTime>,
+    /// Tell threads apart in collapsed stacks and .svg
+    #[arg(long)]
+    pub(crate) threads: bool,
     /// The metric of collapsed stacks and flame graphs: samples, time, calls, wall, allocated,
     /// objects, live, blocked, waited, or another that the profile has [default: the first that it has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]

@@ -46,6 +46,13 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let form = target.form;
     window::apply_and_say(window, &mut profile, &display_name(&args.file))?;
     args.filter.apply_and_say(&mut profile, &display_name(&args.file));
+    if file_format::merges_threads(form) && !args.threads && profile.has_threads() {
+        profile = profile.without_threads().into_owned();
+        talk::say(format_args!(
+            "all threads are one in {} (--threads tells them apart)",
+            form.title()
+        ));
+    }
     let metric = args.metric.as_deref().map(|name| metric::find(&profile, name)).transpose()?;
     let title = match &profile.accounting {
         Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),

@@ -60,6 +60,12 @@ pub(crate) fn list(
     format!("{} {conjunction} {last}", names.join(", "))
 }
 
+/// Whether all threads are one in files of a form, unless they are to be told apart. The page of flame
+/// graphs has them, and merges them itself.
+pub(crate) fn merges_threads(form: Format) -> bool {
+    form.has_one_metric() && form.ending() != "html"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

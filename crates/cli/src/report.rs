@@ -66,6 +66,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let page = args.output.as_deref().map(source::page_target).transpose()?;
     let window = args.read.window(args.window.to)?;
     let mut input = input::read(&args.file, &args.read)?;
+    input.profile.merge_unnamed_threads();
     let name = display_name(&args.file);
     let window = window::apply(window, &mut input.profile, &name)?;
     let metric =

@@ -81,7 +81,11 @@ fn a_profile_survives_pprof_and_speedscope() {
     folder.file("a.folded", format!("{STACKS}[main];A.b;C.d 7\n[no stack] 2\n[below cutoff] 3\n"));
     for name in ["x.pb", "x.speedscope.json"] {
         folder.run(&["convert", "a.folded", "-o", name]);
-        let output = folder.run(&["convert", name, "--to", "collapsed", "-o", "-"]);
+        let collapsed = ["convert", name, "--to", "collapsed", "-o", "-"];
+        let merged = folder.run(&collapsed);
+        assert!(stdout(&merged).contains("\nA.b;C.d 7\n") || stdout(&merged).starts_with("A.b;"));
+        assert!(stderr(&merged).contains("all threads are one in collapsed stacks"));
+        let output = folder.run(&[&collapsed[..], &["--threads"]].concat());
         let mut lines: Vec<_> = stdout(&output).lines().map(str::to_owned).collect();
         lines.sort();
         let expected = [

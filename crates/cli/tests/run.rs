@@ -9,6 +9,7 @@ mod jamaica;
 mod jfr;
 mod jvmpi;
 mod live;
+mod threads;
 mod times;
 mod values;
 mod xprof;

@@ -77,6 +77,9 @@ pub struct Options {
     pub lineno: bool,
     /// Treat the thread as part of a trace's identity.
     pub thread: bool,
+    /// With `thread`: tell only platform threads apart, and only in samples and waits; all virtual
+    /// threads are one (`thread-kinds=platform`).
+    pub platform_threads: bool,
     /// Dump on exit.
     pub doe: bool,
     /// Overwrite an existing file.
@@ -308,6 +311,7 @@ impl Default for Options {
             heap_sample_bytes: None,
             wall_ns: None,
             wall_threads: Vec::new(),
+            platform_threads: false,
             gc: false,
             live: true,
             aprof: false,
@@ -548,11 +552,19 @@ impl Options {
         if self.heap_sample_bytes.is_some() && !self.heap_sites {
             return Err("sample is only supported with heap=sites");
         }
+        if self.platform_threads && !self.thread {
+            return Err("thread-kinds=platform is only supported with thread=y");
+        }
         let is_of_sites = self.heap_sites && !self.heap_dump && self.heap_sample_bytes.is_none();
         if !self.live && (!is_of_sites || self.format != Format::Extended) {
             return Err("live=n is only supported with heap=sites, without sample, and format=p");
         }
         Ok(())
+    }
+
+    /// Whether each thread is told apart, virtual ones and those of exact counts, too.
+    pub fn tells_all_threads(&self) -> bool {
+        self.thread && !self.platform_threads
     }
 
     /// Whether the tables of `-Xprof` are all that is wanted.

@@ -24,6 +24,7 @@ pub mod section;
 mod state;
 pub mod strings;
 pub mod symbols;
+mod threads;
 pub mod time;
 pub mod timeline;
 pub mod tree;

@@ -250,6 +250,15 @@ impl Profile {
         }
     }
 
+    /// Has traces be of other threads, or of none. Their numbers stay theirs.
+    pub(crate) fn move_threads(&mut self, new: impl Fn(ThreadId) -> Option<ThreadId>) {
+        self.trace_ids.clear();
+        for (index, trace) in self.traces.iter_mut().enumerate() {
+            trace.thread = trace.thread.and_then(&new);
+            self.trace_ids.entry((trace.node, trace.thread)).or_insert(TraceId::new(index));
+        }
+    }
+
     /// The name of a thread.
     pub fn thread_name(&self, id: ThreadId) -> &str {
         self.symbols.strings.get(self.get_thread(id).name)

@@ -171,8 +171,7 @@ impl Analysis for AllocationSampler {
         let common = self.common;
         self.sample_count.fetch_add(1, Relaxed);
         let class = common.class(&picked.class);
-        let slot = || common.threads.slot(jni, &picked.thread);
-        let thread = common.options.thread.then(slot).flatten();
+        let thread = common.slot(jni, &picked.thread);
         let depth = self.depth.load(Relaxed);
         let trace = self.walker.walk(common.jvmti, &picked.thread, depth, |stack| {
             self.failed_walk_count.fetch_add(stack.is_none().into(), Relaxed);

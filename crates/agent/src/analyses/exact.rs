@@ -165,7 +165,7 @@ impl ExactEngine {
             clock: Box::leak(Box::new(Clock::new(timing))),
             timing,
             places,
-            per_thread: options.thread,
+            per_thread: options.tells_all_threads(),
             with_calls,
             bytecodes,
             sites,
@@ -331,11 +331,13 @@ impl ExactEngine {
         self.unseen_class_count.store(count as u64, Relaxed);
     }
 
-    /// Returns all trees, each with the slot of the platform thread that it belongs to.
+    /// Returns all trees, each with the slot of the platform thread that it belongs to if threads are
+    /// distinguished.
     fn trees(&self) -> Vec<(Option<Slot>, &'static Tree)> {
         let threads = self.clock.threads();
         let owned = self.pool.trees().into_iter().map(|tree| {
             let owner = threads.iter().find(|(_, own)| std::ptr::eq(*own, tree));
+            let owner = owner.filter(|_| self.per_thread);
             (owner.and_then(|&(tid, _)| self.common.threads.slot_of_tid(tid)), tree)
         });
         owned.collect()

@@ -150,7 +150,7 @@ impl Signals {
         if bool_flag(c"CheckJNICalls") != Some(true) {
             checked::install();
         }
-        if self.common.options.thread
+        if self.common.options.tells_all_threads()
             && let Some(offset) = virtual_threads::id_offset(self.common, &self.shared.vm, jni)
         {
             self.shared.id_offset.store(offset, Relaxed);
@@ -300,6 +300,9 @@ impl Signals {
                     return;
                 }
                 let slot = match head.virtual_id {
+                    _ if is_virtual && common.options.platform_threads => {
+                        lock(common.recorder).virtual_threads()
+                    }
                     id if is_virtual && id != 0 => {
                         let jni = self.vm.get().and_then(crate::jvm::Vm::jni);
                         let function = self.virtual_thread;

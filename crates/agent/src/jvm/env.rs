@@ -74,6 +74,16 @@ pub(crate) struct ThreadInfo {
     pub(crate) parent_group: Option<String>,
 }
 
+/// The group of virtual threads.
+pub(crate) const VIRTUAL_THREAD_GROUP: &str = "VirtualThreads";
+
+impl ThreadInfo {
+    /// Whether the thread is virtual.
+    pub(crate) fn is_of_virtual(&self) -> bool {
+        self.group.as_deref() == Some(VIRTUAL_THREAD_GROUP)
+    }
+}
+
 /// The bits of a thread's state that mean waiting; a thread in a native method has none of them.
 const WAITING_STATES: jint =
     JVMTI_THREAD_STATE_WAITING | JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER;

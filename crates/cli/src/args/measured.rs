@@ -108,7 +108,8 @@ pub(crate) struct Measured {
     #[arg(long, value_name = "N", default_value_t = 2048,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
     pub(crate) depth: u32,
-    /// Record each thread separately
+    /// Tell all threads apart: virtual ones, those of exact counts, and in flame graphs, too [default:
+    /// platform threads, in samples and waits]
     #[arg(long)]
     pub(crate) threads: bool,
     /// Rows of each table at the end [default: as many as fit]

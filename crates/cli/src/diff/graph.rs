@@ -30,7 +30,8 @@ pub(super) fn write(
         names.reverse();
         metrics.reverse();
     }
-    let view = |side: usize| View::new(profiles[side], names[side]).with_metric(&metrics[side]);
+    let merged = profiles.map(Profile::without_threads);
+    let view = |side: usize| View::new(&merged[side], names[side]).with_metric(&metrics[side]);
     let before = view(0);
     let view = View { before: Some(&before), ..view(1) };
     for path in &args.output {

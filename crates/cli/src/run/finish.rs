@@ -1,5 +1,6 @@
 //! Shows and writes the profiles of a recording that has ended.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -17,7 +18,7 @@ use super::append;
 use super::options::Analyses;
 use super::outcome::{Folder, Jvm, Outcome, short_name};
 use crate::args::Measured;
-use crate::file_format::Format;
+use crate::file_format::{Format, merges_threads};
 use crate::output::{self, Target};
 use crate::talk::say;
 use crate::{accounting, report, talk};
@@ -247,13 +248,18 @@ impl<'a> Finish<'a> {
     /// The files; where one cannot be written, the agent's own is kept. `is_next` is whether another
     /// JVM has been written before.
     fn write(&mut self, jvm: &Jvm, targets: &[Target], is_next: bool) {
+        let merged = OnceCell::new();
         for target in targets {
             let path = target.path.display();
             let is_copy = self.analyses.are_of_jamaica()
                 || self.analyses.are_xprof() && target.form == XPROF
                 || self.analyses.dump_heap() && target.form == BINARY;
             let name = jvm.name();
-            let view = View::new(&jvm.profile, &name);
+            let profile: &Profile = match merges_threads(target.form) && !self.args.threads {
+                true => merged.get_or_init(|| jvm.profile.without_threads()),
+                false => &jvm.profile,
+            };
+            let view = View::new(profile, &name);
             if !is_copy && target.form.is_empty_of(&view) {
                 say(format_args!("{path} is not written: {}", self.analyses.why_empty()));
                 self.failed = true;

@@ -166,6 +166,13 @@ impl<'a> Analyses<'a> {
         self.args.jamaica.is_some()
     }
 
+    /// Whether there are samples or waits, which are kept by thread at little cost.
+    fn keep_threads(&self) -> bool {
+        let args = self.args;
+        let is_sampled = args.alloc.is_some() || args.sample.is_some();
+        self.cpu == Cpu::Samples || args.wall.is_some() || args.monitor || args.locks || is_sampled
+    }
+
     /// The reason why a run has no numbers, for people.
     pub(crate) fn why_empty(&self) -> &'static str {
         let args = self.args;
@@ -301,7 +308,8 @@ impl<'a> Analyses<'a> {
             app: args.app.clone(),
             exclude: args.exclude.clone(),
             depth: args.depth,
-            thread: args.threads,
+            thread: args.threads || self.keep_threads(),
+            platform_threads: !args.threads && self.keep_threads(),
             cutoff: 0.0,
             classes: Classes::Used,
             xprof: args.xprof.as_deref().map(|kinds| AgentXprof {
@@ -364,11 +372,13 @@ mod tests {
         let options = Analyses::of(&args).unwrap().collecting().agent_options(folder.file_option());
         let text = options.to_string();
         // The text form is the agent's default.
-        let always_count = match &options {
-            it if it.has_only_xprof() && it.output == Output::Default => 3,
-            it if it.fields || it.jamaica.is_some() || it.has_only_xprof() => 4,
-            _ => 5,
-        };
+        let threads_count = if options.platform_threads { 2 } else { 0 };
+        let always_count = threads_count
+            + match &options {
+                it if it.has_only_xprof() && it.output == Output::Default => 3,
+                it if it.fields || it.jamaica.is_some() || it.has_only_xprof() => 4,
+                _ => 5,
+            };
         let Ok(Parsed::Run(parsed)) = Options::parse(&text, None) else { panic!("{text}") };
         // Two fields follow from the others when they are read.
         let Options { raw, timing_depth, .. } = parsed.clone();
@@ -376,7 +386,8 @@ mod tests {
         let words: Vec<&str> = text.split(',').collect();
         let is_always = |word: &&&str| {
             let always = ["verbose=n", "cutoff=0", "classes=used", "format=", "file=/"];
-            !always.iter().any(|it| word.starts_with(it))
+            let is_of_threads = options.platform_threads && word.starts_with("thread");
+            !is_of_threads && !always.iter().any(|it| word.starts_with(it))
         };
         let shown: Vec<&str> = words.iter().filter(is_always).copied().collect();
         assert_eq!(words.len() - shown.len(), always_count, "{text}");

@@ -326,6 +326,30 @@ fn allocations_are_counted_exactly() {
     });
 }
 
+/// Where everything is interpreted the cost of a probe is always known.
+#[test]
+fn the_time_of_probes_is_estimated() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let options = ["--cpu", "times", "--heap", "sites", "-o", "o.hprof"];
+        let text =
+            run(&folder, jdk, &options, &["-Xint", "-Xss64m", "CallCounts", &(20 * N).to_string()]);
+        let profile = read(&folder, "o.hprof");
+        let account = accounting(&profile);
+        let objects: u64 =
+            profile.sites().unwrap().rows.iter().map(|site| site.objects.allocated_count).sum();
+        let objects = objects - account.unsited_object_count;
+        // The end of the program counts on.
+        assert!(account.probe_call_count > account.call_count / 2, "{account:?}");
+        assert!(account.probe_call_count <= account.call_count, "{account:?}");
+        assert!(account.probe_object_count > objects / 2, "{account:?}");
+        assert!(account.probe_object_count <= objects, "{account:?}");
+        assert!(account.probe_call_ns > 0 && account.probe_object_ns > 0, "{account:?}");
+        let estimate = format!("  {} calls of ", account.probe_call_count);
+        assert!(text.contains("probes: at least ") && text.contains(&estimate), "{text}");
+    });
+}
+
 #[test]
 fn live_objects_are_left_out_where_nobody_looked_for_them() {
     let folder = Folder::new();

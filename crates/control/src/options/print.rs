@@ -56,6 +56,7 @@ impl Options {
         ] {
             word(value != default, switch(name, value));
         }
+        word(self.platform_threads, "thread-kinds=platform".to_owned());
         let engine = match self.engine {
             SampleEngine::Auto => "auto",
             SampleEngine::Signal => "signal",

@@ -435,6 +435,16 @@ pub(super) static TABLE: &[Spec] = &[
         ..SWITCH
     },
     Spec {
+        name: "thread-kinds",
+        values: "<kinds>",
+        about: "all, platform: of thread=y",
+        default: "all",
+        section: Section::Perk,
+        rule: "all|platform",
+        set: Set::Value(set_thread_kinds),
+        ..BASE
+    },
+    Spec {
         name: "live",
         about: "count live objects, too",
         default: "y",
@@ -787,6 +797,15 @@ fn xprof(value: &str) -> Option<Option<Xprof>> {
         }
     }
     Some(Some(xprof))
+}
+
+fn set_thread_kinds(options: &mut Options, value: &str) -> Option<()> {
+    options.platform_threads = match value {
+        "all" => false,
+        "platform" => true,
+        _ => return None,
+    };
+    Some(())
 }
 
 fn set_aprof(options: &mut Options, value: &str) -> Option<()> {

@@ -127,6 +127,8 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
   `format=p` keeps it.
 - `sample` makes `heap=sites` an estimate from one sample per so many bytes allocated, on average;
   without it every allocation is counted. It is refused without `heap=sites`.
+- `thread-kinds=platform` has `thread=y` tell platform threads apart, and only in samples and waits: all
+  virtual threads are one, and exact counts are those of all threads. It is refused without `thread=y`.
 - `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead object as live.
 - `live=n` counts allocated objects alone: no object gets a field or an identity hash, and no walk of
   the heap looks for those that live, whose numbers the file then says are not known. It is refused

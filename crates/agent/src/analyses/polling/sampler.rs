@@ -201,10 +201,7 @@ impl<'a> Sampler<'a> {
             let Some(index) = clocks.find_due(due) else { return };
             clocks.get_mut(index).take_samples(polling.interval_ns)
         };
-        let thread = match &mounted {
-            Some(thread) if common.options.thread => common.threads.slot_of_virtual(*jni, thread),
-            _ => None,
-        };
+        let thread = mounted.as_ref().and_then(|mounted| common.slot_of_virtual(*jni, mounted));
         if mounted.is_some() {
             polling.virtual_sample_count.fetch_add(samples, Relaxed);
         }

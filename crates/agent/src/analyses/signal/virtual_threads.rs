@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::handler::Own;
 use crate::common::Common;
-use crate::jvm::{Jni, Reference, ThreadInfo, VirtualThreadFunction};
+use crate::jvm::{Jni, Reference, ThreadInfo, VIRTUAL_THREAD_GROUP, VirtualThreadFunction};
 use crate::os::{self, checked};
 use crate::roster::Slot;
 use crate::sync::lock;
@@ -54,7 +54,7 @@ impl VirtualThreads {
             is_it.then(|| common.threads.slot_of_virtual(jni, &thread)).flatten()
         });
         let slot = found.unwrap_or_else(|| {
-            let group = Some("VirtualThreads".to_owned());
+            let group = Some(VIRTUAL_THREAD_GROUP.to_owned());
             let info = ThreadInfo { java_id: id, priority: 5, group, ..ThreadInfo::default() };
             let slot = lock(common.recorder).thread_started(info, false);
             self.passing.push((id, slot));

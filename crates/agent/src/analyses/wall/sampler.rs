@@ -158,12 +158,7 @@ impl<'a> Sampler<'a> {
         if !is_walked {
             return true;
         }
-        let slot = match &mounted {
-            Some(mounted) if common.options.thread => {
-                common.threads.slot_of_virtual(self.jni, mounted)
-            }
-            _ => None,
-        };
+        let slot = mounted.as_ref().and_then(|mounted| common.slot_of_virtual(self.jni, mounted));
         let trace = common.trace(self.jni, Some(slot.unwrap_or(thread.slot)), &self.stack);
         let delay_ns = thread.tid().and_then(Tid::run_delay_ns);
         let sample = Sample { trace, state: look.state, cpu_ns: look.cpu_ns, delay_ns };
