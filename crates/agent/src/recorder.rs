@@ -231,7 +231,7 @@ impl Recorder {
 
     /// Returns a new class with that name; each call makes another one.
     pub(crate) fn new_class(&mut self, name: &str) -> ClassId {
-        self.profile.symbols.new_class(name)
+        self.profile.symbols.jvm_class(name)
     }
 
     /// Returns a new trace that stands for all threads of that name; each call makes another one.

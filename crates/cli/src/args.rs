@@ -1,6 +1,7 @@
 //! The command line.
 
 mod attach;
+pub(crate) mod help;
 mod measured;
 
 use std::ffi::OsString;
@@ -153,6 +154,7 @@ old, --wall, --heap, --alloc, --aprof, --monitor or --locks goes to perk-<main>-
 one of --fields to perk-<main>-<pid>.fields.gz; with -o x.tsv.gz each object has a record of its own.
 One of --jamaica is added to java.prof, or to the file of -o. --xprof alone writes a file only with -o;
 with other measurements it prints on stdout.
+
 Where the command starts several JVMs, one file has the numbers of all of them: each thread has the name of
 its program and its process id (Main (pid 12): worker), and where threads are not told apart, each JVM is
 one. --per-process writes files of its own for each, as is always done with heap dumps, --fields and --xprof.
@@ -480,8 +482,10 @@ pub(crate) struct ConvertArgs {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
-    /// The file to write; - is stdout
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help = format!(
+        "The file to write, in the form of the ending: {}; .gz or .zst may follow; - is stdout",
+        help::endings()
+    ))]
     pub(crate) output: PathBuf,
     /// Take samples up to this time of the recording: 5s, 800ms; or the form to write; without it,
     /// the ending of the output file decides

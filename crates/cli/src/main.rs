@@ -25,22 +25,22 @@ mod utf16;
 mod view;
 mod window;
 
+use std::env;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 use perk_control::remote::Request;
 use perk_render::Colour;
 
-use args::{Cli, Color, Command};
+use args::{Color, Command};
 
 /// The exit code after an error.
 const ERROR: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match args::help::parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
@@ -88,7 +88,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Completions { shell } => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "perk", &mut script);
+            clap_complete::generate(shell, &mut args::help::command(), "perk", &mut script);
             print(&script)
         }
         Command::Man(args) => man::man(&args).map(|()| ExitCode::SUCCESS),
@@ -110,12 +110,8 @@ fn usage(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => {
-            let text = error.to_string();
-            let text = text.strip_prefix("error: ").unwrap_or(&text);
-            let text = text.split("\n\nUsage:").next().unwrap_or(text);
-            let text = text.split("\n\nFor more information").next().unwrap_or(text);
-            let line = one_line(&text.replace("\n\n", ";\n"));
-            talk::say(format_args!("{line} (see perk --help)"));
+            let given: Vec<_> = env::args_os().collect();
+            talk::say(format_args!("{}", one_line(&args::help::text(error, &given))));
             ExitCode::from(ERROR)
         }
     }

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-use crate::args::{Cli, ManArgs};
+use crate::args::{ManArgs, help};
 use crate::output;
 
 /// Prints a page, or writes all pages into a folder.
@@ -33,7 +33,7 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<()> {
 
 /// perk, and each of its commands.
 fn pages() -> Vec<Command> {
-    let mut perk = Cli::command().disable_help_subcommand(true);
+    let mut perk = help::command().disable_help_subcommand(true);
     perk.build();
     let commands: Vec<_> =
         perk.get_subcommands().filter(|command| !command.is_hide_set()).cloned().collect();

@@ -14,6 +14,7 @@ mod jamaica;
 mod launch;
 mod listen;
 mod monitors;
+mod names;
 mod report;
 mod run;
 mod shared_fields;

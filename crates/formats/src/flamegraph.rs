@@ -32,6 +32,7 @@ const PAGE: Page = Page {
         include_str!("flamegraph/views.js"),
         include_str!("flamegraph/chart.js"),
         include_str!("flamegraph/data.js"),
+        include_str!("flamegraph/units.js"),
         include_str!("flamegraph/words.js"),
         include_str!("flamegraph/account.js"),
         include_str!("flamegraph/frame.js"),

@@ -238,16 +238,7 @@ fn text(label: &Label<'_>, x: f64, y: f64, width: f64) -> String {
     if room < 3 {
         return String::new();
     }
-    let full = full_name(label);
-    let simple = match label.class.rsplit_once('.') {
-        Some((_, class)) => format!("{class}.{}", label.name),
-        None => full.clone(),
-    };
-    let shown = [full, simple, label.name.to_owned()];
-    let shown = match shown.iter().find(|text| text.chars().count() <= room) {
-        Some(text) => text.clone(),
-        None => shown[2].chars().take(room - 1).chain(['…']).collect(),
-    };
+    let shown = names::shorten(&full_name(label), room);
     format!("<text x=\"{:.2}\" y=\"{}\">{}</text>", x + 3.0, y + ROW - 5.0, escape(&shown))
 }
 

@@ -46,7 +46,7 @@ fn threads_and_times() {
     let profile = read(&file("threads"));
     let deflate = "Wörker #1:java.lang.Thread.run;java.util.concurrent.ThreadPoolExecutor$Worker.run;\
                    java.util.concurrent.ThreadPoolExecutor.runWorker;java.util.concurrent.FutureTask.run;\
-                   Work$$Lambda$3.0x00007f50a4001800.call;Work.lambda$main$3;Work.pack;\
+                   Work$$Lambda.call;Work.lambda$main$3;Work.pack;\
                    java.util.zip.Deflater.deflate;java.util.zip.Deflater.deflate;\
                    java.util.zip.Deflater.deflateBytesBytes;\
                    Java_java_util_zip_Deflater_deflateBytesBytes;deflate;\

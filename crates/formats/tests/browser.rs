@@ -8,6 +8,8 @@ mod fields;
 mod source;
 #[path = "browser/times.rs"]
 mod times;
+#[path = "browser/units.rs"]
+mod units;
 #[path = "browser/values.rs"]
 mod values;
 #[path = "browser/views.rs"]

@@ -191,7 +191,7 @@ fn text_of_calls_by_callee_and_caller() {
     assert_eq!(counts(&ranked.rows), counts(&edges.rows));
 }
 
-/// Returns the sections of a text, including dates.
+/// Returns the sections of a text, including dates. Classes have their stable names.
 fn sections(text: &[u8]) -> Vec<String> {
     let text = std::str::from_utf8(text).unwrap();
     let mut sections: Vec<String> = Vec::new();
@@ -203,8 +203,8 @@ fn sections(text: &[u8]) -> Vec<String> {
         }
         if inside {
             let section = sections.last_mut().unwrap();
-            section.push_str(line);
-            section.push('\n');
+            let (numbers, class) = line.rsplit_once(' ').unwrap_or(("", line));
+            section.push_str(&format!("{numbers} {}\n", perk_profile::names::stable(class)));
             inside = !line.ends_with(" END");
         }
     }

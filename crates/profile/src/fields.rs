@@ -173,7 +173,7 @@ impl Field {
 
     /// The class that declares it, in source form.
     pub fn declaring_class(&self, symbols: &Symbols) -> String {
-        names::from_signature(symbols.strings.get(self.class))
+        names::stable(&names::from_signature(symbols.strings.get(self.class))).into_owned()
     }
 }
 

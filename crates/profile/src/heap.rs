@@ -81,9 +81,19 @@ impl HeapHistogram {
         self.rows.iter().map(|row| row.shallow_bytes).fold(0, u64::saturating_add)
     }
 
-    /// Orders the rows as the JVM prints its histogram: most bytes first, then most objects, then
-    /// in order of class.
+    /// Adds up the rows of each class and orders them as the JVM prints its histogram: most bytes
+    /// first, then most objects, then in order of class.
     pub fn rank(&mut self) {
+        // The classes of all lambdas of a class are one.
+        self.rows.sort_by_key(|row| row.class);
+        self.rows.dedup_by(|row, first| {
+            let is_same = row.class == first.class;
+            if is_same {
+                first.instance_count = first.instance_count.saturating_add(row.instance_count);
+                first.shallow_bytes = first.shallow_bytes.saturating_add(row.shallow_bytes);
+            }
+            is_same
+        });
         self.rows.sort_by_key(|row| {
             (Reverse(row.shallow_bytes), Reverse(row.instance_count), row.class)
         });

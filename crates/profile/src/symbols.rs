@@ -1,6 +1,6 @@
 //! Classes, methods and frames, each kept once.
 
-use crate::{ClassId, FrameId, Interner, KeyedMap, MethodId, StrId};
+use crate::{ClassId, FrameId, Interner, KeyedMap, MethodId, StrId, names};
 
 /// A loaded class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,17 +140,25 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// Returns the class of a name; the first one, if several loaders define it.
+    /// Returns the class of a name; the first one, if several loaders define it. A class that was
+    /// generated while the program ran has a name without addresses and counters
+    /// ([`names::stable`]), which it shares with those like it.
     pub fn class(&mut self, name: &str) -> ClassId {
-        let name = self.strings.intern(name);
+        let name = self.strings.intern(&names::stable(name));
         match self.class_by_name.get(&name) {
             Some(&id) => id,
             None => self.push_class(name),
         }
     }
 
-    /// Adds a class even if one of that name exists: the class of another loader.
+    /// Adds a class even if one of that name exists: the class of another loader. Generated classes
+    /// are those of [`Symbols::class`].
     pub fn new_class(&mut self, name: &str) -> ClassId {
+        if *names::stable(name) == *name { self.jvm_class(name) } else { self.class(name) }
+    }
+
+    /// Adds a class under the very name that the JVM has for it, even if it is a generated one.
+    pub fn jvm_class(&mut self, name: &str) -> ClassId {
         let name = self.strings.intern(name);
         self.push_class(name)
     }

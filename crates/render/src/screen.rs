@@ -4,6 +4,8 @@ use std::env;
 use std::io::{IsTerminal, stderr, stdout};
 use std::sync::OnceLock;
 
+use perk_profile::names;
+
 /// The shares, in percent, from which numbers are hot, warm, and of no interest below.
 const HOT: f64 = 10.0;
 const WARM: f64 = 3.0;
@@ -80,15 +82,15 @@ impl Screen {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    /// As much of a name's end as fits beside `used` columns.
+    /// A name, shortened so that it fits beside `used` columns.
     pub fn cut(&self, name: &str, used: usize) -> String {
+        names::shorten(name, self.name_room(used))
+    }
+
+    /// The columns for a name beside `used` ones.
+    pub(crate) fn name_room(&self, used: usize) -> usize {
         const LONGEST: usize = 1000;
-        let room = self.room(used, LONGEST);
-        let length = name.chars().count();
-        if length <= room {
-            return name.to_owned();
-        }
-        std::iter::once('…').chain(name.chars().skip(length - room + 1)).collect()
+        self.room(used, LONGEST)
     }
 
     /// As much of a command line's beginning as fits beside `used` columns.
@@ -131,11 +133,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_keep_their_end() {
+    fn names_fit() {
         let screen = Screen { width: Some(40), bold: false };
         let cut = screen.cut("org.example.deep.package.Name.method", 10);
-        assert_eq!(cut, "…mple.deep.package.Name.method");
-        assert_eq!(cut.chars().count(), 30);
+        assert_eq!(cut, "o.e.deep.package.Name.method");
         assert_eq!(Screen::default().cut(&"x".repeat(60_000), 0).chars().count(), 1000);
         assert_eq!(screen.cut("short", 39), "short");
         assert_eq!(screen.cut_end("java -jar some/application.jar", 20), "java -jar some/appl…");

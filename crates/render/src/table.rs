@@ -63,7 +63,7 @@ impl<'a> Table<'a> {
         Self { is_ranked: true, ..self }
     }
 
-    /// Text cuts long names at their end, not at their beginning.
+    /// Text cuts long lines at their end: they are not names.
     pub fn cut_at_end(self) -> Self {
         Self { is_cut_at_end: true, ..self }
     }

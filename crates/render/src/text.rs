@@ -18,7 +18,8 @@ const INDENT: &str = "        ";
 const NAMES_INDENT: &str = "      ";
 /// Columns by which the lines of a sentence after the first are.
 const SENTENCE_INDENT: usize = 4;
-/// Levels of a tree shown by blanks; from there on a number shows the depth of a row.
+/// Levels of a tree shown by blanks, as far as half of the room for names; from there on a number
+/// shows the depth of a row.
 const INDENTED: usize = 24;
 /// Frames shown at a long path's inner end and at its outer end.
 const INNER: usize = 9;
@@ -38,7 +39,7 @@ pub enum Part<'a> {
     Sentence(String),
     /// A heading and a sentence in the same lines.
     Remark(&'static str, &'static str),
-    /// Names, further in, each cut at its beginning.
+    /// Names, further in, each shortened where it must be.
     Names(Vec<String>),
 }
 
@@ -106,6 +107,8 @@ impl Table<'_> {
         let join = |names: Vec<String>| names.join(" → ");
         let rank = self.is_ranked.then(|| "#".to_owned());
         let mut lines: Vec<Vec<Field>> = Vec::new();
+        // The titles are at none.
+        let mut depths = vec![0];
         let mut below = Vec::new();
         let headings = shown.iter().map(|it| Field::from(it.heading.to_owned()));
         let name = join(names.iter().map(|it| it.heading.to_owned()).collect());
@@ -118,10 +121,7 @@ impl Table<'_> {
                 Field { text: show(&row, it), percent }
             });
             let name = join(names.iter().map(|it| show(&row, it)).collect());
-            let name = match row.depth {
-                depth @ 0..=INDENTED => " ".repeat(depth) + &name,
-                depth => format!("{}{depth}: {name}", " ".repeat(INDENTED)),
-            };
+            depths.push(row.depth);
             lines
                 .push(rank.into_iter().chain(cells).chain([(name + &row.suffix).into()]).collect());
             let paths = self.columns.iter().zip(&row.cells);
@@ -137,8 +137,8 @@ impl Table<'_> {
         }
         let bars = usize::from(self.is_ranked)..;
         let bars = bars.zip(&shown).filter(|it| it.1.aspect == Aspect::Bar).map(|it| it.0);
-        let mut lines =
-            aligned(lines, &bars.collect::<Vec<_>>(), screen, self.is_cut_at_end).into_iter();
+        let bars: Vec<_> = bars.collect();
+        let mut lines = aligned(lines, &depths, &bars, screen, self.is_cut_at_end).into_iter();
         let titles = lines.next().unwrap_or_default();
         text += &(screen.heading(&titles) + "\n");
         for (line, below) in lines.zip(below) {
@@ -224,9 +224,10 @@ impl Shown<'_> {
 }
 
 /// The lines of a table, the first of them its titles, no wider than the screen. First bars, then shares
-/// make room for names.
+/// make room for names, and so does indentation.
 fn aligned(
-    mut lines: Vec<Vec<Field>>,
+    lines: Vec<Vec<Field>>,
+    depths: &[usize],
     bars: &[usize],
     screen: &Screen,
     is_cut_at_end: bool,
@@ -245,7 +246,9 @@ fn aligned(
         let Some(spare) = bar.or_else(share) else { break };
         shown.remove(spare);
     }
-    let line = |cells: &mut Vec<Field>| {
+    let used = used(&shown);
+    let indented = INDENTED.min(screen.name_room(used) / 2);
+    let line = |(cells, &depth): (&Vec<Field>, &usize)| {
         let mut line = String::new();
         for &(column, width) in &shown {
             let Field { text, percent } = &cells[column];
@@ -253,10 +256,15 @@ fn aligned(
             line += &percent.map_or_else(|| text.clone(), |percent| screen.heat(&text, percent));
             line += GAP;
         }
+        let indent = match depth {
+            _ if depth <= indented => " ".repeat(depth),
+            _ => format!("{}{depth}: ", " ".repeat(indented)),
+        };
         let cut = if is_cut_at_end { Screen::cut_end } else { Screen::cut };
-        line + &cut(screen, &cells[last].text, used(&shown))
+        let name = cut(screen, &cells[last].text, used + indent.len());
+        line + &indent + &name
     };
-    lines.iter_mut().map(line).collect()
+    lines.iter().zip(depths).map(line).collect()
 }
 
 /// The items as lines, equal ones in a row as one; of many, the first and the last ones and how many
@@ -359,7 +367,7 @@ mod tests {
     fn no_line_is_wider_than_the_screen() {
         let text = shown(&["self", "method"], &ROWS, Some(33));
         assert!(text.lines().all(|line| line.chars().count() <= 33), "{text}");
-        assert!(text.contains("…mple.Main$Inner.method"), "{text}");
+        assert!(text.contains("o.e.Main$Inner.method"), "{text}");
     }
 
     #[test]

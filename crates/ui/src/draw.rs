@@ -1,7 +1,7 @@
 //! Drawing of the browser.
 
 use perk_analysis::label_tree::ROOT;
-use perk_profile::units;
+use perk_profile::{names, units};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
@@ -140,7 +140,7 @@ fn draw_lines(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
 fn draw_line(app: &App<'_>, theme: Theme, line: &Row, width: usize) -> Line<'static> {
     if line.is_heading {
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        return Line::styled(keep_end(&line.text, width), bold);
+        return Line::styled(names::shorten(&line.text, width), bold);
     }
     let unit = app.unit();
     let numbers = format!(
@@ -158,7 +158,7 @@ fn draw_line(app: &App<'_>, theme: Theme, line: &Row, width: usize) -> Line<'sta
         Some(false) => "▸ ",
         None => "  ",
     };
-    let name = keep_end(&line.text, room.saturating_sub(indent + 2));
+    let name = names::shorten(&line.text, room.saturating_sub(indent + 2));
     let style = match app.is_match(&line.text) {
         true => theme.colour(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
         false => Style::new(),
@@ -200,7 +200,7 @@ fn draw_flame(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
             };
         }
         // A bar separates a block from the previous one.
-        let text = keep_method(label, block.width.saturating_sub(1));
+        let text = names::shorten(label, block.width.saturating_sub(1));
         let text = format!("{:<width$}", format!("▏{text}"), width = block.width);
         let place = Rect {
             x: area.x + block.x as u16,
@@ -216,15 +216,15 @@ fn draw_flame(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
         return;
     }
     let node = app.ranked.node(selected);
-    let told = format!(
-        "{} % total, {} % self: {}",
+    let mut told = format!(
+        "{} % total, {} % self: ",
         units::percent(node.total, app.whole),
-        units::percent(node.own, app.whole),
-        app.ranked.label(node.label)
+        units::percent(node.own, app.whole)
     );
+    told += &names::shorten(app.ranked.label(node.label), width.saturating_sub(told.len()));
     let place = Rect { y: area.y + area.height - 1, height: 1, ..area };
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    frame.render_widget(Paragraph::new(Span::styled(keep_end(&told, width), bold)), place);
+    frame.render_widget(Paragraph::new(Span::styled(told, bold)), place);
 }
 
 fn draw_help(area: Rect, frame: &mut Frame<'_>) {
@@ -235,7 +235,7 @@ fn draw_help(area: Rect, frame: &mut Frame<'_>) {
     frame.render_widget(Paragraph::new(HELP), place);
 }
 
-/// Returns as much of the end of a name as there is room for, as the method is at the end.
+/// Returns as much of the end of a file's name as there is room for.
 fn keep_end(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room {
@@ -245,15 +245,4 @@ fn keep_end(text: &str, room: usize) -> String {
         .chain(text.chars().skip(length - room.saturating_sub(1)))
         .take(room)
         .collect()
-}
-
-/// Returns a name for a block, without its package if there is not enough room.
-fn keep_method(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    let end = text.find('(').unwrap_or(text.len());
-    let class = text[..end].rfind('.').and_then(|dot| text[..dot].rfind('.'));
-    let short = class.map_or(text, |dot| &text[dot + 1..]);
-    short.chars().take(room).collect()
 }

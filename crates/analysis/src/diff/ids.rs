@@ -24,7 +24,7 @@ impl Names {
     /// The field by its names without what differs from run to run.
     pub(super) fn field(&mut self, from: &Symbols, field: Field) -> Field {
         let strings = &mut self.symbols.strings;
-        let mut text = |id| strings.intern(names::stable(from.strings.get(id)));
+        let mut text = |id| strings.intern(&names::stable(from.strings.get(id)));
         let [class, descriptor] = [field.class, field.descriptor].map(&mut text);
         let name = strings.intern(from.strings.get(field.name));
         Field { class, name, descriptor }
@@ -33,10 +33,8 @@ impl Names {
     /// Adds the names of a profile.
     pub(super) fn side(&mut self, profile: &Profile) -> Side {
         let from = &profile.symbols;
-        let classes: Vec<_> = from
-            .classes()
-            .map(|(id, _)| self.symbols.class(names::stable(from.class_name(id))))
-            .collect();
+        let classes: Vec<_> =
+            from.classes().map(|(id, _)| self.symbols.class(from.class_name(id))).collect();
         let text = |symbols: &mut Symbols, id: StrId| symbols.strings.intern(from.strings.get(id));
         let methods: Vec<_> = (0..from.method_count())
             .map(|index| {

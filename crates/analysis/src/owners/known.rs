@@ -314,9 +314,9 @@ const GENERATED: [&str; 9] = [
     "$$EnhancerBy",
     "$$FastClassBy",
     "$$SpringCGLIB",
-    "$ByteBuddy$",
-    "$HibernateProxy$",
-    "$MockitoMock$",
+    "$ByteBuddy",
+    "$HibernateProxy",
+    "$MockitoMock",
     "_$$_javassist",
     "_$$_jvst",
     "_ClientProxy",
@@ -347,9 +347,7 @@ pub(super) fn library_length(class: &str) -> usize {
 /// Whether a library or the JDK has made a class at run time, in whatever package: proxies, accessors.
 pub(super) fn is_generated(class: &str) -> bool {
     let simple = class.rsplit('.').next().unwrap_or(class);
-    let is_number = |end: &str| end.starts_with(|c: char| c.is_ascii_digit());
-    simple.strip_prefix("$Proxy").is_some_and(is_number)
-        || GENERATED.iter().any(|mark| simple.contains(mark))
+    simple == "$Proxy" || GENERATED.iter().any(|mark| simple.contains(mark))
 }
 
 /// Whether the parts of a package begin with what many programs share: `org.apache`, `co.uk`.

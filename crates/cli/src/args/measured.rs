@@ -6,6 +6,8 @@ use clap::{Args, ValueEnum};
 use perk_control::options;
 use perk_profile::{NamePattern, WholePattern};
 
+use super::help::endings;
+
 /// What is measured, shown and written.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Measured {
@@ -118,9 +120,10 @@ pub(crate) struct Measured {
     /// Show only errors, without a table
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Write the profile here, in the form of the ending: .txt .hprof .prof .aprof .collapsed .html
-    /// (repeatable)
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help = format!(
+        "Write the profile here, in the form of the ending: {}; .gz or .zst may follow (repeatable)",
+        endings()
+    ))]
     pub(crate) output: Vec<PathBuf>,
 }
 

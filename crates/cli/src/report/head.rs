@@ -573,9 +573,9 @@ mod tests {
         assert_eq!(fit("by ", items(&[]), &screen), None);
         let screen = Screen { width: Some(50), bold: false };
         let long = ["org.example.application.service.Caller.call", "x"];
-        let expected = "by …plication.service.Caller.call (5 %), …";
+        let expected = "by o.e.a.service.Caller.call (5 %), …";
         assert_eq!(fit("by ", items(&long), &screen).as_deref(), Some(expected));
-        assert_eq!(expected.chars().count() + INDENT, 50);
+        assert!(expected.chars().count() + INDENT <= 50);
     }
 
     #[test]

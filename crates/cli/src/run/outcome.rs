@@ -68,21 +68,24 @@ struct Other {
 impl Folder {
     /// A new folder, whose path the agent's options can carry.
     pub(crate) fn new() -> anyhow::Result<Self> {
-        Self::inside(&env::temp_dir())
+        let parent = env::temp_dir();
+        checked(&parent).context("set TMPDIR to another folder")?;
+        let cannot = || format!("cannot make a folder in {}", parent.display());
+        Self::inside(&parent).with_context(cannot)
     }
 
     /// As [`Folder::new`], in the folder of a file that is to be: what is large need not be copied.
     pub(crate) fn beside(target: &Path) -> anyhow::Result<Self> {
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or_else(|| Path::new("."));
-        let absolute = fs::canonicalize(parent);
-        Self::inside(&absolute.with_context(|| format!("cannot write to {}", parent.display()))?)
+        let cannot = || format!("cannot write to {}", parent.display());
+        let absolute = fs::canonicalize(parent).with_context(cannot)?;
+        checked(&absolute).with_context(cannot)?;
+        Self::inside(&absolute).with_context(cannot)
     }
 
     fn inside(parent: &Path) -> anyhow::Result<Self> {
-        let name = checked(parent).context("set TMPDIR to another folder")?;
-        let folder = PrivateFolder::create(parent, "perk-");
-        let folder = folder.with_context(|| format!("cannot make a folder in {name}"))?;
+        let folder = PrivateFolder::create(parent, "perk-")?;
         Ok(Self { folder, ending: PLAIN })
     }
 

@@ -13,6 +13,8 @@ function namesOf({ frames, strings }) {
     const method = kind === KIND.thread ? `[${name}]` : name;
     const dot = packageOf(className).length;
     const simple = className.slice(dot === 0 ? 0 : dot + 1);
+    const packages = dot === 0 ? [] : packageOf(className).split(".");
+    const letters = packages.map((part) => Array.from(part)[0] ?? "");
     return {
       kind,
       className,
@@ -21,7 +23,9 @@ function namesOf({ frames, strings }) {
       package: packageOf(className),
       full: className ? `${className}.${method}` : method,
       // What a bar shows, the first that fits.
-      labels: className ? [`${className}.${method}`, `${simple}.${method}`, method] : [method],
+      labels: className
+        ? [`${className}.${method}`, `${[...letters, simple].join(".")}.${method}`, `${simple}.${method}`, method]
+        : [method],
       owner: frames.owner[frame],
     };
   });

@@ -13,8 +13,8 @@ const whatIs = (value) =>
     live_objects: "live objects",
     jvm: "CPU time of the JVM itself",
     wall: "wall-clock time",
-    blocked: "time blocked",
-    waited: "time waited",
+    blocked: "blocked time",
+    waited: "waited time",
   })[value] ?? value;
 
 /** The noun of what is counted, null where numbers have a unit of their own; what the page shows. */
@@ -25,7 +25,7 @@ function nameValue() {
 }
 nameValue();
 
-/** A number of the page, as a person reads it: `1,000`, `12.5 ms`, `1.5 MiB`. */
+/** A number of the page, as a person reads it: `1,000`, `12.5 ms`, `1.5 MB`. */
 function amount(count) {
   if (noun) return number(count);
   return part.unit === "nanoseconds" ? duration(count) : bytes(count);
@@ -33,17 +33,6 @@ function amount(count) {
 
 /** As `amount`, with what is counted: `1,000 samples`. */
 const amountOf = (count) => (!noun ? amount(count) : part.unit ? `${number(count)} ${what}` : counted(count, noun));
-
-function duration(ns) {
-  if (ns >= 1e9) return `${(ns / 1e9).toFixed(2)} s`;
-  if (ns >= 1e6) return `${Number((ns / 1e6).toFixed(2))} ms`;
-  return `${Number((ns / 1e3).toFixed(2))} µs`;
-}
-
-function bytes(value) {
-  const unit = value >= 2 ** 20 ? ["MiB", 2 ** 20] : ["KiB", 2 ** 10];
-  return `${(value / unit[1]).toFixed(1)} ${unit[0]}`;
-}
 
 /** A moment as the clock showed it where the profile was made. */
 function date(unixMs, offset) {

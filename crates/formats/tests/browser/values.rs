@@ -94,7 +94,7 @@ fn values_are_switched_and_the_zoom_stays() {
     page.wait_for("return document.getElementById('values').value", &json!("1"));
     choose(&page, 2);
     page.wait_for(ZOOM, &json!("app.Main.main"));
-    assert!(page.text("detail").contains("4.0 KiB (100.00 %)"), "{}", page.text("detail"));
+    assert!(page.text("detail").contains("4.1 kB (100.00 %)"), "{}", page.text("detail"));
     // A link shows the same.
     page.run("location.reload()");
     page.wait_for("return typeof perk === 'object' && perk.model.total[0]", &json!(4096));

@@ -76,13 +76,15 @@ fn printed(jdk: &Jdk, file: &Path) -> BTreeMap<String, Vec<Json>> {
     events
 }
 
-/// Returns a class name that is comparable on both sides: without the address of a hidden class.
+/// Returns a class name that is comparable on both sides: without the address and the number of a
+/// hidden class.
 fn class_name(name: &str) -> String {
     let name = match name.find("0x") {
         Some(at) => &name[..at - 1],
         None => name,
     };
-    perk_profile::names::from_signature(name).replace('/', ".")
+    let name = perk_profile::names::from_signature(name).replace('/', ".");
+    perk_profile::names::stable(&name).into_owned()
 }
 
 /// Returns the path of an event as [`weights`] shows it.
@@ -114,18 +116,7 @@ fn sums(rows: impl Iterator<Item = (String, u64)>) -> BTreeMap<String, u64> {
 
 /// Returns the numbers of perk, by the names that [`path`] gives.
 fn read(profile: &Profile, metric: &Metric) -> BTreeMap<String, u64> {
-    let parts = |path: &str| {
-        let parts = path.split(';').map(|part| match part.find(".0x") {
-            // Class and address, followed by the method.
-            Some(at) => {
-                let end = part[at + 1..].find('.').map_or(part.len(), |end| at + 1 + end);
-                format!("{}{}", &part[..at], &part[end..])
-            }
-            None => part.to_owned(),
-        });
-        parts.collect::<Vec<_>>().join(";")
-    };
-    sums(weights(profile, metric).into_iter().map(|(path, count)| (parts(&path), count)))
+    sums(weights(profile, metric).into_iter())
 }
 
 fn nanoseconds(duration: &Json) -> u64 {

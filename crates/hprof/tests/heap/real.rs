@@ -111,7 +111,8 @@ fn check_roots(jvm: &Heap, perk: &Heap) {
         let pair = match (there.kind, here.kind) {
             (RootKind::Thread { serial, trace }, RootKind::Thread { serial: s, trace: t }) => {
                 assert_eq!(perk.traces[&t].0, s, "the trace is another thread's");
-                assert_eq!(perk.traces[&t].1, jvm.traces[&trace].1);
+                let frames = jvm.traces[&trace].1.iter().map(|frame| stable(frame));
+                assert_eq!(perk.traces[&t].1, frames.collect::<Vec<_>>());
                 Some((serial, s))
             }
             (RootKind::JavaFrame(a), RootKind::JavaFrame(b))
@@ -138,6 +139,13 @@ fn check_roots(jvm: &Heap, perk: &Heap) {
     assert!(perk.traces.values().any(sleeps));
     assert!(jvm.roots.iter().any(|root| matches!(root.kind, RootKind::StickyClass)));
     assert!(jvm.roots.iter().any(|root| matches!(root.kind, RootKind::JniGlobal(_))));
+}
+
+/// Returns a frame with the stable name of its class.
+fn stable(frame: &str) -> String {
+    let (name, place) = frame.split_once('(').unwrap();
+    let (class, method) = name.rsplit_once('.').unwrap();
+    format!("{}.{method}({place}", perk_profile::names::stable(class))
 }
 
 /// Checks the facts that the program's source gives of its heap.
