@@ -6,6 +6,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 use perk_profile::Accounting;
 use rustc_hash::FxHashMap;
@@ -14,6 +15,9 @@ use crate::guard;
 use crate::os::{self, Tid};
 use crate::sync::lock;
 use crate::threads::Threads;
+
+/// Looks take one part in so many of the time at most.
+const MOST_SHARE: u32 = 500;
 
 /// The measurement; see the module.
 #[derive(Debug, Default)]
@@ -45,6 +49,7 @@ struct Table {
     ended: Sums,
     /// The process's time before the program, perk's own left out.
     start_ns: u64,
+    next_look: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +80,17 @@ impl ProcessCpu {
         table.look(threads);
         table.threads.values_mut().for_each(|seen| seen.first_ns = seen.cpu_ns);
         table.start_ns = perk_ns.map_or(0, |perk_ns| os::process_cpu_ns().saturating_sub(perk_ns));
+    }
+
+    /// Looks at all threads, unless there are so many that looks would take more than their share of the
+    /// time.
+    pub(crate) fn tick(&self, threads: &Threads) {
+        let mut table = lock(&self.table);
+        let begun = Instant::now();
+        if table.next_look.is_none_or(|at| begun >= at) {
+            table.look(threads);
+            table.next_look = Some(begun + begun.elapsed() * MOST_SHARE);
+        }
     }
 
     /// Looks at all threads.
@@ -125,6 +141,13 @@ impl Table {
         let mut before = std::mem::take(&mut self.threads);
         let java = threads.tids();
         for tid in os::own_tids() {
+            if java.contains(&tid) {
+                before.remove(&tid);
+                let seen =
+                    Seen { group: Group::Java, first_ns: 0, cpu_ns: 0, has_final_name: true };
+                self.threads.insert(tid, seen);
+                continue;
+            }
             let Some(cpu_ns) = tid.cpu_ns() else { continue };
             // A clock that has gone back is that of another thread with the same id.
             let known = before.remove(&tid).filter(|seen| {
@@ -136,7 +159,6 @@ impl Table {
             });
             let first_ns = known.map_or(0, |seen| seen.first_ns);
             let (group, has_final_name) = match known {
-                _ if java.contains(&tid) => (Group::Java, true),
                 Some(seen) if seen.has_final_name => (seen.group, true),
                 _ => match tid.name() {
                     Some(name) => (Group::of(tid, &name), known.is_some()),

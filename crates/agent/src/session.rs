@@ -271,7 +271,7 @@ impl Session {
     /// Looks at the clocks of the process's threads. Calls no JVM function.
     pub(crate) fn tick(&self) {
         if self.start.get().is_some() {
-            self.process_cpu.look(&self.common.threads);
+            self.process_cpu.tick(&self.common.threads);
         }
     }
 
@@ -475,7 +475,7 @@ impl Session {
     /// dies.
     pub(crate) fn stop(&self) {
         // perk's threads end.
-        self.tick();
+        self.process_cpu.look(&self.common.threads);
         self.analyses.iter().for_each(|analysis| analysis.stop());
     }
 

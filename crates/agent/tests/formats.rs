@@ -252,9 +252,12 @@ fn the_accounting_adds_up() {
 #[test]
 fn groups_of_threads_have_their_cpu_time() {
     jdk::each(|jdk| {
+        if !jdk.has_javac {
+            eprintln!("skipped: JDK {} has no compiler", jdk.version);
+            return;
+        }
         for flags in [
             &["-XX:+UseSerialGC", "-Xmx24m"][..],
-            &["-XX:+UseParallelGC", "-Xmx24m"],
             &["-XX:+UseG1GC", "-Xmx24m"],
             &["-XX:+UseZGC", "-Xmx48m"],
             &["-XX:TieredStopAtLevel=1"],
@@ -263,7 +266,7 @@ fn groups_of_threads_have_their_cpu_time() {
             let what = format!("{} {flags:?}", jdk.version);
             let run = JavaRun::new(jdk).agent(&format!("monitor=y,format=p,file={BINARY}"));
             let run = flags.iter().fold(run, |run, flag| run.jvm_arg(flag));
-            let methods = if flags == ["-Xint"] { "50" } else { "100" };
+            let methods = if flags == ["-Xint"] { "20" } else { "60" };
             let outcome = run.main("CompileInProcess").args([methods]).run();
             outcome.assert_success();
             let profile = perk_hprof::read(outcome.bytes(BINARY)).unwrap();
