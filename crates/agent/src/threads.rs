@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use perk_jvmti_sys::jni_sys::jobject;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::jvm::{Global, Jni, Jvmti, Reference};
+use crate::jvm::{Global, Jni, Jvmti, Local, Reference};
 use crate::os::{self, Tid};
 use crate::recorder::Recorder;
 use crate::roster::Slot;
@@ -290,6 +290,14 @@ impl Threads {
         match jni.is_virtual(thread) {
             true => self.known_slot_of_virtual(thread),
             false => self.slot_of_platform(jni, thread),
+        }
+    }
+
+    /// Returns the slot of a thread other than the calling one; `None` for perk's own threads.
+    pub(crate) fn slot_of_other(&self, jni: Jni<'_>, thread: &Local<'_>) -> Option<Slot> {
+        match jni.is_virtual(thread) {
+            true => self.slot_of_virtual(jni, thread),
+            false => self.all().iter().find(|it| jni.same(&***it, thread)).map(|it| it.slot),
         }
     }
 

@@ -5,7 +5,8 @@
 use std::time::{Duration, Instant};
 
 use perk_profile::{
-    Event, LockKind, MonitorDump, MonitorRow, Profile, Status, WaitEvent, WaitKind, Waits,
+    Event, HolderRow, LockKind, Metric, MonitorDump, MonitorRow, Profile, Status, WaitEvent,
+    WaitKind, Waits,
 };
 use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
 
@@ -125,6 +126,74 @@ fn locks_of_java_util_concurrent_are_counted_and_timed() {
                 }
             }
         }
+    });
+}
+
+/// The sums of the blocked threads' times and of the holders' are the same, lock by lock, and each method of
+/// a holder has the time for which the others waited meanwhile.
+#[test]
+fn holders_have_the_time_of_those_who_wait() {
+    const THREADS: u64 = 3;
+    const ROUNDS: u64 = 2;
+    jdk::each(|jdk| {
+        for (kind, threads, class) in [
+            ("object", "platform", "Holding$Lock"),
+            ("lock", "platform", "java.util.concurrent.locks.ReentrantLock$NonfairSync"),
+            ("lock", "virtual", "java.util.concurrent.locks.ReentrantLock$NonfairSync"),
+        ] {
+            let what = format!("{} {kind} {threads}", jdk.version);
+            let args = [kind, &THREADS.to_string(), "400", "200", &ROUNDS.to_string(), threads];
+            let run = monitored(jdk, "p", "o.hprof", ",locks=y,depth=32").jvm_arg("-Xcheck:jni");
+            let run = CARRIERS.iter().fold(run.main("Holding"), |run, flag| run.jvm_arg(flag));
+            let outcome = run.args(args).run();
+            let profile = read(&outcome, "o.hprof");
+            if !has_virtual(&outcome) {
+                continue;
+            }
+            assert!(!outcome.stdout.contains("WARNING"), "{}", outcome.report());
+            let of_class = |id| profile.symbols.class_name(id) == class;
+            let blocked = profile.monitor_times().flat_map(|section| section.rows);
+            let blocked: u64 =
+                blocked.filter(|row| of_class(row.class)).map(|row| row.waits.blocked_ns).sum();
+            let holders: Vec<_> = profile.sections().flat_map(HolderRow::all_of).collect();
+            let holders: Vec<_> = holders.into_iter().filter(|row| of_class(row.class)).collect();
+            let blocking: u64 = holders.iter().map(|row| row.blocking_ns).sum();
+            assert_eq!(blocking, blocked, "{what}");
+            let below = |name: &str| {
+                let is_in = |row: &&HolderRow| {
+                    profile.frames(row.trace).any(|frame| {
+                        let method = profile.symbols.get_frame(frame).method;
+                        profile.symbols.method_name(method) == name
+                    })
+                };
+                let rows = holders.iter().filter(is_in);
+                rows.fold((0, 0), |(ns, count), row| {
+                    (ns + row.blocking_ns, count + row.sample_count)
+                })
+            };
+            for (name, told) in [("Holding.sleep", "sleep_ns"), ("Holding.work", "work_ns")] {
+                let (ns, samples) = below(name);
+                let told_ns = outcome.number(told);
+                // The looks are some ms apart, and more where the machine is busy.
+                let off_ns = ns.abs_diff(told_ns);
+                assert!(off_ns < told_ns / 4, "{what}: {name} has {ns} of {told_ns} ns");
+                assert!(samples > THREADS * ROUNDS, "{what}: {name} has {samples} samples");
+            }
+            let (known, _) = below("Holding.whileOthersWait");
+            assert!(known > blocked / 100 * 95, "{what}: {known} of {blocked} ns are known");
+        }
+    });
+}
+
+/// The short waits of many threads are divided among the holders that were met.
+#[test]
+fn short_waits_have_holders_too() {
+    jdk::each(|jdk| {
+        let run = monitored(jdk, "p", "o.hprof", ",locks=y,depth=16").main("LockStorm");
+        let outcome = run.args(["2"]).run();
+        let profile = read(&outcome, "o.hprof");
+        let blocked = Metric::BlockedTime.rows(&profile).total;
+        assert_eq!(Metric::BlockingTime.rows(&profile).total, blocked, "{}", jdk.version);
     });
 }
 

@@ -291,9 +291,10 @@ pub(crate) struct ReportArgs {
     /// Leave cut traces unchanged
     #[arg(long)]
     pub(crate) no_infer: bool,
-    /// Show everything: all tables, call paths and the accounting, not only what matters most
+    /// Show everything: all tables, call paths and the accounting, not only what matters most; with
+    /// --monitors also the waits of the JDK's housekeeping
     #[arg(long, conflicts_with_all = ["lines", "source", "tree", "edges", "method", "field", "sites",
-                                      "classes", "monitors", "csv"])]
+                                      "classes", "csv"])]
     pub(crate) all: bool,
     /// Show ten lines of plain facts, for a chat or a language model
     #[arg(long, conflicts_with_all = ["all", "threads", "traces", "lines", "source", "tree", "edges",

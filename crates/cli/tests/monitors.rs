@@ -1,8 +1,8 @@
 //! Waits for locks: the results of `perk report`, and `perk run --monitor` of a real program.
 
 use perk_profile::{
-    Event, LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Profile, Status, Thread,
-    ThreadState, Waits,
+    Event, HolderRow, LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Profile, Status,
+    Thread, ThreadState, Waits,
 };
 use perk_testkit::{fixture, jdk, workspace};
 use serde_json::Value;
@@ -120,6 +120,129 @@ blocked  waiting  lock
         guest wants it
 ";
     assert!(text.contains(dump), "{text}");
+}
+
+/// A lock with two places that wait for it and two that had it meanwhile, and waits of the JDK.
+fn held() -> Folder {
+    let mut profile = Profile::default();
+    let class = profile.symbols.class("com.acme.Cache");
+    let queue = profile.symbols.class("java.lang.ref.ReferenceQueue$Lock");
+    let unknown = perk_profile::monitors::UNKNOWN_HOLDER;
+    let mut trace = |stack: &str| {
+        let node = path(&mut profile, stack);
+        profile.trace(node, None)
+    };
+    let get = trace("com.acme.Main.main;com.acme.Cache.get:12");
+    let put = trace("com.acme.Main.main;com.acme.Cache.put:20");
+    let load = trace("com.acme.Main.main;com.acme.Cache.load:30;java.lang.Thread.sleep");
+    let cleaner = trace("java.lang.Thread.run;java.lang.ref.ReferenceQueue.remove");
+    let method = perk_profile::Method {
+        class: profile.symbols.class(""),
+        name: profile.symbols.strings.intern(unknown),
+        signature: None,
+        source: None,
+    };
+    let method = profile.symbols.method(method);
+    let frame =
+        profile.symbols.frame(perk_profile::Frame::new(method, perk_profile::Line::Unknown));
+    let node = profile.tree.insert([frame]);
+    let unknown = profile.trace(node, None);
+    let waits = |blocked_count, blocked_ms, wait_count, waited_ms| Waits {
+        blocked_count,
+        blocked_ns: blocked_ms * MS_NS,
+        wait_count,
+        waited_ns: waited_ms * MS_NS,
+    };
+    let row = |trace, class, waits| MonitorRow { trace, class, kind: LockKind::Monitor, waits };
+    profile.events.push(Event::from(MonitorTimes {
+        total_ns: 400 * MS_NS,
+        rows: vec![
+            row(get, class, waits(3, 300, 0, 0)),
+            row(put, class, waits(1, 100, 0, 0)),
+            row(cleaner, queue, waits(0, 0, 2, 9000)),
+        ],
+        written: None,
+    }));
+    let row = |trace, blocking_ms, sample_count| HolderRow {
+        trace,
+        class,
+        kind: LockKind::Monitor,
+        blocking_ns: blocking_ms * MS_NS,
+        sample_count,
+    };
+    let rows = [row(load, 380, 25), row(unknown, 20, 0)];
+    profile.events.push(HolderRow::section(&rows, None).into());
+    let folder = Folder::new();
+    write(&folder, "h.hprof", &profile);
+    folder
+}
+
+#[test]
+fn holders_are_beside_those_who_wait() {
+    let folder = held();
+    let text = report(&folder, &["--monitors", "h.hprof"]);
+    let table = "
+Top locks by blocked time
+#  blocked %  blocked  times  waited  times  lock
+1     100.00   400 ms      4     0 s      0  com.acme.Cache
+         75.00 % blocked in com.acme.Cache.get (T.java:12)
+         25.00 % blocked in com.acme.Cache.put (T.java:20)
+         95.00 % held in com.acme.Cache.load (T.java:30): java.lang.Thread.sleep
+          5.00 % held in [holder not known]
+        holder known for 95.00 % of the time, from 25 samples
+JDK housekeeping";
+    assert!(text.contains(table), "{text}");
+    let paths = "
+Top call paths that had locks which others waited for, innermost frame first
+#  blocking %  blocking  samples  lock
+1       95.00    380 ms       25  com.acme.Cache
+        java.lang.Thread.sleep";
+    assert!(text.contains(paths), "{text}");
+    assert!(!text.contains("ReferenceQueue$Lock"), "{text}");
+    let all = report(&folder, &["--monitors", "--all", "h.hprof"]);
+    assert!(all.contains("ReferenceQueue$Lock") && !all.contains("JDK housekeeping"), "{all}");
+    let first = report(&folder, &["h.hprof"]);
+    assert!(first.contains("blocked 4 times for 400 ms, waited 0 times for 0 s"), "{first}");
+    // The metric is one as any other.
+    for form in ["pb.gz", "speedscope.json", "hprof"] {
+        let file = format!("c.{form}");
+        let output = folder.run(&["convert", "h.hprof", "-o", &file]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let collapsed = stacks_or_none(&folder, &file, "blocking");
+        assert_eq!(collapsed, stacks_or_none(&folder, "h.hprof", "blocking"), "{form}");
+        assert!(collapsed.contains("com.acme.Cache.load"), "{form}: {collapsed}");
+    }
+    let tree = report(&folder, &["h.hprof", "--metric", "blocking", "--tree"]);
+    assert!(tree.contains("com.acme.Cache.load"), "{tree}");
+    let diff = folder.run(&["diff", "h.hprof", "c.pb.gz", "--fail-on", "blocking>+0"]);
+    assert_eq!(diff.status.code(), Some(0), "{diff:?}");
+    let json: Value = serde_json::from_str(&report(&folder, &["--json", "h.hprof"])).unwrap();
+    let row = &json["monitors"]["holding_paths"][0];
+    assert_eq!(row["blocking_ns"], 380 * MS_NS);
+    assert_eq!(row["blocking_sample_count"], 25);
+}
+
+/// A program's contention is a flame graph of those who wait; another is of the holders.
+#[test]
+fn a_run_writes_a_flame_graph_of_locks() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let java = jdk.java().to_str().unwrap().to_owned();
+        let classes = fixture::fixtures().to_str().unwrap().to_owned();
+        let program = ["--", &java, "-cp", &classes, "Holding", "lock", "2", "200", "100", "1"];
+        let run = ["run", "--locks", "-o", "lk.html", "-o", "lk.hprof"];
+        let output = folder.run(&[&run[..], &program].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).contains("held in Holding.sleep"), "{}", stderr(&output));
+        let page = std::fs::read_to_string(folder.path().join("lk.html")).unwrap();
+        for part in
+            ["\"value\":\"blocked\"", "\"value\":\"blocking\"", "enterLock", "whileOthersWait"]
+        {
+            assert!(page.contains(part), "{part}");
+        }
+        let blocking = stacks_or_none(&folder, "lk.hprof", "blocking");
+        assert!(blocking.contains("Holding.work"), "{blocking}");
+    });
 }
 
 #[test]

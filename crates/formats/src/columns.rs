@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Allocations, CallRow, CallTimes, Key, KnownObjects, LockKind, Metric, MetricRows, MonitorRow,
-    MonitorTimes, Profile, Section, SectionHead, Site, Sites, Subject, TraceId, Unit, Waits,
-    section,
+    Allocations, CallRow, CallTimes, HolderRow, Key, KnownObjects, LockKind, Metric, MetricRows,
+    MonitorRow, MonitorTimes, Profile, Section, SectionHead, Site, Sites, Subject, TraceId, Unit,
+    Waits, section,
 };
 
 /// The class of objects and locks whose class the file does not give.
 const UNKNOWN_CLASS: &str = "[unknown]";
 
 /// The metrics of a file's columns, in the order in which they are written.
-const ORDER: [Metric; 12] = [
+const ORDER: [Metric; 14] = [
     Metric::Samples,
     Metric::Calls,
     Metric::SelfTime,
@@ -23,6 +23,8 @@ const ORDER: [Metric; 12] = [
     Metric::LiveBytes,
     Metric::BlockedCount,
     Metric::BlockedTime,
+    Metric::BlockingSamples,
+    Metric::BlockingTime,
     Metric::WaitCount,
     Metric::WaitedTime,
     Metric::WallTime,
@@ -36,6 +38,7 @@ pub(crate) fn metric(name: &str, unit: Unit, all: &[&str]) -> Option<Metric> {
     let needed = match metric {
         Metric::SelfTime => Metric::Calls,
         Metric::BlockedTime => Metric::BlockedCount,
+        Metric::BlockingTime => Metric::BlockingSamples,
         Metric::WaitedTime => Metric::WaitCount,
         _ => return Some(metric),
     };
@@ -125,6 +128,7 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
     let calls = sums_of(profile, Metric::OF_CALLS, &columns, false);
     let objects = sums_of(profile, Metric::OF_OBJECTS, &columns, true);
     let waits = sums_of(profile, Metric::OF_LOCKS, &columns, true);
+    let holders = sums_of(profile, Metric::OF_HOLDERS, &columns, true);
     let mut others = Vec::new();
     for column in columns {
         let period = match column.metric {
@@ -181,6 +185,16 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
         let mut times = MonitorTimes { total_ns, rows, written: None };
         times.rank(0.0);
         profile.events.push(times.into());
+    }
+    if let Some((_, rows)) = holders {
+        let symbols = &profile.symbols;
+        let row = |(key, [blocking_ns, sample_count]): (Key, [u64; 2])| {
+            let class = key.subject.class()?;
+            let kind = LockKind::of_class(symbols.class_name(class));
+            Some(HolderRow { trace: key.trace, class, kind, blocking_ns, sample_count })
+        };
+        let rows: Vec<_> = rows.into_iter().filter_map(row).collect();
+        profile.events.push(HolderRow::section(&rows, None).into());
     }
     profile.events.extend(others);
 }

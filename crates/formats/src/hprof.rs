@@ -52,7 +52,8 @@ impl FileFormat for Text {
 
     fn holds(&self, metric: &Metric) -> bool {
         let is_left_out =
-            matches!(metric, Metric::WaitedTime | Metric::WaitCount | Metric::WallTime);
+            matches!(metric, Metric::WaitedTime | Metric::WaitCount | Metric::WallTime)
+                || Metric::OF_HOLDERS.contains(metric);
         !metric.is_other() && !metric.is_of_fields() && !is_left_out
     }
 

@@ -47,8 +47,8 @@ pub use keyed::{KeyedMap, KeyedSet};
 pub use merge::Process;
 pub use metric::{Metric, MetricRows, Unit};
 pub use monitors::{
-    LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState, WaitEvent,
-    WaitKind, Waits,
+    HolderRow, LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState,
+    WaitEvent, WaitKind, Waits,
 };
 pub use pattern::{NamePattern, WholePattern};
 pub use profile::{CpuSamples, Event, Profile, Settings, Thread, Trace};

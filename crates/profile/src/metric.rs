@@ -61,6 +61,11 @@ pub enum Metric {
     BlockedTime,
     /// The number of times that a thread could not acquire a lock at once.
     BlockedCount,
+    /// Time in which threads were blocked, at the stacks of the threads that had the locks.
+    BlockingTime,
+    /// The number of times that a waiting thread was met, at the stacks of the threads that had the
+    /// locks: so many samples is their blocking time known by.
+    BlockingSamples,
     /// Time in which threads waited to be notified, or were parked for something that is not a
     /// lock.
     WaitedTime,
@@ -112,7 +117,7 @@ struct Facts {
 
 impl Metric {
     /// The metrics that perk knows, in the order of preference for the default.
-    pub const OWN: [Metric; 15] = [
+    pub const OWN: [Metric; 17] = [
         Metric::Samples,
         Metric::SelfTime,
         Metric::Calls,
@@ -124,6 +129,8 @@ impl Metric {
         Metric::LiveObjects,
         Metric::BlockedTime,
         Metric::BlockedCount,
+        Metric::BlockingTime,
+        Metric::BlockingSamples,
         Metric::WaitedTime,
         Metric::WaitCount,
         Metric::FieldAccesses,
@@ -138,6 +145,9 @@ impl Metric {
     /// The metrics of locks.
     pub const OF_LOCKS: [Metric; 4] =
         [Metric::BlockedCount, Metric::BlockedTime, Metric::WaitCount, Metric::WaitedTime];
+
+    /// The metrics of the holders of locks.
+    pub const OF_HOLDERS: [Metric; 2] = [Metric::BlockingTime, Metric::BlockingSamples];
 
     /// Makes a metric of another tool with this name.
     pub fn other(name: &str, unit: Unit) -> Self {
@@ -159,6 +169,10 @@ impl Metric {
             Metric::WallTime => ("wall", "wall", "wall_ns", Unit::Nanoseconds),
             Metric::BlockedTime => ("blocked", "delay", "lock_time", Unit::Nanoseconds),
             Metric::BlockedCount => ("contentions", "contentions", "lock_count", Unit::Count),
+            Metric::BlockingTime => ("blocking", "blocking", "blocking_ns", Unit::Nanoseconds),
+            Metric::BlockingSamples => {
+                ("blocking_samples", "blocking_samples", "blocking_sample_count", Unit::Count)
+            }
             Metric::WaitedTime => ("waited", "waited", "wait_time", Unit::Nanoseconds),
             Metric::WaitCount => ("waits", "waits", "wait_count", Unit::Count),
             Metric::FieldAccesses => ("accesses", "accesses", "access_count", Unit::Count),
@@ -242,6 +256,7 @@ impl Metric {
                 | Metric::AllocatedObjects
                 | Metric::LiveObjects
                 | Metric::BlockedCount
+                | Metric::BlockingSamples
                 | Metric::WaitCount
                 | Metric::SharedFieldAccesses
         )
@@ -262,9 +277,9 @@ impl Metric {
         matches!(self, Metric::FieldAccesses | Metric::SharedFieldAccesses)
     }
 
-    /// Whether it is of locks.
+    /// Whether it is of locks: of the waits for them, or of their holders.
     pub fn is_of_locks(&self) -> bool {
-        Self::OF_LOCKS.contains(self)
+        Self::OF_LOCKS.contains(self) || Self::OF_HOLDERS.contains(self)
     }
 
     /// The metrics that `profile` may have, in order of interest: live bytes come before allocated

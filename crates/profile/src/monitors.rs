@@ -156,6 +156,55 @@ impl MonitorTimes {
     }
 }
 
+/// The name of the frame in the place of the stack of a holder that is not known.
+pub const UNKNOWN_HOLDER: &str = "[holder not known]";
+
+/// The time for which threads waited for locks of one class while one stack had them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HolderRow {
+    /// The call trace of the holder.
+    pub trace: TraceId,
+    /// The class of the lock.
+    pub class: ClassId,
+    /// The kind of the lock.
+    pub kind: LockKind,
+    /// The time of the waits, of each waiting thread.
+    pub blocking_ns: u64,
+    /// The number of times that a waiting thread was met while the stack had its lock.
+    pub sample_count: u64,
+}
+
+impl HolderRow {
+    /// The rows of a section.
+    pub fn all_of(section: &Section) -> impl Iterator<Item = Self> {
+        let has_rows = section.head.has(&Metric::OF_HOLDERS);
+        let rows = section.of_metrics(Metric::OF_HOLDERS).filter(move |_| has_rows);
+        rows.filter_map(|(Key { trace, subject }, [blocking_ns, sample_count])| {
+            let Subject::Lock(class, kind) = subject else { return None };
+            Some(Self { trace, class, kind, blocking_ns, sample_count })
+        })
+    }
+
+    /// Makes a section of rows.
+    pub fn section(rows: &[Self], written: Option<Timestamp>) -> Section {
+        let numbers = |row: &Self| [row.blocking_ns, row.sample_count];
+        let mut totals = [0_u64; 2];
+        for row in rows {
+            for (total, number) in totals.iter_mut().zip(numbers(row)) {
+                *total = total.saturating_add(number);
+            }
+        }
+        let columns = Metric::OF_HOLDERS.into_iter().zip(totals);
+        let columns: Vec<_> = columns.map(|(metric, total)| Column::new(metric, total)).collect();
+        let head = SectionHead { written, ..SectionHead::new(columns) };
+        let rows = rows.iter().map(|row| {
+            let subject = Subject::Lock(row.class, row.kind);
+            (Key { trace: row.trace, subject }, numbers(row))
+        });
+        Section::with_rows(head, rows)
+    }
+}
+
 /// A thread's wait, as text files report it when it happens: with class and thread, without a
 /// trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

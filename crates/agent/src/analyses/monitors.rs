@@ -8,6 +8,7 @@
 //! Threads are distinguished by themselves and not by their carriers: a virtual thread can begin to
 //! wait on one carrier and continue on another.
 
+mod holders;
 mod moment;
 mod parking;
 
@@ -19,9 +20,10 @@ use std::time::{Duration, Instant};
 use perk_control::options::Format;
 use perk_hotspot::since;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
-use perk_profile::{ClassId, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits};
+use perk_profile::{ClassId, HolderRow, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits};
 use rustc_hash::FxHashMap;
 
+use self::holders::{Held, Holders};
 use self::parking::Parking;
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
@@ -37,6 +39,9 @@ pub(crate) struct Monitors {
     common: &'static Common,
     /// Whether the file has a line for each wait.
     with_lines: bool,
+    /// Whether the holders of locks are looked for: other files have no place for them.
+    finds_holders: bool,
+    holders: Holders,
     /// Whether no other analysis needs the events of native methods.
     is_alone_with_natives: bool,
     is_paused: AtomicBool,
@@ -83,9 +88,11 @@ struct Waiting {
     since: Instant,
     /// The thread if it is virtual: the registry has no reference to it.
     thread: Option<Arc<Global>>,
-    /// The monitor of a virtual thread, or of a thread that waits to be notified: the JVM does not
-    /// report it from JDK 23 on. In a program that runs already it reports none.
-    monitor: Option<Arc<Global>>,
+    /// The lock whose holder is looked for; the monitor of a virtual thread, or of a thread that waits to
+    /// be notified: the JVM does not report it from JDK 23 on. In a program that runs already it
+    /// reports none.
+    object: Option<Arc<Global>>,
+    held: Held,
 }
 
 impl Row {
@@ -120,6 +127,8 @@ impl Monitors {
         Self {
             common,
             with_lines: common.options.format == Format::Ascii,
+            finds_holders: common.options.format == Format::Extended,
+            holders: Holders::default(),
             is_alone_with_natives,
             is_paused: AtomicBool::new(false),
             parking: OnceLock::new(),
@@ -142,17 +151,17 @@ impl Monitors {
         what: For,
     ) -> Option<(Slot, ClassId)> {
         let class = jni.class_of(monitor)?;
-        let lock = (&class as &dyn Reference, Some(monitor));
+        let lock: (&dyn Reference, Option<&dyn Reference>) = (&class, Some(monitor));
         self.begin(jni, thread, lock, (LockKind::Monitor, what))
     }
 
-    /// Notes that the calling thread begins to wait for a lock of a given class; if the lock is a
-    /// monitor, its object is given too. Returns the thread's slot and the lock's class.
+    /// Notes that the calling thread begins to wait for a lock of a given class; the object is given if
+    /// it can have an owner. Returns the thread's slot and the lock's class.
     fn begin(
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
-        (class, monitor): (&dyn Reference, Option<&Borrowed<'_>>),
+        (class, object): (&dyn Reference, Option<&dyn Reference>),
         (kind, what): (LockKind, For),
     ) -> Option<(Slot, ClassId)> {
         if self.is_paused.load(Relaxed) {
@@ -166,11 +175,12 @@ impl Monitors {
         row.begin(what);
         let is_virtual = jni.is_virtual(thread);
         let is_late = self.common.life == Life::Attached;
-        let keeps_monitor = is_late || is_virtual || what == For::Notice;
+        let keeps_object = is_late || is_virtual || what == For::Notice || self.finds_holders;
         let thread = is_virtual.then(|| jni.global(thread)).flatten().map(Arc::new);
-        let monitor = monitor.filter(|_| keeps_monitor).and_then(|monitor| jni.global(monitor));
-        let monitor = monitor.map(Arc::new);
-        let waiting = Waiting { row, class, kind, what, begun, since: begun, thread, monitor };
+        let object = object.filter(|_| keeps_object).and_then(|object| jni.global(object));
+        let object = object.map(Arc::new);
+        let held = Held::new(begun);
+        let waiting = Waiting { row, class, kind, what, begun, since: begun, thread, object, held };
         if let Some(lost) = lock(&self.waiting).insert(slot, waiting) {
             lost.delete(jni);
         }
@@ -191,9 +201,8 @@ impl Monitors {
         threads.get(&slot).filter(|waiting| waiting.kind == kind)?;
         let waiting = threads.remove(&slot)?;
         drop(threads);
-        waiting.row.add(waiting.what, now - waiting.since);
         let (class, time) = (waiting.class, now - waiting.begun);
-        waiting.delete(jni);
+        waiting.end(jni, now);
         Some((slot, class, time))
     }
 
@@ -223,19 +232,28 @@ impl Monitors {
         }
     }
 
-    /// Returns the waits since the last call; the waits of threads that still wait count up to now.
-    fn take_rows(&self) -> Vec<MonitorRow> {
+    /// Returns the waits since the last call, and those by the holders of the locks; the waits of threads
+    /// that still wait count up to now.
+    fn take_rows(&self) -> (Vec<MonitorRow>, Vec<HolderRow>) {
         let now = Instant::now();
         for waiting in lock(&self.waiting).values_mut() {
             waiting.row.add(waiting.what, now - waiting.since);
             waiting.since = now;
+            waiting.held.settle(now);
         }
+        // A wait is booked on its own row before that of the holder.
+        let holders = self.holders.take();
         let rows = lock(&self.rows);
         let rows = rows.iter().map(|(&(trace, class, kind), row)| {
             let waits = row.take();
             MonitorRow { trace, class, kind, waits }
         });
-        rows.filter(|row| row.waits != Waits::default()).collect()
+        let rows: Vec<_> = rows.filter(|row| row.waits != Waits::default()).collect();
+        let holders = match self.finds_holders {
+            true => holders::divide(holders, &rows, self.unknown_holder()),
+            false => Vec::new(),
+        };
+        (rows, holders)
     }
 }
 
@@ -281,7 +299,10 @@ impl Analysis for Monitors {
     }
 
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        if self.common.options.locks { self.begin_parking(jni) } else { Ok(()) }
+        if self.common.options.locks {
+            self.begin_parking(jni)?;
+        }
+        if self.finds_holders { self.begin_holders(jni) } else { Ok(()) }
     }
 
     fn slot_freed(&self, jni: Jni<'_>, slot: Slot) {
@@ -340,15 +361,16 @@ impl Analysis for Monitors {
         if is_paused {
             let waiting = std::mem::take(&mut *lock(&self.waiting));
             let now = Instant::now();
-            for waiting in waiting.into_values() {
-                waiting.row.add(waiting.what, now - waiting.since);
-                waiting.delete(jni);
-            }
+            waiting.into_values().for_each(|waiting| waiting.end(jni, now));
         }
     }
 
     fn reset(&self) {
         self.take_rows();
+    }
+
+    fn stop(&self) {
+        self.holders.stop();
     }
 
     fn withdraw(&self, jni: Jni<'_>) {
@@ -361,6 +383,7 @@ impl Analysis for Monitors {
         let waiting = std::mem::take(&mut *lock(&self.waiting));
         waiting.into_values().for_each(|waiting| waiting.delete(jni));
         *lock(&self.rows) = FxHashMap::default();
+        self.holders.release();
         self.walker.release();
     }
 
@@ -370,20 +393,31 @@ impl Analysis for Monitors {
         if let Some(jni) = jni {
             jni.with_room(u8::MAX, || moment = Some(self.moment(jni)));
         }
-        let rows = self.take_rows();
+        let (rows, holders) = self.take_rows();
         let mut recorder = lock(self.common.recorder);
         self.write_lines(&mut recorder);
         if let Some((dump, slots)) = moment {
             recorder.write_monitor_dump(dump, &slots);
         }
         recorder.write_monitor_times(rows);
+        if self.finds_holders {
+            recorder.write_holders(holders);
+        }
     }
 }
 
 impl Waiting {
+    /// Books the rest of a wait that has ended.
+    fn end(self, jni: Jni<'_>, now: Instant) {
+        self.row.add(self.what, now - self.since);
+        self.held.end(now);
+        delete(jni, self.thread);
+        delete(jni, self.object);
+    }
+
     fn delete(self, jni: Jni<'_>) {
         delete(jni, self.thread);
-        delete(jni, self.monitor);
+        delete(jni, self.object);
     }
 }
 

@@ -1,6 +1,11 @@
 //! Writes waits, and the sections of monitors.
 
-use perk_profile::{MonitorDump, MonitorRow, MonitorTimes, WaitEvent};
+use std::cmp::Reverse;
+
+use perk_profile::{
+    Frame, FrameKind, HolderRow, Line, Method, MonitorDump, MonitorRow, MonitorTimes, TraceId,
+    WaitEvent,
+};
 
 use super::{Recorder, now};
 use crate::roster::Slot;
@@ -52,5 +57,22 @@ impl Recorder {
         let mut times = MonitorTimes { total_ns, rows, written: Some(now()) };
         times.rank(self.cutoff);
         self.write(|writer, profile, _| writer.monitor_times(profile, &times));
+    }
+
+    /// Writes the times for which others waited for the holders of locks.
+    pub(crate) fn write_holders(&mut self, mut rows: Vec<HolderRow>) {
+        rows.sort_by_key(|row| (Reverse(row.blocking_ns), row.trace, row.class, row.kind));
+        let section = HolderRow::section(&rows, Some(now()));
+        self.write(|writer, profile, _| writer.section(profile, &section));
+    }
+
+    /// Returns the trace of a frame that is not a method, for something to be booked on it.
+    pub(crate) fn named(&mut self, name: &str) -> TraceId {
+        let symbols = &mut self.profile.symbols;
+        let (class, name) = (symbols.class(""), symbols.strings.intern(name));
+        let method = symbols.method(Method { class, name, signature: None, source: None });
+        let frame = Frame { kind: FrameKind::Native, ..Frame::new(method, Line::Unknown) };
+        let frame = symbols.frame(frame);
+        self.trace(None, &[frame])
     }
 }

@@ -1,16 +1,21 @@
 //! Waiting for locks and for each other; deadlocks by name; dumps of threads.
 
+mod holders;
+
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use perk_analysis::locks;
+use perk_analysis::Owners;
+use perk_analysis::locks::{self, ContentionRow};
 use perk_profile::monitors::DeadlockLink;
 use perk_profile::units::{duration, plural, printable};
 use perk_profile::{
     ClassId, Event, FrameId, LockKind, Metric, Monitor, MonitorDump, NodeId, Profile, ThreadState,
     WaitKind, Waits,
 };
-use perk_render::{Cell, Column, Json, Part, Section, Table};
+use perk_render::{Cell, Column, Json, Part, Rows, Section, Table};
+
+use self::holders::{Holders, suffix};
 
 /// Stands for the path where it is not known.
 const NO_PATH: &str = "[path not known]";
@@ -21,10 +26,18 @@ const NAMED: usize = 4;
 #[derive(Debug)]
 pub(super) struct Contention<'a> {
     profile: &'a Profile,
+    owners: Owners,
+    /// The waits of the program, by path, and those of the JDK's housekeeping.
+    rows: Vec<ContentionRow>,
+    housekeeping: Vec<ContentionRow>,
+    holders: Holders<'a>,
     /// Of all rows.
     waits: Waits,
     names: HashMap<u32, &'a str>,
 }
+
+/// A row of a table of locks: class, kind, waits, and the path where rows are by path.
+type LockRow = (ClassId, LockKind, Waits, Option<NodeId>);
 
 /// A circle of threads, in the dump that shows it.
 #[derive(Debug)]
@@ -53,13 +66,18 @@ impl<'a> Contention<'a> {
             let threads = profile.threads.iter();
             let name = |name| profile.symbols.strings.get(name);
             let names = threads.map(|thread| (thread.serial, name(thread.name))).collect();
-            Self { profile, waits, names }
+            let owners = Owners::new(profile);
+            let rows = locks::contention(profile).into_iter();
+            let (housekeeping, rows) =
+                rows.partition(|row| locks::is_housekeeping(profile, &owners, row));
+            let holders = Holders::new(profile);
+            Self { profile, owners, rows, housekeeping, holders, waits, names }
         })
     }
 
-    /// `blocked 7 times for 557 ms, waited 7 times for 1.2 s; 1 deadlock`
+    /// `blocked 7 times for 557 ms, waited 7 times for 1.2 s; 1 deadlock`, without the JDK's housekeeping.
     pub(super) fn total(&self) -> String {
-        let Waits { blocked_count, blocked_ns, wait_count, waited_ns } = self.waits;
+        let Waits { blocked_count, blocked_ns, wait_count, waited_ns } = self.own_waits();
         let mut text = format!(
             "blocked {} for {}, waited {} for {}",
             plural(blocked_count, "time"),
@@ -72,6 +90,14 @@ impl<'a> Contention<'a> {
             text += &format!("; {}", plural(deadlocks, "deadlock"));
         }
         text
+    }
+
+    /// The waits without the JDK's housekeeping.
+    fn own_waits(&self) -> Waits {
+        let less = sum(&self.housekeeping).numbers();
+        let mut numbers = self.waits.numbers();
+        numbers.iter_mut().zip(less).for_each(|(sum, less)| *sum = sum.saturating_sub(less));
+        Waits::of(numbers)
     }
 
     /// The deadlocks of all dumps, each where it is seen first.
@@ -112,31 +138,26 @@ impl<'a> Contention<'a> {
     fn lock_table<'t>(
         &'t self,
         heading: &str,
-        rows: impl IntoIterator<Item = (ClassId, LockKind, Waits, Option<NodeId>), IntoIter: 't>,
-    ) -> Table<'t> {
+        all: Waits,
+        rows: impl IntoIterator<Item = LockRow, IntoIter: 't>,
+    ) -> Rows<'t, LockRow> {
         let mut rows = rows.into_iter().peekable();
         let has_paths = rows.peek().is_some_and(|row| row.3.is_some());
         let locks = Table::of(&self.profile.symbols, heading, rows)
             .column(Column::other("class").name("lock"), |row| row.0)
             .column(Column::other("kind"), |row| kind_name(row.1))
-            .columns(self.columns(), |row| numbers(row.2).map(Cell::Number))
-            .each(|row, shown| {
-                if row.1 == LockKind::Parking {
-                    shown.suffix = " (parking)".to_owned();
-                }
-            });
+            .columns(Self::columns(all), |row| numbers(row.2).map(Cell::Number))
+            .each(|row, shown| shown.suffix = suffix(row.1).to_owned());
         let path = |node| Cell::Path(self.profile.tree.frames(node).collect());
         match has_paths {
             true => locks.column(Column::path(NO_PATH), move |row| row.3.map(path)),
             false => locks,
         }
-        .table()
-        .ranked()
     }
 
-    /// The columns of waits.
-    fn columns(&self) -> [Column; 4] {
-        let blocked = Column::ns("blocked_ns").of(self.waits.blocked_ns);
+    /// The columns of waits; shares are of all of them.
+    fn columns(all: Waits) -> [Column; 4] {
+        let blocked = Column::ns("blocked_ns").of(all.blocked_ns);
         [
             Column::count("blocked_count").at(2, "times"),
             blocked.share_at(0, "blocked %").at(1, "blocked"),
@@ -145,14 +166,64 @@ impl<'a> Contention<'a> {
         ]
     }
 
-    /// The classes of locks with most time blocked.
+    /// The classes of locks with most time blocked, each with the places where threads waited for it and
+    /// where it was held.
     pub(super) fn locks(&self) -> Table<'_> {
-        let mut rows = locks::lock_classes(self.profile);
-        if !rows.iter().any(|(_, _, waits)| waits.is_waiting()) {
+        self.locks_of(false)
+    }
+
+    /// The same with the waits of the JDK's housekeeping.
+    pub(super) fn all_locks(&self) -> Table<'_> {
+        self.locks_of(true)
+    }
+
+    fn locks_of(&self, with_housekeeping: bool) -> Table<'_> {
+        let shown = self.shown(with_housekeeping);
+        let mut rows = locks::classes_of(self.profile, &shown);
+        if !self.waits_by_path() {
             self.add_reported_waits(&mut rows);
         }
         let rows = rows.into_iter().map(|(class, kind, waits)| (class, kind, waits, None));
-        self.lock_table("Top locks by blocked time", rows)
+        let places = move |row: &LockRow| self.holders.places(&self.owners, (row.0, row.1), &shown);
+        let table = self.lock_table("Top locks by blocked time", self.all(with_housekeeping), rows);
+        let table = table.each(move |row, shown| shown.below = places(row)).table().ranked();
+        match self.housekeeping_note(with_housekeeping) {
+            Some(note) => table.note(note),
+            None => table,
+        }
+    }
+
+    /// The sum of the waits that are shown.
+    fn all(&self, with_housekeeping: bool) -> Waits {
+        if with_housekeeping { self.waits } else { self.own_waits() }
+    }
+
+    /// Whether waits to be notified are known by path.
+    fn waits_by_path(&self) -> bool {
+        self.rows.iter().chain(&self.housekeeping).any(|row| row.waits.is_waiting())
+    }
+
+    /// The waits that are shown.
+    fn shown(&self, with_housekeeping: bool) -> Vec<ContentionRow> {
+        let housekeeping = self.housekeeping.iter().filter(|_| with_housekeeping);
+        let mut rows: Vec<_> = self.rows.iter().chain(housekeeping).copied().collect();
+        rows.sort_by_key(|row| (row.waits.order(), row.node, row.class, row.kind));
+        rows
+    }
+
+    /// The JDK's housekeeping in one line, if it is left out.
+    fn housekeeping_note(&self, is_shown: bool) -> Option<String> {
+        let sum = sum(&self.housekeeping);
+        let wait_count = sum.wait_count.saturating_add(sum.blocked_count);
+        let waited_ns = sum.waited_ns.saturating_add(sum.blocked_ns);
+        (wait_count > 0 && !is_shown).then(|| {
+            format!(
+                "JDK housekeeping (Cleaner, Reference Handler, idle pool threads, join): waited {} for {} \
+                 (--all)",
+                plural(wait_count, "time"),
+                duration(waited_ns)
+            )
+        })
     }
 
     /// Adds the waits that text files report as they happen, without a call path.
@@ -171,9 +242,24 @@ impl<'a> Contention<'a> {
 
     /// The call paths with most time blocked.
     pub(super) fn paths(&self) -> Table<'_> {
-        let rows = locks::contention(self.profile).into_iter();
+        self.paths_of(false)
+    }
+
+    /// The same with the waits of the JDK's housekeeping.
+    pub(super) fn all_paths(&self) -> Table<'_> {
+        self.paths_of(true)
+    }
+
+    fn paths_of(&self, with_housekeeping: bool) -> Table<'_> {
+        let rows = self.shown(with_housekeeping).into_iter();
         let rows = rows.map(|row| (row.class, row.kind, row.waits, Some(row.node)));
-        self.lock_table("Top waiting call paths, innermost frame first", rows)
+        let heading = "Top waiting call paths, innermost frame first";
+        self.lock_table(heading, self.all(with_housekeeping), rows).table().ranked()
+    }
+
+    /// The call paths that had locks while others waited for them.
+    pub(super) fn holding_paths(&self) -> Table<'_> {
+        self.holders.paths()
     }
 
     /// The threads with most time blocked, where the profile distinguishes threads.
@@ -181,7 +267,7 @@ impl<'a> Contention<'a> {
         let rows = locks::waiting_threads(self.profile);
         Table::of(&self.profile.symbols, "Threads by blocked time", rows)
             .column(Column::words().name("thread"), |row| self.profile.thread_name(row.0))
-            .columns(self.columns(), |row| numbers(row.1).map(Cell::Number))
+            .columns(Self::columns(self.waits), |row| numbers(row.1).map(Cell::Number))
             .table()
             .ranked()
     }
@@ -261,14 +347,15 @@ impl<'a> Contention<'a> {
         let locks = locks.map(|(class, kind, waits)| (class, kind, waits, None));
         let reported = classes_waited_for(self.profile).into_iter();
         let reported = reported.map(|(class, waits)| (class, LockKind::Monitor, waits, None));
-        let waits = self.columns().into_iter().zip(numbers(self.waits));
+        let waits = Self::columns(self.waits).into_iter().zip(numbers(self.waits));
         let waits = waits.map(|(column, number)| (column.id(), number.into()));
         let dumps = self.profile.monitor_dumps();
         let deadlocks = self.deadlocks().into_iter();
         Json::object(waits.chain([
-            ("locks", self.lock_table("", locks).top(top).into()),
-            ("paths", self.paths().top(top).into()),
-            ("waits_told", self.lock_table("", reported).top(top).into()),
+            ("locks", self.lock_table("", self.waits, locks).table().top(top).into()),
+            ("paths", self.all_paths().top(top).into()),
+            ("holding_paths", self.holding_paths().top(top).into()),
+            ("waits_told", self.lock_table("", self.waits, reported).table().top(top).into()),
             ("dumps", Json::list(dumps.map(|dump| self.dump(dump)))),
             ("deadlocks", Json::list(deadlocks.map(|deadlock| self.links(deadlock)))),
         ]))
@@ -316,6 +403,13 @@ impl<'a> Contention<'a> {
             .column(Column::other("owner_serial"), move |it| monitor(it).owner.map(u64::from))
             .table()
     }
+}
+
+/// The sum of rows.
+fn sum(rows: &[ContentionRow]) -> Waits {
+    let mut sum = Waits::default();
+    rows.iter().for_each(|row| sum.add(row.waits));
+    sum
 }
 
 /// The numbers of the columns of waits.

@@ -159,7 +159,7 @@ impl View<'_> {
                 let classes = objects.map(|objects| objects.classes()).or_else(heaps);
                 classes.or_else(|| Some(fields?.classes()))
             }
-            View::Monitors => content.contention.as_ref().map(|it| it.paths()),
+            View::Monitors => content.contention.as_ref().map(|it| it.all_paths()),
         }
     }
 
@@ -193,7 +193,7 @@ impl View<'_> {
                 let fields = content.fields.as_ref().map(|fields| fields.classes());
                 sections(classes.into_iter().chain(heaps).chain(fields).map(|it| it.top(top)))
             }
-            View::Monitors => monitors(content, top, top, true),
+            View::Monitors => monitors(content, ask, top, true),
             View::Methods | View::Threads | View::Lines | View::Edges | View::Field(_) => {
                 sections(self.table(content, ask).map(|it| it.top(top)))
             }
@@ -281,7 +281,7 @@ pub(super) fn everything<'t>(
     all.extend(sections(heap::tables(content.profile).map(|it| it.top(top))));
     all.extend(counts.into_iter().flat_map(|it| it.rest(top)));
     if content.asked.is_none() {
-        all.extend(monitors(content, top, blocks, ask.threads));
+        all.extend(monitors(content, ask, blocks, ask.threads));
         if let Some(fields) = &content.fields {
             all.extend(sections(fields.tables().map(|it| it.top(top))));
             all.extend(sections([fields.sites().top(blocks)]));
@@ -315,13 +315,19 @@ fn of_metric<'t>(view: &'t MetricView<'_>, ask: &Ask<'_>) -> Vec<Section<'t>> {
 /// The locks that threads waited for.
 fn monitors<'t>(
     content: &'t Content<'_>,
-    top: usize,
+    ask: &Ask<'_>,
     blocks: usize,
     threads: bool,
 ) -> Vec<Section<'t>> {
     let Some(contention) = &content.contention else { return Vec::new() };
+    let top = ask.rows();
     let mut all = vec![contention.deadlock_lines()];
-    all.extend(sections([contention.locks().top(top), contention.paths().top(blocks)]));
+    let (locks, paths) = match ask.is_long {
+        true => (contention.all_locks(), contention.all_paths()),
+        false => (contention.locks(), contention.paths()),
+    };
+    all.extend(sections([locks.top(top), paths.top(blocks)]));
+    all.extend(sections([contention.holding_paths().top(blocks)]));
     all.extend(sections(threads.then(|| contention.threads().top(top))));
     all.extend(sections(contention.last_dump().map(|it| it.top(blocks))));
     all

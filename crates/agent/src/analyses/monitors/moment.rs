@@ -145,7 +145,8 @@ impl Monitors {
         let mut begun: FxHashMap<Slot, Instant> = FxHashMap::default();
         for (&slot, waiting) in &*lock(&self.waiting) {
             begun.insert(slot, waiting.begun);
-            if let Some(monitor) = &waiting.monitor {
+            let monitor = waiting.object.as_ref().filter(|_| waiting.kind == LockKind::Monitor);
+            if let Some(monitor) = monitor {
                 monitors.insert(slot, Arc::clone(monitor));
             }
             if let Some(thread) = &waiting.thread {

@@ -16,13 +16,14 @@ use std::time::Duration;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jboolean, jlong, jobject};
 use perk_jvmti_sys::{JVMTI_EVENT_NATIVE_METHOD_BIND, JvmtiEnv};
-use perk_profile::LockKind;
+use perk_profile::{ClassId, LockKind};
 
 use super::{For, Monitors};
 use crate::binder;
 use crate::common::Life;
 use crate::guard::{Feature, contain, guard, inside};
 use crate::jvm::{Borrowed, Global, IntField, Jni, Local, MethodRef, ObjectField, Reference};
+use crate::roster::Slot;
 
 /// `Unsafe.park(boolean isAbsolute, long time)`
 type Park = unsafe extern "system" fn(*mut JNIEnv, jobject, jboolean, jlong);
@@ -205,12 +206,7 @@ impl Monitors {
         let Some(parking) = self.parking.get() else { return false };
         let Some(thread) = self.common.jvmti.current_thread(jni) else { return false };
         match parking.blocker(jni, &thread) {
-            Some(blocker) => {
-                let kind = (LockKind::Parking, parking.what(jni, &blocker));
-                jni.class_of(&blocker)
-                    .and_then(|class| self.begin(jni, &thread, (&class, None), kind))
-                    .is_some()
-            }
+            Some(blocker) => self.parks_for(jni, &thread, &blocker).is_some(),
             None => {
                 let (class, kind) = (&parking.unknown, (LockKind::Parking, For::Notice));
                 self.begin(jni, &thread, (class, None), kind).is_some()
@@ -229,10 +225,20 @@ impl Monitors {
     fn unmounts(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let Some(parking) = self.parking.get() else { return };
         let Some(blocker) = parking.blocker(jni, &thread) else { return };
-        let kind = (LockKind::Parking, parking.what(jni, &blocker));
-        if let Some(class) = jni.class_of(&blocker) {
-            self.begin(jni, &thread, (&class, None), kind);
-        }
+        self.parks_for(jni, &thread, &blocker);
+    }
+
+    /// Notes that the calling thread parks for an object. Returns its slot and the object's class.
+    fn parks_for(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        blocker: &Local<'_>,
+    ) -> Option<(Slot, ClassId)> {
+        let what = self.parking.get()?.what(jni, blocker);
+        let class = jni.class_of(blocker)?;
+        let lock = (what == For::Lock).then_some(blocker as &dyn Reference);
+        self.begin(jni, thread, (&class, lock), (LockKind::Parking, what))
     }
 
     /// Returns the function to bind in place of `Unsafe.park`, if that is the native method being

@@ -1,0 +1,392 @@
+//! The holders of locks that other threads wait for, and what they do meanwhile.
+//!
+//! A thread of perk looks at the waiting threads about a hundred times a second. It asks for each of their
+//! locks which thread has it, and walks the stack of that thread. What has passed of the waits since
+//! the look before is booked on this stack; what a wait lasts after its last look is booked on the stack
+//! that this look found. The waits between two looks have no holder of their own: their time is divided
+//! as that of the waits which a single look met. So the times of the holders are, lock by lock, as much
+//! as those of the waiting threads, and the cost does not depend on how often threads wait.
+//!
+//! For a monitor the JVM stops all threads for a moment, so that a look asks for few of them. The owner of a
+//! lock of `java.util.concurrent` is in a field. A holder is not known if it is a virtual thread that has a
+//! monitor, or if the lock does not say who has it (read locks, `StampedLock`).
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use perk_profile::monitors::UNKNOWN_HOLDER;
+use perk_profile::{ClassId, HolderRow, LockKind, MonitorRow, TraceId};
+use rustc_hash::FxHashMap;
+
+use super::{For, Monitors, Waiting, delete};
+use crate::jvm::{Global, Jni, Local, Walker};
+use crate::random::Random;
+use crate::roster::Slot;
+use crate::sync::lock;
+use crate::worker::Worker;
+
+/// The time between two looks, on average.
+const PERIOD_NS: u64 = 10_000_000;
+/// The number of monitors that a look asks for.
+const MOST_MONITORS: usize = 4;
+/// The time between a question for the holder and the end of the walk, after which the question is asked
+/// again.
+const MOST_DELAY: Duration = Duration::from_micros(300);
+/// The local references of the work on one lock.
+const ROOM: u8 = 64;
+
+/// A lock's class and kind.
+type LockClass = (ClassId, LockKind);
+
+/// The measurement; see the module.
+#[derive(Debug, Default)]
+pub(super) struct Holders {
+    worker: Worker,
+    books: Mutex<FxHashMap<(TraceId, LockClass), Arc<Book>>>,
+    unknown: OnceLock<TraceId>,
+    walker: Walker,
+}
+
+/// What is booked on a stack that has a lock of a class, since the last section.
+#[derive(Debug, Default)]
+struct Book {
+    blocking_ns: AtomicU64,
+    /// The number of waits that looks met.
+    sample_count: AtomicU64,
+    /// Those that a single look met.
+    short_count: AtomicU64,
+}
+
+/// What is known of the holder in a wait.
+#[derive(Debug)]
+pub(super) struct Held {
+    by: Option<Arc<Book>>,
+    /// The time from which the wait is not booked on a holder yet.
+    since: Instant,
+    look_count: u32,
+}
+
+/// A lock that threads wait for, and these threads with the beginnings of their waits.
+struct Wanted {
+    class: LockClass,
+    object: Arc<Global>,
+    waits: Vec<(Slot, Instant)>,
+}
+
+/// The holder of a lock at a look.
+struct Found {
+    thread: Option<Slot>,
+    book: Arc<Book>,
+    is_known: bool,
+}
+
+impl Held {
+    pub(super) fn new(begun: Instant) -> Self {
+        Self { by: None, since: begun, look_count: 0 }
+    }
+
+    /// Books the time up to now on the holder seen last.
+    pub(super) fn settle(&mut self, now: Instant) {
+        if let Some(book) = &self.by {
+            book.blocking_ns.fetch_add(nanos(now - self.since), Relaxed);
+        }
+        self.since = now;
+    }
+
+    /// Books the rest of a wait that has ended.
+    pub(super) fn end(mut self, now: Instant) {
+        self.settle(now);
+        if let Some(book) = self.by.filter(|_| self.look_count == 1) {
+            book.short_count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Notes what a look has found. A lock without an owner may be between two of them: then the holder
+    /// seen before or after has the time.
+    fn saw(&mut self, found: &Found, now: Instant) {
+        if !found.is_known && self.by.is_some() {
+            return;
+        }
+        self.look_count += 1;
+        found.book.sample_count.fetch_add(1, Relaxed);
+        self.by = Some(Arc::clone(&found.book));
+        if found.is_known {
+            self.settle(now);
+        }
+    }
+}
+
+impl Monitors {
+    /// Begins to look for holders.
+    ///
+    /// # Errors
+    /// The reason why that is not possible, in one line.
+    pub(super) fn begin_holders(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        self.holders.worker.start(self.common, jni, c"perk locks", |jni| {
+            let mut random = Random::default();
+            loop {
+                let pause = Duration::from_nanos(random.around(PERIOD_NS));
+                if self.holders.worker.wait_until(Instant::now() + pause) {
+                    return;
+                }
+                self.look(jni, &mut random);
+            }
+        })
+    }
+
+    /// Looks at the holders of all locks that threads wait for.
+    fn look(&self, jni: Jni<'_>, random: &mut Random) {
+        let mut wanted = self.wanted(jni);
+        if wanted.is_empty() {
+            return;
+        }
+        // A look cannot ask for all monitors if there are many.
+        let first = random.below(wanted.len() as u64) as usize;
+        wanted.rotate_left(first);
+        let mut monitor_count = 0;
+        for wanted in wanted {
+            let is_monitor = wanted.class.1 == LockKind::Monitor;
+            monitor_count += usize::from(is_monitor);
+            if !is_monitor || monitor_count <= MOST_MONITORS {
+                jni.with_room(ROOM, || self.book_holder(jni, &wanted));
+            }
+            delete(jni, Some(wanted.object));
+        }
+    }
+
+    /// Returns the locks that threads wait for now.
+    fn wanted(&self, jni: Jni<'_>) -> Vec<Wanted> {
+        let waits: Vec<_> = lock(&self.waiting)
+            .iter()
+            .filter(|(_, waiting)| waiting.what == For::Lock)
+            .filter_map(|(&slot, waiting)| {
+                let object = Arc::clone(waiting.object.as_ref()?);
+                Some((slot, waiting.begun, (waiting.class, waiting.kind), object))
+            })
+            .collect();
+        let mut wanted: Vec<Wanted> = Vec::new();
+        for (slot, begun, class, object) in waits {
+            let known =
+                wanted.iter_mut().find(|it| it.class == class && jni.same(&*it.object, &*object));
+            match known {
+                Some(known) => {
+                    known.waits.push((slot, begun));
+                    delete(jni, Some(object));
+                }
+                None => wanted.push(Wanted { class, object, waits: vec![(slot, begun)] }),
+            }
+        }
+        wanted
+    }
+
+    /// Books the waits for a lock on the thread that has it.
+    fn book_holder(&self, jni: Jni<'_>, wanted: &Wanted) {
+        let Some(found) = self.holder(jni, wanted) else { return };
+        let now = Instant::now();
+        let mut waiting = lock(&self.waiting);
+        for (slot, begun) in &wanted.waits {
+            // Meanwhile it may have got the lock, or wait for another.
+            let waits_still = |it: &&mut Waiting| it.begun == *begun && found.thread != Some(*slot);
+            if let Some(waiting) = waiting.get_mut(slot).filter(waits_still) {
+                waiting.held.saw(&found, now);
+            }
+        }
+    }
+
+    /// Finds the thread that has a lock, and its stack.
+    fn holder(&self, jni: Jni<'_>, wanted: &Wanted) -> Option<Found> {
+        let common = self.common;
+        let asked = Instant::now();
+        let Some(owner) = self.owner(jni, wanted) else {
+            let book = self.holders.book(self.unknown_holder(), wanted.class);
+            return Some(Found { thread: None, book, is_known: false });
+        };
+        let thread = common.threads.slot_of_other(jni, &owner);
+        let depth = common.depth() as usize;
+        let walked = common.depth_with_probes(depth) as u32;
+        let trace = self.holders.walker.walk(common.jvmti, &owner, walked, |stack| {
+            let mut stack = stack?.to_vec();
+            common.remove_probes(&mut stack, depth);
+            Some(common.trace(jni, thread, &stack))
+        })?;
+        // It may have left the lock before its stack was walked.
+        if asked.elapsed() > MOST_DELAY
+            && !self.owner(jni, wanted).is_some_and(|now| jni.same(&now, &owner))
+        {
+            return None;
+        }
+        Some(Found { thread, book: self.holders.book(trace, wanted.class), is_known: true })
+    }
+
+    /// Returns the thread that has a lock.
+    fn owner<'a>(&self, jni: Jni<'a>, wanted: &Wanted) -> Option<Local<'a>> {
+        let object = &*wanted.object;
+        let owner = match wanted.class.1 {
+            LockKind::Monitor => self.common.jvmti.monitor_owner(jni, object).map(|it| it.0),
+            LockKind::Parking => self.parking.get().and_then(|it| it.owner(jni, object)),
+        };
+        owner.map(|owner| self.mounted(jni, owner))
+    }
+
+    /// Returns the trace of holders that are not known.
+    pub(super) fn unknown_holder(&self) -> TraceId {
+        *self.holders.unknown.get_or_init(|| lock(self.common.recorder).named(UNKNOWN_HOLDER))
+    }
+
+    /// Returns the virtual thread that a thread carries, or else the thread.
+    fn mounted<'a>(&self, jni: Jni<'a>, thread: Local<'a>) -> Local<'a> {
+        let virtual_thread = |function| self.common.jvmti.virtual_thread(jni, function, &thread);
+        match self.virtual_thread.filter(|_| !jni.is_virtual(&thread)).and_then(virtual_thread) {
+            Some(mounted) => mounted,
+            None => thread,
+        }
+    }
+}
+
+impl Holders {
+    fn book(&self, trace: TraceId, class: LockClass) -> Arc<Book> {
+        Arc::clone(lock(&self.books).entry((trace, class)).or_default())
+    }
+
+    /// Stops the looks.
+    pub(super) fn stop(&self) {
+        self.worker.stop();
+    }
+
+    /// Returns the times since the last call, each with the number of waits that a single look met.
+    pub(super) fn take(&self) -> Vec<(HolderRow, u64)> {
+        let books = lock(&self.books);
+        let rows = books.iter().map(|(&(trace, (class, kind)), book)| {
+            let blocking_ns = book.blocking_ns.swap(0, Relaxed);
+            let sample_count = book.sample_count.swap(0, Relaxed);
+            let row = HolderRow { trace, class, kind, blocking_ns, sample_count };
+            (row, book.short_count.swap(0, Relaxed))
+        });
+        rows.filter(|(row, short)| row.blocking_ns > 0 || row.sample_count > 0 || *short > 0)
+            .collect()
+    }
+
+    /// Gives up the tables.
+    pub(super) fn release(&self) {
+        *lock(&self.books) = FxHashMap::default();
+        self.walker.release();
+    }
+}
+
+/// Gives the time of `blocked` that is booked on no holder to the holders of the same locks, in proportion
+/// to the waits that a single look met; without any, to the `unknown` one.
+pub(super) fn divide(
+    holders: Vec<(HolderRow, u64)>,
+    blocked: &[MonitorRow],
+    unknown: TraceId,
+) -> Vec<HolderRow> {
+    let mut rest: FxHashMap<LockClass, u64> = FxHashMap::default();
+    for row in blocked {
+        *rest.entry((row.class, row.kind)).or_default() += row.waits.blocked_ns;
+    }
+    let mut short_counts: FxHashMap<LockClass, u64> = FxHashMap::default();
+    for (row, short_count) in &holders {
+        let class = (row.class, row.kind);
+        let rest = rest.entry(class).or_default();
+        *rest = rest.saturating_sub(row.blocking_ns);
+        *short_counts.entry(class).or_default() += short_count;
+    }
+    // The parts of a rest add up to it.
+    let mut rows = Vec::with_capacity(holders.len());
+    for (mut row, short_count) in holders {
+        let class = (row.class, row.kind);
+        let left = short_counts.entry(class).or_default();
+        if short_count > 0
+            && let Some(rest) = rest.get_mut(&class)
+        {
+            let part = u128::from(*rest) * u128::from(short_count) / u128::from(*left);
+            let part = part as u64;
+            row.blocking_ns += part;
+            *rest -= part;
+            *left -= short_count;
+        }
+        rows.push(row);
+    }
+    for ((class, kind), ns) in rest.into_iter().filter(|(_, ns)| *ns > 0) {
+        let is_its =
+            |row: &&mut HolderRow| (row.trace, row.class, row.kind) == (unknown, class, kind);
+        match rows.iter_mut().find(is_its) {
+            Some(row) => row.blocking_ns += ns,
+            None => rows.push(HolderRow {
+                trace: unknown,
+                class,
+                kind,
+                blocking_ns: ns,
+                sample_count: 0,
+            }),
+        }
+    }
+    rows.retain(|row| row.blocking_ns > 0);
+    rows
+}
+
+fn nanos(time: Duration) -> u64 {
+    time.as_nanos() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use perk_profile::Waits;
+
+    use super::*;
+
+    /// Two locks' classes.
+    fn classes() -> [LockClass; 2] {
+        let class = ClassId::new(1);
+        [(class, LockKind::Monitor), (class, LockKind::Parking)]
+    }
+
+    fn unknown() -> TraceId {
+        TraceId::new(9)
+    }
+
+    fn holder(trace: usize, (class, kind): LockClass, blocking_ns: u64) -> HolderRow {
+        HolderRow { trace: TraceId::new(trace), class, kind, blocking_ns, sample_count: 1 }
+    }
+
+    fn blocked((class, kind): LockClass, blocked_ns: u64) -> MonitorRow {
+        let waits = Waits { blocked_ns, ..Waits::default() };
+        MonitorRow { trace: TraceId::new(0), class, kind, waits }
+    }
+
+    #[test]
+    fn short_waits_are_divided_as_those_that_were_met() {
+        let [class, other] = classes();
+        let holders = vec![
+            (holder(1, class, 100), 3),
+            (holder(2, class, 50), 1),
+            (holder(3, class, 20), 0),
+            (holder(3, other, 5), 0),
+        ];
+        let rows = [blocked(class, 200), blocked(class, 71), blocked(other, 8)];
+        let mut found = divide(holders, &rows, unknown());
+        found.sort_by_key(|row| (row.kind, row.trace));
+        let rest = HolderRow { sample_count: 0, ..holder(9, other, 3) };
+        let expected = [
+            holder(1, class, 100 + 75),
+            holder(2, class, 50 + 26),
+            holder(3, class, 20),
+            holder(3, other, 5),
+            rest,
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_has_no_holder_is_one_row() {
+        let [class, _] = classes();
+        let holders = vec![(holder(9, class, 4), 0)];
+        let found = divide(holders, &[blocked(class, 10)], unknown());
+        assert_eq!(found, [holder(9, class, 10)]);
+        assert_eq!(divide(Vec::new(), &[], unknown()), []);
+        // A wait that ended between the two readings is in the next section.
+        let found = divide(vec![(holder(1, class, 10), 1)], &[blocked(class, 8)], unknown());
+        assert_eq!(found, [holder(1, class, 10)]);
+    }
+}
