@@ -384,9 +384,10 @@ fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
     // that allocates an object is not where its fields are accessed, and the JVM's threads are not the
     // program's. Wall-clock samples have all waits.
     let has_wall = content.asked.is_none() && content.view(&Metric::WallTime).is_some();
+    let is_told = |metric: &Metric| has_wall && *metric == Metric::WaitedTime;
     let is_meant = |metric: &Metric| {
         is_asked(metric)
-            && !(has_wall && *metric == Metric::WaitedTime)
+            && !is_told(metric)
             && !is_of_jamaica(metric)
             && !metric.is_of_fields()
             && (content.asked.is_some() || metric.name() != metric::JVM)
