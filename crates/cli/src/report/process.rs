@@ -48,10 +48,10 @@ impl WholeProcess {
         let mut parts: Vec<(&'static str, u64)> = Vec::new();
         match accounting {
             Some(accounting) => {
-                for (group, ns) in groups(accounting) {
-                    match group {
-                        CpuGroup::Java => parts.extend(java_parts(content, ns)),
-                        group => parts.push((group.title(), ns)),
+                for (name, ns) in groups(accounting) {
+                    match name == CpuGroup::Java.title() {
+                        true => parts.extend(java_parts(content, ns)),
+                        false => parts.push((name, ns)),
                     }
                 }
             }
@@ -174,13 +174,17 @@ fn java_parts(content: &Content<'_>, ns: u64) -> Vec<(&'static str, u64)> {
 }
 
 /// The CPU time of the process by group of threads; in files that do not have it, of the whole JVM.
-fn groups(accounting: &Accounting) -> Vec<(CpuGroup, u64)> {
+fn groups(accounting: &Accounting) -> Vec<(&'static str, u64)> {
     if let Some(groups) = accounting.cpu_groups() {
-        return groups.to_vec();
+        return groups.map(|(group, ns)| (group.title(), ns)).to_vec();
+    }
+    if accounting.java_cpu_ns == 0 {
+        // The clocks of Java threads were not read.
+        return Vec::new();
     }
     let (java_ns, perk_ns) = (accounting.java_cpu_ns, accounting.perk_cpu_ns);
     let jvm_ns = accounting.process_cpu_ns.saturating_sub(java_ns).saturating_sub(perk_ns);
-    vec![(CpuGroup::Java, java_ns), (CpuGroup::Jvm, jvm_ns), (CpuGroup::Perk, perk_ns)]
+    vec![(CpuGroup::Java.title(), java_ns), ("JVM", jvm_ns), (CpuGroup::Perk.title(), perk_ns)]
 }
 
 /// `92 % of main's time waiting: Thread.sleep in Waity.db`; of all threads where they are not told
@@ -286,8 +290,8 @@ mod tests {
             ..Accounting::default()
         };
         profile.accounting = Some(accounting.clone());
-        let text = "process: 1 us of CPU time in 2 us: your code 30 %, JDK 10 %, other JVM threads \
-                    55 %, perk 5 %";
+        let text =
+            "process: 1 us of CPU time in 2 us: your code 30 %, JDK 10 %, JVM 55 %, perk 5 %";
         assert_eq!(sentences(&profile), [text]);
         (accounting.cpu_count, accounting.gc_cpu_ns, accounting.jit_c2_cpu_ns) = (2, 100, 200);
         (accounting.jvm_cpu_ns, accounting.perk_thread_cpu_ns) = (250, 50);

@@ -20,7 +20,7 @@ fn calls_of_a_running_program_are_counted() {
             let text = stderr(&output);
             assert!(output.status.success(), "{text}");
             let row = text.lines().find(|line| line.ends_with(" IdleThreads.burn"));
-            assert!(row.is_some_and(|row| row.contains("100.00")), "{text}");
+            assert!(row.is_some_and(|row| row.trim_start().starts_with("1 ")), "{text}");
             assert!(text.contains("counted in "), "{text}");
             fs::remove_file(folder.join("a.txt")).unwrap();
         }
