@@ -257,7 +257,7 @@ fn the_panel_has_methods_and_their_neighbours() {
     ]);
     page.wait_for(&rows("methods"), &methods);
     press(&page, "#methods th:nth-child(2) button");
-    let first = "return document.querySelector('#methods tbody button').title";
+    let first = "return document.querySelector('#methods tbody button')?.title";
     page.wait_for(first, &json!("app.Main.main"));
     press(&page, "#methods th:last-child button");
     page.wait_for(first, &json!("app.A.a"));
@@ -280,7 +280,7 @@ fn the_panel_has_methods_and_their_neighbours() {
     let callers = json!([["62.50 %", "B.b app"], ["37.50 %", "A.a app"]]);
     page.wait_for(&rows("callers"), &callers);
     press(&page, "#back");
-    let title = "return document.querySelector('#panel h2').innerText";
+    let title = "return document.querySelector('#panel h2')?.innerText";
     page.wait_for(title, &json!("Methods in A.a 3"));
     page.browser.keys("p");
     assert_eq!(page.run("return document.getElementById('panel').hidden"), json!(true));
