@@ -176,6 +176,12 @@ impl TimelineBook {
         });
     }
 
+    /// Returns the length of a tick and the samples so far in order of time.
+    pub fn rows(&mut self) -> (u64, &[TimedSamples]) {
+        self.merge();
+        (self.tick_ns, &self.rows)
+    }
+
     /// Returns the length of a tick and the samples in order of time, and begins anew.
     pub fn take(&mut self) -> (u64, Vec<TimedSamples>) {
         self.merge();
