@@ -253,6 +253,10 @@ pub(crate) trait Analysis: Send + Sync {
     /// the `last` one.
     fn settle(&self, last: bool) {}
 
+    /// Books, for a flush alone, the counts so far that the recorder does not have; they stay what they
+    /// are. Called on a thread of which the JVM does not know; calls no JVM function.
+    fn show(&self) {}
+
     /// Writes the analysis's own sections; `jni` is missing if the process ends without the JVM's
     /// knowledge.
     fn dump(&self, jni: Option<Jni<'_>>) {}

@@ -22,6 +22,8 @@ pub(crate) enum Feature {
     Sampling,
     /// Writing dumps.
     Dumping,
+    /// Showing the profile while it is recorded.
+    Flushing,
     /// Obeying the commands of a peer.
     Commands,
     /// Starting at VMInit.

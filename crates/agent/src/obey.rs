@@ -52,6 +52,11 @@ fn of_file(session: &Session) -> Answer {
 
 fn start(jni: Jni<'_>, options: &str) -> Answer {
     if let Some(session) = Session::current() {
+        if session.has_ended() {
+            return Answer::error(
+                "the recording of the command line has ended, and there is no other",
+            );
+        }
         let options = &session.common().options.raw;
         return Answer::error(format!("a recording is under way ({options}): stop it first"));
     }
@@ -98,6 +103,7 @@ fn jvmpi_request(request: &Request) -> Answer {
 fn status() -> Answer {
     let state = match Session::current() {
         None => State::Idle,
+        Some(session) if session.has_ended() => State::Idle,
         Some(session) if session.is_paused() => State::Paused,
         Some(_) => State::Recording,
     };

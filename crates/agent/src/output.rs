@@ -6,6 +6,7 @@ mod net;
 use std::io::{self, Write};
 use std::path::Path;
 
+pub(crate) use self::file::FileCopy;
 use self::file::OutputFile;
 pub(crate) use self::net::Connection;
 use self::net::Outbox;
@@ -56,6 +57,14 @@ impl Output {
         match self {
             Self::File(file) => file.publish(),
             Self::Net(outbox) => outbox.flush(),
+        }
+    }
+
+    /// Returns a copy of a file's data so far, which is still to be made; `None` if there is no file.
+    pub(crate) fn copy(&mut self) -> io::Result<Option<FileCopy>> {
+        match self {
+            Self::File(file) => file.copy(),
+            Self::Net(_) => Ok(None),
         }
     }
 

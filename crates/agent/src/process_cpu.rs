@@ -79,6 +79,8 @@ impl ProcessCpu {
         let mut table = lock(&self.table);
         table.look(threads);
         table.threads.values_mut().for_each(|seen| seen.first_ns = seen.cpu_ns);
+        table.ended = Sums::default();
+        self.collection_ns.store(0, Relaxed);
         table.start_ns = perk_ns.map_or(0, |perk_ns| os::process_cpu_ns().saturating_sub(perk_ns));
     }
 

@@ -7,6 +7,7 @@ mod answers;
 mod calls;
 mod counted;
 mod executed;
+mod flush;
 mod heap;
 mod jamaica;
 mod kept;
@@ -34,9 +35,10 @@ use perk_profile::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::calls::CallBook;
-pub(crate) use self::calls::ProbeCost;
+pub(crate) use self::calls::{CallPlaces, ProbeCost};
 pub(crate) use self::counted::{Calls, Objects, PathNode, PathSite, SitePaths};
 pub(crate) use self::executed::{Executed, ExecutedLine, ExecutedMethod};
+use self::flush::Shown;
 pub(crate) use self::heap::ThreadList;
 pub(crate) use self::kept::{KeptMethods, MethodText};
 use self::metrics::MetricBook;
@@ -62,6 +64,9 @@ pub(crate) struct Recorder {
     timeline: Option<TimelineBook>,
     numbers: Numbers,
     calls: CallBook,
+    /// The frames of methods whose calls are booked, by their numbers.
+    call_frames: Vec<Option<FrameId>>,
+    shown: Shown,
     sites: SiteBook,
     objects: ObjectBook,
     metrics: MetricBook,
@@ -131,6 +136,8 @@ impl Recorder {
             timeline: timeline::book(options),
             numbers: Numbers::new(options),
             calls: CallBook::default(),
+            call_frames: Vec::new(),
+            shown: Shown::default(),
             sites: SiteBook::new(options, has_peer),
             objects: ObjectBook::new(options),
             metrics: MetricBook::default(),
@@ -205,12 +212,15 @@ impl Recorder {
         self.outcome.clone()
     }
 
-    /// Forgets what was booked since the last dump.
-    pub(crate) fn reset(&mut self) {
+    /// Forgets what was booked since the last dump, and what was counted for the accounting. Objects that
+    /// live count as allocated from now on if `with_live` is set.
+    pub(crate) fn reset(&mut self, with_live: bool) {
         self.clear_cpu();
-        self.clear_sites();
-        self.wall.clear();
+        self.clear_sites(with_live);
+        self.wall = WallBook::default();
         self.metrics.take();
+        self.calls = CallBook::default();
+        self.sample_count = 0;
     }
 
     /// Gives up all that is large, once the file is finished.
@@ -339,15 +349,7 @@ impl Recorder {
     /// Writes the data since the last dump. Unless this is the last dump, the file so far is then
     /// shown under its name. Returns the text that the dump prints on stdout.
     pub(crate) fn dump(&mut self, mut accounting: Accounting, last: bool) -> Option<Vec<u8>> {
-        accounting.utc_offset_s = now().utc_offset_s;
-        accounting.sample_count = self.sample_count;
-        accounting.folded_count = self.memory.folded_count;
-        accounting.thread_count = self.roster.started();
-        accounting.call_count = self.calls.call_count;
-        accounting.folded_call_count = self.calls.folded_count;
-        accounting.probe_removed_ns = self.calls.removed_ns;
-        accounting.cached_class_count = self.numbers.class_count;
-        accounting.wall_thread_ns = self.wall.total_ns;
+        self.account(&mut accounting);
         if let Some(counts) = self.jamaica {
             self.write_jamaica(counts, &accounting, last);
             return None;
@@ -386,6 +388,19 @@ impl Recorder {
             self.write(|writer, _, _| writer.out().publish());
         }
         self.class_table(last)
+    }
+
+    /// Adds the recorder's own counts.
+    fn account(&self, accounting: &mut Accounting) {
+        accounting.utc_offset_s = now().utc_offset_s;
+        accounting.sample_count = self.sample_count;
+        accounting.folded_count = self.memory.folded_count;
+        accounting.thread_count = self.roster.started();
+        accounting.call_count = self.calls.call_count;
+        accounting.folded_call_count = self.calls.folded_count;
+        accounting.probe_removed_ns = self.calls.removed_ns;
+        accounting.cached_class_count = self.numbers.class_count;
+        accounting.wall_thread_ns = self.wall.total_ns;
     }
 
     /// Returns the section of samples; the next section begins from zero.

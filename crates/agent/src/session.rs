@@ -1,6 +1,7 @@
 //! One profiled JVM: a loop over its analyses.
 
 mod commands;
+mod schedule;
 
 use std::io::Write;
 use std::ptr::null_mut;
@@ -14,9 +15,10 @@ use perk_control::messages::{self, DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options};
 use perk_jvmti_sys::Capability;
 use perk_profile::{
-    Accounting, ClassId, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR, NamePattern,
+    Accounting, ClassId, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR, NamePattern, secrets,
 };
 
+use self::schedule::Alarm;
 use crate::analyses::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm, bool_flag};
@@ -37,6 +39,9 @@ pub(crate) struct Session {
     /// The events that are enabled without a request of an analysis.
     enabled: Vec<Event>,
     start: OnceLock<Start>,
+    /// The moment since when it measures.
+    since: Mutex<Since>,
+    alarm: Alarm,
     vm: OnceLock<Vm>,
     /// The thread at whose end garbage is collected, before the last dump.
     collector: OnceLock<Arc<Global>>,
@@ -53,15 +58,27 @@ pub(crate) struct Session {
     is_paused: AtomicBool,
 }
 
-/// The moment of the beginning: VMInit, if the session is that of the program.
+/// What was there at the beginning: VMInit, if the session is that of the program.
 struct Start {
     at: Instant,
-    process_cpu_ns: u64,
-    callback_cpu_ns: u64,
     jvm: String,
     program: String,
     class_path: String,
 }
+
+/// The times that are not of what is measured.
+#[derive(Clone, Copy, Default)]
+struct Since {
+    at: Option<Instant>,
+    process_cpu_ns: u64,
+    callback_cpu_ns: u64,
+    java_cpu_ns: u64,
+}
+
+/// The time that the end of the process waits for a recording that is being ended.
+const LONGEST_END: Duration = Duration::from_secs(10);
+/// The time between two looks at it.
+const LOOK: Duration = Duration::from_millis(1);
 
 fn join(names: impl Iterator<Item = impl AsRef<str>>) -> String {
     names.map(|name| name.as_ref().to_owned()).collect::<Vec<_>>().join(NAME_SEPARATOR)
@@ -123,6 +140,8 @@ impl Session {
             asked,
             enabled,
             start: OnceLock::new(),
+            since: Mutex::default(),
+            alarm: Alarm::default(),
             vm: OnceLock::new(),
             collector: OnceLock::new(),
             dumping: Mutex::new(()),
@@ -210,10 +229,11 @@ impl Session {
         let property = |name| jvmti.system_property(name).unwrap_or_default();
         let start = Start {
             at: Instant::now(),
-            process_cpu_ns: os::process_cpu_ns(),
-            callback_cpu_ns: guard::callback_cpu_ns(),
             jvm: format!("{} {}", property(c"java.vm.name"), property(c"java.vm.version")),
-            program: property(c"sun.java.command"),
+            program: match options.secrets {
+                true => property(c"sun.java.command"),
+                false => secrets::mask(&property(c"sun.java.command")),
+            },
             class_path: property(c"java.class.path"),
         };
         if self.start.set(start).is_err() {
@@ -222,6 +242,11 @@ impl Session {
         if let Some(vm) = jni.vm() {
             let _ = self.vm.set(vm);
         }
+        // The whole process is that of the program.
+        *lock(&self.since) = match self.common.life {
+            Life::Program => Since { at: Some(Instant::now()), ..Since::default() },
+            Life::Attached => self.now(),
+        };
         self.analyses.iter().for_each(|analysis| analysis.prepare(jni));
         lock(recorder).begin(options.depth);
         if writes_all_classes(options) {
@@ -259,6 +284,11 @@ impl Session {
             && let Err(reason) = self.pause(jni)
         {
             os::say(&format!("HPROF ERROR: {reason}\n"));
+        }
+        if let Err(reason) = self.start_schedule(jni) {
+            os::say(&format!(
+                "HPROF ERROR: perk cannot keep delay, duration and flush: {reason}\n"
+            ));
         }
         if let Some(listener) = &self.listener
             && let Err(reason) = listener.start(self.common, jni, self)
@@ -323,7 +353,9 @@ impl Session {
             lock(self.common.recorder).thread_ended(slot);
         }
         threads.delete_ended(jni);
-        if self.collector.get().is_some_and(|collector| jni.same(&**collector, &thread)) {
+        let has_ended = self.has_ended.load(Relaxed);
+        let is_collector = |it: &Arc<Global>| !has_ended && jni.same(&**it, &thread);
+        if self.collector.get().is_some_and(is_collector) {
             self.collect();
         }
     }
@@ -422,6 +454,11 @@ impl Session {
         self.end(Some(jni));
     }
 
+    /// Whether the file is finished.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended.load(Relaxed)
+    }
+
     /// Whether nothing is measured at present.
     pub(crate) fn is_paused(&self) -> bool {
         self.is_paused.load(Relaxed)
@@ -435,12 +472,21 @@ impl Session {
         if let Some(analysis) = self.analyses.iter().find(|analysis| !analysis.can_pause()) {
             return Err(format!("perk cannot pause what is counted exactly: {}", analysis.task()));
         }
-        if self.is_paused.swap(true, Relaxed) {
+        if self.is_paused() {
             return Err("it is paused already".to_owned());
         }
-        self.settle(false);
-        self.analyses.iter().for_each(|analysis| analysis.set_paused(jni, true));
+        self.pause_samples(jni);
         Ok(())
+    }
+
+    /// Measures nothing from now on but what is counted exactly.
+    fn pause_samples(&self, jni: Jni<'_>) {
+        self.is_paused.store(true, Relaxed);
+        self.settle(false);
+        // The next dump gathers them again.
+        lock(self.common.recorder).forget_sites();
+        let pausing = self.analyses.iter().filter(|analysis| analysis.can_pause());
+        pausing.for_each(|analysis| analysis.set_paused(jni, true));
     }
 
     /// Measures again.
@@ -448,10 +494,14 @@ impl Session {
     /// # Errors
     /// It is not paused.
     pub(crate) fn resume(&self, jni: Jni<'_>) -> Result<(), String> {
+        if self.has_ended() {
+            return Err("the recording has ended, as its duration is over".to_owned());
+        }
         if !self.is_paused.swap(false, Relaxed) {
             return Err("it is measured already: nothing is paused".to_owned());
         }
-        self.analyses.iter().for_each(|analysis| analysis.set_paused(jni, false));
+        let paused = self.analyses.iter().filter(|analysis| analysis.can_pause());
+        paused.for_each(|analysis| analysis.set_paused(jni, false));
         Ok(())
     }
 
@@ -460,6 +510,11 @@ impl Session {
     /// # Errors
     /// The reason why that cannot be, in one line.
     pub(crate) fn reset(&self) -> Result<(), String> {
+        self.forget(true)
+    }
+
+    /// As [`reset`](Self::reset). Objects that live count as allocated from now on if `with_live` is set.
+    fn forget(&self, with_live: bool) -> Result<(), String> {
         let _dumping = lock(&self.dumping);
         if self.is_dying.load(Relaxed) {
             return Err("the program is ending".to_owned());
@@ -467,7 +522,7 @@ impl Session {
         self.survey();
         self.settle(false);
         self.analyses.iter().for_each(|analysis| analysis.reset());
-        lock(self.common.recorder).reset();
+        lock(self.common.recorder).reset(with_live);
         Ok(())
     }
 
@@ -504,19 +559,30 @@ impl Session {
     /// JVM, so its dump has no heap.
     pub(crate) fn end(&self, jni: Option<Jni<'_>>) {
         if self.has_ended.swap(true, Relaxed) {
+            self.wait_for_file();
             return;
         }
+        self.alarm.ring();
         let Common { options, recorder, .. } = self.common;
         lock(recorder).be_patient();
-        if options.doe {
-            // The dump is not skipped: one that was requested a moment ago does not have the data
-            // since.
-            self.write_dump(jni, lock(&self.dumping), true);
+        // The dump is not skipped: one that was requested a moment ago does not have the data since.
+        let dumping = lock(&self.dumping);
+        match options.doe {
+            true => self.write_dump(jni, dumping, true),
+            false => drop(dumping),
         }
         self.analyses.iter().for_each(|analysis| analysis.finish());
         let mut recorder = lock(recorder);
         recorder.discard_unbegun();
         recorder.finish();
+    }
+
+    /// Waits until the thread that ends the recording has finished the file: the process ends now.
+    fn wait_for_file(&self) {
+        let begin = Instant::now();
+        while lock(self.common.recorder).is_begun() && begin.elapsed() < LONGEST_END {
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn progress(&self, text: &str) {
@@ -526,13 +592,21 @@ impl Session {
         }
     }
 
+    /// Returns the times up to now.
+    fn now(&self) -> Since {
+        Since {
+            at: Some(Instant::now()),
+            process_cpu_ns: os::process_cpu_ns(),
+            callback_cpu_ns: guard::callback_cpu_ns(),
+            java_cpu_ns: self.common.threads.java_cpu_ns(),
+        }
+    }
+
     /// Returns the account up to now; the recorder adds its own counts and the clock's offset.
     fn accounting(&self) -> Accounting {
         let names: Vec<_> = self.analyses.iter().filter_map(|analysis| analysis.name()).collect();
-        let mut callbacks_ns = guard::callback_cpu_ns();
-        if let Some(start) = self.start.get().filter(|_| self.common.life == Life::Attached) {
-            callbacks_ns -= start.callback_cpu_ns;
-        }
+        let since = *lock(&self.since);
+        let callbacks_ns = guard::callback_cpu_ns() - since.callback_cpu_ns;
         let mut accounting = Accounting {
             pid: std::process::id(),
             engine: names.join(", "),
@@ -550,10 +624,9 @@ impl Session {
             accounting.live = live.to_owned();
         }
         if let Some(start) = self.start.get() {
-            accounting.wall_ns = start.at.elapsed().as_nanos() as u64;
-            if self.common.life == Life::Attached {
-                accounting.process_cpu_ns -= start.process_cpu_ns;
-            }
+            accounting.wall_ns = since.at.unwrap_or(start.at).elapsed().as_nanos() as u64;
+            accounting.process_cpu_ns -= since.process_cpu_ns;
+            accounting.java_cpu_ns = accounting.java_cpu_ns.saturating_sub(since.java_cpu_ns);
             accounting.jvm.clone_from(&start.jvm);
             accounting.program.clone_from(&start.program);
             if self.common.options.format == Format::Extended {

@@ -149,6 +149,15 @@ pub struct Options {
     pub cache: bool,
     /// Measure from the program's start on; otherwise from a command to the control socket on.
     pub start: bool,
+    /// The time until anything is measured, in nanoseconds, never 0.
+    pub delay_ns: Option<u64>,
+    /// The time after which the recording ends, in nanoseconds, never 0; `None` is the end of the
+    /// program.
+    pub duration_ns: Option<u64>,
+    /// The time after which the file shows again what was measured so far, in nanoseconds, never 0.
+    pub flush_ns: Option<u64>,
+    /// Keep the secrets of the program's command line, and do not mask them.
+    pub secrets: bool,
     /// Wait for a debugger when the agent is loaded.
     pub pause: bool,
     /// The whole option string, including the part from the environment variable.
@@ -326,6 +335,10 @@ impl Default for Options {
             max_nodes: 8 << 20,
             cache: true,
             start: true,
+            delay_ns: None,
+            duration_ns: None,
+            flush_ns: None,
+            secrets: false,
             pause: false,
             raw: String::new(),
         }
@@ -545,6 +558,22 @@ impl Options {
         if self.engine == SampleEngine::Signal && self.has_peer() {
             return Err("engine=signal is not supported with net, whose commands are for single \
                         threads: use engine=polling");
+        }
+        let is_timed = self.delay_ns.is_some() || self.duration_ns.is_some();
+        if is_timed && (self.jamaica.is_some() || self.fields || self.xprof.is_some()) {
+            return Err(
+                "delay and duration are not supported with jamaica, fields and xprof, which \
+                        measure the whole run",
+            );
+        }
+        if is_timed && !self.start {
+            return Err(
+                "delay and duration are not supported with start=n: perk start and perk stop \
+                        begin and end the recording",
+            );
+        }
+        if self.flush_ns.is_some() && (self.format != Format::Extended || self.has_peer()) {
+            return Err("flush is only supported with format=p and a file");
         }
         if self.locks && !self.monitor {
             return Err("locks=y is only supported with monitor=y");

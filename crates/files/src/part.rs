@@ -87,10 +87,18 @@ impl Part {
     /// # Errors
     /// Returns the error of the copying; the target is then unchanged.
     pub fn show_copy(&self) -> io::Result<Self> {
-        let mut copy = Self::create_new(&self.target, self.access)?;
+        let mut copy = self.twin()?;
         io::copy(&mut ReadAt { file: &self.file, offset: 0 }, &mut copy.file())?;
         copy.finish()?;
         Ok(copy)
+    }
+
+    /// Creates another part for the same target. It is empty.
+    ///
+    /// # Errors
+    /// Returns the error of the creation.
+    pub fn twin(&self) -> io::Result<Self> {
+        Self::create_new(&self.target, self.access)
     }
 
     /// Gives the file its target's name as its only name.

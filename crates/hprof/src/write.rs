@@ -90,6 +90,15 @@ impl<W: Write> Writer<W> {
         Ok(Self::Binary(binary::Writer::begin_in(out, form, profile)?))
     }
 
+    /// Returns a writer of records that goes on in a copy of the file so far, and leaves this one as it
+    /// is. `None` for text.
+    pub fn fork<V: Write>(&self, out: V) -> Option<Writer<V>> {
+        match self {
+            Self::Binary(writer) => Some(Writer::Binary(writer.fork(out))),
+            Self::Ascii(_) | Self::Old(_) => None,
+        }
+    }
+
     /// Sets the time stamp of the records to come, in microseconds since the file was begun. Text
     /// does not have time stamps.
     pub fn set_elapsed_us(&mut self, elapsed_us: u64) {
@@ -394,7 +403,7 @@ fn written(event: &Event) -> Option<Timestamp> {
 }
 
 /// The entries of a table that have been written, by index.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Written(Vec<bool>);
 
 impl Written {

@@ -222,6 +222,11 @@ impl Analysis for AllocationSampler {
         }
     }
 
+    /// Sites are booked anew each time.
+    fn show(&self) {
+        self.settle(false);
+    }
+
     fn release(&'static self, jni: Jni<'_>) {
         let table = std::mem::take(&mut *lock(&self.table));
         table.live.into_iter().for_each(|live| jni.delete_weak(live.object));

@@ -111,6 +111,15 @@ impl Row {
         };
     }
 
+    fn get(&self) -> Waits {
+        Waits {
+            blocked_count: self.blocked_count.load(Relaxed),
+            blocked_ns: self.blocked_ns.load(Relaxed),
+            wait_count: self.wait_count.load(Relaxed),
+            waited_ns: self.waited_ns.load(Relaxed),
+        }
+    }
+
     fn take(&self) -> Waits {
         Waits {
             blocked_count: self.blocked_count.swap(0, Relaxed),
@@ -232,28 +241,38 @@ impl Monitors {
         }
     }
 
-    /// Returns the waits since the last call, and those by the holders of the locks; the waits of threads
-    /// that still wait count up to now.
-    fn take_rows(&self) -> (Vec<MonitorRow>, Vec<HolderRow>) {
+    /// Books the waits of threads that still wait up to now.
+    fn book_waiting(&self) {
         let now = Instant::now();
         for waiting in lock(&self.waiting).values_mut() {
             waiting.row.add(waiting.what, now - waiting.since);
             waiting.since = now;
             waiting.held.settle(now);
         }
+    }
+
+    /// Returns the waits since the last call, and those by the holders of the locks; the waits of threads
+    /// that still wait count up to now.
+    fn take_rows(&self) -> (Vec<MonitorRow>, Vec<HolderRow>) {
+        self.book_waiting();
         // A wait is booked on its own row before that of the holder.
         let holders = self.holders.take();
-        let rows = lock(&self.rows);
-        let rows = rows.iter().map(|(&(trace, class, kind), row)| {
-            let waits = row.take();
-            MonitorRow { trace, class, kind, waits }
-        });
-        let rows: Vec<_> = rows.filter(|row| row.waits != Waits::default()).collect();
+        let rows = self.rows_of(Row::take);
         let holders = match self.finds_holders {
             true => holders::divide(holders, &rows, self.unknown_holder()),
             false => Vec::new(),
         };
         (rows, holders)
+    }
+
+    /// Returns the rows with the numbers that `read` gives of each, if they are not zero.
+    fn rows_of(&self, read: impl Fn(&Row) -> Waits) -> Vec<MonitorRow> {
+        let rows = lock(&self.rows);
+        let rows = rows.iter().map(|(&(trace, class, kind), row)| {
+            let waits = read(row);
+            MonitorRow { trace, class, kind, waits }
+        });
+        rows.filter(|row| row.waits != Waits::default()).collect()
     }
 }
 
@@ -385,6 +404,11 @@ impl Analysis for Monitors {
         *lock(&self.rows) = FxHashMap::default();
         self.holders.release();
         self.walker.release();
+    }
+
+    fn show(&self) {
+        self.book_waiting();
+        lock(self.common.recorder).show_waits(self.rows_of(Row::get));
     }
 
     /// Writes MONITOR DUMP, if the JVM can be asked, and MONITOR TIME.

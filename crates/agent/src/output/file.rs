@@ -6,8 +6,8 @@
 //! on only whole records are written, so that a reader, also after the program is killed, finds no
 //! partial record. Records larger than [`MOST_PENDING_BYTES`] are the exception.
 
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use perk_files::{Access, Destination, Part, ReadAt};
@@ -46,6 +46,24 @@ enum Shown {
     Copy { copy: Part, bytes: u64 },
     /// The file itself.
     Link,
+}
+
+/// A copy of a file's first bytes that is still to be made.
+#[derive(Debug)]
+pub(crate) struct FileCopy {
+    source: File,
+    bytes: u64,
+    part: Part,
+}
+
+impl FileCopy {
+    /// Makes the copy, ends it with `tail`, and shows it under the file's own name.
+    pub(crate) fn show(mut self, tail: &[u8]) -> io::Result<()> {
+        let begin = ReadAt { file: &self.source, offset: 0 };
+        io::copy(&mut begin.take(self.bytes), &mut self.part.file())?;
+        self.part.file().write_all(tail)?;
+        self.part.finish()
+    }
 }
 
 impl OutputFile {
@@ -114,6 +132,15 @@ impl OutputFile {
             }
         }
         Ok(())
+    }
+
+    /// Returns a copy of the data so far that is still to be made, and shown under the file's own name;
+    /// `None` if that is not a regular file's.
+    pub(super) fn copy(&mut self) -> io::Result<Option<FileCopy>> {
+        self.flush()?;
+        let Destination::File(part) = &self.destination else { return Ok(None) };
+        let source = part.file().try_clone()?;
+        Ok(Some(FileCopy { source, bytes: self.written_bytes, part: part.twin()? }))
     }
 
     /// Ends writing and gives the file its name.

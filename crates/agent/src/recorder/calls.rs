@@ -1,5 +1,7 @@
 //! Books the exact engine's counts on the profile.
 
+use std::mem;
+
 use perk_profile::{
     CallEdge, CallEdges, CallRow, CallTimes, Frame, FrameId, Line, Method, MethodId, NodeId,
     ThreadId, TraceId,
@@ -23,15 +25,18 @@ pub(crate) struct ProbeCost {
 }
 
 /// The calls since the last dump, and the totals of all calls.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct CallBook {
     pub(super) rows: Vec<Booked>,
     edges: FxHashMap<EdgeKey, Booked>,
-    frames: Vec<Option<FrameId>>,
     pub(super) call_count: u64,
     pub(super) folded_count: u64,
     pub(super) removed_ns: u64,
 }
+
+/// The depth of each node of a tree whose calls are booked and, unless it is too deep, its place in the
+/// profile's tree.
+pub(crate) type CallPlaces = Vec<(usize, NodeId)>;
 
 type EdgeKey = (Option<MethodId>, Option<MethodId>, Option<ThreadId>);
 
@@ -53,11 +58,43 @@ impl Booked {
 impl Recorder {
     /// Books the calls of one tree, by trace.
     pub(crate) fn book_calls(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
+        let mut places = CallPlaces::with_capacity(calls.len());
+        self.book_part(thread, calls, calls.len(), &mut places, cost);
+    }
+
+    /// Books the next calls of one tree, up to `end`, for a flush alone: see
+    /// [`begin_flush`](Self::begin_flush).
+    pub(crate) fn show_calls(
+        &mut self,
+        thread: Option<Slot>,
+        calls: &[Calls],
+        end: usize,
+        places: &mut CallPlaces,
+    ) {
+        mem::swap(&mut self.calls, &mut self.shown.calls);
+        self.book_part(thread, calls, end, places, ProbeCost::default());
+        mem::swap(&mut self.calls, &mut self.shown.calls);
+    }
+
+    /// Books the calls of one tree, by callee and caller, for a flush alone.
+    pub(crate) fn show_edges(&mut self, thread: Option<Slot>, calls: &[Calls]) {
+        mem::swap(&mut self.calls, &mut self.shown.calls);
+        self.book_edges(thread, calls, ProbeCost::default());
+        mem::swap(&mut self.calls, &mut self.shown.calls);
+    }
+
+    /// Books the calls of one tree from where `places` ends to `end`.
+    fn book_part(
+        &mut self,
+        thread: Option<Slot>,
+        calls: &[Calls],
+        end: usize,
+        places: &mut CallPlaces,
+        cost: ProbeCost,
+    ) {
         let thread = self.thread_of_trace(thread);
-        // The depth of each node and, unless it is too deep, its place in the profile's tree.
-        let mut places: Vec<(usize, NodeId)> = Vec::with_capacity(calls.len());
         let mut path = Vec::new();
-        for node in calls {
+        for node in &calls[places.len().min(end)..end] {
             let frame = self.call_frame(node.method);
             let (outer_depth, parent) = match places.get(node.parent as usize) {
                 Some(&place) => place,
@@ -71,7 +108,7 @@ impl Recorder {
                 path.clear();
                 let outward = std::iter::successors(Some(node), |it| calls.get(it.parent as usize));
                 let frames = outward.take(self.timing_depth);
-                path.extend(frames.filter_map(|it| self.calls.frames[it.method_index()]));
+                path.extend(frames.filter_map(|it| self.call_frames[it.method_index()]));
                 tree.insert(path.iter().rev().copied())
             } else {
                 tree.root()
@@ -101,33 +138,22 @@ impl Recorder {
 
     /// Returns the section of calls by trace; the next section begins from zero.
     pub(super) fn take_times(&mut self) -> CallTimes {
-        let rows = std::mem::take(&mut self.calls.rows);
-        let total_ns = rows.iter().map(|row| row.self_ns).sum();
-        let rows = rows.iter().enumerate().filter(|(_, row)| row.count > 0 || row.self_ns > 0);
-        let rows = rows.map(|(index, row)| CallRow {
-            trace: TraceId::new(index),
-            count: row.count,
-            self_ns: row.self_ns,
-            total_ns: row.total_ns,
-        });
-        let mut times = CallTimes { total_ns, rows: rows.collect(), written: Some(now()) };
-        times.rank(self.cutoff);
-        times
+        times(mem::take(&mut self.calls.rows), self.cutoff)
+    }
+
+    /// Returns the section of calls by trace for a flush.
+    pub(super) fn shown_times(&mut self) -> CallTimes {
+        times(mem::take(&mut self.shown.calls.rows), self.cutoff)
+    }
+
+    /// Returns the table of calls by callee and caller for a flush.
+    pub(super) fn shown_edges(&mut self) -> CallEdges {
+        edges(mem::take(&mut self.shown.calls.edges))
     }
 
     /// Returns the table of calls by callee and caller; the next table begins from zero.
     pub(super) fn take_edges(&mut self) -> CallEdges {
-        let edges = std::mem::take(&mut self.calls.edges);
-        let rows = edges.into_iter().map(|((callee, caller, thread), it)| CallEdge {
-            callee,
-            caller,
-            thread,
-            count: it.count,
-            total_ns: it.total_ns,
-        });
-        let mut edges = CallEdges { rows: rows.collect(), written: Some(now()) };
-        edges.rank();
-        edges
+        edges(mem::take(&mut self.calls.edges))
     }
 
     pub(super) fn call_frame(&mut self, method: u32) -> FrameId {
@@ -135,12 +161,12 @@ impl Recorder {
         if method == Calls::LOST {
             return self.lost_frame();
         }
-        if let Some(Some(known)) = self.calls.frames.get(index) {
+        if let Some(Some(known)) = self.call_frames.get(index) {
             return *known;
         }
         let method = self.numbered_method(method);
         let frame = self.profile.symbols.frame(Frame::new(method, Line::Unknown));
-        *entry(&mut self.calls.frames, index).insert(frame)
+        *entry(&mut self.call_frames, index).insert(frame)
     }
 
     fn lost_frame(&mut self) -> FrameId {
@@ -150,6 +176,35 @@ impl Recorder {
         let method = symbols.method(Method { class, name, signature: None, source: None });
         symbols.frame(Frame::new(method, Line::Unknown))
     }
+}
+
+/// Returns the section of calls by trace, with one row for each.
+fn times(rows: Vec<Booked>, cutoff: f64) -> CallTimes {
+    let total_ns = rows.iter().map(|row| row.self_ns).sum();
+    let rows = rows.iter().enumerate().filter(|(_, row)| row.count > 0 || row.self_ns > 0);
+    let rows = rows.map(|(index, row)| CallRow {
+        trace: TraceId::new(index),
+        count: row.count,
+        self_ns: row.self_ns,
+        total_ns: row.total_ns,
+    });
+    let mut times = CallTimes { total_ns, rows: rows.collect(), written: Some(now()) };
+    times.rank(cutoff);
+    times
+}
+
+/// Returns the table of calls by callee and caller.
+fn edges(rows: FxHashMap<EdgeKey, Booked>) -> CallEdges {
+    let rows = rows.into_iter().map(|((callee, caller, thread), it)| CallEdge {
+        callee,
+        caller,
+        thread,
+        count: it.count,
+        total_ns: it.total_ns,
+    });
+    let mut edges = CallEdges { rows: rows.collect(), written: Some(now()) };
+    edges.rank();
+    edges
 }
 
 impl CallBook {

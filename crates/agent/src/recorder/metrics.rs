@@ -6,13 +6,13 @@ use rustc_hash::FxHashMap;
 use super::Recorder;
 
 /// The numbers; see the module.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct MetricBook {
     metrics: Vec<Booked>,
 }
 
 /// A metric and its numbers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Booked {
     metric: Metric,
     kind: Kind,

@@ -53,10 +53,20 @@ impl Recorder {
 
     /// Writes the times that threads waited for locks.
     pub(crate) fn write_monitor_times(&mut self, rows: Vec<MonitorRow>) {
+        let times = self.monitor_times(rows);
+        self.write(|writer, profile, _| writer.monitor_times(profile, &times));
+    }
+
+    /// Books the times that threads waited for locks, for a flush alone.
+    pub(crate) fn show_waits(&mut self, rows: Vec<MonitorRow>) {
+        self.shown.waits = Some(rows);
+    }
+
+    pub(super) fn monitor_times(&self, rows: Vec<MonitorRow>) -> MonitorTimes {
         let total_ns = rows.iter().map(|row| row.waits.blocked_ns).fold(0, u64::saturating_add);
         let mut times = MonitorTimes { total_ns, rows, written: Some(now()) };
         times.rank(self.cutoff);
-        self.write(|writer, profile, _| writer.monitor_times(profile, &times));
+        times
     }
 
     /// Writes the times for which others waited for the holders of locks.

@@ -100,6 +100,16 @@ impl Recorder {
         sites
     }
 
+    /// Returns the section of sites without live objects, which nobody has looked for.
+    pub(super) fn take_allocated_sites(&mut self) -> Sites {
+        let book = &mut self.sites;
+        book.rows.values_mut().for_each(|it| (it.live_bytes, it.live_count) = (0, 0));
+        let known = mem::replace(&mut book.known.live, false);
+        let sites = self.take_sites(SiteSelection::default(), self.cutoff);
+        self.sites.known.live = known;
+        sites
+    }
+
     /// Switches the counting of allocations on or off. The objects booked must be all up to now.
     pub(crate) fn count_sites(&mut self, counts: bool) {
         let book = &mut self.sites;
@@ -116,9 +126,9 @@ impl Recorder {
         }
     }
 
-    /// Counts allocations from now on, as if the program had begun with the objects that live. The
-    /// objects booked must be all up to now.
-    pub(crate) fn clear_sites(&mut self) {
+    /// Counts allocations from now on; with `with_live`, as if the program had begun with the objects that
+    /// live. The objects booked must be all up to now.
+    pub(crate) fn clear_sites(&mut self, with_live: bool) {
         let book = &mut self.sites;
         let rows = mem::take(&mut book.rows);
         for (site, objects) in rows {
@@ -128,7 +138,9 @@ impl Recorder {
                 allocated_count: gone.live_count,
                 ..Allocations::default()
             };
-            gone.remove_allocated(live);
+            if with_live {
+                gone.remove_allocated(live);
+            }
             book.removed.entry(site).or_default().add(gone);
         }
     }

@@ -2,7 +2,7 @@
 
 use perk_control::options::{Format, Options};
 use perk_hprof::TimedRow;
-use perk_profile::{Metric, TimelineBook, TimelineHead, TraceId};
+use perk_profile::{Metric, TimedSamples, TimelineBook, TimelineHead, TraceId};
 
 use super::Recorder;
 use crate::os;
@@ -45,15 +45,14 @@ impl Recorder {
     pub(super) fn write_timeline(&mut self) {
         let Some(timeline) = &mut self.timeline else { return };
         let (tick_ns, rows) = timeline.take();
-        let end_ns = os::nano_time().saturating_sub(self.begun_ns);
-        let head = TimelineHead { metric: Metric::Samples, tick_ns, begin_ns: 0, end_ns };
-        let rows = rows.iter().map(|row| TimedRow {
-            tick: row.tick.into(),
-            thread: row.thread,
-            trace: row.trace,
-            count: row.count.into(),
-        });
+        let head = self.timeline_head(tick_ns);
+        let rows = rows.iter().map(timed_row);
         self.write(|writer, profile, _| writer.timeline(profile, &head, rows));
+    }
+
+    pub(super) fn timeline_head(&self, tick_ns: u64) -> TimelineHead {
+        let end_ns = os::nano_time().saturating_sub(self.begun_ns);
+        TimelineHead { metric: Metric::Samples, tick_ns, begin_ns: 0, end_ns }
     }
 
     /// Forgets the times of the samples since the last dump.
@@ -61,5 +60,15 @@ impl Recorder {
         if let Some(timeline) = &mut self.timeline {
             timeline.clear();
         }
+    }
+}
+
+/// Returns the row of a file for samples.
+pub(super) fn timed_row(row: &TimedSamples) -> TimedRow {
+    TimedRow {
+        tick: row.tick.into(),
+        thread: row.thread,
+        trace: row.trace,
+        count: row.count.into(),
     }
 }

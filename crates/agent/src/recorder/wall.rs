@@ -18,6 +18,19 @@ impl WallBook {
     pub(super) fn clear(&mut self) {
         self.rows.clear();
     }
+
+    /// Returns the section of the times, most first.
+    pub(super) fn section(&self) -> Section {
+        let mut rows: Vec<_> = self.rows.iter().map(|(&key, &ns)| (key, ns)).collect();
+        rows.sort_unstable_by_key(|&((trace, state), ns)| (std::cmp::Reverse(ns), trace, state));
+        let total = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
+        let mut head = SectionHead::new([Column::new(Metric::WallTime, total)]);
+        head.written = Some(now());
+        let rows = rows
+            .into_iter()
+            .map(|((trace, state), ns)| (Key { trace, subject: Subject::State(state) }, [ns]));
+        Section::with_rows(head, rows)
+    }
 }
 
 impl Recorder {
@@ -31,15 +44,8 @@ impl Recorder {
 
     /// Writes the times, most first; the next section begins from zero.
     pub(super) fn write_wall(&mut self) {
-        let mut rows: Vec<_> = self.wall.rows.drain().collect();
-        rows.sort_unstable_by_key(|&((trace, state), ns)| (std::cmp::Reverse(ns), trace, state));
-        let total = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
-        let mut head = SectionHead::new([Column::new(Metric::WallTime, total)]);
-        head.written = Some(now());
-        let rows = rows
-            .into_iter()
-            .map(|((trace, state), ns)| (Key { trace, subject: Subject::State(state) }, [ns]));
-        let section = Section::with_rows(head, rows);
+        let section = self.wall.section();
+        self.wall.clear();
         self.write(|writer, profile, _| writer.section(profile, &section));
     }
 }

@@ -81,7 +81,7 @@ impl Session {
                     match command {
                         Command::AllocOn => recorder().count_sites(true),
                         Command::AllocOff => recorder().count_sites(false),
-                        _ => recorder().clear_sites(),
+                        _ => recorder().clear_sites(true),
                     }
                 });
             }

@@ -53,6 +53,7 @@ impl Options {
             ("pause", self.pause, default.pause),
             ("cache", self.cache, default.cache),
             ("start", self.start, default.start),
+            ("secrets", self.secrets, default.secrets),
         ] {
             word(value != default, switch(name, value));
         }
@@ -82,6 +83,11 @@ impl Options {
         };
         word(self.wall_ns.is_some(), format!("wall={wall}"));
         self.wall_threads.iter().for_each(|it| word(true, format!("wall-threads={}", it.as_str())));
+        for (name, ns) in
+            [("delay", self.delay_ns), ("duration", self.duration_ns), ("flush", self.flush_ns)]
+        {
+            word(ns.is_some(), format!("{name}={}", ns.map_or_else(String::new, interval)));
+        }
         let jamaica = if self.jamaica == Some(Jamaica::All) { "y" } else { "bytecodes" };
         word(self.jamaica.is_some(), format!("jamaica={jamaica}"));
         word(self.fields, "fields=shared".to_owned());
@@ -159,7 +165,7 @@ mod tests {
 
     /// Generates a text of options that the table accepts, each at most once.
     fn text() -> impl Strategy<Value = String> {
-        const WORDS: [&[&str]; 29] = [
+        const WORDS: [&[&str]; 31] = [
             &["cpu=samples", "cpu=times", "cpu=old", "cpu=y"],
             &["heap=sites", "heap=dump", "heap=all"],
             &["monitor=y", "monitor=y,locks=y", "monitor=n"],
@@ -178,6 +184,8 @@ mod tests {
             &["gc=y"],
             &["cache=n", "cache=y"],
             &["start=n", "start=y"],
+            &["delay=10s", "delay=1500ms"],
+            &["duration=30s", "duration=250us"],
             &["classes=used", "classes=all"],
             &["cpu=samples,engine=polling"],
             &["timing=none", "timing=exact", "timing=tick,clock=cpu"],
@@ -210,6 +218,7 @@ mod tests {
             "heap=all,format=b,idsize=4,version=1.0.1",
             "heap=sites,live=n,format=p",
             "wall=y,format=p",
+            "cpu=samples,flush=5s,delay=2s,format=p",
             "xprof=y",
             "xprof=inlined:tiers,cpu=samples,format=b,file=a.hprof",
             "xprof=all,interval=1ms,file=a.xprof",

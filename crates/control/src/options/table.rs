@@ -94,6 +94,15 @@ const PATTERNS: Spec = Spec {
     ..BASE
 };
 
+const TIME: Spec = Spec {
+    values: "<time>",
+    default: "none",
+    section: Section::Perk,
+    form: Some("<time>"),
+    rule: "a time above 0 such as 30s",
+    ..BASE
+};
+
 /// All options, in the order of the help text.
 pub(super) static TABLE: &[Spec] = &[
     Spec {
@@ -383,6 +392,34 @@ pub(super) static TABLE: &[Spec] = &[
         default: "y",
         section: Section::Perk,
         set: Set::Switch(|o| &mut o.start),
+        ..SWITCH
+    },
+    Spec {
+        name: "delay",
+        about: "until it measures",
+        set: Set::Value(|o, value| interval_ns(value).map(|ns| o.delay_ns = Some(ns))),
+        ..TIME
+    },
+    Spec {
+        name: "duration",
+        about: "until it has measured",
+        default: "to the end",
+        set: Set::Value(|o, value| interval_ns(value).map(|ns| o.duration_ns = Some(ns))),
+        ..TIME
+    },
+    Spec {
+        name: "flush",
+        about: "show the file so far",
+        default: "off",
+        set: Set::Value(|o, value| interval_ns(value).map(|ns| o.flush_ns = Some(ns))),
+        ..TIME
+    },
+    Spec {
+        name: "secrets",
+        about: "keep secrets of the program",
+        default: "n",
+        section: Section::Perk,
+        set: Set::Switch(|o| &mut o.secrets),
         ..SWITCH
     },
     Spec {

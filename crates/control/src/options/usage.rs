@@ -158,6 +158,17 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
   `memlimit` limits the records of objects, and its default is `4096m`.
 - `start=n` measures nothing until `perk start PID`; `perk stop PID` pauses it. What is counted
   exactly cannot be paused.
+- `delay=10s` and `duration=30s` measure a part of the run: they begin that long after the program's start,
+  and end the recording and its file that long after its beginning. The program goes on. What is counted
+  exactly (`cpu=times|old`, `heap=sites`) has its probes from the start on until the program ends; the
+  counts begin from zero after `delay`, and end with `duration`. Of a site with objects that lived before,
+  no more live objects are counted than were allocated since.
+- `flush=5s` shows the profile so far under the file's name at least that often, from the first second on,
+  so that it is there if the program is killed (`format=p`). Each flush that takes long makes the next ones
+  rarer: all of them together take at most 2 % of the time. Live objects are not counted for it.
+- `secrets=n` writes `***` in place of passwords, tokens and keys of the program's command line, which the
+  file has as the name of the program: where an option or parameter is called so (`--password=…`,
+  `--api-key …`, `?token=…`), and in URLs with a user. The options of the JVM itself are not in the file.
 - `cache=y` keeps the classes of the JDK that every program loads, with their probes, in
   `perk/classes` in the user's cache folder, for `cpu=times|old` and `heap=sites` without `include`
   and `exclude`; a later JVM starts faster with them. `cache=n` neither reads nor writes there.

@@ -83,6 +83,25 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
+    /// Returns a writer that goes on in a copy of the file so far. This one stays as it is.
+    pub fn fork<V: Write>(&self, out: V) -> Writer<V> {
+        Writer {
+            out,
+            form: self.form,
+            elapsed_us: self.elapsed_us,
+            names: self.names.clone(),
+            thread_names: self.thread_names.clone(),
+            thread_name_count: self.thread_name_count,
+            classes: self.classes.clone(),
+            frames: self.frames.clone(),
+            traces: self.traces.clone(),
+            interim_count: self.interim_count,
+            wide_count: self.wide_count,
+            extended: self.extended.clone(),
+            heap: self.heap.clone(),
+        }
+    }
+
     fn header(mut out: W, form: BinaryForm, profile: &Profile) -> io::Result<Self> {
         out.write_all(form.version.title())?;
         out.write_all(&(form.id_size.bytes() as u32).to_be_bytes())?;

@@ -3,14 +3,18 @@
 use perk_control::options::TimesForm;
 use perk_profile::Accounting;
 
-use super::tree::{Running, Tree};
+use super::tree::{Reading, Running, Tree};
 use super::{ExactEngine, Timing};
 use crate::analyses::{Analysis, Needs};
 use crate::guard::Feature;
 use crate::jvm::{Jni, Vm};
 use crate::os;
+use crate::recorder::CallPlaces;
 use crate::roster::Slot;
 use crate::sync::lock;
+
+/// The calls that a flush books at once: some milliseconds.
+const CALLS_PER_LOCK: usize = 1 << 14;
 
 /// The analysis of exact calls; see the module.
 pub(crate) struct ExactCalls(pub(crate) &'static ExactEngine);
@@ -36,8 +40,16 @@ impl Analysis for ExactCalls {
         let jni = self.0.vm.get().and_then(Vm::jni);
         self.0.clock.refresh(jni);
         let running = self.0.running(jni);
+        let reading = if last { Reading::LastDump } else { Reading::Dump };
         for (thread, tree) in self.0.trees() {
-            self.0.book_calls(thread, tree, &running, last);
+            self.0.book_calls(thread, tree, &running, reading);
+        }
+    }
+
+    fn show(&self) {
+        let running = self.0.running(None);
+        for (thread, tree) in self.0.trees() {
+            self.0.show_calls(thread, tree, &running);
         }
     }
 
@@ -73,13 +85,13 @@ impl ExactEngine {
         thread: Option<Slot>,
         tree: &Tree,
         running: &Running,
-        last: bool,
+        reading: Reading,
     ) {
         let form = self.common.options.cpu.times;
         if form.is_none() && self.bytecodes.is_none() {
             return;
         }
-        let calls = tree.calls(&self.pool, running, last);
+        let calls = tree.calls(&self.pool, running, reading);
         let mut recorder = lock(self.common.recorder);
         match form {
             Some(TimesForm::Old) => recorder.book_edges(thread, &calls, self.probe_cost()),
@@ -89,6 +101,24 @@ impl ExactEngine {
                 &self.classes.natives(),
                 self.common.cycles.rate(),
             ),
+        }
+    }
+
+    /// Books the calls of a tree for a flush. A large one is booked in parts: the threads of the program
+    /// need the recorder, too.
+    fn show_calls(&self, thread: Option<Slot>, tree: &Tree, running: &Running) {
+        let calls = tree.calls(&self.pool, running, Reading::Flush);
+        let recorder = self.common.recorder;
+        match self.common.options.cpu.times {
+            Some(TimesForm::Old) => lock(recorder).show_edges(thread, &calls),
+            Some(TimesForm::Times) => {
+                let mut places = CallPlaces::with_capacity(calls.len());
+                while places.len() < calls.len() {
+                    let end = calls.len().min(places.len() + CALLS_PER_LOCK);
+                    lock(recorder).show_calls(thread, &calls, end, &mut places);
+                }
+            }
+            None => {}
         }
     }
 }

@@ -68,6 +68,11 @@ impl Analysis for ExactSites {
         }
     }
 
+    /// Sites are booked anew each time.
+    fn show(&self) {
+        self.settle(false);
+    }
+
     fn account(&self, accounting: &mut Accounting) {
         if let Some(sites) = &self.0.sites {
             accounting.unsited_object_count = sites.unsited_count();

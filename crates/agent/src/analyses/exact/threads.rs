@@ -9,7 +9,7 @@ use perk_jvmti_sys::jni_sys::jobject;
 
 use super::clock::Carrier;
 use super::state::{Position, States};
-use super::tree::{Tree, Users};
+use super::tree::{Reading, Tree, Users};
 use super::{ExactEngine, Timing};
 use crate::jvm::{Borrowed, Jni, Local, Reference};
 use crate::os;
@@ -141,7 +141,7 @@ impl ExactEngine {
         }
         if self.per_thread {
             let slot = slot();
-            self.book_calls(slot, tree, &self.running(None), false);
+            self.book_calls(slot, tree, &self.running(None), Reading::Dump);
             self.book_paths(slot, tree);
             tree.leave_sites();
         }

@@ -216,6 +216,17 @@ impl TreePool {
     }
 }
 
+/// The purpose for which counts are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// A dump: the next one begins from here.
+    Dump,
+    /// A dump that no other one follows.
+    LastDump,
+    /// A flush, after which the counts are what they were.
+    Flush,
+}
+
 impl Tree {
     fn new(pool: &TreePool, number: u64, users: Users) -> Self {
         let table = Table::new(FIRST_TABLE);
@@ -398,14 +409,13 @@ impl Tree {
         lock(&self.inner).nodes().map(|node| node.count.load(Relaxed)).sum()
     }
 
-    /// Returns the counts since the last dump, with the times of calls that have not ended. Unless
-    /// this is the `last` dump, the next one begins from here.
-    pub(super) fn calls(&self, pool: &TreePool, running: &Running, last: bool) -> Vec<Calls> {
+    /// Returns the counts since the last dump, with the times of calls that have not ended.
+    pub(super) fn calls(&self, pool: &TreePool, running: &Running, reading: Reading) -> Vec<Calls> {
         let mut inner = lock(&self.inner);
         let inner = &mut *inner;
         let places = NodeIndexes::of(&inner.chunks);
         let mut seen = std::mem::take(&mut inner.seen);
-        if !last {
+        if reading == Reading::Dump {
             seen.resize(inner.count, Seen::default());
         }
         let mut calls: Vec<Calls> = Vec::with_capacity(inner.count);
@@ -416,7 +426,10 @@ impl Tree {
                 self_ns: node.self_ns.load(Relaxed).wrapping_add(running_ns),
             };
             if let Some(seen) = seen.get_mut(place) {
-                let before = std::mem::replace(seen, now);
+                let before = *seen;
+                if reading != Reading::Flush {
+                    *seen = now;
+                }
                 now.count = now.count.saturating_sub(before.count);
                 now.self_ns = now.self_ns.saturating_sub(before.self_ns);
             }

@@ -21,7 +21,7 @@ use crate::format::SectionKind;
 const RECORD_ROWS: usize = 1 << 16;
 
 /// The parts of a profile that are written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Extended {
     /// The nodes and traces that the file has. The root and the system trace are implied and not
     /// written.

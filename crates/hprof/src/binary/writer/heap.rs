@@ -24,7 +24,7 @@ const SEGMENT_BYTES: usize = 1 << 20;
 const FIRST_CLASS_SERIAL: u32 = 1_000_000_000;
 
 /// The state of heap dumps in a file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Heap {
     /// Whether trace 0 is written. It stands for the trace of an object if that is not known.
     has_no_trace: bool,

@@ -1,0 +1,180 @@
+//! The times of a recording: when it begins, when its file is shown, and when it ends.
+//!
+//! A thread of the agent's own keeps them, of which the JVM does not know. It is one of the JVM's for the
+//! moment in which a recording begins or ends.
+
+use std::ffi::CStr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use perk_control::remote::Request;
+
+use super::Session;
+use crate::common::Life;
+use crate::guard::{Feature, contain, uncounted};
+use crate::jvm::{Jni, Vm};
+use crate::sync::lock;
+use crate::{os, remote, threads};
+
+/// The name of the thread.
+const NAME: &str = "perk schedule";
+/// Its name while it is one of the JVM's.
+const THREAD: &CStr = c"perk schedule";
+/// The bytes of the thread's stack.
+const STACK_BYTES: usize = 512 << 10;
+/// The time of a recording after which its file is first shown, and the least time to the next time.
+const FIRST_FLUSH: Duration = Duration::from_secs(1);
+/// The time between two flushes is at least this many times as long as a flush.
+const FLUSH_SHARE: u32 = 50;
+
+/// Wakes the thread when the session has ended.
+#[derive(Debug, Default)]
+pub(super) struct Alarm {
+    has_rung: Mutex<bool>,
+    rings: Condvar,
+}
+
+impl Alarm {
+    /// Wakes the thread.
+    pub(super) fn ring(&self) {
+        *lock(&self.has_rung) = true;
+        self.rings.notify_all();
+    }
+
+    /// Waits until `moment`. Returns whether it has rung.
+    fn wait_until(&self, moment: Instant) -> bool {
+        let mut has_rung = lock(&self.has_rung);
+        while !*has_rung {
+            let left = moment.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            has_rung = match self.rings.wait_timeout(has_rung, left) {
+                Ok((has_rung, _)) => has_rung,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        true
+    }
+}
+
+/// Runs `body`, whose objects are not the program's. Its CPU time is the thread's, which is perk's own.
+fn own(feature: Feature, body: impl FnOnce()) {
+    uncounted(|| contain(feature, body));
+}
+
+impl Session {
+    /// Starts the thread, if a time is asked for.
+    ///
+    /// # Errors
+    /// The reason why it does not run, in one line.
+    pub(super) fn start_schedule(&'static self, jni: Jni<'_>) -> Result<(), String> {
+        let options = &self.common.options;
+        if options.delay_ns.is_none() && options.duration_ns.is_none() && options.flush_ns.is_none()
+        {
+            return Ok(());
+        }
+        let vm = jni.vm().ok_or("no JVM")?;
+        let begin = Instant::now();
+        if options.delay_ns.is_some() {
+            // What is counted exactly is counted, and forgotten when the delay is over.
+            self.pause_samples(jni);
+        }
+        let thread = std::thread::Builder::new().name(NAME.to_owned()).stack_size(STACK_BYTES);
+        let started = os::without_signals(|| thread.spawn(move || self.keep_times(vm, begin)));
+        started.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// The thread's work.
+    fn keep_times(&'static self, vm: Vm, begin: Instant) {
+        threads::become_own();
+        let options = &self.common.options;
+        let time = |ns: Option<u64>| ns.map(Duration::from_nanos);
+        let mut measured = begin;
+        if let Some(delay) = time(options.delay_ns) {
+            measured += delay;
+            if self.alarm.wait_until(measured) {
+                return;
+            }
+            vm.attached(THREAD, |jni| {
+                remote::alone(|| own(Feature::Commands, || self.measure_from_now(jni)));
+            });
+        }
+        let end = time(options.duration_ns).map(|duration| measured + duration);
+        let flush = time(options.flush_ns);
+        let mut next = flush.map(|flush| measured + FIRST_FLUSH.min(flush));
+        while let Some(moment) = [end, next].into_iter().flatten().min() {
+            if self.alarm.wait_until(moment) {
+                return;
+            }
+            if end.is_some_and(|end| end <= moment) {
+                vm.attached(THREAD, |jni| self.end_on_time(jni));
+                return;
+            }
+            let begin_ns = os::thread_cpu_ns();
+            own(Feature::Flushing, || self.flush());
+            let cost = Duration::from_nanos(os::thread_cpu_ns().saturating_sub(begin_ns));
+            let pause = flush.unwrap_or_default().min(measured.elapsed().max(FIRST_FLUSH));
+            next = Some(Instant::now() + pause.max(cost * FLUSH_SHARE));
+        }
+    }
+
+    /// Ends the delay.
+    fn measure_from_now(&self, jni: Jni<'_>) {
+        if self.is_paused() && self.forget(false).is_ok() {
+            *lock(&self.since) = self.now();
+            self.process_cpu.begin(&self.common.threads, None);
+            let _ = self.resume(jni);
+        }
+    }
+
+    /// Ends the recording, whose duration is over.
+    fn end_on_time(&self, jni: Jni<'_>) {
+        match self.common.life {
+            Life::Attached => {
+                remote::obey(jni, &Request::Stop);
+            }
+            Life::Program => remote::alone(|| own(Feature::Dumping, || self.conclude(jni))),
+        }
+    }
+
+    /// Finishes the file of a program that goes on. Probes stay where they are, and count for nobody.
+    fn conclude(&self, jni: Jni<'_>) {
+        if self.is_dying.swap(true, Relaxed) {
+            return;
+        }
+        // Waits until the current command is done.
+        drop(lock(&self.dumping));
+        self.stop();
+        self.analyses.iter().for_each(|analysis| analysis.vm_dies(jni));
+        self.pause_samples(jni);
+        if self.common.options.gc {
+            self.collect();
+        }
+        self.survey();
+        self.end(Some(jni));
+    }
+
+    /// Shows what was measured so far under the file's name.
+    fn flush(&self) {
+        let recorder = self.common.recorder;
+        let Ok(_dumping) = self.dumping.try_lock() else { return };
+        let is_wanted = || !self.is_dying.load(Relaxed) && !self.has_ended();
+        if !is_wanted() || !lock(recorder).is_begun() {
+            return;
+        }
+        lock(recorder).begin_flush();
+        self.analyses.iter().for_each(|analysis| analysis.show());
+        let accounting = self.accounting();
+        // The program waits for its end.
+        if !is_wanted() {
+            return;
+        }
+        let flushed = lock(recorder).flush(accounting);
+        let shown = flushed.and_then(|flushed| flushed.map_or(Ok(()), |it| it.show()));
+        if let Err(error) = shown {
+            os::say(&format!("HPROF WARNING: perk cannot show the profile so far: {error}\n"));
+        }
+    }
+}
