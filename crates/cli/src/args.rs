@@ -147,6 +147,7 @@ Examples:
   perk run --jvmpi ./libprofiler.so=file=out.txt -- java -jar app.jar
   perk run --xrun -- java -Xrunprofiler:file=out.txt -jar app.jar
   perk run --paused -- java -jar app.jar
+  perk run --delay 10s --duration 30s -o app.html -- java -jar server.jar
   perk run -- ./gradlew --no-daemon test
 
 Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; a profile of --cpu times or
@@ -160,7 +161,15 @@ its program and its process id (Main (pid 12): worker), and where threads are no
 one. --per-process writes files of its own for each, as is always done with heap dumps, --fields and --xprof.
 JVMs that did no work that was measured are counted only.
 
-Ctrl-C goes to the program, as without perk; its profile is shown and written when it has ended.
+Ctrl-C goes to the program, as without perk; its profile is shown and written when it has ended. So it is
+if the program is killed (kill -9, the kernel's OOM killer): samples, calls, allocation sites and locks are
+those up to a few seconds before.
+
+--duration ends the recording while the program goes on; perk itself returns with the program and its exit
+code. --delay leaves out the start. Calls and objects that are counted exactly keep their probes for the whole
+run; their counts begin from zero after the delay.
+
+A JVM that java itself starts is not profiled, but named; with --children it is.
 
 For the allocations between two moments, use --aprof --from-signal and send SIGQUIT at both, to
 perk, which passes it on, or to the JVM. The JVM also prints its threads at a SIGQUIT.")]
@@ -180,14 +189,34 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) instructions: bool,
     /// Begin with nothing measured: perk start begins, perk stop pauses
-    #[arg(long, conflicts_with_all = ["jvmpi", "xrun"])]
+    #[arg(long, conflicts_with_all = ["jvmpi", "xrun", "delay", "duration"])]
     pub(crate) paused: bool,
+    /// Begin the recording of each JVM this time after its start: 10s, 5m
+    #[arg(long, value_name = "TIME", value_parser = length, conflicts_with_all = ["jvmpi", "xrun"])]
+    pub(crate) delay: Option<Duration>,
+    /// End the recording of each JVM after this time, and show and write the profile then; the program goes on
+    #[arg(long, value_name = "TIME", value_parser = length, conflicts_with_all = ["jvmpi", "xrun"])]
+    pub(crate) duration: Option<Duration>,
+    /// Profile also the JVMs that java itself starts: each of them prints a line on stderr
+    #[arg(long, conflicts_with_all = ["jvmpi", "xrun"])]
+    pub(crate) children: bool,
     /// Write files of its own for each JVM, with its process id before the ending
     #[arg(long, conflicts_with_all = ["jvmpi", "xrun"])]
     pub(crate) per_process: bool,
     /// The program to profile: `java` with its arguments, or a command that starts it
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// A time that is not zero.
+fn length(text: &str) -> Result<Duration, String> {
+    // The agent counts milliseconds with 31 bits.
+    let longest = Duration::from_millis(i32::MAX as u64);
+    match time(text)? {
+        Duration::ZERO => Err("use a time above 0, such as 10s".to_owned()),
+        length if length > longest => Err("use a time below 24 days".to_owned()),
+        length => Ok(length),
+    }
 }
 
 /// The source of the events of methods that a profiler of JVMPI has.

@@ -72,6 +72,12 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     if !recording.take(&local.file_of(jvm.process.pid))? {
         bail!("{} ended before its profile was complete: no part of it is left", jvm.title());
     }
+    if recording.is_unfinished() {
+        let title = jvm.title();
+        say(format_args!(
+            "{title} was killed: the profile is of its last flush; its last seconds may be missing"
+        ));
+    }
     drop(recording);
     if !measured.quiet {
         match why {
@@ -84,7 +90,7 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
         .collect()
         .with_context(|| format!("cannot read the agent's output in {}", local.path().display()))?;
     let mut finish = Finish::new(measured, analyses, targets, &local, jvm.program.clone());
-    finish.report(outcome, &|_| String::new());
+    finish.report(outcome, &|_| None, "");
     let (keep, failed) = (finish.keep, finish.failed);
     if keep {
         local.keep();

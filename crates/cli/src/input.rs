@@ -1,21 +1,20 @@
 //! Opens profiles: files or stdin, plain or compressed, of any form.
 
 use std::fs::File;
-use std::io::{self, Cursor, IsTerminal, Read, stderr};
+use std::io::{self, Cursor, Read};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use perk_analysis::Window;
 use perk_formats::shared_fields::ALIKE;
 use perk_formats::{HEAD_BYTES, Reading};
 use perk_profile::units::printable;
-use perk_profile::{NamePattern, Profile};
+use perk_profile::{NamePattern, Profile, secrets};
 
 use crate::file_format::{Format, read_format};
 use crate::packing::{Cut, Packing};
+use crate::progress::Watched;
 use crate::window::{FormAndTime, FormOrTime, FormOrTimeParser};
 use crate::{talk, utf16};
 
@@ -24,8 +23,6 @@ use crate::{talk, utf16};
 const MAX_BYTES: u64 = 64 << 30;
 /// How many of its first bytes are named where a file is of no known form.
 const NAMED_BYTES: usize = 16;
-/// Work that is shorter shows no progress.
-const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 
 /// How a file is read.
 #[derive(Clone, Debug, Args)]
@@ -42,6 +39,9 @@ pub(crate) struct ReadArgs {
     /// the file names, or the packages of the main class]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = crate::report::name_pattern)]
     pub(crate) app: Vec<NamePattern>,
+    /// Show passwords, tokens and keys of the command line; without this, *** stands there
+    #[arg(long)]
+    pub(crate) keep_secrets: bool,
     /// Show also samples whose stack is not known, as [no stack], where the accounting has them
     #[arg(long)]
     pub(crate) unattributed: bool,
@@ -49,7 +49,13 @@ pub(crate) struct ReadArgs {
 
 impl Default for ReadArgs {
     fn default() -> Self {
-        Self { from: Vec::new(), max_bytes: MAX_BYTES, app: Vec::new(), unattributed: false }
+        Self {
+            from: Vec::new(),
+            max_bytes: MAX_BYTES,
+            app: Vec::new(),
+            keep_secrets: false,
+            unattributed: false,
+        }
     }
 }
 
@@ -84,12 +90,11 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
         let length = file.metadata().ok().filter(|it| it.is_file()).map(|it| it.len());
         (Box::new(file), length)
     };
-    let source = Watched::new(source, &name, length);
-    let bar = source.bar.clone();
-    let input = read_source(source, &name, args);
-    bar.finish_and_clear();
-    let mut input = input?;
+    let mut input = read_source(Watched::new(source, &name, length), &name, args)?;
     let profile = &mut input.profile;
+    if let Some(accounting) = profile.accounting.as_mut().filter(|_| !args.keep_secrets) {
+        accounting.program = secrets::mask(&accounting.program);
+    }
     profile.app.clone_from(&args.app);
     if args.unattributed && !profile.book_unattributed() {
         let note = "the file has no accounting of samples without a stack";
@@ -229,42 +234,6 @@ impl<R: Read> Read for Bounded<R> {
         let is_failure = |error: &io::Error| error.kind() != io::ErrorKind::Interrupted;
         self.has_failed |= count.as_ref().is_err_and(is_failure);
         count
-    }
-}
-
-/// Shows how far a file is read, on stderr where that is a terminal, once it has lasted a while.
-struct Watched<R> {
-    source: R,
-    bar: ProgressBar,
-    begun: Instant,
-    is_shown: bool,
-}
-
-impl<R: Read> Watched<R> {
-    fn new(source: R, name: &str, length: Option<u64>) -> Self {
-        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
-        let template = match length {
-            Some(_) => "{prefix} [{wide_bar}] {bytes}/{total_bytes} {eta}",
-            None => "{prefix} {bytes} {elapsed}",
-        };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_prefix(name.to_owned());
-        let is_shown = !stderr().is_terminal();
-        Self { source, bar, begun: Instant::now(), is_shown }
-    }
-}
-
-impl<R: Read> Read for Watched<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if !self.is_shown && self.begun.elapsed() > PROGRESS_AFTER {
-            self.is_shown = true;
-            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-        }
-        let count = self.source.read(buffer)?;
-        self.bar.inc(count as u64);
-        Ok(count)
     }
 }
 

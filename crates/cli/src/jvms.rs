@@ -58,6 +58,11 @@ pub(crate) struct Hidden {
     pub(crate) program: String,
 }
 
+/// The name of a JVM's program: its main class, jar or module.
+pub(crate) fn program_of(process: &Process) -> String {
+    program::name(&process.command_line())
+}
+
 impl Seen {
     /// Looks at a process.
     ///

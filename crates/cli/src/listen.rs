@@ -283,13 +283,13 @@ impl Progress {
     }
 }
 
-/// A time to wait: `500ms`, `2s`.
+/// A time to wait: `500ms`, `2s`, `5m`.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let units = [("ms", 1), ("s", 1000)];
+    let units = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
     let split = units.iter().find_map(|&(unit, ms)| Some((text.strip_suffix(unit)?, ms)));
     let time = split.and_then(|(number, ms)| number.parse::<u32>().ok()?.checked_mul(ms));
     let time = time.map(|ms| Duration::from_millis(ms.into()));
-    time.ok_or_else(|| "use a whole number and ms or s, such as 2s".to_owned())
+    time.ok_or_else(|| "use a whole number and ms, s, m or h, such as 2s".to_owned())
 }
 
 /// A command by its name.

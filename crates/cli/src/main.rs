@@ -17,6 +17,7 @@ mod man;
 mod metric;
 mod output;
 mod packing;
+mod progress;
 mod remote;
 mod report;
 mod run;

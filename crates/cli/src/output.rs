@@ -10,7 +10,9 @@ use perk_files::{Access, Destination};
 use perk_formats::View;
 
 use crate::file_format::{self, Format};
+use crate::input::display_name;
 use crate::packing::{Packer, Packing};
+use crate::progress::Watched;
 
 /// What writes a file.
 pub(crate) type Writing<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
@@ -58,7 +60,8 @@ pub(crate) fn write_file(path: &Path, write: &Writing<'_>) -> anyhow::Result<()>
     let whole = || {
         let (_, packing) = Packing::split(path);
         let destination = Destination::open(path, Access::Usual)?;
-        let mut out = Packer::new(BufWriter::new(destination.file()), packing)?;
+        let watched = Watched::new(destination.file(), &display_name(path), None);
+        let mut out = Packer::new(BufWriter::new(watched), packing)?;
         write(&mut out)?;
         out.finish()?.flush()?;
         match destination {

@@ -1,6 +1,7 @@
 //! `perk run`: starts a program with the agent, waits for its end, shows and writes the profile.
 
 mod append;
+mod children;
 mod command;
 mod finish;
 mod jvmpi;
@@ -8,9 +9,11 @@ mod options;
 mod outcome;
 mod signals;
 
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use perk_control::intrinsics::Counted;
@@ -19,9 +22,12 @@ use perk_formats::hprof::BINARY;
 use crate::args::RunArgs;
 use crate::talk::say;
 use crate::{ERROR, agent};
+use children::Children;
 use command::{Plan, Route};
+use finish::Gone;
 pub(crate) use finish::{Finish, targets};
 pub(crate) use options::Analyses;
+use outcome::Outcome;
 pub(crate) use outcome::{Folder, option_of_file};
 use signals::Ended;
 pub(crate) use signals::not_ignored;
@@ -31,10 +37,12 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if let Some(options) = jvmpi::agent_options(args)? {
         let plan = Plan::new(&args.command)?;
         let mut command = plan.command(&agent::library()?, &options, &[]);
-        return Ok(exit_code(start(&plan, &mut command)?.status, false));
+        return Ok(exit_code(start(&plan, &mut command, &mut |_| ())?.status, false));
     }
     let measured = &args.measured;
     let analyses = Analyses::of(measured)?.collecting();
+    analyses.check_times(args.delay.is_some(), args.duration.is_some())?;
+    let are_printed = analyses.are_printed();
     let targets = match analyses.are_of_jamaica() {
         true => append::targets(&measured.output, measured.force)?,
         false => targets(&measured.output, &analyses.sketch())?,
@@ -44,7 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     {
         bail!("{}: a heap dump is written as .hprof", target.path.display());
     }
-    let plan = Plan::new(&args.command)?;
+    let plan = Plan::new(&args.command)?.with_children(args.children);
     let library = agent::library()?;
     let folder = match targets.iter().find(|target| target.form == BINARY) {
         Some(target) if analyses.dump_heap() => Folder::beside(&target.path)?,
@@ -56,6 +64,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     let mut options = analyses.agent_options(folder.file_option());
     options.start = !args.paused;
+    options.delay_ns = args.delay.map(nanoseconds);
+    options.duration_ns = args.duration.map(nanoseconds);
     let counted = match () {
         () if options.extended_accesses => Some(Counted::Accesses),
         () if options.jamaica.is_some() => Some(Counted::Bytecodes),
@@ -63,17 +73,35 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     let jvm_options = counted.map_or_else(Vec::new, |counted| plan.without_intrinsics(counted));
     let mut command = plan.command(&library, &options.to_string(), &jvm_options);
-    let ended = start(&plan, &mut command)?;
-    if analyses.are_printed() {
-        return Ok(exit_code(ended.status, false));
-    }
-    let outcome = folder.collect().with_context(|| {
-        format!("cannot read the agent's output in {}", folder.path().display())
-    })?;
     let words: Vec<_> = args.command.iter().map(|it| it.to_string_lossy()).collect();
     let finish = Finish::new(measured, analyses, targets, &folder, words.join(" "));
-    let mut finish = finish.of_command(args.per_process, no_jvm(&plan, ended.status));
-    finish.report(outcome, &|pid| if pid == ended.pid { ended.reason() } else { String::new() });
+    let mut finish = finish.of_command(args.per_process, args.delay);
+    let begin = Instant::now();
+    let end = args.duration.map(|duration| args.delay.unwrap_or_default() + duration);
+    let mut shown = BTreeSet::new();
+    let mut children = Children::default();
+    let ended = start(&plan, &mut command, &mut |pid| {
+        if plan.leaves_out_children() {
+            children.look(pid);
+        }
+        if shown.is_empty() && end.is_some_and(|end| begin.elapsed() >= end) {
+            shown = show_finished(&folder, &mut finish);
+            if !shown.is_empty() && !measured.quiet {
+                say(format_args!("the recording has ended; the program goes on"));
+            }
+        }
+    })?;
+    if are_printed {
+        return Ok(exit_code(ended.status, false));
+    }
+    let processes = folder.processes();
+    if shown.is_empty() || processes.is_ok_and(|processes| processes != shown) {
+        let gone = |pid| (pid == ended.pid).then(|| ended.gone());
+        finish.report(collect(&folder)?, &gone, &no_jvm(&plan, ended.status));
+    }
+    if !measured.quiet {
+        children.report();
+    }
     let (keep, failed) = (finish.keep, finish.failed);
     if keep {
         folder.keep();
@@ -81,15 +109,59 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     Ok(exit_code(ended.status, failed))
 }
 
-/// Starts the command, and waits for its end.
-fn start(plan: &Plan<'_>, command: &mut Command) -> anyhow::Result<Ended> {
-    if plan.route() == Route::Environment {
-        say(format_args!(
-            "{} is not java itself: JAVA_TOOL_OPTIONS loads the agent into every JVM that it starts",
-            plan.program()
-        ));
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn collect(folder: &Folder) -> anyhow::Result<Outcome> {
+    folder
+        .collect()
+        .with_context(|| format!("cannot read the agent's output in {}", folder.path().display()))
+}
+
+/// Shows and writes the profiles of recordings that have ended, while the program goes on. Returns their
+/// processes.
+fn show_finished(folder: &Folder, finish: &mut Finish<'_>) -> BTreeSet<u32> {
+    let finished = folder.finished().unwrap_or_default();
+    if finished.is_empty() {
+        return finished;
     }
-    signals::run(command).with_context(|| format!("cannot start {}", plan.program()))
+    match collect(folder) {
+        Ok(outcome) => {
+            // The others are shown at the end.
+            let outcome = Outcome { running: Vec::new(), incomplete: Vec::new(), ..outcome };
+            finish.report(outcome, &|_| None, "");
+        }
+        Err(error) => {
+            say(format_args!("{error:#}"));
+            finish.failed = true;
+        }
+    }
+    finished
+}
+
+/// Starts the command, and waits for its end.
+fn start(
+    plan: &Plan<'_>,
+    command: &mut Command,
+    look: &mut (dyn FnMut(u32) + Send),
+) -> anyhow::Result<Ended> {
+    if plan.route() == Route::Environment {
+        let line = match plan.is_java() {
+            true => ": JAVA_TOOL_OPTIONS loads the agent into it and into every JVM that it starts",
+            false => {
+                " is not java itself: JAVA_TOOL_OPTIONS loads the agent into every JVM that it starts"
+            }
+        };
+        say(format_args!("{}{line}", plan.program()));
+    }
+    signals::run(command, look).with_context(|| format!("cannot start {}", plan.program()))
+}
+
+impl Ended {
+    fn gone(&self) -> Gone {
+        Gone { signal: self.status.signal(), at: self.at }
+    }
 }
 
 /// What happened where no JVM has loaded the agent.

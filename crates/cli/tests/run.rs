@@ -8,7 +8,10 @@ mod heap;
 mod jamaica;
 mod jfr;
 mod jvmpi;
+mod kills;
 mod live;
+mod outputs;
+mod parts;
 mod threads;
 mod times;
 mod values;
@@ -226,12 +229,13 @@ fn interrupted_programs_have_a_profile() {
     });
 }
 
+/// Before the first flush there is nothing, and the old file stays.
 #[test]
-fn a_killed_jvm_leaves_no_file() {
+fn a_jvm_that_is_killed_at_once_leaves_no_file() {
     jdk::each(|jdk| {
         let folder = Folder::new();
         folder.file("o.txt", "the old file");
-        let (child, pid) = start_waiting(&folder, jdk, &["-o", "o.txt"]);
+        let (child, pid) = start_waiting(&folder, jdk, &["--delay", "1h", "-o", "o.txt"]);
         kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
         let output = child.wait_with_output().unwrap();
         let text = stderr(&output);

@@ -106,6 +106,10 @@ pub(crate) struct Measured {
     /// Count allocated objects alone, which costs less: --heap sites then does not look for live ones
     #[arg(long, conflicts_with = "gc")]
     pub(crate) no_live: bool,
+    /// Keep passwords, tokens and keys of the command line in files and reports; without this, *** stands
+    /// there
+    #[arg(long)]
+    pub(crate) keep_secrets: bool,
     /// Frames to keep of each stack
     #[arg(long, value_name = "N", default_value_t = 2048,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]

@@ -70,6 +70,14 @@ impl Recording {
         Ok(true)
     }
 
+    /// Whether the agent is not done with its file: what it shows is of its last flush.
+    pub(super) fn is_unfinished(&self) -> bool {
+        let list =
+            || fs::read_dir(self.folder.path(".")).map(|it| it.flatten().collect::<Vec<_>>());
+        let files = self.folder.act(list).and_then(|it| Ok(it?)).unwrap_or_default();
+        files.iter().any(|file| file.path().extension().is_some_and(|it| it == "part"))
+    }
+
     /// Leaves the folder where it is, and returns the path that the JVM has for the file.
     pub(super) fn keep(mut self) -> PathBuf {
         self.is_kept = true;

@@ -20,6 +20,7 @@ pub(super) struct Plan<'a> {
     program: &'a OsStr,
     arguments: &'a [OsString],
     route: Route,
+    is_java: bool,
 }
 
 /// The agent's way into the JVM.
@@ -39,7 +40,25 @@ impl<'a> Plan<'a> {
     pub(super) fn new(command: &'a [OsString]) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("no command")?;
         let file = find(program, &env::var_os("PATH").unwrap_or_default())?;
-        Ok(Self { program, arguments, route: route(&file)? })
+        let route = route(&file)?;
+        let is_java = route != Route::Environment;
+        Ok(Self { program, arguments, route, is_java })
+    }
+
+    /// The same, where the JVMs that `java` itself starts are profiled if `with_children` is set.
+    pub(super) fn with_children(self, with_children: bool) -> Self {
+        let route = if with_children { Route::Environment } else { self.route };
+        Self { route, ..self }
+    }
+
+    /// Whether the command is `java` itself.
+    pub(super) fn is_java(&self) -> bool {
+        self.is_java
+    }
+
+    /// Whether JVMs that the command starts are not profiled.
+    pub(super) fn leaves_out_children(&self) -> bool {
+        self.route != Route::Environment
     }
 
     pub(super) fn route(&self) -> Route {
@@ -167,7 +186,8 @@ mod tests {
     fn the_agent_goes_behind_java() {
         let arguments = [OsString::from("-jar"), OsString::from("app.jar")];
         let route = Route::Argument { feature_version: Some(21) };
-        let plan = Plan { program: OsStr::new("java"), arguments: &arguments, route };
+        let plan =
+            Plan { program: OsStr::new("java"), arguments: &arguments, route, is_java: true };
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         let arguments: Vec<_> = command.get_args().collect();
         assert_eq!(arguments, ["-agentpath:/x/libperk.so=cpu=samples", "-jar", "app.jar"]);
@@ -181,8 +201,12 @@ mod tests {
     #[test]
     fn a_launcher_keeps_its_arguments() {
         let arguments = [OsString::from("test")];
-        let plan =
-            Plan { program: OsStr::new("mvn"), arguments: &arguments, route: Route::Environment };
+        let plan = Plan {
+            is_java: false,
+            program: OsStr::new("mvn"),
+            arguments: &arguments,
+            route: Route::Environment,
+        };
         assert_eq!(plan.without_intrinsics(Counted::Accesses), [""; 0]);
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         assert_eq!(command.get_args().collect::<Vec<_>>(), ["test"]);

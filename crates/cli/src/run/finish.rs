@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use anyhow::{Context, bail};
@@ -10,8 +11,8 @@ use perk_formats::View;
 use perk_formats::hprof::{BINARY, TEXT};
 use perk_formats::shared_fields::ALIKE;
 use perk_formats::xprof::XPROF;
-use perk_profile::Profile;
 use perk_profile::units::{plural, printable};
+use perk_profile::{Profile, secrets};
 use perk_render::Screen;
 
 use super::append;
@@ -61,9 +62,17 @@ pub(crate) struct Finish<'a> {
     pub(crate) failed: bool,
     /// Whether each JVM has files of its own.
     per_process: bool,
-    /// What is said where no JVM has loaded the agent.
-    no_jvm: String,
+    /// The time for which nothing was measured.
+    delay: Option<Duration>,
     has_written: bool,
+}
+
+/// The end of a JVM that left no whole profile.
+#[derive(Clone, Debug)]
+pub(crate) struct Gone {
+    /// The signal that killed it, if one did.
+    pub(crate) signal: Option<i32>,
+    pub(crate) at: SystemTime,
 }
 
 impl<'a> Finish<'a> {
@@ -74,6 +83,7 @@ impl<'a> Finish<'a> {
         folder: &'a Folder,
         command: String,
     ) -> Self {
+        let command = if args.keep_secrets { command } else { secrets::mask(&command) };
         Self {
             args,
             analyses,
@@ -83,18 +93,29 @@ impl<'a> Finish<'a> {
             keep: false,
             failed: false,
             per_process: false,
-            no_jvm: String::new(),
+            delay: None,
             has_written: false,
         }
     }
 
-    /// Sets whether each JVM has files of its own, and what is said where there is no JVM.
-    pub(crate) fn of_command(self, per_process: bool, no_jvm: String) -> Self {
-        Self { per_process, no_jvm, ..self }
+    /// Sets whether each JVM has files of its own, and the time for which nothing was measured.
+    pub(crate) fn of_command(self, per_process: bool, delay: Option<Duration>) -> Self {
+        Self { per_process, delay, ..self }
     }
 
-    /// Shows and writes what there is. `why_gone` has the reason for which a JVM left no whole profile.
-    pub(crate) fn report(&mut self, mut outcome: Outcome, why_gone: &dyn Fn(u32) -> String) {
+    /// Shows and writes what there is. `gone` has the end of a JVM that left no whole profile, if it is
+    /// known, and `no_jvm` what is said where no JVM has loaded the agent.
+    pub(crate) fn report(
+        &mut self,
+        mut outcome: Outcome,
+        gone: &dyn Fn(u32) -> Option<Gone>,
+        no_jvm: &str,
+    ) {
+        for jvm in &outcome.complete {
+            if let Some(flushed) = jvm.flushed {
+                say(format_args!("{}", of_flush(jvm, flushed, gone(jvm.pid))));
+            }
+        }
         let jvms = std::mem::take(&mut outcome.complete);
         let is_asked_for = !self.args.output.is_empty();
         let is_alone = jvms.len() == 1;
@@ -127,7 +148,9 @@ impl<'a> Finish<'a> {
             (self.keep, self.failed) = (true, true);
         }
         for &pid in &outcome.incomplete {
-            let why = why_gone(pid);
+            let signal = gone(pid).and_then(|gone| gone.signal);
+            let why = signal.map(|signal| format!(" (killed by signal {signal})"));
+            let why = why.unwrap_or_default();
             say(format_args!(
                 "the JVM {pid} died before its profile was complete{why}: no part of it is left"
             ));
@@ -141,13 +164,22 @@ impl<'a> Finish<'a> {
             self.keep = true;
         }
         if outcome.is_empty() && busy.is_empty() && idle.is_empty() {
-            say(format_args!("{}: there is no profile", self.no_jvm));
+            say(format_args!("{no_jvm}: there is no profile"));
         }
         if is_asked_for && !self.has_written && !self.failed {
             let names: Vec<_> =
                 self.targets.iter().map(|target| target.path.display().to_string()).collect();
             say(format_args!("not written: {}", names.join(", ")));
             self.failed = true;
+        }
+    }
+
+    /// The reason why there are no numbers, for people.
+    fn why_empty(&self) -> String {
+        let why = self.analyses.why_empty();
+        match self.delay {
+            Some(delay) => format!("after the delay of {delay:?}, {why}"),
+            None => why.to_owned(),
         }
     }
 
@@ -165,7 +197,7 @@ impl<'a> Finish<'a> {
         if self.args.quiet {
             return;
         }
-        let why = self.analyses.why_empty();
+        let why = self.why_empty();
         match idle {
             [] => {}
             [jvm] if !are_others_shown => {
@@ -230,7 +262,7 @@ impl<'a> Finish<'a> {
         match report::summary(&jvm.profile, file, self.args.top, &screen) {
             Some(summary) => text += &summary,
             None if self.analyses.dump_heap() => {}
-            None => text += &format!("nothing was measured: {}\n", self.analyses.why_empty()),
+            None => text += &format!("nothing was measured: {}\n", self.why_empty()),
         }
         if self.analyses.dump_heap() {
             let bytes = fs::metadata(&jvm.file).map_or(0, |metadata| metadata.len());
@@ -261,7 +293,7 @@ impl<'a> Finish<'a> {
             };
             let view = View::new(profile, &name);
             if !is_copy && target.form.is_empty_of(&view) {
-                say(format_args!("{path} is not written: {}", self.analyses.why_empty()));
+                say(format_args!("{path} is not written: {}", self.why_empty()));
                 self.failed = true;
                 continue;
             }
@@ -292,5 +324,32 @@ impl<'a> Finish<'a> {
                 }
             }
         }
+    }
+}
+
+/// The line on a JVM whose profile is that of its last flush.
+fn of_flush(jvm: &Jvm, flushed: SystemTime, gone: Option<Gone>) -> String {
+    let label = jvm.label();
+    let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
+    let missing = gone.as_ref().and_then(|gone| gone.at.duration_since(flushed).ok());
+    let missing = match (missing, &jvm.profile.accounting) {
+        (Some(missing), _) => format!("its last {} may be missing", seconds(missing)),
+        (None, Some(it)) => {
+            format!(
+                "what followed its first {} is missing",
+                seconds(Duration::from_nanos(it.wall_ns))
+            )
+        }
+        (None, None) => "what followed is missing".to_owned(),
+    };
+    match gone.and_then(|gone| gone.signal) {
+        Some(signal) => {
+            format!(
+                "{label} was killed by signal {signal}: the profile is of its last flush; {missing}"
+            )
+        }
+        None => format!(
+            "{label} ended without a last dump: the profile is of its last flush; {missing}"
+        ),
     }
 }

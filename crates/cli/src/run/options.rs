@@ -14,6 +14,9 @@ use perk_profile::{
 use crate::args::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured, Timing, Xprof};
 use crate::file_format::has_ending;
 
+/// The most time of a program that is lost if it is killed.
+const FLUSH_NS: u64 = 5_000_000_000;
+
 /// The analyses asked for: something is measured, and each argument has a meaning for it.
 #[derive(Debug)]
 pub(crate) struct Analyses<'a> {
@@ -124,6 +127,25 @@ impl<'a> Analyses<'a> {
         Self { collects: has_sites && !no_gc && !no_live, ..self }
     }
 
+    /// Fails if a part of the run cannot be measured.
+    ///
+    /// # Errors
+    /// The argument that has no effect, in one line.
+    pub(crate) fn check_times(&self, has_delay: bool, has_duration: bool) -> anyhow::Result<()> {
+        let name = match (has_delay, has_duration) {
+            (true, _) => "--delay",
+            (_, true) => "--duration",
+            (false, false) => return Ok(()),
+        };
+        if self.have_fields() || self.are_of_jamaica() || self.args.xprof.is_some() {
+            bail!("{name}: --fields, --jamaica and --xprof measure the whole run");
+        }
+        if has_delay && !self.have_profile() {
+            bail!("--delay has no effect on --heap dump, which is made at the end");
+        }
+        Ok(())
+    }
+
     /// Whether the tables of `-Xprof` are printed, and nothing else is measured.
     pub(crate) fn are_xprof(&self) -> bool {
         let args = self.args;
@@ -195,7 +217,7 @@ impl<'a> Analyses<'a> {
     /// no sum; JamaicaVM's profiles stand one after the other in one file; -Xprof's tables are those
     /// of one JVM.
     pub(crate) fn can_merge(&self) -> bool {
-        !self.dump_heap() && !self.have_fields() && !self.are_of_jamaica() && !self.are_xprof()
+        self.can_flush()
     }
 
     /// A profile with the sections that these analyses fill, and next to nothing in them: what can
@@ -260,6 +282,11 @@ impl<'a> Analyses<'a> {
         profile
     }
 
+    /// Whether the agent's file shows what was measured so far.
+    fn can_flush(&self) -> bool {
+        !self.dump_heap() && !self.have_fields() && !self.are_of_jamaica() && !self.are_xprof()
+    }
+
     /// The options of the agent: what was asked for, and for the rest its own defaults.
     /// `file` is the value of the option of that name.
     pub(crate) fn agent_options(&self, file: String) -> Options {
@@ -320,11 +347,11 @@ impl<'a> Analyses<'a> {
             format: match self {
                 // Other tools do not take the records of format=p.
                 _ if self.dump_heap() => Format::Binary,
-                _ if self.have_fields() || self.are_of_jamaica() || self.are_xprof() => {
-                    Format::Ascii
-                }
-                _ => Format::Extended,
+                _ if self.can_flush() => Format::Extended,
+                _ => Format::Ascii,
             },
+            secrets: args.keep_secrets,
+            flush_ns: self.can_flush().then_some(FLUSH_NS),
             fields: self.have_fields(),
             aggregate: self.have_fields(),
             jamaica: args.jamaica.map(|counts| match counts {
@@ -377,7 +404,8 @@ mod tests {
             + match &options {
                 it if it.has_only_xprof() && it.output == Output::Default => 3,
                 it if it.fields || it.jamaica.is_some() || it.has_only_xprof() => 4,
-                _ => 5,
+                it if it.heap_dump => 5,
+                _ => 6,
             };
         let Ok(Parsed::Run(parsed)) = Options::parse(&text, None) else { panic!("{text}") };
         // Two fields follow from the others when they are read.
@@ -385,7 +413,7 @@ mod tests {
         assert_eq!(parsed, Options { raw, timing_depth, ..options }, "{text}");
         let words: Vec<&str> = text.split(',').collect();
         let is_always = |word: &&&str| {
-            let always = ["verbose=n", "cutoff=0", "classes=used", "format=", "file=/"];
+            let always = ["verbose=n", "cutoff=0", "classes=used", "format=", "file=/", "flush=5s"];
             let is_of_threads = options.platform_threads && word.starts_with("thread");
             !is_of_threads && !always.iter().any(|it| word.starts_with(it))
         };

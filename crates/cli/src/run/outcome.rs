@@ -1,8 +1,10 @@
 //! What the agents left behind: one file for each JVM, in a folder of their own.
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use std::{env, fs, io};
 
 use anyhow::{Context, bail};
@@ -11,11 +13,11 @@ use perk_formats::jamaica::JAMAICA;
 use perk_formats::shared_fields::ALIKE;
 use perk_formats::xprof::XPROF;
 use perk_profile::units::printable;
-use perk_profile::{Event, NAME_SEPARATOR, Process, Profile};
+use perk_profile::{Event, NAME_SEPARATOR, Process as Part, Profile};
 use perk_render::Screen;
-use rustix::process::{Pid, test_kill_process};
 
 use crate::input::{self, ReadArgs};
+use crate::jvms::Process;
 use crate::window::FormOrTime;
 
 /// The folder the agents write to. It goes when it is dropped.
@@ -54,8 +56,19 @@ pub(crate) struct Jvm {
     pub(crate) pid: u32,
     pub(crate) file: PathBuf,
     pub(crate) profile: Profile,
+    /// When the profile was shown, if the JVM has left no later one.
+    pub(crate) flushed: Option<SystemTime>,
     /// The others, if there are several.
     others: Vec<Other>,
+}
+
+/// The agent's files of a process.
+#[derive(Clone, Copy, Debug, Default)]
+struct Files {
+    /// One under its final name: the whole profile, or that of the last flush.
+    has_whole: bool,
+    /// One that the agent has not finished.
+    has_part: bool,
 }
 
 /// A JVM whose numbers are in the profile of another.
@@ -123,21 +136,45 @@ impl Folder {
         self.folder.keep();
     }
 
+    /// The files that are there, by process.
+    fn files(&self) -> io::Result<BTreeMap<u32, Files>> {
+        let mut all: BTreeMap<u32, Files> = BTreeMap::new();
+        for entry in fs::read_dir(self.path())? {
+            let name = entry?.file_name();
+            if let Some((pid, is_whole)) = parse_name(&name) {
+                let files = all.entry(pid).or_default();
+                *(if is_whole { &mut files.has_whole } else { &mut files.has_part }) = true;
+            }
+        }
+        Ok(all)
+    }
+
+    /// The JVMs whose recording has ended.
+    pub(crate) fn finished(&self) -> io::Result<BTreeSet<u32>> {
+        let files = self.files()?.into_iter();
+        Ok(files.filter(|(_, it)| it.has_whole && !it.has_part).map(|(pid, _)| pid).collect())
+    }
+
+    /// The JVMs that have loaded the agent.
+    pub(crate) fn processes(&self) -> io::Result<BTreeSet<u32>> {
+        Ok(self.files()?.into_keys().collect())
+    }
+
     /// Reads what is there.
     pub(crate) fn collect(&self) -> io::Result<Outcome> {
         let mut outcome = Outcome::default();
-        for entry in fs::read_dir(self.path())? {
-            let file = entry?.path();
-            let Some((pid, is_whole)) = file.file_name().and_then(parse_name) else { continue };
-            if !is_whole {
-                if self.file_of(pid).exists() {
-                    continue;
-                }
+        for (pid, files) in self.files()? {
+            if files.has_part && (!files.has_whole || is_alive(pid)) {
                 let gone =
                     if is_alive(pid) { &mut outcome.running } else { &mut outcome.incomplete };
                 gone.push(pid);
                 continue;
             }
+            let file = self.file_of(pid);
+            let flushed = match files.has_part {
+                true => fs::metadata(&file).and_then(|it| it.modified()).ok(),
+                false => None,
+            };
             let from = match self.ending {
                 PACKED => Some(ALIKE),
                 OF_JAMAICA => Some(JAMAICA),
@@ -145,18 +182,18 @@ impl Folder {
                 _ => None,
             };
             let from = from.into_iter().map(FormOrTime::Form).collect();
-            match input::read(&file, &ReadArgs { from, ..ReadArgs::default() }) {
+            // What was to be masked, the agent has masked.
+            let args = ReadArgs { from, keep_secrets: true, ..ReadArgs::default() };
+            match input::read(&file, &args) {
                 Ok(input) => {
                     let (profile, others) = (input.profile, Vec::new());
-                    outcome.complete.push(Jvm { pid, file, profile, others });
+                    outcome.complete.push(Jvm { pid, file, profile, flushed, others });
                 }
                 Err(error) => outcome.unreadable.push((pid, error)),
             }
         }
         outcome.complete.sort_by_key(|jvm| (Reverse(jvm.cpu_ns()), jvm.pid));
         outcome.unreadable.sort_by_key(|&(pid, _)| pid);
-        outcome.incomplete.sort_unstable();
-        outcome.running.sort_unstable();
         Ok(outcome)
     }
 }
@@ -212,15 +249,15 @@ impl Jvm {
             others.push(Other { label: process.name.clone(), file });
             processes.push(process);
         }
-        Some(Self { pid, file, profile: Profile::of_processes(processes), others })
+        Some(Self { pid, file, profile: Profile::of_processes(processes), flushed: None, others })
     }
 
-    fn into_process(self) -> Process {
-        Process { name: self.label(), profile: self.profile }
+    fn into_process(self) -> Part {
+        Part { name: self.label(), profile: self.profile }
     }
 
     /// The name that tells the JVM from others: `Main (pid 12)`.
-    fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         format!("{} (pid {})", short_name(self.program()), self.pid)
     }
 
@@ -297,11 +334,8 @@ fn parse_name(name: &OsStr) -> Option<(u32, bool)> {
 }
 
 fn is_alive(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| {
-        let answer = test_kill_process(pid);
-        answer.is_ok() || answer == Err(rustix::io::Errno::PERM)
-    })
+    let process = Process::open(pid);
+    process.is_ok_and(|process| process.is_some_and(|process| !process.is_gone()))
 }
 
 /// A name for the files of a program: its main class without the package, or its jar without the

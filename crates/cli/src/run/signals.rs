@@ -1,8 +1,9 @@
 //! Runs a command to its end and hands it the signals that perk gets.
 
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 use std::{fs, io, thread};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
@@ -14,26 +15,21 @@ use signal_hook::low_level::siginfo::Cause;
 
 const FORWARDED: [i32; 6] = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
 
-/// How a command ended.
+/// The time between two looks at the command while it runs.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How a command ended, and when.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) pid: u32,
     pub(super) status: ExitStatus,
-}
-
-impl Ended {
-    /// ` (killed by signal 9)`, or nothing where it ended by itself.
-    pub(super) fn reason(&self) -> String {
-        match self.status.signal() {
-            Some(signal) => format!(" (killed by signal {signal})"),
-            None => String::new(),
-        }
-    }
+    pub(super) at: SystemTime,
 }
 
 /// Starts `command` and waits for its end, whatever signals arrive: perk has a profile to write
-/// then. From here on these signals do not end perk.
-pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
+/// then. From here on these signals do not end perk. Meanwhile it calls `look` from time to time, with
+/// the command's process id.
+pub(super) fn run(command: &mut Command, look: &mut (dyn FnMut(u32) + Send)) -> io::Result<Ended> {
     // What was to be ignored stays so for the child too.
     let mut signals = SignalsInfo::<WithOrigin>::new(not_ignored(&FORWARDED))?;
     let handle = signals.handle();
@@ -52,11 +48,20 @@ pub(super) fn run(command: &mut Command) -> io::Result<Ended> {
                 }
             }
         });
+        let (is_running_now, over) = mpsc::channel::<()>();
+        let id = child.id();
+        scope.spawn(move || {
+            while over.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                look(id);
+            }
+        });
         let ended = wait_unreaped(pid);
+        let at = SystemTime::now();
+        drop(is_running_now);
         // Until it is reaped below, nobody else has its process id.
         *lock() = false;
         handle.close();
-        ended.and_then(|()| Ok(Ended { pid: child.id(), status: child.wait()? }))
+        ended.and_then(|()| Ok(Ended { pid: child.id(), status: child.wait()?, at }))
     })
 }
 
