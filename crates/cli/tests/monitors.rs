@@ -233,7 +233,8 @@ fn a_run_writes_a_flame_graph_of_locks() {
         let run = ["run", "--locks", "-o", "lk.html", "-o", "lk.hprof"];
         let output = folder.run(&[&run[..], &program].concat());
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        assert!(stderr(&output).contains("held in Holding.sleep"), "{}", stderr(&output));
+        let text = report(&folder, &["--monitors", "lk.hprof"]);
+        assert!(text.contains("held in Holding.sleep"), "{text}");
         let page = std::fs::read_to_string(folder.path().join("lk.html")).unwrap();
         for part in
             ["\"value\":\"blocked\"", "\"value\":\"blocking\"", "enterLock", "whileOthersWait"]
