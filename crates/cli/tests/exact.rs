@@ -259,7 +259,7 @@ fn sites_and_classes_follow_the_metric() {
             "Top classes by live bytes",
             "#  live %   live  live objects  allocated  objects  class",
             "1   76.92   2 kB           100       2 kB      100  T",
-            "2   23.08  600 B            6       8 kB       80  byte[]",
+            "2   23.08  600 B             6       8 kB       80  byte[]",
         ],
     );
     head(
