@@ -1,9 +1,9 @@
 #!/bin/bash
 # Gets what this machine lacks for building, testing and showing perk:
 #
-#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|source|deny|zig|oldroot]...
+#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|jq|source|deny|zig|oldroot]...
 #
-# Does nothing for what is there. Downloads go to .tools; only jdk, jdk17, chromium, jacoco and oldroot
+# Does nothing for what is there. Downloads go to .tools; only jdk, jdk17, chromium, jacoco, jq and oldroot
 # install packages, and deny installs a program of cargo's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -66,6 +66,12 @@ setup_chromium() {
 setup_jacoco() {
     [[ -e /usr/share/java/org.jacoco.agent.rt.jar ]] && return
     apt_install libjacoco-java
+}
+
+# jq, to test the examples of the help and the documentation.
+setup_jq() {
+    command -v jq >/dev/null && return
+    apt_install jq || say "WARNING: cannot install jq: the tests of its examples will be skipped"
 }
 
 # The sources of the JDK's Java compiler, in .tools/source-N/jdk.compiler for JDK N: a real
@@ -140,7 +146,7 @@ setup_oldroot() {
 mkdir -p .tools
 for part in "$@"; do
     case $part in
-        jdk | jdk17 | jdk21 | chromium | jacoco | source | deny | zig | oldroot) "setup_$part" ;;
-        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, source, deny, zig or oldroot"; exit 2 ;;
+        jdk | jdk17 | jdk21 | chromium | jacoco | jq | source | deny | zig | oldroot) "setup_$part" ;;
+        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, jq, source, deny, zig or oldroot"; exit 2 ;;
     esac
 done

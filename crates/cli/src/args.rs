@@ -292,7 +292,7 @@ Examples:
   perk report --source src/main/java app.prof
   perk report --source src/main/java -o source.html app.prof
   perk report --field com.acme.Counter.value app.tsv.gz
-  perk report --json app.hprof | jq -r '.methods[:5][] | [.self_count, .name] | @tsv'
+  perk report --json app.hprof | jq -r '.metrics[:1][].methods[:5][] | [.self, .name] | @tsv'
   perk report --csv app.hprof > methods.csv
   ssh host cat app.hprof | perk report -
 
@@ -376,7 +376,7 @@ pub(crate) struct ReportArgs {
     /// Show only the locks that threads waited for, and deadlocks
     #[arg(long)]
     pub(crate) monitors: bool,
-    /// Write everything as JSON: methods, paths, calls, allocations, threads, accounting
+    /// Write everything as JSON (docs/json.md): each metric by method, line, edge, thread; calls, locks
     #[arg(long, conflicts_with_all = ["lines", "tree", "edges", "method", "field", "sites",
                                       "classes", "monitors", "csv"])]
     pub(crate) json: bool,
@@ -434,6 +434,8 @@ Examples:
   perk diff --fail-on 'total(com.acme.Foo.bar)>+5ms' before.hprof after.hprof
   perk diff --fail-on 'bytecodes(com.acme.*)>+0.1%' before.prof after.prof
   perk diff before.hprof after.hprof -o diff.html
+  perk diff before.hprof after.hprof --json |
+    jq -r '.metrics[:1][].methods[:5][] | [.change.self, .name] | @tsv'
 
 A limit is a number, `>+` for growth or `<-` for shrinking, and an amount: 5%, 20ms (ns, us, ms, s), 10MB (B,
 kB, MB, GB, KiB, MiB, GiB), or a count. A NAME selects methods. Numbers:

@@ -35,6 +35,8 @@ const MOST_ROWS: usize = 15;
 const SITES: usize = 3;
 /// Metrics with tables by method without `--top` and `--metric`.
 const RANKINGS: usize = 3;
+/// The schema of the JSON and its version: docs/json.md.
+const SCHEMA: &str = "perk.diff/1";
 /// The exit code where the profiles differ, or differ past a limit.
 const DIFFERS: u8 = 1;
 
@@ -294,18 +296,16 @@ impl Comparison<'_> {
         let of_each = |[before, after]: [u64; 2]| {
             Json::object([("before", before.into()), ("after", after.into())])
         };
-        let mut rankings: Vec<_> = self.rankings(compared).collect();
-        let of_samples = rankings.iter().position(|it| *it.metric() == Metric::Samples);
-        let of_samples = of_samples.map(|place| rankings.remove(place));
-        let metrics = rankings.into_iter().map(|it| {
+        let metrics = self.rankings(compared).map(|it| {
             Json::object([
-                ("name", it.metric().name().into()),
+                ("metric", it.metric().name().into()),
                 ("unit", it.metric().unit().name().into()),
                 ("total", total(it.raw())),
                 ("methods", it.json(top)),
             ])
         });
         Json::object([
+            ("schema", SCHEMA.into()),
             ("before", self.names[0].into()),
             ("after", self.names[1].into()),
             // Whether calls, accesses or allocations that were counted exactly differ.
@@ -316,10 +316,8 @@ impl Comparison<'_> {
             ("edges", list(List::edges(diff))),
             ("classes", list(List::classes(diff))),
             ("sites", list(List::sites(diff))),
-            ("sample_count", samples.map(total).into()),
             // The CPU time of each, in nanoseconds.
             ("sample_ns", sample_ns.map(of_each).into()),
-            ("samples", of_samples.map(|it| it.json(top)).into()),
             ("metrics", Json::list(metrics)),
             ("locks", list(List::locks(diff))),
             // The objects of the last heap dump of each.

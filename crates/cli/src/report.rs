@@ -93,6 +93,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut missing = Vec::new();
     if args.json {
+        content.add_metrics_of_fields();
         let head = Head::new(&content, args.top.unwrap_or(head::MOST));
         let top = args.top.unwrap_or(usize::MAX);
         let file = (&*name, input.form.ending());
@@ -261,6 +262,8 @@ struct Content<'a> {
     filtered: Option<String>,
     /// The numbers of each leading metric and of the one that was asked for, in order of interest.
     metrics: Vec<MetricView<'a>>,
+    /// The metrics of field accesses, for other programs.
+    of_fields: Vec<MetricView<'a>>,
     /// The metric that was asked for.
     asked: Option<Metric>,
     calls: Option<Calls<'a>>,
@@ -291,6 +294,7 @@ impl<'a> Content<'a> {
             filtered: None,
             metrics: metrics.map(|metric| MetricView::new(profile, tree, joined, metric)).collect(),
             objects: Objects::new(profile, tree, asked.as_ref()),
+            of_fields: Vec::new(),
             asked,
             calls: Calls::new(profile, tree),
             contention: Contention::new(profile),
@@ -304,6 +308,17 @@ impl<'a> Content<'a> {
     /// Whose code the methods are.
     fn owners(&self) -> &Owners {
         self.owners.get_or_init(|| Owners::new(self.profile))
+    }
+
+    /// Adds the metrics of field accesses that nobody asked for.
+    fn add_metrics_of_fields(&mut self) {
+        for metric in [Metric::FieldAccesses, Metric::SharedFieldAccesses] {
+            let is_known = self.profile.has(std::slice::from_ref(&metric));
+            if is_known && self.view(&metric).is_none() {
+                let view = MetricView::new(self.profile, self.tree, self.joined, metric);
+                self.of_fields.push(view);
+            }
+        }
     }
 
     /// The numbers of a metric.

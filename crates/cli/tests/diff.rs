@@ -101,14 +101,14 @@ before   after  change %  objects before  objects after  change  class
     assert_eq!(json["edges"][0]["change"], 1);
     assert_eq!(json["sites"][0]["frames"][1]["line"], 3);
     let metrics = json["metrics"].as_array().unwrap();
-    let names: Vec<_> = metrics.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    let names: Vec<_> = metrics.iter().map(|it| it["metric"].as_str().unwrap()).collect();
     assert_eq!(names, ["time", "allocated", "objects"]);
     assert_eq!(metrics[1]["total"]["change"], 500);
     let row = &metrics[1]["methods"][0];
     assert_eq!((&row["name"], &row["state"]), (&"T.f()V".into(), &"changed".into()));
-    assert_eq!(row["change"]["total_count"], 500);
-    assert_eq!(row["after_percent"]["self_count"], 100.0);
-    assert!(row["margin"]["self_count"].is_null(), "{row}");
+    assert_eq!(row["change"]["total"], 500);
+    assert_eq!(row["after_percent"]["self"], 100.0);
+    assert!(row["margin"]["self"].is_null(), "{row}");
 }
 
 #[test]
@@ -233,9 +233,10 @@ before  after  change   ±  change %  self  before %  after %  method
     assert!(text.ends_with(line), "{text}");
     let json = check(&folder, &["a", "b", "--json"], 0).stdout;
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    assert_eq!(json["samples"][1]["is_significant"]["self_count"], false);
-    assert_eq!(json["samples"][1]["margin"]["self_count"], 22);
-    assert_eq!(json["sample_count"]["is_significant"], true);
+    let samples = &json["metrics"][0];
+    assert_eq!(samples["methods"][1]["is_significant"]["self"], false);
+    assert_eq!(samples["methods"][1]["margin"]["self"], 22);
+    assert_eq!(samples["total"]["is_significant"], true);
     folder.file("c", "Main.main;Main.f 57\nMain.main 51\n");
     let text = stdout(&check(&folder, &["a", "c"], 0));
     assert_eq!(
@@ -337,9 +338,9 @@ kind,name,caller,number,before,after,change,change_percent,before_percent,after_
 calls,T.f()V,,call_count,99,100,+1,+1.01,99.00,99.01,
 edges,T.f()V,T.main()V,call_count,99,100,+1,+1.01,99.00,99.01,
 allocations,byte[],,allocated_bytes,1000,1500,+500,+50.00,100.00,100.00,
-allocated,T.f()V,,self_count,1000,1500,+500,+50.00,100.00,100.00,
-allocated,T.f()V,,total_count,1000,1500,+500,+50.00,100.00,100.00,
-allocated,T.main()V,,total_count,1000,1500,+500,+50.00,100.00,100.00,
+allocated,T.f()V,,self_bytes,1000,1500,+500,+50.00,100.00,100.00,
+allocated,T.f()V,,total_bytes,1000,1500,+500,+50.00,100.00,100.00,
+allocated,T.main()V,,total_bytes,1000,1500,+500,+50.00,100.00,100.00,
 "
     );
 }

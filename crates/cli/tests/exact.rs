@@ -87,7 +87,7 @@ const SITES: [(&str, &str, [u64; 4]); 3] = [
     ("T", "T.main:4", [2_000, 100, 2_000, 100]),
 ];
 
-fn folder() -> Folder {
+pub(crate) fn folder() -> Folder {
     let folder = Folder::new();
     let mut profile = Profile::default();
     push_times(&mut profile, &CALLS);
@@ -234,7 +234,7 @@ fn json_has_everything() {
     assert_eq!(allocations["sites"][0]["frames"][0]["line"], 7);
     assert_eq!(allocations["methods"][0]["total"]["allocated_count"], 80);
     let lines = json["tree"]["lines"].as_array().unwrap();
-    assert_eq!(json["tree"]["unit"], "ns");
+    assert_eq!(json["tree"]["unit"], "nanoseconds");
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[1]["is_recursive"], true);
     assert_eq!(lines[1]["allocated"]["allocated_bytes"], 8_000);

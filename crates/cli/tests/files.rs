@@ -79,14 +79,17 @@ fn json_is_complete() {
     let output = folder.run(&["report", "p.hprof", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["sample_count"], 100);
-    assert_eq!(json["methods"].as_array().unwrap().len(), 5);
-    assert_eq!(json["methods"][0]["name"], "Lexer.next");
-    assert_eq!(json["methods"][0]["self_count"], 85);
-    assert_eq!(json["paths"].as_array().unwrap().len(), 4);
-    assert_eq!(json["paths"][0]["frames"].as_array().unwrap().len(), 3);
+    let metric = &json["metrics"][0];
+    assert_eq!((&metric["metric"], &metric["total"]), (&"samples".into(), &100.into()));
+    assert_eq!(metric["methods"].as_array().unwrap().len(), 5);
+    assert_eq!(metric["methods"][0]["method"], "next");
+    assert_eq!(metric["methods"][0]["self"], 85);
+    assert_eq!(metric["methods"][0]["self_percent"], 85.0);
+    assert_eq!(metric["paths"].as_array().unwrap().len(), 4);
+    assert_eq!(metric["paths"][0]["frames"].as_array().unwrap().len(), 3);
     let few = folder.run(&["report", "p.hprof", "--json", "--top", "1"]);
     let json: serde_json::Value = serde_json::from_slice(&few.stdout).unwrap();
-    assert_eq!(json["methods"].as_array().unwrap().len(), 1);
+    assert_eq!(json["metrics"][0]["methods"].as_array().unwrap().len(), 1);
 }
 
 #[test]

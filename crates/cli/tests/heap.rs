@@ -14,9 +14,14 @@ fn u4(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
 
-/// Makes two dumps: of three instances of `a.B` and an array of 100 bytes, and of that array alone.
+/// Makes a file of two dumps.
+pub(crate) fn dump() -> Vec<u8> {
+    dumps(2)
+}
+
+/// Makes the first `count` of two dumps: of three instances of `a.B` and an array of 100 bytes, and of that array alone.
 /// Their ids are not addresses.
-fn dump() -> Vec<u8> {
+pub(crate) fn dumps(count: usize) -> Vec<u8> {
     let mut file = b"JAVA PROFILE 1.0.2\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
     file.extend(record(0x01, &[&u4(7)[..], b"a/B"].concat()));
     file.extend(record(0x02, &[u4(1), u4(3), u4(0), u4(7)].concat()));
@@ -25,7 +30,7 @@ fn dump() -> Vec<u8> {
     let array = [&[0x23][..], &u4(19), &u4(0), &u4(100), &[8], &[0; 100]].concat();
     let root = [&[0x05][..], &u4(3)].concat();
     let first = [class, instance(11), instance(12), instance(13), array.clone(), root].concat();
-    for dump in [first, array] {
+    for dump in [first, array].into_iter().take(count) {
         file.extend(record(0x1C, &dump));
         file.extend(record(0x2C, &[]));
     }

@@ -28,7 +28,7 @@ PROFILE_THREAD: 5 100000000000 int 20% comp 60% jni 10% gc 10% C 12288 Java 4096
 PROFILE_THREADS: 7
 ";
 
-fn folder() -> Folder {
+pub(crate) fn folder() -> Folder {
     let folder = Folder::new();
     folder.file("a.prof", FILE);
     folder
@@ -96,7 +96,12 @@ fn a_method_has_its_callers_and_callees_with_their_positions() {
     let text = report(&folder, &["--method", "Main.main"]);
     assert!(text.contains("app.Main.main: no calls in the file, 3000000 bytecodes,"), "{text}");
     let text = report(&folder, &["--edges", "--csv"]);
-    assert!(text.contains("\napp.Main.main,app.Parser.parse,1005,,12:1000 19:5\n"), "{text}");
+    assert!(
+        text.contains(
+            "\napp.Main.main([Ljava/lang/String;)V,app.Parser.parse(I)V,1005,,12:1000 19:5\n"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn report(folder: &Folder, arguments: &[&str]) -> String {
 
 /// Makes a profile of two threads that wait for each other, another one that waits for one of them,
 /// and 400 ms of waits.
-fn deadlock() -> Folder {
+pub(crate) fn deadlock() -> Folder {
     let mut profile = Profile::default();
     for (serial, name) in [(200_001, "left"), (200_002, "right"), (200_003, "guest")] {
         let name = profile.symbols.strings.intern(name);

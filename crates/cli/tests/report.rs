@@ -88,10 +88,10 @@ fn what_is_inferred_is_marked() {
     assert!(tree.contains(lines), "{tree}");
     let json = json(&folder, &["book.collapsed"]);
     assert_eq!(json["inferred"]["trace_count"], 3);
-    assert_eq!(json["methods"][0]["traces"][1]["inferred_frame_count"], 3);
+    assert_eq!(json["metrics"][0]["methods"][0]["traces"][1]["inferred_frame_count"], 3);
     let begin = &json["where_to_begin"];
     assert_eq!((&begin[0]["number"], &begin[0]["inferred"]), (&10763.into(), &2099.into()));
-    assert_eq!(json["tree"]["lines"][0]["inferred_total"], 2099);
+    assert_eq!(json["tree"]["lines"][0]["inferred"], 2099);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn every_value_has_every_view() {
         assert_eq!(alias, view(&[]), "{value}");
         let csv = view(&["--csv"]);
         assert!(csv.starts_with("metric,name,class,method,signature,source,self_"), "{csv}");
-        assert!(csv.contains(&format!("\n{value},T.f,T,f,()V,T.java,")), "{csv}");
+        assert!(csv.contains(&format!("\n{value},T.f()V,T,f,()V,T.java,")), "{csv}");
     }
     let json = json(&folder, &["p.hprof"]);
     let values: Vec<_> = json["metrics"].as_array().unwrap().iter().collect();
@@ -253,14 +253,14 @@ fn csv_is_one_view_that_any_reader_takes() {
         (
             &[][..],
             "metric",
-            &["time", "\"T,x\".f", "\"T,x\"", "f", "()V", "T.java", "300000000"][..],
+            &["time", "\"T,x\".f()V", "\"T,x\"", "f", "()V", "T.java", "300000000"][..],
         ),
         // Times have no lines in this profile.
-        (&["--lines"], "metric", &["allocated", "T.f"]),
-        (&["--tree"], "metric", &["time", "0", "false", "T.main"]),
-        (&["--tree=bottom-up"], "metric", &["time", "0", "false", "\"T,x\".f"]),
-        (&["--edges"], "caller", &["T.main", "\"T,x\".f", "2", "300000000"]),
-        (&["--method", "main", "--top", "1"], "caller", &["T.main", "\"T,x\".f", "2"]),
+        (&["--lines"], "metric", &["allocated", "T.f()V"]),
+        (&["--tree"], "metric", &["time", "0", "false", "T.main()V"]),
+        (&["--tree=bottom-up"], "metric", &["time", "0", "false", "\"T,x\".f()V"]),
+        (&["--edges"], "caller", &["T.main()V", "\"T,x\".f()V", "2", "300000000"]),
+        (&["--method", "main", "--top", "1"], "caller", &["T.main()V", "\"T,x\".f()V", "2"]),
         (
             &["--sites"],
             "class",

@@ -20,7 +20,7 @@ fn record(site: &str, class: &str, fields: &[(&str, &str, &str, [u64; 4])]) -> S
 /// A counter that all threads write `writes` times, a queue with two ends, tasks that are handed over,
 /// values that are read by others, points that never leave their thread, an object of unknown site and
 /// an array.
-fn file(writes: u64) -> String {
+pub(crate) fn file(writes: u64) -> String {
     let counter = "com.acme.Counter$Cell";
     let (queue, task) = ("com.acme.Queue", "com.acme.Task");
     let mut text = record("Main.main", counter, &[(counter, "value", "J", [3, 1, 9, writes])]);
@@ -327,7 +327,7 @@ fn two_files_are_compared_by_class_and_field() {
 
 /// A counter that an `AtomicInteger` guards, components that `arraycopy` writes, an object of unknown
 /// site; with `has_extended` the last four numbers of each field, too.
-fn by_means(has_extended: bool, copied: u64) -> String {
+pub(crate) fn by_means(has_extended: bool, copied: u64) -> String {
     let of = |numbers: [u64; 8]| {
         let count = if has_extended { 8 } else { 4 };
         numbers[..count].iter().fold(String::new(), |text, it| text + &format!("\t{it}"))

@@ -36,7 +36,7 @@ fn report(folder: &Folder, arguments: &[&str]) -> String {
     stdout(&output)
 }
 
-fn acme() -> Folder {
+pub(crate) fn acme() -> Folder {
     let folder = Folder::new();
     folder.file("Main.prof", PROFILE);
     folder.file("src/com/acme/Main.java", MAIN);
@@ -93,11 +93,14 @@ bytecodes,src/com/acme/Main.java,com/acme/Main.java,4,2,2.00,2,2.00,1,2,2,\\t\\t
     assert_eq!((&file["method_count"], &file["method_run_count"]), (&2.into(), &1.into()));
     assert_eq!(file["odd_line_count"], 0);
     let lines = file["lines"].as_array().unwrap();
-    let of_sixth = serde_json::json!({"line": 6, "self": 32, "total": 32, "execution_count": 4,
+    let of_sixth = serde_json::json!({"line": 6, "self": 32, "self_percent": 32.0,
+        "total": 32, "total_percent": 32.0, "execution_count": 4,
         "instruction_count": 8, "instruction_run_count": 6,
         "source": "\t\t\tsum += i > 9 ? i : 1; // \u{e9}"});
     assert_eq!((lines.len(), &lines[2]), (6, &of_sixth));
-    assert_eq!(source["missing"], serde_json::json!([{"self": 30, "file": "java/util/A.java"}]));
+    let missing =
+        serde_json::json!([{"self": 30, "self_percent": 30.0, "file": "java/util/A.java"}]);
+    assert_eq!(source["missing"], missing);
 }
 
 /// Each folder that a build tool or a person may name leads to the file.
@@ -293,7 +296,7 @@ Top lines by self: bytecodes
 ";
     assert!(text.ends_with(&format!("\n\n{expected}")), "{text}");
     let csv = report(&folder, &["--lines", "--csv", "Main.prof"]);
-    let row = "bytecodes,com.acme.Main.bare,com.acme.Main,bare,()V,,,10,10.00,10,10.00,,,\n";
+    let row = "bytecodes,com.acme.Main.bare()V,com.acme.Main,bare,()V,,,10,10.00,10,10.00,,,\n";
     assert!(
         csv.contains("total_percent,execution_count,instruction_count,instruction_run_count\n")
     );

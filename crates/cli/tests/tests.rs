@@ -11,6 +11,7 @@ mod heap;
 mod input;
 mod install;
 mod jamaica;
+mod json;
 mod launch;
 mod listen;
 mod monitors;

@@ -21,7 +21,8 @@ pub enum Cell<'a> {
     Bool(bool),
     /// Text.
     Text(Cow<'a, str>),
-    /// A method. Text and CSV add its types where rows would otherwise look the same.
+    /// A method. Text adds its types where rows would otherwise look the same; CSV and JSON have its full
+    /// name.
     Method(MethodId),
     /// A class.
     Class(ClassId),

@@ -17,14 +17,14 @@ fn of_writer(error: csv::Error) -> io::Error {
 }
 
 impl Table<'_> {
-    /// Writes the first `top` rows as CSV. Names of methods are told apart from those of all rows.
+    /// Writes the first `top` rows as CSV. A method has the same name in all tables.
     ///
     /// # Errors
     /// `out` does not take it.
     pub fn csv(self, top: usize, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         writer.write_record(self.columns.iter().flat_map(titles)).map_err(of_writer)?;
-        let labels = self.labels();
+        let name = |method| crate::full_name(self.symbols, method);
         let mut cells = Vec::new();
         for row in self.rows().take(top) {
             for (column, value) in self.columns.iter().zip(&row.cells) {
@@ -39,10 +39,10 @@ impl Table<'_> {
                         cells.extend(time);
                     }
                     (Kind::MethodParts, &Cell::Method(method)) => {
-                        cells.push(labels[&method].clone());
+                        cells.push(name(method));
                         cells.extend(self.parts(method));
                     }
-                    (_, Cell::Method(method)) => cells.push(labels[method].clone()),
+                    (_, Cell::Method(method)) => cells.push(name(*method)),
                     (_, Cell::Missing(_)) => cells.extend(titles(column).map(|_| String::new())),
                     (_, value) => cells.push(self.plain(value)),
                 }

@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write};
 
 use perk_profile::{Line, MethodId, Symbols};
 
-use crate::{Cell, Table};
+use crate::table::Kind;
+use crate::{Cell, Column, Table};
 
 /// A JSON value.
 #[derive(Debug)]
@@ -105,6 +106,22 @@ impl<'a, T: Into<Json<'a>>> From<Option<T>> for Json<'a> {
     }
 }
 
+/// A cell with its key; the number of a metric also with its share of the total, and with its time where
+/// each stands for one.
+fn members<'a>((column, cell): (&Column, Cell<'a>)) -> Vec<(Cow<'static, str>, Cell<'a>)> {
+    let Some(key) = column.json else { return Vec::new() };
+    let Kind::Measure { each_ns, .. } = column.kind else { return vec![(key.into(), cell)] };
+    let number = match cell {
+        Cell::Number(number) | Cell::Worded(number, _) => Some(number),
+        _ => None,
+    };
+    let share = number.map_or(Cell::Missing(""), |it| Cell::Share(it, column.total));
+    let time = each_ns.map(|each| number.map(|it| it.saturating_mul(each)).into());
+    let members = [(key.into(), number.into()), (format!("{key}_percent").into(), share)];
+    let time = time.map(|time| (format!("{key}_cpu_ns").into(), time));
+    members.into_iter().chain(time).collect()
+}
+
 struct Writer<'w> {
     out: BufWriter<&'w mut dyn Write>,
     depth: usize,
@@ -128,10 +145,9 @@ impl Writer<'_> {
             }),
             Json::Method(symbols, method) => self.method(symbols, method),
             Json::Table(table) => self.all(b"[]", table.rows(), |writer, row| {
-                let keys = table.columns.iter().map(|column| column.json);
-                let cells = keys.zip(row.cells).filter_map(|(key, cell)| Some((key?, cell)));
+                let cells = table.columns.iter().zip(row.cells).flat_map(members);
                 writer.all(b"{}", cells, |writer, (key, cell)| {
-                    writer.key(key)?;
+                    writer.key(&key)?;
                     writer.cell(table.symbols, cell)
                 })
             }),
@@ -155,7 +171,7 @@ impl Writer<'_> {
                     _ => None,
                 };
                 let method = Json::Method(symbols, frame.method);
-                writer.value(Json::object([("method", method), ("line", line.into())]))
+                writer.value(Json::object([("name", method), ("line", line.into())]))
             }),
             Cell::Json(value) => self.value(value),
         }
@@ -214,8 +230,9 @@ impl Writer<'_> {
 
 #[cfg(test)]
 mod tests {
+    use perk_profile::Unit;
+
     use super::*;
-    use crate::Column;
 
     #[test]
     fn documents_are_as_serde_writes_them() {
@@ -227,6 +244,7 @@ mod tests {
             .column(Column::words(), |_| Cell::Missing("-"))
             .column(Column::other("name").json("text"), |&(_, text)| text)
             .column(Column::other("share"), |_| Cell::Share(1, 3))
+            .column(Column::measure("self", Unit::Count, 4, Some(10)), |row| row.0)
             .table();
         let document = Json::object([
             ("rows", rows.into()),
@@ -242,6 +260,10 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["rows"][0]["text"], "a\"\n\u{1}é");
         assert_eq!(value["rows"][1]["count"], serde_json::Value::Null);
+        let measure = ["self", "self_percent", "self_cpu_ns"];
+        let of_row = |row: usize| measure.map(|key| value["rows"][row][key].clone());
+        assert_eq!(serde_json::Value::from_iter(of_row(0)), serde_json::json!([1, 25.0, 10]));
+        assert!(of_row(1).iter().all(serde_json::Value::is_null));
         assert_eq!(value["numbers"][1], u64::MAX);
         let first = "{\n  \"rows\": [\n    {\n      \"count\": 1,\n      \"text\": ";
         assert!(text.starts_with(first), "{text}");

@@ -184,7 +184,7 @@ impl<'a, T: 'a> Rows<'a, T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Number(Unit),
-    /// A metric's number: CSV adds its share of the total, and its time where each stands for one.
+    /// A metric's number: CSV and JSON add its share of the total, and its time where each stands for one.
     Measure {
         unit: Unit,
         each_ns: Option<u64>,
@@ -253,8 +253,8 @@ impl Column {
         Self::new(id, Kind::Number(unit))
     }
 
-    /// A metric's number: CSV has it as `id_ns`, `id_percent` of `total`, and as `id_cpu_ns` where each
-    /// stands for a time.
+    /// A metric's number: CSV has it as `id_ns`, JSON as `id`; both as `id_percent` of `total`, and as
+    /// `id_cpu_ns` where each stands for a time.
     pub fn measure(id: &'static str, unit: Unit, total: u64, each_ns: Option<u64>) -> Self {
         Self { total, ..Self::new(id, Kind::Measure { unit, each_ns }) }
     }

@@ -14,8 +14,8 @@ use crate::metric::is_exact;
 
 /// A change of a time that is not of samples is noise if it is a smaller part of the total.
 const LEAST_PART: f64 = 0.01;
-/// The keys of the numbers.
-const KEYS: [&str; 2] = ["self_count", "total_count"];
+/// The keys of the numbers in JSON, which has the unit of the metric beside them.
+const KEYS: [&str; 2] = ["self", "total"];
 
 /// The methods of a metric.
 #[derive(Debug)]
@@ -275,7 +275,7 @@ impl<'d> Ranking<'d> {
         let totals = [self.raw.total.before, self.raw.total.after];
         let mut numbers = Vec::new();
         for row in self.changed().take(top) {
-            for (by, id) in [By::Own, By::Total].into_iter().zip(KEYS) {
+            for (by, id) in [By::Own, By::Total].into_iter().zip(keys_with_unit(self.raw.unit)) {
                 let sides = by.sides(&row);
                 if sides[0] != sides[1] {
                     let name = perk_render::full_name(&self.diff.symbols, row.key);
@@ -292,6 +292,15 @@ impl<'d> Ranking<'d> {
             }
         }
         numbers
+    }
+}
+
+/// The keys of the numbers in CSV.
+fn keys_with_unit(unit: Unit) -> [&'static str; 2] {
+    match unit {
+        Unit::Count => ["self_count", "total_count"],
+        Unit::Nanoseconds => ["self_ns", "total_ns"],
+        Unit::Bytes => ["self_bytes", "total_bytes"],
     }
 }
 

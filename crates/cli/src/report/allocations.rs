@@ -242,7 +242,7 @@ impl<'a> Objects<'a> {
         let heading = self.heading(&format!("Top classes by {}", self.order()));
         let rows = allocations::classes(self.profile, &self.section, &self.by);
         Table::of(&self.profile.symbols, heading, rows)
-            .column(Column::other("class").json("name").name("class"), |row| row.class)
+            .column(Column::other("class").name("class"), |row| row.class)
             .columns(self.numbers(), |row| self.cells(&row.objects))
             .table()
             .ranked()

@@ -237,8 +237,8 @@ impl<'a> Fields<'a> {
         let has_extended = self.accesses.has_extended();
         let fields = move |objects: &AlikeObjects<'a>| {
             let rows = Table::of(symbols, "", objects.fields.iter().zip(objects.accesses()))
-                .column(Column::other("class"), move |it| text(it.0.class))
-                .column(Column::other("name"), move |it| text(it.0.name))
+                .column(Column::other("field_class"), move |it| text(it.0.class))
+                .column(Column::other("field"), move |it| text(it.0.name))
                 .column(Column::other("descriptor"), move |it| text(it.0.descriptor));
             counts(rows, has_extended, |it| it.1).table()
         };

@@ -1,17 +1,22 @@
-//! The whole profile as JSON. Names of numbers end in their unit.
+//! The whole profile as JSON: docs/json.md has the schema. Each metric has the same tables; other numbers
+//! have their unit at the end of their names.
 
 use std::collections::{BTreeMap, HashMap};
 
-use perk_analysis::top::{self, MethodRow};
+use perk_analysis::top;
 use perk_analysis::window::Shown;
-use perk_profile::{Accounting, Metric, PathId, Profile, ThreadId, TraceId, deep};
-use perk_render::{Column, Json, Table};
+use perk_profile::{Accounting, MethodId, Metric, PathId, Profile, Symbols, TraceId, deep};
+use perk_render::{Cell, Column, Json, Rows, Table};
 
+use super::calls::Calls;
 use super::jamaica::Counts;
 use super::metric::MetricView;
 use super::process::WholeProcess;
 use super::{Content, Head, heap, tree, wall};
 
+/// The schema and its version. Fields are added within a version; none is renamed, removed or given another
+/// meaning.
+const SCHEMA: &str = "perk.report/1";
 /// Stands for the outer frames of very deep paths.
 const LEFT_OUT: &str = "[frames left out]";
 /// The fields of the accounting that are text, whatever they look like.
@@ -27,7 +32,12 @@ pub(super) fn report<'a>(
 ) -> Json<'a> {
     let profile = content.profile;
     let view = content.samples();
+    let metrics = content.metrics.iter().chain(&content.of_fields);
+    let metrics = metrics.map(|view| metric(content, view, top));
+    let pairs = content.calls.iter().filter(|calls| calls.columns.is_none());
+    let pairs = pairs.flat_map(|calls| of_pairs(&profile.symbols, calls, top));
     Json::object([
+        ("schema", SCHEMA.into()),
         ("file", file.into()),
         ("form", form.into()),
         ("window", content.window.as_ref().map(window).into()),
@@ -42,9 +52,7 @@ pub(super) fn report<'a>(
         ("interval_ns", profile.sample_interval_ns().into()),
         ("whole_process", WholeProcess::of(content).as_ref().map(WholeProcess::report).into()),
         ("where_to_begin", list(head.map(Head::report))),
-        ("methods", list(view.map(|view| methods(content, view).top(top)))),
-        ("paths", list(view.map(|view| paths(content, view, top)))),
-        ("threads", threads(profile, view).into()),
+        ("threads", threads(profile).into()),
         (
             "wall_states",
             content
@@ -52,7 +60,7 @@ pub(super) fn report<'a>(
                 .and_then(|view| wall::states(view, content.owners(), None))
                 .into(),
         ),
-        ("metrics", Json::list(content.metrics.iter().map(|view| metric(view, top)))),
+        ("metrics", Json::list(metrics.chain(pairs))),
         (
             "cost_per_bytecode",
             Counts::of(content).and_then(|it| it.cost()).map(|it| it.top(top)).into(),
@@ -99,42 +107,60 @@ fn inferred<'t>(content: &Content<'_>) -> Json<'t> {
     }
 }
 
-/// The methods by their samples, each with the traces that have it on top.
+/// Whether a metric is of samples, or of another tool: then it has its paths, traces and threads. Those of
+/// the others are in tables of their own, or too many.
+fn is_sampled(metric: &Metric) -> bool {
+    matches!(metric, Metric::Samples | Metric::WallTime) || metric.is_other()
+}
+
+/// Adds the columns of a method: its name, and the parts of it.
+fn method_columns<'t, T: 't>(
+    rows: Rows<'t, T>,
+    symbols: &'t Symbols,
+    method: impl Fn(&T) -> MethodId + Copy + 't,
+) -> Rows<'t, T> {
+    let text = |id: Option<_>| id.map(|id| symbols.strings.get(id));
+    let get = move |row: &T| symbols.get_method(method(row));
+    rows.column(Column::method(), method)
+        .column(Column::other("class"), move |row| get(row).class)
+        .column(Column::other("method"), move |row| text(Some(get(row).name)))
+        .column(Column::other("signature"), move |row| text(get(row).signature))
+        .column(Column::other("source"), move |row| text(get(row).source))
+}
+
+/// The methods by self, each with the traces that have it on top.
 fn methods<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>) -> Table<'t> {
     let profile = content.profile;
     let symbols = &profile.symbols;
-    let method = |row: &MethodRow| symbols.get_method(row.method);
-    let text = |id: Option<_>| id.map(|id| symbols.strings.get(id));
     let thread = |id: TraceId| {
         let thread = profile.get_trace(id).thread?;
         Some(u64::from(profile.get_thread(thread).serial))
     };
-    let traces = move |row: &MethodRow| {
-        Table::of(symbols, "", row.traces.clone())
+    let of_methods = is_sampled(&view.metric).then(|| {
+        let rows = top::methods(profile, &view.numbers).into_iter();
+        rows.map(|row| (row.method, row.traces)).collect::<HashMap<_, _>>()
+    });
+    let traces = move |method| {
+        let traces = of_methods.as_ref()?.get(&method).cloned().unwrap_or_default();
+        let table = Table::of(symbols, "", traces)
             .column(Column::other("serial"), |it| u64::from(profile.get_trace(it.0).serial))
             .column(Column::other("thread_serial"), move |it| thread(it.0))
-            .column(Column::count("self_count"), |it| it.1)
+            .column(view.measure("self"), |it| it.1)
             // As many of its outer frames are not in the file.
             .column(Column::count("inferred_frame_count"), |it| {
                 content.joined.inferred_frame_count(it.0) as u64
-            })
-            .table()
+            });
+        Some(table.table())
     };
-    Table::of(symbols, "", top::methods(profile, &view.numbers))
-        .column(Column::other("name"), |row| symbols.method_name(row.method))
-        .column(Column::other("class"), move |row| symbols.class_name(method(row).class))
-        .column(Column::other("method"), move |row| text(Some(method(row).name)))
-        .column(Column::other("signature"), move |row| text(method(row).signature))
-        .column(Column::other("source"), move |row| text(method(row).source))
-        .column(Column::count("self_count"), |row| row.self_count)
-        .column(Column::count("total_count"), |row| row.total_count)
-        .column(Column::ns("self_cpu_ns"), |row| view.cpu_ns(row.self_count))
-        .column(Column::ns("total_cpu_ns"), |row| view.cpu_ns(row.total_count))
-        .column(Column::other("traces"), traces)
+    let rows = Table::of(symbols, "", view.methods());
+    method_columns(rows, symbols, |row| row.method)
+        .column(view.measure("self"), |row| row.own)
+        .column(view.measure("total"), |row| row.total)
+        .column(Column::other("traces"), move |row| traces(row.method))
         .table()
 }
 
-/// The first `top` paths with samples, most first. Of very deep ones, where all together are more
+/// The first `top` paths with numbers of their own, most first. Of very deep ones, where all together are more
 /// than anybody can use, the outer frames are left out.
 fn paths<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, top: usize) -> Table<'t> {
     let (tree, symbols) = (content.tree, &content.profile.symbols);
@@ -150,61 +176,97 @@ fn paths<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, top: usize) -> 
         Json::list(names.chain(is_cut.then(|| LEFT_OUT.into())))
     };
     Table::of(symbols, "", paths)
-        .column(Column::count("self_count"), |it| it.1)
-        .column(Column::ns("self_cpu_ns"), |it| view.cpu_ns(it.1))
+        .column(view.measure("self"), |it| it.1)
         .column(Column::other("frames"), move |it| frames(it.0))
         .table()
 }
 
-/// All threads, each with its samples and methods where the profile distinguishes threads.
-fn threads<'t>(profile: &'t Profile, view: Option<&'t MetricView<'_>>) -> Table<'t> {
-    let counts = view.map(|view| top::threads(profile, &view.numbers)).unwrap_or_default();
-    let counts: HashMap<_, _> = counts.into_iter().collect();
+/// All threads.
+fn threads(profile: &Profile) -> Table<'_> {
     let symbols = &profile.symbols;
-    let is_apart = !counts.is_empty();
-    let threads = profile.threads.iter().enumerate().map(move |(index, thread)| {
-        let id = ThreadId::new(index);
-        (id, thread, is_apart.then(|| counts.get(&id).copied().unwrap_or(0)))
-    });
     let text = |id| symbols.strings.get(id);
-    let methods = move |id: ThreadId, count: Option<u64>| {
-        let of_thread = count.filter(|&count| count > 0).and(view);
-        let methods =
-            of_thread.map(|view| view.of_thread(id).methods().to_vec()).unwrap_or_default();
-        Table::of(symbols, "", methods)
-            .column(Column::method(), |row| row.method)
-            .column(Column::count("self_count"), |row| row.own)
-            .column(Column::count("total_count"), |row| row.total)
-            .table()
-    };
-    Table::of(symbols, "", threads)
-        .column(Column::other("serial"), |it| u64::from(it.1.serial))
-        .column(Column::other("name"), move |it| text(it.1.name))
-        .column(Column::other("group"), move |it| it.1.group.map(text))
-        .column(Column::count("sample_count"), |it| it.2)
-        .column(Column::ns("cpu_ns"), move |it| view?.cpu_ns(it.2?))
-        .column(Column::other("methods"), move |it| methods(it.0, it.2))
+    Table::of(symbols, "", &profile.threads)
+        .column(Column::other("serial"), |it| u64::from(it.serial))
+        .column(Column::other("name"), move |it| text(it.name))
+        .column(Column::other("group"), move |it| it.group.map(text))
         .table()
 }
 
+/// The threads with numbers, each with its methods.
+fn of_threads<'t>(view: &'t MetricView<'_>) -> Table<'t> {
+    let symbols = &view.profile.symbols;
+    let methods = move |thread| {
+        let rows = is_sampled(&view.metric).then(|| view.of_thread(thread).methods().to_vec())?;
+        let table = Table::of(symbols, "", rows)
+            .column(Column::method(), |row| row.method)
+            .column(view.measure("self"), |row| row.own)
+            .column(view.measure("total"), |row| row.total);
+        Some(table.table())
+    };
+    view.thread_rows().column(Column::other("methods"), move |row| methods(row.0)).table()
+}
+
 /// The numbers of one metric; of each list the first `top` rows.
-fn metric<'t>(view: &'t MetricView<'_>, top: usize) -> Json<'t> {
+fn metric<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, top: usize) -> Json<'t> {
+    let paths = is_sampled(&view.metric).then(|| paths(content, view, top));
     Json::object([
         ("metric", view.name().into()),
         ("unit", view.unit().name().into()),
         ("total", view.numbers.total.into()),
-        ("methods", view.all_methods(None).top(top).into()),
+        // Less than all where the file has a cutoff.
+        ("listed", view.listed().into()),
+        ("sample_ns", view.interval_ns().into()),
+        ("methods", methods(content, view).top(top).into()),
         ("lines", view.lines().top(top).into()),
         ("edges", view.edge_table(None).top(top).into()),
-        ("threads", view.threads().into()),
+        ("paths", paths.into()),
+        ("threads", of_threads(view).into()),
     ])
+}
+
+/// The metrics of calls in a file of callees and callers alone; of each list the first `top` rows.
+fn of_pairs<'t>(symbols: &'t Symbols, calls: &'t Calls<'_>, top: usize) -> Vec<Json<'t>> {
+    let table = &calls.table;
+    let metric = |metric: Metric, all: u64| {
+        let is_timed = metric == Metric::SelfTime;
+        let measure = |id| Column::measure(id, metric.unit(), all, None);
+        let rows = Table::of(symbols, "", &table.methods);
+        let methods = method_columns(rows, symbols, |row| row.method)
+            .column(measure("self"), move |row| {
+                let own = if is_timed { row.self_ns } else { row.count };
+                row.is_listed().then_some(own)
+            })
+            .column(measure("total"), move |row| is_timed.then_some(row.total_ns))
+            .column(Column::other("traces"), |_| Cell::Missing(""))
+            .table();
+        let edges = Table::of(symbols, "", &table.edges)
+            .column(Column::method_name("caller"), |edge| edge.caller)
+            .column(Column::method_name("callee"), |edge| edge.callee)
+            .column(measure("self"), move |edge| (!is_timed).then_some(edge.count))
+            .column(measure("total"), move |edge| is_timed.then_some(edge.total_ns))
+            .table();
+        Json::object([
+            ("metric", metric.name().to_owned().into()),
+            ("unit", metric.unit().name().into()),
+            ("total", all.into()),
+            ("listed", if is_timed { table.self_ns } else { table.count }.into()),
+            ("sample_ns", Json::Null),
+            ("methods", methods.top(top).into()),
+            ("lines", Json::List(Vec::new())),
+            ("edges", edges.top(top).into()),
+            ("paths", Json::Null),
+            ("threads", Json::List(Vec::new())),
+        ])
+    };
+    let time = calls.is_timed().then(|| metric(Metric::SelfTime, calls.self_times().0));
+    time.into_iter().chain([metric(Metric::Calls, table.count)]).collect()
 }
 
 /// The call tree without the branches below `min` percent.
 fn call_tree<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, min: f64) -> Json<'t> {
     Json::object([
-        ("value", view.name().into()),
-        ("unit", tree::unit(view).into()),
+        ("metric", view.name().into()),
+        ("unit", view.unit().name().into()),
         ("min_percent", Json::Float(min)),
         ("total", view.numbers.total.into()),
         // Each row after the one it is below; of two on the same level the heavier first.

@@ -12,7 +12,7 @@ use perk_profile::units::{amount, duration, percent, plural, printable};
 use perk_profile::{
     CpuSamples, FrameId, Line, MethodId, Metric, NamePattern, Profile, ThreadId, TraceId, Unit,
 };
-use perk_render::{Cell, Column, Part, Section, Table};
+use perk_render::{Cell, Column, Part, Rows, Section, Table};
 
 use super::{NO_CALLER, no_threads, source};
 
@@ -101,6 +101,11 @@ impl<'a> MetricView<'a> {
     /// The methods, by self.
     pub(super) fn methods(&self) -> &[MethodRow] {
         self.methods.get_or_init(|| self.columns().methods(self.tree))
+    }
+
+    /// The CPU time that a sample stands for, where it is known.
+    pub(super) fn interval_ns(&self) -> Option<u64> {
+        self.interval_ns
     }
 
     pub(super) fn cpu_ns(&self, count: u64) -> Option<u64> {
@@ -330,16 +335,20 @@ impl<'a> MetricView<'a> {
 
     /// The threads, most first.
     pub(super) fn threads(&self) -> Table<'_> {
+        self.thread_rows().table()
+    }
+
+    /// The rows of the table of threads.
+    pub(super) fn thread_rows(&self) -> Rows<'_, (ThreadId, u64)> {
         let (profile, symbols) = (self.profile, &self.profile.symbols);
         let group = |id| profile.get_thread(id).group.map_or("", |id| symbols.strings.get(id));
         let serial = |id| u64::from(profile.get_thread(id).serial);
         Table::of(symbols, "", top::threads(profile, &self.numbers))
             .column(Self::metric_column(), |_| self.name())
-            .column(Column::other("thread_serial").json("serial"), move |row| serial(row.0))
-            .column(Column::other("thread").no_json(), |row| profile.thread_name(row.0))
+            .column(Column::other("thread_serial"), move |row| serial(row.0))
+            .column(Column::other("thread"), |row| profile.thread_name(row.0))
             .column(Column::other("group").no_json(), move |row| group(row.0))
             .column(self.measure("self"), |row| row.1)
-            .table()
     }
 
     /// A table of methods for each thread.

@@ -355,7 +355,7 @@ impl<'a> Contention<'a> {
             ("locks", self.lock_table("", self.waits, locks).table().top(top).into()),
             ("paths", self.all_paths().top(top).into()),
             ("holding_paths", self.holding_paths().top(top).into()),
-            ("waits_told", self.lock_table("", self.waits, reported).table().top(top).into()),
+            ("reported_waits", self.lock_table("", self.waits, reported).table().top(top).into()),
             ("dumps", Json::list(dumps.map(|dump| self.dump(dump)))),
             ("deadlocks", Json::list(deadlocks.map(|deadlock| self.links(deadlock)))),
         ]))

@@ -3,8 +3,8 @@
 
 use perk_analysis::bottom_up;
 use perk_analysis::top_down::{self, Beside, TreeRow};
+use perk_profile::Metric;
 use perk_profile::units::percent;
-use perk_profile::{Metric, Unit};
 use perk_render::{Column, Table};
 
 use super::Content;
@@ -47,11 +47,11 @@ pub(super) fn top_down<'t>(
         .column(MetricView::metric_column(), |_| view.name())
         .column(Column::other("depth"), |row| row.depth as u64)
         .column(is_recursive.clone().no_json(), |row| row.is_recursive)
-        .column(Column::method().name("method").json("method"), |row| row.method)
+        .column(Column::method().name("method"), |row| row.method)
         .column(is_recursive.no_csv(), |row| row.is_recursive)
         .column(view.measure("self").time_at(2, "self"), |row| row.own)
         .column(total, |row| row.total)
-        .column(view.measure("inferred").json("inferred_total"), |row| row.inferred)
+        .column(view.measure("inferred"), |row| row.inferred)
         .column(Column::count("call_count").at(3, "calls").text_if(has_calls), |row| row.call_count)
         .column(
             Column::bytes("allocated_bytes").at(4, "allocated").text_if(has_objects).no_json(),
@@ -95,15 +95,4 @@ fn heading(title: &str, view: &MetricView<'_>, min: f64) -> String {
 
 fn recursion(is_recursive: bool) -> &'static str {
     if is_recursive { " (recursive)" } else { "" }
-}
-
-/// The unit of a tree's numbers in JSON: `ns`, `calls`, `samples`, `bytes` or `count`.
-pub(super) fn unit(view: &MetricView<'_>) -> &'static str {
-    match (&view.metric, view.unit()) {
-        (Metric::Samples, _) => "samples",
-        (Metric::Calls, _) => "calls",
-        (_, Unit::Nanoseconds) => "ns",
-        (_, Unit::Bytes) => "bytes",
-        (_, Unit::Count) => "count",
-    }
 }

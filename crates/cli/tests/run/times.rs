@@ -10,12 +10,12 @@ use crate::util::{Folder, stderr, stdout};
 fn shares(folder: &Folder, window: &[&str]) -> [u64; 3] {
     let output = folder.perk().args(["report", "o.hprof", "--json"]).args(window).output().unwrap();
     let json: Value = serde_json::from_str(&stdout(&output)).unwrap();
-    let methods = json["methods"].as_array().unwrap();
+    let methods = json["metrics"][0]["methods"].as_array().unwrap();
     let of = |name: &str| {
-        let row = methods.iter().find(|row| row["name"] == name);
-        row.map_or(0, |row| row["total_count"].as_u64().unwrap())
+        let row = methods.iter().find(|row| row["class"] == "TwoPhases" && row["method"] == name);
+        row.map_or(0, |row| row["total"].as_u64().unwrap())
     };
-    [json["sample_count"].as_u64().unwrap(), of("TwoPhases.a"), of("TwoPhases.b")]
+    [json["sample_count"].as_u64().unwrap(), of("a"), of("b")]
 }
 
 #[test]
