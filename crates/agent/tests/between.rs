@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use perk_hprof::aprof::{self, Row, Table};
-use perk_profile::{Metric, Profile};
+use perk_profile::{Metric, Profile, names};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 
 const N: u64 = 500;
@@ -96,11 +96,11 @@ fn expected(steps: &[usize]) -> Vec<Row> {
     .collect()
 }
 
-/// Returns the bytes and objects of all classes of some tables, by class.
+/// Returns the bytes and objects of all classes of some tables, by the class's name in profiles.
 fn by_class<'a>(tables: impl Iterator<Item = &'a Table>) -> BTreeMap<String, (u64, u64)> {
     let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for row in tables.flat_map(|table| &table.rows) {
-        let sum = sums.entry(row.class.clone()).or_default();
+        let sum = sums.entry(names::stable(&row.class).into_owned()).or_default();
         (sum.0, sum.1) = (sum.0 + row.bytes, sum.1 + row.count);
     }
     sums

@@ -69,6 +69,11 @@ impl Charge {
     pub fn is_of_program(self) -> bool {
         self.rank >= Rank::Library
     }
+
+    /// Whether the program's own code pays.
+    pub fn is_yours(self) -> bool {
+        self.rank == Rank::Yours
+    }
 }
 
 impl Charges {

@@ -32,7 +32,7 @@ pub mod window;
 #[cfg(test)]
 mod fixture;
 
-pub use charges::{Charges, Naming, Work};
+pub use charges::{Charge, Charges, Naming, Work};
 pub use columns::Columns;
 pub use filter::Filter;
 pub use inferred::InferredCallers;

@@ -108,7 +108,9 @@ fn an_exact_profile_is_asked_for_by_the_environment_too() {
     let output = folder.perk().arg("run").args(arguments).args(command).output().unwrap();
     let text = stdout(&output);
     assert!(
-        text.contains("=cpu=times,heap=sites,gc=y,verbose=n,include=a.*,include=b.$C,depth"),
+        text.contains(
+            "=cpu=times,heap=sites,gc=y,verbose=n,flush=5s,include=a.*,include=b.$C,depth"
+        ),
         "{text}"
     );
 }

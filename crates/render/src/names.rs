@@ -117,7 +117,7 @@ pub fn metric(metric: &Metric) -> String {
         Metric::LiveObjects => "live objects".to_owned(),
         Metric::WallTime => "wall-clock time".to_owned(),
         Metric::BlockedTime => "blocked time".to_owned(),
-        Metric::BlockingTime => "time blocking others".to_owned(),
+        Metric::BlockingTime => "blocking time".to_owned(),
         Metric::WaitedTime => "waited time".to_owned(),
         Metric::Other(name, _) if &**name == metrics::JVM => "JVM threads".to_owned(),
         other => printable(other.name()),

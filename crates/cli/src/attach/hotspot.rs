@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use rustix::fs::StatVfsMountFlags;
@@ -35,6 +35,8 @@ const LAST_THREAD: &str = "VM Periodic Tas";
 const STARTING: &str = "only permitted in the live phase";
 /// The age at which a JVM counts as started without that thread.
 const STARTED_AFTER: Duration = Duration::from_secs(5);
+/// The time in which another tool that has asked for the socket gets it; after it the tool counts as gone.
+const RIVALS_TIME: Duration = Duration::from_secs(1);
 
 /// Has the JVM load the library at `path`, with these options.
 ///
@@ -107,11 +109,17 @@ fn connect(jvm: &Jvm, folder: &Inside, deadline: Deadline) -> anyhow::Result<Uni
         );
     }
     wait_for_start(jvm, deadline)?;
-    let _trigger = Trigger::new(jvm, folder).with_context(cannot)?;
-    quit(jvm).with_context(cannot)?;
+    let trigger = Trigger::new(jvm, folder).with_context(cannot)?;
+    // Another tool may have asked for the socket. SIGQUIT prints the JVM's threads once it is there.
+    let ask_at = Instant::now() + if trigger.is_new { Duration::ZERO } else { RIVALS_TIME };
+    let mut is_asked = false;
     loop {
         if let Some(stream) = attempt()? {
             return Ok(stream);
+        }
+        if !is_asked && Instant::now() >= ask_at {
+            quit(jvm).with_context(cannot)?;
+            is_asked = true;
         }
         if jvm.process.is_gone() {
             bail!("{} has ended", jvm.title());

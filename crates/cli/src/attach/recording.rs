@@ -74,7 +74,7 @@ impl Recording {
     pub(super) fn is_unfinished(&self) -> bool {
         let list =
             || fs::read_dir(self.folder.path(".")).map(|it| it.flatten().collect::<Vec<_>>());
-        let files = self.folder.act(list).and_then(|it| Ok(it?)).unwrap_or_default();
+        let files = self.folder.act(list).flatten().unwrap_or_default();
         files.iter().any(|file| file.path().extension().is_some_and(|it| it == "part"))
     }
 

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use perk_analysis::advice::{self, Advice, Caller, Row, Sources};
-use perk_analysis::{Charges, Naming, Work};
+use perk_analysis::{Charge, Charges, Naming, Work};
 use perk_profile::names::package;
 use perk_profile::units::{amount, bytes, duration, plural, printable};
 use perk_profile::{ClassId, MethodId, Metric, Profile, Subject, Symbols, Unit, WallState, metric};
@@ -408,7 +408,6 @@ fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
         let is_wait = matches!(view.metric, Metric::WaitedTime | Metric::WaitCount);
         let charges = if is_wait { callees() } else { &words };
         if is_wait {
-            // Idle threads of the JDK and of pools are not the program's work.
             total = keep_program(content, charges, &mut rows);
             rows.iter_mut().for_each(|row| row.1 = None);
         }
@@ -476,10 +475,16 @@ fn wall_kinds(
     running.into_iter().chain([kind("waiting", false, callees)]).collect()
 }
 
-/// Keeps the rows that the program or a library pays for. Returns their sum.
+/// Keeps the rows that the program's own code pays for, or a library where it has none. Threads of pools
+/// that wait for work are nobody's. Returns the sum of the rows.
 fn keep_program(content: &Content<'_>, charges: &Charges, rows: &mut Vec<Row>) -> u64 {
     let path = |row: &Row| content.tree.path(content.profile.get_trace(row.0).node);
-    rows.retain(|row| charges.of(path(row)).is_of_program());
+    let of_rows = || rows.iter().map(|row| charges.of(path(row)));
+    let has_yours = of_rows().any(Charge::is_yours);
+    rows.retain(|row| {
+        let charge = charges.of(path(row));
+        if has_yours { charge.is_yours() } else { charge.is_of_program() }
+    });
     rows.iter().map(|row| row.2).fold(0, u64::saturating_add)
 }
 
@@ -491,6 +496,7 @@ fn title(content: &Content<'_>, metric: &Metric) -> String {
         Metric::SelfTime if clock == "cpu" => "CPU".to_owned(),
         Metric::SelfTime => "time".to_owned(),
         Metric::BlockedTime => "locks".to_owned(),
+        Metric::BlockingTime => "blocking".to_owned(),
         Metric::WaitedTime => "waiting".to_owned(),
         metric => perk_render::metric(metric).replace(" bytes", ""),
     }

@@ -85,7 +85,7 @@ const NOBODY: &str = "setpriv --reuid 65534 --regid 65534 --clear-groups";
 /// Loads the agent and asks it for its state.
 fn assert_attachable(folder: &Folder, java: &Contained) {
     let pid = java.pid.to_string();
-    let output = folder.run(&["attach", &pid, "--duration", "200ms", "-o", "a.txt"]);
+    let output = folder.run(&["attach", &pid, "--wall", "--duration", "200ms", "-o", "a.hprof"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let status = stdout(&folder.run(&["status", &pid]));
     assert!(status.contains("pid=1\n"), "{status}");
