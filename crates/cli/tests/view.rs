@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use perk_testkit::{fixture, jdk};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
-use crate::util::{Folder, PERK, assert_refused};
+use crate::util::{Folder, PERK, assert_refused, stderr};
 
 const STACKS: &str = "\
 T.main;T.parse;Lexer.next 60
@@ -64,13 +65,18 @@ impl Session {
 
     /// Waits until the screen shows `text`.
     fn await_text(&self, text: &str) -> String {
+        self.await_screen(text, |shown| shown.contains(text))
+    }
+
+    /// Waits until the screen is as `is_it` says. A screen comes in parts.
+    fn await_screen(&self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + Duration::from_secs(30);
         loop {
             let shown = self.screen.lock().unwrap().screen().contents();
-            if shown.contains(text) {
+            if is_it(&shown) {
                 return shown;
             }
-            assert!(Instant::now() < end, "\"{text}\" does not come: {shown}");
+            assert!(Instant::now() < end, "\"{what}\" does not come: {shown}");
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -84,14 +90,14 @@ fn a_profile_is_browsed() {
     let before = tcgetattr(&session.terminal).unwrap().local_modes;
     let first = session.await_text("Lexer.next");
     assert!(first.lines().next().unwrap().ends_with("samples: 100"), "{first}");
-    assert!(first.lines().nth(3).unwrap().starts_with("   90.00        90"), "{first}");
+    assert!(first.lines().nth(3).unwrap().starts_with("  90.00    90.00 █████▍ "), "{first}");
     // Opens the tree with the arrow key.
     session.press("2");
     session.await_text("▸ T.main");
     session.press("\x1b[C");
     session.await_text("▸ T.check");
     session.press("6");
-    session.await_text("100.00 % total, 0.00 % self: T.main");
+    session.await_text("self 0 (0.00 %), total 100 (100.00 %)");
     session.press("1/parse\r");
     session.press("m");
     session.await_text("Callers of T.parse");
@@ -119,6 +125,58 @@ fn keys_come_from_the_terminal_where_the_profile_comes_on_stdin() {
     session.press("3");
     session.await_text("▸ Lexer.next");
     session.press("\x03");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0));
+}
+
+/// Runs a fixture under perk.
+fn run(folder: &Folder, options: &[&str], program: &[&str]) {
+    let java = jdk::compiler().java().to_str().unwrap().to_owned();
+    let classes = fixture::fixtures().to_str().unwrap().to_owned();
+    let java = ["--", &java, "-cp", &classes];
+    let output = folder.run(&[&["run"], options, &java, program].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
+
+#[test]
+fn the_classes_of_a_heap_dump_are_browsed() {
+    let folder = Folder::new();
+    run(&folder, &["--heap", "dump", "-o", "heap.hprof"], &["Sleeper", "0"]);
+    let mut session = Session::start(&folder, &format!("exec {PERK} view heap.hprof"));
+    let first = session.await_text("q leave");
+    let lines: Vec<_> = first.lines().collect();
+    assert!(lines[0].starts_with("heap.hprof ") && lines[0].contains("heap dump: "), "{first}");
+    assert_eq!(lines[1].trim_end(), " 1 Heap");
+    assert!(lines[2].contains("bytes %▾") && lines[3].contains("byte[]"), "{first}");
+    assert!(lines[21].contains(" each") && lines[22].starts_with("byte[]"), "{first}");
+    session.press("&HashMap\r");
+    session.await_screen("only rows with \"hashmap\"", |shown| {
+        let mut rows = shown.lines().skip(4).take(15).map(str::trim).peekable();
+        let has_rows = rows.peek().is_some_and(|row| row.contains("HashMap"));
+        has_rows && rows.all(|row| row.is_empty() || row.contains("HashMap"))
+    });
+    session.press("\x1bs");
+    session.await_text("objects %▾");
+    session.press("q");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_locks_of_a_program_are_browsed() {
+    let folder = Folder::new();
+    run(&folder, &["--locks", "-o", "l.hprof"], &["Holding", "object", "2", "200", "100", "1"]);
+    let mut session = Session::start(&folder, &format!("exec {PERK} view l.hprof"));
+    let first = session.await_text("q leave");
+    let tabs = first.lines().nth(1).unwrap();
+    let number = tabs.split("Locks").next().unwrap().trim_end().chars().last().unwrap();
+    assert!(!tabs.contains("Heap"), "{tabs}");
+    session.press(&number.to_string());
+    let closed = session.await_text("▸ Holding$Lock");
+    assert!(closed.lines().next().unwrap().contains("blocked "), "{closed}");
+    session.press("\r");
+    session.await_text("held in Holding.sleep");
+    let open = session.await_text("blocked in Holding.");
+    assert!(open.contains("▾ Holding$Lock"), "{open}");
+    session.press("q");
     assert_eq!(session.child.wait().unwrap().code(), Some(0));
 }
 

@@ -1,50 +1,22 @@
-//! The view model: the contents of the screen, and the effects of keys on them.
+//! The view model: the contents of the screen.
+
+mod press;
 
 use std::cmp::Reverse;
 
 use perk_analysis::label_tree::{Flat, ROOT, RankedTree, Scope};
-use perk_profile::{Metric, Profile, ThreadId, Unit, units};
+use perk_analysis::{Owner, Owners};
+use perk_profile::{KeyedMap, Metric, Profile, ThreadId, units};
 
-use crate::Key;
+use crate::details;
 use crate::flame::Flame;
+use crate::heap::Heap;
 use crate::label;
-use crate::lazy::{Direction, LazyTree};
+use crate::lazy::{Direction, LazyTree, TreeLine};
 use crate::list::Cursor;
-
-/// A view of a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum View {
-    Methods,
-    Tree,
-    Callers,
-    Method,
-    Threads,
-    Flame,
-}
-
-impl View {
-    pub(crate) const ALL: [View; 6] =
-        [View::Methods, View::Tree, View::Callers, View::Method, View::Threads, View::Flame];
-
-    pub(crate) fn title(self) -> &'static str {
-        match self {
-            View::Methods => "Methods",
-            View::Tree => "Tree",
-            View::Callers => "Callers",
-            View::Method => "Method",
-            View::Threads => "Threads",
-            View::Flame => "Flame",
-        }
-    }
-}
-
-/// The order of methods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    Own,
-    Total,
-    Name,
-}
+use crate::locks;
+use crate::outline::Outline;
+use crate::view::{Order, Row, View};
 
 /// The mode of the keyboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +24,8 @@ pub(crate) enum Mode {
     Browse,
     /// Typing the text to search for.
     Search(String),
+    /// Typing the text that the shown rows have.
+    Filter(String),
     Help,
 }
 
@@ -63,41 +37,39 @@ pub(crate) struct Around {
     pub(crate) callees: LazyTree,
 }
 
-/// A row of a list or tree, as it is drawn.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
-    /// Whether it is a heading between lines; the cursor skips it.
-    pub(crate) is_heading: bool,
-    pub(crate) own: u64,
-    pub(crate) total: u64,
-    pub(crate) level: usize,
-    /// Whether it is open; `None` if it cannot be opened.
-    pub(crate) is_open: Option<bool>,
-    pub(crate) text: String,
-}
-
 /// The state of the browser.
 #[derive(Debug)]
 pub struct App<'a> {
-    profile: &'a Profile,
+    pub(crate) profile: &'a Profile,
     pub(crate) title: String,
     pub(crate) metrics: Vec<Metric>,
-    pub(crate) metric: usize,
+    metric: usize,
+    /// The views for which the profile has something.
+    pub(crate) views: Vec<View>,
     pub(crate) view: View,
     pub(crate) order: Order,
     pub(crate) mode: Mode,
     pub(crate) scope: Scope<String>,
     pub(crate) ranked: RankedTree<String>,
+    /// The owners of the methods, by label.
+    owner_of: KeyedMap<String, Owner>,
+    /// The owners of the labels of the tree; `None` for those that are not code.
+    owners: Vec<Option<Owner>>,
     /// The total of the metric in the whole profile, independent of the scope.
     pub(crate) whole: u64,
+    /// The number of calls, objects or waits of each label, where the profile has them.
+    pub(crate) counts: KeyedMap<String, u64>,
     flat: Vec<Flat>,
     tree: LazyTree,
     callers: LazyTree,
     around: Option<Around>,
     threads: Vec<(ThreadId, u64)>,
     pub(crate) flame: Flame,
+    pub(crate) locks: Outline,
+    pub(crate) heap: Heap,
     cursors: [Cursor; View::ALL.len()],
     search: String,
+    filter: String,
     /// The message in the last line, until the next key.
     pub(crate) message: String,
     height: usize,
@@ -111,25 +83,38 @@ impl<'a> App<'a> {
         let metric = metrics.first().cloned().unwrap_or_default();
         let scope = Scope::default();
         let ranked = ranked(profile, &metric, &scope);
+        let owners = Owners::new(profile);
+        let locks = locks::outline(profile, &owners);
+        let views = views(profile, !metrics.is_empty(), &locks);
+        let mut cursors = [Cursor::default(); View::ALL.len()];
+        // The first line of the locks is a heading.
+        cursors[View::Locks as usize].at = 1;
         let mut app = Self {
             profile,
             title: units::printable(title),
             metrics,
             metric: 0,
-            view: View::Methods,
-            order: Order::Own,
+            view: views[0],
+            views,
+            order: Order::First,
             mode: Mode::Browse,
             scope,
+            owner_of: label::owners(profile, &owners),
+            owners: Vec::new(),
             whole: ranked.total(),
+            counts: KeyedMap::default(),
             flat: Vec::new(),
             tree: LazyTree::top_down(&ranked),
             callers: LazyTree::bottom_up(&ranked),
             around: None,
             threads: Vec::new(),
             flame: Flame::new(&ranked),
+            locks,
+            heap: Heap::new(profile),
             ranked,
-            cursors: [Cursor::default(); View::ALL.len()],
+            cursors,
             search: String::new(),
+            filter: String::new(),
             message: String::new(),
             height: 20,
             is_done: false,
@@ -143,6 +128,7 @@ impl<'a> App<'a> {
         if let Some(place) = self.metrics.iter().position(|it| it == metric) {
             self.metric = place;
             self.rebuild();
+            self.view = View::Methods;
         }
     }
 
@@ -154,27 +140,6 @@ impl<'a> App<'a> {
     /// The metric that is shown.
     pub(crate) fn shown_metric(&self) -> &Metric {
         self.metrics.get(self.metric).unwrap_or(&Metric::Samples)
-    }
-
-    /// The unit of the numbers of the metric.
-    pub(crate) fn unit(&self) -> Unit {
-        self.shown_metric().unit()
-    }
-
-    /// The name of the metric.
-    pub(crate) fn metric_name(&self) -> &str {
-        self.shown_metric().name()
-    }
-
-    /// Formats `count` with its unit; for samples with their time, too, if it is known.
-    pub(crate) fn amount(&self, count: u64) -> String {
-        let amount = units::amount(count, self.unit());
-        match (self.shown_metric(), self.profile.sample_interval_ns()) {
-            (Metric::Samples, Some(ns)) => {
-                format!("{amount} = {}", units::duration(count.saturating_mul(ns)))
-            }
-            _ => amount,
-        }
     }
 
     /// Recomputes everything that depends on metric and scope.
@@ -190,7 +155,9 @@ impl<'a> App<'a> {
         self.callers = LazyTree::bottom_up(&self.ranked);
         self.flame = Flame::new(&self.ranked);
         self.around = None;
-        self.cursors = [Cursor::default(); View::ALL.len()];
+        for view in View::ALL.into_iter().filter(|view| view.is_by_metric()) {
+            self.cursors[view as usize] = Cursor::default();
+        }
         self.refill();
         if let Some(label) = label.and_then(|it| self.ranked.labels.iter().position(|l| *l == it)) {
             self.look_around(label as u32);
@@ -198,11 +165,26 @@ impl<'a> App<'a> {
     }
 
     fn refill(&mut self) {
+        let labels = &self.ranked.labels;
+        self.owners = labels.iter().map(|label| self.owner_of.get(label).copied()).collect();
+        self.counts = counts(self.profile, self.shown_metric(), &self.scope);
+        self.fill_lists();
+    }
+
+    /// Fills the lists with the rows that the filter leaves.
+    fn fill_lists(&mut self) {
         self.flat = self.ranked.flat();
+        let (ranked, filter) = (&self.ranked, &self.filter);
+        self.flat.retain(|row| contains(ranked.label(row.label), filter));
+        self.heap.fill(self.profile, filter);
         self.sort();
         let mut counts = std::collections::BTreeMap::new();
         for (trace, number) in self.shown_metric().rows(self.profile).by_trace() {
-            if let Some(thread) = self.profile.get_trace(trace).thread {
+            let thread = self.profile.get_trace(trace).thread;
+            let is_shown = |&thread: &ThreadId| {
+                contains(&units::printable(self.profile.thread_name(thread)), &self.filter)
+            };
+            if let Some(thread) = thread.filter(is_shown) {
                 let count: &mut u64 = counts.entry(thread).or_default();
                 *count = count.saturating_add(number);
             }
@@ -215,10 +197,10 @@ impl<'a> App<'a> {
         let labels = &self.ranked.labels;
         let name = |row: &Flat| labels[row.label as usize].clone();
         match self.order {
-            Order::Own => {
+            Order::First => {
                 self.flat.sort_by_cached_key(|it| (Reverse((it.own, it.total)), name(it)))
             }
-            Order::Total => {
+            Order::Second => {
                 self.flat.sort_by_cached_key(|it| (Reverse((it.total, it.own)), name(it)));
             }
             Order::Name => self.flat.sort_by_cached_key(name),
@@ -245,58 +227,74 @@ impl<'a> App<'a> {
                 around.callers.lines().len() + around.callees.lines().len() + 2
             }),
             View::Flame => 0,
+            View::Locks => self.locks.lines().len(),
+            View::Heap => self.heap.rows.len(),
         }
     }
 
     /// A line of the view.
     pub(crate) fn line(&self, index: usize) -> Row {
-        let of_tree = |line: &crate::lazy::TreeLine| Row {
-            is_heading: false,
-            own: line.own,
-            total: line.total,
-            level: line.level,
-            is_open: line.is_open,
-            text: self.ranked.label(line.label).to_owned(),
+        let of_label = |label: u32, numbers| Row {
+            numbers,
+            text: self.ranked.label(label).clone(),
+            owner: self.owners[label as usize],
+            ..Row::default()
         };
-        let plain = |own, total, text: &str| Row {
-            is_heading: false,
-            own,
-            total,
-            level: 0,
-            is_open: None,
-            text: text.to_owned(),
+        let of_tree = |line: &TreeLine, direction| {
+            // The numbers of callers are parts of one number.
+            let own = (direction == Direction::Down).then_some(line.own);
+            let row = of_label(line.label, [own, Some(line.total)]);
+            Row { level: line.level, is_open: line.is_open, ..row }
         };
         match (self.view, &self.around) {
             (View::Methods, _) => {
                 let row = self.flat[index];
-                plain(row.own, row.total, self.ranked.label(row.label))
+                of_label(row.label, [Some(row.own), Some(row.total)])
             }
-            (View::Tree, _) => of_tree(&self.tree.lines()[index]),
-            (View::Callers, _) => of_tree(&self.callers.lines()[index]),
+            (View::Tree, _) => of_tree(&self.tree.lines()[index], Direction::Down),
+            (View::Callers, _) => of_tree(&self.callers.lines()[index], Direction::Up),
             (View::Threads, _) => {
                 let (thread, count) = self.threads[index];
-                plain(count, count, &units::printable(self.profile.thread_name(thread)))
+                let text = units::printable(self.profile.thread_name(thread));
+                Row { numbers: [None, Some(count)], text, ..Row::default() }
             }
             (View::Method, Some(around)) => {
                 let callers = around.callers.lines();
-                let heading = |text: &str| Row {
-                    is_heading: true,
-                    ..plain(0, 0, &format!("{text} {}", self.ranked.label(around.label)))
+                let heading = |text: &str| {
+                    let text = format!("{text} {}", self.ranked.label(around.label));
+                    Row { is_heading: true, text, ..Row::default() }
                 };
                 match index.checked_sub(callers.len() + 1) {
                     None if index == 0 => heading("Callers of"),
-                    None => of_tree(&callers[index - 1]),
+                    None => of_tree(&callers[index - 1], Direction::Up),
                     Some(0) => heading("Called by"),
-                    Some(place) => of_tree(&around.callees.lines()[place - 1]),
+                    Some(place) => of_tree(&around.callees.lines()[place - 1], Direction::Down),
                 }
             }
-            (View::Method | View::Flame, _) => plain(0, 0, ""),
+            (View::Locks, _) => self.locks.row(index),
+            (View::Heap, _) => self.heap.row(index),
+            (View::Method | View::Flame, _) => Row::default(),
         }
+    }
+
+    /// The line under the cursor.
+    pub(crate) fn selected_line(&self) -> Option<Row> {
+        (self.at() < self.line_count()).then(|| self.line(self.at()))
+    }
+
+    /// The owner of a label of the tree.
+    pub(crate) fn owner(&self, label: u32) -> Option<Owner> {
+        self.owners[label as usize]
+    }
+
+    /// Whether the profile has code of others beside the program's own.
+    pub(crate) fn has_others(&self) -> bool {
+        self.owners.iter().flatten().any(|owner| *owner != Owner::Yours)
     }
 
     /// Whether a line's text matches the search.
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        !self.search.is_empty() && text.to_lowercase().contains(&self.search)
+        !self.search.is_empty() && contains(text, &self.search)
     }
 
     /// Moves the window of `height` lines to the cursor, and returns the cursor.
@@ -308,16 +306,18 @@ impl<'a> App<'a> {
         *cursor
     }
 
-    fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.cursors[self.view as usize].at
     }
 
     fn step(&mut self, by: isize) {
         let count = self.line_count();
         self.cursors[self.view as usize].step(by, count);
-        // Headings are skipped, unless no line follows them.
-        if self.at() < count && self.line(self.at()).is_heading {
-            self.cursors[self.view as usize].step(by.signum(), count);
+        // Headings are skipped; a line follows each of them, but not before the first.
+        for by in [by.signum(), 1] {
+            if self.at() < count && self.line(self.at()).is_heading {
+                self.cursors[self.view as usize].step(by, count);
+            }
         }
     }
 
@@ -329,7 +329,7 @@ impl<'a> App<'a> {
             View::Tree => self.tree.lines().get(at).map(|line| line.label),
             View::Callers => self.callers.lines().get(at).map(|line| line.label),
             View::Method => self.open_tree().map(|(tree, place)| tree.lines()[place].label),
-            View::Threads => None,
+            View::Threads | View::Locks | View::Heap => None,
             View::Flame => {
                 let selected = self.flame.selected;
                 (selected != ROOT).then(|| self.ranked.node(selected).label)
@@ -351,7 +351,7 @@ impl<'a> App<'a> {
                     None => (&around.callers, at.checked_sub(1)?),
                 }
             }
-            View::Methods | View::Threads | View::Flame => return None,
+            View::Methods | View::Threads | View::Flame | View::Locks | View::Heap => return None,
         };
         (place < tree.lines().len()).then_some((tree, place))
     }
@@ -370,190 +370,52 @@ impl<'a> App<'a> {
         change(tree, &self.ranked, node);
     }
 
-    /// Executes the action of a key.
-    pub fn press(&mut self, key: Key) {
-        self.message.clear();
-        match (&mut self.mode, key) {
-            (_, Key::Interrupt) => self.is_done = true,
-            (Mode::Help, _) => self.mode = Mode::Browse,
-            (Mode::Search(_), Key::Escape) => self.mode = Mode::Browse,
-            (Mode::Search(text), Key::Backspace) => {
-                text.pop();
-            }
-            (Mode::Search(text), Key::Enter) => {
-                self.search = text.to_lowercase();
-                self.mode = Mode::Browse;
-                self.find(true, true);
-            }
-            (Mode::Search(text), Key::Char(c)) => text.push(c),
-            (Mode::Search(_), _) => {}
-            (Mode::Browse, key) => self.browse(key),
-        }
-    }
-
-    fn browse(&mut self, key: Key) {
-        let page = self.height.saturating_sub(1).max(1) as isize;
-        match key {
-            Key::Char('q') => self.is_done = true,
-            Key::Char('?') => self.mode = Mode::Help,
-            Key::Char('/') => self.mode = Mode::Search(String::new()),
-            Key::Char('n') => self.find(true, false),
-            Key::Char('N') => self.find(false, false),
-            Key::Char(c @ '1'..='6') => self.look(View::ALL[c as usize - '1' as usize]),
-            Key::Tab | Key::BackTab => {
-                let step = if key == Key::Tab { 1 } else { View::ALL.len() - 1 };
-                self.look(View::ALL[(self.view as usize + step) % View::ALL.len()]);
-            }
-            Key::Char(c @ ('v' | 'V')) => {
-                let count = self.metrics.len();
-                if count > 1 {
-                    self.metric = (self.metric + if c == 'v' { 1 } else { count - 1 }) % count;
-                    self.rebuild();
-                } else {
-                    self.message = format!("the profile has only {}", self.metric_name());
-                }
-            }
-            Key::Char('s') => {
-                self.order = match self.order {
-                    Order::Own => Order::Total,
-                    Order::Total => Order::Name,
-                    Order::Name => Order::Own,
-                };
-                self.sort();
-                self.look(View::Methods);
-            }
-            Key::Char('m') => self.look_at_selected(),
-            Key::Char('f') => self.focus(),
-            Key::Escape | Key::Char('F') => {
-                if self.scope != Scope::default() {
-                    self.scope = Scope::default();
-                    self.rebuild();
-                } else if !self.search.is_empty() {
-                    self.search.clear();
-                }
-            }
-            key if self.view == View::Flame => self.browse_flame(key),
-            Key::Up | Key::Char('k') => self.step(-1),
-            Key::Down | Key::Char('j') => self.step(1),
-            Key::PageUp => self.step(-page),
-            Key::PageDown => self.step(page),
-            Key::Home | Key::Char('g') => self.step(isize::MIN + 1),
-            Key::End | Key::Char('G') => self.step(isize::MAX),
-            Key::Right | Key::Char('l') => self.right(),
-            Key::Left | Key::Char('h') => self.left(),
-            Key::Char(' ') => self.change_tree(LazyTree::toggle),
-            Key::Char('*' | 'e') => self.change_tree(LazyTree::open_heaviest),
-            Key::Enter => match self.view {
-                View::Methods => self.look_at_selected(),
-                View::Threads => self.focus(),
-                _ => self.change_tree(LazyTree::toggle),
-            },
-            _ => {}
-        }
-    }
-
-    fn browse_flame(&mut self, key: Key) {
-        let ranked = &self.ranked;
-        match key {
-            Key::Up | Key::Char('k') => self.flame.up(ranked),
-            Key::Down | Key::Char('j') => self.flame.down(ranked),
-            Key::Left | Key::Char('h') => self.flame.aside(ranked, -1),
-            Key::Right | Key::Char('l') => self.flame.aside(ranked, 1),
-            Key::Enter | Key::Char(' ') => self.flame.zoom(ranked),
-            Key::Home | Key::Char('g') => self.flame = Flame::new(ranked),
-            _ => {}
-        }
-    }
-
-    fn look(&mut self, view: View) {
-        if view == View::Method && self.around.is_none() {
-            match self.selected() {
-                Some(label) => self.look_around(label),
-                None => {
-                    let first = self.flat.first().map(|row| row.label);
-                    first.into_iter().for_each(|label| self.look_around(label));
-                }
-            }
-        }
-        self.view = view;
-    }
-
-    fn look_at_selected(&mut self) {
-        if let Some(label) = self.selected() {
-            self.look_around(label);
-            self.view = View::Method;
-        }
-    }
-
-    /// Shows only the paths through the selected method, or those of the selected thread.
-    fn focus(&mut self) {
-        if self.view == View::Threads {
-            let Some(&(thread, _)) = self.threads.get(self.at()) else { return };
-            self.scope.thread = Some(thread);
-            self.rebuild();
-            self.view = View::Methods;
-        } else if let Some(label) = self.selected() {
-            self.scope.through = Some(self.ranked.label(label).to_owned());
-            self.rebuild();
-        }
-    }
-
     /// The parts of the profile that are shown, in words; empty if all are shown.
     pub(crate) fn scope_text(&self) -> String {
         let thread = self.scope.thread.map(|id| units::printable(self.profile.thread_name(id)));
         let mut parts: Vec<String> =
             thread.into_iter().map(|name| format!("thread {name}")).collect();
         parts.extend(self.scope.through.iter().map(|name| format!("through {name}")));
+        parts.retain(|_| self.view.is_by_metric());
+        if self.view.is_list() && !self.filter.is_empty() {
+            parts.push(format!("rows with \"{}\"", self.filter));
+        }
         parts.join(", ")
-    }
-
-    fn right(&mut self) {
-        let is_open = self.open_tree().and_then(|(tree, place)| tree.lines()[place].is_open);
-        match is_open {
-            Some(false) => self.change_tree(LazyTree::open),
-            Some(true) => self.step(1),
-            None => {}
-        }
-    }
-
-    fn left(&mut self) {
-        let Some((tree, place)) = self.open_tree() else { return };
-        let line = tree.lines()[place];
-        if line.is_open == Some(true) {
-            self.change_tree(LazyTree::close);
-        } else if let Some(parent) = tree.line_of_parent(line.node) {
-            let up = place - parent;
-            self.cursors[self.view as usize].at -= up;
-        }
-    }
-
-    /// Goes to the next line that matches the search.
-    fn find(&mut self, forward: bool, is_new: bool) {
-        if self.search.is_empty() {
-            self.message = "nothing to search for: type / and a part of a name".to_owned();
-            return;
-        }
-        if self.view == View::Flame {
-            let count = self.ranked.labels.iter().filter(|label| self.is_match(label)).count();
-            self.message = format!("{count} methods match");
-            return;
-        }
-        let count = self.line_count();
-        let at = self.at();
-        let places = (0..count).map(|step| match (forward, is_new) {
-            (true, true) => (at + step) % count,
-            (true, false) => (at + step + 1) % count,
-            (false, _) => (at + 2 * count - step - 1) % count,
-        });
-        let mut places = places;
-        match places.find(|&place| self.is_match(&self.line(place).text)) {
-            Some(place) => self.cursors[self.view as usize].set(place, count),
-            None => self.message = format!("no line here has \"{}\"", self.search),
-        }
     }
 }
 
 /// The tree of the methods and classes of a part of `profile`.
 fn ranked(profile: &Profile, metric: &Metric, scope: &Scope<String>) -> RankedTree<String> {
     RankedTree::new(profile, metric, scope, |part| label::of_part(profile, part))
+}
+
+/// The views for which a profile has something; at least one.
+fn views(profile: &Profile, has_metrics: bool, locks: &Outline) -> Vec<View> {
+    let has_heap = profile.heaps().next().is_some();
+    let has_locks = !locks.lines().is_empty();
+    let has_threads = || profile.traces().iter().any(|trace| trace.thread.is_some());
+    let has_nothing = !has_metrics && !has_heap && !has_locks;
+    let has = |view: &View| match view {
+        View::Heap => has_heap,
+        View::Locks => has_locks,
+        View::Threads => has_metrics && has_threads(),
+        View::Methods => has_metrics || has_nothing,
+        _ => has_metrics,
+    };
+    View::ALL.into_iter().filter(has).collect()
+}
+
+/// The number of calls, objects or waits of each label, beside the numbers of `metric`.
+fn counts(profile: &Profile, metric: &Metric, scope: &Scope<String>) -> KeyedMap<String, u64> {
+    let counts = details::counted(metric).map(|(counted, _)| counted);
+    let Some(counted) = counts.filter(|counted| counted.is_in(profile)) else {
+        return KeyedMap::default();
+    };
+    let tree = ranked(profile, &counted, scope);
+    tree.flat().iter().map(|row| (tree.label(row.label).clone(), row.own)).collect()
+}
+
+/// Whether `text` has `part`, which is in lower case.
+pub(crate) fn contains(text: &str, part: &str) -> bool {
+    part.is_empty() || text.to_lowercase().contains(part)
 }

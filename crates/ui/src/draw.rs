@@ -1,43 +1,28 @@
 //! Drawing of the browser.
 
-use perk_analysis::label_tree::ROOT;
+mod bottom;
+mod flame;
+mod help;
+mod theme;
+
 use perk_profile::{names, units};
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Modifier, Style};
+use ratatui::symbols::block;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Paragraph};
+use ratatui::widgets::Paragraph;
 
+use self::bottom::Bottom;
+use self::theme::{Theme, bold};
 use crate::App;
-use crate::app::{Mode, Order, Row, View};
+use crate::app::Mode;
+use crate::view::{Columns, Order, Row, View};
 
-const HELP: &str = "\
-1-6, Tab     views: methods, tree, callers, one method, threads, flame graph
-arrows, hjkl move; right opens, left closes or goes to the parent
-PgUp PgDn    a screen up or down;  Home End (g G)  first and last line
-Enter        a method's callers and callees; open or close; zoom
-Space        open or close
-e            open the heaviest path below
-m            callers and callees of the selected method
-f            only paths through the selected method, or the selected thread
-Esc, F       everything again
-/ n N        search, next, previous
-s            order methods by self, total, name
-v V          next, previous metric: samples, time, calls, bytes
-?            this help
-q            leave";
-
-/// The styles: colours if they are enabled, otherwise bold and reverse.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Theme {
-    pub(crate) colours: bool,
-}
-
-impl Theme {
-    fn colour(self, colour: Color) -> Style {
-        if self.colours { Style::new().fg(colour) } else { Style::new() }
-    }
-}
+/// The columns of a screen that has room for absolute numbers in each row.
+const WIDE: usize = 100;
+/// The columns of an absolute number.
+const AMOUNT: usize = 11;
 
 /// Draws the browser.
 pub fn draw(app: &mut App<'_>, colours: bool, frame: &mut Frame<'_>) {
@@ -47,88 +32,148 @@ pub fn draw(app: &mut App<'_>, colours: bool, frame: &mut Frame<'_>) {
         frame.render_widget(Paragraph::new("too small"), area);
         return;
     }
+    let width = usize::from(area.width);
     let line = |y| Rect { y: area.y + y, height: 1, ..area };
-    frame.render_widget(Paragraph::new(header(app, usize::from(area.width))), line(0));
+    frame.render_widget(Paragraph::new(header(app, width)), line(0));
     frame.render_widget(Paragraph::new(tabs(app)), line(1));
-    let body = Rect { y: area.y + 2, height: area.height - 3, ..area };
+    let scope = app.scope_text();
+    let top = if scope.is_empty() || area.height < 8 { 2 } else { 3 };
+    if top > 2 {
+        let text = format!("only {scope} (Esc: everything)");
+        frame.render_widget(Paragraph::new(Line::styled(text, bold())), line(2));
+    }
+    let bottom = Bottom::new(app, width, usize::from(area.height));
+    let used = top + bottom.height();
+    let body = Rect { y: area.y + top, height: area.height.saturating_sub(used), ..area };
     match app.view {
-        View::Flame => draw_flame(app, theme, body, frame),
+        View::Flame => flame::draw_flame(app, theme, body, frame),
         _ => draw_lines(app, theme, body, frame),
     }
-    frame.render_widget(Paragraph::new(status(app)), line(area.height - 1));
+    let place = Rect { y: body.y + body.height, height: area.height - top - body.height, ..area };
+    frame.render_widget(Paragraph::new(bottom.lines(app, theme)), place);
     if app.mode == Mode::Help {
-        draw_help(area, frame);
+        help::draw_help(area, frame);
     }
 }
 
+/// The file on the left and the totals on the right, which have the room first.
 fn header(app: &App<'_>, width: usize) -> Line<'static> {
-    let metric = app.metric_name().to_owned();
-    let shown = app.ranked.total();
-    let mut right = format!("{metric}: {}", app.amount(shown));
-    if shown != app.whole {
-        right += &format!(" of {}", app.amount(app.whole));
-    }
+    let right = app.totals();
     let room = width.saturating_sub(right.chars().count() + 2);
     let title = keep_end(&app.title, room);
     let gap = " ".repeat(room.saturating_sub(title.chars().count()) + 2);
-    let bold = Style::new().add_modifier(Modifier::BOLD);
-    Line::from(vec![Span::styled(title, bold), Span::raw(gap), Span::raw(right)])
+    Line::from(vec![Span::styled(title, bold()), Span::raw(gap), Span::raw(right)])
 }
 
 fn tabs(app: &App<'_>) -> Line<'static> {
-    let mut spans = Vec::new();
-    for (index, view) in View::ALL.into_iter().enumerate() {
+    let tab = |(index, view): (usize, &View)| {
         let text = format!(" {} {} ", index + 1, view.title());
-        let style = match view == app.view {
-            true => Style::new().add_modifier(Modifier::REVERSED),
-            false => Style::new(),
-        };
-        spans.push(Span::styled(text, style));
-    }
-    Line::from(spans)
+        let is_shown = *view == app.view;
+        let style = Style::new().add_modifier(Modifier::REVERSED);
+        Span::styled(text, if is_shown { style } else { Style::new() })
+    };
+    app.views.iter().enumerate().map(tab).collect::<Vec<_>>().into()
 }
 
-fn status(app: &App<'_>) -> Line<'static> {
-    let text = match &app.mode {
-        Mode::Search(text) => format!("/{text}█"),
-        _ if !app.message.is_empty() => app.message.clone(),
-        _ if !app.scope_text().is_empty() => {
-            format!("only {} (Esc: everything)", app.scope_text())
+/// The widths of the parts of a row.
+#[derive(Clone, Copy)]
+struct Layout {
+    columns: Columns,
+    /// The widths of the shares; 0 for a column that is not shown.
+    shares: [usize; 2],
+    /// Whether there are absolute numbers.
+    is_wide: bool,
+    bar: usize,
+    name: usize,
+}
+
+impl Layout {
+    fn new(columns: Columns, width: usize) -> Self {
+        let share = |index: usize| match columns.numbers[index].title {
+            "" => 0,
+            _ if index == 0 && width < 40 => 0,
+            title => title.len() + 3,
+        };
+        let shares = [share(0), share(1)];
+        let is_wide = width >= WIDE;
+        let bar = match width {
+            ..60 => 0,
+            60..WIDE => 6,
+            _ => 10,
+        };
+        let amount = if is_wide { AMOUNT } else { 0 };
+        let numbers = shares.iter().filter(|&&it| it > 0).map(|share| share + 1 + amount);
+        let used = numbers.sum::<usize>() + if bar > 0 { bar + 1 } else { 0 };
+        Self { columns, shares, is_wide, bar, name: width.saturating_sub(used) }
+    }
+
+    fn titles(&self) -> String {
+        let mark = |order| if self.columns.order == Some(order) { "▾" } else { " " };
+        let mut titles = String::new();
+        for (index, order) in [Order::First, Order::Second].into_iter().enumerate() {
+            let (share, title) = (self.shares[index], self.columns.numbers[index].title);
+            if share > 0 {
+                titles += &format!("{:>share$}{}", format!("{title} %"), mark(order));
+                if self.is_wide {
+                    titles += &format!("{title:>width$}  ", width = AMOUNT - 2);
+                }
+            }
         }
-        _ => "? help  / search  m method  f focus  v metric  s sort  q leave".to_owned(),
-    };
-    Line::from(text)
+        if self.bar > 0 {
+            titles += &" ".repeat(self.bar + 1);
+        }
+        titles + "  " + self.columns.name + mark(Order::Name)
+    }
+
+    /// The numbers of a row, and the bar.
+    fn numbers(&self, theme: Theme, row: &Row) -> Vec<Span<'static>> {
+        let mut spans = Vec::new();
+        for (index, number) in row.numbers.into_iter().enumerate() {
+            let (share, column) = (self.shares[index], self.columns.numbers[index]);
+            let amount = if self.is_wide { AMOUNT } else { 0 };
+            match number {
+                _ if share == 0 => {}
+                Some(number) => {
+                    let mut text = format!("{:>share$} ", units::percent(number, column.whole));
+                    if self.is_wide {
+                        let number = units::amount(number, column.unit);
+                        text += &format!("{number:>width$}  ", width = AMOUNT - 2);
+                    }
+                    spans.push(Span::styled(text, theme.heat(number, column.whole)));
+                }
+                None => spans.push(Span::raw(" ".repeat(share + 1 + amount))),
+            }
+        }
+        if self.bar > 0 {
+            let (number, column) = (row.numbers[self.columns.bar], self.columns.numbers);
+            let whole = column[self.columns.bar].whole;
+            let number = number.unwrap_or(0);
+            let text = format!("{:<width$} ", bar(number, whole, self.bar), width = self.bar);
+            spans.push(Span::styled(text, theme.heat(number, whole)));
+        }
+        spans
+    }
 }
 
 fn draw_lines(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
     let width = usize::from(area.width);
-    let title = |name: &str, order| {
-        let mark = if app.view == View::Methods && app.order == order { "▾" } else { " " };
-        format!("{name}{mark}")
-    };
-    let titles = format!(
-        "{:>8} {:>10} {:>8} {:>10}  {}",
-        "self %",
-        title("self", Order::Own),
-        "total %",
-        title("total", Order::Total),
-        title("name", Order::Name)
-    );
-    let bold = Style::new().add_modifier(Modifier::BOLD);
-    let mut lines = vec![Line::styled(titles, bold)];
+    let layout = Layout::new(app.columns(), width);
+    let titles = format!("{:<width$}", layout.titles());
+    let mut lines = vec![Line::styled(titles, theme.titles())];
     let height = usize::from(area.height).saturating_sub(1);
     let count = app.line_count();
     let cursor = app.cursor(height);
     for index in cursor.top..count.min(cursor.top + height) {
-        let line = app.line(index);
-        let mut text = draw_line(app, theme, &line, width);
+        let mut text = draw_line(app, theme, layout, &app.line(index), width);
         if index == cursor.at {
-            text = text.patch_style(Style::new().add_modifier(Modifier::REVERSED));
+            text.push_span(" ".repeat(width.saturating_sub(text.width())));
+            text = text.patch_style(theme.cursor());
         }
         lines.push(text);
     }
     if count == 0 {
         let what = match app.view {
+            _ if !app.scope_text().is_empty() => "no rows here (Esc: everything)",
             View::Threads => "the profile does not distinguish threads",
             _ => "the profile has nothing to show here",
         };
@@ -137,102 +182,54 @@ fn draw_lines(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn draw_line(app: &App<'_>, theme: Theme, line: &Row, width: usize) -> Line<'static> {
+fn draw_line(
+    app: &App<'_>,
+    theme: Theme,
+    layout: Layout,
+    line: &Row,
+    width: usize,
+) -> Line<'static> {
     if line.is_heading {
-        let bold = Style::new().add_modifier(Modifier::BOLD);
-        return Line::styled(names::shorten(&line.text, width), bold);
+        return Line::styled(names::shorten(&line.text, width), bold());
     }
-    let unit = app.unit();
-    let numbers = format!(
-        "{:>8} {:>9}  {:>8} {:>9}   ",
-        units::percent(line.own, app.whole),
-        units::amount(line.own, unit),
-        units::percent(line.total, app.whole),
-        units::amount(line.total, unit)
-    );
     // Indentation leaves the name at least half of the room.
-    let room = width.saturating_sub(numbers.chars().count());
+    let room = if line.is_text { width } else { layout.name };
     let indent = (2 * line.level).min(room / 2);
     let mark = match line.is_open {
         Some(true) => "▾ ",
         Some(false) => "▸ ",
         None => "  ",
     };
-    let name = names::shorten(&line.text, room.saturating_sub(indent + 2));
+    let prefix = line.prefix.chars().count();
+    let name = names::shorten(&line.text, room.saturating_sub(indent + 2 + prefix));
     let style = match app.is_match(&line.text) {
-        true => theme.colour(Color::Yellow).add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
-        false => Style::new(),
+        true => theme.found(),
+        false => theme.name(line.owner, app.has_others()),
     };
-    let heat = if app.whole > 0 { line.total as f64 / app.whole as f64 } else { 0.0 };
-    let numbers_style = match heat {
-        0.2.. => theme.colour(Color::Red),
-        0.05.. => theme.colour(Color::Yellow),
-        _ => Style::new(),
-    };
-    Line::from(vec![
-        Span::styled(numbers, numbers_style),
-        Span::raw(" ".repeat(indent) + mark),
-        Span::styled(name, style),
-    ])
+    let mut spans = if line.is_text { Vec::new() } else { layout.numbers(theme, line) };
+    let before = " ".repeat(indent) + mark + line.prefix;
+    spans.extend([Span::raw(before), Span::styled(name, style)]);
+    spans.into()
 }
 
-fn draw_flame(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>) {
-    let (width, height) = (usize::from(area.width), usize::from(area.height));
-    const PALETTE: [Color; 5] =
-        [Color::Red, Color::Yellow, Color::Green, Color::Cyan, Color::Magenta];
-    for block in app.flame.blocks(&app.ranked, width, height.saturating_sub(1)) {
-        let node = app.ranked.node(block.node);
-        let label = app.ranked.label(node.label);
-        let is_selected = block.node == app.flame.selected;
-        let colour = PALETTE[label.bytes().map(usize::from).sum::<usize>() % PALETTE.len()];
-        let mut style = match (theme.colours, block.level % 2 == 0) {
-            (true, _) => Style::new().fg(Color::Black).bg(colour),
-            (false, true) => Style::new().add_modifier(Modifier::REVERSED),
-            (false, false) => Style::new().add_modifier(Modifier::REVERSED | Modifier::DIM),
-        };
-        if app.is_match(label) {
-            style = style.add_modifier(Modifier::UNDERLINED | Modifier::BOLD);
-        }
-        if is_selected {
-            style = match theme.colours {
-                true => Style::new().fg(Color::White).bg(Color::Blue).add_modifier(Modifier::BOLD),
-                false => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
-            };
-        }
-        // A bar separates a block from the previous one.
-        let text = names::shorten(label, block.width.saturating_sub(1));
-        let text = format!("{:<width$}", format!("▏{text}"), width = block.width);
-        let place = Rect {
-            x: area.x + block.x as u16,
-            y: area.y + block.level as u16,
-            width: block.width as u16,
-            height: 1,
-        };
-        frame.render_widget(Paragraph::new(Span::styled(text, style)), place);
+/// A bar of at most `cells` columns for a part of a whole, exact to an eighth of a column.
+fn bar(part: u64, whole: u64, cells: usize) -> String {
+    const EIGHTHS: [&str; 8] = [
+        "",
+        block::ONE_EIGHTH,
+        block::ONE_QUARTER,
+        block::THREE_EIGHTHS,
+        block::HALF,
+        block::FIVE_EIGHTHS,
+        block::THREE_QUARTERS,
+        block::SEVEN_EIGHTHS,
+    ];
+    if part == 0 || whole == 0 {
+        return String::new();
     }
-    let selected = app.flame.selected;
-    if selected == ROOT {
-        frame.render_widget(Paragraph::new("the profile has nothing to show here"), area);
-        return;
-    }
-    let node = app.ranked.node(selected);
-    let mut told = format!(
-        "{} % total, {} % self: ",
-        units::percent(node.total, app.whole),
-        units::percent(node.own, app.whole)
-    );
-    told += &names::shorten(app.ranked.label(node.label), width.saturating_sub(told.len()));
-    let place = Rect { y: area.y + area.height - 1, height: 1, ..area };
-    let bold = Style::new().add_modifier(Modifier::BOLD);
-    frame.render_widget(Paragraph::new(Span::styled(told, bold)), place);
-}
-
-fn draw_help(area: Rect, frame: &mut Frame<'_>) {
-    let lines = HELP.lines().count() as u16;
-    let height = lines.min(area.height.saturating_sub(2));
-    let place = Rect { y: area.y + 2.min(area.height - height), height, ..area };
-    frame.render_widget(Clear, place);
-    frame.render_widget(Paragraph::new(HELP), place);
+    let share = (part as f64 / whole as f64).min(1.0);
+    let eighths = ((share * cells as f64 * 8.0).round() as usize).max(1);
+    block::FULL.repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
 /// Returns as much of the end of a file's name as there is room for.

@@ -1,7 +1,8 @@
 //! The labels of methods, classes and parts without names, as the browser shows them.
 
 use perk_analysis::label_tree::Part;
-use perk_profile::{MethodId, Profile, names, units};
+use perk_analysis::{Owner, Owners};
+use perk_profile::{FrameId, KeyedMap, Line, MethodId, Profile, names, units};
 
 /// Returns the label of a part of a stack.
 pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
@@ -13,6 +14,30 @@ pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
         Part::NoStack => "[no stack]".to_owned(),
         Part::BelowCutoff => "[below cutoff]".to_owned(),
     }
+}
+
+/// Returns the label of a frame: its method and its line, `org.example.Main.main (Main.java:12)`.
+pub(crate) fn of_frame(profile: &Profile, id: FrameId) -> String {
+    let symbols = &profile.symbols;
+    let frame = symbols.get_frame(id);
+    let source = symbols.get_method(frame.method).source.map(|id| symbols.strings.get(id));
+    let place = match (frame.line, source) {
+        (Line::Number(line), Some(source)) => format!(" ({source}:{line})"),
+        _ => String::new(),
+    };
+    units::printable(&(symbols.method_name(frame.method) + &place))
+}
+
+/// Returns the owner of each label of a method. A label that is the program's own for one method is so
+/// for all.
+pub(crate) fn owners(profile: &Profile, owners: &Owners) -> KeyedMap<String, Owner> {
+    let mut of_label = KeyedMap::default();
+    for id in (0..profile.symbols.method_count()).map(MethodId::new) {
+        let owner = owners.of(id);
+        let known = of_label.entry(of_method(profile, id)).or_insert(owner);
+        *known = owner.min(*known);
+    }
+    of_label
 }
 
 /// Formats `class.method(int, String)`, with the parameters if the profile has them.

@@ -5,13 +5,18 @@
 #![forbid(unsafe_code)]
 
 mod app;
+mod details;
 mod draw;
 mod flame;
+mod heap;
 mod keys;
 mod label;
 mod lazy;
 mod list;
+mod locks;
+mod outline;
 mod terminal;
+mod view;
 
 pub use app::App;
 pub use draw::draw;

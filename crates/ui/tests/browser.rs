@@ -1,11 +1,15 @@
 //! The browser without a terminal: keys in, screens out.
 
 use perk_formats::collapsed;
-use perk_profile::{Allocations, Event, Profile, Site, Sites};
+use perk_profile::{
+    Allocations, Event, HeapClassRow, HeapHistogram, HolderRow, LockKind, Monitor, MonitorDump,
+    MonitorRow, MonitorTimes, Profile, Site, Sites, Waits,
+};
 use perk_ui::{App, Key, draw};
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::style::Modifier;
 
 const STACKS: &str = "\
 [main];T.main;T.parse;Lexer.next 60
@@ -43,15 +47,82 @@ fn methods_come_first() {
         [
             "app.hprof                                                           samples: 100",
             " 1 Methods  2 Tree  3 Callers  4 Method  5 Threads  6 Flame",
-            "  self %      self▾  total %     total   name",
-            "   80.00        80     80.00        80     Lexer.next",
-            "   10.00        10     70.00        70     T.parse",
-            "   10.00        10     10.00        10     Types.of",
-            "    0.00         0     90.00        90     T.main",
-            "    0.00         0     20.00        20     T.check",
+            " self %▾ total %          name",
+            "  80.00    80.00 ████▊    Lexer.next",
+            "  10.00    70.00 ▋        T.parse",
+            "  10.00    10.00 ▋        Types.of",
+            "   0.00    90.00          T.main",
+            "   0.00    20.00          T.check",
         ]
     );
-    assert!(screen[23].starts_with("? help"), "{}", screen[23]);
+    assert_eq!(
+        &screen[20..],
+        [
+            "",
+            "self 80 (80.00 %), total 80 (80.00 %)                                  your code",
+            "Lexer.next",
+            "? help  q leave  / find  & only  Enter callers  f focus  s sort",
+        ]
+    );
+}
+
+#[test]
+fn absolute_numbers_are_on_wide_screens() {
+    let profile = profile();
+    let mut app = App::new(&profile, "app.hprof");
+    let screen = screen(&mut app, 120, 24);
+    assert_eq!(
+        &screen[2..5],
+        [
+            " self %▾     self   total %     total               name",
+            "  80.00        80     80.00        80  ████████     Lexer.next",
+            "  10.00        10     70.00        70  █            T.parse",
+        ]
+    );
+}
+
+#[test]
+fn own_code_stands_out_and_long_names_are_whole_below() {
+    let stacks = "com.acme.Main.main;java.util.concurrent.ConcurrentHashMap.computeIfAbsent;\
+                  com.acme.warehouse.replenishment.planning.ReplenishmentPlanningServiceImplementation.\
+                  computeTheQuantity 3\n";
+    let profile = collapsed::read(stacks.as_bytes()).unwrap();
+    let mut app = App::new(&profile, "x");
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    terminal.draw(|frame| draw(&mut app, true, frame)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let is = |y, modifier| buffer[(30, y)].style().add_modifier.contains(modifier);
+    let rows = screen(&mut app, 80, 24);
+    let of = |name: &str| rows.iter().take(20).position(|row| row.contains(name)).unwrap() as u16;
+    assert!(is(of("Main.main"), Modifier::BOLD), "{rows:?}");
+    assert!(is(of("computeIfAbsent"), Modifier::DIM), "{rows:?}");
+    assert!(rows[20].ends_with("your code"), "{rows:?}");
+    let whole = "com.acme.warehouse.replenishment.planning.\
+                 ReplenishmentPlanningServiceImplementation.computeTheQuantity";
+    assert_eq!(rows[21].clone() + &rows[22], whole);
+    assert_eq!(
+        rows[3].split_whitespace().last(),
+        Some("ReplenishmentPlanningServiceImplem….computeTheQuantity")
+    );
+}
+
+#[test]
+fn a_filter_leaves_the_rows_with_a_text() {
+    let profile = profile();
+    let mut app = App::new(&profile, "x");
+    assert_eq!(after(&mut app, "&t.")[23], "&t.█");
+    app.press(Key::Enter);
+    let shown = screen(&mut app, 80, 24);
+    assert_eq!(shown[2], "only rows with \"t.\" (Esc: everything)");
+    assert!(shown[4].ends_with("T.parse") && shown[6].ends_with("T.check"), "{shown:?}");
+    assert_eq!(shown[7], "");
+    // The trees and the numbers are those of the whole profile.
+    assert!(after(&mut app, "2")[4].ends_with("▸ W.run"));
+    assert!(after(&mut app, "1&nowhere")[0].ends_with("samples: 100"));
+    app.press(Key::Enter);
+    assert_eq!(screen(&mut app, 80, 24)[4], "no rows here (Esc: everything)");
+    app.press(Key::Escape);
+    assert!(screen(&mut app, 80, 24)[3].ends_with("Lexer.next"));
 }
 
 #[test]
@@ -73,9 +144,9 @@ fn the_tree_opens_and_closes() {
     assert_eq!(closed[5], "");
     app.press(Key::Right);
     let open = screen(&mut app, 80, 24);
-    assert_eq!(open[3], "    0.00         0     90.00        90   ▾ T.main");
-    assert_eq!(open[4], "   10.00        10     70.00        70     ▸ T.parse");
-    assert_eq!(open[5], "    0.00         0     20.00        20     ▸ T.check");
+    assert_eq!(open[3], "   0.00    90.00 █████▍ ▾ T.main");
+    assert_eq!(open[4], "  10.00    70.00 ████▎    ▸ T.parse");
+    assert_eq!(open[5], "   0.00    20.00 █▎       ▸ T.check");
     app.press(Key::Down);
     app.press(Key::Right);
     assert!(screen(&mut app, 80, 24)[5].ends_with("      Lexer.next"));
@@ -96,8 +167,8 @@ fn callers_are_under_what_they_call() {
     app.press(Key::Enter);
     let screen = screen(&mut app, 80, 24);
     assert!(screen[3].ends_with("▾ Lexer.next"), "{screen:?}");
-    assert_eq!(screen[4], "   60.00        60     60.00        60     ▸ T.parse");
-    assert_eq!(screen[5], "   20.00        20     20.00        20     ▸ T.check");
+    assert_eq!(screen[4], "  60.00 ███▋     ▸ T.parse");
+    assert_eq!(screen[5], "  20.00 █▎       ▸ T.check");
 }
 
 #[test]
@@ -111,7 +182,7 @@ fn a_method_stands_between_its_callers_and_callees() {
     assert!(screen[4].ends_with("▾ T.parse") && screen[5].ends_with("T.main"), "{screen:?}");
     assert!(screen[6].starts_with("Called by T.parse"), "{screen:?}");
     assert!(screen[7].ends_with("▾ T.parse") && screen[8].ends_with("Lexer.next"), "{screen:?}");
-    assert!(screen[8].trim_start().starts_with("60.00"), "{screen:?}");
+    assert!(screen[8].trim_start().starts_with("60.00    60.00"), "{screen:?}");
 }
 
 #[test]
@@ -124,13 +195,13 @@ fn threads_and_focus_leave_the_rest_out() {
     app.press(Key::Enter);
     let of_thread = screen(&mut app, 80, 24);
     assert!(of_thread[0].ends_with("samples: 10 of 100"), "{of_thread:?}");
-    assert!(of_thread[3].ends_with("Types.of") && of_thread[4].ends_with("W.run"));
-    assert_eq!(of_thread[23], "only thread worker (Esc: everything)");
+    assert!(of_thread[4].ends_with("Types.of") && of_thread[5].ends_with("W.run"));
+    assert_eq!(of_thread[2], "only thread worker (Esc: everything)");
     app.press(Key::Escape);
     app.press(Key::Down);
     let focus = after(&mut app, "f2");
-    assert_eq!(focus[23], "only through T.parse (Esc: everything)");
-    assert!(focus[0].ends_with("samples: 70 of 100") && focus[4].is_empty(), "{focus:?}");
+    assert_eq!(focus[2], "only through T.parse (Esc: everything)");
+    assert!(focus[0].ends_with("samples: 70 of 100") && focus[5].is_empty(), "{focus:?}");
 }
 
 #[test]
@@ -176,7 +247,7 @@ fn the_flame_graph_is_as_wide_as_the_screen() {
     assert!(flame[2].starts_with("▏T.main"), "{flame:?}");
     // 90 of 100 in 80 columns, and the bar before the name.
     assert_eq!(flame[2].chars().position(|c| c == 'W'), Some(73));
-    assert!(flame[22].starts_with("90.00 % total, 0.00 % self: T.main"), "{flame:?}");
+    assert!(flame[21].starts_with("self 0 (0.00 %), total 90 (90.00 %)"), "{flame:?}");
     app.press(Key::Down);
     app.press(Key::Enter);
     let zoomed = screen(&mut app, 80, 24);
@@ -197,19 +268,129 @@ fn help_and_leaving() {
 }
 
 #[test]
-fn an_empty_profile_has_views_too() {
+fn an_empty_profile_has_a_view_too() {
     let profile = Profile::default();
     let mut app = App::new(&profile, "x");
-    for view in ["1", "2", "3", "4", "5", "6"] {
+    for view in ["1", "2", "\t"] {
         let screen = after(&mut app, view);
-        let says =
-            |line: &String| line.contains("nothing to show") || line.contains("not distinguish");
-        assert!(screen.iter().any(says), "{screen:?}");
+        assert_eq!(screen[1], " 1 Methods");
+        assert_eq!(screen[3], "the profile has nothing to show here");
     }
 }
 
+/// A heap of two classes.
+fn heap() -> Profile {
+    let mut profile = Profile::default();
+    let mut row = |class: &str, instance_count, shallow_bytes| {
+        let class = profile.symbols.class(class);
+        HeapClassRow { class, instance_count, shallow_bytes }
+    };
+    let rows = vec![row("com.acme.Order", 100, 4_000), row("byte[]", 20, 6_000)];
+    profile.events.push(Event::Heap(HeapHistogram { rows, ..HeapHistogram::default() }));
+    profile
+}
+
+#[test]
+fn a_heap_dump_has_its_classes_alone() {
+    let profile = heap();
+    let mut app = App::new(&profile, "heap.hprof");
+    let shown = screen(&mut app, 80, 24);
+    assert_eq!(
+        &shown[..5],
+        [
+            "heap.hprof                                        heap dump: 120 objects = 10 kB",
+            " 1 Heap",
+            " bytes %▾ objects %          class",
+            "   60.00      16.67 ███▋     byte[]",
+            "   40.00      83.33 ██▍      com.acme.Order",
+        ]
+    );
+    assert_eq!(
+        &shown[21..],
+        [
+            "6 kB (60.00 %), 20 objects (16.67 %), 300 B each",
+            "byte[]",
+            "? help  q leave  / find  & only  s sort",
+        ]
+    );
+    let by_count = after(&mut app, "s");
+    assert!(by_count[2].contains("objects %▾") && by_count[3].ends_with("com.acme.Order"));
+}
+
+/// 40 ms in which threads were blocked by Cache.load, and two threads that wait for each other.
+fn locks() -> Profile {
+    let mut profile =
+        collapsed::read("T.main;Cache.get 1\nT.main;Cache.load 1\n".as_bytes()).unwrap();
+    let rows: Vec<_> = profile.total_cpu_samples().rows.iter().map(|row| row.0).collect();
+    profile.events.clear();
+    let class = profile.symbols.class("Cache");
+    let kind = LockKind::Monitor;
+    let waits = Waits { blocked_count: 4, blocked_ns: 40_000_000, ..Waits::default() };
+    let times = MonitorRow { trace: rows[0], class, kind, waits };
+    let times = MonitorTimes { total_ns: waits.blocked_ns, rows: vec![times], written: None };
+    profile.events.push(Event::from(times));
+    let holder =
+        HolderRow { trace: rows[1], class, kind, blocking_ns: 38_000_000, sample_count: 25 };
+    profile.events.push(HolderRow::section(&[holder], None).into());
+    let monitor = |identity, owner, blocked| Monitor {
+        class,
+        identity: Some(identity),
+        kind,
+        owner: Some(owner),
+        entry_count: 1,
+        blocked: vec![blocked],
+        waiting: Vec::new(),
+    };
+    let monitors = vec![monitor(0xa1, 1, 2), monitor(0xb2, 2, 1)];
+    profile.events.push(Event::MonitorDump(MonitorDump { monitors, ..MonitorDump::default() }));
+    profile
+}
+
+#[test]
+fn locks_have_those_who_wait_and_those_who_hold() {
+    let profile = locks();
+    let mut app = App::new(&profile, "locks.hprof");
+    assert_eq!(
+        screen(&mut app, 80, 24)[1],
+        " 1 Methods  2 Tree  3 Callers  4 Method  5 Flame  6 Locks"
+    );
+    let closed = after(&mut app, "6");
+    assert_eq!(
+        &closed[..8],
+        [
+            "locks.hprof                                            blocked 40 ms, waited 0 s",
+            " 1 Methods  2 Tree  3 Callers  4 Method  5 Flame  6 Locks",
+            " blocked %  waited %          lock",
+            "Deadlock of 2 threads",
+            "  thread 1 waits for Cache@b2, which thread 2 has",
+            "  thread 2 waits for Cache@a1, which thread 1 has",
+            "Locks by blocked time",
+            "    100.00      0.00 ██████ ▸ Cache",
+        ]
+    );
+    after(&mut app, "jj");
+    app.press(Key::Enter);
+    let open = screen(&mut app, 80, 24);
+    assert_eq!(open[7], "    100.00      0.00 ██████ ▾ Cache");
+    assert_eq!(open[8], "    100.00      0.00 ██████   ▸ blocked in Cache.get");
+    assert_eq!(open[9], "     95.00           █████▊   ▸ held in Cache.load");
+    assert!(open[21].starts_with("blocked 4 times for 40 ms"), "{open:?}");
+    assert!(
+        after(&mut app, "jj")[21].starts_with("others were blocked for 38 ms, from 25 samples")
+    );
+    // A place has its paths, each with the innermost frame, and a path its frames.
+    app.press(Key::Right);
+    app.press(Key::Down);
+    app.press(Key::Right);
+    let path = screen(&mut app, 80, 24);
+    assert_eq!(path[10], "     95.00           █████▊     ▾ Cache.load");
+    assert!(path[11].ends_with("Cache.load") && path[12].ends_with("T.main"), "{path:?}");
+    assert_eq!(path[13], "Threads at locks when it was dumped last");
+    assert!(path[14].ends_with("▸ Cache@a1: 1 blocked, 0 waiting"), "{path:?}");
+}
+
 fn key() -> impl Strategy<Value = Key> {
-    let letters: Vec<char> = "123456vsVmfFejklhgGnN/?T. ".chars().collect();
+    let letters: Vec<char> = "12345678vsVmfFejklhgGnN/&\\?T. ".chars().collect();
     prop_oneof![
         4 => prop::sample::select(letters).prop_map(Key::Char),
         3 => prop::sample::select(vec![
@@ -226,8 +407,9 @@ proptest! {
     fn any_keys_on_any_screen(
         keys in prop::collection::vec(key(), 0..60),
         sizes in prop::collection::vec((1..200_u16, 1..60_u16), 4),
+        which in 0..3_usize,
     ) {
-        let profile = profile();
+        let profile = [profile, heap, locks][which]();
         let mut app = App::new(&profile, "a profile");
         for (index, key) in keys.into_iter().enumerate() {
             app.press(key);
