@@ -131,7 +131,11 @@ impl ProcessCpu {
         accounting.jit_c1_cpu_ns = sums.jit_c1;
         accounting.jit_c2_cpu_ns = sums.jit_c2;
         accounting.jvm_cpu_ns = sums.jvm - collection_ns;
-        accounting.native_cpu_ns = sums.native;
+        match threads.cpu_ns_without_tid() {
+            None => accounting.native_cpu_ns = sums.native,
+            // They cannot be told from native threads, of which few programs have any that work.
+            Some(known_ns) => accounting.java_cpu_ns += sums.native.saturating_sub(known_ns),
+        }
         let counted_ns = accounting.perk_cpu_ns.saturating_sub(callbacks_ns);
         accounting.perk_thread_cpu_ns = sums.perk.max(counted_ns);
         accounting.perk_cpu_ns = callbacks_ns + accounting.perk_thread_cpu_ns;

@@ -273,6 +273,14 @@ impl Threads {
         burned.sum::<u64>() + table.ended_cpu_ns
     }
 
+    /// Returns the CPU time that is known of threads whose kernel's id is not: those that are older than the
+    /// agent, and have not called it. `None` if there are none.
+    pub(crate) fn cpu_ns_without_tid(&self) -> Option<u64> {
+        let without_tid = lock(&self.table).without_tid();
+        let burned = without_tid.iter().map(|thread| thread.burned_ns());
+        (!without_tid.is_empty()).then(|| burned.sum())
+    }
+
     /// Returns the slot of the calling thread, which may be virtual; `None` for perk's own threads.
     pub(crate) fn slot(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<Slot> {
         match jni.is_virtual(thread) {

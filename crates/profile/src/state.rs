@@ -44,6 +44,11 @@ impl WallState {
         WallState::Vm,
     ];
 
+    /// Whether a thread in this state waits for something: it needs no CPU, and the JVM does not hold it up.
+    pub fn is_waiting(self) -> bool {
+        !matches!(self, WallState::Running | WallState::Runnable | WallState::Vm)
+    }
+
     fn facts(self) -> Facts {
         let (name, label, title) = match self {
             WallState::Running => ("running", "[running]", "running on a CPU"),

@@ -8,7 +8,9 @@ use perk_analysis::advice::{self, Advice, Caller, Row, Sources};
 use perk_analysis::{Charge, Charges, Naming, Work};
 use perk_profile::names::package;
 use perk_profile::units::{amount, bytes, duration, plural, printable};
-use perk_profile::{ClassId, MethodId, Metric, Profile, Subject, Symbols, Unit, WallState, metric};
+use perk_profile::{
+    Accounting, ClassId, MethodId, Metric, Profile, Subject, Symbols, Unit, WallState, metric,
+};
 use perk_render::{Cell, Column, Screen, Table};
 
 use super::Content;
@@ -450,13 +452,13 @@ fn wall_kinds(
     count: usize,
     calls: Option<&perk_analysis::calls::CallTable>,
 ) -> Vec<Kind> {
-    let is_running =
-        |state: Subject| matches!(state, Subject::State(WallState::Running | WallState::Runnable));
+    let is_running = |state: WallState| matches!(state, WallState::Running | WallState::Runnable);
     let rows = view.metric.rows(content.profile).rows;
     let mut all: Vec<Row> = rows.iter().map(|&(key, number)| (key.trace, None, number)).collect();
     let total = keep_program(content, callees, &mut all);
-    let kind = |title: &str, is_wanted: bool, charges| {
-        let rows = rows.iter().filter(|row| is_running(row.0.subject) == is_wanted);
+    let kind = |title: &str, is_wanted: fn(WallState) -> bool, charges| {
+        let is_wanted = |state: Subject| matches!(state, Subject::State(it) if is_wanted(it));
+        let rows = rows.iter().filter(|row| is_wanted(row.0.subject));
         let mut rows: Vec<Row> = rows.map(|&(key, number)| (key.trace, None, number)).collect();
         keep_program(content, charges, &mut rows);
         let (profile, tree, joined) = (content.profile, content.tree, content.joined);
@@ -471,8 +473,8 @@ fn wall_kinds(
         }
     };
     let has_time = content.samples().is_some() && content.asked.is_none();
-    let running = (!has_time).then(|| kind("running", true, words));
-    running.into_iter().chain([kind("waiting", false, callees)]).collect()
+    let running = (!has_time).then(|| kind("running", is_running, words));
+    running.into_iter().chain([kind("waiting", WallState::is_waiting, callees)]).collect()
 }
 
 /// Keeps the rows that the program's own code pays for, or a library where it has none. Threads of pools
@@ -490,8 +492,12 @@ fn keep_program(content: &Content<'_>, charges: &Charges, rows: &mut Vec<Row>) -
 
 /// What a metric is of, in a word.
 fn title(content: &Content<'_>, metric: &Metric) -> String {
-    let clock = content.profile.accounting.as_ref().map_or("", |accounting| &accounting.clock);
+    let accounting = content.profile.accounting.as_ref();
+    let clock = accounting.map_or("", |accounting| &accounting.clock);
+    let is_uncollected = accounting.is_some_and(Accounting::counts_uncollected);
     match metric {
+        Metric::LiveBytes if is_uncollected => "uncollected".to_owned(),
+        Metric::LiveObjects if is_uncollected => "uncollected objects".to_owned(),
         Metric::Samples => "CPU".to_owned(),
         Metric::SelfTime if clock == "cpu" => "CPU".to_owned(),
         Metric::SelfTime => "time".to_owned(),

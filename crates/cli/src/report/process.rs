@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use perk_analysis::{Charges, Naming, Owner, Work};
 use perk_profile::units::{duration, plural, printable};
-use perk_profile::{Accounting, CpuGroup, KeyedMap, Metric, Subject, ThreadId, TraceId, WallState};
+use perk_profile::{Accounting, CpuGroup, KeyedMap, Metric, Subject, ThreadId, TraceId};
 use perk_render::{Json, Part, Screen, Section, bar};
 
 use super::Content;
@@ -197,21 +197,24 @@ fn waiting(content: &Content<'_>) -> Option<String> {
     let is_main = |thread: &ThreadId| profile.thread_name(*thread) == MAIN;
     let main = rows.iter().filter_map(|row| thread_of(row.0.trace)).find(is_main);
     let charges = Charges::new(profile, tree, content.owners(), Naming::Callees);
+    let charge_of = |trace: TraceId| charges.of(tree.path(profile.get_trace(trace).node));
+    // Idle threads of pools have no frame of the program.
+    let has_yours = rows.iter().any(|row| charge_of(row.0.trace).is_yours());
     let mut all = 0_u64;
     let mut waits = 0_u64;
     let mut places: KeyedMap<_, u64> = KeyedMap::default();
     for (key, ns) in rows {
-        let charge = charges.of(tree.path(profile.get_trace(key.trace).node));
+        let charge = charge_of(key.trace);
         let is_counted = match main {
             Some(_) => thread_of(key.trace) == main,
+            None if has_yours => charge.is_yours(),
             None => charge.is_of_program(),
         };
         if !is_counted {
             continue;
         }
         all = all.saturating_add(ns);
-        let running = [WallState::Running, WallState::Runnable].map(Subject::State);
-        if !running.contains(&key.subject) {
+        if matches!(key.subject, Subject::State(state) if state.is_waiting()) {
             waits = waits.saturating_add(ns);
             let sum = places.entry((tree.method(charge.payer), charge.work)).or_default();
             *sum = sum.saturating_add(ns);
@@ -248,7 +251,9 @@ fn lines(items: impl Iterator<Item = String>, screen: &Screen) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use perk_analysis::{InferredCallers, MethodTree};
-    use perk_profile::{Column, Frame, Key, Line, Method, Profile, Section, SectionHead, Thread};
+    use perk_profile::{
+        Column, Frame, Key, Line, Method, Profile, Section, SectionHead, Thread, WallState,
+    };
 
     use super::*;
 
