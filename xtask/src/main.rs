@@ -24,7 +24,7 @@ usage: cargo run -p xtask -- COMMAND
   check layers        crates use only what lies below them; unsafe code stays in its crates
   check formats       docs/formats has the tables and the page of each format
   check agent-deps    the agent links what xtask/agent-deps.txt lists, and nothing heavy
-  check agent-size    libperk.so has at most 3.75 MiB and exports only the JVM's entry points
+  check agent-size    libperk.so has at most 4 MiB and exports only the JVM's entry points
   formats             write the tables of docs/formats/README.md
   jvmti JAVA_HOME     write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
   jvmpi               write include/jvmpi.h and the Rust types of JVMPI from their table

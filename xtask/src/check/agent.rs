@@ -13,7 +13,7 @@ const AGENT: &str = "perk-agent";
 /// The committed list of the agent's dependencies, from the workspace's folder.
 const LIST: &str = "xtask/agent-deps.txt";
 
-const MAX_BYTES: u64 = 15 * 256 * 1024;
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The symbols that a JVM looks for. All other symbols are not exported, so that they cannot clash.
 const ENTRY_POINTS: &[&str] = &["Agent_OnLoad", "Agent_OnAttach", "Agent_OnUnload"];
