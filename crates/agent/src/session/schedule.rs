@@ -123,9 +123,10 @@ impl Session {
     /// Ends the delay.
     fn measure_from_now(&self, jni: Jni<'_>) {
         if self.is_paused() && self.forget(false).is_ok() {
+            let _ = self.resume(jni);
+            // Samplers leave out the CPU time that threads burned before: the clocks are read after that.
             *lock(&self.since) = self.now();
             self.process_cpu.begin(&self.common.threads, None);
-            let _ = self.resume(jni);
         }
     }
 

@@ -65,6 +65,12 @@ fn only_the_part_asked_for_is_measured() {
                 let samples = |method| sum(&folder, "s.hprof", "samples", method);
                 let both = [samples("Rounds.early") > 0, samples("Rounds.late") > 0];
                 assert_eq!(both, [in_early > 0, in_late > 0], "{part:?}");
+                // The account is of the same part.
+                let accounting = &json(&folder, "s.hprof")["accounting"];
+                let number = |name: &str| accounting[name].as_u64().unwrap() as f64;
+                let sampled_ns = number("sample_count") * number("interval_ns");
+                let java_ns = number("java_cpu_ns");
+                assert!((0.7..1.4).contains(&(sampled_ns / java_ns)), "{part:?}: {accounting}");
             }
         });
     }
