@@ -1,10 +1,12 @@
 //! The waits of threads for locks, by path, class of the lock and thread, and the holders of the locks.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
-use perk_profile::monitors::UNKNOWN_HOLDER;
+use perk_profile::monitors::{DeadlockLink, UNKNOWN_HOLDER};
 use perk_profile::{
-    ClassId, FrameId, HolderRow, KeyedMap, LockKind, NodeId, Profile, StrId, ThreadId, Waits,
+    ClassId, FrameId, HolderRow, KeyedMap, LockKind, Monitor, MonitorDump, NodeId, Profile, StrId,
+    ThreadId, Waits,
 };
 
 use crate::{Owner, Owners};
@@ -139,6 +141,38 @@ pub fn waiting_threads(profile: &Profile) -> Vec<(ThreadId, Waits)> {
     let mut rows: Vec<_> = sums.into_iter().collect();
     rows.sort_by_key(|&(thread, waits)| (waits.order(), thread));
     rows
+}
+
+/// Threads that wait for each other, and the dump that shows it first.
+#[derive(Clone, Debug)]
+pub struct Deadlock<'a> {
+    /// The dump.
+    pub dump: &'a MonitorDump,
+    /// The threads, each with the monitor that it waits for, which the next one has.
+    pub links: Vec<DeadlockLink>,
+}
+
+/// The deadlocks of all dumps, each once.
+pub fn deadlocks(profile: &Profile) -> Vec<Deadlock<'_>> {
+    let mut seen = HashSet::new();
+    let mut deadlocks = Vec::new();
+    for dump in profile.monitor_dumps() {
+        for links in dump.deadlocks() {
+            let threads: Vec<_> = links.iter().map(|link| link.thread).collect();
+            if seen.insert(threads) {
+                deadlocks.push(Deadlock { dump, links });
+            }
+        }
+    }
+    deadlocks
+}
+
+/// The monitors of a dump that somebody waits for, those with most threads first.
+pub fn wanted(dump: &MonitorDump) -> Vec<&Monitor> {
+    let mut monitors: Vec<_> = dump.monitors.iter().collect();
+    monitors.retain(|it| !it.blocked.is_empty() || !it.waiting.is_empty());
+    monitors.sort_by_key(|it| Reverse((it.blocked.len(), it.waiting.len())));
+    monitors
 }
 
 /// A path, and a lock's class and kind.

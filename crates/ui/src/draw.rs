@@ -6,10 +6,10 @@ mod help;
 mod theme;
 
 use perk_profile::{names, units};
+use perk_render::bar;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
-use ratatui::symbols::block;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
@@ -210,26 +210,6 @@ fn draw_line(
     let before = " ".repeat(indent) + mark + line.prefix;
     spans.extend([Span::raw(before), Span::styled(name, style)]);
     spans.into()
-}
-
-/// A bar of at most `cells` columns for a part of a whole, exact to an eighth of a column.
-fn bar(part: u64, whole: u64, cells: usize) -> String {
-    const EIGHTHS: [&str; 8] = [
-        "",
-        block::ONE_EIGHTH,
-        block::ONE_QUARTER,
-        block::THREE_EIGHTHS,
-        block::HALF,
-        block::FIVE_EIGHTHS,
-        block::THREE_QUARTERS,
-        block::SEVEN_EIGHTHS,
-    ];
-    if part == 0 || whole == 0 {
-        return String::new();
-    }
-    let share = (part as f64 / whole as f64).min(1.0);
-    let eighths = ((share * cells as f64 * 8.0).round() as usize).max(1);
-    block::FULL.repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 
 /// Returns as much of the end of a file's name as there is room for.

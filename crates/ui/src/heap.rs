@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use perk_profile::units::{bytes, percent, plural, printable};
+use perk_profile::units::{bytes, percent, plural};
 use perk_profile::{HeapHistogram, Profile};
 
 use crate::view::{Order, Row};
@@ -54,7 +54,7 @@ impl Heap {
         self.wholes = [heap.object_bytes(), heap.object_count()];
         self.is_cut = *is_cut;
         let row = |row: &perk_profile::HeapClassRow| HeapRow {
-            class: printable(profile.symbols.class_name(row.class)),
+            class: perk_render::class(&profile.symbols, row.class),
             bytes: row.shallow_bytes,
             count: row.instance_count,
         };

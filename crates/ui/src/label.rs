@@ -2,7 +2,7 @@
 
 use perk_analysis::label_tree::Part;
 use perk_analysis::{Owner, Owners};
-use perk_profile::{FrameId, KeyedMap, Line, MethodId, Profile, names, units};
+use perk_profile::{KeyedMap, MethodId, Profile, names, units};
 
 /// Returns the label of a part of a stack.
 pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
@@ -14,18 +14,6 @@ pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
         Part::NoStack => "[no stack]".to_owned(),
         Part::BelowCutoff => "[below cutoff]".to_owned(),
     }
-}
-
-/// Returns the label of a frame: its method and its line, `org.example.Main.main (Main.java:12)`.
-pub(crate) fn of_frame(profile: &Profile, id: FrameId) -> String {
-    let symbols = &profile.symbols;
-    let frame = symbols.get_frame(id);
-    let source = symbols.get_method(frame.method).source.map(|id| symbols.strings.get(id));
-    let place = match (frame.line, source) {
-        (Line::Number(line), Some(source)) => format!(" ({source}:{line})"),
-        _ => String::new(),
-    };
-    units::printable(&(symbols.method_name(frame.method) + &place))
 }
 
 /// Returns the owner of each label of a method. A label that is the program's own for one method is so

@@ -2,16 +2,13 @@
 //! at locks in the last dump.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
 
-use perk_analysis::locks::{self, ContentionRow, HoldingRow};
+use perk_analysis::locks::{self, ContentionRow, Deadlock, HoldingRow};
 use perk_analysis::{Owner, Owners};
-use perk_profile::units::{duration, plural, printable};
-use perk_profile::{
-    ClassId, FrameId, KeyedMap, LockKind, Metric, Monitor, MonitorDump, NodeId, Profile, Waits,
-};
+use perk_profile::units::{duration, plural};
+use perk_profile::{ClassId, FrameId, LockKind, Metric, MonitorDump, NodeId, Profile, Waits};
+use perk_render::{DumpNames, lock_suffix};
 
-use crate::label;
 use crate::outline::{Entry, Outline};
 use crate::view::Row;
 
@@ -30,7 +27,7 @@ pub(crate) fn outline(profile: &Profile, owners: &Owners) -> Outline {
 struct Builder<'a> {
     profile: &'a Profile,
     owners: &'a Owners,
-    names: KeyedMap<u32, &'a str>,
+    names: DumpNames<'a>,
     entries: Vec<Entry>,
     wholes: [u64; 2],
     /// Whether entries are added that have no numbers at all.
@@ -39,9 +36,7 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(profile: &'a Profile, owners: &'a Owners) -> Self {
-        let name = |name| profile.symbols.strings.get(name);
-        let threads = profile.threads.iter();
-        let names = threads.map(|thread| (thread.serial, name(thread.name))).collect();
+        let names = DumpNames::new(profile);
         Self { profile, owners, names, entries: Vec::new(), wholes: [0; 2], is_text: false }
     }
 
@@ -58,22 +53,15 @@ impl<'a> Builder<'a> {
     /// The deadlocks of all dumps, each where it is seen first.
     fn deadlocks(&mut self) {
         self.is_text = true;
-        let mut seen = HashSet::new();
-        for dump in self.profile.monitor_dumps() {
-            for links in dump.deadlocks() {
-                let threads: Vec<_> = links.iter().map(|link| link.thread).collect();
-                if !seen.insert(threads) {
-                    continue;
-                }
-                let number = plural(links.len() as u64, "thread");
-                self.heading(&format!("Deadlock of {number}"));
-                for link in links {
-                    let monitor = &dump.monitors[link.monitor];
-                    let owner = monitor.owner.map_or(String::new(), |owner| self.thread(owner));
-                    let (thread, lock) = (self.thread(link.thread), self.lock(monitor));
-                    self.push(0, format!("{thread} waits for {lock}, which {owner} has"));
-                    self.stack(dump, link.thread, 1);
-                }
+        for Deadlock { dump, links } in locks::deadlocks(self.profile) {
+            let number = plural(links.len() as u64, "thread");
+            self.heading(&format!("Deadlock of {number}"));
+            for link in links {
+                let monitor = &dump.monitors[link.monitor];
+                let owner = monitor.owner.map_or(String::new(), |it| self.names.thread(it));
+                let (thread, lock) = (self.names.thread(link.thread), self.names.lock(monitor));
+                self.push(0, format!("{thread} waits for {lock}, which {owner} has"));
+                self.stack(dump, link.thread, 1);
             }
         }
     }
@@ -105,12 +93,9 @@ impl<'a> Builder<'a> {
             }
         }
         for (class, kind, its_waits) in classes {
-            let suffix = match kind {
-                LockKind::Monitor => "",
-                LockKind::Parking => " (parking)",
-            };
             let is_its = |its, its_kind| (name(its), its_kind) == (name(class), kind);
-            self.waits(0, printable(name(class)) + suffix, its_waits);
+            let shown = perk_render::class(&profile.symbols, class) + lock_suffix(kind);
+            self.waits(0, shown, its_waits);
             let its: Vec<_> = waits.iter().filter(|row| is_its(row.class, row.kind)).collect();
             self.waiters(&its);
             let its = holders.iter().filter(|row| is_its(row.class, row.kind));
@@ -178,21 +163,20 @@ impl<'a> Builder<'a> {
     fn last_dump(&mut self) {
         self.is_text = true;
         let Some(dump) = self.profile.monitor_dumps().last() else { return };
-        let is_wanted = |it: &&Monitor| !it.blocked.is_empty() || !it.waiting.is_empty();
-        let mut monitors: Vec<_> = dump.monitors.iter().filter(is_wanted).collect();
+        let monitors = locks::wanted(dump);
         if monitors.is_empty() {
             return;
         }
-        monitors.sort_by_key(|it| Reverse((it.blocked.len(), it.waiting.len())));
         self.heading("Threads at locks when it was dumped last");
         for monitor in monitors {
             let (blocked, waiting) = (monitor.blocked.len(), monitor.waiting.len());
-            self.push(0, format!("{}: {blocked} blocked, {waiting} waiting", self.lock(monitor)));
+            let lock = self.names.lock(monitor);
+            self.push(0, format!("{lock}: {blocked} blocked, {waiting} waiting"));
             let ways = [(&monitor.blocked, "wants it"), (&monitor.waiting, "waits to be notified")];
             let threads = monitor.owner.map(|owner| (owner, "has it")).into_iter();
             let more = ways.into_iter().flat_map(|(all, way)| all.iter().map(move |it| (*it, way)));
             for (thread, way) in threads.chain(more) {
-                self.push(1, format!("{} {way}", self.thread(thread)));
+                self.push(1, format!("{} {way}", self.names.thread(thread)));
                 self.stack(dump, thread, 2);
             }
         }
@@ -209,7 +193,7 @@ impl<'a> Builder<'a> {
     fn path(&mut self, node: NodeId, level: usize) {
         for frame in self.profile.tree.frames(node) {
             let owner = self.owner(frame);
-            self.push(level, label::of_frame(self.profile, frame));
+            self.push(level, perk_render::frame(&self.profile.symbols, frame));
             self.owned("", Some(owner));
         }
     }
@@ -231,7 +215,9 @@ impl<'a> Builder<'a> {
         let inner = self.profile.tree.frame(node);
         let yours = frames.find(|&frame| self.owner(frame) == Owner::Yours);
         match yours.or(inner) {
-            Some(frame) => (label::of_frame(self.profile, frame), Some(self.owner(frame))),
+            Some(frame) => {
+                (perk_render::frame(&self.profile.symbols, frame), Some(self.owner(frame)))
+            }
             None => (NO_PATH.to_owned(), None),
         }
     }
@@ -239,24 +225,10 @@ impl<'a> Builder<'a> {
     /// The innermost frame of a path.
     fn inner(&self, node: NodeId) -> String {
         let frame = self.profile.tree.frame(node);
-        frame.map_or_else(|| NO_PATH.to_owned(), |frame| label::of_frame(self.profile, frame))
-    }
-
-    /// A lock as `Object.toString` shows it, if its identity is known.
-    fn lock(&self, monitor: &Monitor) -> String {
-        let name = printable(self.profile.symbols.class_name(monitor.class));
-        match monitor.identity {
-            Some(identity) => format!("{name}@{identity:x}"),
-            None => name,
-        }
-    }
-
-    /// A thread's name, or its number where it has none.
-    fn thread(&self, serial: u32) -> String {
-        match self.names.get(&serial) {
-            Some(name) if !name.is_empty() => printable(name),
-            _ => format!("thread {serial}"),
-        }
+        frame.map_or_else(
+            || NO_PATH.to_owned(),
+            |frame| perk_render::frame(&self.profile.symbols, frame),
+        )
     }
 }
 

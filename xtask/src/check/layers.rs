@@ -34,7 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("perk-render", &["perk-profile"]),
-    ("perk-ui", &["perk-analysis", "perk-formats", "perk-hprof", "perk-profile"]),
+    ("perk-ui", &["perk-render", "perk-analysis", "perk-formats", "perk-hprof", "perk-profile"]),
     (
         "perk-cli",
         &[

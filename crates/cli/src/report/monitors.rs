@@ -2,20 +2,17 @@
 
 mod holders;
 
-use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
-
 use perk_analysis::Owners;
-use perk_analysis::locks::{self, ContentionRow};
+use perk_analysis::locks::{self, ContentionRow, Deadlock};
 use perk_profile::monitors::DeadlockLink;
-use perk_profile::units::{duration, plural, printable};
+use perk_profile::units::{duration, plural};
 use perk_profile::{
     ClassId, Event, FrameId, LockKind, Metric, Monitor, MonitorDump, NodeId, Profile, ThreadState,
     WaitKind, Waits,
 };
-use perk_render::{Cell, Column, Json, Part, Rows, Section, Table};
+use perk_render::{Cell, Column, DumpNames, Json, Part, Rows, Section, Table, lock_suffix};
 
-use self::holders::{Holders, suffix};
+use self::holders::Holders;
 
 /// Stands for the path where it is not known.
 const NO_PATH: &str = "[path not known]";
@@ -33,18 +30,11 @@ pub(super) struct Contention<'a> {
     holders: Holders<'a>,
     /// Of all rows.
     waits: Waits,
-    names: HashMap<u32, &'a str>,
+    names: DumpNames<'a>,
 }
 
 /// A row of a table of locks: class, kind, waits, and the path where rows are by path.
 type LockRow = (ClassId, LockKind, Waits, Option<NodeId>);
-
-/// A circle of threads, in the dump that shows it.
-#[derive(Debug)]
-struct Deadlock<'a> {
-    dump: &'a MonitorDump,
-    links: Vec<DeadlockLink>,
-}
 
 impl<'a> Contention<'a> {
     /// The contention of `profile`; `None` where it has none.
@@ -63,9 +53,7 @@ impl<'a> Contention<'a> {
             // What files do not list for being too little is blocked time all the same.
             let total_ns = profile.columns(&Metric::BlockedTime).map(|column| column.total);
             waits.blocked_ns = waits.blocked_ns.max(total_ns.fold(0, u64::saturating_add));
-            let threads = profile.threads.iter();
-            let name = |name| profile.symbols.strings.get(name);
-            let names = threads.map(|thread| (thread.serial, name(thread.name))).collect();
+            let names = DumpNames::new(profile);
             let owners = Owners::new(profile);
             let rows = locks::contention(profile).into_iter();
             let (housekeeping, rows) =
@@ -85,7 +73,7 @@ impl<'a> Contention<'a> {
             plural(wait_count, "time"),
             duration(waited_ns)
         );
-        let deadlocks = self.deadlocks().len() as u64;
+        let deadlocks = locks::deadlocks(self.profile).len() as u64;
         if deadlocks > 0 {
             text += &format!("; {}", plural(deadlocks, "deadlock"));
         }
@@ -100,31 +88,16 @@ impl<'a> Contention<'a> {
         Waits::of(numbers)
     }
 
-    /// The deadlocks of all dumps, each where it is seen first.
-    fn deadlocks(&self) -> Vec<Deadlock<'a>> {
-        let mut seen = HashSet::new();
-        let mut deadlocks = Vec::new();
-        for dump in self.profile.monitor_dumps() {
-            for links in dump.deadlocks() {
-                let threads: Vec<_> = links.iter().map(|link| link.thread).collect();
-                if seen.insert(threads) {
-                    deadlocks.push(Deadlock { dump, links });
-                }
-            }
-        }
-        deadlocks
-    }
-
     /// Each deadlock: the threads, the locks they wait for, the owners, and their frames.
     pub(super) fn deadlock_lines(&self) -> Section<'_> {
         let mut parts = Vec::new();
-        for (index, deadlock) in self.deadlocks().iter().enumerate() {
+        for (index, deadlock) in locks::deadlocks(self.profile).iter().enumerate() {
             let threads = plural(deadlock.links.len() as u64, "thread");
             parts.push(Part::Heading(format!("Deadlock {} of {threads}", index + 1)));
             for link in &deadlock.links {
                 let monitor = &deadlock.dump.monitors[link.monitor];
-                let owner = monitor.owner.map_or(String::new(), |owner| self.thread(owner));
-                let (thread, lock) = (self.thread(link.thread), self.lock(monitor));
+                let owner = monitor.owner.map_or(String::new(), |owner| self.names.thread(owner));
+                let (thread, lock) = (self.names.thread(link.thread), self.names.lock(monitor));
                 let sentence = format!("  {thread} waits for {lock}, which {owner} has");
                 parts.push(Part::Sentence(sentence));
                 let state = deadlock.dump.threads.iter().find(|it| it.serial == link.thread);
@@ -147,7 +120,7 @@ impl<'a> Contention<'a> {
             .column(Column::other("class").name("lock"), |row| row.0)
             .column(Column::other("kind"), |row| kind_name(row.1))
             .columns(Self::columns(all), |row| numbers(row.2).map(Cell::Number))
-            .each(|row, shown| shown.suffix = suffix(row.1).to_owned());
+            .each(|row, shown| shown.suffix = lock_suffix(row.1).to_owned());
         let path = |node| Cell::Path(self.profile.tree.frames(node).collect());
         match has_paths {
             true => locks.column(Column::path(NO_PATH), move |row| row.3.map(path)),
@@ -275,14 +248,11 @@ impl<'a> Contention<'a> {
     /// The monitors of the last dump that somebody waits for, those with most threads first.
     pub(super) fn last_dump(&self) -> Option<Table<'_>> {
         let dump = self.profile.monitor_dumps().last()?;
-        let mut monitors: Vec<_> = dump.monitors.iter().collect();
-        monitors.retain(|it| !it.blocked.is_empty() || !it.waiting.is_empty());
-        monitors.sort_by_key(|it| Reverse((it.blocked.len(), it.waiting.len())));
         let below = |monitor: &Monitor| {
             let mut below = Vec::new();
             if let Some(owner) = monitor.owner {
                 let state = dump.threads.iter().find(|state| state.serial == owner);
-                below.push(format!("{} has it{}", self.thread(owner), entered(monitor)));
+                below.push(format!("{} has it{}", self.names.thread(owner), entered(monitor)));
                 below.extend(state.map(|state| self.position(state)));
             }
             below.extend(self.named(&monitor.blocked, "wants it"));
@@ -290,10 +260,10 @@ impl<'a> Contention<'a> {
             below
         };
         let heading = "Threads at locks when it was dumped last";
-        let table = Table::of(&self.profile.symbols, heading, monitors)
+        let table = Table::of(&self.profile.symbols, heading, locks::wanted(dump))
             .column(Column::words().at(0, "blocked"), |it| it.blocked.len() as u64)
             .column(Column::words().at(1, "waiting"), |it| it.waiting.len() as u64)
-            .column(Column::words().name("lock"), |it| self.lock(it))
+            .column(Column::words().name("lock"), |it| self.names.lock(it))
             .each(move |it, row| row.below = below(it));
         Some(table.table())
     }
@@ -301,7 +271,7 @@ impl<'a> Contention<'a> {
     fn named(&self, threads: &[u32], what: &str) -> Vec<String> {
         let shown = threads.iter().take(NAMED);
         let mut lines: Vec<_> =
-            shown.map(|&thread| format!("{} {what}", self.thread(thread))).collect();
+            shown.map(|&thread| format!("{} {what}", self.names.thread(thread))).collect();
         if threads.len() > NAMED {
             lines.push(format!("… and {} more", threads.len() - NAMED));
         }
@@ -324,23 +294,6 @@ impl<'a> Contention<'a> {
         }
     }
 
-    /// A lock as `Object.toString` shows it, if its identity is known.
-    fn lock(&self, monitor: &Monitor) -> String {
-        let name = perk_render::class(&self.profile.symbols, monitor.class);
-        match monitor.identity {
-            Some(identity) => format!("{name}@{identity:x}"),
-            None => name,
-        }
-    }
-
-    /// A thread's name, or its number where it has none.
-    fn thread(&self, serial: u32) -> String {
-        match self.names.get(&serial) {
-            Some(name) if !name.is_empty() => printable(name),
-            _ => format!("thread {serial}"),
-        }
-    }
-
     /// Everything; of each list by time the first `top` rows.
     pub(super) fn report(&self, top: usize) -> Json<'_> {
         let locks = locks::lock_classes(self.profile).into_iter();
@@ -350,7 +303,7 @@ impl<'a> Contention<'a> {
         let waits = Self::columns(self.waits).into_iter().zip(numbers(self.waits));
         let waits = waits.map(|(column, number)| (column.id(), number.into()));
         let dumps = self.profile.monitor_dumps();
-        let deadlocks = self.deadlocks().into_iter();
+        let deadlocks = locks::deadlocks(self.profile).into_iter();
         Json::object(waits.chain([
             ("locks", self.lock_table("", self.waits, locks).table().top(top).into()),
             ("paths", self.all_paths().top(top).into()),
@@ -366,7 +319,7 @@ impl<'a> Contention<'a> {
         let path = |state: &&ThreadState| Cell::Path(self.profile.frames(state.trace).collect());
         let threads = Table::of(symbols, "", &dump.threads)
             .column(Column::other("serial"), |it| u64::from(it.serial))
-            .column(Column::other("name"), |it| self.thread(it.serial))
+            .column(Column::other("name"), |it| self.names.thread(it.serial))
             .column(Column::other("status"), |it| it.status.title())
             .column(Column::other("is_suspended"), |it| it.is_suspended)
             .column(Column::other("is_interrupted"), |it| it.is_interrupted)
@@ -395,7 +348,7 @@ impl<'a> Contention<'a> {
         let monitor = |link: &DeadlockLink| &dump.monitors[link.monitor];
         Table::of(&self.profile.symbols, "", links)
             .column(Column::other("thread_serial"), |it| u64::from(it.thread))
-            .column(Column::other("thread"), |it| self.thread(it.thread))
+            .column(Column::other("thread"), |it| self.names.thread(it.thread))
             .column(Column::other("waits_for_class"), move |it| monitor(it).class)
             .column(Column::other("waits_for_identity"), move |it| {
                 monitor(it).identity.map(u64::from)

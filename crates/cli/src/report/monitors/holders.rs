@@ -6,7 +6,7 @@ use perk_analysis::locks::{self, ContentionRow, HoldingRow};
 use perk_analysis::{Owner, Owners};
 use perk_profile::units::{percent, plural, printable};
 use perk_profile::{ClassId, FrameId, LockKind, NodeId, Profile};
-use perk_render::{Cell, Column, Table};
+use perk_render::{Cell, Column, Table, lock_suffix};
 
 use super::{NO_PATH, kind_name};
 
@@ -43,7 +43,7 @@ impl<'a> Holders<'a> {
                 ],
                 |row| [row.blocking_ns, row.sample_count].map(Cell::Number),
             )
-            .each(|row, shown| shown.suffix = suffix(row.kind).to_owned())
+            .each(|row, shown| shown.suffix = lock_suffix(row.kind).to_owned())
             .column(Column::path(NO_PATH), |row| {
                 Cell::Path(self.profile.tree.frames(row.node).collect())
             })
@@ -123,12 +123,4 @@ fn shares(
     let total = sums.iter().map(|row| row.1).fold(0, u64::saturating_add);
     let shown = sums.iter().take(PLACES);
     shown.map(|(place, ns)| format!("{:>6} % {what} {place}", percent(*ns, total))).collect()
-}
-
-/// The words after a lock's class.
-pub(super) fn suffix(kind: LockKind) -> &'static str {
-    match kind {
-        LockKind::Monitor => "",
-        LockKind::Parking => " (parking)",
-    }
 }
