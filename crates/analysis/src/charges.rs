@@ -5,6 +5,7 @@
 //! alone to the method of its public API by which it was entered, below those that run tasks of
 //! threads. Nobody can act on `Unsafe.allocateInstance`, so it never stands by itself.
 
+mod jdk;
 mod words;
 
 use perk_profile::{MethodId, PathId, Profile};
@@ -103,6 +104,16 @@ impl Charges {
         self.charges[path.index()]
     }
 
+    /// Keeps the rows of waits that the program's own code pays for; where it pays for none, those of
+    /// libraries. Threads of pools that wait for work are nobody's.
+    pub fn keep_program<R>(&self, rows: &mut Vec<R>, path: impl Fn(&R) -> PathId) {
+        let has_yours = rows.iter().any(|row| self.of(path(row)).is_yours());
+        rows.retain(|row| match self.of(path(row)) {
+            charge if has_yours => charge.is_yours(),
+            charge => charge.is_of_program(),
+        });
+    }
+
     /// The path that ends in the caller of a payer: the next payer of the program or of a library further
     /// out that is another method.
     pub fn caller(&self, tree: &MethodTree, payer: PathId) -> Option<PathId> {
@@ -165,8 +176,8 @@ impl Facts {
         let rank = match owners.of(id) {
             Owner::Yours => Rank::Yours,
             Owner::Library => Rank::Library,
-            Owner::Jdk if words::is_runner(class, name) => Rank::Runner,
-            Owner::Jdk if words::is_api(class) => Rank::Api,
+            Owner::Jdk if jdk::is_runner(class, name) => Rank::Runner,
+            Owner::Jdk if jdk::is_api(class) => Rank::Api,
             Owner::Jdk | Owner::Jvm => Rank::Inner,
         };
         let is_constructor = name == "<init>";
@@ -329,6 +340,32 @@ mod tests {
         let stack = [MAIN, "com.acme.Db.get", "java.lang.Thread.sleep", "java.lang.Thread.sleep0"];
         let expected = ("com.acme.Db.get".to_owned(), "java.lang.Thread.sleep".to_owned());
         assert_eq!(charge(&stack, Naming::Callees), expected);
+    }
+
+    #[test]
+    fn waits_are_the_programs_or_those_of_libraries() {
+        let mut profile = Profile::default();
+        let mut add = |stack: &[&str]| {
+            let frames: Vec<_> = stack
+                .iter()
+                .map(|name| {
+                    let method = method(&mut profile, name);
+                    profile.symbols.frame(Frame::new(method, Line::Unknown))
+                })
+                .collect();
+            profile.tree.insert(frames)
+        };
+        let own = add(&[MAIN, "java.lang.Thread.sleep"]);
+        let library = add(&["java.lang.Thread.run", "io.netty.Loop.run", "sun.nio.ch.EPoll.wait"]);
+        let pool = add(&["java.lang.Thread.run", "java.util.concurrent.LinkedBlockingQueue.take"]);
+        let tree = MethodTree::new(&profile);
+        let charges = Charges::new(&profile, &tree, &Owners::new(&profile), Naming::Callees);
+        for (mut rows, kept) in
+            [(vec![own, library, pool], vec![own]), (vec![library, pool], vec![library])]
+        {
+            charges.keep_program(&mut rows, |&node| tree.path(node));
+            assert_eq!(rows, kept);
+        }
     }
 
     #[test]

@@ -15,9 +15,10 @@ use perk_profile::NamePattern;
 
 use crate::diff::limit::{Limit, limit};
 use crate::file_format::written_format;
+use crate::filter::name_pattern;
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
-use crate::report::{name_pattern, share};
+use crate::report::share;
 use crate::window::{self, FormOrTime, FormOrTimeParser};
 pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs};
 pub(crate) use measured::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured, Timing, Xprof};

@@ -9,6 +9,12 @@ use crate::args::FilterArgs;
 use crate::metric::adds_up;
 use crate::talk;
 
+/// A pattern on the command line.
+pub(crate) fn name_pattern(text: &str) -> Result<NamePattern, String> {
+    NamePattern::new(text)
+        .ok_or_else(|| "name a method or a class: bar, Foo.bar, Foo, 'com.acme.*'".to_owned())
+}
+
 impl FilterArgs {
     /// The filter that the options describe.
     fn filter(&self) -> Filter {

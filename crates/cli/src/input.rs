@@ -37,7 +37,7 @@ pub(crate) struct ReadArgs {
     pub(crate) max_bytes: u64,
     /// The classes that are the program's own: 'com.acme.*' (repeatable, or with commas) [default: those that
     /// the file names, or the packages of the main class]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = crate::report::name_pattern)]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = crate::filter::name_pattern)]
     pub(crate) app: Vec<NamePattern>,
     /// Show passwords, tokens and keys of the command line; without this, *** stands there
     #[arg(long)]

@@ -3,6 +3,7 @@
 mod allocations;
 mod brief;
 mod calls;
+mod content;
 mod fields;
 mod head;
 mod heap;
@@ -17,30 +18,26 @@ mod tree;
 mod views;
 mod wall;
 
-use std::cell::OnceCell;
-use std::collections::HashMap;
+#[cfg(test)]
+mod fixture;
+
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_analysis::window::Shown;
-use perk_analysis::{InferredCallers, MethodTree, Owners, inferred};
-use perk_profile::units::{percent, plural, printable};
-use perk_profile::{MethodId, Metric, NamePattern, Profile};
-use perk_render::{Part, Screen, Section, Table};
+use perk_analysis::{InferredCallers, MethodTree, inferred};
+use perk_profile::Profile;
+use perk_profile::units::{plural, printable};
+use perk_render::{Part, Screen, Section};
 
 use crate::args::ReportArgs;
 use crate::filter::quoted;
 use crate::input::{self, display_name};
 use crate::{accounting, talk, window};
-use allocations::Objects;
-use calls::Calls;
+use content::Content;
 use fields::Fields;
 use head::Head;
-use metric::MetricView;
-use monitors::Contention;
-use source::Sources;
 use views::Ask;
 
 /// Rows of a table without `--top`.
@@ -52,8 +49,6 @@ const INDENT: usize = 4;
 const ACCOUNTS: usize = 10;
 /// Stands for the caller of a thread's first method.
 const NO_CALLER: &str = "[thread start, or not known]";
-/// Samples without a stack of less than this share are in the accounting alone.
-const LOSS: f64 = 0.01;
 /// The exit code where there is nothing to report.
 const NOTHING: u8 = 1;
 
@@ -77,8 +72,8 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     };
     let filtered = args.filter.apply(&mut input.profile, &mut joined, &name);
     let tree = MethodTree::new(&input.profile);
-    let mut content =
-        Content { filtered, window, ..Content::of_metric(&input.profile, &tree, &joined, metric) };
+    let mut content = Content::of_metric(&input.profile, &tree, &joined, metric);
+    (content.filtered, content.window) = (filtered, window);
     if !args.source.is_empty()
         && !content.is_empty()
         && let Some(nothing) = content.find_sources(&args.source, args.whole)?
@@ -251,248 +246,6 @@ fn no_threads<'t>() -> Part<'t> {
     Part::Remark("Threads", "the profile does not distinguish threads (perk run --threads does)")
 }
 
-/// Everything a profile has.
-#[derive(Debug)]
-struct Content<'a> {
-    profile: &'a Profile,
-    joined: &'a InferredCallers,
-    /// The window of the recording that is shown; `None` for all of it.
-    window: Option<Shown>,
-    /// How much passed a filter, in a sentence; `None` where there is none.
-    filtered: Option<String>,
-    /// The numbers of each leading metric and of the one that was asked for, in order of interest.
-    metrics: Vec<MetricView<'a>>,
-    /// The metrics of field accesses, for other programs.
-    of_fields: Vec<MetricView<'a>>,
-    /// The metric that was asked for.
-    asked: Option<Metric>,
-    calls: Option<Calls<'a>>,
-    objects: Option<Objects<'a>>,
-    contention: Option<Contention<'a>>,
-    fields: Option<Fields<'a>>,
-    sources: Option<Sources>,
-    tree: &'a MethodTree,
-    owners: OnceCell<Owners>,
-}
-
-impl<'a> Content<'a> {
-    /// The content of `profile`; trees and the methods to begin with are by `asked`, or by the
-    /// first metric there is.
-    fn of_metric(
-        profile: &'a Profile,
-        tree: &'a MethodTree,
-        joined: &'a InferredCallers,
-        asked: Option<Metric>,
-    ) -> Self {
-        let mut metrics: Vec<_> = Metric::leading_of(profile).collect();
-        metrics.extend(asked.clone().filter(|it| !metrics.contains(it)));
-        let metrics = metrics.into_iter();
-        Self {
-            profile,
-            joined,
-            window: None,
-            filtered: None,
-            metrics: metrics.map(|metric| MetricView::new(profile, tree, joined, metric)).collect(),
-            objects: Objects::new(profile, tree, asked.as_ref()),
-            of_fields: Vec::new(),
-            asked,
-            calls: Calls::new(profile, tree),
-            contention: Contention::new(profile),
-            fields: Fields::new(profile),
-            sources: None,
-            tree,
-            owners: OnceCell::new(),
-        }
-    }
-
-    /// Whose code the methods are.
-    fn owners(&self) -> &Owners {
-        self.owners.get_or_init(|| Owners::new(self.profile))
-    }
-
-    /// Adds the metrics of field accesses that nobody asked for.
-    fn add_metrics_of_fields(&mut self) {
-        for metric in [Metric::FieldAccesses, Metric::SharedFieldAccesses] {
-            let is_known = self.profile.has(std::slice::from_ref(&metric));
-            if is_known && self.view(&metric).is_none() {
-                let view = MetricView::new(self.profile, self.tree, self.joined, metric);
-                self.of_fields.push(view);
-            }
-        }
-    }
-
-    /// The numbers of a metric.
-    fn view(&self, metric: &Metric) -> Option<&MetricView<'a>> {
-        self.metrics.iter().find(|view| view.metric == *metric)
-    }
-
-    fn samples(&self) -> Option<&MetricView<'a>> {
-        self.view(&Metric::Samples)
-    }
-
-    /// The metric of trees and of the methods to begin with.
-    fn main_view(&self) -> Option<&MetricView<'a>> {
-        match &self.asked {
-            Some(metric) => self.view(metric),
-            None => self.metrics.first(),
-        }
-    }
-
-    /// The metric that was asked for, or the first one that is by line; `None` where none is.
-    fn line_view(&self) -> Option<&MetricView<'a>> {
-        let is_meant = |view: &&MetricView<'a>| match &self.asked {
-            Some(asked) => *asked == view.metric,
-            None => !source::is_of_coverage(&view.metric),
-        };
-        self.metrics.iter().filter(is_meant).find(|view| view.has_lines())
-    }
-
-    /// Looks for the source files below `folders`. Returns what is missing.
-    fn find_sources(
-        &mut self,
-        folders: &[PathBuf],
-        is_whole: bool,
-    ) -> anyhow::Result<Option<String>> {
-        let metric = match self.line_view() {
-            Some(view) => view.metric.clone(),
-            None if self.asked.is_none() && source::coverage_metrics(self.profile).is_some() => {
-                // Nothing of all that passes the filter ran.
-                let metric = source::bytecodes();
-                let view = MetricView::new(self.profile, self.tree, self.joined, metric.clone());
-                self.metrics.push(view);
-                metric
-            }
-            None => {
-                let of = if self.asked.is_some() { " for this metric" } else { "" };
-                return Ok(Some(format!("no line numbers{of}")));
-            }
-        };
-        let view = self.view(&metric);
-        self.sources = view.map(|view| Sources::find(view, folders, is_whole)).transpose()?;
-        Ok(self.sources.as_ref().and_then(Sources::nothing))
-    }
-
-    /// The source files that were asked for, and the metric of their numbers.
-    fn sources(&self) -> Option<(&Sources, &MetricView<'a>)> {
-        let sources = self.sources.as_ref()?;
-        Some((sources, self.view(sources.metric())?))
-    }
-
-    /// Measurements of other tools.
-    fn other_metrics(&self) -> impl Iterator<Item = &MetricView<'a>> {
-        self.metrics.iter().filter(|view| view.metric.is_other())
-    }
-
-    /// The calls of each method, where they were counted by call path.
-    fn call_counts(&self) -> Option<HashMap<MethodId, u64>> {
-        let calls = self.calls.as_ref().filter(|calls| calls.columns.is_some())?;
-        Some(calls.table.methods.iter().map(|row| (row.method, row.count)).collect())
-    }
-
-    /// Counted calls, unless a metric is asked for: they say more of callers and callees than the
-    /// numbers of any one metric.
-    fn edge_calls(&self) -> Option<&Calls<'a>> {
-        self.calls.as_ref().filter(|_| self.asked.is_none())
-    }
-
-    /// Callers and callees: all, or those with a method of `pattern`.
-    fn edges(&self, pattern: Option<&NamePattern>) -> Option<Table<'_>> {
-        match self.edge_calls() {
-            Some(calls) => Some(calls.edges(pattern)),
-            None => self.main_view().map(|view| view.edge_table(pattern)),
-        }
-    }
-
-    /// The allocation sites, where any is known.
-    fn sites(&self) -> Option<Table<'_>> {
-        self.objects.as_ref().filter(|objects| objects.has_sites).map(|objects| objects.sites())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.metrics.is_empty()
-            && self.calls.is_none()
-            && self.objects.is_none()
-            && self.contention.is_none()
-            && self.fields.is_none()
-            && self.profile.heaps().next().is_none()
-    }
-
-    /// Everything in a line: `12 samples of 10 ms = 120 ms of CPU time; 12 MB allocated`.
-    fn total(&self) -> String {
-        self.totals().join("; ")
-    }
-
-    /// Everything, the first kind of numbers first.
-    fn totals(&self) -> Vec<String> {
-        let mut parts = Vec::new();
-        parts.extend(self.samples().map(MetricView::total));
-        let others = self.other_metrics();
-        let others = others.filter(|view| view.has_paths() && crate::metric::adds_up(&view.metric));
-        parts.extend(others.map(MetricView::total));
-        parts.extend(self.view(&Metric::WallTime).map(MetricView::total));
-        parts.extend(self.calls.as_ref().map(Calls::total));
-        parts.extend(self.objects.as_ref().map(Objects::total));
-        parts.extend(self.contention.as_ref().map(Contention::total));
-        parts.extend(self.fields.as_ref().map(Fields::total));
-        parts.extend(heap::total(self.profile));
-        if parts.is_empty() {
-            parts.push(plural(0, "sample"));
-        }
-        parts
-    }
-
-    /// What the numbers lack: samples without a stack, if they are many, and faults.
-    fn losses(&self) -> Option<String> {
-        let accounting = self.profile.accounting.as_ref()?;
-        let (count, taken) = (accounting.unattributed_count, accounting.sample_count);
-        let mut losses = Vec::new();
-        if count as f64 >= taken.saturating_add(count) as f64 * LOSS && count > 0 {
-            let share = percent(count, taken.saturating_add(count));
-            let samples = plural(count, "sample");
-            losses.push(format!("{samples} ({share} %) without a known stack (--unattributed)"));
-        }
-        if accounting.fault_count > 0 {
-            let faults = plural(accounting.fault_count, "fault");
-            losses.push(format!("{faults} of perk's own: the profile has gaps"));
-        }
-        (!losses.is_empty()).then(|| losses.join("; "))
-    }
-
-    /// Lines that a reader of the numbers must know: the part of all that they are, and inferred
-    /// callers.
-    fn conditions(&self) -> Vec<String> {
-        let mut lines: Vec<_> = self.window.iter().flat_map(window::lines).collect();
-        lines.extend(self.filtered.iter().map(|what| format!("filter: {what}")));
-        lines.extend(self.fields.as_ref().and_then(Fields::extended));
-        lines.extend(self.fields.as_ref().and_then(Fields::unknown));
-        lines.extend(self.objects.as_ref().and_then(Objects::uncollected));
-        let part = self.objects.as_ref().and_then(Objects::part);
-        let is_main = self.main_view().is_some_and(|view| view.metric == Metric::AllocatedBytes);
-        if let Some(part) = part.filter(|_| is_main) {
-            lines.push(format!("shares of allocated bytes are of the {part} that the file lists"));
-        }
-        if let Some(view) = self.main_view().filter(|_| !self.joined.is_empty()) {
-            let rows = self.joined.rows(&view.numbers.rows);
-            let number = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
-            if number > 0 {
-                let traces = plural(rows.len() as u64, "cut trace");
-                let share = percent(number, view.numbers.total);
-                let metric = perk_render::metric(&view.metric);
-                lines.push(format!(
-                    "inferred: the callers of {traces}, {share} % of {metric} (see --no-infer)"
-                ));
-            }
-        }
-        lines
-    }
-}
-
-/// A pattern on the command line.
-pub(crate) fn name_pattern(text: &str) -> Result<NamePattern, String> {
-    NamePattern::new(text)
-        .ok_or_else(|| "name a method or a class: bar, Foo.bar, Foo, 'com.acme.*'".to_owned())
-}
-
 /// A share on the command line, as `0.5%` or `0.5`, in percent.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim_end();
@@ -505,7 +258,7 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use perk_profile::{Frame, Line, Method, Section, Unit};
+    use perk_profile::{Frame, Line, Method, Metric, Section, Unit};
 
     use super::*;
     use crate::args::{Cli, Command};

@@ -49,6 +49,11 @@ pub fn percent(count: u64, total: u64) -> String {
     format!("{:.2}", if total == 0 { 0.0 } else { count as f64 * 100.0 / total as f64 })
 }
 
+/// Formats `count` as a share of `total` in a sentence: `20.8`, `12`, `0.7`.
+pub fn short_percent(count: u64, total: u64) -> String {
+    short(if total == 0 { 0.0 } else { count as f64 * 100.0 / total as f64 })
+}
+
 /// Formats a count with its noun: `1 sample`, `2 samples`.
 pub fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
@@ -109,6 +114,9 @@ mod tests {
         }
         assert_eq!(percent(1, 3), "33.33");
         assert_eq!(percent(0, 0), "0.00");
+        for (count, text) in [(208, "20.8"), (120, "12"), (7, "0.7"), (1000, "100"), (0, "0")] {
+            assert_eq!(short_percent(count, 1000), text);
+        }
     }
 
     #[test]

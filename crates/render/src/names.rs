@@ -71,6 +71,13 @@ impl Detail {
     }
 }
 
+/// The name of a method without the package of its class: `HashMap.get`.
+pub fn short_method(symbols: &Symbols, id: MethodId) -> String {
+    let package = names::package(symbols.class_name(symbols.get_method(id).class));
+    let name = symbols.method_name(id);
+    printable(name.strip_prefix(package).map_or(&*name, |name| name.trim_start_matches('.')))
+}
+
 /// A frame as HPROF shows it: `class.method (Source.java:12)`.
 pub fn frame(symbols: &Symbols, id: FrameId) -> String {
     let frame = symbols.get_frame(id);

@@ -504,30 +504,6 @@ const VAGUE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Classes and methods of the JDK that run the tasks of threads, the outermost frames of stacks.
-const RUNNERS: [&str; 20] = [
-    "java.lang.Thread#run",
-    "java.lang.ThreadBuilders",
-    "java.lang.VirtualThread",
-    "java.lang.invoke.",
-    "java.lang.reflect.",
-    "java.security.AccessController",
-    "java.util.TimerThread",
-    "java.util.concurrent.CompletableFuture",
-    "java.util.concurrent.Executors",
-    "java.util.concurrent.ForkJoinPool",
-    "java.util.concurrent.ForkJoinTask",
-    "java.util.concurrent.ForkJoinWorkerThread",
-    "java.util.concurrent.FutureTask",
-    "java.util.concurrent.ScheduledThreadPoolExecutor$ScheduledFutureTask",
-    "java.util.concurrent.ThreadPerTaskExecutor",
-    "java.util.concurrent.ThreadPoolExecutor",
-    "jdk.internal.misc.InnocuousThread",
-    "jdk.internal.reflect.",
-    "jdk.internal.vm.",
-    "sun.reflect.",
-];
-
 /// The word for what a method that is not the program's does.
 pub(super) fn find(class: &str, method: &str) -> Option<Word> {
     if class.is_empty() {
@@ -561,18 +537,8 @@ pub(super) fn is_of_exceptions(class: &str) -> bool {
     is_jdk && ["Exception", "Error", "Throwable"].iter().any(|end| class.ends_with(end))
 }
 
-/// Whether a method runs the tasks of threads.
-pub(super) fn is_runner(class: &str, method: &str) -> bool {
-    RUNNERS.iter().any(|name| fits(name, class, method).is_some())
-}
-
-/// Whether programs can call a class of the JDK.
-pub(super) fn is_api(class: &str) -> bool {
-    class.starts_with("java.") || class.starts_with("javax.") || class.starts_with("org.")
-}
-
 /// The length of a name of the lists, if it fits a method.
-fn fits(name: &str, class: &str, method: &str) -> Option<usize> {
+pub(super) fn fits(name: &str, class: &str, method: &str) -> Option<usize> {
     let fits = match name.split_once('#') {
         Some((of, begin)) => class == of && method.starts_with(begin),
         None => class.strip_prefix(name).is_some_and(|rest| {

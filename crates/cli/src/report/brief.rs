@@ -2,7 +2,7 @@
 
 use perk_profile::units::{bytes, percent, printable};
 
-use super::Content;
+use super::content::Content;
 use super::head::Head;
 use super::process::WholeProcess;
 

@@ -1,21 +1,19 @@
 //! Where to begin: the program's methods with the highest numbers of each kind, what is done for them
 //! there, and what there is to know of them.
 
-use std::cell::OnceCell;
+mod kinds;
+
 use std::collections::HashMap;
 
-use perk_analysis::advice::{self, Advice, Caller, Row, Sources};
-use perk_analysis::{Charge, Charges, Naming, Work};
+use perk_analysis::Work;
+use perk_analysis::advice::{Advice, Caller};
 use perk_profile::names::package;
-use perk_profile::units::{amount, bytes, duration, plural, printable};
-use perk_profile::{
-    Accounting, ClassId, MethodId, Metric, Profile, Subject, Symbols, Unit, WallState, metric,
-};
+use perk_profile::units::{bytes, plural, short_percent};
+use perk_profile::{ClassId, MethodId, Metric, Profile, Unit};
 use perk_render::{Cell, Column, Screen, Table};
 
-use super::Content;
-use super::metric::MetricView;
-use crate::metric::is_of_jamaica;
+use super::content::Content;
+use kinds::{Kind, kinds};
 
 /// Methods of a kind: always, as many as there are of the first of several, and of the others.
 const FIRST: usize = 5;
@@ -42,22 +40,6 @@ pub(super) struct Head<'a> {
     profile: &'a Profile,
     kinds: Vec<Kind>,
     labels: HashMap<MethodId, String>,
-}
-
-/// The methods by one kind of numbers.
-#[derive(Debug)]
-pub(super) struct Kind {
-    /// What the numbers are of: `CPU`, `allocated`.
-    pub(super) title: String,
-    metric: String,
-    unit: Unit,
-    /// The time that each stands for, if they are samples.
-    each_ns: Option<u64>,
-    /// Of everything.
-    pub(super) total: u64,
-    pub(super) advice: Vec<Advice>,
-    /// Whether the calls of a method say where to save.
-    has_calls: bool,
 }
 
 /// How classes are named.
@@ -128,7 +110,7 @@ impl<'a> Head<'a> {
     pub(super) fn sentences(&self, count: usize) -> Vec<String> {
         let chosen = self.chosen(Extent { top: None, lines: Some(count), hints: 0 }, |_, _| 1);
         let sentence = |(kind, advice): (&Kind, &Advice)| {
-            let share = percent(advice.number, kind.total);
+            let share = short_percent(advice.number, kind.total);
             let number = kind.number(advice.number);
             let mut text =
                 format!("{}: {share} %, {number}, in {}", kind.title, self.labels[&advice.method]);
@@ -283,7 +265,7 @@ impl<'a> Head<'a> {
     /// is its own code.
     fn parts(&self, kind: &Kind, advice: &Advice, names: Names) -> Vec<(String, String)> {
         let is_worth_it = |number: u64| number as f64 >= PART * kind.total as f64;
-        let share = |number| format!(" {} %", percent(number, kind.total));
+        let share = |number| format!(" {} %", short_percent(number, kind.total));
         if !advice.classes.is_empty() {
             let classes = advice.classes.iter().filter(|it| is_worth_it(it.1));
             let name = |class| {
@@ -306,7 +288,7 @@ impl<'a> Head<'a> {
         match work {
             Work::Own => OWN.to_owned(),
             Work::Named(words) => words.to_owned(),
-            Work::Called(method) => short_name(&self.profile.symbols, method),
+            Work::Called(method) => perk_render::short_method(&self.profile.symbols, method),
         }
     }
 
@@ -362,152 +344,6 @@ impl<'a> Head<'a> {
     }
 }
 
-impl Kind {
-    fn number(&self, number: u64) -> String {
-        match self.each_ns {
-            Some(each) => duration(number.saturating_mul(each)),
-            None => amount(number, self.unit),
-        }
-    }
-}
-
-/// The kinds of numbers that the content has, with the first `count` methods of each.
-fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
-    let (profile, tree) = (content.profile, content.tree);
-    let table = content.calls.as_ref().map(|calls| &calls.table);
-    let charges = |naming| Charges::new(profile, tree, content.owners(), naming);
-    let words = charges(Naming::Words);
-    let callees = OnceCell::new();
-    let callees = || callees.get_or_init(|| charges(Naming::Callees));
-    let sources =
-        |charges| Sources { profile, tree, charges, joined: content.joined, calls: table };
-    let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
-    // Counts of methods without their callers say nothing of what fewer calls would save, one
-    // that allocates an object is not where its fields are accessed, and the JVM's threads are not the
-    // program's. Wall-clock samples have all waits.
-    let has_wall = content.asked.is_none() && content.view(&Metric::WallTime).is_some();
-    let is_told = |metric: &Metric| has_wall && *metric == Metric::WaitedTime;
-    let is_meant = |metric: &Metric| {
-        is_asked(metric)
-            && !is_told(metric)
-            && !is_of_jamaica(metric)
-            && !metric.is_of_fields()
-            && (content.asked.is_some() || metric.name() != metric::JVM)
-    };
-    let mut kinds = Vec::new();
-    if content.main_view().is_some_and(|view| is_of_jamaica(&view.metric)) {
-        return kinds;
-    }
-    for view in content.metrics.iter().filter(|view| is_meant(&view.metric)) {
-        if view.metric == Metric::WallTime {
-            kinds.extend(wall_kinds(content, view, [&words, callees()], count, table));
-            continue;
-        }
-        let rows = view.metric.rows(profile).rows.into_iter();
-        let mut rows: Vec<Row> =
-            rows.map(|(key, number)| (key.trace, key.subject.class(), number)).collect();
-        let mut total = view.numbers.total;
-        let is_wait = matches!(view.metric, Metric::WaitedTime | Metric::WaitCount);
-        let charges = if is_wait { callees() } else { &words };
-        if is_wait {
-            total = keep_program(content, charges, &mut rows);
-            rows.iter_mut().for_each(|row| row.1 = None);
-        }
-        let advice = sources(charges).advice(&rows, count);
-        let kind = Kind {
-            title: title(content, &view.metric),
-            metric: view.name().to_owned(),
-            unit: view.unit(),
-            each_ns: view.cpu_ns(1),
-            total,
-            has_calls: matches!(view.metric, Metric::Samples | Metric::SelfTime),
-            advice,
-        };
-        kinds.push(kind);
-    }
-    // A file with callers and callees and no paths.
-    if let Some(calls) = &content.calls
-        && calls.columns.is_none()
-        && content.asked.is_none()
-    {
-        let table = &calls.table;
-        let (metric, unit, total) = match table.self_ns {
-            0 => (Metric::Calls, Unit::Count, table.count),
-            ns => (Metric::SelfTime, Unit::Nanoseconds, ns),
-        };
-        let has_calls = metric == Metric::SelfTime;
-        let advice = advice::of_calls(profile, table, count);
-        let (title, metric) = (title(content, &metric), metric.name().to_owned());
-        kinds.push(Kind { title, metric, unit, each_ns: None, total, advice, has_calls });
-    }
-    kinds.retain(|kind| !kind.advice.is_empty());
-    kinds
-}
-
-/// What the threads wait for; where nothing else has it, also what they run.
-fn wall_kinds(
-    content: &Content<'_>,
-    view: &MetricView<'_>,
-    [words, callees]: [&Charges; 2],
-    count: usize,
-    calls: Option<&perk_analysis::calls::CallTable>,
-) -> Vec<Kind> {
-    let is_running = |state: WallState| matches!(state, WallState::Running | WallState::Runnable);
-    let rows = view.metric.rows(content.profile).rows;
-    let mut all: Vec<Row> = rows.iter().map(|&(key, number)| (key.trace, None, number)).collect();
-    let total = keep_program(content, callees, &mut all);
-    let kind = |title: &str, is_wanted: fn(WallState) -> bool, charges| {
-        let is_wanted = |state: Subject| matches!(state, Subject::State(it) if is_wanted(it));
-        let rows = rows.iter().filter(|row| is_wanted(row.0.subject));
-        let mut rows: Vec<Row> = rows.map(|&(key, number)| (key.trace, None, number)).collect();
-        keep_program(content, charges, &mut rows);
-        let (profile, tree, joined) = (content.profile, content.tree, content.joined);
-        Kind {
-            title: title.to_owned(),
-            metric: view.name().to_owned(),
-            unit: view.unit(),
-            each_ns: None,
-            total,
-            advice: Sources { profile, tree, charges, joined, calls }.advice(&rows, count),
-            has_calls: false,
-        }
-    };
-    let has_time = content.samples().is_some() && content.asked.is_none();
-    let running = (!has_time).then(|| kind("running", is_running, words));
-    running.into_iter().chain([kind("waiting", WallState::is_waiting, callees)]).collect()
-}
-
-/// Keeps the rows that the program's own code pays for, or a library where it has none. Threads of pools
-/// that wait for work are nobody's. Returns the sum of the rows.
-fn keep_program(content: &Content<'_>, charges: &Charges, rows: &mut Vec<Row>) -> u64 {
-    let path = |row: &Row| content.tree.path(content.profile.get_trace(row.0).node);
-    let of_rows = || rows.iter().map(|row| charges.of(path(row)));
-    let has_yours = of_rows().any(Charge::is_yours);
-    rows.retain(|row| {
-        let charge = charges.of(path(row));
-        if has_yours { charge.is_yours() } else { charge.is_of_program() }
-    });
-    rows.iter().map(|row| row.2).fold(0, u64::saturating_add)
-}
-
-/// What a metric is of, in a word.
-fn title(content: &Content<'_>, metric: &Metric) -> String {
-    let accounting = content.profile.accounting.as_ref();
-    let clock = accounting.map_or("", |accounting| &accounting.clock);
-    let is_uncollected = accounting.is_some_and(Accounting::counts_uncollected);
-    match metric {
-        Metric::LiveBytes if is_uncollected => "uncollected".to_owned(),
-        Metric::LiveObjects if is_uncollected => "uncollected objects".to_owned(),
-        Metric::Samples => "CPU".to_owned(),
-        Metric::SelfTime if clock == "cpu" => "CPU".to_owned(),
-        Metric::SelfTime => "time".to_owned(),
-        Metric::BlockedTime => "locks".to_owned(),
-        Metric::BlockingTime => "blocking".to_owned(),
-        Metric::WaitedTime => "waiting".to_owned(),
-        metric => perk_render::metric(metric).replace(" bytes", ""),
-    }
-}
-
 /// ` (85 %)`; nothing where it is all.
 fn share(number: u64, all: u64) -> String {
     if number == all { String::new() } else { format!(" ({:.0} %)", part(number, all)) }
@@ -520,21 +356,6 @@ fn inferred(inferred: u64, number: u64) -> String {
         inferred if inferred == number => " [inferred]".to_owned(),
         inferred => format!(" [{:.0} % inferred]", part(inferred, number)),
     }
-}
-
-/// A method's name without its package.
-pub(super) fn short_name(symbols: &Symbols, method: MethodId) -> String {
-    let class = symbols.class_name(symbols.get_method(method).class);
-    let name = symbols.method_name(method);
-    let name =
-        name.strip_prefix(package(class)).map_or(&*name, |name| name.trim_start_matches('.'));
-    printable(name)
-}
-
-/// A share for a sentence: `20.8`, `12`, `0.7`.
-pub(super) fn percent(number: u64, all: u64) -> String {
-    let text = format!("{:.1}", part(number, all));
-    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
 fn part(number: u64, all: u64) -> f64 {
@@ -589,12 +410,5 @@ mod tests {
         let expected = "by o.e.a.service.Caller.call (5 %), …";
         assert_eq!(fit("by ", items(&long), &screen).as_deref(), Some(expected));
         assert!(expected.chars().count() + INDENT <= 50);
-    }
-
-    #[test]
-    fn shares_of_sentences_are_short() {
-        for (number, text) in [(208, "20.8"), (120, "12"), (7, "0.7"), (1000, "100"), (0, "0")] {
-            assert_eq!(percent(number, 1000), text);
-        }
     }
 }

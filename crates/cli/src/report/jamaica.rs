@@ -8,7 +8,7 @@ use perk_profile::units::{percent, printable};
 use perk_profile::{KeyedMap, KeyedSet, Line, MethodId, Profile, ThreadId};
 use perk_render::{Column, Part, Section, Table};
 
-use super::Content;
+use super::content::Content;
 use super::metric::MetricView;
 use crate::metric::is_of_jamaica;
 

@@ -9,10 +9,11 @@ use perk_profile::{Accounting, MethodId, Metric, PathId, Profile, Symbols, Trace
 use perk_render::{Cell, Column, Json, Rows, Table};
 
 use super::calls::Calls;
+use super::content::Content;
 use super::jamaica::Counts;
 use super::metric::MetricView;
 use super::process::WholeProcess;
-use super::{Content, Head, heap, tree, wall};
+use super::{Head, heap, tree, wall};
 
 /// The schema and its version. Fields are added within a version; none is renamed, removed or given another
 /// meaning.

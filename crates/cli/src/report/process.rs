@@ -5,12 +5,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use perk_analysis::{Charges, Naming, Owner, Work};
-use perk_profile::units::{duration, plural, printable};
+use perk_profile::units::{duration, plural, printable, short_percent};
 use perk_profile::{Accounting, CpuGroup, KeyedMap, Metric, Subject, ThreadId, TraceId};
 use perk_render::{Json, Part, Screen, Section, bar};
 
-use super::Content;
-use super::head::{percent, short_name};
+use super::content::Content;
 
 /// Columns of the bar of everything.
 const CELLS: usize = 10;
@@ -84,7 +83,7 @@ impl WholeProcess {
             section.push(Part::Heading(format!("The whole process: {}", self.total())));
             let items = self.shown().map(|&(name, ns)| {
                 let bar = bar(ns, self.total_ns, CELLS);
-                format!("{name} {bar} {} %", percent(ns, self.total_ns))
+                format!("{name} {bar} {} %", short_percent(ns, self.total_ns))
             });
             section.extend(lines(items, screen).into_iter().map(Part::Sentence));
         }
@@ -96,8 +95,9 @@ impl WholeProcess {
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if self.total_ns > 0 {
-            let part =
-                |&(name, ns): &(&str, u64)| format!("{name} {} %", percent(ns, self.total_ns));
+            let part = |&(name, ns): &(&str, u64)| {
+                format!("{name} {} %", short_percent(ns, self.total_ns))
+            };
             let parts: Vec<_> = self.shown().map(part).collect();
             sentences.push(format!("process: {}: {}", self.total(), parts.join(", ")));
         }
@@ -130,7 +130,7 @@ impl WholeProcess {
         }
         if let Some((idle_ns, all_ns, count)) = self.idle {
             let used_ns = all_ns.saturating_sub(idle_ns);
-            text += &format!(", {} % of {}", percent(used_ns, all_ns), plural(count, "CPU"));
+            text += &format!(", {} % of {}", short_percent(used_ns, all_ns), plural(count, "CPU"));
         }
         text
     }
@@ -192,30 +192,23 @@ fn groups(accounting: &Accounting) -> Vec<(&'static str, u64)> {
 fn waiting(content: &Content<'_>) -> Option<String> {
     content.view(&Metric::WallTime)?;
     let (profile, tree) = (content.profile, content.tree);
-    let rows = Metric::WallTime.rows(profile).rows;
+    let mut rows = Metric::WallTime.rows(profile).rows;
     let thread_of = |trace: TraceId| profile.get_trace(trace).thread;
     let is_main = |thread: &ThreadId| profile.thread_name(*thread) == MAIN;
     let main = rows.iter().filter_map(|row| thread_of(row.0.trace)).find(is_main);
     let charges = Charges::new(profile, tree, content.owners(), Naming::Callees);
-    let charge_of = |trace: TraceId| charges.of(tree.path(profile.get_trace(trace).node));
-    // Idle threads of pools have no frame of the program.
-    let has_yours = rows.iter().any(|row| charge_of(row.0.trace).is_yours());
+    match main {
+        Some(_) => rows.retain(|row| thread_of(row.0.trace) == main),
+        None => charges.keep_program(&mut rows, |row| content.path(row.0.trace)),
+    }
     let mut all = 0_u64;
     let mut waits = 0_u64;
     let mut places: KeyedMap<_, u64> = KeyedMap::default();
     for (key, ns) in rows {
-        let charge = charge_of(key.trace);
-        let is_counted = match main {
-            Some(_) => thread_of(key.trace) == main,
-            None if has_yours => charge.is_yours(),
-            None => charge.is_of_program(),
-        };
-        if !is_counted {
-            continue;
-        }
         all = all.saturating_add(ns);
         if matches!(key.subject, Subject::State(state) if state.is_waiting()) {
             waits = waits.saturating_add(ns);
+            let charge = charges.of(content.path(key.trace));
             let sum = places.entry((tree.method(charge.payer), charge.work)).or_default();
             *sum = sum.saturating_add(ns);
         }
@@ -226,12 +219,12 @@ fn waiting(content: &Content<'_>) -> Option<String> {
     let method = method.map(|method| printable(&profile.symbols.method_name(method)));
     let place = match (work, method) {
         (Work::Called(callee), Some(method)) => {
-            format!("{} in {method}", short_name(&profile.symbols, callee))
+            format!("{} in {method}", perk_render::short_method(&profile.symbols, callee))
         }
         (_, method) => method.unwrap_or_default(),
     };
     let of = if main.is_some() { "main's time" } else { "the threads' time" };
-    Some(format!("{} % of {of} waiting: {place}", percent(waits, all)))
+    Some(format!("{} % of {of} waiting: {place}", short_percent(waits, all)))
 }
 
 /// The items on lines that fit.
@@ -251,26 +244,10 @@ fn lines(items: impl Iterator<Item = String>, screen: &Screen) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use perk_analysis::{InferredCallers, MethodTree};
-    use perk_profile::{
-        Column, Frame, Key, Line, Method, Profile, Section, SectionHead, Thread, WallState,
-    };
+    use perk_profile::{Column, Key, Profile, Section, SectionHead, Thread, WallState};
 
     use super::*;
-
-    /// Adds a trace, whose outermost method stands first.
-    fn trace(profile: &mut Profile, stack: &[&str], thread: Option<ThreadId>) -> TraceId {
-        let frames = stack.iter().map(|name| {
-            let (class, name) = name.rsplit_once('.').unwrap();
-            let class = profile.symbols.class(class);
-            let name = profile.symbols.strings.intern(name);
-            let method = Method { class, name, signature: None, source: None };
-            let method = profile.symbols.method(method);
-            profile.symbols.frame(Frame::new(method, Line::Unknown))
-        });
-        let frames: Vec<_> = frames.collect();
-        let node = profile.tree.insert(frames);
-        profile.trace(node, thread)
-    }
+    use crate::report::fixture::trace;
 
     fn sentences(profile: &Profile) -> Vec<String> {
         let (tree, joined) = (MethodTree::new(profile), InferredCallers::default());

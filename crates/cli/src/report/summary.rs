@@ -3,12 +3,13 @@
 use perk_profile::{Metric, metric};
 use perk_render::{Part, Screen, Section};
 
+use super::content::Content;
 use super::head::{Extent, Head};
 use super::jamaica::Counts;
 use super::metric::{By, MetricView};
 use super::process::WholeProcess;
 use super::views::{sections, top_samples};
-use super::{Content, heap, wall};
+use super::{heap, wall};
 
 /// Lines of a summary with those above and below it, and of the names of other views.
 pub(super) const LINES: usize = 25;

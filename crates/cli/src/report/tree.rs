@@ -7,7 +7,7 @@ use perk_profile::Metric;
 use perk_profile::units::percent;
 use perk_render::{Column, Table};
 
-use super::Content;
+use super::content::Content;
 use super::metric::MetricView;
 
 /// The tree from the threads' first methods on, and how many levels are left out of it.

@@ -4,11 +4,12 @@ use perk_profile::units::printable;
 use perk_profile::{Metric, NamePattern};
 use perk_render::{Part, Screen, Section, Table};
 
+use super::content::Content;
 use super::head::Extent;
 use super::jamaica::Counts;
 use super::metric::{By, MetricView, totals};
 use super::process::WholeProcess;
-use super::{BLOCKS, Content, Head, ROWS, heap, tree, wall};
+use super::{BLOCKS, Head, ROWS, heap, tree, wall};
 use crate::args::{ReportArgs, TreeOrder};
 use crate::filter::{no_such_method, quoted};
 use crate::metric::is_of_jamaica;
