@@ -71,7 +71,7 @@ setup_jacoco() {
 # jq, to test the examples of the help and the documentation.
 setup_jq() {
     command -v jq >/dev/null && return
-    apt_install jq || say "WARNING: cannot install jq: the tests of its examples will be skipped"
+    apt_install jq
 }
 
 # The sources of the JDK's Java compiler, in .tools/source-N/jdk.compiler for JDK N: a real

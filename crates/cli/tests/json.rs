@@ -286,9 +286,11 @@ fn a_method_has_one_name_in_all_tables() {
     assert_eq!(names.difference(&methods).collect::<Vec<_>>(), [""; 0]);
 }
 
-/// Whether this machine has jq, which `make test` installs.
-fn has_jq() -> bool {
-    Command::new("jq").arg("--version").output().is_ok()
+/// Fails unless this machine has jq, which `make test` installs.
+#[track_caller]
+fn assert_has_jq() {
+    let has_jq = Command::new("jq").arg("--version").output().is_ok();
+    assert!(has_jq, "no jq: install it, as tools/setup.sh jq does");
 }
 
 /// The programs of jq in a text that stand after the command.
@@ -306,9 +308,7 @@ fn programs(text: &str, command: &str) -> Vec<String> {
 
 #[test]
 fn the_examples_of_jq_work_on_every_kind_of_file() {
-    if !has_jq() {
-        return;
-    }
+    assert_has_jq();
     let folder = Folder::new();
     for (command, documents) in [("perk report", reports()), ("perk diff", diffs())] {
         let help = stdout(&folder.run(&[command.split_once(' ').unwrap().1, "--help"]));
@@ -336,9 +336,7 @@ fn the_examples_of_jq_work_on_every_kind_of_file() {
 /// The commands of docs/json.md print what stands below them.
 #[test]
 fn the_examples_of_the_documentation_are_real() {
-    if !has_jq() {
-        return;
-    }
+    assert_has_jq();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = Path::new(PERK).parent().unwrap().display();
     let paths = format!("{folder}:{}", std::env::var("PATH").unwrap());

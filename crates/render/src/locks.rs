@@ -74,7 +74,7 @@ mod tests {
         };
         let names = DumpNames::new(&profile);
         let threads = [1, 2, 3, 9].map(|serial| names.thread(serial));
-        assert_eq!(threads, ["main", "thread 2", "a\\u{a}b", "thread 9"]);
+        assert_eq!(threads, ["main", "thread 2", "a\\nb", "thread 9"]);
         let locks = [Some(0x1f), None].map(|identity| names.lock(&monitor(identity)));
         assert_eq!(locks, ["byte[][]@1f", "byte[][]"]);
     }
