@@ -4,6 +4,7 @@ mod containers;
 mod exact;
 mod faults;
 mod foreign;
+mod gone;
 mod kills;
 mod litter;
 mod namespaces;

@@ -52,6 +52,9 @@ fn of_pid(pid: u32) -> anyhow::Result<Jvm> {
     let no_process = || format!("there is no process {pid}");
     let process =
         Process::open(pid).with_context(|| format!("cannot look at the process {pid}"))?;
+    if process.as_ref().is_some_and(Process::is_gone) {
+        bail!("the process {pid} has ended");
+    }
     let seen = process.map(Seen::of).transpose().unwrap_or_else(|_: io::Error| None);
     match seen.with_context(no_process)? {
         Seen::Jvm(jvm) => Ok(jvm),

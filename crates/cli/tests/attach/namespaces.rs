@@ -28,7 +28,7 @@ impl Drop for Contained {
 }
 
 /// Whether namespaces can be made here. If not, the test says so.
-fn can_unshare() -> bool {
+pub(super) fn can_unshare() -> bool {
     let is_root = geteuid().is_root();
     let made = Command::new("unshare").args(["-p", "-m", "-f", "true"]).output();
     let can = is_root && made.is_ok_and(|output| output.status.success());
