@@ -37,7 +37,6 @@ use crate::input::{self, display_name};
 use crate::{accounting, talk, window};
 use content::Content;
 use fields::Fields;
-use head::Head;
 use views::Ask;
 
 /// Rows of a table without `--top`.
@@ -55,7 +54,7 @@ const NOTHING: u8 = 1;
 /// Reads a file and reports on stdout.
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let ask = Ask::new(args);
-    if args.csv && ask.views.len() > 1 {
+    if args.csv && ask.is_of_many() {
         bail!("--csv shows one view: ask for one of them");
     }
     let page = args.output.as_deref().map(source::page_target).transpose()?;
@@ -89,10 +88,10 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let mut missing = Vec::new();
     if args.json {
         content.add_metrics_of_fields();
-        let head = Head::new(&content, args.top.unwrap_or(head::MOST));
+        let head = content.head(ask.methods());
         let top = args.top.unwrap_or(usize::MAX);
         let file = (&*name, input.form.ending());
-        json::report(&content, file, head.as_ref(), top, ask.min).write(&mut out)?;
+        json::report(&content, file, head, top, ask.min).write(&mut out)?;
     } else if args.csv {
         for line in content.conditions() {
             talk::say(format_args!("{name}: {line}"));
@@ -145,9 +144,9 @@ fn write_text(
 ) -> io::Result<Vec<String>> {
     let screen = Screen::of_stdout();
     if ask.is_brief {
-        let head = Head::new(content, head::MOST);
+        let head = content.head(head::MOST);
         let title = lines.swap_remove(0);
-        for line in brief::lines(content, head.as_ref(), title, &ask.file) {
+        for line in brief::lines(content, head, title, &ask.file) {
             writeln!(out, "{line}")?;
         }
         return Ok(Vec::new());
@@ -156,7 +155,7 @@ fn write_text(
         write_lines(&lines, &screen, out)?;
         let mut missing = Vec::new();
         for view in &ask.views {
-            match perk_render::text(view.sections(content, ask), &screen) {
+            match perk_render::text(view.sections(content, ask, &screen), &screen) {
                 text if text.is_empty() => missing.push(view.missing(content)),
                 text => write!(out, "\n{text}")?,
             }
@@ -169,18 +168,18 @@ fn write_text(
         let program = screen.cut_end(&printable(&accounting.program), jvm.chars().count());
         lines.insert(1, format!("{program}{jvm}"));
     }
-    let head = Head::new(content, ask.top.unwrap_or(head::MOST));
+    let head = content.head(ask.methods());
     if !ask.is_long {
         lines.extend(content.losses().map(|losses| format!("lost: {losses}")));
         let used = write_lines(&lines, &screen, out)? + 1;
-        let text = summary::of_report(content, head.as_ref(), &ask.file, ask.top, used, &screen);
+        let text = summary::of_report(content, head, &ask.file, ask.top, used, &screen);
         if !text.is_empty() {
             write!(out, "\n{text}")?;
         }
         return Ok(Vec::new());
     }
     write_lines(&lines, &screen, out)?;
-    let sections = views::everything(content, head.as_ref(), ask, &screen);
+    let sections = views::everything(content, head, ask, &screen);
     let text = perk_render::text(sections, &screen);
     if !text.is_empty() {
         write!(out, "\n{text}")?;
@@ -222,11 +221,11 @@ pub(crate) fn summary(
     if content.is_empty() {
         return None;
     }
-    let head = Head::new(&content, top.unwrap_or(head::MOST));
+    let head = content.head(top.unwrap_or(head::MOST));
     let facts = content.fields.iter().flat_map(Fields::facts).map(Part::Sentence).collect();
     let facts = perk_render::text([facts], screen);
     let lines = summary::LINES;
-    let text = summary::of_run(&content, head.as_ref(), &file, top, lines, screen);
+    let text = summary::of_run(&content, head, &file, top, lines, screen);
     let gap = if facts.is_empty() || text.is_empty() { "" } else { "\n" };
     Some(facts + gap + &text)
 }

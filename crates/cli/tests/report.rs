@@ -255,6 +255,7 @@ fn csv_is_one_view_that_any_reader_takes() {
             "metric",
             &["time", "\"T,x\".f()V", "\"T,x\"", "f", "()V", "T.java", "300000000"][..],
         ),
+        (&["--advice"], "kind", &["time", "time", "nanoseconds", "400000000", "\"T,x\".f()V"]),
         // Times have no lines in this profile.
         (&["--lines"], "metric", &["allocated", "T.f()V"]),
         (&["--tree"], "metric", &["time", "0", "false", "T.main()V"]),
@@ -276,10 +277,44 @@ fn csv_is_one_view_that_any_reader_takes() {
         assert_eq!(cells, row, "{text}");
     }
     assert_refused(&folder.run(&["report", "p.hprof", "--csv", "--tree", "--sites"]), &["--csv"]);
-    assert_refused(&folder.run(&["report", "p.hprof", "--csv", "--json"]), &["--csv"]);
+    for arguments in [&["--json"][..], &["--traces"], &["--monitors", "--threads"]] {
+        let output = folder.run(&[&["report", "p.hprof", "--csv"], arguments].concat());
+        assert_refused(&output, &["--csv"]);
+    }
     let output = folder.run(&["report", "p.hprof", "--csv", "--monitors"]);
     assert_eq!(stderr(&output), "perk: p.hprof has no monitors\n");
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn advice_is_a_view_and_a_table_with_what_is_done() {
+    let folder = Folder::new();
+    folder.file(
+        "a.collapsed",
+        "com.acme.Main.main;com.acme.Cart.list;java.util.TimSort.sort 12\n\
+                                com.acme.Main.main;com.acme.Cart.list 8\n",
+    );
+    let text = report(&folder, &["a.collapsed", "--advice"]);
+    assert!(text.contains("\nWhere to begin\n"), "{text}");
+    assert!(
+        text.contains("com.acme.Cart.list\n        sorting 60 %, its own code 40 %\n"),
+        "{text}"
+    );
+    let text = report(&folder, &["a.collapsed", "--advice", "--csv"]);
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let titles = reader.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let cell = |title| &rows[0][titles.iter().position(|it| it == title).unwrap()];
+    let cells = ["kind", "metric", "name", "number", "percent", "self", "parts"].map(cell);
+    let expected = ["CPU", "samples", "com.acme.Cart.list", "20", "100.00", "8"];
+    assert_eq!(cells[..6], expected, "{text}");
+    assert_eq!(cells[6], "sorting 60 %, its own code 40 %");
+    let file = "../../testdata/hprof/monitor-threads.txt";
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    fs::copy(path, folder.join("none.txt")).unwrap();
+    let output = folder.run(&["report", "none.txt", "--advice", "--csv"]);
+    assert_eq!(stderr(&output), "perk: none.txt has no methods to begin with\n");
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(1), ""));
 }
 
 /// Returns the output on a terminal of 80 columns, and its lines without escape sequences.

@@ -13,6 +13,7 @@ use perk_render::Table;
 use super::allocations::Objects;
 use super::calls::Calls;
 use super::fields::Fields;
+use super::head::Head;
 use super::heap;
 use super::metric::MetricView;
 use super::monitors::Contention;
@@ -44,6 +45,7 @@ pub(super) struct Content<'a> {
     pub(super) sources: Option<Sources>,
     pub(super) tree: &'a MethodTree,
     owners: OnceCell<Owners>,
+    head: OnceCell<Option<Head<'a>>>,
 }
 
 impl<'a> Content<'a> {
@@ -73,12 +75,18 @@ impl<'a> Content<'a> {
             sources: None,
             tree,
             owners: OnceCell::new(),
+            head: OnceCell::new(),
         }
     }
 
     /// Whose code the methods are.
     pub(super) fn owners(&self) -> &Owners {
         self.owners.get_or_init(|| Owners::new(self.profile))
+    }
+
+    /// The first `count` methods of each kind to begin with; `None` where there is none.
+    pub(super) fn head(&self, count: usize) -> Option<&Head<'a>> {
+        self.head.get_or_init(|| Head::new(self, count)).as_ref()
     }
 
     /// The path of a trace.

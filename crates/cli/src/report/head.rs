@@ -75,7 +75,7 @@ impl Extent {
 
 impl<'a> Head<'a> {
     /// The first `count` methods of each kind; `None` where there is none.
-    pub(super) fn new(content: &'a Content<'_>, count: usize) -> Option<Self> {
+    pub(super) fn new(content: &Content<'a>, count: usize) -> Option<Self> {
         let profile = content.profile;
         let kinds = kinds(content, count);
         let methods = kinds.iter().flat_map(|kind| &kind.advice).flat_map(|advice| {
@@ -114,10 +114,9 @@ impl<'a> Head<'a> {
             let number = kind.number(advice.number);
             let mut text =
                 format!("{}: {share} %, {number}, in {}", kind.title, self.labels[&advice.method]);
-            let parts = self.parts(kind, advice, Names::Full).into_iter();
-            let parts: Vec<_> = parts.map(|(name, share)| name + &share).collect();
+            let parts = self.parts_in_words(kind, advice);
             if !parts.is_empty() {
-                text += &format!(" ({})", parts.join(", "));
+                text += &format!(" ({parts})");
             }
             let callers = advice.callers.iter().filter_map(|it| it.method).take(2);
             let callers: Vec<_> = callers.map(|it| self.labels[&it].as_str()).collect();
@@ -236,13 +235,14 @@ impl<'a> Head<'a> {
             .column(Column::other("is_chatty"), |it| it.1.is_chatty)
             .column(Column::count("call_count"), |it| it.1.calls.map(|calls| calls.count))
             .column(Column::ns("average_self_ns"), move |it| average(it.1))
-            .column(Column::other("works"), move |it| works(it.0, it.1))
-            .column(Column::other("classes"), move |it| classes(&it.1.classes, "number"))
-            .column(Column::other("callers"), move |it| callers(it.1))
-            .column(Column::other("allocated"), move |it| {
+            .column(Column::other("parts").no_json(), move |it| self.parts_in_words(it.0, it.1))
+            .column(Column::other("works").no_csv(), move |it| works(it.0, it.1))
+            .column(Column::other("classes").no_csv(), move |it| classes(&it.1.classes, "number"))
+            .column(Column::other("callers").no_csv(), move |it| callers(it.1))
+            .column(Column::other("allocated").no_csv(), move |it| {
                 classes(&it.1.allocated_bytes, "allocated_bytes")
             })
-            .column(Column::other("lines"), move |it| lines(it.1))
+            .column(Column::other("lines").no_csv(), move |it| lines(it.1))
             .each(|it, row| {
                 row.below = it.2.clone();
                 row.suffix = inferred(it.1.inferred, it.1.number);
@@ -282,6 +282,12 @@ impl<'a> Head<'a> {
         }
         let works = advice.works.iter().filter(|it| is_worth_it(it.1));
         works.map(|&(work, number)| (self.work(work), share(number))).collect()
+    }
+
+    /// `sorting 12 %, JSON 6 %`
+    fn parts_in_words(&self, kind: &Kind, advice: &Advice) -> String {
+        let parts = self.parts(kind, advice, Names::Full).into_iter();
+        parts.map(|(name, share)| name + &share).collect::<Vec<_>>().join(", ")
     }
 
     fn work(&self, work: Work) -> String {

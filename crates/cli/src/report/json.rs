@@ -10,10 +10,11 @@ use perk_render::{Cell, Column, Json, Rows, Table};
 
 use super::calls::Calls;
 use super::content::Content;
+use super::head::Head;
 use super::jamaica::Counts;
 use super::metric::MetricView;
 use super::process::WholeProcess;
-use super::{Head, heap, tree, wall};
+use super::{heap, tree, wall};
 
 /// The schema and its version. Fields are added within a version; none is renamed, removed or given another
 /// meaning.

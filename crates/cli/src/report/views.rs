@@ -5,11 +5,11 @@ use perk_profile::{Metric, NamePattern};
 use perk_render::{Part, Screen, Section, Table};
 
 use super::content::Content;
-use super::head::Extent;
+use super::head::{self, Extent, Head};
 use super::jamaica::Counts;
 use super::metric::{By, MetricView, totals};
 use super::process::WholeProcess;
-use super::{BLOCKS, Head, ROWS, heap, tree, wall};
+use super::{BLOCKS, ROWS, heap, tree, wall};
 use crate::args::{ReportArgs, TreeOrder};
 use crate::filter::{no_such_method, quoted};
 use crate::metric::is_of_jamaica;
@@ -37,6 +37,7 @@ pub(super) struct Ask<'a> {
 /// A view that an option names.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum View<'a> {
+    Advice,
     Methods,
     Threads,
     Lines,
@@ -53,6 +54,7 @@ pub(super) enum View<'a> {
 impl<'a> Ask<'a> {
     pub(super) fn new(args: &'a ReportArgs) -> Self {
         let views = [
+            args.advice.then_some(View::Advice),
             args.lines.then_some(View::Lines),
             (!args.source.is_empty()).then_some(View::Source),
             args.tree.map(View::Tree),
@@ -84,6 +86,16 @@ impl<'a> Ask<'a> {
         self.top.unwrap_or(BLOCKS)
     }
 
+    /// Methods of each kind of numbers that advice is on.
+    pub(super) fn methods(&self) -> usize {
+        self.top.unwrap_or(head::MOST)
+    }
+
+    /// Whether there is more than the one view that CSV has.
+    pub(super) fn is_of_many(&self) -> bool {
+        self.views.len() + usize::from(self.threads) > 1
+    }
+
     /// The view that CSV has.
     pub(super) fn csv_view(&self) -> View<'a> {
         let whole = if self.threads { View::Threads } else { View::Methods };
@@ -95,6 +107,7 @@ impl View<'_> {
     /// Its name in a message about a profile that does not have it.
     fn title(self) -> String {
         match self {
+            View::Advice => "methods to begin with",
             View::Methods => "methods",
             View::Lines | View::Threads => "call traces",
             View::Tree(_) => "call tree",
@@ -126,6 +139,7 @@ impl View<'_> {
         let fields = content.fields.as_ref();
         let heaps = || content.profile.heaps().next().map(|_| heap::all_classes(content.profile));
         match self {
+            View::Advice => content.head(ask.methods()).map(Head::report),
             View::Methods => {
                 let calls = content.calls.as_ref();
                 let methods = match view {
@@ -165,10 +179,19 @@ impl View<'_> {
     }
 
     /// The view for people.
-    pub(super) fn sections<'t>(self, content: &'t Content<'_>, ask: &Ask<'_>) -> Vec<Section<'t>> {
+    pub(super) fn sections<'t>(
+        self,
+        content: &'t Content<'_>,
+        ask: &Ask<'_>,
+        screen: &Screen,
+    ) -> Vec<Section<'t>> {
         let top = ask.rows();
         let view = content.main_view();
         match self {
+            View::Advice => {
+                let head = content.head(ask.methods());
+                sections(head.map(|head| head.section(Extent::long(ask.top), screen)))
+            }
             View::Tree(TreeOrder::TopDown) => {
                 sections(view.map(|view| tree::top_down(content, view, ask.min).0))
             }

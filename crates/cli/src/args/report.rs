@@ -1,0 +1,140 @@
+//! The arguments of `perk report`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use perk_profile::NamePattern;
+
+use super::{FilterArgs, WindowArgs};
+use crate::filter::name_pattern;
+use crate::input::ReadArgs;
+use crate::report::share;
+
+/// Show a profile: where to begin, top methods, call paths, allocations, locks
+///
+/// Without a view, shows what matters most on 25 lines; --all, --threads and --traces show the rest.
+/// Reads every form that perk reads; the content decides the form, not the name. Call traces that
+/// were cut are joined to the longer ones that they most likely belong to, and marked as inferred.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  perk report java.hprof.txt
+  perk report --all app.hprof | less
+  perk report --brief app.hprof
+  perk report --traces --top 5 app.hprof
+  perk report --threads app.hprof
+  perk report --from 2s --to 5s app.hprof
+  perk report --tree --min 2% app.hprof
+  perk report --tree=bottom-up --focus 'com.acme.*' app.hprof
+  perk report --method HashMap.get app.hprof
+  perk report --lines --metric allocated app.hprof
+  perk report --source src/main/java app.prof
+  perk report --source src/main/java -o source.html app.prof
+  perk report --field com.acme.Counter.value app.tsv.gz
+  perk report --json app.hprof | jq -r '.metrics[:1][].methods[:5][] | [.self, .name] | @tsv'
+  perk report --csv app.hprof > methods.csv
+  perk report --csv --advice app.hprof > advice.csv
+  ssh host cat app.hprof | perk report -
+
+--csv writes the methods (of shared fields: the fields), or the view asked for: --advice, --lines,
+--source, --tree, --edges, --method, --field, --threads, --sites, --classes or --monitors.
+
+--source shows of each line the metric's own number (self) and, where there are stacks, that with
+the line anywhere on the stack (total). Of a profile of --jamaica also the executions of the line's
+most executed instruction, and its instructions that never ran, of all that it has. Lines run are
+those of which an instruction ran; in part, those of which another one never did.")]
+pub(crate) struct ReportArgs {
+    /// The profile; - is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// The metric to show: samples, time, calls, wall, allocated, objects, live, blocked, waited, or
+    /// another that the profile has [default: each; in trees, the first that it has]
+    #[arg(long, visible_alias = "value", value_name = "NAME")]
+    pub(crate) metric: Option<String>,
+    /// Leave cut traces unchanged
+    #[arg(long)]
+    pub(crate) no_infer: bool,
+    /// Show everything: all tables, call paths and the accounting, not only what matters most; with
+    /// --monitors also the waits of the JDK's housekeeping
+    #[arg(long, conflicts_with_all = ["advice", "lines", "source", "tree", "edges", "method", "field",
+                                      "sites", "classes", "csv"])]
+    pub(crate) all: bool,
+    /// Show ten lines of plain facts, for a chat or a language model
+    #[arg(long, conflicts_with_all = ["all", "threads", "traces", "advice", "lines", "source", "tree",
+                                      "edges", "method", "field", "sites", "classes", "monitors",
+                                      "csv", "json"])]
+    pub(crate) brief: bool,
+    /// Rows of each table [default: 15, or as many as fit; with --json and --csv: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    /// Show everything, and a table for each thread
+    #[arg(long, conflicts_with_all = ["advice", "lines", "source", "tree", "edges", "method", "field",
+                                      "sites", "classes"])]
+    pub(crate) threads: bool,
+    /// Show everything, and the call traces with each method on top
+    #[arg(long, conflicts_with_all = ["advice", "lines", "source", "tree", "edges", "method", "field",
+                                      "sites", "classes", "monitors", "csv"])]
+    pub(crate) traces: bool,
+    /// Show only where to begin: your methods with the largest numbers, and what is done for them
+    #[arg(long)]
+    pub(crate) advice: bool,
+    /// Show only the methods by line
+    #[arg(long)]
+    pub(crate) lines: bool,
+    /// Show only the source files below this folder, with the numbers beside each line (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
+    /// Show the whole source files, not only hot lines and those that never ran
+    #[arg(long, requires = "source")]
+    pub(crate) whole: bool,
+    /// Write the source files as an HTML page with this name instead
+    #[arg(short, long, value_name = "FILE", requires = "source", conflicts_with_all = ["csv", "json"])]
+    pub(crate) output: Option<PathBuf>,
+    /// Show only the call tree, from the threads' first methods, or from the top of the stacks
+    #[arg(long, value_name = "ORDER", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "top-down")]
+    pub(crate) tree: Option<TreeOrder>,
+    /// Leave branches below this share out of the call tree
+    #[arg(long, value_name = "SHARE", default_value = "0.5%", value_parser = share)]
+    pub(crate) min: f64,
+    /// Show only the pairs of caller and callee
+    #[arg(long)]
+    pub(crate) edges: bool,
+    /// Show only this method, its callers and callees: bar, Foo.bar, 'com.acme.*'
+    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
+    pub(crate) method: Option<NamePattern>,
+    /// Show only the accesses to this field, or to those of a class, by allocation site: bar, Foo.bar, Foo
+    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
+    pub(crate) field: Option<NamePattern>,
+    /// Show only the allocation sites, with their call paths
+    #[arg(long)]
+    pub(crate) sites: bool,
+    /// Show only the classes of allocated objects, of objects in heap dumps and of accessed objects
+    #[arg(long)]
+    pub(crate) classes: bool,
+    /// Show only the locks that threads waited for, and deadlocks
+    #[arg(long)]
+    pub(crate) monitors: bool,
+    /// Write everything as JSON (docs/json.md): each metric by method, line, edge, thread; calls, locks
+    #[arg(long, conflicts_with_all = ["advice", "lines", "tree", "edges", "method", "field",
+                                      "sites", "classes", "monitors", "csv"])]
+    pub(crate) json: bool,
+    /// Write one view as CSV: a line of titles, with units, and one line per row
+    #[arg(long)]
+    pub(crate) csv: bool,
+}
+
+/// The beginning of a call tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TreeOrder {
+    /// From the threads' first methods to their callees
+    TopDown,
+    /// From the methods on top of the stacks to their callers
+    BottomUp,
+}
