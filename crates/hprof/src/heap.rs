@@ -29,16 +29,17 @@ pub use field::FieldType;
 pub use records::{
     ClassDump, Elements, Ids, JavaStack, Record, Root, RootKind, StaticField, Value,
 };
+pub use sizes::ObjectSizes;
+pub use skim::{Objects, object};
 pub(crate) use stream::HEAD_BYTES;
 pub use stream::{Header, Stream};
+pub use tally::Tally;
 
-pub(crate) use classes::{
-    Classes, HeapClass, Layout, Names, PlacedField, is_resolved_references, source_form,
-};
-pub(crate) use records::number;
+pub use classes::source_form;
+pub(crate) use classes::{Classes, HeapClass, Layout, Names, PlacedField, is_resolved_references};
+pub use records::number;
 pub(crate) use rewrite::{ArrayHead, Rewrite, Sink};
 pub(crate) use sub_records::sub;
-pub(crate) use tally::Tally;
 
 /// The facts that the JVM's dump does not give.
 ///

@@ -18,6 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-control", &["perk-profile"]),
     ("perk-files", &[]),
     ("perk-hprof", &["perk-files", "perk-hotspot", "perk-profile"]),
+    ("perk-heap", &["perk-files", "perk-hotspot", "perk-hprof", "perk-profile"]),
     ("perk-jamaica", &["perk-hprof", "perk-profile"]),
     ("perk-formats", &["perk-analysis", "perk-hprof", "perk-jamaica", "perk-profile"]),
     (
@@ -42,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-render",
             "perk-analysis",
             "perk-formats",
+            "perk-heap",
             "perk-hprof",
             "perk-jamaica",
             "perk-profile",

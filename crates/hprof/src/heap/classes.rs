@@ -367,7 +367,7 @@ pub(crate) fn is_resolved_references(name: &str) -> bool {
 
 /// Returns the source form of a name as the dump has it: `java/lang/String`, `[I`. The suffix of
 /// hidden classes is set off by a `.` as in JVMTI, and not by the JVM's own `+`.
-pub(crate) fn source_form(name: &str) -> String {
+pub fn source_form(name: &str) -> String {
     let mut name = match name.starts_with('[') {
         true => names::from_signature(name),
         false => name.replace('/', "."),

@@ -269,7 +269,7 @@ impl<'a> Ids<'a> {
 
 /// Returns a big-endian number of up to eight bytes.
 #[inline]
-pub(crate) fn number(bytes: &[u8]) -> u64 {
+pub fn number(bytes: &[u8]) -> u64 {
     match *bytes {
         [a, b, c, d, e, f, g, h] => u64::from_be_bytes([a, b, c, d, e, f, g, h]),
         [a, b, c, d] => u32::from_be_bytes([a, b, c, d]).into(),

@@ -1,7 +1,7 @@
 //! The properties of a JVM's object layout that a dump alone shows, and the sizes of arrays.
 
-use perk_hotspot::layout::{FieldKind, Jvm};
-use perk_profile::ObjectLayout;
+use perk_hotspot::layout::{FieldCounts, FieldKind, Jvm};
+use perk_profile::{KeyedMap, ObjectLayout};
 
 /// A version whose rules are those of all later versions, in which the types of fields decide.
 const PACKING_VERSION: u32 = 17;
@@ -58,6 +58,40 @@ impl Sizes {
             sum = sum.saturating_add(count.saturating_mul(header + padding));
         }
         sum
+    }
+}
+
+/// The sizes of the objects of a dump.
+#[derive(Clone, Debug)]
+pub struct ObjectSizes {
+    pub(super) sizes: Sizes,
+    /// The size of the instances of each class, by the id of the class.
+    pub(super) instance_bytes: KeyedMap<u64, u64>,
+    /// The size of an object that stands for a class, without the static fields of that class.
+    pub(super) class_bytes: u64,
+}
+
+impl ObjectSizes {
+    /// Returns the rules that the sizes follow from.
+    pub fn layout(&self) -> ObjectLayout {
+        self.sizes.layout()
+    }
+
+    /// Returns the size of the instances of the class with this id, if any instance or a CLASS DUMP
+    /// has come.
+    pub fn instance_bytes(&self, class: u64) -> Option<u64> {
+        self.instance_bytes.get(&class).copied()
+    }
+
+    /// Returns the size of an array.
+    #[inline]
+    pub fn array_bytes(&self, element: FieldKind, length: u32) -> u64 {
+        self.sizes.jvm.array_bytes(element, length)
+    }
+
+    /// Returns the size of the object that stands for a class with these static fields.
+    pub fn class_bytes(&self, statics: impl Iterator<Item = FieldKind>) -> u64 {
+        self.sizes.jvm.class_bytes(self.class_bytes, &statics.collect::<FieldCounts>())
     }
 }
 

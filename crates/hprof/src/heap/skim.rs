@@ -6,7 +6,10 @@ use super::records::number;
 use super::{Elements, FieldType, Record, Stream, sub};
 
 /// A receiver of the objects.
-pub(crate) trait Objects {
+pub trait Objects {
+    /// Says that the object that comes next begins at this offset of the file. Each part of the file
+    /// that is read at once begins so.
+    fn place(&mut self, _offset: u64) {}
     /// Takes an instance: its id, the id of its class, and the bytes of its fields.
     fn instance(&mut self, id: u64, class: u64, value_bytes: u32);
     /// Takes an array of references: its id, the id of its class, and the number of its elements.
@@ -21,7 +24,7 @@ impl<R: Read> Stream<R> {
     ///
     /// # Errors
     /// As [`Stream::next`].
-    pub(crate) fn skim(&mut self, objects: &mut impl Objects) -> io::Result<()> {
+    pub fn skim(&mut self, objects: &mut impl Objects) -> io::Result<()> {
         match self.id_bytes() {
             8 => self.skim_ids::<8>(objects),
             4 => self.skim_ids::<4>(objects),
@@ -31,6 +34,7 @@ impl<R: Read> Stream<R> {
 
     fn skim_ids<const ID: usize>(&mut self, objects: &mut impl Objects) -> io::Result<()> {
         loop {
+            objects.place(self.offset());
             let left = self.segment_bytes();
             let (taken, more) = skim_bytes::<ID>(self.sub_records(), left, objects);
             self.pass(taken as u64 + more, "a heap dump")?;
@@ -107,7 +111,7 @@ fn skim_bytes<const ID: usize>(
 
 /// Hands on an object as [`Stream::next`] gives it, for ids that are not skimmed and the end of
 /// segments.
-pub(crate) fn object(record: &Record<'_>, objects: &mut impl Objects) {
+pub fn object(record: &Record<'_>, objects: &mut impl Objects) {
     match *record {
         Record::Instance { id, class, values, .. } => {
             objects.instance(id, class, values.len() as u32);

@@ -154,7 +154,7 @@ impl<R: Read> Stream<R> {
 
     /// Passes over the rest of the segment at hand. Returns the number of bytes, which is 0 without
     /// a segment.
-    pub(crate) fn skip_segment(&mut self) -> io::Result<u64> {
+    pub fn skip_segment(&mut self) -> io::Result<u64> {
         let left = match self.state {
             State::Records => return Ok(0),
             State::Segment(segment) => segment.left,
@@ -196,17 +196,17 @@ impl<R: Read> Stream<R> {
     }
 
     /// Whether sub-records come next.
-    pub(crate) fn is_in_segment(&self) -> bool {
+    pub fn is_in_segment(&self) -> bool {
         !matches!(self.state, State::Records)
     }
 
     /// Whether Android wrote the file, by its head.
-    pub(crate) fn is_android(&self) -> bool {
+    pub fn is_android(&self) -> bool {
         self.is_android
     }
 
     /// Returns the number of dumps that were longer than their records say.
-    pub(crate) fn wrong_length_count(&self) -> u64 {
+    pub fn wrong_length_count(&self) -> u64 {
         self.wrong_length_count
     }
 
@@ -216,7 +216,7 @@ impl<R: Read> Stream<R> {
     }
 
     /// Returns the failure of the input at its end, such as a packed file that is cut off.
-    pub(crate) fn failure(&self) -> Option<&str> {
+    pub fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 

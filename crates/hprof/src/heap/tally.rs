@@ -8,7 +8,7 @@
 use perk_hotspot::layout::{FieldCounts, FieldKind, Layout};
 use perk_profile::{ClassId, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap, Profile};
 
-use super::sizes::{Lengths, Sizes};
+use super::sizes::{Lengths, ObjectSizes, Sizes};
 use super::skim::Objects;
 use super::{ClassDump, FieldType, RootKind};
 
@@ -36,7 +36,7 @@ const TYPES: usize = 12;
 
 /// The data of the heap dump that is being read.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub struct Tally {
     classes: Vec<Class>,
     by_id: KeyedMap<u64, u32>,
     recent: Box<[(u64, u32); RECENT]>,
@@ -55,6 +55,10 @@ pub(crate) struct Tally {
     is_open: bool,
     /// Whether Android wrote the file, which then gives the size of a class's instances.
     is_android: bool,
+    /// Whether the distances are those to the next object in the order of addresses.
+    is_by_address: bool,
+    /// The number of objects with a lower address than the one before.
+    descent_count: u64,
 }
 
 /// A class.
@@ -94,7 +98,7 @@ enum Kind {
     None,
     Instance(u32),
     References { length: u32 },
-    Primitives { element: u8, bytes: u64 },
+    Primitives { element: FieldType, bytes: u64 },
 }
 
 impl Default for Tally {
@@ -113,6 +117,8 @@ impl Default for Tally {
             reference_slack: i64::MAX,
             is_open: false,
             is_android: false,
+            is_by_address: false,
+            descent_count: 0,
         }
     }
 }
@@ -137,25 +143,24 @@ impl Objects for Tally {
     #[inline]
     fn primitive_array(&mut self, id: u64, element: FieldType, length: u32) {
         let bytes = u64::from(length) * element.bytes(0) as u64;
-        let element = element.to_hprof();
-        self.primitives[usize::from(element)].add(length);
+        self.primitives[usize::from(element.to_hprof())].add(length);
         self.distance(id, Kind::Primitives { element, bytes });
     }
 }
 
 impl Tally {
     /// Begins or continues a dump.
-    pub(crate) fn open(&mut self) {
+    pub fn open(&mut self) {
         self.is_open = true;
     }
 
     /// Begins a file. The data of the file before it no longer applies.
-    pub(crate) fn begin_file(&mut self, is_android: bool) {
+    pub fn begin_file(&mut self, is_android: bool) {
         *self = Self { is_android, ..Self::default() };
     }
 
     /// Whether the dump has no object and no class so far.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         let has_primitives = self.primitives.iter().any(|arrays| arrays.count > 0);
         let has_any =
             |class: &Class| class.count > 0 || class.arrays.is_some() || class.dump.is_some();
@@ -163,18 +168,18 @@ impl Tally {
     }
 
     /// Whether a dump has begun and not ended.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.is_open
     }
 
     /// Takes LOAD CLASS.
-    pub(crate) fn load(&mut self, id: u64, class: ClassId) {
+    pub fn load(&mut self, id: u64, class: ClassId) {
         let index = self.index(id);
         self.classes[index as usize].class = Some(class);
     }
 
     /// Takes CLASS DUMP. `statics` are the types of the static fields, without the JVM's own.
-    pub(crate) fn class(&mut self, dump: &ClassDump<'_>, statics: impl Iterator<Item = FieldType>) {
+    pub fn class(&mut self, dump: &ClassDump<'_>, statics: impl Iterator<Item = FieldType>) {
         let index = self.index(dump.id);
         let fields = dump.fields().map(|(_, field)| field.kind()).collect();
         let statics = statics.map(FieldType::kind).collect();
@@ -186,7 +191,7 @@ impl Tally {
     }
 
     /// Counts a root.
-    pub(crate) fn root(&mut self, kind: RootKind) {
+    pub fn root(&mut self, kind: RootKind) {
         let kind = match kind {
             RootKind::Unknown => HeapRoot::Unknown,
             RootKind::JniGlobal(_) => HeapRoot::JniGlobal,
@@ -204,28 +209,12 @@ impl Tally {
     /// Ends the dump. The data of LOAD CLASS is kept for the next one.
     ///
     /// `is_of_jvm`: whether the JVM wrote the dump, with all fields that its objects have.
-    pub(crate) fn finish(&mut self, profile: &mut Profile, is_of_jvm: bool) -> HeapHistogram {
-        let (sizes, trusted) = match self.is_android {
-            true => (Sizes::android(), u64::MAX),
-            false => (self.sizes(), self.trusted_gap_count(is_of_jvm)),
-        };
-        let layouts = self.layouts(&sizes, trusted);
+    pub fn finish(&mut self, profile: &mut Profile, is_of_jvm: bool) -> HeapHistogram {
+        let (sizes, layouts) = self.solve(is_of_jvm);
         let mut rows = Vec::new();
-        let is_class = |class: &Class| {
-            class.class.is_some_and(|class| profile.symbols.class_name(class) == CLASS)
-        };
-        let of_classes = self.classes.iter().position(is_class);
+        let of_classes = self.of_classes(profile);
         for (index, class) in self.classes.iter().enumerate() {
-            let told_bytes = class.dump.map(|dump| dump.instance_bytes);
-            let told_bytes = told_bytes.filter(|&bytes| self.is_android && bytes > 0);
-            let own_bytes = match &layouts[index] {
-                _ if let Some(bytes) = told_bytes => {
-                    u64::from(bytes).next_multiple_of(sizes.jvm.alignment_bytes.into())
-                }
-                Some(layout) => layout.instance_bytes(),
-                None => (u64::from(sizes.jvm.header_bytes) + u64::from(class.value_bytes))
-                    .next_multiple_of(sizes.jvm.alignment_bytes.into()),
-            };
+            let own_bytes = self.instance_bytes(index, &sizes, layouts[index].as_ref());
             let mut instance_count = class.count;
             let mut shallow_bytes = class.count.saturating_mul(own_bytes);
             if of_classes == Some(index) {
@@ -261,6 +250,98 @@ impl Tally {
         let mut heap = HeapHistogram { rows, roots, layout, ..HeapHistogram::default() };
         heap.rank();
         heap
+    }
+
+    /// Returns the ids of the classes that instances or arrays have or that CLASS DUMPs give.
+    pub fn class_ids(&self) -> impl Iterator<Item = u64> {
+        let is_used =
+            |class: &&Class| class.count > 0 || class.arrays.is_some() || class.dump.is_some();
+        self.classes.iter().filter(is_used).map(|class| class.id)
+    }
+
+    /// Returns the number of objects with a lower address than the one before. The distances are
+    /// those between neighbours only if they are few.
+    pub fn descent_count(&self) -> u64 {
+        self.descent_count
+    }
+
+    /// Takes it that the distances are those between neighbours.
+    pub fn trust_distances(&mut self) {
+        self.is_by_address = true;
+    }
+
+    /// Forgets the distances, so that those in the order of addresses can be given.
+    pub fn forget_distances(&mut self) {
+        for class in &mut self.classes {
+            (class.gap, class.gap_count) = (u64::MAX, 0);
+        }
+        self.primitive_slack = [u64::MAX; TYPES];
+        self.reference_slack = i64::MAX;
+        self.is_by_address = true;
+    }
+
+    /// Takes the distance from an instance of a class to the next object.
+    #[inline]
+    pub fn instance_distance(&mut self, class: u64, gap: u64) {
+        let index = self.index(class);
+        self.classes[index as usize].distance(gap);
+    }
+
+    /// Takes the distance from an array of references to the next object.
+    #[inline]
+    pub fn references_distance(&mut self, length: u32, gap: u64) {
+        let gap = i64::try_from(gap).unwrap_or(i64::MAX);
+        let slack = gap - 8 * i64::from(length);
+        self.reference_slack = self.reference_slack.min(slack);
+    }
+
+    /// Takes the distance from an array with this number of bytes of elements to the next object.
+    #[inline]
+    pub fn primitives_distance(&mut self, element: FieldType, bytes: u64, gap: u64) {
+        let slack = &mut self.primitive_slack[usize::from(element.to_hprof())];
+        *slack = (*slack).min(gap.saturating_sub(bytes));
+    }
+
+    /// Returns the sizes of the objects so far. `is_of_jvm` is that of [`Tally::finish`].
+    pub fn object_sizes(&self, profile: &Profile, is_of_jvm: bool) -> ObjectSizes {
+        let (sizes, layouts) = self.solve(is_of_jvm);
+        let own = |index: usize| self.instance_bytes(index, &sizes, layouts[index].as_ref());
+        let instance_bytes =
+            self.classes.iter().enumerate().map(|(index, class)| (class.id, own(index)));
+        let class_bytes = self.of_classes(profile).map_or(0, own);
+        ObjectSizes { sizes, instance_bytes: instance_bytes.collect(), class_bytes }
+    }
+
+    /// Infers the rules and the layout of each class.
+    fn solve(&self, is_of_jvm: bool) -> (Sizes, Vec<Option<Layout>>) {
+        let (sizes, trusted) = match self.is_android {
+            true => (Sizes::android(), u64::MAX),
+            false => (self.sizes(), self.trusted_gap_count(is_of_jvm)),
+        };
+        let layouts = self.layouts(&sizes, trusted);
+        (sizes, layouts)
+    }
+
+    /// Returns the index of `java.lang.Class`.
+    fn of_classes(&self, profile: &Profile) -> Option<usize> {
+        self.classes.iter().position(|class| {
+            class.class.is_some_and(|class| profile.symbols.class_name(class) == CLASS)
+        })
+    }
+
+    /// Returns the size of the instances of a class.
+    fn instance_bytes(&self, index: usize, sizes: &Sizes, layout: Option<&Layout>) -> u64 {
+        let class = &self.classes[index];
+        let told_bytes = class.dump.map(|dump| dump.instance_bytes);
+        let told_bytes = told_bytes.filter(|&bytes| self.is_android && bytes > 0);
+        match layout {
+            _ if let Some(bytes) = told_bytes => {
+                u64::from(bytes).next_multiple_of(sizes.jvm.alignment_bytes.into())
+            }
+            Some(layout) => layout.instance_bytes(),
+            None => (u64::from(sizes.jvm.header_bytes) + u64::from(class.value_bytes))
+                .next_multiple_of(sizes.jvm.alignment_bytes.into()),
+        }
     }
 
     /// Forgets all data except the classes' ids and names.
@@ -299,28 +380,22 @@ impl Tally {
     fn distance(&mut self, id: u64, kind: Kind) {
         self.id_bits |= id;
         let before = std::mem::replace(&mut self.before, Before { id, kind });
-        let Some(gap @ 1..) = id.checked_sub(before.id) else { return };
+        let Some(gap @ 1..) = id.checked_sub(before.id) else {
+            self.descent_count += 1;
+            return;
+        };
         match before.kind {
             Kind::Instance(index) => {
                 let mut gap = gap;
                 if gap != self.classes[index as usize].gap {
                     gap = self.without_class(before.id, gap);
                 }
-                let class = &mut self.classes[index as usize];
-                if gap < class.gap {
-                    (class.gap, class.gap_count) = (gap, 0);
-                }
-                class.gap_count += u64::from(gap == class.gap);
+                self.classes[index as usize].distance(gap);
             }
             Kind::References { length } => {
-                let gap = i64::try_from(gap).unwrap_or(i64::MAX);
-                let slack = gap - 8 * i64::from(length);
-                self.reference_slack = self.reference_slack.min(slack);
+                self.references_distance(length, gap);
             }
-            Kind::Primitives { element, bytes } => {
-                let slack = &mut self.primitive_slack[usize::from(element)];
-                *slack = (*slack).min(gap.saturating_sub(bytes));
-            }
+            Kind::Primitives { element, bytes } => self.primitives_distance(element, bytes, gap),
             Kind::None => {}
         }
     }
@@ -389,7 +464,7 @@ impl Tally {
     fn trusted_gap_count(&self, is_of_jvm: bool) -> u64 {
         match self.density() {
             _ if !is_of_jvm => u64::MAX,
-            VERY_DENSE.. => 1,
+            VERY_DENSE.. if !self.is_by_address => 1,
             _ => 2,
         }
     }
@@ -442,5 +517,14 @@ impl Tally {
 impl Class {
     fn new(id: u64) -> Self {
         Self { id, gap: u64::MAX, ..Self::default() }
+    }
+
+    /// Takes the distance from an instance to the next object.
+    #[inline]
+    fn distance(&mut self, gap: u64) {
+        if gap < self.gap {
+            (self.gap, self.gap_count) = (gap, 0);
+        }
+        self.gap_count += u64::from(gap == self.gap);
     }
 }

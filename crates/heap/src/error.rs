@@ -1,0 +1,18 @@
+//! Failures.
+
+use std::io;
+
+/// The reason why a dump cannot be analysed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read, or a scratch file cannot be written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The file is not a dump, or is damaged beyond use; the text says where and how.
+    #[error("{0}")]
+    Format(#[from] perk_hprof::Error),
+    /// The dump cannot be analysed as asked; the text says why and what to do.
+    #[error("{0}")]
+    Refused(String),
+}

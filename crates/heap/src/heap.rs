@@ -1,0 +1,318 @@
+//! An analysed heap dump.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use perk_profile::ObjectLayout;
+
+use crate::batch::Batch;
+use crate::build::UNIT_BYTES;
+use crate::core::Csr;
+use crate::ids::Ids;
+use crate::input::Input;
+use crate::links::Source;
+use crate::model::Model;
+use crate::read::Place;
+use crate::referrers::{Classes, MANY};
+use crate::thread::Threads;
+use crate::{Class, ClassIndex, Refs, Root, RootKind, Thread, Totals, Trace};
+
+/// The number of an object, in the order of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(pub u32);
+
+/// The way in which an object is reachable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reach {
+    /// Held from the roots.
+    Held,
+    /// By soft references only.
+    Softly,
+    /// By weak references only.
+    Weakly,
+    /// By finalizer or phantom references only.
+    Finalizable,
+    /// Not at all.
+    Unreachable,
+}
+
+/// The holder of an object: its immediate dominator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// Every path from a root to the object leads over this one.
+    Object(ObjectId),
+    /// It is a root, or several roots hold it together.
+    Roots,
+    /// It is not held.
+    Nothing,
+}
+
+/// The place of a reference in the object that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// An instance field.
+    Field(String),
+    /// A static field of the class that the object stands for.
+    Static(String),
+    /// The element of an array with this index.
+    Element(u64),
+    /// The object's class.
+    Class,
+    /// The superclass of the class that the object stands for.
+    Superclass,
+    /// Its class loader.
+    Loader,
+    /// Its signers.
+    Signers,
+    /// Its protection domain.
+    ProtectionDomain,
+    /// An entry of its constant pool.
+    Constant(u16),
+    /// A local variable of the thread that the object stands for: the index of its frame, or `None`
+    /// for native code.
+    Local(Option<u32>),
+}
+
+/// A reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The object that has it.
+    pub from: ObjectId,
+    /// The object that it refers to.
+    pub to: ObjectId,
+    /// Its place in `from`.
+    pub label: Label,
+    /// Whether it holds `to` under the [`Refs`] of the analysis.
+    pub holds: bool,
+}
+
+/// How an object is reachable, and from which kind of root, as one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reached(pub(crate) u8);
+
+impl Reached {
+    pub(crate) const NOT: Self = Self(0);
+    pub(crate) const SOFTLY: Self = Self(1);
+    pub(crate) const WEAKLY: Self = Self(2);
+    pub(crate) const FINALIZABLE: Self = Self(3);
+    const FIRST_HELD: u8 = 4;
+    /// Not determined yet.
+    pub(crate) const UNKNOWN: Self = Self(u8::MAX);
+
+    /// Held by a root of this kind.
+    pub(crate) fn held(kind: RootKind) -> Self {
+        Self(Self::FIRST_HELD + kind as u8)
+    }
+
+    pub(crate) fn is_held(self) -> bool {
+        self.0 >= Self::FIRST_HELD
+    }
+}
+
+/// An analysed heap dump.
+#[derive(Debug)]
+pub struct Heap {
+    pub(crate) title: String,
+    pub(crate) unix_ms: u64,
+    pub(crate) id_bytes: usize,
+    pub(crate) notes: Vec<String>,
+    pub(crate) is_cut: bool,
+    pub(crate) refs: Refs,
+    pub(crate) layout: ObjectLayout,
+    pub(crate) input: Input,
+    pub(crate) ids: Ids,
+    pub(crate) batches: Vec<Batch>,
+    pub(crate) model: Model,
+    pub(crate) classes: Classes,
+    /// The sizes of the objects, in units.
+    pub(crate) shallow: Vec<u32>,
+    /// The holders, or [`MANY`] for the roots.
+    pub(crate) holder: Vec<u32>,
+    /// In units.
+    pub(crate) retained: Vec<u64>,
+    pub(crate) reach: Vec<Reached>,
+    pub(crate) totals: Totals,
+    pub(crate) roots: Vec<Root>,
+    pub(crate) threads: Threads,
+    pub(crate) thread_count: usize,
+    /// The objects that each object holds, and those that roots hold.
+    pub(crate) children: OnceLock<Children>,
+    /// All references that hold.
+    pub(crate) graph: OnceLock<Csr>,
+    /// The batch of each object, where the addresses of batches overlap.
+    pub(crate) batch_of: OnceLock<Vec<u32>>,
+    /// The places of the objects of the batches that were looked at last.
+    pub(crate) places: Mutex<Vec<(usize, Arc<Vec<Place>>)>>,
+}
+
+/// The tree of holders.
+#[derive(Debug)]
+pub(crate) struct Children {
+    /// The index of the first object that each object holds; then that of the roots' first, and the
+    /// number of all.
+    pub(crate) starts: Vec<u32>,
+    pub(crate) objects: Vec<ObjectId>,
+}
+
+impl Heap {
+    /// Returns the text at the beginning of the file: `JAVA PROFILE 1.0.2`.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Returns the time when the dump was begun, in milliseconds since 1970.
+    pub fn unix_ms(&self) -> u64 {
+        self.unix_ms
+    }
+
+    /// Returns what is unusual about the file, a line each: cut off, wrong lengths, unknown records.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Whether the file ends inside the dump: there were more objects.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Returns the references that hold objects.
+    pub fn refs(&self) -> Refs {
+        self.refs
+    }
+
+    /// Returns the rules that shallow sizes follow from.
+    pub fn layout(&self) -> ObjectLayout {
+        self.layout
+    }
+
+    /// Returns the sums over all objects.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Returns the number of objects, class objects among them.
+    pub fn object_count(&self) -> u64 {
+        self.ids.count().into()
+    }
+
+    /// Returns all objects.
+    pub fn objects(&self) -> impl Iterator<Item = ObjectId> + use<> {
+        (0..self.ids.count()).map(ObjectId)
+    }
+
+    /// Returns the classes.
+    pub fn classes(&self) -> &[Class] {
+        &self.model.classes
+    }
+
+    /// Returns a class.
+    pub fn class(&self, index: ClassIndex) -> &Class {
+        &self.model.classes[index.0 as usize]
+    }
+
+    /// Returns the classes of this name, in source form. Several loaders may each have one.
+    pub fn classes_named(&self, name: &str) -> Vec<ClassIndex> {
+        self.model.named(name)
+    }
+
+    /// Returns the class with the class object at this address.
+    pub fn class_at(&self, address: u64) -> Option<ClassIndex> {
+        self.model.by_address.get(&address).copied().map(ClassIndex)
+    }
+
+    /// Whether `class` is `above` or below it.
+    pub fn is_subclass(&self, class: ClassIndex, above: ClassIndex) -> bool {
+        self.model.above(class.0).contains(&above.0)
+    }
+
+    /// Returns the object at this address.
+    pub fn find(&self, address: u64) -> Option<ObjectId> {
+        self.ids.find(address).map(ObjectId)
+    }
+
+    /// Returns the address of an object.
+    pub fn address(&self, object: ObjectId) -> u64 {
+        self.ids.address(object.0)
+    }
+
+    /// Returns the class of an object. That of class objects is `java.lang.Class`.
+    pub fn class_of(&self, object: ObjectId) -> ClassIndex {
+        ClassIndex(self.classes.get(object.0))
+    }
+
+    /// Returns the class that an object stands for.
+    pub fn as_class(&self, object: ObjectId) -> Option<ClassIndex> {
+        self.model.as_class(object.0).map(ClassIndex)
+    }
+
+    /// Returns the size of the object itself, in bytes.
+    pub fn shallow_bytes(&self, object: ObjectId) -> u64 {
+        u64::from(self.shallow[object.0 as usize]) * UNIT_BYTES
+    }
+
+    /// Returns the bytes that would be free without the object: its own and those of all objects
+    /// that it holds; 0 if it is not held from the roots.
+    pub fn retained_bytes(&self, object: ObjectId) -> u64 {
+        self.retained[object.0 as usize] * UNIT_BYTES
+    }
+
+    /// Returns the immediate dominator of an object.
+    pub fn holder(&self, object: ObjectId) -> Holder {
+        match self.holder[object.0 as usize] {
+            _ if !self.reach[object.0 as usize].is_held() => Holder::Nothing,
+            MANY => Holder::Roots,
+            holder => Holder::Object(ObjectId(holder)),
+        }
+    }
+
+    /// Returns the way in which an object is reachable.
+    pub fn reach(&self, object: ObjectId) -> Reach {
+        match self.reach[object.0 as usize] {
+            Reached::NOT => Reach::Unreachable,
+            Reached::SOFTLY => Reach::Softly,
+            Reached::WEAKLY => Reach::Weakly,
+            Reached::FINALIZABLE => Reach::Finalizable,
+            _ => Reach::Held,
+        }
+    }
+
+    /// Returns the first kind of the roots from which an object is reachable, if it is held.
+    pub fn root_kind(&self, object: ObjectId) -> Option<RootKind> {
+        let reached = self.reach[object.0 as usize];
+        RootKind::ALL.into_iter().find(|&kind| Reached::held(kind) == reached)
+    }
+
+    /// Returns the roots, in the order of objects.
+    pub fn roots(&self) -> &[Root] {
+        &self.roots
+    }
+
+    /// Returns the roots that an object is.
+    pub fn roots_of(&self, object: ObjectId) -> &[Root] {
+        let first = self.roots.partition_point(|root| root.object < object);
+        let count = self.roots[first..].partition_point(|root| root.object == object);
+        &self.roots[first..first + count]
+    }
+
+    /// Returns the threads.
+    pub fn threads(&self) -> &[Thread] {
+        &self.threads.threads
+    }
+
+    /// Returns the call trace with this serial number.
+    pub fn trace(&self, serial: u32) -> Option<&Trace> {
+        self.threads.traces.get(&serial)
+    }
+
+    /// Returns what passes over the file need.
+    pub(crate) fn source(&self) -> Source<'_> {
+        Source {
+            input: &self.input,
+            id_bytes: self.id_bytes,
+            batches: &self.batches,
+            ids: &self.ids,
+            model: &self.model,
+            locals: &self.threads.held,
+            thread_count: self.thread_count,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! The objects of a heap dump: who refers to whom, what holds what, and the bytes that each object
+//! retains.
+//!
+//! A dump is read with `pread` in three passes. The first lists names, classes, threads, roots and
+//! the addresses of all objects ([`Heap`] numbers them by address). The second determines sizes, and
+//! which objects have one referrer only: that one holds them. The third collects the references of
+//! the others, and their holders are solved as dominators. Contents of objects stay in the file and
+//! are read when they are asked for.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod bits;
+mod build;
+mod class;
+mod content;
+mod core;
+mod dominators;
+mod error;
+mod heap;
+mod ids;
+mod input;
+mod links;
+mod model;
+mod options;
+mod paths;
+mod read;
+mod referrers;
+mod root;
+mod scan;
+mod thread;
+mod totals;
+mod tree;
+
+pub use class::{Class, ClassIndex, ClassKind, Field, Static};
+pub use content::{Content, FieldValue, Value};
+pub use error::Error;
+pub use heap::{Edge, Heap, Holder, Label, ObjectId, Reach};
+pub use options::{Nothing, Options, Refs, Watch};
+pub use root::{Root, RootKind};
+pub use thread::{Frame, Local, Thread, Trace};
+pub use totals::{Amount, Totals};
+pub use tree::SetSize;

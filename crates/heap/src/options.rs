@@ -1,0 +1,49 @@
+//! What is asked for, and how a long analysis reports its progress.
+
+use std::path::PathBuf;
+
+use perk_profile::HeapHistogram;
+use perk_profile::Profile;
+
+/// The references that hold objects. Weak, phantom and finalizer references do not, except with
+/// [`Refs::All`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refs {
+    /// Strong references only.
+    Strong,
+    /// Strong references and the referents of `java.lang.ref.SoftReference`.
+    #[default]
+    Soft,
+    /// Strong references and the referents of all `java.lang.ref.Reference`s.
+    All,
+}
+
+/// The options of an analysis.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The references that hold objects.
+    pub refs: Refs,
+    /// Whether each tree of unreachable objects counts as held by a root of its own.
+    pub keep_unreachable: bool,
+    /// The number of the dump in the file, from 1; without it the last one.
+    pub dump_number: Option<usize>,
+    /// The folder for temporary files; without it the system's.
+    pub scratch: Option<PathBuf>,
+    /// The number of threads that read the file; 0 for one per CPU.
+    pub thread_count: usize,
+}
+
+/// A receiver of what is known before the analysis is finished.
+pub trait Watch {
+    /// `done` of `total` bytes have been read in this phase.
+    fn progress(&mut self, _phase: &'static str, _done: u64, _total: u64) {}
+    /// Takes the objects by class, which are known long before the rest. The profile has the
+    /// classes' names.
+    fn histogram(&mut self, _profile: &Profile, _heap: &HeapHistogram) {}
+}
+
+/// Watches nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nothing;
+
+impl Watch for Nothing {}

@@ -1,0 +1,160 @@
+//! Paths from roots, and exact sizes of sets, over all references.
+
+use crate::batch::Head;
+use crate::bits::BitSet;
+use crate::build::UNIT_BYTES;
+use crate::core::Csr;
+use crate::heap::{Heap, ObjectId};
+use crate::links::Links;
+use crate::model::RefKind;
+use crate::{Amount, Error, Nothing};
+
+/// The mark of an object that no path reaches.
+const NONE: u32 = u32::MAX;
+/// The mark of a root.
+const ROOT: u32 = u32::MAX - 1;
+
+impl Heap {
+    /// Returns all references that hold. All references are read, once per heap.
+    fn graph(&self) -> Result<&Csr, Error> {
+        if let Some(graph) = self.graph.get() {
+            return Ok(graph);
+        }
+        let parts = self.source().each("references", &mut Nothing, Collector::default)?;
+        let mut starts = vec![0_u32; self.ids.count() as usize + 1];
+        for part in &parts {
+            part.each(|from, targets| starts[from as usize] += targets.len() as u32);
+        }
+        let graph = Csr::build(starts, |add| {
+            for part in parts {
+                part.each(|from, targets| targets.iter().for_each(|&to| add(from, to)));
+            }
+        })?;
+        Ok(self.graph.get_or_init(|| graph))
+    }
+
+    /// Returns the objects that roots hold, the threads' locals left out that threads hold.
+    fn top(&self) -> Vec<u32> {
+        let held = self.roots.iter().filter(|root| self.threads.is_held(root).is_none());
+        let mut top: Vec<u32> = held.map(|root| root.object.0).collect();
+        top.sort_unstable();
+        top.dedup();
+        top
+    }
+
+    /// Returns the objects and bytes that would be free if all objects for which `is_in` holds were
+    /// gone: exactly what they retain together. All references are read, once per heap.
+    ///
+    /// # Errors
+    /// The errors of the file.
+    pub fn retained_by_all(&self, is_in: &dyn Fn(ObjectId) -> bool) -> Result<Amount, Error> {
+        let graph = self.graph()?;
+        let mut is_passed = BitSet::new(self.ids.count());
+        let mut open = self.top();
+        open.retain(|&object| !is_in(ObjectId(object)));
+        open.iter().for_each(|&object| {
+            is_passed.put(object);
+        });
+        while let Some(object) = open.pop() {
+            for &to in graph.of(object) {
+                if !is_passed.has(to) && !is_in(ObjectId(to)) {
+                    is_passed.put(to);
+                    open.push(to);
+                }
+            }
+        }
+        let mut amount = Amount::default();
+        for object in self.objects() {
+            let index = object.0 as usize;
+            if self.reach[index].is_held() && !is_passed.has(object.0) {
+                amount.count += 1;
+                amount.bytes += u64::from(self.shallow[index]) * UNIT_BYTES;
+            }
+        }
+        Ok(amount)
+    }
+
+    /// Returns the shortest paths from roots to these objects, each from the object up to a root;
+    /// empty for objects that are not held. Ties go to the lower address. All references are read,
+    /// once per heap.
+    ///
+    /// # Errors
+    /// The errors of the file.
+    pub fn shortest_paths(&self, objects: &[ObjectId]) -> Result<Vec<Vec<ObjectId>>, Error> {
+        let graph = self.graph()?;
+        let mut from = vec![NONE; self.ids.count() as usize];
+        let mut level = self.top();
+        level.iter().for_each(|&object| from[object as usize] = ROOT);
+        while !level.is_empty() {
+            let mut next = Vec::new();
+            for &object in &level {
+                for &to in graph.of(object) {
+                    if from[to as usize] == NONE {
+                        from[to as usize] = object;
+                        next.push(to);
+                    }
+                }
+            }
+            next.sort_unstable();
+            level = next;
+        }
+        let path = |object: &ObjectId| {
+            let mut path = Vec::new();
+            let mut at = object.0;
+            while from[at as usize] != NONE {
+                path.push(ObjectId(at));
+                at = match from[at as usize] {
+                    ROOT => break,
+                    above => above,
+                };
+            }
+            path
+        };
+        Ok(objects.iter().map(path).collect())
+    }
+}
+
+/// Collects references.
+struct Collector {
+    from: u32,
+    at: usize,
+    /// For each object with references its number, the number of the references, and what they lead
+    /// to.
+    edges: Vec<u32>,
+}
+
+impl Default for Collector {
+    fn default() -> Self {
+        Self { from: NONE, at: 0, edges: Vec::new() }
+    }
+}
+
+impl Collector {
+    fn each(&self, mut each: impl FnMut(u32, &[u32])) {
+        let mut rest = self.edges.as_slice();
+        while let [from, count, tail @ ..] = rest {
+            let (targets, tail) = tail.split_at(*count as usize);
+            each(*from, targets);
+            rest = tail;
+        }
+    }
+}
+
+impl Links for Collector {
+    fn object(&mut self, _object: u32, _class: u32, _length: u32, _head: Head) {
+        self.from = NONE;
+    }
+
+    #[inline]
+    fn link(&mut self, from: u32, to: u32) {
+        if self.from != from {
+            self.from = from;
+            self.at = self.edges.len() + 1;
+            self.edges.extend([from, 0]);
+        }
+        self.edges[self.at] += 1;
+        self.edges.push(to);
+    }
+
+    fn left_out(&mut self, _from: u32, _to: u32, _kind: RefKind) {}
+}

@@ -1,0 +1,75 @@
+//! What holds objects from outside the heap.
+
+use crate::ObjectId;
+
+/// A root: an object that the JVM itself holds. An object held by several kinds has a root for
+/// each, once per kind and thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// The object.
+    pub object: ObjectId,
+    /// The reason.
+    pub kind: RootKind,
+    /// The number of the thread in [`Heap::threads`](crate::Heap::threads), for the kinds that have
+    /// one. Where the dump has the thread's object, that object holds these roots.
+    pub thread: Option<usize>,
+}
+
+/// The kinds of roots, the most telling first: an object below several is counted with the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RootKind {
+    /// As the `java.lang.Thread` of a living thread; also what its frames hold, where the dump has
+    /// that object.
+    Thread,
+    /// By a local variable of a frame.
+    JavaFrame,
+    /// By a local JNI reference.
+    JniLocal,
+    /// By native code of a thread.
+    NativeStack,
+    /// By a thread that is blocked.
+    ThreadBlock,
+    /// As a class of the JVM's own.
+    StickyClass,
+    /// By a global JNI reference.
+    JniGlobal,
+    /// As a monitor in use.
+    Monitor,
+    /// For an unknown reason.
+    Unknown,
+    /// As the root of a tree of unreachable objects
+    /// ([`Options::keep_unreachable`](crate::Options::keep_unreachable)).
+    Unreachable,
+}
+
+impl RootKind {
+    /// All kinds, in their order.
+    pub const ALL: [Self; 10] = [
+        Self::Thread,
+        Self::JavaFrame,
+        Self::JniLocal,
+        Self::NativeStack,
+        Self::ThreadBlock,
+        Self::StickyClass,
+        Self::JniGlobal,
+        Self::Monitor,
+        Self::Unknown,
+        Self::Unreachable,
+    ];
+
+    /// Returns the kind of a root of a file.
+    pub(crate) fn of_file(kind: perk_hprof::heap::RootKind) -> Self {
+        use perk_hprof::heap::RootKind as Kind;
+        match kind {
+            Kind::Unknown => Self::Unknown,
+            Kind::JniGlobal(_) => Self::JniGlobal,
+            Kind::JniLocal(_) => Self::JniLocal,
+            Kind::JavaFrame(_) => Self::JavaFrame,
+            Kind::NativeStack(_) => Self::NativeStack,
+            Kind::StickyClass => Self::StickyClass,
+            Kind::ThreadBlock(_) => Self::ThreadBlock,
+            Kind::Monitor => Self::Monitor,
+            Kind::Thread { .. } => Self::Thread,
+        }
+    }
+}
