@@ -1,6 +1,6 @@
 //! `perk view`, driven in a pseudo-terminal.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use perk_testkit::{fixture, jdk};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
@@ -29,24 +30,14 @@ struct Session {
 
 impl Session {
     fn start(folder: &Folder, script: &str) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let terminal = File::options().read(true).write(true).open(name).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&terminal, size).unwrap();
-        let child = Command::new("setsid")
-            .args(["--ctty", "--wait", "sh", "-c", script])
-            .current_dir(folder.path())
-            .env("TERM", "xterm-256color")
-            .env("NO_COLOR", "1")
-            .stdin(terminal.try_clone().unwrap())
-            .stdout(terminal.try_clone().unwrap())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        let keyboard = File::from(master);
+        Self::sized(folder, script, [80, 24])
+    }
+
+    /// On a terminal that says that it has this size.
+    fn sized(folder: &Folder, script: &str, size: [u16; 2]) -> Self {
+        let (master, terminal) = open(size);
+        let child = spawn(folder, script, &terminal);
+        let keyboard = master;
         let mut output = keyboard.try_clone().unwrap();
         let screen = Arc::new(Mutex::new(vt100::Parser::new(24, 80, 0)));
         let parser = Arc::clone(&screen);
@@ -82,6 +73,36 @@ impl Session {
     }
 }
 
+/// The two ends of a pseudo-terminal: that of the person, and that of programs.
+fn open(size: [u16; 2]) -> (File, File) {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let master = openpt(flags).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = File::options().read(true).write(true).open(name).unwrap();
+    resize(&terminal, size);
+    (master.into(), terminal)
+}
+
+/// Runs a shell on a terminal.
+fn spawn(folder: &Folder, script: &str, terminal: &File) -> Child {
+    Command::new("setsid")
+        .args(["--ctty", "--wait", "sh", "-c", script])
+        .current_dir(folder.path())
+        .env("TERM", "xterm-256color")
+        .env("NO_COLOR", "1")
+        .stdin(terminal.try_clone().unwrap())
+        .stdout(terminal.try_clone().unwrap())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap()
+}
+
+fn resize(terminal: &File, [ws_col, ws_row]: [u16; 2]) {
+    tcsetwinsize(terminal, Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+}
+
 #[test]
 fn a_profile_is_browsed() {
     let folder = Folder::new();
@@ -114,6 +135,73 @@ fn a_profile_is_browsed() {
     assert!(
         after.contains(rustix::termios::LocalModes::ECHO | rustix::termios::LocalModes::ICANON)
     );
+}
+
+/// A terminal that is made small and large again has lost its content. perk sees only that the size was
+/// changed.
+#[test]
+fn a_screen_that_has_lost_its_content_is_drawn_again() {
+    let folder = Folder::new();
+    folder.file("p.collapsed", STACKS);
+    let script = format!("echo $$ > pid; exec {PERK} view p.collapsed");
+    let mut session = Session::start(&folder, &script);
+    session.await_text("q leave");
+    let pid = fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
+    let perk = Pid::from_raw(pid).unwrap();
+    let clear = || session.screen.lock().unwrap().process(b"\x1b[2J");
+    kill_process(perk, Signal::STOP).unwrap();
+    resize(&session.terminal, [20, 5]);
+    resize(&session.terminal, [80, 24]);
+    clear();
+    kill_process(perk, Signal::CONT).unwrap();
+    session.await_text("q leave");
+    let whole = session.await_text("Lexer.next");
+    assert!(whole.lines().next().unwrap().ends_with("samples: 100"), "{whole}");
+    // Somebody else may have written on it.
+    let clear = || session.screen.lock().unwrap().process(b"\x1b[2J");
+    clear();
+    session.press("\x0c");
+    session.await_text("q leave");
+    resize(&session.terminal, [60, 12]);
+    session.await_screen("the last line in the middle", |shown| {
+        shown.lines().nth(11).is_some_and(|line| line.contains("q leave"))
+    });
+    session.press("q");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_terminal_without_a_size_counts_as_a_common_one() {
+    let folder = Folder::new();
+    folder.file("p.collapsed", STACKS);
+    let script = format!("exec {PERK} view p.collapsed");
+    let mut session = Session::sized(&folder, &script, [0, 0]);
+    let shown = session.await_text("q leave");
+    assert!(shown.lines().nth(23).unwrap().contains("q leave"), "{shown}");
+    session.press("q");
+    assert_eq!(session.child.wait().unwrap().code(), Some(0));
+}
+
+/// SIGHUP ends perk, unless it was started by something that ignores it, as `nohup` does.
+#[test]
+fn the_end_of_the_terminal_is_the_end() {
+    let folder = Folder::new();
+    folder.file("p.collapsed", STACKS);
+    for errors in ["message", "/dev/tty"] {
+        let (mut master, terminal) = open([80, 24]);
+        let script = format!("trap '' HUP; {PERK} view p.collapsed 2> {errors}; echo $? > code");
+        let mut child = spawn(&folder, &script, &terminal);
+        let mut screen = vt100::Parser::new(24, 80, 0);
+        let mut bytes = [0; 4096];
+        while !screen.screen().contents().contains("q leave") {
+            let count = master.read(&mut bytes).unwrap();
+            screen.process(&bytes[..count]);
+        }
+        drop((master, terminal));
+        child.wait().unwrap();
+        let read = |name| fs::read_to_string(folder.join(name)).unwrap();
+        assert_eq!((&*read("code"), &*read("message")), ("2\n", "perk: the terminal is gone\n"));
+    }
 }
 
 #[test]

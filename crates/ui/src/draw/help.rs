@@ -21,6 +21,7 @@ f            only paths through the selected method, or the selected thread
 Esc, F       everything again
 s            order methods by self, total, name; classes by bytes, objects
 v V          next, previous metric, or heap dump
+Ctrl-L       draw the screen again
 ?            this help
 q            leave";
 
