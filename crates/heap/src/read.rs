@@ -200,6 +200,21 @@ impl Heap {
     /// # Errors
     /// The errors of the file.
     pub fn referrers(&self, objects: &[ObjectId]) -> Result<Vec<Edge>, Error> {
+        let mut edges = Vec::new();
+        self.each_referrer(objects, &mut |of| edges.extend_from_slice(of))?;
+        Ok(edges)
+    }
+
+    /// Calls `each` with the references that an object has to any of these objects, for each object
+    /// that has some. The whole file is read, once.
+    ///
+    /// # Errors
+    /// The errors of the file.
+    pub fn each_referrer(
+        &self,
+        objects: &[ObjectId],
+        each: &mut dyn FnMut(&[Edge]),
+    ) -> Result<(), Error> {
         let mut wanted = crate::bits::BitSet::new(self.ids.count());
         objects.iter().for_each(|object| {
             wanted.put(object.0);
@@ -210,12 +225,12 @@ impl Heap {
         let mut from: Vec<u32> = found.into_iter().flat_map(|finder| finder.from).collect();
         from.sort_unstable();
         from.dedup();
-        let mut edges = Vec::new();
         for object in from {
-            let of = self.references(ObjectId(object))?;
-            edges.extend(of.into_iter().filter(|edge| wanted.has(edge.to.0)));
+            let mut edges = self.references(ObjectId(object))?;
+            edges.retain(|edge| wanted.has(edge.to.0));
+            each(&edges);
         }
-        Ok(edges)
+        Ok(())
     }
 
     /// Calls `each` with each object and the serial number of its trace. The whole file is read,

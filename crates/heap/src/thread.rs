@@ -39,7 +39,7 @@ pub struct Trace {
 }
 
 /// A frame of a call trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// The class's name in source form; empty if the file does not give it.
     pub class: String,

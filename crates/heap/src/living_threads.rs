@@ -1,0 +1,73 @@
+//! The threads that lived when the dump was made, and what they retain.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use crate::{Error, Heap, Local, ObjectId, ThreadFacts, Trace};
+
+/// A thread.
+#[derive(Clone, Debug)]
+pub struct LivingThread<'h> {
+    /// Its `java.lang.Thread`, if the dump has it.
+    pub object: Option<ObjectId>,
+    /// What that says; names and states are not known without it.
+    pub facts: ThreadFacts,
+    /// Its stack, if the dump has it.
+    pub trace: Option<&'h Trace>,
+    /// The objects that its frames and native code hold.
+    pub locals: &'h [Local],
+    /// The bytes that it retains: its object, and what that and its frames hold.
+    pub retained_bytes: u64,
+}
+
+impl Heap {
+    /// Returns the threads, virtual ones among them, those that retain most first. Virtual threads
+    /// without a carrier have stacks from JDK 22 on.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn living_threads(&self) -> Result<Vec<LivingThread<'_>>, Error> {
+        let mut living = Vec::new();
+        let mut known = BTreeSet::new();
+        for thread in self.threads() {
+            known.extend(thread.object);
+            let facts = match thread.object {
+                Some(object) => self.thread_facts(object)?.unwrap_or_default(),
+                None => ThreadFacts::default(),
+            };
+            living.push(LivingThread {
+                object: thread.object,
+                facts,
+                trace: self.trace(thread.trace).filter(|trace| !trace.frames.is_empty()),
+                locals: &thread.locals,
+                retained_bytes: thread.object.map_or(0, |object| self.retained_bytes(object)),
+            });
+        }
+        for object in self.virtual_threads() {
+            if known.contains(&object) {
+                continue;
+            }
+            let Some(facts) = self.thread_facts(object)? else { continue };
+            if matches!(facts.state, Some("NEW" | "TERMINATED")) {
+                continue;
+            }
+            let retained_bytes = self.retained_bytes(object);
+            let object = Some(object);
+            living.push(LivingThread { object, facts, trace: None, locals: &[], retained_bytes });
+        }
+        living.sort_by_key(|it| (Reverse(it.retained_bytes), it.object));
+        Ok(living)
+    }
+
+    fn virtual_threads(&self) -> impl Iterator<Item = ObjectId> {
+        let above = self.classes_named("java.lang.BaseVirtualThread");
+        let is_virtual: Vec<bool> = (0..self.classes().len() as u32)
+            .map(|index| above.iter().any(|&it| self.is_subclass(crate::ClassIndex(index), it)))
+            .collect();
+        let has_some = is_virtual.contains(&true);
+        let objects = has_some.then(|| self.objects()).into_iter().flatten();
+        objects.filter(move |&object| {
+            self.as_class(object).is_none() && is_virtual[self.class_of(object).0 as usize]
+        })
+    }
+}

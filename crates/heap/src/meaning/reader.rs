@@ -1,0 +1,262 @@
+//! Reads objects for a meaning, within its budget.
+
+use std::cell::{Cell, RefCell};
+
+use perk_hprof::heap::FieldType;
+
+use crate::{ClassIndex, Content, Error, FieldValue, Heap, Item, Limits, ObjectId, Value};
+
+use super::known::{self, Known};
+use super::numbers;
+
+/// The fields and elements that are read for one meaning.
+const BUDGET: u64 = 1 << 20;
+/// The elements of one array that are read.
+const ARRAY: u64 = 1 << 17;
+/// Values within values that are shown by their meaning.
+const NESTED: u32 = 3;
+/// Wrappers of wrappers that are looked into.
+const WRAPPED: u32 = 16;
+/// The characters of a text within another value.
+const BRIEF_CHARS: usize = 60;
+
+/// Reads objects of a heap.
+#[derive(Debug)]
+pub(super) struct Reader<'h> {
+    pub(super) heap: &'h Heap,
+    limits: Limits,
+    budget: Cell<u64>,
+    nested: Cell<u32>,
+    wrapped: Cell<u32>,
+    failure: RefCell<Option<Error>>,
+}
+
+impl<'h> Reader<'h> {
+    pub(super) fn new(heap: &'h Heap, limits: Limits) -> Self {
+        Self {
+            heap,
+            limits,
+            budget: Cell::new(BUDGET),
+            nested: Cell::new(0),
+            wrapped: Cell::new(0),
+            failure: RefCell::new(None),
+        }
+    }
+
+    /// Returns `result`, or the failure to read the file.
+    pub(super) fn finish<T>(self, result: T) -> Result<T, Error> {
+        match self.failure.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(result),
+        }
+    }
+
+    /// Returns the number of elements to show.
+    pub(super) fn element_count(&self) -> usize {
+        if self.nested.get() > 0 { 0 } else { self.limits.element_count }
+    }
+
+    /// Returns the number of characters to show.
+    pub(super) fn char_count(&self) -> usize {
+        match self.nested.get() {
+            0 => self.limits.char_count,
+            _ => self.limits.char_count.min(BRIEF_CHARS),
+        }
+    }
+
+    /// Returns what `read` returns for something inside a wrapper, unless wrappers go on and on.
+    pub(super) fn unwrap<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
+        deeper(&self.wrapped, WRAPPED, read)?
+    }
+
+    /// Returns an object's content.
+    fn content(&self, object: ObjectId, limit: u64) -> Option<Content> {
+        let left = self.budget.get().checked_sub(1)?;
+        let content = match self.heap.content(object, limit.min(left)) {
+            Ok(content) => content,
+            Err(error @ Error::Io(_)) => {
+                self.failure.borrow_mut().get_or_insert(error);
+                return None;
+            }
+            Err(_) => return None,
+        };
+        let cost = match &content {
+            Content::Instance(fields) => fields.len(),
+            Content::Objects(elements) => elements.len(),
+            Content::Primitives(_, bytes) => bytes.len(),
+            Content::Class(_) => 0,
+        };
+        self.budget.set(left.saturating_sub(cost as u64));
+        Some(content)
+    }
+
+    /// Returns the instance at an address.
+    pub(super) fn object(&self, address: u64) -> Option<Object<'_, 'h>> {
+        self.instance(self.heap.find(address)?)
+    }
+
+    /// Returns an instance.
+    pub(super) fn instance(&self, id: ObjectId) -> Option<Object<'_, 'h>> {
+        let class = self.heap.class_of(id);
+        let Content::Instance(fields) = self.content(id, 0)? else { return None };
+        Some(Object { reader: self, id, class, fields })
+    }
+
+    /// Returns the length of the array at an address.
+    pub(super) fn length(&self, address: u64) -> Option<u64> {
+        match self.heap.length(self.heap.find(address)?) {
+            Ok(length) => Some(length),
+            Err(error @ Error::Io(_)) => {
+                self.failure.borrow_mut().get_or_insert(error);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Returns the first elements of the array of references at an address, at most `limit`.
+    pub(super) fn references(&self, address: u64, limit: u64) -> Option<Vec<u64>> {
+        match self.content(self.heap.find(address)?, limit.min(ARRAY))? {
+            Content::Objects(elements) => Some(elements),
+            _ => None,
+        }
+    }
+
+    /// Returns the first elements of the array of primitive values at an address, at most `limit`:
+    /// their type, and their bytes.
+    pub(super) fn primitives(&self, address: u64, limit: u64) -> Option<(FieldType, Vec<u8>)> {
+        match self.content(self.heap.find(address)?, limit.min(ARRAY))? {
+            Content::Primitives(element, bytes) => Some((element, bytes)),
+            _ => None,
+        }
+    }
+
+    /// Returns the first elements of the array at an address, at most `limit`.
+    pub(super) fn elements(&self, address: u64, limit: u64) -> Option<Vec<Value>> {
+        Some(match self.content(self.heap.find(address)?, limit.min(ARRAY))? {
+            Content::Objects(elements) => elements.into_iter().map(Value::Reference).collect(),
+            Content::Primitives(element, bytes) => Value::of_elements(element, &bytes),
+            _ => return None,
+        })
+    }
+
+    /// Returns a static field of a class.
+    pub(super) fn static_value(&self, class: &str, name: &str) -> Option<Value> {
+        let classes = self.heap.classes_named(class);
+        let statics = classes.iter().flat_map(|&index| &self.heap.class(index).statics);
+        statics.into_iter().find(|it| it.name == name).map(|it| it.value)
+    }
+
+    /// Whether `address` is that of the object in a static field: a mark in place of a value.
+    pub(super) fn is_static(&self, address: u64, class: &str, name: &str) -> bool {
+        address != 0 && self.static_value(class, name) == Some(Value::Reference(address))
+    }
+
+    /// Returns a value in a few words.
+    pub(super) fn item(&self, value: Value) -> Item {
+        let Value::Reference(address) = value else { return Item::plain(numbers::text(value)) };
+        if address == 0 {
+            return Item::plain("null");
+        }
+        let Some(object) = self.heap.find(address) else {
+            let text = format!("0x{address:x} (not in the dump)");
+            return Item { address: Some(address), class: None, text };
+        };
+        let class = self.heap.class_of(object);
+        let name = &self.heap.class(class).name;
+        let meaning = deeper(&self.nested, NESTED, || known::meaning(self, object)).flatten();
+        let text = match meaning {
+            Some(meaning) => meaning.brief(name),
+            None => format!("{name} @ 0x{address:x}"),
+        };
+        Item { address: Some(address), class: Some(class), text }
+    }
+}
+
+/// Returns what `read` returns, with the depth one deeper meanwhile; `None` below `limit`.
+fn deeper<T>(depth: &Cell<u32>, limit: u32, read: impl FnOnce() -> T) -> Option<T> {
+    if depth.get() >= limit {
+        return None;
+    }
+    depth.set(depth.get() + 1);
+    let result = read();
+    depth.set(depth.get() - 1);
+    Some(result)
+}
+
+/// An instance and its fields.
+#[derive(Debug)]
+pub(super) struct Object<'r, 'h> {
+    pub(super) reader: &'r Reader<'h>,
+    pub(super) id: ObjectId,
+    pub(super) class: ClassIndex,
+    fields: Vec<FieldValue>,
+}
+
+impl<'r, 'h> Object<'r, 'h> {
+    /// Returns the name of its class.
+    pub(super) fn class_name(&self) -> &'h str {
+        &self.reader.heap.class(self.class).name
+    }
+
+    /// The same with the fields of the known class above it, or its own, and those above that: a class
+    /// of the program's may have fields of the same names.
+    pub(super) fn known(mut self) -> Option<(Self, Known)> {
+        let heap = self.reader.heap;
+        let (class, known) = known::of(heap, self.class)?;
+        if class != self.class {
+            self.fields.retain(|it| it.class == class || !heap.is_subclass(it.class, class));
+        }
+        Some((self, known))
+    }
+
+    /// Returns the value of the first field of this name from the class upwards.
+    pub(super) fn value(&self, name: &str) -> Option<Value> {
+        let heap = self.reader.heap;
+        let is_it = |field: &&FieldValue| {
+            heap.class(field.class).fields.get(field.index).is_some_and(|it| it.name == name)
+        };
+        self.fields.iter().find(is_it).map(|field| field.value)
+    }
+
+    /// Returns the address in a field; 0 is null.
+    pub(super) fn address(&self, name: &str) -> Option<u64> {
+        match self.value(name)? {
+            Value::Reference(address) => Some(address),
+            _ => None,
+        }
+    }
+
+    /// Returns the integer in a field.
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        numbers::integer(self.value(name)?)
+    }
+
+    /// Returns the size in a field.
+    pub(super) fn size(&self, name: &str) -> Option<u64> {
+        u64::try_from(self.int(name)?).ok()
+    }
+
+    /// Returns the boolean in a field.
+    pub(super) fn flag(&self, name: &str) -> Option<bool> {
+        match self.value(name)? {
+            Value::Boolean(flag) => Some(flag),
+            _ => None,
+        }
+    }
+
+    /// Returns the object that a field refers to.
+    pub(super) fn object(&self, name: &str) -> Option<Object<'r, 'h>> {
+        self.reader.object(self.address(name)?)
+    }
+
+    /// Returns the text that a field refers to.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        self.reader.text(self.address(name)?)
+    }
+
+    /// Returns the value of a field in a few words.
+    pub(super) fn item(&self, name: &str) -> Option<Item> {
+        Some(self.reader.item(self.value(name)?))
+    }
+}
