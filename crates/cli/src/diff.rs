@@ -136,8 +136,7 @@ impl Comparison<'_> {
     }
 
     /// Whether calls, accesses to fields or executed bytecodes differ, or allocations where they were
-    /// all counted. Live
-    /// objects depend on the JVM's last garbage collection, and are left aside.
+    /// all counted. Live objects depend on the JVM's last garbage collection, and are left aside.
     fn differs(&self) -> bool {
         self.calls_differ()
             || self.accesses_differ()
@@ -157,7 +156,13 @@ impl Comparison<'_> {
     }
 
     fn allocations_differ(&self) -> bool {
-        self.diff.sites.iter().flatten().any(|row| allocated(&row.before) != allocated(&row.after))
+        let root = self.diff.tree.root();
+        let mut sites = self.diff.sites.iter().flatten();
+        sites.any(|row| {
+            // Those without a site are live objects that nobody has seen being allocated.
+            let is_found = row.key.1 == root && [&row.before, &row.after].into_iter().all(is_live);
+            !is_found && allocated(&row.before) != allocated(&row.after)
+        })
     }
 
     /// The answer, the metrics by method, most changed first, and what is not by method.
@@ -348,6 +353,10 @@ impl Verdict {
 /// Whether the numbers of a metric differ.
 fn counts_differ(it: &MetricDiff) -> bool {
     it.methods.iter().any(|row| row.before.own != row.after.own)
+}
+
+fn is_live(objects: &Allocations) -> bool {
+    objects.allocated_count == objects.live_count
 }
 
 fn allocated(objects: &Allocations) -> (u64, u64) {

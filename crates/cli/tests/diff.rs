@@ -357,3 +357,29 @@ fn parts_of_profiles_are_compared() {
     let text = stdout(&output);
     assert!(text.starts_with("b.collapsed has as many samples as a.collapsed\n"), "{text}");
 }
+
+/// The JVM makes threads and names for itself, more or fewer of them in each run.
+#[test]
+fn live_objects_without_a_site_do_not_differ() {
+    let folder = Folder::new();
+    for (name, own, others) in [
+        ("before", 10, [96, 3, 96, 3]),
+        ("after", 10, [128, 4, 128, 4]),
+        ("more", 11, [96, 3, 96, 3]),
+    ] {
+        let mut profile = Profile::default();
+        let rows = [("T", "T.main:3", [160, own, 0, 0]), ("java.lang.String", "", others)];
+        push_sites(&mut profile, &rows);
+        write(&folder, name, &profile);
+    }
+    let text = stdout(&check(&folder, &["before", "after"], 0));
+    assert!(text.contains("java.lang.String"), "{text}");
+    check(&folder, &["before", "more"], 1);
+    // Without any path all objects have been counted.
+    for (name, count) in [("some", 3), ("others", 4)] {
+        let mut profile = Profile::default();
+        push_sites(&mut profile, &[("java.lang.String", "", [96, count, 0, 0])]);
+        write(&folder, name, &profile);
+    }
+    check(&folder, &["some", "others"], 1);
+}

@@ -22,6 +22,7 @@ fn method(profile: &mut Profile, name: &str) -> MethodId {
 pub(crate) fn path(profile: &mut Profile, path: &str) -> NodeId {
     let frames: Vec<_> = path
         .split(';')
+        .filter(|frame| !frame.is_empty())
         .map(|frame| {
             let (name, line) = match frame.split_once(':') {
                 Some((name, line)) => (name, Line::Number(line.parse().unwrap())),

@@ -91,7 +91,7 @@ impl Bytecodes {
             probes: Probes {
                 calls: false,
                 blocks: true,
-                ..Probes::least(Names::ending_with(RandomState::new().build_hasher().finish()))
+                ..Probes::least(Names::numbered(RandomState::new().build_hasher().finish()))
             },
             selection: Selection::new(&options.include, &options.exclude),
             is_guest: counts == Jamaica::All,

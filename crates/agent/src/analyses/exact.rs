@@ -131,7 +131,7 @@ impl ExactEngine {
         };
         let unwinding = !selection.is_everything();
         // The number is random: the standard library's hash maps use a random secret.
-        let new_names = || Names::ending_with(RandomState::new().build_hasher().finish());
+        let new_names = || Names::numbered(RandomState::new().build_hasher().finish());
         let names = bytecodes.map_or_else(new_names, Bytecodes::names);
         let object_record = sites.as_ref().is_some_and(AllocationSites::with_records);
         let probes = Probes {

@@ -114,7 +114,7 @@ impl SharedFields {
     /// A fault, in one line.
     pub(crate) fn new(common: &'static Common, output: Output) -> Result<Self, String> {
         let options = &common.options;
-        let names = Names::ending_with(RandomState::new().build_hasher().finish());
+        let names = Names::numbered(RandomState::new().build_hasher().finish());
         Ok(Self {
             common,
             probes: Probes {

@@ -117,3 +117,51 @@ fn samples_of_two_runs() {
         assert!(folder.join("d.html").exists());
     });
 }
+
+/// Makes the same objects in each run. Strings that are put together by `+` would be made in other ways.
+const EVEN: &str = r#"
+import java.util.ArrayList;
+import java.util.List;
+
+public class Even {
+    static final List<Object> kept = new ArrayList<>();
+
+    static class Pair {
+        final int[] numbers = new int[2];
+    }
+
+    public static void main(String[] args) throws Exception {
+        for (int i = 0; i < 1000; i++) kept.add(new Pair());
+        Thread thread = new Thread(() -> kept.add(new long[3]));
+        thread.start();
+        thread.join();
+        System.out.println(kept.size());
+    }
+}
+"#;
+
+#[test]
+fn equal_runs_allocate_the_same() {
+    let classes = fixture::compile_text("Even", EVEN);
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let [java, classes] =
+            [jdk.java(), classes.clone()].map(|it| it.to_str().unwrap().to_owned());
+        let line = [&*java, "-cp", &*classes, "Even"].map(str::to_owned);
+        // The first run of a kind may keep what the others use.
+        for name in ["first.hprof", "a.hprof", "b.hprof"] {
+            let output = perk_run(&folder, &["--heap", "sites", "-q", "-o", name], &line);
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            let json = folder.run(&["report", "--json", name]);
+            let json = stdout(&json);
+            assert!(json.contains("Even$Pair") && !json.contains("java.lang.Perk"), "{json}");
+        }
+        // Of the JDK's objects the times of its threads and of the JIT compilers make more or fewer.
+        let limits =
+            ["allocated_count(Even)>+0", "allocated_count(Even)<-0", "allocated_bytes(Even)>+0"];
+        let limits = limits.iter().flat_map(|limit| ["--fail-on", limit]);
+        let arguments: Vec<_> = ["a.hprof", "b.hprof"].into_iter().chain(limits).collect();
+        let kept = diff(&folder, &arguments, 0);
+        assert!(kept.contains("2002 → 2002"), "{kept}");
+    });
+}

@@ -87,7 +87,8 @@ public final class PerkProbes extends PerkHeaders {
     /**
      * The states of the threads by the lower bits of their id; one whose place is taken has the next
      * free one. Those that have ended leave {@link #ENDED}. At most a quarter is in use, so that most
-     * threads have their own place. A table whose content would have to move is replaced.
+     * threads have their own place. A table whose content would have to move is replaced. Null if the
+     * states are in a field.
      */
     private static PerkProbes[] states;
     /** The number of places of the table that are in use. */
@@ -152,7 +153,7 @@ public final class PerkProbes extends PerkHeaders {
         Unsafe unsafe = Unsafe.getUnsafe();
         STATE_FIELD = unsafe.objectFieldOffset(Thread.class, late ? "tid" : "$perkState");
         LATE = late ? 2 : 1;
-        states = new PerkProbes[FEWEST_STATES];
+        states = late ? new PerkProbes[FEWEST_STATES] : null;
         EXACT = exact ? 2 : 1;
         LINES = lines ? 2 : 1;
         VIRTUAL = virtual ? 2 : 1;

@@ -21,7 +21,6 @@ use std::sync::{Mutex, OnceLock};
 use perk_control::options::{Jamaica, Options};
 use perk_hotspot::CLASSES_WITH_OWN_SIZES;
 use perk_hotspot::layout::FieldKind;
-use perk_instrument::HELPER;
 use perk_instrument::fields::{CLASS_RECORDS, OBJECT_RECORD};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Allocations, ClassId};
@@ -358,11 +357,13 @@ impl AllocationSites {
         }
         lock(&self.fillers).remove(&source, &mut others, &walk.reserved);
         let mut rest = Vec::new();
-        // The states of threads are not the program's.
-        let states = classes.names().of(HELPER).replace('/', ".");
+        let own = classes.names();
         for (number, sum) in others.iter().enumerate().skip(1).filter(|(_, sum)| sum.count > 0) {
             let class = ClassId::new(number - 1);
-            if lock(recorder).profile.symbols.class_name(class) == states {
+            // The states of threads, and arrays of them, are not the program's.
+            let is_own =
+                |name: &str| own.is_class(name.trim_end_matches("[]").replace('.', "/").as_bytes());
+            if is_own(lock(recorder).profile.symbols.class_name(class)) {
                 continue;
             }
             let mut sizes = lock(sizes);

@@ -92,7 +92,7 @@ struct Found {
 
 impl Default for State {
     fn default() -> Self {
-        let names = Names::ending_with(RandomState::new().build_hasher().finish());
+        let names = Names::numbered(RandomState::new().build_hasher().finish());
         Self { names, helper: OnceLock::new(), found: Mutex::default() }
     }
 }
