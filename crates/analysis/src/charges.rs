@@ -3,12 +3,13 @@
 //! Numbers of the JDK, of libraries and of the JVM count to the nearest frame of the program's own
 //! code. A path without such a frame counts to the nearest frame of a library; one that is of the JDK
 //! alone to the method of its public API by which it was entered, below those that run tasks of
-//! threads. Nobody can act on `Unsafe.allocateInstance`, so it never stands by itself.
+//! threads. Nobody can act on `Unsafe.allocateInstance`, so it never stands by itself. The object of a
+//! lambda passes calls on: where the nearest own method further out is of its class, that one pays.
 
 mod jdk;
 mod words;
 
-use perk_profile::{MethodId, PathId, Profile};
+use perk_profile::{MethodId, PathId, Profile, Symbols, names};
 
 use crate::{MethodTree, Owner, Owners};
 use words::Word;
@@ -91,6 +92,9 @@ impl Charges {
             let path = PathId::new(index);
             let above: Charge = charges[tree.parent(path).index()];
             let charge = match tree.method(path) {
+                Some(method) if passes_on(&profile.symbols, &facts, tree, above, method) => {
+                    Charge { work: Work::Own, is_vague: false, ..above }
+                }
                 Some(method) => next(above, path, method, &facts, tree, &charges),
                 None => above,
             };
@@ -166,6 +170,8 @@ struct Facts {
     is_constructor: bool,
     /// It makes the object of an exception.
     makes_exception: bool,
+    /// It is a method of the object of a lambda.
+    is_proxy: bool,
 }
 
 impl Facts {
@@ -187,8 +193,22 @@ impl Facts {
         };
         let makes_exception =
             is_constructor && rank < Rank::Library && words::is_of_exceptions(class);
-        Self { rank, word, is_constructor, makes_exception }
+        let is_proxy = names::lambda_class(class).is_some();
+        Self { rank, word, is_constructor, makes_exception, is_proxy }
     }
+}
+
+/// Whether a method is one of the object of a lambda, below a method of the class that has the lambda.
+fn passes_on(
+    symbols: &Symbols,
+    facts: &[Facts],
+    tree: &MethodTree,
+    above: Charge,
+    method: MethodId,
+) -> bool {
+    let class = |method| symbols.class_name(symbols.get_method(method).class);
+    let payer = || tree.method(above.payer).map(class);
+    facts[method.index()].is_proxy && payer() == names::lambda_class(class(method))
 }
 
 /// The charge of a path below `above` that ends in `method`.
@@ -295,6 +315,21 @@ mod tests {
         }
         let lambda = ["com.acme.A.f", "java.util.TimSort.sort", "com.acme.A.lambda$f$0"];
         check(&lambda, "com.acme.A.lambda$f$0", "own");
+    }
+
+    #[test]
+    fn the_method_around_a_lambda_pays_for_its_object() {
+        let streams = "java.util.stream.ReferencePipeline.forEach";
+        let proxy = "com.acme.A$$Lambda.apply";
+        check(&["com.acme.A.f", streams, proxy], "com.acme.A.f", "own");
+        let reference = ["com.acme.A.f", streams, proxy, "java.lang.String.format"];
+        check(&reference, "com.acme.A.f", "text formatting");
+        let body = ["com.acme.A.f", streams, proxy, "com.acme.A.lambda$f$0"];
+        check(&body, "com.acme.A.lambda$f$0", "own");
+        // Where the class shows in this frame alone, it stays.
+        check(&["com.acme.B.f", streams, proxy], proxy, "own");
+        let thread = ["java.lang.Thread.run", proxy, "java.util.TimSort.sort"];
+        check(&thread, proxy, "sorting");
     }
 
     #[test]

@@ -95,6 +95,7 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
     if let Some(accounting) = profile.accounting.as_mut().filter(|_| !args.keep_secrets) {
         accounting.program = secrets::mask(&accounting.program);
     }
+    profile.fold_proxies();
     profile.app.clone_from(&args.app);
     if args.unattributed && !profile.book_unattributed() {
         let note = "the file has no accounting of samples without a stack";

@@ -20,6 +20,7 @@ pub mod names;
 mod overflow;
 pub mod pattern;
 pub mod profile;
+mod proxies;
 pub mod secrets;
 pub mod section;
 mod state;

@@ -3,8 +3,8 @@
 mod generated;
 mod short;
 
-pub use generated::stable;
 pub(crate) use generated::without_address;
+pub use generated::{lambda_class, stable};
 pub use short::shorten;
 
 /// Returns the source form of a type signature: `Ljava/lang/String;` is `java.lang.String`, `[I` is

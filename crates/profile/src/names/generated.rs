@@ -23,6 +23,9 @@ const MARKS: [&str; 13] = [
     "$$Lambda$",
 ];
 
+/// The end of the stable name of the class of lambdas.
+const LAMBDA: &str = "$$Lambda";
+
 /// The name of Byte Buddy's helper classes, after the number of the class that they help.
 const AUXILIARY: &str = "auxiliary";
 
@@ -59,6 +62,12 @@ pub fn stable(class: &str) -> Cow<'_, str> {
         Cow::Borrowed(name) if element.len() == class.len() => Cow::Borrowed(name),
         name => Cow::Owned(name.into_owned() + &class[element.len()..]),
     }
+}
+
+/// Returns the class that a lambda or a method reference is in, for the [`stable`] name of the class
+/// of its objects; `None` for other classes.
+pub fn lambda_class(class: &str) -> Option<&str> {
+    class.strip_suffix(LAMBDA).filter(|outer| !outer.is_empty())
 }
 
 /// Returns a class name without the address of a hidden class after it (`Main$$Lambda/0x00ff`). It is
@@ -180,6 +189,15 @@ mod tests {
         ] {
             assert_eq!(stable(class), name);
             assert_eq!(stable(name), name);
+        }
+    }
+
+    #[test]
+    fn lambdas_are_of_a_class() {
+        assert_eq!(lambda_class("a.B$$Lambda"), Some("a.B"));
+        assert_eq!(lambda_class("a.B$$$Lambda"), Some("a.B$"));
+        for class in ["a.B", "a.Lambda", "$$Lambda", "a.B$$Lambda[]", "a.B$$Lambda$1", ""] {
+            assert_eq!(lambda_class(class), None, "{class}");
         }
     }
 
