@@ -21,7 +21,7 @@ pub struct Advice {
     /// The method; of several that look the same (loaded by several class loaders) the first.
     pub method: MethodId,
     /// The number of its own code and of all that the JDK and libraries do for it: the most that a
-    /// change of this method can save.
+    /// change of this method can save. Of calls, those of the method itself.
     pub number: u64,
     /// The number with it on top of the stack.
     pub own: u64,
@@ -29,7 +29,8 @@ pub struct Advice {
     pub total: u64,
     /// The part of the number that is charged by inferred frames.
     pub inferred: u64,
-    /// What is done for it, most first.
+    /// What is done for it, most first. Of calls, also those that the JDK and libraries are called for
+    /// it, which the number does not have.
     pub works: Vec<(Work, u64)>,
     /// The classes of the objects or of the locks, where the numbers have some, most first.
     pub classes: Vec<(ClassId, u64)>,
@@ -120,6 +121,26 @@ impl Sources<'_> {
         if let Some(calls) = self.calls {
             add_calls(calls, &mut all);
         }
+        all
+    }
+
+    /// The methods that are called most, `count` of them. `rows` are calls.
+    pub fn advice_on_calls(&self, rows: &[Row], count: usize) -> Vec<Advice> {
+        let is_own = |row: &&Row| self.charges.of(self.path(row.0)).work == Work::Own;
+        let own: Vec<Row> = rows.iter().filter(is_own).copied().collect();
+        let mut all = self.advice(&own, count);
+        let mut works: KeyedMap<MethodId, Sum<Work>> =
+            all.iter().map(|advice| (advice.method, Sum::default())).collect();
+        for &(trace, _, number) in rows.iter().filter(|row| row.2 > 0) {
+            let works = self.payer(trace).and_then(|payer| works.get_mut(&payer));
+            if let Some(works) = works {
+                works.add(self.charges.of(self.path(trace)).work, number);
+            }
+        }
+        for advice in &mut all {
+            advice.works = works.remove(&advice.method).unwrap_or_default().ranked();
+        }
+        self.add_totals(rows, &mut all);
         all
     }
 
@@ -259,7 +280,10 @@ pub fn of_calls(profile: &Profile, calls: &CallTable, count: usize) -> Vec<Advic
         let mut callers: Vec<_> =
             callers.filter(|it| it.method != Some(row.method) && it.number > 0).collect();
         callers.sort_by_key(|caller| (Reverse(caller.number), caller.method));
-        let number = works.0.values().copied().fold(0, u64::saturating_add);
+        let number = match is_timed {
+            true => works.0.values().copied().fold(0, u64::saturating_add),
+            false => row.count,
+        };
         let total = if is_timed { row.total_ns } else { row.count };
         let mut works = works.ranked();
         works.retain(|work| work.1 > 0);
@@ -482,6 +506,41 @@ mod tests {
         let all = advice(&profile, &Metric::SelfTime, &InferredCallers::default(), 9);
         let calls: Vec<_> = all.iter().map(|it| (it.calls.unwrap().count, it.is_chatty)).collect();
         assert_eq!(calls, [(2, false), (1, false), (1_000, true)]);
+    }
+
+    #[test]
+    fn calls_are_those_of_the_method_itself() {
+        let profile = times(&[
+            ("acme.T.main", 1, 0),
+            ("acme.T.get<acme.T.main", 820, 0),
+            ("java.util.ArrayList.get<acme.T.get<acme.T.main", 820, 0),
+            ("java.util.Objects.check<java.util.ArrayList.get<acme.T.get<acme.T.main", 820, 0),
+            ("java.lang.Math.max<acme.T.get<acme.T.main", 900, 0),
+            ("java.util.HashMap.put<acme.T.main", 9_000, 0),
+        ]);
+        let tree = MethodTree::new(&profile);
+        let charges = Charges::new(&profile, &tree, &Owners::new(&profile), Naming::Words);
+        let joined = &InferredCallers::default();
+        let sources =
+            Sources { profile: &profile, tree: &tree, charges: &charges, joined, calls: None };
+        let rows = Metric::Calls.rows(&profile).by_trace();
+        let rows: Vec<_> = rows.into_iter().map(|(trace, number)| (trace, None, number)).collect();
+        let all = sources.advice_on_calls(&rows, 9);
+        let numbers: Vec<_> = all.iter().map(|it| (it.number, it.own, it.total)).collect();
+        assert_eq!(numbers, [(820, 820, 3_360), (1, 1, 12_361)]);
+        let own = |name: &str, number| (name.to_owned(), number);
+        assert_eq!(
+            works(&profile, &all[0]),
+            [own("java.util.ArrayList.get", 1_640), own("mathematics", 900), own("own", 820)]
+        );
+        assert_eq!(callers(&profile, &all[0]), [own("acme.T.main", 820)].map(|it| (it.0, it.1, 0)));
+        let pairs = edges(&[
+            ("acme.T.get", "acme.T.main", 820, 0),
+            ("java.util.ArrayList.get", "acme.T.get", 1_640, 0),
+        ]);
+        let all = of_calls(&pairs, &CallTable::of_edges(&pairs), 2);
+        assert_eq!((all[0].number, all[0].own), (820, 820));
+        assert_eq!(works(&pairs, &all[0])[0], own("java.util.ArrayList.get", 1_640));
     }
 
     #[test]

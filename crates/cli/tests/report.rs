@@ -401,6 +401,7 @@ fn ten_lines_of_facts() {
         &mut profile,
         &[
             ("acme.Main.main", 1, 100),
+            ("acme.Main.main;acme.S.list", 2, 0),
             ("acme.Main.main;acme.S.list;java.util.List.sort;java.util.TimSort.sort", 2, 300),
             ("acme.Main.main;acme.S.list;com.google.gson.Gson.toJson", 2, 100),
         ],
@@ -409,11 +410,11 @@ fn ten_lines_of_facts() {
     write(&folder, "p.hprof", &profile);
     let text = report(&folder, &["p.hprof", "--brief", "--color", "always"]);
     let expected = "\
-profile: p.hprof: HPROF binary, 5 calls, 500 ms of time; 6 kB allocated in 60 objects, 0 B live in 0 objects
+profile: p.hprof: HPROF binary, 7 calls, 500 ms of time; 6 kB allocated in 60 objects, 0 B live in 0 objects
 time: 80 %, 400 ms, in acme.S.list (sorting 60 %, JSON 20 %), called by acme.Main.main
 time: 20 %, 100 ms, in acme.Main.main
-calls: 80 %, 4, in acme.S.list (JSON 40 %, sorting 40 %), called by acme.Main.main
-calls: 20 %, 1, in acme.Main.main
+calls: 28.6 %, 2, in acme.S.list (calls made for it: JSON 28.6 %, sorting 28.6 %), called by acme.Main.main
+calls: 14.3 %, 1, in acme.Main.main
 allocated: 100 %, 6 kB, in acme.S.list (byte[] 100 %), called by acme.Main.main
 more: perk report p.hprof --all | --tree | --method NAME | --json (of every number)
 ";

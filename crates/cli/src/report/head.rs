@@ -29,6 +29,8 @@ const HINTS: usize = 3;
 /// Columns by which hints are indented, and how long they are where lines have no limit.
 const INDENT: usize = 8;
 const WIDTH: usize = 120;
+/// Stands before the calls that are not in a method's number.
+const CALLED: &str = "calls made for it: ";
 /// Stands for the code of the method itself.
 const OWN: &str = "its own code";
 const LEGEND: &str =
@@ -253,7 +255,7 @@ impl<'a> Head<'a> {
     fn hints(&self, kind: &Kind, advice: &Advice, screen: &Screen) -> Vec<String> {
         let parts = self.parts(kind, advice, Names::Short);
         let hints = [
-            fit("", parts.into_iter(), screen),
+            fit(if kind.is_of_calls { CALLED } else { "" }, parts.into_iter(), screen),
             self.callers(kind, advice, screen),
             self.allocated(kind, advice, screen),
             self.lines(advice, screen),
@@ -262,7 +264,7 @@ impl<'a> Head<'a> {
     }
 
     /// What a method's number is of, each with its share of everything: `sorting 12 %`. Nothing if all
-    /// is its own code.
+    /// is its own code. Of calls, those of others that are made for the method.
     fn parts(&self, kind: &Kind, advice: &Advice, names: Names) -> Vec<(String, String)> {
         let is_worth_it = |number: u64| number as f64 >= PART * kind.total as f64;
         let share = |number| format!(" {} %", short_percent(number, kind.total));
@@ -277,17 +279,19 @@ impl<'a> Head<'a> {
             };
             return classes.map(|&(class, number)| (name(class), share(number))).collect();
         }
-        if advice.own == advice.number {
+        if advice.own == advice.number && !kind.is_of_calls {
             return Vec::new();
         }
-        let works = advice.works.iter().filter(|it| is_worth_it(it.1));
+        let is_shown = |work: Work| work != Work::Own || !kind.is_of_calls;
+        let works = advice.works.iter().filter(|it| is_shown(it.0) && is_worth_it(it.1));
         works.map(|&(work, number)| (self.work(work), share(number))).collect()
     }
 
     /// `sorting 12 %, JSON 6 %`
     fn parts_in_words(&self, kind: &Kind, advice: &Advice) -> String {
         let parts = self.parts(kind, advice, Names::Full).into_iter();
-        parts.map(|(name, share)| name + &share).collect::<Vec<_>>().join(", ")
+        let parts = parts.map(|(name, share)| name + &share).collect::<Vec<_>>().join(", ");
+        if kind.is_of_calls && !parts.is_empty() { CALLED.to_owned() + &parts } else { parts }
     }
 
     fn work(&self, work: Work) -> String {

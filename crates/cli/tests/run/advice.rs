@@ -58,3 +58,44 @@ fn the_end_of_a_run_names_the_programs_methods() {
         cpu.filter(|row| row["kind"] == "CPU").map(|row| row["number"].as_u64().unwrap()).sum();
     assert!(cpu <= json["sample_count"].as_u64().unwrap(), "{json}");
 }
+
+/// Calls `get`, which makes calls of the JDK.
+const CALLED: &str = r#"
+import java.util.ArrayList;
+
+public class Called {
+    static final ArrayList<Integer> numbers = new ArrayList<>();
+
+    static int get(int i) {
+        return Math.max(numbers.get(i & 7), i);
+    }
+
+    public static void main(String[] args) {
+        for (int i = 0; i < 8; i++) numbers.add(i);
+        long sum = 0;
+        for (int i = 0; i < 20_000; i++) sum += get(i);
+        System.out.println(sum);
+    }
+}
+"#;
+
+#[test]
+fn calls_are_those_of_the_method() {
+    let classes = fixture::compile_text("Called", CALLED);
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        for selected in [&["--include", "Called*"][..], &[]] {
+            let [java, classes] = [jdk.java(), classes.clone()].map(|it| it.display().to_string());
+            let command = [&*java, "-cp", &*classes, "Called"].map(str::to_owned);
+            let options = ["--cpu", "times", "--timing", "none", "-q", "-o", "o.hprof"];
+            let output = perk_run(&folder, &[&options, selected].concat(), &command);
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+            let text = report(&folder, "o.hprof", &[]);
+            let (row, below) = first(&text, "calls");
+            let words: Vec<_> = row.split_whitespace().collect();
+            assert_eq!(words[3..], ["20000", "Called.get"], "{text}");
+            assert!(below.trim().starts_with("calls made for it: "), "{text}");
+            assert!(below.contains("ArrayList.get ") && below.contains("mathematics "), "{text}");
+        }
+    });
+}

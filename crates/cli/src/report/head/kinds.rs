@@ -26,6 +26,8 @@ pub(super) struct Kind {
     pub(super) advice: Vec<Advice>,
     /// Whether the calls of a method say where to save.
     pub(super) has_calls: bool,
+    /// Whether the numbers are calls: those of a method do not have the calls that it makes.
+    pub(super) is_of_calls: bool,
 }
 
 impl Kind {
@@ -80,7 +82,11 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
             total = rows.iter().map(|row| row.2).fold(0, u64::saturating_add);
             rows.iter_mut().for_each(|row| row.1 = None);
         }
-        let advice = sources(charges).advice(&rows, count);
+        let is_of_calls = view.metric == Metric::Calls;
+        let advice = match is_of_calls {
+            true => sources(charges).advice_on_calls(&rows, count),
+            false => sources(charges).advice(&rows, count),
+        };
         let kind = Kind {
             title: title(content, &view.metric),
             metric: view.name().to_owned(),
@@ -88,6 +94,7 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
             each_ns: view.cpu_ns(1),
             total,
             has_calls: matches!(view.metric, Metric::Samples | Metric::SelfTime),
+            is_of_calls,
             advice,
         };
         kinds.push(kind);
@@ -104,8 +111,18 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
         };
         let has_calls = metric == Metric::SelfTime;
         let advice = advice::of_calls(profile, table, count);
+        let is_of_calls = !has_calls;
         let (title, metric) = (title(content, &metric), metric.name().to_owned());
-        kinds.push(Kind { title, metric, unit, each_ns: None, total, advice, has_calls });
+        kinds.push(Kind {
+            title,
+            metric,
+            unit,
+            each_ns: None,
+            total,
+            advice,
+            has_calls,
+            is_of_calls,
+        });
     }
     kinds.retain(|kind| !kind.advice.is_empty());
     kinds
@@ -136,6 +153,7 @@ fn wall_kinds(
             total,
             advice: Sources { profile, tree, charges, joined, calls }.advice(&rows, count),
             has_calls: false,
+            is_of_calls: false,
         }
     };
     let has_time = content.samples().is_some() && content.asked.is_none();
