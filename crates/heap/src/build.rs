@@ -32,12 +32,9 @@ impl Heap {
     /// # Errors
     /// If the file is not a dump, or cannot be read, or not as asked.
     pub fn open(path: &Path, options: &Options, watch: &mut dyn Watch) -> Result<Self, Error> {
-        let thread_count = match options.thread_count {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            count => count,
-        };
-        let input = Input::open(path)?;
-        let mut scan = scan::scan(&input, options.dump_number, watch)?;
+        let thread_count = options.threads();
+        let input = Input::open(path, options, watch)?;
+        let mut scan = scan::scan(&input, watch)?;
         let sizes = sizes(&input, &mut scan)?;
         let mut model = Model::new(&mut scan, &sizes);
         let histogram = scan.tally.finish(&mut scan.profile, scan.is_of_jvm);
@@ -76,6 +73,7 @@ impl Heap {
         let dangling_count = found.dangling.values().sum();
         let mut notes = std::mem::take(&mut scan.notes);
         notes.extend(dangling(&found, &model));
+        notes.extend(input.change()?);
         let Referrers { classes, lengths, mut referrer, left_out, .. } = found;
         let (shallow, counts) = shallow(&model, &sizes, &classes, lengths);
 

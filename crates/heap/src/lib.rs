@@ -42,6 +42,7 @@ pub use content::{Content, FieldValue, Value};
 pub use description::{Description, HeldClass, Member};
 pub use error::Error;
 pub use heap::{Edge, Heap, Holder, Label, ObjectId, Reach};
+pub use input::{Identity, Input, Part};
 pub use living_threads::LivingThread;
 pub use meaning::{Item, Limits, Meaning, ThreadFacts};
 pub use merged_refs::MergedRef;

@@ -33,6 +33,16 @@ pub struct Options {
     pub thread_count: usize,
 }
 
+impl Options {
+    /// Returns the number of threads that read the file, which is at least 1.
+    pub(crate) fn threads(&self) -> usize {
+        match self.thread_count {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            count => count,
+        }
+    }
+}
+
 /// A receiver of what is known before the analysis is finished.
 pub trait Watch {
     /// `done` of `total` bytes have been read in this phase.

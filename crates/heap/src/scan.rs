@@ -139,31 +139,24 @@ impl heap::Objects for Objects {
     }
 }
 
-/// Reads a file up to the end of a dump: of the one with this number, from 1, or of the last one.
-pub(crate) fn scan(
-    input: &Input,
-    dump_number: Option<usize>,
-    watch: &mut dyn Watch,
-) -> Result<Scan, Error> {
+/// Reads a file of a dump.
+pub(crate) fn scan(input: &Input, watch: &mut dyn Watch) -> Result<Scan, Error> {
     let (header, mut stream) = Stream::new(input.reader()).map_err(perk_hprof::Error::from)?;
-    let mut scanner = Scanner::new(dump_number, &header, stream.is_android());
+    let mut scanner = Scanner::new(&header);
+    scanner.notes.extend_from_slice(input.notes());
     loop {
-        let skimmed = match stream.is_in_segment() && scanner.is_wanted {
+        let skimmed = match stream.is_in_segment() {
             true => stream.skim(&mut scanner.objects),
             false => Ok(()),
         };
         let offset = stream.offset();
         let next = match skimmed {
-            Ok(()) if stream.is_in_segment() && !scanner.is_wanted => {
-                stream.skip_segment().map(|_| None)
-            }
-            Ok(()) => stream.next().map(Some),
+            Ok(()) => stream.next(),
             Err(error) => Err(error),
         };
         match next {
-            Ok(None) => {}
-            Ok(Some(None)) => break,
-            Ok(Some(Some(record))) => {
+            Ok(None) => break,
+            Ok(Some(record)) => {
                 if matches!(record, Record::Segment { .. }) {
                     watch.progress("objects", offset, input.len());
                 }
@@ -205,14 +198,10 @@ pub(crate) fn scan(
 
 /// The state of the pass.
 struct Scanner {
-    is_android: bool,
-    dump_number: Option<usize>,
     /// The number of the dump at hand, from 1.
     number: usize,
     /// Whether the dump at hand has begun and not ended.
     is_open: bool,
-    /// Whether the dump at hand is read, as it is not after the one asked for.
-    is_wanted: bool,
     is_of_jvm: bool,
     is_cut: bool,
     notes: Vec<String>,
@@ -228,13 +217,10 @@ struct Scanner {
 }
 
 impl Scanner {
-    fn new(dump_number: Option<usize>, header: &heap::Header, is_android: bool) -> Self {
+    fn new(header: &heap::Header) -> Self {
         let mut scanner = Self {
-            is_android,
-            dump_number,
             number: 0,
             is_open: false,
-            is_wanted: true,
             is_of_jvm: true,
             is_cut: false,
             notes: Vec::new(),
@@ -248,13 +234,15 @@ impl Scanner {
             traces: KeyedMap::default(),
             roots: Vec::new(),
         };
-        scanner.begin_file(header, is_android);
+        scanner.begin_file(header);
         scanner
     }
 
-    fn begin_file(&mut self, _header: &heap::Header, is_android: bool) {
-        self.is_android = is_android;
-        self.objects.tally.begin_file(is_android);
+    fn begin_file(&mut self, header: &heap::Header) {
+        self.objects.tally.begin_file(header.is_android());
+        if header.title == heap::TEXT_TITLE {
+            self.objects.tally.take_instance_bytes();
+        }
         self.is_of_jvm = true;
         self.names = Names::default();
         self.loaded.clear();
@@ -273,9 +261,7 @@ impl Scanner {
         match record {
             Record::Header(header) => {
                 self.is_open = false;
-                if self.is_wanted && self.dump_number != Some(self.number) {
-                    self.begin_file(&header, header.title == "JAVA PROFILE 1.0.3");
-                }
+                self.begin_file(&header);
             }
             Record::Utf8 { id, bytes } => {
                 self.names.0.insert(id, bytes.into());
@@ -296,9 +282,9 @@ impl Scanner {
             }
             Record::Segment { .. } => self.segment(),
             Record::DumpEnd => self.is_open = false,
-            Record::Root(root) if self.is_wanted => self.root(root),
-            Record::Class(class) if self.is_wanted => self.class(&class),
-            Record::Instance { .. } | Record::Array { .. } if self.is_wanted => {
+            Record::Root(root) => self.root(root),
+            Record::Class(class) => self.class(&class),
+            Record::Instance { .. } | Record::Array { .. } => {
                 heap::Objects::place(&mut self.objects, offset);
                 heap::object(&record, &mut self.objects);
             }
@@ -312,11 +298,8 @@ impl Scanner {
         if std::mem::replace(&mut self.is_open, true) {
             return;
         }
-        if self.number > 0 && self.dump_number == Some(self.number) {
-            self.is_wanted = false;
-        }
         self.number += 1;
-        if self.is_wanted && self.number > 1 {
+        if self.number > 1 {
             self.objects.tally.finish(&mut self.profile, self.is_of_jvm);
             self.objects.addresses = Addresses::default();
             self.objects.batches.clear();
@@ -362,21 +345,6 @@ impl Scanner {
         if self.is_open {
             self.is_cut = true;
             self.notes.push("the file ends before HEAP DUMP END".to_owned());
-        }
-        match self.dump_number {
-            Some(number) if number == 0 || number > self.number => {
-                let count = self.number;
-                return Err(Error::Refused(format!(
-                    "there is no dump {number}: the file has {count}, numbered from 1"
-                )));
-            }
-            None if self.number > 1 => {
-                let count = self.number;
-                self.notes.push(format!(
-                    "the file has {count} dumps: this is the last one (--dump 1 to {count})"
-                ));
-            }
-            _ => {}
         }
         let ids = self.objects.addresses.finish()?;
         if ids.count() == 0 {

@@ -32,7 +32,7 @@ pub use records::{
 pub use sizes::ObjectSizes;
 pub use skim::{Objects, object};
 pub(crate) use stream::HEAD_BYTES;
-pub use stream::{Header, Stream};
+pub use stream::{Header, Stream, TEXT_TITLE};
 pub use tally::Tally;
 
 pub use classes::source_form;

@@ -26,6 +26,13 @@ pub struct Header {
     pub unix_ms: u64,
 }
 
+impl Header {
+    /// Whether Android wrote the file.
+    pub fn is_android(&self) -> bool {
+        self.title == ANDROID
+    }
+}
+
 /// A file as a stream of [`Record`]s. It reads no further than the record at hand needs, so the
 /// file may still be growing.
 #[derive(Debug)]
@@ -45,6 +52,8 @@ pub struct Stream<R> {
     failure: Option<String>,
     wrong_length_count: u64,
     is_android: bool,
+    /// Whether arrays may come without their elements.
+    has_bare_arrays: bool,
 }
 
 /// The kind of the data that comes next.
@@ -97,6 +106,7 @@ impl<R: Read> Stream<R> {
             failure: None,
             wrong_length_count: 0,
             is_android: false,
+            has_bare_arrays: false,
         };
         let header = stream.header()?;
         Ok((header, stream))
@@ -128,6 +138,7 @@ impl<R: Read> Stream<R> {
         }
         (self.id_bytes, self.elapsed_us) = (id_bytes, 0);
         self.is_android = title == ANDROID;
+        self.has_bare_arrays = self.is_android || title == TEXT_TITLE;
         Ok(Header { title, id_bytes, unix_ms })
     }
 
@@ -361,7 +372,7 @@ impl<R: Read> Stream<R> {
                 Ok(Record::Instance { id, trace, class, values: &fields.rest[4..] })
             }
             sub::OBJECT_ARRAY | sub::PRIMITIVE_ARRAY => self.array(tag, segment),
-            sub::PRIMITIVE_ARRAY_NODATA if self.is_android => self.array(tag, segment),
+            sub::PRIMITIVE_ARRAY_NODATA if self.has_bare_arrays => self.array(tag, segment),
             sub::HEAP_DUMP_INFO if self.is_android => {
                 let length = 1 + 4 + ids;
                 let segment = self.need_part(length, segment, "the name of a heap")?;
@@ -574,6 +585,9 @@ pub(crate) const HEAD_BYTES: usize = 9;
 const LOW_BITS: u64 = u32::MAX as u64;
 const MAGIC: &[u8] = b"JAVA PROFILE 1.0";
 const ANDROID: &str = "JAVA PROFILE 1.0.3";
+/// The title of a dump that was translated from HPROF text. Its CLASS DUMPs have the sizes of
+/// instances, as Android's, and its arrays of primitive types no elements.
+pub const TEXT_TITLE: &str = "JAVA PROFILE 1.0.1 text";
 const TITLE_LIMIT_BYTES: usize = 64;
 
 fn invalid(error: Error) -> io::Error {

@@ -55,6 +55,8 @@ pub struct Tally {
     is_open: bool,
     /// Whether Android wrote the file, which then gives the size of a class's instances.
     is_android: bool,
+    /// Whether the file of another writer gives that size, too.
+    has_instance_bytes: bool,
     /// Whether the distances are those to the next object in the order of addresses.
     is_by_address: bool,
     /// The number of objects with a lower address than the one before.
@@ -117,6 +119,7 @@ impl Default for Tally {
             reference_slack: i64::MAX,
             is_open: false,
             is_android: false,
+            has_instance_bytes: false,
             is_by_address: false,
             descent_count: 0,
         }
@@ -157,6 +160,12 @@ impl Tally {
     /// Begins a file. The data of the file before it no longer applies.
     pub fn begin_file(&mut self, is_android: bool) {
         *self = Self { is_android, ..Self::default() };
+    }
+
+    /// Says that CLASS DUMP has the size of instances with header and padding, as in
+    /// [`TEXT_TITLE`](super::TEXT_TITLE).
+    pub fn take_instance_bytes(&mut self) {
+        self.has_instance_bytes = true;
     }
 
     /// Whether the dump has no object and no class so far.
@@ -333,7 +342,8 @@ impl Tally {
     fn instance_bytes(&self, index: usize, sizes: &Sizes, layout: Option<&Layout>) -> u64 {
         let class = &self.classes[index];
         let told_bytes = class.dump.map(|dump| dump.instance_bytes);
-        let told_bytes = told_bytes.filter(|&bytes| self.is_android && bytes > 0);
+        let told_bytes =
+            told_bytes.filter(|&bytes| (self.is_android || self.has_instance_bytes) && bytes > 0);
         match layout {
             _ if let Some(bytes) = told_bytes => {
                 u64::from(bytes).next_multiple_of(sizes.jvm.alignment_bytes.into())
@@ -354,6 +364,7 @@ impl Tally {
             classes: std::mem::take(classes),
             by_id: std::mem::take(by_id),
             is_android: self.is_android,
+            has_instance_bytes: self.has_instance_bytes,
             ..Self::default()
         };
     }

@@ -1,0 +1,4 @@
+//! Heaps against what is true of them.
+
+mod dump;
+mod inputs;
