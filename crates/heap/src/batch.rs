@@ -3,6 +3,7 @@
 use std::io;
 
 use perk_hprof::heap::{FieldType, number};
+use serde::{Deserialize, Serialize};
 
 use crate::input::Input;
 
@@ -17,7 +18,7 @@ pub(crate) const BATCH_BYTES: u64 = 1 << 20;
 const WINDOW_BYTES: u64 = 4 << 20;
 
 /// A part of the file that consists of whole objects.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Batch {
     /// The offset of the first object.
     pub(crate) offset: u64,

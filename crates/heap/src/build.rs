@@ -1,5 +1,6 @@
 //! The analysis of a dump, from its file to the bytes that each object retains.
 
+use std::ops::AddAssign;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
@@ -12,6 +13,7 @@ use crate::core::{self, Core};
 use crate::dominators::Search;
 use crate::heap::{Heap, Reached};
 use crate::ids::Ids;
+use crate::index::Index;
 use crate::input::Input;
 use crate::links::Source;
 use crate::model::{Model, RefKind};
@@ -32,8 +34,25 @@ impl Heap {
     /// # Errors
     /// If the file is not a dump, or cannot be read, or not as asked.
     pub fn open(path: &Path, options: &Options, watch: &mut dyn Watch) -> Result<Self, Error> {
-        let thread_count = options.threads();
         let input = Input::open(path, options, watch)?;
+        let index = Index::of(path, &input, options);
+        let input = match &index {
+            Some(index) => match index.load(input, options) {
+                Ok(heap) => return Ok(heap),
+                Err(input) => input,
+            },
+            None => input,
+        };
+        let mut heap = Self::analyse(input, options, watch)?;
+        if let Some(Err(error)) = index.map(|index| index.save(&heap)) {
+            heap.notes
+                .push(format!("the next analysis begins anew, no index was written: {error}"));
+        }
+        Ok(heap)
+    }
+
+    fn analyse(input: Input, options: &Options, watch: &mut dyn Watch) -> Result<Self, Error> {
+        let thread_count = options.threads();
         let mut scan = scan::scan(&input, watch)?;
         let sizes = sizes(&input, &mut scan)?;
         let mut model = Model::new(&mut scan, &sizes);
@@ -214,9 +233,11 @@ fn shallow(
         let array = |element| units(sizes.array_bytes(element, *size));
         *size = match kinds[class] {
             _ if class_objects.peek().is_some_and(|it| it.0 == object) => {
-                let statics = class_objects.next().and_then(|it| model.raw[it.1 as usize].as_ref());
-                let statics = statics.map_or(&[][..], |raw| &raw.statics);
-                units(sizes.class_bytes(statics.iter().map(|&(_, field, _)| field.kind())))
+                let class = class_objects.next().map(|it| &model.classes[it.1 as usize]);
+                let statics = class.into_iter().flat_map(|class| &class.statics);
+                // The JVM's own pseudo fields take no room.
+                let statics = statics.filter(|field| !field.name.starts_with('<'));
+                units(sizes.class_bytes(statics.map(|field| field.value.field_type().kind())))
             }
             (ClassKind::Instance, units) => units,
             (ClassKind::ObjectArray, _) => array(FieldKind::Reference),
@@ -238,8 +259,8 @@ fn solve(
     keep_unreachable: bool,
 ) -> Vec<Reached> {
     let Core { objects, graph } = core;
-    let members = objects.members();
-    let mut reached = vec![Reached::NOT; members.len()];
+    let count = objects.count();
+    let mut reached = vec![Reached::NOT; count as usize];
     let mut by_kind: Vec<(RootKind, u32)> =
         roots.iter().map(|&(object, kind)| (kind, objects.rank(object))).collect();
     by_kind.sort_unstable();
@@ -249,7 +270,7 @@ fn solve(
     }
     if keep_unreachable {
         // What is left hangs on cycles that nothing outside refers to.
-        for node in 0..members.len() as u32 {
+        for node in 0..count {
             if !search.has(node) {
                 let kind = RootKind::Unreachable;
                 by_kind.push((kind, node));
@@ -259,8 +280,10 @@ fn solve(
     }
     weaker(&graph, &objects, left_out, &mut reached);
     let root_nodes: Vec<u32> = by_kind.iter().map(|&(_, node)| node).collect();
-    let mut is_solved = crate::bits::BitSet::new(members.len() as u32);
-    for (node, above) in search.dominators(graph, &root_nodes) {
+    let dominators = search.dominators(graph, &root_nodes);
+    let members = objects.members();
+    let mut is_solved = crate::bits::BitSet::new(count);
+    for (node, above) in dominators {
         let object = members[node as usize] as usize;
         is_solved.put(node);
         // Others have their one referrer as holder, unless they were made roots.
@@ -341,20 +364,53 @@ fn spread(holder: &[u32], members: &[u32], reached: &[Reached]) -> Vec<Reached> 
     all
 }
 
-/// Returns the bytes that each object retains, in the unit of sizes: leaves of the tree of holders
-/// are taken off one after the other. With `keep_unreachable` also returns an object of each cycle
-/// that nothing outside refers to, which from now on counts as a root.
+/// What each object retains, in the unit of sizes: four bytes where the whole heap fits.
+#[derive(Debug)]
+pub(crate) enum Retained {
+    Few(Vec<u32>),
+    Many(Vec<u64>),
+}
+
+impl Retained {
+    #[inline]
+    pub(crate) fn units(&self, object: ObjectId) -> u64 {
+        match self {
+            Self::Few(units) => units[object.0 as usize].into(),
+            Self::Many(units) => units[object.0 as usize],
+        }
+    }
+}
+
+/// Returns what each object retains, and the objects of [`peeled`].
 fn retained(
     holder: &mut [u32],
     shallow: &[u32],
     reach: &[Reached],
     keep_unreachable: bool,
-) -> (Vec<u64>, Vec<u32>) {
+) -> (Retained, Vec<u32>) {
+    let total: u64 = shallow.iter().map(|&units| u64::from(units)).sum();
+    if total <= u32::MAX.into() {
+        let (units, cycles) = peeled(shallow.to_vec(), holder, reach, keep_unreachable);
+        return (Retained::Few(units), cycles);
+    }
+    let units = shallow.iter().map(|&units| u64::from(units)).collect();
+    let (units, cycles) = peeled(units, holder, reach, keep_unreachable);
+    (Retained::Many(units), cycles)
+}
+
+/// Makes shallow units into retained ones: leaves of the tree of holders are taken off one after the
+/// other. With `keep_unreachable` also returns an object of each cycle that nothing outside refers
+/// to, which from now on counts as a root.
+fn peeled<T: Copy + Default + AddAssign>(
+    mut retained: Vec<T>,
+    holder: &mut [u32],
+    reach: &[Reached],
+    keep_unreachable: bool,
+) -> (Vec<T>, Vec<u32>) {
     let mut left = vec![0_u32; holder.len()];
     for &above in holder.iter().filter(|&&above| above < MANY) {
         left[above as usize] += 1;
     }
-    let mut retained: Vec<u64> = shallow.iter().map(|&units| u64::from(units)).collect();
     let mut peel = |first: u32, holder: &[u32], left: &mut [u32]| {
         let mut object = first;
         loop {
@@ -364,7 +420,8 @@ fn retained(
             if above >= MANY {
                 return;
             }
-            retained[above as usize] += retained[object as usize];
+            let units = retained[object as usize];
+            retained[above as usize] += units;
             left[above as usize] -= 1;
             // What lies ahead will be met there.
             if left[above as usize] > 0 || above > first {
@@ -394,7 +451,8 @@ fn retained(
                 if above >= MANY {
                     break;
                 }
-                retained[above as usize] += retained[at as usize];
+                let units = retained[at as usize];
+                retained[above as usize] += units;
                 at = above;
             }
         }
@@ -402,7 +460,7 @@ fn retained(
     }
     for (units, reached) in retained.iter_mut().zip(reach) {
         if !reached.is_held() {
-            *units = 0;
+            *units = T::default();
         }
     }
     (retained, extra)

@@ -1,6 +1,7 @@
 //! The contents of objects.
 
 use perk_hprof::heap::FieldType;
+use serde::{Deserialize, Serialize};
 
 use crate::ClassIndex;
 
@@ -30,7 +31,7 @@ pub struct FieldValue {
 }
 
 /// A value.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     /// The address of an object; 0 is null.
     Reference(u64),

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_profile::ObjectLayout;
+use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
-use crate::build::UNIT_BYTES;
+use crate::build::{Retained, UNIT_BYTES};
 use crate::core::Csr;
 use crate::ids::Ids;
 use crate::input::Input;
@@ -17,7 +18,7 @@ use crate::thread::Threads;
 use crate::{Class, ClassIndex, Refs, Root, RootKind, Thread, Totals, Trace};
 
 /// The number of an object, in the order of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ObjectId(pub u32);
 
 /// The way in which an object is reachable.
@@ -127,8 +128,7 @@ pub struct Heap {
     pub(crate) shallow: Vec<u32>,
     /// The holders, or [`MANY`] for the roots.
     pub(crate) holder: Vec<u32>,
-    /// In units.
-    pub(crate) retained: Vec<u64>,
+    pub(crate) retained: Retained,
     pub(crate) reach: Vec<Reached>,
     pub(crate) totals: Totals,
     pub(crate) roots: Vec<Root>,
@@ -252,7 +252,7 @@ impl Heap {
     /// Returns the bytes that would be free without the object: its own and those of all objects
     /// that it holds; 0 if it is not held from the roots.
     pub fn retained_bytes(&self, object: ObjectId) -> u64 {
-        self.retained[object.0 as usize] * UNIT_BYTES
+        self.retained.units(object) * UNIT_BYTES
     }
 
     /// Returns the immediate dominator of an object.

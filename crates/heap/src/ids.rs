@@ -5,6 +5,7 @@
 //! objects before each word of bits. Neither needs objects to come in the order of addresses.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
@@ -32,7 +33,7 @@ pub(crate) struct Addresses {
     duplicate_count: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Chunk {
     /// The address divided by the size of a chunk.
     number: u64,
@@ -41,14 +42,14 @@ struct Chunk {
     places: Places,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum Places {
     Few(Vec<u32>),
     Many(Bits),
 }
 
 /// A bit for each place.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Bits {
     shift: u8,
     words: Vec<u64>,
@@ -198,7 +199,7 @@ fn ones(mut word: u64) -> impl Iterator<Item = u32> {
 }
 
 /// The numbers of the objects.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ids {
     /// In the order of addresses.
     chunks: Vec<Chunk>,
@@ -207,7 +208,7 @@ pub(crate) struct Ids {
     duplicate_count: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum Directory {
     Table { first: u64, table: Vec<u32> },
     Map(FxHashMap<u64, u32>),

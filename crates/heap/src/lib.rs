@@ -20,6 +20,7 @@ mod dominators;
 mod error;
 mod heap;
 mod ids;
+mod index;
 mod input;
 mod links;
 mod living_threads;

@@ -10,7 +10,7 @@ use crate::batch::{self, Batch, Head, Objects};
 use crate::ids::Ids;
 use crate::input::Input;
 use crate::model::{Model, RefKind};
-use crate::{Error, Watch};
+use crate::{Error, Value, Watch};
 
 /// The number of recently looked-up classes that are remembered, by the low bits of their ids.
 const RECENT: usize = 1 << 8;
@@ -105,14 +105,14 @@ impl Source<'_> {
 
     /// Calls `each` with the addresses that a class refers to.
     fn of_class(&self, class: u32, each: &mut dyn FnMut(u64)) {
-        let Some(raw) = &self.model.raw[class as usize] else { return };
-        for address in [raw.superclass, raw.loader, raw.signers, raw.domain] {
+        let refs = &self.model.refs[class as usize];
+        for address in [refs.superclass, refs.loader, refs.signers, refs.domain] {
             each(address);
         }
-        raw.constants.iter().for_each(|&(_, address)| each(address));
-        for &(_, field, bits) in &raw.statics {
-            if field == FieldType::Object {
-                each(bits);
+        refs.constants.iter().for_each(|&(_, address)| each(address));
+        for field in &self.model.classes[class as usize].statics {
+            if let Value::Reference(address) = field.value {
+                each(address);
             }
         }
     }

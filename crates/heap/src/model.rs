@@ -2,6 +2,7 @@
 
 use perk_hprof::heap::{FieldType, ObjectSizes};
 use perk_profile::KeyedMap;
+use serde::{Deserialize, Serialize};
 
 use crate::class::{Class, ClassIndex, ClassKind, Field, Static};
 use crate::scan::{RawClass, Scan};
@@ -17,7 +18,7 @@ const DISCOVERED: &str = "discovered";
 const PRIMITIVES: std::ops::Range<u8> = 4..12;
 
 /// The kind of a `java.lang.ref.Reference`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum RefKind {
     Soft,
     Weak,
@@ -48,7 +49,7 @@ impl RefKind {
 }
 
 /// The places of references in the instances of a class.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Shape {
     /// The offsets of the references that hold.
     pub(crate) references: Box<[u32]>,
@@ -60,13 +61,23 @@ pub(crate) struct Shape {
     pub(crate) value_bytes: u32,
 }
 
+/// What a class refers to, apart from its static fields.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ClassRefs {
+    pub(crate) superclass: u64,
+    pub(crate) loader: u64,
+    pub(crate) signers: u64,
+    pub(crate) domain: u64,
+    /// References in the constant pool.
+    pub(crate) constants: Vec<(u16, u64)>,
+}
+
 /// The classes.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Model {
     pub(crate) classes: Vec<Class>,
     pub(crate) shapes: Vec<Shape>,
-    /// What CLASS DUMP says, for the classes that have one.
-    pub(crate) raw: Vec<Option<RawClass>>,
+    pub(crate) refs: Vec<ClassRefs>,
     pub(crate) by_address: KeyedMap<u64, u32>,
     /// The objects that stand for classes, in their order, and the classes.
     pub(crate) class_objects: Vec<(u32, u32)>,
@@ -87,7 +98,7 @@ impl Model {
         let mut model = Self {
             classes: Vec::new(),
             shapes: Vec::new(),
-            raw: Vec::new(),
+            refs: Vec::new(),
             by_address: KeyedMap::default(),
             class_objects: Vec::new(),
             primitives: [u32::MAX; 12],
@@ -165,7 +176,7 @@ impl Model {
             address,
             object: raw.as_ref().and_then(|raw| scan.ids.find(raw.id)).map(ObjectId),
             superclass: None,
-            loader: raw.as_ref().map_or(0, |raw| raw.loader),
+            loader: raw.as_ref().map_or(0, |raw| raw.refs.loader),
             kind,
             fields,
             statics,
@@ -177,16 +188,14 @@ impl Model {
             instance_count: 0,
             shallow_bytes: 0,
         });
-        self.raw.push(raw);
+        self.refs.push(raw.map(|raw| raw.refs).unwrap_or_default());
     }
 
     /// Finds the classes above, and the references of instances.
     fn link(&mut self) {
         for index in 0..self.classes.len() {
-            if let Some(raw) = &self.raw[index] {
-                let above = self.by_address.get(&raw.superclass).copied();
-                self.classes[index].superclass = above.map(ClassIndex);
-            }
+            let above = self.by_address.get(&self.refs[index].superclass).copied();
+            self.classes[index].superclass = above.map(ClassIndex);
         }
         self.shapes = (0..self.classes.len()).map(|index| self.shape(index as u32)).collect();
     }

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use perk_profile::HeapHistogram;
-use perk_profile::Profile;
+use perk_profile::{HeapHistogram, Profile};
+use serde::{Deserialize, Serialize};
 
 /// The references that hold objects. Weak, phantom and finalizer references do not, except with
 /// [`Refs::All`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Refs {
     /// Strong references only.
     Strong,
@@ -19,7 +19,7 @@ pub enum Refs {
 }
 
 /// The options of an analysis.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// The references that hold objects.
     pub refs: Refs,
@@ -31,6 +31,27 @@ pub struct Options {
     pub scratch: Option<PathBuf>,
     /// The number of threads that read the file; 0 for one per CPU.
     pub thread_count: usize,
+    /// The size of a dump from which on the analysis is kept in an index beside it, `NAME.perkidx`,
+    /// and taken from there the next time; `None` for never.
+    pub index_from_bytes: Option<u64>,
+}
+
+impl Options {
+    /// The size of a dump from which on an index pays: the analysis of a smaller one takes seconds.
+    pub const INDEX_FROM_BYTES: u64 = 1 << 30;
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            refs: Refs::default(),
+            keep_unreachable: false,
+            dump_number: None,
+            scratch: None,
+            thread_count: 0,
+            index_from_bytes: Some(Self::INDEX_FROM_BYTES),
+        }
+    }
 }
 
 impl Options {

@@ -151,14 +151,13 @@ impl Heap {
             }
             Content::Primitives(..) => {}
             Content::Class(class) => {
-                if let Some(raw) = &self.model.raw[class.0 as usize] {
-                    add(raw.superclass, Label::Superclass, true);
-                    add(raw.loader, Label::Loader, true);
-                    add(raw.signers, Label::Signers, true);
-                    add(raw.domain, Label::ProtectionDomain, true);
-                    for &(index, id) in &raw.constants {
-                        add(id, Label::Constant(index), true);
-                    }
+                let refs = &self.model.refs[class.0 as usize];
+                add(refs.superclass, Label::Superclass, true);
+                add(refs.loader, Label::Loader, true);
+                add(refs.signers, Label::Signers, true);
+                add(refs.domain, Label::ProtectionDomain, true);
+                for &(index, id) in &refs.constants {
+                    add(id, Label::Constant(index), true);
                 }
                 for field in &self.class(class).statics {
                     if let Value::Reference(id) = field.value {

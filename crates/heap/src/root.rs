@@ -1,10 +1,12 @@
 //! What holds objects from outside the heap.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ObjectId;
 
 /// A root: an object that the JVM itself holds. An object held by several kinds has a root for
 /// each, once per kind and thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Root {
     /// The object.
     pub object: ObjectId,
@@ -16,7 +18,7 @@ pub struct Root {
 }
 
 /// The kinds of roots, the most telling first: an object below several is counted with the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RootKind {
     /// As the `java.lang.Thread` of a living thread; also what its frames hold, where the dump has
     /// that object.

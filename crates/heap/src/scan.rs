@@ -9,6 +9,7 @@ use perk_profile::{KeyedMap, Profile, mutf8};
 use crate::batch::{BATCH_BYTES, Batch};
 use crate::ids::{Addresses, Ids};
 use crate::input::Input;
+use crate::model::ClassRefs;
 use crate::{Error, Watch};
 
 /// The record with which the files of perk and of the original agent begin.
@@ -57,12 +58,7 @@ impl Names {
 pub(crate) struct RawClass {
     pub(crate) id: u64,
     pub(crate) trace: u32,
-    pub(crate) superclass: u64,
-    pub(crate) loader: u64,
-    pub(crate) signers: u64,
-    pub(crate) domain: u64,
-    /// References in the constant pool.
-    pub(crate) constants: Vec<(u16, u64)>,
+    pub(crate) refs: ClassRefs,
     pub(crate) statics: Vec<(u64, FieldType, u64)>,
     pub(crate) fields: Vec<(u64, FieldType)>,
 }
@@ -324,15 +320,17 @@ impl Scanner {
         self.classes.push(RawClass {
             id: class.id,
             trace: class.trace,
-            superclass: class.superclass,
-            loader: class.loader,
-            signers: class.signers,
-            domain: class.domain,
-            constants: class
-                .constants()
-                .filter(|(_, value)| is_reference(value.field))
-                .map(|(index, value)| (index, value.bits()))
-                .collect(),
+            refs: ClassRefs {
+                superclass: class.superclass,
+                loader: class.loader,
+                signers: class.signers,
+                domain: class.domain,
+                constants: class
+                    .constants()
+                    .filter(|(_, value)| is_reference(value.field))
+                    .map(|(index, value)| (index, value.bits()))
+                    .collect(),
+            },
             statics: class
                 .statics()
                 .map(|field| (field.name, field.value.field, field.value.bits()))

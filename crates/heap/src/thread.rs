@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use perk_profile::KeyedMap;
+use serde::{Deserialize, Serialize};
 
 use crate::model::Model;
 use crate::scan::{Scan, stack_of};
 use crate::{ObjectId, Root, RootKind};
 
 /// A thread that the dump gives.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
     /// Its serial number in the file.
     pub serial: u32,
@@ -23,7 +24,7 @@ pub struct Thread {
 }
 
 /// An object that a thread holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Local {
     /// The index of the frame in the thread's trace, the innermost first; `None` for native code.
     pub frame: Option<u32>,
@@ -32,14 +33,14 @@ pub struct Local {
 }
 
 /// A call trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// Its frames, the innermost first.
     pub frames: Vec<Frame>,
 }
 
 /// A frame of a call trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Frame {
     /// The class's name in source form; empty if the file does not give it.
     pub class: String,
@@ -52,7 +53,7 @@ pub struct Frame {
 }
 
 /// The threads and traces of a dump.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Threads {
     pub(crate) threads: Vec<Thread>,
     pub(crate) traces: KeyedMap<u32, Trace>,

@@ -1,9 +1,11 @@
 //! Sums over all objects.
 
+use serde::{Deserialize, Serialize};
+
 use crate::RootKind;
 
 /// A number of objects and their shallow bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     /// The number of objects.
     pub count: u64,
@@ -12,7 +14,7 @@ pub struct Amount {
 }
 
 /// The objects of a dump by the way in which they are reachable. Each object is in one amount.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Held from the roots, by the references of [`Options::refs`](crate::Options::refs).
     pub reachable: Amount,

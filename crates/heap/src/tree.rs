@@ -1,6 +1,5 @@
 //! The tree of holders, and what sets of objects retain.
 
-use crate::build::UNIT_BYTES;
 use crate::heap::{Children, Heap, ObjectId};
 use crate::referrers::MANY;
 
@@ -68,7 +67,7 @@ impl Heap {
             size.count += 1;
             size.shallow_bytes += self.shallow_bytes(object);
             if depths[set] == 0 {
-                size.least_bytes += self.retained[object.0 as usize] * UNIT_BYTES;
+                size.least_bytes += self.retained_bytes(object);
             }
         };
         let mut stack = vec![(None, 0_u32)];

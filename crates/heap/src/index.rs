@@ -1,0 +1,293 @@
+//! The analysis of a large dump in a file beside it, so that the next question needs none.
+//!
+//! The file is a head and sections: each has its length in 8 bytes, the CRC-32 of its content in 4,
+//! and the content. The first is the [`Key`]: for which dump and with which options the analysis
+//! was made. If anything is off, the analysis is made again. About 16 bytes per object.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use perk_files::{Access, Destination};
+use perk_profile::ObjectLayout;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::batch::Batch;
+use crate::build::Retained;
+use crate::heap::{Heap, Reached};
+use crate::ids::Ids;
+use crate::input::Input;
+use crate::model::Model;
+use crate::referrers::{Classes, MANY};
+use crate::thread::Threads;
+use crate::{Options, Refs, Root, Totals};
+
+const MAGIC: &[u8; 8] = b"PERKIDX1";
+/// The bytes at the beginning and the end of the dump that are compared.
+const ENDS_BYTES: u64 = 1 << 20;
+/// The elements that are converted at once.
+const PIECE: usize = 1 << 16;
+/// The size of what an object retains, where four bytes are too few.
+const WIDE_BYTES: usize = 5;
+
+/// What an index is for.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Key {
+    version: String,
+    bytes: u64,
+    modified_s: i64,
+    modified_ns: i64,
+    /// The check sums of the first and the last bytes.
+    first: u32,
+    last: u32,
+    refs: Refs,
+    keep_unreachable: bool,
+}
+
+/// All that is small.
+#[derive(Serialize, Deserialize)]
+struct Facts<M, T, R> {
+    title: String,
+    unix_ms: u64,
+    id_bytes: usize,
+    notes: Vec<String>,
+    is_cut: bool,
+    /// Header, header of arrays, reference, alignment, and whether they were inferred.
+    layout: (u32, u32, u32, u32, bool),
+    /// Whether four bytes are enough for what objects retain.
+    is_narrow: bool,
+    batches: Vec<Batch>,
+    model: M,
+    threads: T,
+    totals: Totals,
+    roots: R,
+}
+
+/// The index of a dump.
+pub(crate) struct Index {
+    path: PathBuf,
+    key: Key,
+}
+
+impl Index {
+    /// Determines the name of the index and what it is for; `None` if the dump has none.
+    pub(crate) fn of(path: &Path, input: &Input, options: &Options) -> Option<Self> {
+        if !input.is_in_place() || options.index_from_bytes.is_none_or(|least| input.len() < least)
+        {
+            return None;
+        }
+        let metadata = fs::metadata(path).ok()?;
+        let sum = |offset: u64| -> io::Result<u32> {
+            let mut bytes = vec![0; ENDS_BYTES.min(input.len()) as usize];
+            let count = input.read_at(&mut bytes, offset)?;
+            Ok(crc32fast::hash(&bytes[..count]))
+        };
+        let key = Key {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            bytes: input.len(),
+            modified_s: metadata.mtime(),
+            modified_ns: metadata.mtime_nsec(),
+            first: sum(0).ok()?,
+            last: sum(input.len().saturating_sub(ENDS_BYTES)).ok()?,
+            refs: options.refs,
+            keep_unreachable: options.keep_unreachable,
+        };
+        let mut name = OsString::from(path);
+        name.push(".perkidx");
+        Some(Self { path: name.into(), key })
+    }
+
+    /// Returns the analysis, if it is there, whole, and of this dump with these options.
+    pub(crate) fn load(&self, input: Input, options: &Options) -> Result<Heap, Input> {
+        match self.read(options) {
+            Some(heap) => Ok(heap(input)),
+            None => Err(input),
+        }
+    }
+
+    fn read(&self, options: &Options) -> Option<impl FnOnce(Input) -> Heap + use<>> {
+        let file = File::open(&self.path).ok()?;
+        let mut left = file.metadata().ok()?.len();
+        let mut input = BufReader::with_capacity(1 << 20, file);
+        let mut magic = [0; MAGIC.len()];
+        input.read_exact(&mut magic).ok()?;
+        left = left.checked_sub(MAGIC.len() as u64)?;
+        if magic != *MAGIC {
+            return None;
+        }
+        let mut section = || -> Option<Vec<u8>> {
+            let mut head = [0; 12];
+            input.read_exact(&mut head).ok()?;
+            let bytes = u64::from_le_bytes(head[..8].try_into().ok()?);
+            let sum = u32::from_le_bytes(head[8..].try_into().ok()?);
+            left = left.checked_sub(bytes.checked_add(12)?)?;
+            let mut content = vec![0; usize::try_from(bytes).ok()?];
+            input.read_exact(&mut content).ok()?;
+            (crc32fast::hash(&content) == sum).then_some(content)
+        };
+        if parse::<Key>(&section()?)? != self.key {
+            return None;
+        }
+        let facts: Facts<Model, Threads, Vec<Root>> = parse(&section()?)?;
+        let ids: Ids = parse(&section()?)?;
+        let count = ids.count() as usize;
+        let classes = section()?;
+        let classes = match facts.model.classes.len() <= u16::MAX.into() {
+            true => Classes::Few(numbers(&classes, u16::from_le_bytes)),
+            false => Classes::Many(numbers(&classes, u32::from_le_bytes)),
+        };
+        let shallow = numbers(&section()?, u32::from_le_bytes);
+        let holder: Vec<u32> = numbers(&section()?, u32::from_le_bytes);
+        let retained = match facts.is_narrow {
+            true => Retained::Few(numbers(&section()?, u32::from_le_bytes)),
+            false => Retained::Many(numbers(&section()?, |[a, b, c, d, e]: [u8; WIDE_BYTES]| {
+                u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+            })),
+        };
+        let reach: Vec<Reached> = section()?.into_iter().map(Reached).collect();
+        let (few, many) = match &classes {
+            Classes::Few(classes) => (classes.len(), classes.iter().max().map(|&it| it.into())),
+            Classes::Many(classes) => (classes.len(), classes.iter().max().copied()),
+        };
+        let retained_count = match &retained {
+            Retained::Few(units) => units.len(),
+            Retained::Many(units) => units.len(),
+        };
+        let lengths = [few, shallow.len(), holder.len(), retained_count, reach.len()];
+        let is_whole = lengths.iter().all(|&length| length == count)
+            && many.is_none_or(|most: u32| (most as usize) < facts.model.classes.len())
+            && holder.iter().all(|&holder| (holder as usize) < count || holder >= MANY);
+        if !is_whole {
+            return None;
+        }
+        let (refs, thread_count) = (options.refs, options.threads());
+        Some(move |input| {
+            let (header_bytes, array_header_bytes, reference_bytes, alignment_bytes, is_inferred) =
+                facts.layout;
+            Heap {
+                title: facts.title,
+                unix_ms: facts.unix_ms,
+                id_bytes: facts.id_bytes,
+                notes: facts.notes,
+                is_cut: facts.is_cut,
+                refs,
+                layout: ObjectLayout {
+                    header_bytes,
+                    array_header_bytes,
+                    reference_bytes,
+                    alignment_bytes,
+                    is_inferred,
+                },
+                input,
+                ids,
+                batches: facts.batches,
+                model: facts.model,
+                classes,
+                shallow,
+                holder,
+                retained,
+                reach,
+                totals: facts.totals,
+                roots: facts.roots,
+                threads: facts.threads,
+                thread_count,
+                children: Default::default(),
+                graph: Default::default(),
+                batch_of: Default::default(),
+                places: Default::default(),
+            }
+        })
+    }
+
+    /// Writes the index.
+    ///
+    /// # Errors
+    /// The errors of the folder and the disk.
+    pub(crate) fn save(&self, heap: &Heap) -> io::Result<()> {
+        let Destination::File(mut part) = Destination::open(&self.path, Access::Owner)? else {
+            return Err(io::Error::other("its name is that of a pipe or a device"));
+        };
+        let mut out = BufWriter::with_capacity(1 << 20, part.file());
+        out.write_all(MAGIC)?;
+        section(&mut out, &made(&self.key)?)?;
+        let layout = heap.layout;
+        let facts = Facts {
+            title: heap.title.clone(),
+            unix_ms: heap.unix_ms,
+            id_bytes: heap.id_bytes,
+            notes: heap.notes.clone(),
+            is_cut: heap.is_cut,
+            layout: (
+                layout.header_bytes,
+                layout.array_header_bytes,
+                layout.reference_bytes,
+                layout.alignment_bytes,
+                layout.is_inferred,
+            ),
+            is_narrow: matches!(heap.retained, Retained::Few(_)),
+            batches: heap.batches.clone(),
+            model: &heap.model,
+            threads: &heap.threads,
+            totals: heap.totals.clone(),
+            roots: &heap.roots,
+        };
+        section(&mut out, &made(&facts)?)?;
+        section(&mut out, &made(&heap.ids)?)?;
+        match &heap.classes {
+            Classes::Few(classes) => put(&mut out, classes, |class| class.to_le_bytes())?,
+            Classes::Many(classes) => put(&mut out, classes, |class| class.to_le_bytes())?,
+        }
+        put(&mut out, &heap.shallow, |units| units.to_le_bytes())?;
+        put(&mut out, &heap.holder, |holder| holder.to_le_bytes())?;
+        match &heap.retained {
+            Retained::Few(units) => put(&mut out, units, |units| units.to_le_bytes())?,
+            Retained::Many(units) => put(&mut out, units, |units| {
+                let [a, b, c, d, e, ..] = units.to_le_bytes();
+                [a, b, c, d, e]
+            })?,
+        }
+        put(&mut out, &heap.reach, |reached| [reached.0])?;
+        out.flush()?;
+        drop(out);
+        part.finish()
+    }
+}
+
+fn made(value: &impl Serialize) -> io::Result<Vec<u8>> {
+    postcard::to_stdvec(value).map_err(io::Error::other)
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
+    rest.is_empty().then_some(value)
+}
+
+fn numbers<const N: usize, T>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes.as_chunks().0.iter().map(|&bytes| number(bytes)).collect()
+}
+
+/// Writes a section.
+fn section(out: &mut impl Write, content: &[u8]) -> io::Result<()> {
+    out.write_all(&(content.len() as u64).to_le_bytes())?;
+    out.write_all(&crc32fast::hash(content).to_le_bytes())?;
+    out.write_all(content)
+}
+
+/// Writes a section of numbers, piece by piece.
+fn put<const N: usize, T: Copy>(
+    out: &mut impl Write,
+    values: &[T],
+    bytes: impl Fn(T) -> [u8; N],
+) -> io::Result<()> {
+    let pieces = || {
+        values.chunks(PIECE).map(|piece| piece.iter().flat_map(|&it| bytes(it)).collect::<Vec<_>>())
+    };
+    let mut sum = crc32fast::Hasher::new();
+    pieces().for_each(|piece| sum.update(&piece));
+    out.write_all(&((values.len() * N) as u64).to_le_bytes())?;
+    out.write_all(&sum.finalize().to_le_bytes())?;
+    pieces().try_for_each(|piece| out.write_all(&piece))
+}
