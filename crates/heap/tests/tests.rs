@@ -1,4 +1,5 @@
 //! Heaps against what is true of them.
 
 mod dump;
+mod index;
 mod inputs;
