@@ -21,7 +21,7 @@ use crate::referrers::{self, Classes, MANY, NONE, Referrers};
 use crate::scan::{self, Scan};
 use crate::thread::Threads;
 use crate::totals::Amount;
-use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch};
+use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch, memory};
 
 /// The number of objects below their predecessors up to which a dump is in the order of addresses.
 const MOST_DESCENTS: u64 = 64;
@@ -59,6 +59,7 @@ impl Heap {
         let histogram = scan.tally.finish(&mut scan.profile, scan.is_of_jvm);
         watch.histogram(&scan.profile, &histogram);
         drop((histogram, std::mem::take(&mut scan.profile), std::mem::take(&mut scan.tally)));
+        memory::check(scan.ids.count().into(), options)?;
 
         let (threads, mut roots) = Threads::new(&mut scan, &model);
         let mut is_root = crate::bits::BitSet::new(scan.ids.count());

@@ -25,6 +25,7 @@ mod input;
 mod links;
 mod living_threads;
 mod meaning;
+mod memory;
 mod merged_refs;
 mod model;
 mod options;

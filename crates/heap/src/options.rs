@@ -34,11 +34,22 @@ pub struct Options {
     /// The size of a dump from which on the analysis is kept in an index beside it, `NAME.perkidx`,
     /// and taken from there the next time; `None` for never.
     pub index_from_bytes: Option<u64>,
+    /// The memory that the analysis may take; `None` for 80 % of what is free. A dump that needs
+    /// more is refused once its classes are known.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Options {
     /// The size of a dump from which on an index pays: the analysis of a smaller one takes seconds.
     pub const INDEX_FROM_BYTES: u64 = 1 << 30;
+
+    /// Returns the number of threads that read the file, which is at least 1.
+    pub(crate) fn threads(&self) -> usize {
+        match self.thread_count {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            count => count,
+        }
+    }
 }
 
 impl Default for Options {
@@ -50,16 +61,7 @@ impl Default for Options {
             scratch: None,
             thread_count: 0,
             index_from_bytes: Some(Self::INDEX_FROM_BYTES),
-        }
-    }
-}
-
-impl Options {
-    /// Returns the number of threads that read the file, which is at least 1.
-    pub(crate) fn threads(&self) -> usize {
-        match self.thread_count {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
-            count => count,
+            memory_bytes: None,
         }
     }
 }
