@@ -44,6 +44,10 @@ impl Heap {
             None => input,
         };
         let mut heap = Self::analyse(input, options, watch)?;
+        if let Some(change) = heap.input.change()? {
+            heap.notes.push(change);
+            return Ok(heap);
+        }
         if let Some(Err(error)) = index.map(|index| index.save(&heap)) {
             heap.notes
                 .push(format!("the next analysis begins anew, no index was written: {error}"));
@@ -93,7 +97,6 @@ impl Heap {
         let dangling_count = found.dangling.values().sum();
         let mut notes = std::mem::take(&mut scan.notes);
         notes.extend(dangling(&found, &model));
-        notes.extend(input.change()?);
         let Referrers { classes, lengths, mut referrer, left_out, .. } = found;
         let (shallow, counts) = shallow(&model, &sizes, &classes, lengths);
 
