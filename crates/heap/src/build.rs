@@ -44,10 +44,6 @@ impl Heap {
             None => input,
         };
         let mut heap = Self::analyse(input, options, watch)?;
-        if let Some(change) = heap.input.change()? {
-            heap.notes.push(change);
-            return Ok(heap);
-        }
         if let Some(Err(error)) = index.map(|index| index.save(&heap)) {
             heap.notes
                 .push(format!("the next analysis begins anew, no index was written: {error}"));
@@ -97,6 +93,7 @@ impl Heap {
         let dangling_count = found.dangling.values().sum();
         let mut notes = std::mem::take(&mut scan.notes);
         notes.extend(dangling(&found, &model));
+        notes.extend(input.change()?);
         let Referrers { classes, lengths, mut referrer, left_out, .. } = found;
         let (shallow, counts) = shallow(&model, &sizes, &classes, lengths);
 
@@ -109,12 +106,12 @@ impl Heap {
             held.map(|root| (root.object.0, root.kind)).collect()
         };
         let keeps = options.keep_unreachable;
-        let mut reach = solve(core, &mut referrer, &top_roots, &left_out, keeps);
+        let (mut reach, tops) = solve(core, &mut referrer, &top_roots, &left_out, keeps);
         let (retained, cycles) = retained(&mut referrer, &shallow, &reach, keeps);
         if keeps {
             let kind = RootKind::Unreachable;
             reach.iter_mut().filter(|it| !it.is_held()).for_each(|it| *it = Reached::held(kind));
-            let objects = cycles.into_iter().map(ObjectId);
+            let objects = tops.into_iter().chain(cycles).map(ObjectId);
             roots.extend(objects.map(|object| Root { object, kind, thread: None }));
         }
         roots.sort_unstable_by_key(|root| (root.object, root.kind, root.thread));
@@ -254,14 +251,15 @@ fn shallow(
 }
 
 /// Solves the holders of the objects in the core, and how all objects are reachable. `referrer` has
-/// the holders afterwards: [`MANY`] for the roots together, [`NONE`] for nothing.
+/// the holders afterwards: [`MANY`] for the roots together, [`NONE`] for nothing. With
+/// `keep_unreachable` also returns the objects of the core that from now on count as roots.
 fn solve(
     core: Core,
     referrer: &mut [u32],
     roots: &[(u32, RootKind)],
     left_out: &[(u32, u32, RefKind)],
     keep_unreachable: bool,
-) -> Vec<Reached> {
+) -> (Vec<Reached>, Vec<u32>) {
     let Core { objects, graph } = core;
     let count = objects.count();
     let mut reached = vec![Reached::NOT; count as usize];
@@ -272,12 +270,14 @@ fn solve(
     for &(kind, root) in &by_kind {
         search.run(&graph, root, |node| reached[node as usize] = Reached::held(kind));
     }
+    let mut tops = Vec::new();
     if keep_unreachable {
         // What is left hangs on cycles that nothing outside refers to.
-        for node in 0..count {
+        for node in trees(&graph, &search).into_iter().rev() {
             if !search.has(node) {
                 let kind = RootKind::Unreachable;
                 by_kind.push((kind, node));
+                tops.push(node);
                 search.run(&graph, node, |node| reached[node as usize] = Reached::held(kind));
             }
         }
@@ -300,7 +300,26 @@ fn solve(
             referrer[object as usize] = NONE;
         }
     }
-    spread(referrer, &members, &reached)
+    let tops = tops.into_iter().map(|node| members[node as usize]).collect();
+    (spread(referrer, &members, &reached), tops)
+}
+
+/// Returns nodes that together lead to all that were not found. None leads to a later one.
+fn trees(graph: &core::Csr, found: &Search) -> Vec<u32> {
+    let mut is_passed = crate::bits::BitSet::new(graph.len() as u32);
+    let mut tops = Vec::new();
+    let mut open = Vec::new();
+    for top in 0..graph.len() as u32 {
+        if found.has(top) || is_passed.put(top) {
+            continue;
+        }
+        tops.push(top);
+        open.push(top);
+        while let Some(node) = open.pop() {
+            open.extend(graph.of(node).iter().filter(|&&next| !is_passed.put(next)));
+        }
+    }
+    tops
 }
 
 /// Finds what only weaker references reach, in the order of their strength.

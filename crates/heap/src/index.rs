@@ -5,8 +5,9 @@
 //! was made. If anything is off, the analysis is made again. About 16 bytes per object.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use perk_files::{Access, Destination};
@@ -37,7 +38,8 @@ const WIDE_BYTES: usize = 5;
 struct Key {
     version: String,
     bytes: u64,
-    modified_ns: i128,
+    modified_s: i64,
+    modified_ns: i64,
     /// The check sums of the first and the last bytes.
     first: u32,
     last: u32,
@@ -77,7 +79,7 @@ impl Index {
         {
             return None;
         }
-        let identity = input.identity()?;
+        let metadata = fs::metadata(path).ok()?;
         let sum = |offset: u64| -> io::Result<u32> {
             let mut bytes = vec![0; ENDS_BYTES.min(input.len()) as usize];
             let count = input.read_at(&mut bytes, offset)?;
@@ -86,7 +88,8 @@ impl Index {
         let key = Key {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             bytes: input.len(),
-            modified_ns: identity.modified_ns,
+            modified_s: metadata.mtime(),
+            modified_ns: metadata.mtime_nsec(),
             first: sum(0).ok()?,
             last: sum(input.len().saturating_sub(ENDS_BYTES)).ok()?,
             refs: options.refs,

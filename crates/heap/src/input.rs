@@ -22,7 +22,6 @@ use perk_files::ReadAt;
 use perk_profile::units;
 
 use self::kind::Kind;
-use self::outline::Outline;
 use self::scratch::Scratch;
 use self::unpack::{Packing, Unpacked};
 use crate::{Error, Options, Watch};
@@ -129,12 +128,8 @@ impl Input {
         options: &Options,
     ) -> Result<Self, Error> {
         let bytes = file.metadata()?.len();
-        let Outline { mut dumps, has_others } = outline::outline(&file, bytes)?;
+        let mut dumps = outline::dumps(&file, bytes)?;
         let dump_count = dumps.len();
-        if dump_count == 0 && !has_others {
-            let what = "it ends before a heap dump begins: it is cut off, or still being written";
-            return Err(Error::Refused(what.to_owned()));
-        }
         let dump_number = choose(options.dump_number, dump_count)?;
         let dump = dumps.swap_remove(dump_number - 1);
         let input = Self::of_parts(file, &dump.parts, origin, notes);

@@ -174,9 +174,13 @@ impl<L: Links> Objects for Walker<'_, L> {
         }
         if let Some((at, kind)) = shape.referent
             && let Some(id) = values.get(at as usize..at as usize + id_bytes)
-            && let Some(to) = self.source.ids.find(number(id))
         {
-            self.links.left_out(object, to, kind);
+            let address = number(id);
+            match self.source.ids.find(address) {
+                Some(to) => self.links.left_out(object, to, kind),
+                None if address == 0 => {}
+                None => self.links.dangling(object, address),
+            }
         }
         if let Some(to) = shape.class_object {
             self.links.link(object, to);

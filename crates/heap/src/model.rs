@@ -10,10 +10,12 @@ use crate::{ObjectId, Refs, Value};
 
 const CLASS: &str = "java.lang.Class";
 /// The class that declares [`REFERENT`] and [`DISCOVERED`].
-const REFERENCE: &str = "java.lang.ref.Reference";
-const REFERENT: &str = "referent";
+pub(crate) const REFERENCE: &str = "java.lang.ref.Reference";
+pub(crate) const REFERENT: &str = "referent";
 /// The collector's own link, which holds nothing.
-const DISCOVERED: &str = "discovered";
+pub(crate) const DISCOVERED: &str = "discovered";
+/// The number of classes above each other that are searched one by one.
+const SHORT_CHAIN: usize = 32;
 /// The primitive types by HPROF's numbers.
 const PRIMITIVES: std::ops::Range<u8> = 4..12;
 
@@ -203,9 +205,18 @@ impl Model {
     /// Returns the class and those above it. A cycle ends where it begins again.
     pub(crate) fn above(&self, class: u32) -> Vec<u32> {
         let mut chain = vec![class];
+        let mut seen = KeyedMap::default();
         let mut next = self.classes[class as usize].superclass;
         while let Some(ClassIndex(class)) = next {
-            if chain.len() > 64 && chain.contains(&class) || chain.len() > u16::MAX.into() {
+            let is_seen = if chain.len() <= SHORT_CHAIN {
+                chain.contains(&class)
+            } else {
+                if seen.is_empty() {
+                    seen.extend(chain.iter().map(|&class| (class, ())));
+                }
+                seen.insert(class, ()).is_some()
+            };
+            if is_seen {
                 break;
             }
             chain.push(class);

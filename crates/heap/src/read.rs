@@ -9,6 +9,7 @@ use crate::class::ClassIndex;
 use crate::heap::{Edge, Heap, Label, ObjectId};
 use crate::links::Links;
 use crate::model::RefKind;
+use crate::model::{DISCOVERED, REFERENCE, REFERENT};
 use crate::{Content, Error, FieldValue, Nothing, Value};
 
 /// The number of batches of which the places of objects are kept.
@@ -134,12 +135,17 @@ impl Heap {
                 edges.push(Edge { from: object, to, label, holds });
             }
         };
-        match self.content(object, u64::MAX)? {
+        let content = self.content(object, u64::MAX)?;
+        let has_class = matches!(content, Content::Instance(_) | Content::Objects(_));
+        match content {
             Content::Instance(fields) => {
                 for field in fields {
                     let Value::Reference(to) = field.value else { continue };
                     let class = self.class(field.class);
                     let name = class.fields[field.index].name.clone();
+                    if class.name == REFERENCE && name == DISCOVERED {
+                        continue;
+                    }
                     let holds = self.holds(object, &class.name, &name);
                     add(to, Label::Field(name), holds);
                 }
@@ -166,7 +172,7 @@ impl Heap {
                 }
             }
         }
-        if self.as_class(object).is_none()
+        if has_class
             && let Some(to) = self.model.shapes[self.class_of(object).0 as usize].class_object
         {
             edges.push(Edge { from: object, to: ObjectId(to), label: Label::Class, holds: true });
@@ -184,14 +190,8 @@ impl Heap {
 
     /// Whether the field of an object holds what it refers to.
     fn holds(&self, object: ObjectId, declared_in: &str, field: &str) -> bool {
-        if declared_in != "java.lang.ref.Reference" {
-            return true;
-        }
         let shape = &self.model.shapes[self.class_of(object).0 as usize];
-        match field {
-            "referent" => shape.referent.is_none(),
-            _ => field != "discovered",
-        }
+        declared_in != REFERENCE || field != REFERENT || shape.referent.is_none()
     }
 
     /// Returns the references to any of these objects. The whole file is read, once.

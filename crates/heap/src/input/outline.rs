@@ -19,9 +19,6 @@ mod tag {
     pub(super) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
     pub(super) const HEAP_DUMP_END: u8 = 0x2C;
 
-    /// UTF8, LOAD CLASS, UNLOAD CLASS, STACK FRAME, STACK TRACE.
-    pub(super) const BEFORE_DUMPS: std::ops::RangeInclusive<u8> = 0x01..=0x05;
-
     /// Whether records of some writer have this tag.
     pub(super) fn is_known(tag: u8) -> bool {
         matches!(tag, 0x01..=0x0E | HEAP_DUMP_SEGMENT | HEAP_DUMP_END | 0xEF..=0xFF)
@@ -38,18 +35,9 @@ const SIZE_AND_DATE_BYTES: u64 = 4 + 8;
 /// The number of records that must follow a length for it to be the true one.
 const CHAIN_COUNT: usize = 3;
 
-/// The dumps of a file.
-#[derive(Debug)]
-pub(super) struct Outline {
-    pub(super) dumps: Vec<Dump>,
-    /// Whether records other than those that every dump begins with have come: names, classes,
-    /// frames and traces.
-    pub(super) has_others: bool,
-}
-
 /// Returns the dumps of a file. Where a record makes no sense the rest of the file belongs to the
 /// dump at hand.
-pub(super) fn outline(file: &File, bytes: u64) -> io::Result<Outline> {
+pub(super) fn dumps(file: &File, bytes: u64) -> io::Result<Vec<Dump>> {
     let mut walk = Walk::new(file, bytes);
     let mut at = 0;
     while at < bytes {
@@ -63,7 +51,7 @@ pub(super) fn outline(file: &File, bytes: u64) -> io::Result<Outline> {
         };
     }
     walk.file_ends(bytes);
-    Ok(Outline { dumps: walk.dumps, has_others: walk.has_others })
+    Ok(walk.dumps)
 }
 
 struct Walk<'a> {
@@ -76,7 +64,6 @@ struct Walk<'a> {
     dumps: Vec<Dump>,
     /// The number of dumps before this file's.
     earlier_count: usize,
-    has_others: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -88,7 +75,6 @@ impl<'a> Walk<'a> {
             segments: vec![],
             dumps: vec![],
             earlier_count: 0,
-            has_others: false,
         }
     }
 
@@ -127,10 +113,7 @@ impl<'a> Walk<'a> {
                 }
                 self.dump_ends();
             }
-            _ => {
-                self.has_others |= !tag::BEFORE_DUMPS.contains(&tag);
-                add(&mut self.others, at..end);
-            }
+            _ => add(&mut self.others, at..end),
         }
         Ok(end)
     }
