@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use perk_heap::{Error, Heap, Nothing, Options, Watch};
-use perk_profile::{HeapHistogram, Profile};
+use perk_heap::{Error, Options};
 
 use super::packed::gzip;
 use super::{begin, list, open, open_bytes};
@@ -38,14 +37,6 @@ fn other_files_are_named() {
         panic!("no error");
     };
     assert_eq!(head, b"FLR\0");
-    let mut dump = begin("JAVA PROFILE 1.0.2", 8);
-    list(&mut dump, 0..1000);
-    let bytes = dump.finish();
-    for cut in [19, 25, 31, 40, 60, 100] {
-        let message = message(&bytes[..cut]);
-        let what = "it ends before a heap dump begins: it is cut off, or still being written";
-        assert_eq!(message, what, "{cut}");
-    }
     let none = "it is an HPROF file without a heap dump; `perk report` shows what it has";
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof");
     for file in ["samples-b-cpu.hprof", "samples-cpu.txt", "sites-b-arrays.hprof"] {
@@ -66,29 +57,6 @@ fn a_core_of_a_real_program_is_named() {
     File::create(&path).unwrap().write_all(&program).unwrap();
     let error = open(&path).unwrap_err().to_string();
     assert!(error.contains("jhsdb jmap --binaryheap"), "{error}");
-}
-
-/// Appends to the file while it is analysed.
-struct Appends<'a>(&'a Path);
-
-impl Watch for Appends<'_> {
-    fn histogram(&mut self, _: &Profile, _: &HeapHistogram) {
-        File::options().append(true).open(self.0).unwrap().write_all(b"more").unwrap();
-    }
-}
-
-#[test]
-fn a_dump_that_grows_while_it_is_analysed_has_no_index() {
-    let mut dump = begin("JAVA PROFILE 1.0.2", 8);
-    list(&mut dump, 0..1000);
-    let (_folder, path) = dump::file(&dump.finish());
-    let options = Options { index_from_bytes: Some(1), ..Options::default() };
-    let index = path.with_file_name("test.hprof.perkidx");
-    let heap = Heap::open(&path, &options, &mut Appends(&path)).unwrap();
-    assert!(heap.notes().last().unwrap().contains("was still being written"), "{:?}", heap.notes());
-    assert_eq!((heap.object_count(), index.exists()), (1002, false));
-    let heap = Heap::open(&path, &options, &mut Nothing).unwrap();
-    assert!(index.exists() && !heap.notes().iter().any(|note| note.contains("being written")));
 }
 
 #[test]
