@@ -2,10 +2,11 @@
 //! `overhead` measures sampling, beside the JVM's flight recorder; `exact` the counting and timing of
 //! every call and allocation.
 //! `readers` measures the speed of reading files, `jvmpi` the bridge to profilers of JVMPI, `attach` recordings of
-//! running programs.
+//! running programs, `heap` the analysis of heap dumps.
 
 mod attach;
 mod child;
+mod heap;
 mod jvmpi;
 mod programs;
 mod readers;
@@ -31,7 +32,8 @@ const DEFAULT_ROUNDS: usize = 7;
 const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--jdk HOME] \
                      [--workloads FOLDER], and of exact [--modes MODE,...]; bench readers [--mb N] [--rounds N] [--only FORM,...]; \
                      bench jvmpi [--jdk HOME]... [--rounds N] [--only GROUP,...]; \
-                     bench attach [--jdk HOME]... [--rounds N]";
+                     bench attach [--jdk HOME]... [--rounds N]; \
+                     bench heap [--mb N] [--file DUMP] [--slurp PROGRAM] [--rounds N]";
 
 /// One run of each variant, in the order of the variants.
 type Round = Vec<Run>;
@@ -79,6 +81,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         ["readers", options @ ..] => readers::run(options),
         ["jvmpi", options @ ..] => jvmpi::run(options),
         ["attach", options @ ..] => attach::run(options),
+        ["heap", options @ ..] => heap::run(options),
         [CHILD, command @ ..] => child::run(command),
         _ => bail!(USAGE),
     }

@@ -39,6 +39,8 @@ usage: cargo run -p xtask -- COMMAND
                       what the bridge to profilers of JVMPI costs, beside its bars, on these JDKs or all
   bench attach [--jdk HOME]... [--rounds N]
                       how late the result of perk attach is, and what a program costs after it
+  bench heap [--mb N] [--file DUMP] [--slurp PROGRAM] [--rounds N]
+                      what perk heap costs on a dump of N MB of objects, or on this one, beside hprof-slurp
   conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME]
                       random programs under JDK 8's HPROF agent and under perk: counts must be equal
   conform combinations [--java8 COMMAND]

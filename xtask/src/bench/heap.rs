@@ -1,0 +1,169 @@
+//! `xtask bench heap`: what `perk heap` costs on a dump of `java/bench/HeapMix.java`, or on another, beside
+//! the crate hprof-slurp, which counts the objects of each class.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use perk_testkit::{JavaRun, fixture, jdk};
+
+use super::child::{self, Usage};
+use super::report::{head, machine, row};
+use super::statistics::Spread;
+use crate::workspace;
+
+const DEFAULT_ROUNDS: usize = 5;
+/// With these megabytes of objects the dump has about 1.4 GB and 24 million objects.
+const DEFAULT_MB: &str = "900";
+/// The time limit for making the objects.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// The bars of the overview: CPU time by that of hprof-slurp, wall time by CPU time, memory by the size of
+/// the dump; and the CPU time of a dump in gzip's form by that of the plain one.
+const BARS: [(&str, f64); 4] = [
+    ("CPU / CPU of hprof-slurp", 2.8),
+    ("wall / CPU", 0.7),
+    ("RSS / dump", 0.55),
+    ("CPU with gzip / CPU", 2.0),
+];
+
+const USAGE: &str = "bench heap [--mb N] [--file DUMP] [--slurp PROGRAM] [--rounds N]";
+
+/// Runs `xtask bench heap` with these arguments.
+pub(super) fn run(arguments: &[&str]) -> Result<()> {
+    let (mut rounds, mut mb) = (DEFAULT_ROUNDS, DEFAULT_MB);
+    let (mut file, mut slurp) = (None, None);
+    for pair in arguments.chunks(2) {
+        match *pair {
+            ["--rounds", count] => rounds = count.parse().context("--rounds takes a number")?,
+            ["--mb", count] => mb = count,
+            ["--file", path] => file = Some(PathBuf::from(path)),
+            ["--slurp", path] => slurp = Some(path),
+            _ => bail!(USAGE),
+        }
+    }
+    ensure!(rounds > 0, "--rounds must be at least 1");
+    let perk = workspace::root().join("target/release/perk");
+    ensure!(perk.is_file(), "no {}: run make build", perk.display());
+    let perk = perk.display().to_string();
+    let work = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let dumps = match file {
+        Some(file) => Dumps { plain: file, gzip: None },
+        None => Dumps::make(work.path(), mb)?,
+    };
+    let plain = dumps.plain.display().to_string();
+    let mut commands = vec![("perk heap", vec![perk.as_str(), "heap", &plain])];
+    if let Some(slurp) = slurp {
+        commands.push(("hprof-slurp", vec![slurp, &plain]));
+    }
+    let gzip = dumps.gzip.map(|path| path.display().to_string());
+    if let Some(gzip) = &gzip {
+        commands.push(("perk heap, gzip members", vec![perk.as_str(), "heap", gzip]));
+    }
+    // From then on the files are in the page cache.
+    for path in [Some(&plain), gzip.as_ref()].into_iter().flatten() {
+        io::copy(&mut File::open(path)?, &mut io::sink())?;
+    }
+    let mut usages = vec![Vec::new(); commands.len()];
+    for round in 0..rounds {
+        for step in 0..commands.len() {
+            let index = (round + step) % commands.len();
+            let (name, command) = &commands[index];
+            usages[index].push(child::measure(command).with_context(|| (*name).to_owned())?);
+        }
+        eprintln!("round {} of {rounds}", round + 1);
+    }
+    let names: Vec<&str> = commands.iter().map(|it| it.0).collect();
+    let bytes = fs::metadata(&plain)?.len();
+    let text = machine() + "\n" + &table(&names, &usages, bytes);
+    io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
+}
+
+/// The dump of a program, plain and in gzip members.
+struct Dumps {
+    plain: PathBuf,
+    gzip: Option<PathBuf>,
+}
+
+impl Dumps {
+    fn make(folder: &Path, mb: &str) -> Result<Self> {
+        let source = workspace::root().join("java/bench/HeapMix.java");
+        let jdk = jdk::compiler();
+        let run = JavaRun::new(jdk).classes(fixture::compile_files(&[&source])).timeout(LONGEST);
+        let run = run.jvm_arg("-Xmx4g").jvm_arg("-Xms4g").jvm_arg("-XX:+UseParallelGC");
+        let mut java = run.main("HeapMix").args([mb]).spawn();
+        java.wait_for_stdout("READY");
+        let dump = |name: &str, options: &[&str]| -> Result<PathBuf> {
+            let path = folder.join(name);
+            let mut jcmd = Command::new(jdk.jcmd());
+            jcmd.arg(java.pid().to_string()).arg("GC.heap_dump").args(options).arg(&path);
+            let output = jcmd.output().context("jcmd does not start")?;
+            ensure!(output.status.success() && path.is_file(), "jcmd: {output:?}");
+            Ok(path)
+        };
+        Ok(Self {
+            plain: dump("plain.hprof", &[])?,
+            gzip: Some(dump("gzip.hprof.gz", &["-gz=1"])?),
+        })
+    }
+}
+
+/// Returns the table of all commands, and the ratios that have bars.
+fn table(names: &[&str], usages: &[Vec<Usage>], dump_bytes: u64) -> String {
+    let of = |index: usize, value: fn(&Usage) -> f64| Spread::of(usages[index].iter().map(value));
+    let mut text = format!("The dump has {:.2} GB.\n\n", dump_bytes as f64 / 1e9);
+    text += &head(&["command", "CPU s", "wall s", "peak RSS MB", "RSS / dump"]);
+    for (index, name) in names.iter().enumerate() {
+        let rss = of(index, |it| it.peak_rss_bytes);
+        text += &row(&[
+            (*name).to_owned(),
+            of(index, |it| it.cpu_s).text(2),
+            of(index, |it| it.wall_s).text(2),
+            format!("{:.0}", rss.median / 1e6),
+            format!("{:.2}", rss.median / dump_bytes as f64),
+        ]);
+    }
+    text += "\n";
+    text += &head(&["perk heap", "median", "bar"]);
+    let index = |wanted: &str| names.iter().position(|it| *it == wanted);
+    let cpu_by = |of_index: usize, by_index: usize| {
+        // Runs of one round, as the load of the machine changes.
+        let pairs = usages[of_index].iter().zip(&usages[by_index]);
+        Spread::of(pairs.map(|(it, by)| it.cpu_s / by.cpu_s))
+    };
+    let ratios = [
+        index("hprof-slurp").map(|slurp| cpu_by(0, slurp)),
+        Some(of(0, |it| it.wall_s / it.cpu_s)),
+        Some(Spread::of(usages[0].iter().map(|it| it.peak_rss_bytes / dump_bytes as f64))),
+        index("perk heap, gzip members").map(|gzip| cpu_by(gzip, 0)),
+    ];
+    for ((title, bar), ratio) in BARS.into_iter().zip(ratios) {
+        if let Some(ratio) = ratio {
+            text += &row(&[title.to_owned(), ratio.text(2), bar.to_string()]);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_ratios() {
+        let usage = |cpu_s, wall_s| Usage { cpu_s, wall_s, peak_rss_bytes: 5e8 };
+        let usages =
+            [vec![usage(4.0, 2.0), usage(6.0, 3.0)], vec![usage(2.0, 1.0), usage(2.0, 1.0)]];
+        let text = table(&["perk heap", "hprof-slurp"], &usages, 1_000_000_000);
+        assert!(
+            text.contains("| CPU / CPU of hprof-slurp | 2.50 (2.00 to 3.00) | 2.8 |"),
+            "{text}"
+        );
+        assert!(text.contains("| wall / CPU | 0.50 (0.50 to 0.50) | 0.7 |"), "{text}");
+        assert!(text.contains("| RSS / dump | 0.50 (0.50 to 0.50) | 0.55 |"), "{text}");
+        assert!(!text.contains("gzip"), "{text}");
+    }
+}
