@@ -20,8 +20,8 @@ use crate::{App, Key, draw};
 
 /// The screen of a terminal that does not know its size, as a serial console.
 const UNKNOWN_SIZE: Rect = Rect { x: 0, y: 0, width: 80, height: 24 };
-/// The longest time until a change of the size is noticed that comes just before the wait for keys.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+/// The longest time until the end of the terminal is noticed.
+const PATIENCE: Duration = Duration::from_millis(500);
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Shows `profile` on the terminal until the user leaves; `metric` is the one to begin with.
@@ -107,22 +107,19 @@ fn keyboard() -> io::Result<OwnedFd> {
     }
 }
 
-/// Waits for the next event. `None` if the terminal is gone: crossterm reads from such a one without
-/// an end.
+/// Waits for the next event. `None` if the terminal is gone: crossterm waits for its keys without an end.
 fn next(keyboard: &OwnedFd) -> io::Result<Option<Event>> {
-    let mut time = AT_ONCE;
     loop {
         let mut polled = [PollFd::new(keyboard, PollFlags::IN)];
-        match poll(&mut polled, Some(&time)) {
+        match poll(&mut polled, Some(&AT_ONCE)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         if polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Ok(None);
         }
-        if event::poll(Duration::ZERO)? {
+        if event::poll(PATIENCE)? {
             return event::read().map(Some);
         }
-        time = PATIENCE;
     }
 }
