@@ -1,6 +1,7 @@
 //! The command line.
 
 mod attach;
+mod heap;
 pub(crate) mod help;
 mod measured;
 mod report;
@@ -21,6 +22,7 @@ use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
 use crate::window::{self, FormOrTime, FormOrTimeParser};
 pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs};
+pub(crate) use heap::{HeapArgs, Refs};
 pub(crate) use measured::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured, Timing, Xprof};
 pub(crate) use report::{ReportArgs, TreeOrder};
 
@@ -66,6 +68,7 @@ Examples:
   perk attach Main --duration 30s             profile a program that is running (perk ps lists them)
   perk report java.hprof.txt                  show a profile
   perk diff before.hprof after.hprof          compare two profiles; counts exactly
+  perk heap app.hprof                         show what holds the memory of a heap dump
   perk convert java.hprof.txt -o app.html     write a profile in another form
 
 Exit code: 0; 1 if a profile has nothing to report or two differ; 2 after an error. `perk run` returns the
@@ -97,6 +100,7 @@ pub(crate) enum Command {
     Listen(ListenArgs),
     Report(ReportArgs),
     Diff(DiffArgs),
+    Heap(HeapArgs),
     Convert(ConvertArgs),
     View(ViewArgs),
     /// List the forms of profiles that perk reads and writes

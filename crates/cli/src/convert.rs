@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, bail};
 use perk_formats::View;
+use perk_profile::{Metric, Profile};
 
 use crate::args::ConvertArgs;
 use crate::file_format;
@@ -44,6 +45,15 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         target.form = input_form;
     }
     let form = target.form;
+    let name = display_name(&args.file);
+    let has_heaps = profile.heaps().next().is_some();
+    if has_heaps && !has_others(&profile) {
+        let target = if to_stdout { "stdout".into() } else { args.output.display().to_string() };
+        bail!(
+            "cannot write {target}: {name} has only heap dumps, and no form has a place for their \
+             objects: perk heap shows what holds them, perk report their classes"
+        );
+    }
     window::apply_and_say(window, &mut profile, &display_name(&args.file))?;
     args.filter.apply_and_say(&mut profile, &display_name(&args.file));
     if file_format::merges_threads(form) && !args.threads && profile.has_threads() {
@@ -70,10 +80,23 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     if let Some(note) = form.depth_note(&[&profile]) {
         talk::say(format_args!("{note}"));
     }
+    if has_heaps && form.ending() == "hprof" {
+        talk::say(format_args!(
+            "of heap dumps the sums by class are kept, without the objects (perk heap shows what holds \
+             them)"
+        ));
+    }
     let losses = form.losses(&view);
     if !losses.is_empty() {
         let title = form.title();
         talk::say(format_args!("left out, as {title} has no place for it: {}", losses.join(", ")));
     }
     Ok(())
+}
+
+/// Whether a profile has more than heap dumps.
+fn has_others(profile: &Profile) -> bool {
+    !Metric::all_of(profile).is_empty()
+        || profile.monitor_dumps().next().is_some()
+        || profile.field_accesses().is_some()
 }

@@ -10,6 +10,7 @@ mod convert;
 mod diff;
 mod file_format;
 mod filter;
+mod heap;
 mod input;
 mod jvms;
 mod listen;
@@ -74,6 +75,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Listen(args) => listen::listen(&args),
         Command::Report(args) => report::report(&args),
         Command::Diff(args) => diff::diff(&args),
+        Command::Heap(args) => heap::heap(&args),
         Command::Convert(args) => convert::convert(&args).map(|()| ExitCode::SUCCESS),
         Command::View(args) => view::view(&args).map(|()| ExitCode::SUCCESS),
         Command::Formats => print(perk_formats::table().as_bytes()),

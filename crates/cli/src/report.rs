@@ -37,6 +37,7 @@ use crate::input::{self, display_name};
 use crate::{accounting, talk, window};
 use content::Content;
 use fields::Fields;
+pub(crate) use heap::classes as heap_classes;
 use views::Ask;
 
 /// Rows of a table without `--top`.

@@ -1,5 +1,7 @@
 //! Heap dumps in `perk report` and `perk convert`.
 
+mod views;
+
 use crate::util::{Folder, assert_refused, stderr, stdout};
 
 /// Makes a record of a file with ids of four bytes.
@@ -82,15 +84,14 @@ fn json_has_all_of_a_heap_dump() {
 }
 
 #[test]
-fn converting_keeps_heap_dumps_by_class_or_says_that_it_does_not() {
+fn heap_dumps_alone_are_not_converted() {
     let folder = Folder::new();
     folder.file("two.hprof", dump());
-    let output = folder.run(&["convert", "two.hprof", "-o", "sums.hprof"]);
-    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
-    let output = folder.run(&["report", "--all", "sums.hprof"]);
-    assert!(stdout(&output).ends_with(TABLE), "{}", stdout(&output));
-    let output = folder.run(&["convert", "two.hprof", "-o", "two.txt"]);
-    assert_refused(&output, &["two.txt", "no place for heap dumps by class"]);
+    for target in ["sums.hprof", "two.txt", "two.html"] {
+        let output = folder.run(&["convert", "two.hprof", "-o", target]);
+        assert_refused(&output, &["two.hprof has only heap dumps", "perk heap", "perk report"]);
+    }
+    assert_eq!(folder.names(), ["two.hprof"]);
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn documented(part: &str) -> BTreeSet<String> {
 }
 
 #[track_caller]
-fn check(part: &str, documents: &[(String, Value)]) {
+pub(crate) fn check(part: &str, documents: &[(String, Value)]) {
     let mut written = BTreeSet::new();
     documents.iter().for_each(|(_, value)| add_fields(value, "", &mut written));
     let documented = documented(part);

@@ -54,6 +54,9 @@ impl Heap {
     fn analyse(input: Input, options: &Options, watch: &mut dyn Watch) -> Result<Self, Error> {
         let thread_count = options.threads();
         let mut scan = scan::scan(&input, watch)?;
+        if let Some(layout) = options.layout {
+            scan.tally.assume(layout);
+        }
         let sizes = sizes(&input, &mut scan)?;
         let mut model = Model::new(&mut scan, &sizes);
         let histogram = scan.tally.finish(&mut scan.profile, scan.is_of_jvm);

@@ -48,7 +48,7 @@ pub enum Holder {
 }
 
 /// The place of a reference in the object that has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Label {
     /// An instance field.
     Field(String),

@@ -75,8 +75,9 @@ pub(crate) struct Index {
 impl Index {
     /// Determines the name of the index and what it is for; `None` if the dump has none.
     pub(crate) fn of(path: &Path, input: &Input, options: &Options) -> Option<Self> {
-        if !input.is_in_place() || options.index_from_bytes.is_none_or(|least| input.len() < least)
-        {
+        let is_small = options.index_from_bytes.is_none_or(|least| input.len() < least);
+        // Sizes by rules of the user's are not those of the next question.
+        if !input.is_in_place() || is_small || options.layout.is_some() {
             return None;
         }
         let metadata = fs::metadata(path).ok()?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use perk_profile::{HeapHistogram, Profile};
+use perk_profile::{HeapHistogram, ObjectLayout, Profile};
 use serde::{Deserialize, Serialize};
 
 /// The references that hold objects. Weak, phantom and finalizer references do not, except with
@@ -27,6 +27,8 @@ pub struct Options {
     pub keep_unreachable: bool,
     /// The number of the dump in the file, from 1; without it the last one.
     pub dump_number: Option<usize>,
+    /// The rules that shallow sizes follow from; without it they are inferred from the addresses.
+    pub layout: Option<ObjectLayout>,
     /// The folder for temporary files; without it the system's.
     pub scratch: Option<PathBuf>,
     /// The number of threads that read the file; 0 for one per CPU.
@@ -58,6 +60,7 @@ impl Default for Options {
             refs: Refs::default(),
             keep_unreachable: false,
             dump_number: None,
+            layout: None,
             scratch: None,
             thread_count: 0,
             index_from_bytes: Some(Self::INDEX_FROM_BYTES),

@@ -59,6 +59,22 @@ impl RootKind {
         Self::Unreachable,
     ];
 
+    /// Returns the name of the kind, as HPROF's text has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::JavaFrame => "Java stack",
+            Self::JniLocal => "JNI local ref",
+            Self::NativeStack => "native stack",
+            Self::ThreadBlock => "thread block",
+            Self::StickyClass => "system class",
+            Self::JniGlobal => "JNI global ref",
+            Self::Monitor => "busy monitor",
+            Self::Unknown => "unknown",
+            Self::Unreachable => "tree of garbage",
+        }
+    }
+
     /// Returns the kind of a root of a file.
     pub(crate) fn of_file(kind: perk_hprof::heap::RootKind) -> Self {
         use perk_hprof::heap::RootKind as Kind;

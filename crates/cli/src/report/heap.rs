@@ -15,7 +15,7 @@ pub(super) fn total(profile: &Profile) -> Option<String> {
 }
 
 /// The classes of some dumps, which are numbered from 1, those with most bytes first.
-fn classes<'t>(
+pub(crate) fn classes<'t>(
     profile: &'t Profile,
     heading: String,
     heaps: impl IntoIterator<Item = (usize, HeapHistogram), IntoIter: 't>,

@@ -30,6 +30,19 @@ impl Sizes {
         Self { jvm, ..assumed }
     }
 
+    /// Returns rules that are known from elsewhere.
+    pub(super) fn given(layout: ObjectLayout) -> Self {
+        let assumed = Self::assumed();
+        let jvm = Jvm {
+            header_bytes: layout.header_bytes,
+            array_header_bytes: layout.array_header_bytes,
+            oop_bytes: layout.reference_bytes,
+            alignment_bytes: layout.alignment_bytes,
+            ..assumed.jvm
+        };
+        Self { jvm, ..assumed }
+    }
+
     /// Returns the same by the rules of JDK 14 and earlier.
     pub(super) fn stacking(self) -> Self {
         Self { jvm: Jvm { feature_version: STACKING_VERSION, ..self.jvm }, ..self }

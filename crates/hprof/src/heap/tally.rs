@@ -6,7 +6,9 @@
 //! the dump is not in the order of addresses (as with ZGC).
 
 use perk_hotspot::layout::{FieldCounts, FieldKind, Layout};
-use perk_profile::{ClassId, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap, Profile};
+use perk_profile::{
+    ClassId, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap, ObjectLayout, Profile,
+};
 
 use super::sizes::{Lengths, ObjectSizes, Sizes};
 use super::skim::Objects;
@@ -61,6 +63,8 @@ pub struct Tally {
     is_by_address: bool,
     /// The number of objects with a lower address than the one before.
     descent_count: u64,
+    /// The rules that are given, where they are not to be inferred.
+    given: Option<ObjectLayout>,
 }
 
 /// A class.
@@ -122,6 +126,7 @@ impl Default for Tally {
             has_instance_bytes: false,
             is_by_address: false,
             descent_count: 0,
+            given: None,
         }
     }
 }
@@ -311,6 +316,11 @@ impl Tally {
         *slack = (*slack).min(gap.saturating_sub(bytes));
     }
 
+    /// Takes the rules of sizes as given, whatever the distances are.
+    pub fn assume(&mut self, layout: ObjectLayout) {
+        self.given = Some(layout);
+    }
+
     /// Returns the sizes of the objects so far. `is_of_jvm` is that of [`Tally::finish`].
     pub fn object_sizes(&self, profile: &Profile, is_of_jvm: bool) -> ObjectSizes {
         let (sizes, layouts) = self.solve(is_of_jvm);
@@ -323,9 +333,10 @@ impl Tally {
 
     /// Infers the rules and the layout of each class.
     fn solve(&self, is_of_jvm: bool) -> (Sizes, Vec<Option<Layout>>) {
-        let (sizes, trusted) = match self.is_android {
-            true => (Sizes::android(), u64::MAX),
-            false => (self.sizes(), self.trusted_gap_count(is_of_jvm)),
+        let (sizes, trusted) = match self.given {
+            Some(layout) => (self.packed_or_stacked(Sizes::given(layout)), u64::MAX),
+            None if self.is_android => (Sizes::android(), u64::MAX),
+            None => (self.sizes(), self.trusted_gap_count(is_of_jvm)),
         };
         let layouts = self.layouts(&sizes, trusted);
         (sizes, layouts)
@@ -457,6 +468,11 @@ impl Tally {
             is_wide &= self.id_bits >= WIDE_FROM;
         }
         sizes.jvm.oop_bytes = if is_wide { 8 } else { 4 };
+        self.packed_or_stacked(sizes)
+    }
+
+    /// Returns the rules of the versions that explain more distances.
+    fn packed_or_stacked(&self, sizes: Sizes) -> Sizes {
         let stacked = sizes.stacking();
         if self.agreeing(&stacked) > self.agreeing(&sizes) { stacked } else { sizes }
     }

@@ -1,0 +1,112 @@
+//! The arguments of `perk heap`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, ValueEnum};
+
+use crate::heap::what::{What, class, layout, what};
+use crate::input::size;
+use perk_profile::{ObjectLayout, WholePattern};
+
+/// Show what holds the memory of a heap dump
+///
+/// Without a view, shows the totals, what is likely to be a leak, the biggest objects and the classes by
+/// retained size. An object's retained size is what would be free without it: its own size and that of all
+/// objects that it alone holds.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("view").multiple(false))]
+#[command(after_help = "\
+Examples:
+  perk heap app.hprof
+  perk heap --classes --top 50 app.hprof
+  perk heap --instances com.acme.Session app.hprof
+  perk heap --paths com.acme.Session app.hprof
+  perk heap --tree app.hprof
+  perk heap --tree=0x7f2a5b1e8 app.hprof
+  perk heap --unreachable --keep-unreachable app.hprof
+  perk heap --json app.hprof | jq -r '.suspects[] | [.retained_percent, .name] | @tsv'
+  perk heap --classes --csv app.hprof > classes.csv
+
+WHAT is the address of an object (0x7f2a5b1e8) or a class, which stands for its instances: com.acme.Session,
+Session, 'com.acme.*', 'byte[]'.
+
+The retained size of a class, a package or a class loader in a table is the least that its objects retain:
+what several of them hold together is not in it. --instances CLASS has the exact one of that class.
+
+--csv writes the classes, or the view asked for.")]
+pub(crate) struct HeapArgs {
+    /// The heap dump; - is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Show the classes by retained size
+    #[arg(long, group = "view")]
+    pub(crate) classes: bool,
+    /// Show the packages by retained size
+    #[arg(long, group = "view")]
+    pub(crate) packages: bool,
+    /// Show the class loaders, by what they, their classes and the objects of these retain
+    #[arg(long, group = "view")]
+    pub(crate) loaders: bool,
+    /// Show the roots: what the JVM itself holds, and why
+    #[arg(long, group = "view")]
+    pub(crate) roots: bool,
+    /// Show the objects that retain most
+    #[arg(long, group = "view")]
+    pub(crate) biggest: bool,
+    /// Show the instances of this class, and what they retain together, exactly
+    #[arg(long, group = "view", value_name = "CLASS", value_parser = class)]
+    pub(crate) instances: Option<WholePattern>,
+    /// Show the objects that nothing holds, by class
+    #[arg(long, group = "view")]
+    pub(crate) unreachable: bool,
+    /// Show the objects below those that hold them, objects of a class below the same ones as one: of
+    /// all, or of WHAT
+    #[arg(long, group = "view", value_name = "WHAT", value_parser = what, num_args = 0..=1,
+          require_equals = true)]
+    pub(crate) tree: Option<Option<What>>,
+    /// Show the shortest paths from roots to WHAT, equal classes and fields as one
+    #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
+    pub(crate) paths: Option<What>,
+    /// The references that hold objects
+    #[arg(long, value_name = "KIND", value_enum, default_value = "soft")]
+    pub(crate) refs: Refs,
+    /// Count each tree of unreachable objects as held by a root of its own
+    #[arg(long)]
+    pub(crate) keep_unreachable: bool,
+    /// The dump to show of a file that has several, from 1 [default: the last]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) dump: Option<u32>,
+    /// The folder for temporary files [default: the system's]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// Take at most this much memory: 500m, 8g [default: 80 % of what is free]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<u64>,
+    /// Neither use nor write the index of a dump of 1 GiB or more, FILE.perkidx
+    #[arg(long)]
+    pub(crate) no_index: bool,
+    /// The sizes of object headers, array headers, references and the alignment, where those inferred from
+    /// the addresses are wrong: 12,16,4,8
+    #[arg(long, value_name = "SIZES", value_parser = layout)]
+    pub(crate) layout: Option<ObjectLayout>,
+    /// Rows of each table [default: 15, in trees 40; with --json and --csv: all, in trees 1000]
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    /// Write the view as JSON (docs/json.md)
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Write the view as CSV: a line of titles, with units, and one line per row
+    #[arg(long)]
+    pub(crate) csv: bool,
+}
+
+/// The references that hold objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Refs {
+    /// Strong references only
+    Strong,
+    /// Also soft references
+    Soft,
+    /// Also weak, phantom and finalizer references, as in Eclipse MAT
+    All,
+}

@@ -1,0 +1,175 @@
+//! `perk heap`: what holds the memory of a heap dump.
+
+mod groups;
+mod names;
+mod objects;
+mod overview;
+mod paths;
+mod roots;
+mod suspects;
+mod totals;
+mod tree;
+mod unreachable;
+mod watch;
+pub(crate) mod what;
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use perk_heap::{Heap, Options};
+use perk_profile::Symbols;
+use perk_profile::units::printable;
+use perk_render::{Json, Part, Screen, Section, Table};
+
+use crate::args::{HeapArgs, Refs};
+use crate::input::{display_name, is_stream};
+use crate::talk;
+
+/// The schema and its version. Fields are added within a version; none is renamed, removed or given another
+/// meaning.
+const SCHEMA: &str = "perk.heap/1";
+/// Rows of a table in text, and of a tree in text and in JSON and CSV, without `--top`.
+const ROWS: usize = 15;
+const TREE_ROWS: usize = 40;
+const MOST_TREE_ROWS: usize = 1000;
+/// Columns by which the first lines go on further in.
+const INDENT: usize = 4;
+/// The file that is stdin.
+const STDIN: &str = "/dev/stdin";
+/// The exit code where there is nothing to show.
+const NOTHING: u8 = 1;
+
+/// An analysed dump, and what its tables need.
+struct Content {
+    heap: Heap,
+    /// Names are text; tables ask for symbols all the same.
+    symbols: Symbols,
+    /// The number of rows that is asked for.
+    top: Option<usize>,
+    /// Whether it is shown as text.
+    is_text: bool,
+}
+
+/// A view of a dump: a table, and what is around it.
+trait View {
+    /// Returns the key of the table in JSON.
+    fn key(&self) -> &'static str;
+
+    /// Returns all rows.
+    fn table(&self) -> Table<'_>;
+
+    /// Returns the text.
+    fn sections(&self, top: usize) -> Vec<Section<'_>> {
+        vec![vec![Part::Table(self.table().top(top))]]
+    }
+
+    /// Returns the members of the JSON document.
+    fn members(&self, top: usize) -> Vec<(&'static str, Json<'_>)> {
+        vec![(self.key(), self.table().top(top).into())]
+    }
+
+    /// Returns what the dump has not, if there is nothing to show.
+    fn missing(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Analyses a dump and shows a view of it on stdout.
+pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
+    let name = display_name(&args.file);
+    let is_text = !args.json && !args.csv;
+    let mut progress = watch::Progress::new(is_text && !has_view(args));
+    let path = if is_stream(&args.file) { Path::new(STDIN) } else { &args.file };
+    let heap = Heap::open(path, &options(args), &mut progress)
+        .with_context(|| format!("cannot analyse {name}"))?;
+    drop(progress);
+    for note in heap.notes() {
+        talk::say(format_args!("{name}: {}", printable(note)));
+    }
+    let content = Content { heap, symbols: Symbols::default(), top: args.top, is_text };
+    let view = content.view(args)?;
+    if let Some(missing) = view.missing() {
+        talk::say(format_args!("{name}: {missing}"));
+        return Ok(ExitCode::from(NOTHING));
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    let top = args.top.unwrap_or(if is_text { ROWS } else { usize::MAX });
+    if args.json {
+        let mut members = vec![("schema", SCHEMA.into()), ("file", name.into())];
+        members.extend(totals::members(&content.heap));
+        members.extend(view.members(top));
+        Json::object(members).write(&mut out)?;
+    } else if args.csv {
+        talk::say(format_args!("{name}: {}", names::refs(content.heap.refs())));
+        view.table().csv(top, &mut out)?;
+    } else {
+        let screen = Screen::of_stdout();
+        let lines = if has_view(args) { totals::title } else { totals::lines };
+        for line in lines(&content.heap, &name) {
+            writeln!(out, "{}", screen.wrap(&line, INDENT))?;
+        }
+        write!(out, "\n{}", perk_render::text(view.sections(top), &screen))?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn options(args: &HeapArgs) -> Options {
+    let has_index = !args.no_index && !is_stream(&args.file);
+    Options {
+        refs: match args.refs {
+            Refs::Strong => perk_heap::Refs::Strong,
+            Refs::Soft => perk_heap::Refs::Soft,
+            Refs::All => perk_heap::Refs::All,
+        },
+        keep_unreachable: args.keep_unreachable,
+        dump_number: args.dump.map(|number| number as usize),
+        layout: args.layout,
+        scratch: args.scratch.clone(),
+        index_from_bytes: has_index.then_some(Options::INDEX_FROM_BYTES),
+        memory_bytes: args.memory,
+        ..Options::default()
+    }
+}
+
+/// Whether one of the views is asked for.
+fn has_view(args: &HeapArgs) -> bool {
+    let HeapArgs { classes, packages, loaders, roots, biggest, unreachable, .. } = *args;
+    [classes, packages, loaders, roots, biggest, unreachable].contains(&true)
+        || args.instances.is_some()
+        || args.tree.is_some()
+        || args.paths.is_some()
+}
+
+impl Content {
+    fn view(&self, args: &HeapArgs) -> anyhow::Result<Box<dyn View + '_>> {
+        Ok(match () {
+            () if args.classes => Box::new(groups::Groups::classes(self)),
+            () if args.packages => Box::new(groups::Groups::packages(self)),
+            () if args.loaders => Box::new(groups::Groups::loaders(self)),
+            () if args.roots => Box::new(roots::Roots::new(self)),
+            () if args.biggest => Box::new(objects::Objects::biggest(self)?),
+            () if args.unreachable => {
+                Box::new(unreachable::Unreachable::new(self, args.keep_unreachable))
+            }
+            () if args.instances.is_some() => {
+                let class = args.instances.as_ref().context("a class")?;
+                Box::new(objects::Objects::instances(self, class)?)
+            }
+            () if args.tree.is_some() => {
+                Box::new(tree::Tree::new(self, args.tree.as_ref().and_then(Option::as_ref))?)
+            }
+            () if args.paths.is_some() => {
+                Box::new(paths::Paths::new(self, args.paths.as_ref().context("an object")?)?)
+            }
+            () => Box::new(overview::Overview::new(self)?),
+        })
+    }
+
+    /// The number of rows of a tree.
+    fn tree_rows(&self) -> usize {
+        self.top.unwrap_or(if self.is_text { TREE_ROWS } else { MOST_TREE_ROWS })
+    }
+}

@@ -1,0 +1,66 @@
+//! What is shown without a view: suspects, the biggest objects, classes.
+
+use perk_render::{Json, Part, Section, Table};
+
+use super::groups::Groups;
+use super::objects::Objects;
+use super::suspects::{SHARE_WORDS, Suspects};
+use super::{Content, View};
+
+/// The rows of the biggest objects and of the classes.
+const ROWS: usize = 10;
+
+/// The overview of a dump.
+pub(super) struct Overview<'c> {
+    suspects: Suspects<'c>,
+    biggest: Objects<'c>,
+    classes: Groups<'c>,
+    top: Option<usize>,
+}
+
+impl<'c> Overview<'c> {
+    pub(super) fn new(content: &'c Content) -> anyhow::Result<Self> {
+        let count = content.top.unwrap_or(ROWS);
+        Ok(Self {
+            suspects: Suspects::new(content)?,
+            biggest: Objects::of_biggest(content, count, "Biggest objects (--biggest)")?,
+            classes: Groups::classes(content),
+            top: content.top,
+        })
+    }
+}
+
+impl View for Overview<'_> {
+    fn key(&self) -> &'static str {
+        self.classes.key()
+    }
+
+    fn table(&self) -> Table<'_> {
+        self.classes.table()
+    }
+
+    fn sections(&self, _: usize) -> Vec<Section<'_>> {
+        let top = self.top.unwrap_or(ROWS);
+        let suspects = match self.suspects.is_empty() {
+            true => Part::Sentence(format!(
+                "Leak suspects: none; no object and no class holds {SHARE_WORDS} of what is reachable."
+            )),
+            false => Part::Table(self.suspects.table()),
+        };
+        vec![
+            vec![suspects],
+            vec![Part::Table(self.biggest.table().top(top))],
+            vec![Part::Table(
+                self.classes.headed("Classes by what their instances retain (--classes)").top(top),
+            )],
+        ]
+    }
+
+    fn members(&self, top: usize) -> Vec<(&'static str, Json<'_>)> {
+        vec![
+            ("suspects", self.suspects.table().into()),
+            ("biggest", self.biggest.table().top(top).into()),
+            ("classes", self.classes.table().top(top).into()),
+        ]
+    }
+}

@@ -1,0 +1,150 @@
+//! Objects on the command line: an address, or a class.
+
+use anyhow::{Context, bail};
+use perk_analysis::near;
+use perk_heap::{ClassIndex, Heap, ObjectId};
+use perk_profile::{NamePattern, ObjectLayout, WholePattern, names};
+
+use crate::filter::no_such_name;
+
+/// The objects that are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// The object at this address.
+    Address(u64),
+    /// The instances of the classes of this name.
+    Class(WholePattern),
+}
+
+/// An address, `0x` before it, or the name of a class.
+pub(crate) fn what(text: &str) -> Result<What, String> {
+    let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) else {
+        return class(text).map(What::Class);
+    };
+    match u64::from_str_radix(digits, 16) {
+        Ok(address) if address > 0 => Ok(What::Address(address)),
+        _ => Err("use an address such as 0x7f2a5b1e8, or the name of a class".to_owned()),
+    }
+}
+
+/// The name of a class in source form; `*` stands for any part of it.
+pub(crate) fn class(text: &str) -> Result<WholePattern, String> {
+    WholePattern::new(text)
+        .ok_or_else(|| "use the name of a class, such as java.util.HashMap".into())
+}
+
+/// `12,16,4,8`: header, array header, reference, alignment.
+pub(crate) fn layout(text: &str) -> Result<ObjectLayout, String> {
+    let parts: Result<Vec<u32>, _> = text.split(',').map(str::parse).collect();
+    match parts.as_deref() {
+        Ok(&[header_bytes, array_header_bytes, reference_bytes @ (4 | 8), alignment_bytes])
+            if alignment_bytes.is_power_of_two()
+                && (8..=256).contains(&alignment_bytes)
+                && header_bytes <= 64
+                && array_header_bytes <= 64 =>
+        {
+            let is_inferred = false;
+            Ok(ObjectLayout {
+                header_bytes,
+                array_header_bytes,
+                reference_bytes,
+                alignment_bytes,
+                is_inferred,
+            })
+        }
+        _ => Err("use the bytes of an object's header, of an array's, of a reference (4 or 8) and of the \
+                  alignment (8 to 256), such as 12,16,4,8"
+            .to_owned()),
+    }
+}
+
+impl What {
+    /// The objects, in the order of addresses.
+    pub(crate) fn objects(&self, heap: &Heap) -> anyhow::Result<Vec<ObjectId>> {
+        match self {
+            What::Address(address) => match heap.find(*address) {
+                Some(object) => Ok(vec![object]),
+                None => bail!("the dump has no object at 0x{address:x}"),
+            },
+            What::Class(pattern) => instances(heap, &classes(heap, pattern)?),
+        }
+    }
+
+    /// The text on the command line.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            What::Address(address) => format!("0x{address:x}"),
+            What::Class(pattern) => pattern.as_str().to_owned(),
+        }
+    }
+}
+
+/// The classes of this name: those whose full name it is, otherwise those whose name it is without the
+/// package or the class around it.
+pub(crate) fn classes(heap: &Heap, pattern: &WholePattern) -> anyhow::Result<Vec<ClassIndex>> {
+    let all =
+        || heap.classes().iter().zip(0..).map(|(class, index)| (&*class.name, ClassIndex(index)));
+    let of = |is_meant: &dyn Fn(&str) -> bool| {
+        all().filter(|(name, _)| is_meant(name)).map(|(_, index)| index).collect::<Vec<_>>()
+    };
+    let mut found = of(&|name| pattern.matches(name));
+    if found.is_empty() {
+        found = of(&|name| inner_names(name).any(|inner| pattern.matches(inner)));
+    }
+    if found.is_empty() {
+        let text = pattern.as_str();
+        let wanted = NamePattern::new(text).context("the name of a class")?;
+        match &near::of(&wanted, all().map(|(name, _)| (name, None)))[..] {
+            [] => bail!("{text}: the dump has no class of that name"),
+            near => bail!("{text}: {}", no_such_name("class", &wanted, near)),
+        }
+    }
+    Ok(found)
+}
+
+/// The name without its package, and without each of the classes around it.
+fn inner_names(name: &str) -> impl Iterator<Item = &str> {
+    let package = names::package(name);
+    let simple = name[package.len()..].trim_start_matches('.');
+    let inside = simple.match_indices('$').map(move |(at, _)| &simple[at + 1..]);
+    std::iter::once(simple).chain(inside)
+}
+
+/// The instances of the classes, those of the classes below them left out.
+pub(crate) fn instances(heap: &Heap, classes: &[ClassIndex]) -> anyhow::Result<Vec<ObjectId>> {
+    let mut is_meant = vec![false; heap.classes().len()];
+    classes.iter().for_each(|class| is_meant[class.0 as usize] = true);
+    let objects: Vec<_> =
+        heap.objects().filter(|&it| is_meant[heap.class_of(it).0 as usize]).collect();
+    if objects.is_empty() {
+        bail!("the dump has no instance of {}", heap.class(classes[0]).name);
+    }
+    Ok(objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_classes() {
+        assert_eq!(what("0x7f2a5b1e8"), Ok(What::Address(0x7_f2a5_b1e8)));
+        for text in ["0x", "0x0", "0xg", "0x11112222333344445", ""] {
+            assert!(what(text).is_err(), "{text}");
+        }
+        assert_eq!(what("byte[]").unwrap().text(), "byte[]");
+        let inner: Vec<_> = inner_names("com.acme.Outer$Inner").collect();
+        assert_eq!(inner, ["Outer$Inner", "Inner"]);
+        assert_eq!(inner_names("int[]").collect::<Vec<_>>(), ["int[]"]);
+    }
+
+    #[test]
+    fn layouts() {
+        let layout = layout("8,12,4,8").unwrap();
+        assert_eq!((layout.header_bytes, layout.array_header_bytes), (8, 12));
+        assert_eq!((layout.reference_bytes, layout.alignment_bytes), (4, 8));
+        for text in ["", "12", "12,16,4", "12,16,5,8", "12,16,4,12", "-1,16,4,8", "12,16,4,8,1"] {
+            assert!(super::layout(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The shortest paths from roots to objects, equal ones as one: a tree of classes and fields.
+
+use rustc_hash::FxHashMap;
+
+use crate::{ClassIndex, ClassKind, Content, Error, Heap, Label, ObjectId, RootKind};
+
+/// The most objects whose paths are searched, and the most steps of these paths. Of more objects, some are
+/// taken at equal distances.
+const MOST_OBJECTS: usize = 20_000;
+const MOST_STEPS: usize = 20_000_000;
+/// The elements of an array that are looked through for the place of a reference.
+const MOST_ELEMENTS: u64 = 1 << 20;
+
+/// A tree of shortest paths from the roots down.
+#[derive(Debug)]
+pub struct PathTree {
+    /// The nodes, each before those below it, which follow it; of siblings, the one with most objects
+    /// first.
+    pub nodes: Vec<PathNode>,
+    /// The number of objects whose paths they are.
+    pub object_count: u64,
+    /// The number of objects that were asked for and have a path.
+    pub asked_count: u64,
+}
+
+/// Objects of a class that the same path leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathNode {
+    /// The number of nodes above.
+    pub depth: usize,
+    /// The place of the reference in the node above; an element has no index where several are one. Roots
+    /// have none.
+    pub label: Option<Place>,
+    /// The first kind of root that it is, at the top.
+    pub root: Option<RootKind>,
+    /// The class.
+    pub class: ClassIndex,
+    /// The object, where it is one.
+    pub object: Option<ObjectId>,
+    /// The number of such references after each other, as in a list, at most.
+    pub level_count: u64,
+    /// The number of objects asked for whose path leads here.
+    pub path_count: u64,
+    /// The number of them that are at this node.
+    pub end_count: u64,
+}
+
+/// The place of a reference in an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// A field, or another place with a name.
+    Named(Label),
+    /// A local variable in the frames of several threads.
+    Local,
+    /// An element, its index where it is one and known.
+    Element(Option<u64>),
+    /// Several references together, over other objects.
+    Several,
+}
+
+impl Place {
+    /// Returns the place of a reference.
+    pub fn of(label: Label) -> Self {
+        match label {
+            Label::Element(index) => Self::Element(Some(index)),
+            label => Self::Named(label),
+        }
+    }
+}
+
+/// A node of the tree to be.
+#[derive(Debug)]
+struct Node {
+    parent: usize,
+    node: PathNode,
+}
+
+/// What the nodes below one are told apart by: all but the last where several objects are one node.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    parent: usize,
+    label: Option<Place>,
+    root: Option<RootKind>,
+    class: ClassIndex,
+    object: Option<ObjectId>,
+}
+
+/// The tree while paths are added.
+struct Builder<'h> {
+    heap: &'h Heap,
+    is_one: bool,
+    nodes: Vec<Node>,
+    children: FxHashMap<Key, usize>,
+    /// The places of references, by their ends.
+    places: Vec<((ObjectId, ObjectId), Place)>,
+}
+
+impl PathTree {
+    /// Finds the paths to the objects.
+    ///
+    /// # Errors
+    /// The errors of the file.
+    pub fn new(heap: &Heap, objects: &[ObjectId]) -> Result<Self, Error> {
+        let taken = spread(objects);
+        let mut paths = Vec::new();
+        let (mut from, mut count, mut longest, mut steps) = (0, 1, 1, 0);
+        // The first path alone, as it may be as long as the heap is large.
+        while from < taken.len() && steps < MOST_STEPS {
+            let some = &taken[from..taken.len().min(from + count)];
+            for path in heap.shortest_paths(some)?.into_iter().filter(|path| !path.is_empty()) {
+                longest = longest.max(path.len());
+                steps += path.len();
+                paths.push(path);
+            }
+            from += some.len();
+            count = ((MOST_STEPS - steps.min(MOST_STEPS)) / longest).max(1);
+        }
+        let is_one = objects.len() == 1;
+        let mut builder = Builder {
+            heap,
+            is_one,
+            nodes: Vec::new(),
+            children: FxHashMap::default(),
+            places: places(heap, &paths, is_one)?,
+        };
+        paths.iter().for_each(|path| builder.add(path));
+        let object_count = paths.len() as u64;
+        let asked_count = match from == objects.len() {
+            true => object_count,
+            false => objects.len() as u64,
+        };
+        Ok(Self { nodes: builder.sorted(), object_count, asked_count })
+    }
+}
+
+/// The places of the references on the paths, without those in arrays that are not told apart; each
+/// object is read once, in the order of addresses.
+fn places(
+    heap: &Heap,
+    paths: &[Vec<ObjectId>],
+    is_one: bool,
+) -> Result<Vec<((ObjectId, ObjectId), Place)>, Error> {
+    let mut pairs: Vec<_> =
+        paths.iter().flat_map(|path| path.windows(2)).map(|it| (it[1], it[0])).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let is_array = |from| heap.class(heap.class_of(from)).kind == ClassKind::ObjectArray;
+    let mut places = Vec::new();
+    for of_object in pairs.chunk_by(|a, b| a.0 == b.0) {
+        let from = of_object[0].0;
+        if is_array(from) {
+            if is_one {
+                let index = heap.element_of(from, of_object[0].1)?;
+                places.push((of_object[0], Place::Element(index)));
+            }
+            continue;
+        }
+        let edges = heap.references(from)?;
+        for &pair in of_object {
+            let label =
+                edges.iter().find(|edge| edge.holds && edge.to == pair.1).map(|edge| &edge.label);
+            places.push((
+                pair,
+                match label {
+                    Some(Label::Local(_)) if !is_one => Place::Local,
+                    Some(label) => Place::of(label.clone()),
+                    None => Place::Several,
+                },
+            ));
+        }
+    }
+    Ok(places)
+}
+
+/// At most as many objects as paths are searched of, at equal distances.
+fn spread(objects: &[ObjectId]) -> Vec<ObjectId> {
+    let count = objects.len().min(MOST_OBJECTS);
+    (0..count).map(|at| objects[at * objects.len() / count]).collect()
+}
+
+impl Builder<'_> {
+    /// Adds a path, which leads from the object up to a root.
+    fn add(&mut self, path: &[ObjectId]) {
+        let mut parent = usize::MAX;
+        let mut above: Option<ObjectId> = None;
+        let mut level_count = 1;
+        for &object in path.iter().rev() {
+            let place = above.map(|above| self.place(above, object));
+            let class = self.heap.class_of(object);
+            // Each class object is a thing of its own.
+            let is_own = (self.is_one || self.heap.as_class(object).is_some()).then_some(object);
+            let last = self.nodes.get_mut(parent).map(|it| &mut it.node);
+            if let Some(last) = last
+                && last.class == class
+                && last.label == place
+                && is_own.is_none()
+                && matches!(place, Some(Place::Named(_)))
+            {
+                level_count += 1;
+                last.level_count = last.level_count.max(level_count);
+                last.object = None;
+            } else {
+                level_count = 1;
+                let root = self.heap.first_root_kind(object).filter(|_| place.is_none());
+                let label = place.clone();
+                let key = Key { parent, label, root, class, object: is_own };
+                let next = self.nodes.len();
+                let at = *self.children.entry(key).or_insert(next);
+                if at == next {
+                    let depth = self.nodes.get(parent).map_or(0, |it| it.node.depth + 1);
+                    self.nodes.push(Node {
+                        parent,
+                        node: PathNode {
+                            depth,
+                            label: place,
+                            root,
+                            class,
+                            object: Some(object),
+                            level_count: 1,
+                            path_count: 0,
+                            end_count: 0,
+                        },
+                    });
+                }
+                let node = &mut self.nodes[at].node;
+                node.object = node.object.filter(|&it| it == object);
+                node.path_count += 1;
+                parent = at;
+            }
+            above = Some(object);
+        }
+        if let Some(node) = self.nodes.get_mut(parent) {
+            node.node.end_count += 1;
+        }
+    }
+
+    /// The place in `from` of a reference to `to`.
+    fn place(&self, from: ObjectId, to: ObjectId) -> Place {
+        match self.places.binary_search_by_key(&(from, to), |it| it.0) {
+            Ok(at) => self.places[at].1.clone(),
+            Err(_) => Place::Element(None),
+        }
+    }
+
+    /// The nodes in the order of the tree.
+    fn sorted(self) -> Vec<PathNode> {
+        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
+        let mut stack = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            match children.get_mut(node.parent) {
+                Some(children) => children.push(at),
+                None => stack.push(at),
+            }
+        }
+        let by_count = |at: &usize| self.nodes[*at].node.path_count;
+        stack.sort_by_key(by_count);
+        let mut sorted = Vec::with_capacity(self.nodes.len());
+        while let Some(at) = stack.pop() {
+            sorted.push(self.nodes[at].node.clone());
+            let mut below = std::mem::take(&mut children[at]);
+            below.reverse();
+            below.sort_by_key(by_count);
+            stack.extend(below);
+        }
+        sorted
+    }
+}
+
+impl Heap {
+    /// Returns the index of the first element of `array` that is `to`, among the first million.
+    fn element_of(&self, array: ObjectId, to: ObjectId) -> Result<Option<u64>, Error> {
+        let address = self.address(to);
+        match self.content(array, MOST_ELEMENTS)? {
+            Content::Objects(elements) => {
+                Ok(elements.iter().position(|&it| it == address).map(|at| at as u64))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the place in `holder` of its first reference to `object`; `None` where other objects are
+    /// between them.
+    ///
+    /// # Errors
+    /// The errors of the file.
+    pub fn place_of(&self, holder: ObjectId, object: ObjectId) -> Result<Option<Place>, Error> {
+        if self.class(self.class_of(holder)).kind == ClassKind::ObjectArray {
+            let index = self.element_of(holder, object)?;
+            return Ok(index.map(|index| Place::Element(Some(index))));
+        }
+        let edges = self.references(holder)?;
+        Ok(edges
+            .into_iter()
+            .find(|edge| edge.holds && edge.to == object)
+            .map(|edge| Place::of(edge.label)))
+    }
+}
