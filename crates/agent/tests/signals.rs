@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 
 use perk_profile::{Frame, FrameKind, MethodId, Metric, Profile, TraceId, Unit, metric};
@@ -252,6 +253,39 @@ fn stubs_have_their_own_names() {
         }
         assert!(copies > 50 && copies * 4 > all, "{copies} of {all}");
         assert!(groups * 50 <= all, "{groups} of {all}");
+    });
+}
+
+/// Each object of a lambda or of a method reference calls one method; other forms have the JVM's name.
+#[test]
+fn objects_of_lambdas_have_the_name_of_what_they_call() {
+    jdk::each(|jdk| {
+        for (form, is_named) in [("p", true), ("b", false)] {
+            let options = format!(",engine=signal,format={form},depth=64,interval=1");
+            let outcome = sampled(jdk, &options).main("Lambdas").args(["60000"]).run();
+            outcome.assert_success();
+            let profile = perk_hprof::read(outcome.bytes(FILE)).unwrap();
+            let symbols = &profile.symbols;
+            let name = |id: MethodId| {
+                let method = symbols.get_method(id);
+                (symbols.class_name(method.class), symbols.strings.get(method.name))
+            };
+            let mut names = BTreeSet::new();
+            for (trace, _) in profile.total_cpu_samples().rows {
+                let frames = profile.frames(trace).map(|id| name(symbols.get_frame(id).method));
+                let frames: Vec<_> = frames.collect();
+                for calls in frames.windows(2) {
+                    let [(callee_class, callee), (class, name)] = calls else { continue };
+                    if *class == "Lambdas$$Lambda" && *callee_class == "Lambdas" {
+                        assert_eq!(name == callee, is_named, "{name} calls {callee}");
+                        names.insert(*name);
+                    }
+                }
+            }
+            let expected = if is_named { "work" } else { "applyAsLong" };
+            assert!(names.contains(expected), "{names:?}");
+            assert!(!is_named || names.len() > 2, "{names:?}");
+        }
     });
 }
 

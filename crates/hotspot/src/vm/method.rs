@@ -1,5 +1,8 @@
 //! Methods: their ids, names and lines.
 
+mod constants;
+
+use self::constants::Constants;
 use super::memory::Memory;
 use super::tables::{Number, Tables, text};
 use super::{Missing, Vm};
@@ -29,6 +32,8 @@ pub(super) struct Methods {
     class_constants: usize,
     /// The size of a `ConstantPool`: the entries follow.
     pool_size: usize,
+    /// `None` if the JVM does not describe them.
+    entries: Option<Constants>,
     ids: usize,
     class_name: usize,
     symbol_length: Number,
@@ -46,6 +51,9 @@ pub struct MethodNames {
     pub signature: Vec<u8>,
     /// The name of the source file, if the class says.
     pub source: Option<Vec<u8>>,
+    /// The name of the method that it passes its calls on to, if it is one of the object of a lambda or
+    /// a method reference.
+    pub target: Option<Vec<u8>>,
 }
 
 /// An entry of a table of lines.
@@ -75,6 +83,7 @@ impl Methods {
             class_constants: tables.offset(&["InstanceKlass._constants"])?,
             source_file: tables.number(&["ConstantPool._source_file_name_index"])?,
             pool_size: tables.size("ConstantPool")?,
+            entries: Constants::new(tables).ok(),
             ids: tables.offset(&["InstanceKlass._methods_jmethod_ids"])?,
             class_name: tables.offset(&["Klass._name"])?,
             symbol_length: tables.number(&["Symbol._length"])?,
@@ -176,9 +185,14 @@ impl Vm {
         let source = methods.source_file.read(memory, class_pool)?;
         let source_name =
             || methods.symbol_bytes(memory, methods.symbol(memory, class_pool, source)?);
+        let class = methods.symbol_bytes(memory, class)?;
+        let name = of_pool(methods.name.read(memory, const_method)?)?;
+        let is_special = name.starts_with(b"<");
+        let target = || methods.target(memory, class_pool);
         Some(MethodNames {
-            class: methods.symbol_bytes(memory, class)?,
-            name: of_pool(methods.name.read(memory, const_method)?)?,
+            target: if is_special || !is_of_lambda(&class) { None } else { target() },
+            class,
+            name,
             signature: of_pool(methods.signature.read(memory, const_method)?)?,
             source: if source == 0 { None } else { source_name() },
         })
@@ -221,6 +235,12 @@ impl Vm {
     pub fn text(&self, memory: &impl Memory, at: usize) -> String {
         text(memory, at)
     }
+}
+
+/// Whether the class of this name is that of the object of a lambda.
+fn is_of_lambda(class: &[u8]) -> bool {
+    const LAMBDA: &[u8] = b"$$Lambda";
+    class.windows(LAMBDA.len()).any(|part| part == LAMBDA)
 }
 
 /// Reads an address that is not null.

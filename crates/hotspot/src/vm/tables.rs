@@ -7,9 +7,10 @@ use std::fmt;
 use super::memory::{Memory, Symbols};
 
 /// The types whose descriptions are kept. The tables have ten times as many.
-const TYPES: [&str; 38] = [
+const TYPES: [&str; 39] = [
     "AbstractInterpreter",
     "Abstract_VM_Version",
+    "Array<u1>",
     "CodeBlob",
     "CodeCache",
     "CodeHeap",

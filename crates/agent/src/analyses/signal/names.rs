@@ -228,7 +228,9 @@ fn known(common: &Common, MethodText { names, lines }: MethodText) -> Known {
     let Recorder { profile, .. } = &mut *recorder;
     let symbols = &mut profile.symbols;
     let class = symbols.class(&class);
-    let name = symbols.strings.intern(&text(&names.name));
+    // Other forms have the JVM's name.
+    let target = names.target.as_ref().filter(|_| common.options.format == Format::Extended);
+    let name = symbols.strings.intern(&text(target.unwrap_or(&names.name)));
     let signature = Some(symbols.strings.intern(&text(&names.signature)));
     // The JVM's own methods, such as `MethodHandle.linkToStatic`, have an empty one.
     let source = names
