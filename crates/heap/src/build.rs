@@ -36,13 +36,9 @@ impl Heap {
     pub fn open(path: &Path, options: &Options, watch: &mut dyn Watch) -> Result<Self, Error> {
         let input = Input::open(path, options, watch)?;
         let index = Index::of(path, &input, options);
-        let input = match &index {
-            Some(index) => match index.load(input, options) {
-                Ok(heap) => return Ok(heap),
-                Err(input) => input,
-            },
-            None => input,
-        };
+        if let Some(heap) = index.as_ref().and_then(|index| index.load(options)) {
+            return Ok(heap(input));
+        }
         let mut heap = Self::analyse(input, options, watch)?;
         if let Some(Err(error)) = index.map(|index| index.save(&heap)) {
             heap.notes

@@ -102,14 +102,7 @@ impl Index {
     }
 
     /// Returns the analysis, if it is there, whole, and of this dump with these options.
-    pub(crate) fn load(&self, input: Input, options: &Options) -> Result<Heap, Input> {
-        match self.read(options) {
-            Some(heap) => Ok(heap(input)),
-            None => Err(input),
-        }
-    }
-
-    fn read(&self, options: &Options) -> Option<impl FnOnce(Input) -> Heap + use<>> {
+    pub(crate) fn load(&self, options: &Options) -> Option<impl FnOnce(Input) -> Heap + use<>> {
         let file = File::open(&self.path).ok()?;
         let mut left = file.metadata().ok()?.len();
         let mut input = BufReader::with_capacity(1 << 20, file);
