@@ -2,6 +2,8 @@
 //! at locks in the last dump.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::hash::Hash;
 
 use perk_analysis::locks::{self, ContentionRow, Deadlock, HoldingRow};
 use perk_analysis::{Owner, Owners};
@@ -239,21 +241,22 @@ fn sum<'r>(rows: impl IntoIterator<Item = &'r ContentionRow>) -> Waits {
 }
 
 /// Rows by their places, those with the largest sums of numbers first.
-fn by_place<'r, R, P: PartialEq>(
+fn by_place<'r, R, P: Clone + Eq + Hash>(
     rows: &[&'r R],
     number: impl Fn(&R) -> u64,
     place: impl Fn(&R) -> P,
 ) -> Vec<(P, Vec<&'r R>)> {
     let mut groups: Vec<(P, Vec<&R>, u64)> = Vec::new();
+    let mut indexes: HashMap<P, usize> = HashMap::new();
     for &row in rows {
-        let (place, number) = (place(row), number(row));
-        match groups.iter_mut().find(|group| group.0 == place) {
-            Some((_, group, sum)) => {
-                group.push(row);
-                *sum = sum.saturating_add(number);
-            }
-            None => groups.push((place, vec![row], number)),
-        }
+        let place = place(row);
+        let index = *indexes.entry(place.clone()).or_insert_with(|| {
+            groups.push((place, Vec::new(), 0));
+            groups.len() - 1
+        });
+        let (_, group, sum) = &mut groups[index];
+        group.push(row);
+        *sum = sum.saturating_add(number(row));
     }
     groups.sort_by_key(|group| Reverse(group.2));
     groups.into_iter().map(|(place, group, _)| (place, group)).collect()

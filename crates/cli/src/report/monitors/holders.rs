@@ -1,6 +1,6 @@
 //! The holders of locks beside those who wait for them.
 
-use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use perk_analysis::locks::{self, ContentionRow, HoldingRow};
 use perk_analysis::{Owner, Owners};
@@ -111,15 +111,13 @@ fn shares(
     rows: impl Iterator<Item = (NodeId, u64)>,
     place: impl Fn(NodeId) -> String,
 ) -> Vec<String> {
-    let mut sums: Vec<(String, u64)> = Vec::new();
+    let mut sums: HashMap<String, u64> = HashMap::new();
     for (node, ns) in rows.filter(|row| row.1 > 0) {
-        let place = place(node);
-        match sums.iter_mut().find(|(known, _)| *known == place) {
-            Some((_, sum)) => *sum = sum.saturating_add(ns),
-            None => sums.push((place, ns)),
-        }
+        let sum = sums.entry(place(node)).or_default();
+        *sum = sum.saturating_add(ns);
     }
-    sums.sort_by_key(|(_, ns)| Reverse(*ns));
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let total = sums.iter().map(|row| row.1).fold(0, u64::saturating_add);
     let shown = sums.iter().take(PLACES);
     shown.map(|(place, ns)| format!("{:>6} % {what} {place}", percent(*ns, total))).collect()
