@@ -2,11 +2,15 @@
 
 mod groups;
 mod names;
+mod object;
 mod objects;
 mod overview;
 mod paths;
+mod refs;
 mod roots;
+mod sites;
 mod suspects;
+mod threads;
 mod totals;
 mod tree;
 mod unreachable;
@@ -26,6 +30,8 @@ use perk_render::{Json, Part, Screen, Section, Table};
 use crate::args::{HeapArgs, Refs};
 use crate::input::{display_name, is_stream};
 use crate::talk;
+
+use refs::Direction;
 
 /// The schema and its version. Fields are added within a version; none is renamed, removed or given another
 /// meaning.
@@ -136,11 +142,16 @@ fn options(args: &HeapArgs) -> Options {
 
 /// Whether one of the views is asked for.
 fn has_view(args: &HeapArgs) -> bool {
-    let HeapArgs { classes, packages, loaders, roots, biggest, unreachable, .. } = *args;
-    [classes, packages, loaders, roots, biggest, unreachable].contains(&true)
+    let HeapArgs {
+        classes, packages, loaders, threads, roots, biggest, unreachable, sites, ..
+    } = *args;
+    [classes, packages, loaders, threads, roots, biggest, unreachable, sites].contains(&true)
         || args.instances.is_some()
         || args.tree.is_some()
         || args.paths.is_some()
+        || args.refs_of.is_some()
+        || args.refs_to.is_some()
+        || args.object.is_some()
 }
 
 impl Content {
@@ -149,6 +160,8 @@ impl Content {
             () if args.classes => Box::new(groups::Groups::classes(self)),
             () if args.packages => Box::new(groups::Groups::packages(self)),
             () if args.loaders => Box::new(groups::Groups::loaders(self)),
+            () if args.threads => Box::new(threads::Threads::new(self)?),
+            () if args.sites => Box::new(sites::Sites::new(self)?),
             () if args.roots => Box::new(roots::Roots::new(self)),
             () if args.biggest => Box::new(objects::Objects::biggest(self)?),
             () if args.unreachable => {
@@ -163,6 +176,17 @@ impl Content {
             }
             () if args.paths.is_some() => {
                 Box::new(paths::Paths::new(self, args.paths.as_ref().context("an object")?)?)
+            }
+            () if args.refs_of.is_some() => {
+                let what = args.refs_of.as_ref().context("an object")?;
+                Box::new(refs::Refs::new(self, Direction::Of, what)?)
+            }
+            () if args.refs_to.is_some() => {
+                let what = args.refs_to.as_ref().context("an object")?;
+                Box::new(refs::Refs::new(self, Direction::To, what)?)
+            }
+            () if args.object.is_some() => {
+                Box::new(object::Object::new(self, args.object.context("an address")?)?)
             }
             () => Box::new(overview::Overview::new(self)?),
         })

@@ -1,5 +1,6 @@
 //! Heap dumps in `perk report` and `perk convert`.
 
+mod objects;
 mod views;
 
 use crate::util::{Folder, assert_refused, stderr, stdout};

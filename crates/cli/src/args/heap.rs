@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
-use crate::heap::what::{What, class, layout, what};
+use crate::heap::what::{What, address, class, layout, what};
 use crate::input::size;
 use perk_profile::{ObjectLayout, WholePattern};
 
@@ -23,6 +23,10 @@ Examples:
   perk heap --paths com.acme.Session app.hprof
   perk heap --tree app.hprof
   perk heap --tree=0x7f2a5b1e8 app.hprof
+  perk heap --object 0x7f2a5b1e8 app.hprof
+  perk heap --refs-to com.acme.Session app.hprof
+  perk heap --threads app.hprof
+  perk heap --sites app.hprof
   perk heap --unreachable --keep-unreachable app.hprof
   perk heap --json app.hprof | jq -r '.suspects[] | [.retained_percent, .name] | @tsv'
   perk heap --classes --csv app.hprof > classes.csv
@@ -47,6 +51,9 @@ pub(crate) struct HeapArgs {
     /// Show the class loaders, by what they, their classes and the objects of these retain
     #[arg(long, group = "view")]
     pub(crate) loaders: bool,
+    /// Show the threads: stacks, local variables and what each retains; virtual threads, too
+    #[arg(long, group = "view")]
+    pub(crate) threads: bool,
     /// Show the roots: what the JVM itself holds, and why
     #[arg(long, group = "view")]
     pub(crate) roots: bool,
@@ -67,6 +74,19 @@ pub(crate) struct HeapArgs {
     /// Show the shortest paths from roots to WHAT, equal classes and fields as one
     #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
     pub(crate) paths: Option<What>,
+    /// Show the references that WHAT has; of a class, those of equal fields as one
+    #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
+    pub(crate) refs_of: Option<What>,
+    /// Show the references to WHAT; of a class, those of equal fields as one
+    #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
+    pub(crate) refs_to: Option<What>,
+    /// Show an object: its value, fields, sizes, holders, and where it was allocated
+    #[arg(long, group = "view", value_name = "ADDRESS", value_parser = address)]
+    pub(crate) object: Option<u64>,
+    /// Show the call traces that allocated objects, by what these retain: of dumps that have traces, as
+    /// those of perk run --heap all
+    #[arg(long, group = "view")]
+    pub(crate) sites: bool,
     /// The references that hold objects
     #[arg(long, value_name = "KIND", value_enum, default_value = "soft")]
     pub(crate) refs: Refs,

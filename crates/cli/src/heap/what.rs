@@ -18,13 +18,24 @@ pub(crate) enum What {
 
 /// An address, `0x` before it, or the name of a class.
 pub(crate) fn what(text: &str) -> Result<What, String> {
-    let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) else {
-        return class(text).map(What::Class);
-    };
-    match u64::from_str_radix(digits, 16) {
-        Ok(address) if address > 0 => Ok(What::Address(address)),
-        _ => Err("use an address such as 0x7f2a5b1e8, or the name of a class".to_owned()),
+    match hexadecimal(text) {
+        Some(address) => address.map(What::Address),
+        None => class(text).map(What::Class),
     }
+}
+
+/// An address, `0x` before it.
+pub(crate) fn address(text: &str) -> Result<u64, String> {
+    hexadecimal(text).unwrap_or_else(|| Err("use an address such as 0x7f2a5b1e8".to_owned()))
+}
+
+/// The address, if the text begins as one.
+fn hexadecimal(text: &str) -> Option<Result<u64, String>> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
+    Some(match u64::from_str_radix(digits, 16) {
+        Ok(address) if address > 0 => Ok(address),
+        _ => Err("use an address such as 0x7f2a5b1e8, or the name of a class".to_owned()),
+    })
 }
 
 /// The name of a class in source form; `*` stands for any part of it.

@@ -23,8 +23,13 @@ pub(super) enum Known {
 
 /// Returns the known class among a class and those above it, and how its objects are read.
 pub(super) fn of(heap: &Heap, class: ClassIndex) -> Option<(ClassIndex, Known)> {
+    above(heap, class).find_map(|it| Some((it, named(&heap.class(it).name)?)))
+}
+
+/// Returns a class and those above it.
+pub(super) fn above(heap: &Heap, class: ClassIndex) -> impl Iterator<Item = ClassIndex> {
     let above = std::iter::successors(Some(class), |&it| heap.class(it).superclass);
-    above.take(SUPERCLASSES).find_map(|it| Some((it, named(&heap.class(it).name)?)))
+    above.take(SUPERCLASSES)
 }
 
 /// Returns the meaning of an object.

@@ -1,9 +1,9 @@
 //! Objects with a few fields that matter: threads, exceptions, references, buffers.
 
-use crate::{Heap, Item, Meaning, ObjectId, Value};
+use crate::{Class, Heap, Item, Meaning, ObjectId, Value};
 
 use super::reader::{Object, Reader};
-use super::{Limits, numbers};
+use super::{Limits, known, numbers};
 
 /// A field around the value that matters.
 pub(super) fn wrapper(it: &Object<'_, '_>, field: &str) -> Option<Meaning> {
@@ -147,13 +147,14 @@ impl ThreadFacts {
             _ => it.reader.text(name).or_else(|| it.reader.chars(name)).unwrap_or_default(),
         };
         let heap = it.reader.heap;
-        let is_of = |name: &str| {
-            heap.classes_named(name).iter().any(|&above| heap.is_subclass(it.class, above))
-        };
-        let is_virtual = is_of("java.lang.BaseVirtualThread");
-        let state = match it.int("state").filter(|_| is_virtual) {
-            Some(state) => virtual_state(it, state),
-            None => platform_state(it),
+        let mut classes = known::above(heap, it.class).map(|above| heap.class(above));
+        let class = classes.find(|above| {
+            matches!(&*above.name, "java.lang.VirtualThread" | "java.lang.BaseVirtualThread")
+        });
+        let is_virtual = class.is_some();
+        let state = match (class, it.int("state")) {
+            (Some(class), Some(state)) => virtual_state(class, state),
+            _ => platform_state(it),
         };
         // From JDK 19 on.
         let holder = it.object("holder");
@@ -178,9 +179,10 @@ fn platform_state(it: &Object<'_, '_>) -> Option<&'static str> {
 }
 
 /// The state by the names of `VirtualThread`'s constants: their numbers differ between JDKs.
-fn virtual_state(it: &Object<'_, '_>, state: i64) -> Option<&'static str> {
-    const CLASS: &str = "java.lang.VirtualThread";
-    let constant = |name: &str| it.reader.static_value(CLASS, name).and_then(numbers::integer);
+fn virtual_state(class: &Class, state: i64) -> Option<&'static str> {
+    let constant = |name: &str| {
+        class.statics.iter().find(|it| it.name == name).and_then(|it| numbers::integer(it.value))
+    };
     let state = state & !constant("SUSPENDED").unwrap_or(0);
     let states = [
         ("NEW", "NEW"),
