@@ -4,6 +4,7 @@
 mod broken;
 mod dump;
 mod graph;
+mod histogram;
 mod index;
 mod inputs;
 mod large;

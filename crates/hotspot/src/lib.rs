@@ -30,6 +30,34 @@ pub const SHARED_FILLER_CLASSES: [&CStr; 2] = [c"[I", c"java/lang/Object"];
 /// by stack frames.
 pub const CLASSES_WITH_OWN_SIZES: [&str; 2] = ["java.lang.Class", "jdk.internal.vm.StackChunk"];
 
+/// The classes, in some version, whose instances are larger than the fields that heap dumps give, and
+/// so are those of the classes below them: HotSpot adds fields of its own, or keeps contended fields
+/// apart from others.
+pub const CLASSES_WITH_HIDDEN_BYTES: [&str; 19] = [
+    "java.lang.Class",
+    "java.lang.ClassLoader",
+    "java.lang.InternalError",
+    "java.lang.Module",
+    "java.lang.StackFrameInfo",
+    "java.lang.String",
+    "java.lang.Thread",
+    "java.lang.VirtualThread",
+    "java.lang.invoke.CallSite",
+    "java.lang.invoke.MemberName",
+    "java.lang.invoke.MethodHandleNatives$CallSiteContext",
+    "java.lang.invoke.ResolvedMethodName",
+    "java.util.concurrent.ConcurrentHashMap$CounterCell",
+    "java.util.concurrent.Exchanger$Node",
+    "java.util.concurrent.ForkJoinPool",
+    "java.util.concurrent.ForkJoinPool$WorkQueue",
+    "java.util.concurrent.SubmissionPublisher$BufferedSubscription",
+    "java.util.concurrent.atomic.Striped64$Cell",
+    "jdk.internal.vm.StackChunk",
+];
+
+/// Of these the class that has one pointer more in all versions. It has no instances itself.
+pub const CLASS_WITH_HIDDEN_POINTER: &str = "java.lang.ClassLoader";
+
 /// The flags of the collectors whose references are plain addresses.
 pub const PLAIN_ADDRESS_FLAGS: [&CStr; 3] = [c"UseSerialGC", c"UseParallelGC", c"UseG1GC"];
 

@@ -20,13 +20,19 @@ pub struct FieldCounts {
 impl FromIterator<FieldKind> for FieldCounts {
     fn from_iter<I: IntoIterator<Item = FieldKind>>(kinds: I) -> Self {
         let mut counts = Self::default();
+        counts.extend(kinds);
+        counts
+    }
+}
+
+impl Extend<FieldKind> for FieldCounts {
+    fn extend<I: IntoIterator<Item = FieldKind>>(&mut self, kinds: I) {
         for kind in kinds {
             match PRIMITIVES.iter().position(|it| *it == kind) {
-                Some(index) => counts.primitives[index] += 1,
-                None => counts.references += 1,
+                Some(index) => self.primitives[index] += 1,
+                None => self.references += 1,
             }
         }
-        counts
     }
 }
 

@@ -6,6 +6,7 @@
 //! the dump is not in the order of addresses (as with ZGC).
 
 use perk_hotspot::layout::{FieldCounts, FieldKind, Layout};
+use perk_hotspot::{CLASS_WITH_HIDDEN_POINTER, CLASSES_WITH_HIDDEN_BYTES};
 use perk_profile::{
     ClassId, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap, ObjectLayout, Profile,
 };
@@ -224,7 +225,7 @@ impl Tally {
     ///
     /// `is_of_jvm`: whether the JVM wrote the dump, with all fields that its objects have.
     pub fn finish(&mut self, profile: &mut Profile, is_of_jvm: bool) -> HeapHistogram {
-        let (sizes, layouts) = self.solve(is_of_jvm);
+        let (sizes, layouts) = self.solve(profile, is_of_jvm);
         let mut rows = Vec::new();
         let of_classes = self.of_classes(profile);
         for (index, class) in self.classes.iter().enumerate() {
@@ -323,7 +324,7 @@ impl Tally {
 
     /// Returns the sizes of the objects so far. `is_of_jvm` is that of [`Tally::finish`].
     pub fn object_sizes(&self, profile: &Profile, is_of_jvm: bool) -> ObjectSizes {
-        let (sizes, layouts) = self.solve(is_of_jvm);
+        let (sizes, layouts) = self.solve(profile, is_of_jvm);
         let own = |index: usize| self.instance_bytes(index, &sizes, layouts[index].as_ref());
         let instance_bytes =
             self.classes.iter().enumerate().map(|(index, class)| (class.id, own(index)));
@@ -332,13 +333,13 @@ impl Tally {
     }
 
     /// Infers the rules and the layout of each class.
-    fn solve(&self, is_of_jvm: bool) -> (Sizes, Vec<Option<Layout>>) {
+    fn solve(&self, profile: &Profile, is_of_jvm: bool) -> (Sizes, Vec<Option<Layout>>) {
         let (sizes, trusted) = match self.given {
             Some(layout) => (self.packed_or_stacked(Sizes::given(layout)), u64::MAX),
             None if self.is_android => (Sizes::android(), u64::MAX),
             None => (self.sizes(), self.trusted_gap_count(is_of_jvm)),
         };
-        let layouts = self.layouts(&sizes, trusted);
+        let layouts = self.layouts(&sizes, trusted, Some(profile));
         (sizes, layouts)
     }
 
@@ -479,7 +480,7 @@ impl Tally {
 
     /// Returns the number of classes whose instances have the size that the rules give.
     fn agreeing(&self, sizes: &Sizes) -> usize {
-        let layouts = self.layouts(sizes, u64::MAX);
+        let layouts = self.layouts(sizes, u64::MAX, None);
         let agrees = |(class, layout): &(&Class, &Option<Layout>)| {
             layout.as_ref().is_some_and(|layout| layout.instance_bytes() == class.gap)
         };
@@ -498,8 +499,17 @@ impl Tally {
 
     /// Returns the layout of each class, or `None` if its CLASS DUMP, or that of a class above it,
     /// has not come. Distances found at least `trusted` times show fields that the JVM does not
-    /// give.
-    fn layouts(&self, sizes: &Sizes, trusted: u64) -> Vec<Option<Layout>> {
+    /// give. `named` has the names of classes: where holes are many, only classes that can have such
+    /// fields are corrected.
+    fn layouts(&self, sizes: &Sizes, trusted: u64, named: Option<&Profile>) -> Vec<Option<Layout>> {
+        let name = |class: &Class| {
+            let class = class.class.zip(named);
+            class.map(|(class, profile)| profile.symbols.class_name(class))
+        };
+        let can_hide = |class: &Class| {
+            !self.is_by_address
+                || name(class).is_some_and(|name| CLASSES_WITH_HIDDEN_BYTES.contains(&name))
+        };
         let mut layouts: Vec<Option<Layout>> = vec![None; self.classes.len()];
         // The classes that were looked up already. If no layout was found for a class, none is
         // found below it.
@@ -528,10 +538,15 @@ impl Tally {
             let Some(mut above) = above else { continue };
             for &index in chain.iter().rev() {
                 let Some(dump) = &self.classes[index].dump else { break };
-                above = above.with_counts(&sizes.jvm, &dump.fields);
+                let class = &self.classes[index];
+                let mut fields = dump.fields;
+                if trusted < u64::MAX && name(class) == Some(CLASS_WITH_HIDDEN_POINTER) {
+                    fields.extend([FieldKind::EightBytes]);
+                }
+                above = above.with_counts(&sizes.jvm, &fields);
                 if trusted < u64::MAX && sizes.is_inferred {
-                    let class = &self.classes[index];
-                    let most = if class.gap_count < trusted { 0 } else { HIDDEN_BYTES };
+                    let is_seen = class.gap_count >= trusted && can_hide(class);
+                    let most = if is_seen { HIDDEN_BYTES } else { 0 };
                     above.correct(&sizes.jvm, class.gap, most);
                 }
                 layouts[index] = Some(above.clone());
