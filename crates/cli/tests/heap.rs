@@ -52,6 +52,7 @@ Heap dump 2 of 2: 1 object = 120 B of 1 class
 #  bytes %  bytes  objects  class
 1   100.00  120 B        1  byte[]
 Sizes: headers of 12, references of 4, multiples of 8 bytes (assumed)
+perk heap shows what holds these objects
 ";
 
 #[test]

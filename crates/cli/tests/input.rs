@@ -328,13 +328,13 @@ fn windows_line_ends_change_nothing() {
 }
 
 /// A terminal, and the text that was written on it.
-struct Terminal {
-    file: File,
+pub(crate) struct Terminal {
+    pub(crate) file: File,
     shown: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Terminal {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -351,7 +351,7 @@ impl Terminal {
         Self { file, shown }
     }
 
-    fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 }

@@ -4,10 +4,14 @@ use rustc_hash::FxHashMap;
 
 use crate::{ClassIndex, ClassKind, Content, Error, Heap, Label, ObjectId, RootKind};
 
-/// The most objects whose paths are searched, and the most steps of these paths. Of more objects, some are
-/// taken at equal distances.
+/// The most objects whose paths are searched, and about the most steps of these paths. Of more objects, some
+/// are taken that are spread over all.
 const MOST_OBJECTS: usize = 20_000;
-const MOST_STEPS: usize = 20_000_000;
+const MOST_STEPS: usize = 2_000_000;
+/// The most steps of a path that are kept at each end of it.
+const MOST_AT_END: usize = 5_000;
+/// The number of objects whose paths tell how long those of the others are.
+const FEW: usize = 64;
 /// The elements of an array that are looked through for the place of a reference.
 const MOST_ELEMENTS: u64 = 1 << 20;
 
@@ -103,17 +107,18 @@ impl PathTree {
     pub fn new(heap: &Heap, objects: &[ObjectId]) -> Result<Self, Error> {
         let taken = spread(objects);
         let mut paths = Vec::new();
-        let (mut from, mut count, mut longest, mut steps) = (0, 1, 1, 0);
-        // The first path alone, as it may be as long as the heap is large.
+        let (mut from, mut most, mut longest, mut steps) = (0, 1, 1, 0);
+        // The first path alone, then a few: they may be as long as the heap is large.
         while from < taken.len() && steps < MOST_STEPS {
+            let count = most.min(((MOST_STEPS - steps) / longest).max(1));
             let some = &taken[from..taken.len().min(from + count)];
+            most = if most == 1 { FEW } else { taken.len() };
             for path in heap.shortest_paths(some)?.into_iter().filter(|path| !path.is_empty()) {
                 longest = longest.max(path.len());
                 steps += path.len();
-                paths.push(path);
+                paths.push(without_middle(path));
             }
             from += some.len();
-            count = ((MOST_STEPS - steps.min(MOST_STEPS)) / longest).max(1);
         }
         let is_one = objects.len() == 1;
         let mut builder = Builder {
@@ -172,10 +177,33 @@ fn places(
     Ok(places)
 }
 
-/// At most as many objects as paths are searched of, at equal distances.
+/// The path, of a very long one the two ends.
+fn without_middle(mut path: Vec<ObjectId>) -> Vec<ObjectId> {
+    if path.len() > 2 * MOST_AT_END {
+        path.drain(MOST_AT_END..path.len() - MOST_AT_END);
+        path.shrink_to_fit();
+    }
+    path
+}
+
+/// At most as many objects as paths are searched of. The first ones of them are spread over all, so that they
+/// tell how long paths are.
 fn spread(objects: &[ObjectId]) -> Vec<ObjectId> {
-    let count = objects.len().min(MOST_OBJECTS);
-    (0..count).map(|at| objects[at * objects.len() / count]).collect()
+    const GOLDEN: f64 = 0.618;
+    let count = objects.len();
+    let mut stride = (count as f64 * GOLDEN) as usize + 1;
+    while common_divisor(stride, count) > 1 {
+        stride += 1;
+    }
+    let at = |index: usize| objects[(count / 2 + index * stride) % count];
+    (0..count.min(MOST_OBJECTS)).map(at).collect()
+}
+
+fn common_divisor(mut a: usize, mut b: usize) -> usize {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 impl Builder<'_> {
@@ -293,5 +321,28 @@ impl Heap {
             .into_iter()
             .find(|edge| edge.holds && edge.to == object)
             .map(|edge| Place::of(edge.label)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_taken_once_and_from_all_parts() {
+        for count in [0, 1, 2, 3, 10, 64, 1000, 19_999] {
+            let objects: Vec<_> = (0..count).map(ObjectId).collect();
+            let mut taken = spread(&objects);
+            assert!(count < 64 || taken[..16].iter().any(|it| it.0 < count / 8), "{count}");
+            assert!(count < 64 || taken[..16].iter().any(|it| it.0 >= count / 8 * 7), "{count}");
+            taken.sort_unstable();
+            assert_eq!(taken, objects, "{count}");
+        }
+        let many: Vec<_> = (0..100_000).map(ObjectId).collect();
+        let mut taken = spread(&many);
+        taken.sort_unstable();
+        taken.dedup();
+        assert_eq!(taken.len(), MOST_OBJECTS);
+        assert!(taken.windows(2).all(|pair| pair[1].0 - pair[0].0 < 20));
     }
 }

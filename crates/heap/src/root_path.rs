@@ -72,17 +72,20 @@ impl Heap {
         if self.first_root_kind(top).is_some() {
             return Ok(vec![(None, top)]);
         }
-        let threads: Vec<_> = self.threads().iter().filter_map(|thread| thread.object).collect();
-        if let Some(steps) = self.search(&threads, top, MOST_READ_FROM_ROOTS)? {
-            return Ok(steps);
-        }
         let roots: Vec<_> = self.roots().iter().map(|root| root.object).collect();
-        let steps = self.search(&roots, top, MOST_READ_FROM_ROOTS)?;
-        Ok(steps.unwrap_or_else(|| vec![(Some(Place::Several), top)]))
+        let threads: Vec<_> = self.threads().iter().filter_map(|thread| thread.object).collect();
+        for (starts, most_read) in
+            [(&roots, 0), (&threads, MOST_READ_FROM_ROOTS), (&roots, MOST_READ_FROM_ROOTS)]
+        {
+            if let Some(steps) = self.search(starts, top, most_read)? {
+                return Ok(steps);
+            }
+        }
+        Ok(vec![(Some(Place::Several), top)])
     }
 
-    /// Looks for `goal` from `starts` on, those objects first that are nearest; gives up when `most_read`
-    /// objects have been read.
+    /// Looks for `goal` from `starts` on, those objects first that are nearest, and reads at most
+    /// `most_read` objects.
     fn search(
         &self,
         starts: &[ObjectId],
@@ -99,13 +102,13 @@ impl Heap {
             level.dedup();
             let mut next = Vec::new();
             for &object in &level {
-                if self.shallow_bytes(object) > LARGE_BYTES {
+                // Classes are in memory.
+                let is_read = self.as_class(object).is_none();
+                if is_read && (read_count == most_read || self.shallow_bytes(object) > LARGE_BYTES)
+                {
                     continue;
                 }
-                read_count += usize::from(self.as_class(object).is_none());
-                if read_count > most_read {
-                    return Ok(None);
-                }
+                read_count += usize::from(is_read);
                 for edge in self.references(object)?.into_iter().filter(|edge| edge.holds) {
                     if from.contains_key(&edge.to) {
                         continue;

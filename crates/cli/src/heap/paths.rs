@@ -82,7 +82,7 @@ impl<'c> Paths<'c> {
     fn note(&self) -> Option<String> {
         let PathTree { object_count, asked_count, .. } = self.tree;
         (object_count < asked_count).then(|| {
-            format!("The paths are those of {object_count} objects, at equal distances among {asked_count}.")
+            format!("The paths are those of {object_count} objects, spread over {asked_count}.")
         })
     }
 }

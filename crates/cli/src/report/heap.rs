@@ -56,9 +56,12 @@ pub(super) fn tables(profile: &Profile) -> impl Iterator<Item = Table<'_>> {
         if !roots.is_empty() {
             table = table.note(format!("Roots: {}", roots.join(", ")));
         }
-        match heap.layout {
-            Some(layout) => table.note(sizes(layout)),
-            None => table,
+        // A file that gives the sizes has no objects.
+        let Some(layout) = heap.layout else { return table };
+        let table = table.note(sizes(layout));
+        match index + 1 == count {
+            true => table.note("perk heap shows what holds these objects"),
+            false => table,
         }
     })
 }

@@ -1,11 +1,12 @@
 //! The views of `perk heap` on a dump whose retained sizes are arithmetic.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use perk_testkit::{fixture, jdk};
 use serde_json::Value;
 
-use crate::util::{Folder, assert_refused, stderr, stdout};
+use crate::input::Terminal;
+use crate::util::{Folder, PERK, assert_refused, stderr, stdout, wait_for};
 
 /// A map of 1000 items: the map, its table of 2048, and of each an entry, a key, an item and its array.
 const MAP_BYTES: u64 = 48 + (16 + 4 * 2048) + 1000 * (32 + 16 + ITEM_BYTES);
@@ -231,6 +232,26 @@ fn paths_have_the_fields_of_every_step() {
     );
 }
 
+/// The last nodes of the list are 10,000 steps from its root: these paths have no middle.
+#[test]
+fn paths_along_lists_are_one() {
+    let folder = dumped(true);
+    let value = json(&folder, &["--paths", "HeldObjects$Node", "live.hprof"]);
+    let nodes = rows(&value, "paths");
+    let list = find(nodes, "place", "static list");
+    assert_eq!(list["class"], "HeldObjects$Node");
+    let next = find(nodes, "place", ".next");
+    assert_eq!(list["depth"].as_u64().unwrap() + 1, next["depth"].as_u64().unwrap());
+    let (found, asked) =
+        (value["object_count"].as_u64().unwrap(), value["asked_object_count"].as_u64().unwrap());
+    // All paths together have 50 million steps.
+    assert!(asked == 10_000 && (100..10_000).contains(&found), "{found} of {asked}");
+    let level_count = next["level_count"].as_u64().unwrap();
+    assert!((4_900..10_000).contains(&level_count), "{level_count}");
+    let text = text(&folder, &["--paths", "HeldObjects$Node", "live.hprof"]);
+    assert!(text.contains(" objects, spread over 10000."), "{text}");
+}
+
 #[test]
 fn references_are_chosen_and_garbage_is_shown() {
     let folder = dumped(false);
@@ -288,6 +309,31 @@ fn what_the_dump_has_not_is_said_in_a_line() {
     refused(&["none.hprof"], &["none.hprof"]);
     folder.file("text.hprof", "nothing of the kind");
     refused(&["text.hprof"], &["text.hprof"]);
+}
+
+#[test]
+fn a_terminal_shows_the_classes_at_once() {
+    let folder = dumped(true);
+    let on_a_terminal = |arguments: &[&str]| {
+        let terminal = Terminal::new();
+        let output = Command::new(PERK)
+            .arg("heap")
+            .args(arguments)
+            .current_dir(folder.path())
+            .env("TERM", "xterm")
+            .stdout(Stdio::piped())
+            .stderr(terminal.file.try_clone().unwrap())
+            .spawn()
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
+        assert_eq!(stdout(&output), text(&folder, arguments));
+        terminal
+    };
+    let terminal = on_a_terminal(&["live.hprof"]);
+    wait_for("the classes", || terminal.shown().contains("  long[]\r\n").then_some(()));
+    assert!(terminal.shown().contains("Classes by their own size"), "{}", terminal.shown());
+    assert_eq!(on_a_terminal(&["--classes", "live.hprof"]).shown(), "");
 }
 
 #[test]
