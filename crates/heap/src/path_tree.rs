@@ -89,14 +89,16 @@ struct Key {
     object: Option<ObjectId>,
 }
 
+/// The places of references, by the objects that have them and those that they lead to.
+type Places = Vec<((ObjectId, ObjectId), Place)>;
+
 /// The tree while paths are added.
 struct Builder<'h> {
     heap: &'h Heap,
     is_one: bool,
     nodes: Vec<Node>,
     children: FxHashMap<Key, usize>,
-    /// The places of references, by their ends.
-    places: Vec<((ObjectId, ObjectId), Place)>,
+    places: Places,
 }
 
 impl PathTree {
@@ -140,11 +142,7 @@ impl PathTree {
 
 /// The places of the references on the paths, without those in arrays that are not told apart; each
 /// object is read once, in the order of addresses.
-fn places(
-    heap: &Heap,
-    paths: &[Vec<ObjectId>],
-    is_one: bool,
-) -> Result<Vec<((ObjectId, ObjectId), Place)>, Error> {
+fn places(heap: &Heap, paths: &[Vec<ObjectId>], is_one: bool) -> Result<Places, Error> {
     let mut pairs: Vec<_> =
         paths.iter().flat_map(|path| path.windows(2)).map(|it| (it[1], it[0])).collect();
     pairs.sort_unstable();

@@ -32,7 +32,7 @@ impl Heap {
             last = holder;
         }
         let top = last;
-        let mut steps = self.from_roots(top)?;
+        let mut steps = self.path_to_top(top)?;
         for pair in holders.windows(2).rev() {
             let (object, holder) = (pair[0], pair[1]);
             if let Some(place) = self.place_of(holder, object)? {
@@ -68,7 +68,7 @@ impl Heap {
     }
 
     /// The steps from a root to an object that no other object holds.
-    fn from_roots(&self, top: ObjectId) -> Result<Vec<Step>, Error> {
+    fn path_to_top(&self, top: ObjectId) -> Result<Vec<Step>, Error> {
         if self.first_root_kind(top).is_some() {
             return Ok(vec![(None, top)]);
         }
