@@ -18,10 +18,9 @@ mod watch;
 pub(crate) mod what;
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use perk_heap::{Heap, Options};
 use perk_profile::Symbols;
 use perk_profile::units::printable;
@@ -42,8 +41,6 @@ const TREE_ROWS: usize = 40;
 const MOST_TREE_ROWS: usize = 1000;
 /// Columns by which the first lines go on further in.
 const INDENT: usize = 4;
-/// The file that is stdin.
-const STDIN: &str = "/dev/stdin";
 /// The exit code where there is nothing to show.
 const NOTHING: u8 = 1;
 
@@ -87,8 +84,8 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     let name = display_name(&args.file);
     let is_text = !args.json && !args.csv;
     let mut progress = watch::Progress::new(is_text && !has_view(args));
-    let path = if is_stream(&args.file) { Path::new(STDIN) } else { &args.file };
-    let heap = Heap::open(path, &options(args), &mut progress)
+    let heap = Heap::open(&args.file, &options(args), &mut progress)
+        .map_err(named)
         .with_context(|| format!("cannot analyse {name}"))?;
     drop(progress);
     for note in heap.notes() {
@@ -120,6 +117,17 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the error; that of a profile names its form, and what shows it.
+fn named(error: perk_heap::Error) -> anyhow::Error {
+    if let perk_heap::Error::NotDump { head } = &error
+        && let Some(form) = perk_formats::recognise(head)
+    {
+        let title = form.title();
+        return anyhow!("it is not a heap dump but of the form {title}; `perk report` shows it");
+    }
+    error.into()
 }
 
 fn options(args: &HeapArgs) -> Options {

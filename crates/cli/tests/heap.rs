@@ -1,5 +1,6 @@
 //! Heap dumps in `perk report` and `perk convert`.
 
+mod inputs;
 mod objects;
 mod views;
 
