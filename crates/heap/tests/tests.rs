@@ -13,3 +13,4 @@ mod random;
 mod real;
 mod retained;
 mod truth;
+mod visualvm;
