@@ -31,7 +31,7 @@ pub enum RootKind {
     NativeStack,
     /// By a thread that is blocked.
     ThreadBlock,
-    /// As a class of the JVM's own.
+    /// As a class of the JVM's own; also the classes of primitive arrays, which files do not list.
     StickyClass,
     /// By a global JNI reference.
     JniGlobal,

@@ -93,6 +93,10 @@ impl Threads {
                 scan.notes.push(note.to_owned());
             }
         }
+        // The JVM holds the classes of primitive arrays, but does not list them.
+        let of_primitives = model.primitives.iter();
+        let objects = of_primitives.filter_map(|&class| model.classes.get(class as usize)?.object);
+        roots.extend(objects.map(|object| (object, RootKind::StickyClass, None)));
         let named = by_serial.into_iter().map(|(serial, thread)| Thread { serial, ..thread });
         let mut threads: Vec<Thread> = named.collect();
         for thread in &mut threads {

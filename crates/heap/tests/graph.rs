@@ -212,16 +212,17 @@ impl Graph {
         direct.filter_map(|&(_, id)| self.find(id)).chain(assumed).collect()
     }
 
-    /// Returns the classes that count as roots because the file has no class as a root: those of the
-    /// boot loader.
+    /// Returns the classes that count as roots though the file has no root of them: those of primitive
+    /// arrays, and all of the boot loader if no class is a root.
     pub(crate) fn assumed_roots(&self) -> Vec<usize> {
         let is_class =
             |it: &(RootRecord, u64)| it.0 == RootRecord::StickyClass && self.find(it.1).is_some();
         if self.roots.iter().any(is_class) {
-            return Vec::new();
+            return vec![self.classes[known::INTS].place, self.classes[known::BYTES].place];
         }
         let of_boot_loader = self.classes.iter().filter(|it| it.record.loader == 0);
-        of_boot_loader.map(|it| it.place).collect()
+        let primitive = [known::INTS, known::BYTES].map(|it| self.classes[it].place);
+        of_boot_loader.map(|it| it.place).chain(primitive).collect()
     }
 
     /// Returns the references of a node to objects that are there, and the number of the others.

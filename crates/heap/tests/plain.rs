@@ -126,6 +126,10 @@ impl Plain {
                 None => drop(direct.insert(object)),
             }
         }
+        // The JVM does not list the classes of primitive arrays.
+        let is_primitive = |name: &str| name.len() == 2 && name.starts_with('[');
+        let primitive = classes.class_names.iter().filter(|it| is_primitive(it.1));
+        direct.extend(primitive.filter_map(|(&class, _)| number(class)));
         let weakest = match refs {
             Refs::Strong => Strength::Strong,
             Refs::Soft => Strength::Soft,
