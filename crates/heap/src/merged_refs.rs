@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::{ClassIndex, Edge, Error, Heap, Holder, Label, ObjectId};
 
@@ -22,17 +22,23 @@ pub struct MergedRef {
     /// The number of objects that are referred to and immediately held by the object that refers to
     /// them.
     pub held_count: u64,
-    /// The bytes that these retain.
+    /// The least that these retain together: what an object below another of them retains is counted
+    /// with that one.
     pub held_bytes: u64,
 }
 
 /// Merges references.
 struct Merger<'h> {
     heap: &'h Heap,
-    rows: FxHashMap<Key, MergedRef>,
+    rows: Vec<(Key, MergedRef)>,
+    by_key: FxHashMap<Key, u32>,
+    /// The row of each object that is held by one with a reference to it, or [`NONE`].
+    row_of: Vec<u32>,
 }
 
-#[derive(PartialEq, Eq, Hash)]
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     class: ClassIndex,
     is_class_object: bool,
@@ -47,7 +53,7 @@ impl Heap {
     /// # Errors
     /// If the file cannot be read.
     pub fn merged_references(&self, objects: &[ObjectId]) -> Result<Vec<MergedRef>, Error> {
-        let mut merger = Merger { heap: self, rows: FxHashMap::default() };
+        let mut merger = Merger::new(self);
         for &object in objects {
             let edges = self.references(object)?;
             merger.add(&edges, |edge| edge.to);
@@ -61,18 +67,21 @@ impl Heap {
     /// # Errors
     /// If the file cannot be read.
     pub fn merged_referrers(&self, objects: &[ObjectId]) -> Result<Vec<MergedRef>, Error> {
-        let mut merger = Merger { heap: self, rows: FxHashMap::default() };
+        let mut merger = Merger::new(self);
         self.each_referrer(objects, &mut |edges| merger.add(edges, |edge| edge.from))?;
         Ok(merger.finish())
     }
 }
 
-impl Merger<'_> {
+impl<'h> Merger<'h> {
+    fn new(heap: &'h Heap) -> Self {
+        let row_of = vec![NONE; heap.object_count() as usize];
+        Self { heap, rows: Vec::new(), by_key: FxHashMap::default(), row_of }
+    }
+
     /// Adds the references of one object.
     fn add(&mut self, edges: &[Edge], end: impl Fn(&Edge) -> ObjectId) {
         let heap = self.heap;
-        // Two references of one object to another hold it once.
-        let mut held = FxHashSet::default();
         for edge in edges {
             let end = end(edge);
             let stands_for = heap.as_class(end);
@@ -80,26 +89,37 @@ impl Merger<'_> {
             let is_class_object = stands_for.is_some();
             let (label, place) = merged(&edge.label);
             let key = Key { class, is_class_object, place, holds: edge.holds };
-            let row = self.rows.entry(key).or_insert_with(|| MergedRef {
-                class,
-                is_class_object,
-                label,
-                holds: edge.holds,
-                reference_count: 0,
-                held_count: 0,
-                held_bytes: 0,
-            });
+            let index = *self.by_key.entry(key.clone()).or_insert(self.rows.len() as u32);
+            if index as usize == self.rows.len() {
+                let row = MergedRef {
+                    class,
+                    is_class_object,
+                    label,
+                    holds: edge.holds,
+                    reference_count: 0,
+                    held_count: 0,
+                    held_bytes: 0,
+                };
+                self.rows.push((key, row));
+            }
+            let row = &mut self.rows[index as usize].1;
             row.reference_count += 1;
-            let is_held = heap.holder(edge.to) == Holder::Object(edge.from);
-            if edge.holds && is_held && held.insert(edge.to) {
+            let is_held = edge.holds && heap.holder(edge.to) == Holder::Object(edge.from);
+            // Two references of one object to another hold it once.
+            if is_held && self.row_of[edge.to.0 as usize] == NONE {
+                self.row_of[edge.to.0 as usize] = index;
                 row.held_count += 1;
-                row.held_bytes += heap.retained_bytes(edge.to);
             }
         }
     }
 
     fn finish(self) -> Vec<MergedRef> {
-        let mut rows: Vec<_> = self.rows.into_iter().collect();
+        let mut rows = self.rows;
+        let row_of = |it: ObjectId| Some(self.row_of[it.0 as usize]).filter(|&row| row != NONE);
+        let sizes = self.heap.sets(rows.len(), &row_of);
+        for (row, size) in rows.iter_mut().zip(sizes) {
+            row.1.held_bytes = size.least_bytes;
+        }
         rows.sort_by(|(a, a_row), (b, b_row)| {
             let order = |key: &Key, row: &MergedRef| {
                 (Reverse(row.reference_count), row.class, key.is_class_object, key.holds)

@@ -99,7 +99,7 @@ impl<'c> Refs<'c> {
                 }
                 row.suffix += match () {
                     () if !it.0.holds => " (does not hold it)",
-                    () if is_held(&it) => " (holds it alone)",
+                    () if is_held(it) => " (holds it alone)",
                     () => "",
                 };
             })
@@ -131,7 +131,7 @@ impl<'c> Refs<'c> {
             .column(Column::other("holds"), |it| it.holds)
             .column(Column::count("reference_count").at(0, "references"), |it| it.reference_count)
             .column(Column::count("held_count").at(1, "hold alone"), |it| it.held_count)
-            .column(Column::bytes("held_bytes").at(2, "retained by these"), |it| match it.holds {
+            .column(Column::bytes("held_bytes").at(2, "retained"), |it| match it.holds {
                 true => Cell::Number(it.held_bytes),
                 false => Cell::Missing("-"),
             })
@@ -144,7 +144,7 @@ impl<'c> Refs<'c> {
             .ranked()
             .note(
                 "\"hold alone\": references to an object that only the object with the reference holds; \
-                 what such objects retain is free without it.",
+                 \"retained\": what such objects retain together, at least.",
             )
     }
 }

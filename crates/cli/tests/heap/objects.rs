@@ -169,6 +169,11 @@ fn references_are_shown_from_both_ends() {
     assert_eq!(bytes["reference_count"], orders, "{value}");
     assert_eq!(bytes["held_count"], orders);
     assert_eq!(bytes["held_bytes"], orders * BYTES);
+    // A list: what the second link holds is counted once.
+    let value = json(&folder, &["--refs-of", "KnownObjects$Link"]);
+    let next = row(&value["references"], "place", ".next");
+    assert_eq!((&next["reference_count"], &next["held_count"]), (&99.into(), &99.into()));
+    assert_eq!(next["held_bytes"], 99 * 16);
     let value = json(&folder, &["--refs-to", "KnownObjects$Order"]);
     let before: Vec<_> = rows(&value["referrers"], "place", ".before");
     let counts: Vec<_> =
@@ -182,7 +187,6 @@ fn references_are_shown_from_both_ends() {
         (&elements["class"], &elements["reference_count"]),
         (&"KnownObjects$Order[]".into(), &10.into())
     );
-    // Each but the last has the array and the next one, which together are held by the array.
     let shown = text(&folder, &["--refs-to", "KnownObjects$Order"]);
     assert!(shown.contains("KnownObjects$Order[] []\n"), "{shown}");
 }
