@@ -232,6 +232,36 @@ fn paths_have_the_fields_of_every_step() {
     );
 }
 
+#[test]
+fn suspects_say_where_they_were_allocated() {
+    let folder = Folder::new();
+    let output = folder
+        .perk()
+        .args(["run", "--heap", "all", "-q", "-o", "x.hprof", "--"])
+        .arg(jdk::compiler().java())
+        .arg("-cp")
+        .arg(fixture::fixtures())
+        .args(["HeldObjects", "d.hprof", "true"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let value = json(&folder, &["x.hprof"]);
+    let map = find(rows(&value, "suspects"), "name", "class HeldObjects");
+    let frames = map["allocated_at"].as_array().unwrap();
+    assert!(
+        frames.iter().any(|it| it.as_str().unwrap().starts_with("HeldObjects.main (")),
+        "{map}"
+    );
+    let text = text(&folder, &["x.hprof"]);
+    assert!(text.contains("        allocated at:\n          java.util.HashMap.resize ("), "{text}");
+    // Its allocation sites are converted, its objects are not.
+    for (target, note) in [("y.hprof", "without the objects"), ("y.html", "heap dumps by class")] {
+        let output = folder.run(&["convert", "x.hprof", "-o", target]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).contains(note), "{}", stderr(&output));
+    }
+}
+
 /// The last nodes of the list are 10,000 steps from its root: these paths have no middle.
 #[test]
 fn paths_along_lists_are_one() {
