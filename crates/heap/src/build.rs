@@ -334,25 +334,30 @@ fn weaker(
         (RefKind::Final, Reached::FINALIZABLE),
         (RefKind::Phantom, Reached::FINALIZABLE),
     ];
+    // In the order of the objects that have them, which is that of the nodes.
+    let links: Vec<(u32, u32, RefKind)> = left_out
+        .iter()
+        .map(|&(from, to, kind)| (objects.rank(from), objects.rank(to), kind))
+        .collect();
+    let mut open = Vec::new();
     for (kind, level) in levels {
-        let mut is_changed = true;
-        while std::mem::take(&mut is_changed) {
-            for &(from, to, _) in left_out.iter().filter(|it| it.2 <= kind) {
-                let (from, to) = (objects.rank(from) as usize, objects.rank(to));
-                if reached[from] == Reached::NOT || reached[to as usize] != Reached::NOT {
-                    continue;
-                }
-                is_changed = true;
-                reached[to as usize] = level;
-                let mut open = vec![to];
-                while let Some(node) = open.pop() {
-                    for &next in graph.of(node) {
-                        if reached[next as usize] == Reached::NOT {
-                            reached[next as usize] = level;
-                            open.push(next);
-                        }
-                    }
-                }
+        let visit = |node: u32, reached: &mut [Reached], open: &mut Vec<u32>| {
+            if reached[node as usize] == Reached::NOT {
+                reached[node as usize] = level;
+                open.push(node);
+            }
+        };
+        for &(from, to, _) in links.iter().filter(|it| it.2 <= kind) {
+            if reached[from as usize] != Reached::NOT {
+                visit(to, reached, &mut open);
+            }
+        }
+        while let Some(node) = open.pop() {
+            graph.of(node).iter().for_each(|&next| visit(next, reached, &mut open));
+            let first = links.partition_point(|it| it.0 < node);
+            let own = links[first..].iter().take_while(|it| it.0 == node);
+            for &(_, to, _) in own.filter(|it| it.2 <= kind) {
+                visit(to, reached, &mut open);
             }
         }
     }

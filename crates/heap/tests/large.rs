@@ -178,6 +178,31 @@ fn objects_far_apart() {
     assert!(peak_kb < 2_000_000, "{peak}");
 }
 
+/// Weak references to weak references, the first of which has the highest address.
+#[test]
+fn a_chain_of_weak_references() {
+    const COUNT: u64 = 100_000;
+    const REFERENCE: u64 = 0x1200;
+    const WEAK: u64 = 0x1280;
+    let mut dump = begin();
+    dump.load_class(REFERENCE, "java/lang/ref/Reference");
+    dump.load_class(WEAK, "java/lang/ref/WeakReference");
+    let fields = vec![("referent".to_owned(), FieldType::Object)];
+    let class = ClassRecord { id: REFERENCE, superclass: OBJECT, fields, ..Default::default() };
+    dump.class(&class);
+    dump.class(&ClassRecord { id: WEAK, superclass: REFERENCE, ..Default::default() });
+    dump.root(RootRecord::Monitor, address(COUNT));
+    for index in 0..=COUNT {
+        let to = if index == 0 { 0 } else { address(index - 1) };
+        dump.instance(address(index), 1, WEAK, &[perk_heap::Value::Reference(to)]);
+    }
+    let (_folder, path) = dump::file(&dump.finish());
+    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    // A root holds the first in the order of addresses, too.
+    assert_eq!(heap.totals().weakly.count, COUNT - 1);
+    assert_eq!(heap.reach(heap.find(address(1)).unwrap()), perk_heap::Reach::Weakly);
+}
+
 #[test]
 fn a_wide_array() {
     let count = 500_000;
