@@ -89,7 +89,7 @@ fn compare(jdk: &Jdk, flags: &[&str]) -> (usize, Vec<String>) {
         }
     }
     let version = jdk.version;
-    println!("JDK {version}, {flags:?}: {equal} equal, {hidden_count} have hidden bytes");
+    eprintln!("JDK {version}, {flags:?}: {equal} equal, {hidden_count} have hidden bytes");
     (equal, differ)
 }
 

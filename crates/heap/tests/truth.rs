@@ -188,7 +188,7 @@ impl<'a> Truth<'a> {
         // Every fifth object is in no set.
         let set_of = |node: usize| {
             let mixed = (node as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-            (mixed % 5 != 0).then_some((mixed % set_count as u64) as usize)
+            (!mixed.is_multiple_of(5)).then_some((mixed % set_count as u64) as usize)
         };
         let sizes = heap.sets(set_count, &|it| set_of(it.0 as usize).map(|it| it as u32));
         assert_eq!(sizes.len(), set_count);

@@ -58,9 +58,9 @@ fn retained_sizes_are_those_of_visualvm() {
             row.0 += 1;
         }
     }
-    println!("{equal} objects are equal");
+    eprintln!("{equal} objects are equal");
     for (class, (count, first)) in &differ {
-        println!("{count} of {class}: {first}");
+        eprintln!("{count} of {class}: {first}");
     }
     // Why some differ is in docs/heap.md.
     let differ_count: u64 = differ.values().map(|it| it.0).sum();

@@ -22,8 +22,8 @@ impl Dominators {
         let reached = object.len();
         // The referrers of each node, in ranges that end where the next one's begin.
         let mut begins = vec![0_u32; reached + 1];
-        for from in 0..reached {
-            let targets = if from == 0 { roots } else { targets(object[from]) };
+        for (from, &object) in object.iter().enumerate() {
+            let targets = if from == 0 { roots } else { targets(object) };
             targets.iter().for_each(|&to| begins[number[to as usize] as usize] += 1);
         }
         let mut sum = 0;
@@ -32,8 +32,8 @@ impl Dominators {
             *begin = sum;
         }
         let mut referrers = vec![0_u32; sum as usize];
-        for from in 0..reached {
-            let targets = if from == 0 { roots } else { targets(object[from]) };
+        for (from, &object) in object.iter().enumerate() {
+            let targets = if from == 0 { roots } else { targets(object) };
             for &to in targets {
                 let begin = &mut begins[number[to as usize] as usize];
                 *begin -= 1;
