@@ -13,9 +13,9 @@
 
 use crate::batch::Head;
 use crate::bits::{BitSet, Ranked, SharedBits};
-use crate::links::{Links, Source};
+use crate::links::{EdgeList, Links, Source};
 use crate::model::RefKind;
-use crate::referrers::{MANY, NONE};
+use crate::referrers::MANY;
 use crate::{Error, Watch};
 
 /// A graph: for each node the nodes that its edges lead to.
@@ -87,11 +87,9 @@ pub(crate) fn collect(
     let found = source.each("shared objects", watch, || Collector {
         referrer,
         exits: &exits,
-        at: usize::MAX,
-        from: NONE,
-        edges: Vec::new(),
+        edges: EdgeList::default(),
     })?;
-    let found: Vec<Vec<u32>> = found.into_iter().map(|part| part.edges).collect();
+    let found: Vec<EdgeList> = found.into_iter().map(|part| part.edges).collect();
     let mut members = exits.finish();
     branches(&mut members, referrer);
     for (object, &referrer) in (0..).zip(referrer) {
@@ -101,15 +99,17 @@ pub(crate) fn collect(
     }
     let objects = members.ranked();
     let mut starts = vec![0_u32; objects.count() as usize + 1];
-    for_edges(&found, |from, targets| {
-        let start = &mut starts[objects.rank(from) as usize];
-        *start = start.saturating_add(targets.len() as u32);
-    });
+    for part in &found {
+        part.each(|from, targets| {
+            let start = &mut starts[objects.rank(from) as usize];
+            *start = start.saturating_add(targets.len() as u32);
+        });
+    }
     for_chains(&objects, referrer, |above, _| starts[above as usize] += 1);
     let graph = Csr::build(starts, |add| {
         // The parts are given back one by one as they are used up.
         for part in found {
-            for_edges(std::slice::from_ref(&part), |from, targets| {
+            part.each(|from, targets| {
                 let from = objects.rank(from);
                 targets.iter().for_each(|&to| add(from, objects.rank(to)));
             });
@@ -117,18 +117,6 @@ pub(crate) fn collect(
         for_chains(&objects, referrer, add);
     })?;
     Ok(Core { objects, graph })
-}
-
-/// Calls `each` with each object that has edges, and what they lead to.
-fn for_edges(parts: &[Vec<u32>], mut each: impl FnMut(u32, &[u32])) {
-    for part in parts {
-        let mut rest = part.as_slice();
-        while let [from, count, tail @ ..] = rest {
-            let (targets, tail) = tail.split_at(*count as usize);
-            each(*from, targets);
-            rest = tail;
-        }
-    }
 }
 
 /// Calls `each` with the edges along chains: the numbers in the core of the object above and of the
@@ -169,17 +157,13 @@ fn branches(members: &mut BitSet, referrer: &[u32]) {
 struct Collector<'a> {
     referrer: &'a [u32],
     exits: &'a SharedBits,
-    /// The object that has the last edges, and the place of their number.
-    from: u32,
-    at: usize,
-    /// For each object with edges its number, the number of the edges, and what they lead to.
-    edges: Vec<u32>,
+    edges: EdgeList,
 }
 
 impl Links for Collector<'_> {
     #[inline]
     fn object(&mut self, _object: u32, _class: u32, _length: u32, _head: Head) {
-        self.from = NONE;
+        self.edges.begin();
     }
 
     #[inline]
@@ -187,16 +171,9 @@ impl Links for Collector<'_> {
         if self.referrer[to as usize] != MANY || from == to {
             return;
         }
-        if self.from != from {
-            self.from = from;
-            self.at = self.edges.len() + 1;
-            self.edges.extend([from, 0]);
-            if self.referrer[from as usize] != MANY {
-                self.exits.put(from);
-            }
+        if self.edges.add(from, to) && self.referrer[from as usize] != MANY {
+            self.exits.put(from);
         }
-        self.edges[self.at] += 1;
-        self.edges.push(to);
     }
 
     fn left_out(&mut self, _from: u32, _to: u32, _kind: RefKind) {}

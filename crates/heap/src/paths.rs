@@ -5,7 +5,7 @@ use crate::bits::BitSet;
 use crate::build::UNIT_BYTES;
 use crate::core::Csr;
 use crate::heap::{Heap, ObjectId};
-use crate::links::Links;
+use crate::links::{EdgeList, Links};
 use crate::model::RefKind;
 use crate::{Amount, Error, Nothing};
 
@@ -20,7 +20,7 @@ impl Heap {
         if let Some(graph) = self.graph.get() {
             return Ok(graph);
         }
-        let parts = self.source().each("references", &mut Nothing, Collector::default)?;
+        let parts = self.source().each("references", &mut Nothing, EdgeList::default)?;
         let mut starts = vec![0_u32; self.ids.count() as usize + 1];
         for part in &parts {
             part.each(|from, targets| starts[from as usize] += targets.len() as u32);
@@ -114,46 +114,14 @@ impl Heap {
     }
 }
 
-/// Collects references.
-struct Collector {
-    from: u32,
-    at: usize,
-    /// For each object with references its number, the number of the references, and what they lead
-    /// to.
-    edges: Vec<u32>,
-}
-
-impl Default for Collector {
-    fn default() -> Self {
-        Self { from: NONE, at: 0, edges: Vec::new() }
-    }
-}
-
-impl Collector {
-    fn each(&self, mut each: impl FnMut(u32, &[u32])) {
-        let mut rest = self.edges.as_slice();
-        while let [from, count, tail @ ..] = rest {
-            let (targets, tail) = tail.split_at(*count as usize);
-            each(*from, targets);
-            rest = tail;
-        }
-    }
-}
-
-impl Links for Collector {
+impl Links for EdgeList {
     fn object(&mut self, _object: u32, _class: u32, _length: u32, _head: Head) {
-        self.from = NONE;
+        self.begin();
     }
 
     #[inline]
     fn link(&mut self, from: u32, to: u32) {
-        if self.from != from {
-            self.from = from;
-            self.at = self.edges.len() + 1;
-            self.edges.extend([from, 0]);
-        }
-        self.edges[self.at] += 1;
-        self.edges.push(to);
+        self.add(from, to);
     }
 
     fn left_out(&mut self, _from: u32, _to: u32, _kind: RefKind) {}

@@ -22,13 +22,18 @@ const DEFAULT_MB: &str = "900";
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// The bars of the overview: CPU time by that of hprof-slurp, wall time by CPU time, memory by the size of
-/// the dump; and the CPU time of a dump in gzip's form by that of the plain one.
-const BARS: [(&str, f64); 4] = [
+/// the dump; the CPU time of a dump in gzip's form by that of the plain one; and the time of a question
+/// after the first one.
+const BARS: [(&str, f64); 5] = [
     ("CPU / CPU of hprof-slurp", 2.8),
     ("wall / CPU", 0.7),
     ("RSS / dump", 0.55),
     ("CPU with gzip / CPU", 2.0),
+    ("seconds on the clock with the index", 0.5),
 ];
+
+/// A question after the first one.
+const AGAIN: &str = "perk heap --roots, with the index";
 
 const USAGE: &str = "bench heap [--mb N] [--file DUMP] [--slurp PROGRAM] [--rounds N]";
 
@@ -55,7 +60,10 @@ pub(super) fn run(arguments: &[&str]) -> Result<()> {
         None => Dumps::make(work.path(), mb)?,
     };
     let plain = dumps.plain.display().to_string();
-    let mut commands = vec![("perk heap", vec![perk.as_str(), "heap", &plain])];
+    let mut commands = vec![
+        ("perk heap", vec![perk.as_str(), "heap", "--no-index", &plain]),
+        (AGAIN, vec![perk.as_str(), "heap", "--roots", &plain]),
+    ];
     if let Some(slurp) = slurp {
         commands.push(("hprof-slurp", vec![slurp, &plain]));
     }
@@ -67,6 +75,8 @@ pub(super) fn run(arguments: &[&str]) -> Result<()> {
     for path in [Some(&plain), gzip.as_ref()].into_iter().flatten() {
         io::copy(&mut File::open(path)?, &mut io::sink())?;
     }
+    // The first question writes the index.
+    child::measure(&commands[1].1)?;
     let mut usages = vec![Vec::new(); commands.len()];
     for round in 0..rounds {
         for step in 0..commands.len() {
@@ -139,6 +149,7 @@ fn table(names: &[&str], usages: &[Vec<Usage>], dump_bytes: u64) -> String {
         Some(of(0, |it| it.wall_s / it.cpu_s)),
         Some(Spread::of(usages[0].iter().map(|it| it.peak_rss_bytes / dump_bytes as f64))),
         index("perk heap, gzip members").map(|gzip| cpu_by(gzip, 0)),
+        index(AGAIN).map(|again| of(again, |it| it.wall_s)),
     ];
     for ((title, bar), ratio) in BARS.into_iter().zip(ratios) {
         if let Some(ratio) = ratio {
