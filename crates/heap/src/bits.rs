@@ -27,6 +27,13 @@ impl BitSet {
         was
     }
 
+    /// Adds the numbers of a set with the same limit.
+    pub(crate) fn put_all(&mut self, other: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word |= other;
+        }
+    }
+
     /// Returns the numbers in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.words).flat_map(|(index, &word): (u32, _)| {

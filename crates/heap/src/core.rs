@@ -83,20 +83,23 @@ pub(crate) fn collect(
     referrer: &[u32],
     watch: &mut dyn Watch,
 ) -> Result<Core, Error> {
+    // A bit each stays in the processor's cache, where the referrers would not.
+    let mut shared = BitSet::new(source.ids.count());
+    for (object, &referrer) in (0..).zip(referrer) {
+        if referrer == MANY {
+            shared.put(object);
+        }
+    }
     let exits = SharedBits::new(source.ids.count());
     let found = source.each("shared objects", watch, || Collector {
-        referrer,
+        shared: &shared,
         exits: &exits,
         edges: EdgeList::default(),
     })?;
     let found: Vec<EdgeList> = found.into_iter().map(|part| part.edges).collect();
     let mut members = exits.finish();
     branches(&mut members, referrer);
-    for (object, &referrer) in (0..).zip(referrer) {
-        if referrer == MANY {
-            members.put(object);
-        }
-    }
+    members.put_all(&shared);
     let objects = members.ranked();
     let mut starts = vec![0_u32; objects.count() as usize + 1];
     for part in &found {
@@ -155,7 +158,8 @@ fn branches(members: &mut BitSet, referrer: &[u32]) {
 }
 
 struct Collector<'a> {
-    referrer: &'a [u32],
+    /// The objects of M.
+    shared: &'a BitSet,
     exits: &'a SharedBits,
     edges: EdgeList,
 }
@@ -168,10 +172,10 @@ impl Links for Collector<'_> {
 
     #[inline]
     fn link(&mut self, from: u32, to: u32) {
-        if self.referrer[to as usize] != MANY || from == to {
+        if !self.shared.has(to) || from == to {
             return;
         }
-        if self.edges.add(from, to) && self.referrer[from as usize] != MANY {
+        if self.edges.add(from, to) && !self.shared.has(from) {
             self.exits.put(from);
         }
     }

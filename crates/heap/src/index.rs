@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ use crate::{Options, Refs, Root, Totals};
 const MAGIC: &[u8; 8] = b"PERKIDX1";
 /// The bytes at the beginning and the end of the dump that are compared.
 const ENDS_BYTES: u64 = 1 << 20;
-/// The elements that are converted at once.
+/// The numbers that are converted at once.
 const PIECE: usize = 1 << 16;
 /// The size of what an object retains, where four bytes are too few.
 const WIDE_BYTES: usize = 5;
@@ -103,58 +103,34 @@ impl Index {
 
     /// Returns the analysis, if it is there, whole, and of this dump with these options.
     pub(crate) fn load(&self, options: &Options) -> Option<impl FnOnce(Input) -> Heap + use<>> {
-        let file = File::open(&self.path).ok()?;
-        let mut left = file.metadata().ok()?.len();
-        let mut input = BufReader::with_capacity(1 << 20, file);
-        let mut magic = [0; MAGIC.len()];
-        input.read_exact(&mut magic).ok()?;
-        left = left.checked_sub(MAGIC.len() as u64)?;
-        if magic != *MAGIC {
+        let mut sections = Sections::open(&self.path)?;
+        if parse::<Key>(&sections.bytes()?)? != self.key {
             return None;
         }
-        let mut section = || -> Option<Vec<u8>> {
-            let mut head = [0; 12];
-            input.read_exact(&mut head).ok()?;
-            let bytes = u64::from_le_bytes(head[..8].try_into().ok()?);
-            let sum = u32::from_le_bytes(head[8..].try_into().ok()?);
-            left = left.checked_sub(bytes.checked_add(12)?)?;
-            let mut content = vec![0; usize::try_from(bytes).ok()?];
-            input.read_exact(&mut content).ok()?;
-            (crc32fast::hash(&content) == sum).then_some(content)
-        };
-        if parse::<Key>(&section()?)? != self.key {
-            return None;
-        }
-        let facts: Facts<Model, Threads, Vec<Root>> = parse(&section()?)?;
-        let ids: Ids = parse(&section()?)?;
+        let facts: Facts<Model, Threads, Vec<Root>> = parse(&sections.bytes()?)?;
+        let ids: Ids = parse(&sections.bytes()?)?;
         let count = ids.count() as usize;
-        let classes = section()?;
         let classes = match facts.model.classes.len() <= u16::MAX.into() {
-            true => Classes::Few(numbers(&classes, u16::from_le_bytes)),
-            false => Classes::Many(numbers(&classes, u32::from_le_bytes)),
+            true => Classes::Few(sections.numbers(count, u16::from_le_bytes)?),
+            false => Classes::Many(sections.numbers(count, u32::from_le_bytes)?),
         };
-        let shallow = numbers(&section()?, u32::from_le_bytes);
-        let holder: Vec<u32> = numbers(&section()?, u32::from_le_bytes);
+        let shallow = sections.numbers(count, u32::from_le_bytes)?;
+        let holder: Vec<u32> = sections.numbers(count, u32::from_le_bytes)?;
         let retained = match facts.is_narrow {
-            true => Retained::Few(numbers(&section()?, u32::from_le_bytes)),
-            false => Retained::Many(numbers(&section()?, |[a, b, c, d, e]: [u8; WIDE_BYTES]| {
+            true => Retained::Few(sections.numbers(count, u32::from_le_bytes)?),
+            false => Retained::Many(sections.numbers(count, |bytes: [u8; WIDE_BYTES]| {
+                let [a, b, c, d, e] = bytes;
                 u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
-            })),
+            })?),
         };
-        let reach: Vec<Reached> = section()?.into_iter().map(Reached).collect();
-        let (few, many) = match &classes {
-            Classes::Few(classes) => (classes.len(), classes.iter().max().map(|&it| it.into())),
-            Classes::Many(classes) => (classes.len(), classes.iter().max().copied()),
+        let reach = sections.numbers(count, |[code]| Reached(code))?;
+        let most = match &classes {
+            Classes::Few(classes) => classes.iter().max().map(|&it| it.into()),
+            Classes::Many(classes) => classes.iter().max().copied(),
         };
-        let retained_count = match &retained {
-            Retained::Few(units) => units.len(),
-            Retained::Many(units) => units.len(),
-        };
-        let lengths = [few, shallow.len(), holder.len(), retained_count, reach.len()];
-        let is_whole = lengths.iter().all(|&length| length == count)
-            && many.is_none_or(|most: u32| (most as usize) < facts.model.classes.len())
+        let is_sound = most.is_none_or(|most: u32| (most as usize) < facts.model.classes.len())
             && holder.iter().all(|&holder| (holder as usize) < count || holder >= MANY);
-        if !is_whole {
+        if !is_sound {
             return None;
         }
         let (refs, thread_count) = (options.refs, options.threads());
@@ -250,6 +226,64 @@ impl Index {
     }
 }
 
+/// The sections of an index, one after the other.
+struct Sections {
+    file: File,
+    /// The bytes that are left in the file.
+    left: u64,
+}
+
+impl Sections {
+    /// Opens an index; `None` if the file is none.
+    fn open(path: &Path) -> Option<Self> {
+        let mut file = File::open(path).ok()?;
+        let left = file.metadata().ok()?.len().checked_sub(MAGIC.len() as u64)?;
+        let mut magic = [0; MAGIC.len()];
+        file.read_exact(&mut magic).ok()?;
+        (magic == *MAGIC).then_some(Self { file, left })
+    }
+
+    /// Reads the head of a section: its size in bytes, and its check sum.
+    fn head(&mut self) -> Option<(u64, u32)> {
+        let mut head = [0; 12];
+        self.file.read_exact(&mut head).ok()?;
+        let bytes = u64::from_le_bytes(head[..8].try_into().ok()?);
+        let sum = u32::from_le_bytes(head[8..].try_into().ok()?);
+        self.left = self.left.checked_sub(bytes.checked_add(12)?)?;
+        Some((bytes, sum))
+    }
+
+    /// Reads a section.
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let (bytes, sum) = self.head()?;
+        let mut content = vec![0; usize::try_from(bytes).ok()?];
+        self.file.read_exact(&mut content).ok()?;
+        (crc32fast::hash(&content) == sum).then_some(content)
+    }
+
+    /// Reads a section of this many numbers, piece by piece.
+    fn numbers<const N: usize, T>(
+        &mut self,
+        count: usize,
+        number: impl Fn([u8; N]) -> T,
+    ) -> Option<Vec<T>> {
+        let (bytes, expected) = self.head()?;
+        if bytes != (count as u64).checked_mul(N as u64)? {
+            return None;
+        }
+        let mut numbers = Vec::with_capacity(count);
+        let mut sum = crc32fast::Hasher::new();
+        let mut piece = vec![0; PIECE.min(count) * N];
+        while numbers.len() < count {
+            let piece = &mut piece[..PIECE.min(count - numbers.len()) * N];
+            self.file.read_exact(piece).ok()?;
+            sum.update(piece);
+            numbers.extend(piece.as_chunks().0.iter().map(|&bytes| number(bytes)));
+        }
+        (sum.finalize() == expected).then_some(numbers)
+    }
+}
+
 fn made(value: &impl Serialize) -> io::Result<Vec<u8>> {
     postcard::to_stdvec(value).map_err(io::Error::other)
 }
@@ -257,10 +291,6 @@ fn made(value: &impl Serialize) -> io::Result<Vec<u8>> {
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
     rest.is_empty().then_some(value)
-}
-
-fn numbers<const N: usize, T>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> Vec<T> {
-    bytes.as_chunks().0.iter().map(|&bytes| number(bytes)).collect()
 }
 
 /// Writes a section.
