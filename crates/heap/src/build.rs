@@ -62,7 +62,7 @@ impl Heap {
 
         let (threads, mut roots) = Threads::new(&mut scan, &model);
         let mut is_root = crate::bits::BitSet::new(scan.ids.count());
-        roots.iter().filter(|root| threads.is_held(root).is_none()).for_each(|root| {
+        threads.top(&roots).for_each(|root| {
             is_root.put(root.object.0);
         });
         model.settle(options.refs, |object| is_root.has(object));
@@ -100,10 +100,8 @@ impl Heap {
         for (class, Amount { count, bytes }) in model.classes.iter_mut().zip(counts) {
             (class.instance_count, class.shallow_bytes) = (count, bytes);
         }
-        let top_roots: Vec<(u32, RootKind)> = {
-            let held = roots.iter().filter(|root| threads.is_held(root).is_none());
-            held.map(|root| (root.object.0, root.kind)).collect()
-        };
+        let top_roots: Vec<(u32, RootKind)> =
+            threads.top(&roots).map(|root| (root.object.0, root.kind)).collect();
         let keeps = options.keep_unreachable;
         let (mut reach, tops) = solve(core, &mut referrer, &top_roots, &left_out, keeps);
         let (retained, cycles) = retained(&mut referrer, &shallow, &reach, keeps);

@@ -35,8 +35,8 @@ impl Heap {
 
     /// Returns the objects that roots hold, the threads' locals left out that threads hold.
     fn top(&self) -> Vec<u32> {
-        let held = self.roots.iter().filter(|root| self.threads.is_held(root).is_none());
-        let mut top: Vec<u32> = held.map(|root| root.object.0).collect();
+        let top = self.threads.top(&self.roots);
+        let mut top: Vec<u32> = top.map(|root| root.object.0).collect();
         top.sort_unstable();
         top.dedup();
         top

@@ -121,6 +121,11 @@ impl Threads {
         (Self { threads, traces, held }, roots)
     }
 
+    /// Returns the roots that no thread object holds.
+    pub(crate) fn top<'a>(&'a self, roots: &'a [Root]) -> impl Iterator<Item = &'a Root> {
+        roots.iter().filter(|root| self.is_held(root).is_none())
+    }
+
     /// Returns the thread object that holds a root, if one does.
     pub(crate) fn is_held(&self, root: &Root) -> Option<ObjectId> {
         match root.kind {
