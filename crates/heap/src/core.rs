@@ -20,20 +20,20 @@ use crate::{Error, Watch};
 
 /// A graph: for each node the nodes that its edges lead to.
 #[derive(Debug)]
-pub(crate) struct Csr {
+pub(crate) struct Csr<T = u32> {
     /// The index of the first target of each node, and the number of all.
     pub(crate) starts: Vec<u32>,
-    pub(crate) targets: Vec<u32>,
+    pub(crate) targets: Vec<T>,
 }
 
-impl Csr {
+impl<T: Copy + Default> Csr<T> {
     /// Returns the number of nodes.
     pub(crate) fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
     #[inline]
-    pub(crate) fn of(&self, node: u32) -> &[u32] {
+    pub(crate) fn of(&self, node: u32) -> &[T] {
         let node = node as usize;
         &self.targets[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
@@ -42,7 +42,7 @@ impl Csr {
     /// `fill` is called with a function that adds an edge.
     pub(crate) fn build(
         mut starts: Vec<u32>,
-        fill: impl FnOnce(&mut dyn FnMut(u32, u32)),
+        fill: impl FnOnce(&mut dyn FnMut(u32, T)),
     ) -> Result<Self, Error> {
         let mut sum = 0_u64;
         for start in &mut starts {
@@ -51,7 +51,7 @@ impl Csr {
             sum += count;
         }
         let count = u32::try_from(sum).map_err(|_| too_many())?;
-        let mut targets = vec![0; count as usize];
+        let mut targets = vec![T::default(); count as usize];
         // While edges come, each entry is the place of the next one, and at the end the beginning of
         // the next node.
         fill(&mut |from, to| {

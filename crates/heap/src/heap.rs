@@ -18,7 +18,9 @@ use crate::thread::Threads;
 use crate::{Class, ClassIndex, Refs, Root, RootKind, Thread, Totals, Trace};
 
 /// The number of an object, in the order of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct ObjectId(pub u32);
 
 /// The way in which an object is reachable.
@@ -135,22 +137,13 @@ pub struct Heap {
     pub(crate) threads: Threads,
     pub(crate) thread_count: usize,
     /// The objects that each object holds, and those that roots hold.
-    pub(crate) children: OnceLock<Children>,
+    pub(crate) children: OnceLock<Csr<ObjectId>>,
     /// All references that hold.
     pub(crate) graph: OnceLock<Csr>,
     /// The batch of each object, where the addresses of batches overlap.
     pub(crate) batch_of: OnceLock<Vec<u32>>,
     /// The places of the objects of the batches that were looked at last.
     pub(crate) places: Mutex<Vec<(usize, Arc<Vec<Place>>)>>,
-}
-
-/// The tree of holders.
-#[derive(Debug)]
-pub(crate) struct Children {
-    /// The index of the first object that each object holds; then that of the roots' first, and the
-    /// number of all.
-    pub(crate) starts: Vec<u32>,
-    pub(crate) objects: Vec<ObjectId>,
 }
 
 impl Heap {

@@ -1,6 +1,7 @@
 //! The tree of holders, and what sets of objects retain.
 
-use crate::heap::{Children, Heap, ObjectId};
+use crate::core::Csr;
+use crate::heap::{Heap, ObjectId};
 use crate::referrers::MANY;
 
 /// What a set of objects retains.
@@ -19,40 +20,29 @@ impl Heap {
     /// Returns the objects that `holder` holds immediately, or those that roots hold; in the order
     /// of addresses. The first call makes a table of 8 bytes per object.
     pub fn held_by(&self, holder: Option<ObjectId>) -> &[ObjectId] {
-        let Children { starts, objects } = self.children.get_or_init(|| self.children());
-        let index = holder.map_or(starts.len() - 2, |holder| holder.0 as usize);
-        &objects[starts[index] as usize..starts[index + 1] as usize]
+        let children = self.children.get_or_init(|| self.children());
+        children.of(holder.map_or(self.ids.count(), |holder| holder.0))
     }
 
-    fn children(&self) -> Children {
-        let count = self.holder.len();
-        let index = |holder: u32| if holder == MANY { count } else { holder as usize };
+    /// Makes the tree of holders; its last node stands for the roots.
+    fn children(&self) -> Csr<ObjectId> {
+        let count = self.ids.count();
+        let node = |holder: u32| if holder == MANY { count } else { holder };
         let held = || {
             (0..)
                 .zip(&self.holder)
                 .filter(|&(object, _): &(u32, _)| self.reach[object as usize].is_held())
         };
-        // Each entry is at first the number of the objects of the one before.
-        let mut starts = vec![0_u32; count + 2];
+        let mut starts = vec![0_u32; count as usize + 2];
         for (_, &holder) in held() {
-            starts[index(holder)] += 1;
+            starts[node(holder) as usize] += 1;
         }
-        let mut sum = 0;
-        for start in &mut starts {
-            let before = sum;
-            sum += *start;
-            *start = before;
-        }
-        let mut objects = vec![ObjectId(0); sum as usize];
-        for (object, &holder) in held() {
-            let place = &mut starts[index(holder)];
-            objects[*place as usize] = ObjectId(object);
-            *place += 1;
-        }
-        // Each entry is now the beginning of the next one.
-        starts.pop();
-        starts.insert(0, 0);
-        Children { starts, objects }
+        let filled = Csr::build(starts, |add| {
+            for (object, &holder) in held() {
+                add(node(holder), ObjectId(object));
+            }
+        });
+        filled.unwrap_or_else(|_| unreachable!("each object has one holder"))
     }
 
     /// Returns the sizes of sets of objects, by the number that `set_of` gives for each object (its
