@@ -2,6 +2,7 @@
 //! that are none.
 
 mod kinds;
+mod original;
 mod packed;
 mod refused;
 mod several;
