@@ -4,11 +4,10 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, bail};
 use perk_formats::View;
-use perk_profile::{Metric, Profile};
 
 use crate::args::ConvertArgs;
 use crate::file_format;
-use crate::input::{self, Input, display_name, is_stream};
+use crate::input::{self, Input, display_name, has_only_heaps, is_stream};
 use crate::output::{self, Target};
 use crate::window::{self, FormAndTime};
 use crate::{metric, talk};
@@ -47,7 +46,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let form = target.form;
     let name = display_name(&args.file);
     let has_heaps = profile.heaps().next().is_some();
-    if has_heaps && !has_others(&profile) {
+    if has_only_heaps(&profile) {
         let target = if to_stdout { "stdout".into() } else { args.output.display().to_string() };
         bail!(
             "cannot write {target}: {name} has only heap dumps, and no form has a place for their \
@@ -92,11 +91,4 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         talk::say(format_args!("left out, as {title} has no place for it: {}", losses.join(", ")));
     }
     Ok(())
-}
-
-/// Whether a profile has more than heap dumps.
-fn has_others(profile: &Profile) -> bool {
-    !Metric::all_of(profile).is_empty()
-        || profile.monitor_dumps().next().is_some()
-        || profile.field_accesses().is_some()
 }

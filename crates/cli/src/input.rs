@@ -10,7 +10,7 @@ use perk_analysis::Window;
 use perk_formats::shared_fields::ALIKE;
 use perk_formats::{HEAD_BYTES, Reading};
 use perk_profile::units::printable;
-use perk_profile::{NamePattern, Profile, secrets};
+use perk_profile::{Metric, NamePattern, Profile, secrets};
 
 use crate::file_format::{Format, read_format};
 use crate::packing::{Cut, Packing};
@@ -76,6 +76,14 @@ impl ReadArgs {
 pub(crate) struct Input {
     pub(crate) form: Format,
     pub(crate) profile: Profile,
+}
+
+/// Whether a profile has heap dumps and nothing else.
+pub(crate) fn has_only_heaps(profile: &Profile) -> bool {
+    profile.heaps().next().is_some()
+        && Metric::all_of(profile).is_empty()
+        && profile.monitor_dumps().next().is_none()
+        && profile.field_accesses().is_none()
 }
 
 /// Reads the profile in `path`, or on stdin where it is `-`. The content tells the form, where

@@ -52,6 +52,16 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     {
         bail!("{}: a heap dump is written as .hprof", target.path.display());
     }
+    if analyses.dump_heap()
+        && let Some(target) = targets.first()
+        && targets.iter().all(|target| target.form != BINARY)
+    {
+        bail!(
+            "{}: it has no place for the heap dump of --heap all; name a .hprof file with a second -o, \
+             or use --heap sites",
+            target.path.display()
+        );
+    }
     let plan = Plan::new(&args.command)?.with_children(args.children);
     let library = agent::library()?;
     let folder = match targets.iter().find(|target| target.form == BINARY) {

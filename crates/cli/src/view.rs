@@ -1,5 +1,6 @@
 //! `perk view`: a profile in the terminal.
 
+use anyhow::bail;
 use perk_analysis::InferredCallers;
 use perk_profile::units::duration;
 
@@ -12,6 +13,11 @@ pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
     let window = args.read.window(args.window.to)?;
     let mut input = input::read(&args.file, &args.read)?;
     let mut name = display_name(&args.file);
+    if input::has_only_heaps(&input.profile) {
+        bail!(
+            "{name} has only heap dumps: perk heap shows what holds their objects, perk report their classes"
+        );
+    }
     if let Some(shown) = window::apply(window, &mut input.profile, &name)? {
         input.profile.notes.extend(window::lines(&shown));
         name += &format!(", {} to {}", duration(shown.from_ns), duration(shown.to_ns));

@@ -4,7 +4,35 @@ mod inputs;
 mod objects;
 mod views;
 
+use std::fs;
+use std::process::Command;
+
+use perk_testkit::{Jdk, fixture, jdk};
+
 use crate::util::{Folder, assert_refused, stderr, stdout};
+
+/// A folder with the dump that a program makes of itself.
+fn dumped(jdk: &Jdk, program: &[&str]) -> Folder {
+    let folder = Folder::new();
+    let output = Command::new(jdk.java())
+        .args(["-Xmx64m", "-XX:+UseSerialGC", "-cp"])
+        .arg(fixture::fixtures())
+        .args(program)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    folder
+}
+
+/// Makes a dump with allocation traces, and other measurements, of a program.
+fn measured(folder: &Folder, options: &[&str], file: &str, program: &[&str]) {
+    let mut perk = folder.perk();
+    perk.args(["run", "-q", "--heap", "all", "-o", file]).args(options).arg("--");
+    perk.arg(jdk::compiler().java()).arg("-cp").arg(fixture::fixtures()).args(program);
+    let output = perk.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+}
 
 /// Makes a record of a file with ids of four bytes.
 fn record(tag: u8, body: &[u8]) -> Vec<u8> {
@@ -86,15 +114,71 @@ fn json_has_all_of_a_heap_dump() {
     );
 }
 
+/// The form of each dump is one that heap dumps come in.
 #[test]
-fn heap_dumps_alone_are_not_converted() {
+fn heap_dumps_alone_are_neither_converted_nor_browsed() {
     let folder = Folder::new();
     folder.file("two.hprof", dump());
-    for target in ["sums.hprof", "two.txt", "two.html"] {
-        let output = folder.run(&["convert", "two.hprof", "-o", target]);
-        assert_refused(&output, &["two.hprof has only heap dumps", "perk heap", "perk report"]);
+    folder.file("two.hprof.gz", inputs::gzip(&dump()));
+    let text = inputs::text_dump();
+    let text = fs::read(text).unwrap();
+    folder.file("text.txt.gz", text);
+    let files = folder.names();
+    for file in &files {
+        let has = format!("{file} has only heap dumps");
+        let parts = [&*has, "perk heap shows what holds", "perk report their classes"];
+        for form in perk_formats::FORMATS.into_iter().filter(|form| form.is_written()) {
+            let target = format!("new.{}", form.ending());
+            let output = folder.run(&["convert", file, "-o", &target]);
+            assert_eq!(output.status.code(), Some(2), "{target}: {}", stderr(&output));
+            let said = stderr(&output);
+            assert!(parts.iter().all(|part| said.contains(part)), "{target}: {said}");
+        }
+        let output = folder.run(&["convert", file, "-o", "-", "--to", "collapsed"]);
+        assert!(stderr(&output).contains("cannot write stdout: "), "{}", stderr(&output));
+        let output = folder.run(&["view", file]);
+        assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));
+        let said = stderr(&output);
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        let output = folder.run(&["diff", file, file, "-o", "new.html"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("heap dumps are compared by class, without -o"));
+        let output = folder.run(&["diff", file, file]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stdout(&output).contains("\nheap "), "{}", stdout(&output));
     }
-    assert_eq!(folder.names(), ["two.hprof"]);
+    assert_eq!(folder.names(), files);
+}
+
+#[test]
+fn what_other_forms_have_no_place_for_is_named() {
+    let folder = Folder::new();
+    let program = ["HeldObjects", "d.hprof", "true"];
+    measured(&folder, &["--cpu", "samples"], "x.hprof", &program);
+    let objects = |file: &str| folder.run(&["heap", "--biggest", file]);
+    assert_eq!(objects("x.hprof").status.code(), Some(0));
+    for form in perk_formats::FORMATS.into_iter().filter(|form| form.is_written()) {
+        let target = format!("y.{}", form.ending());
+        let output = folder.run(&["convert", "x.hprof", "-o", &target]);
+        let said = stderr(&output);
+        if !output.status.success() {
+            // A form of another kind of measurement.
+            assert!(
+                said.contains("cannot write y.") && !folder.names().contains(&target),
+                "{said}"
+            );
+            continue;
+        }
+        let notes = ["of heap dumps the sums by class are kept", "heap dumps by class"];
+        assert_eq!(
+            notes.iter().filter(|note| said.contains(**note)).count(),
+            1,
+            "{target}: {said}"
+        );
+        let refused = objects(&target);
+        assert_eq!((refused.status.code(), stdout(&refused).as_str()), (Some(2), ""), "{target}");
+    }
+    assert!(folder.names().len() > 6, "{:?}", folder.names());
 }
 
 #[test]

@@ -27,6 +27,11 @@ fn refused_before_the_program_starts() {
         (&["--cpu", "off"], &["--cpu off", "--heap sites, --aprof or --monitor"]),
         (&["--heap", "tree"], &["--heap", "sites, dump, all"]),
         (&["--heap", "dump", "-o", "a.txt"], &["a.txt", ".hprof"]),
+        (&["--heap", "dump", "-o", "a.hprof", "-o", "b.html"], &["b.html", ".hprof"]),
+        (
+            &["--heap", "all", "-o", "a.txt", "-o", "b.html"],
+            &["a.txt", "no place for the heap dump", "name a .hprof file", "--heap sites"],
+        ),
         (&["--heap", "all", "--cpu", "times"], &["--cpu times", "run twice"]),
         (&["--heap", "dump", "--locks"], &["--locks", "run twice"]),
         (&["--heap", "dump", "--sample", "512k"], &["--sample", "--heap sites"]),

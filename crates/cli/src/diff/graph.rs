@@ -6,6 +6,7 @@ use perk_profile::{Metric, Profile};
 
 use crate::args::{DiffArgs, Side};
 use crate::file_format;
+use crate::input;
 use crate::metric;
 use crate::output::Target;
 use crate::talk;
@@ -19,7 +20,11 @@ pub(super) fn write(
     let mut metrics = match &args.metric {
         Some(name) => [metric::find(profiles[0], name)?, metric::find(profiles[1], name)?],
         None => common(profiles).with_context(|| {
-            format!("{} and {} have no common metric by call path", names[0], names[1])
+            let instead = match profiles.map(input::has_only_heaps) {
+                [true, true] => ": heap dumps are compared by class, without -o",
+                _ => "",
+            };
+            format!("{} and {} have no common metric by call path{instead}", names[0], names[1])
         })?,
     };
     if !are_alike(profiles, &metrics) {

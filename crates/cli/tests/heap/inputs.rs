@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use flate2::Compression;
@@ -11,10 +11,15 @@ use flate2::write::GzEncoder;
 use super::dump;
 use crate::util::{Folder, PERK, assert_refused, stderr, stdout};
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     packer.write_all(bytes).unwrap();
     packer.finish().unwrap()
+}
+
+/// A dump in HPROF text.
+pub(super) fn text_dump() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof/dump-a-arrays.txt.gz")
 }
 
 /// Returns the objects that nothing holds, by class, and the messages.
@@ -78,8 +83,7 @@ fn packed_dumps_that_are_cut_off_have_their_objects() {
 #[test]
 fn text_has_what_retains() {
     let folder = Folder::new();
-    let text =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof/dump-a-arrays.txt.gz");
+    let text = text_dump();
     let text = text.to_str().unwrap();
     let output = folder.run(&["heap", "--classes", "--csv", text]);
     let (table, messages) = (stdout(&output), stderr(&output));

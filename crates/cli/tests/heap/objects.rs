@@ -1,10 +1,9 @@
 //! `perk heap --object`, `--refs-of`, `--refs-to`, `--threads` and `--sites`, on objects that are known.
 
-use std::process::Command;
-
-use perk_testkit::{Jdk, fixture, jdk};
+use perk_testkit::{Jdk, jdk};
 use serde_json::Value;
 
+use super::measured;
 use crate::util::{Folder, assert_refused, stderr, stdout};
 
 const ORDERS: u64 = 12;
@@ -15,16 +14,7 @@ const LOCAL_BYTES: u64 = 16 + 8 * 50_000;
 
 /// A folder with `it.hprof`.
 fn dumped(jdk: &Jdk) -> Folder {
-    let folder = Folder::new();
-    let output = Command::new(jdk.java())
-        .args(["-Xmx64m", "-XX:+UseSerialGC", "-cp"])
-        .arg(fixture::fixtures())
-        .args(["KnownObjects", "it.hprof"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    folder
+    super::dumped(jdk, &["KnownObjects", "it.hprof"])
 }
 
 #[track_caller]
@@ -235,11 +225,7 @@ fn check_local(thread: &Value) {
 fn traced(node_count: u64) -> Folder {
     let folder = Folder::new();
     folder.file("go", "");
-    let mut perk = folder.perk();
-    perk.args(["run", "-q", "--heap", "all", "-o", "it.hprof", "--"]).arg(jdk::compiler().java());
-    perk.arg("-cp").arg(fixture::fixtures()).args(["HeapObjects", &node_count.to_string()]);
-    let output = perk.output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    measured(&folder, &[], "it.hprof", &["HeapObjects", &node_count.to_string()]);
     folder
 }
 

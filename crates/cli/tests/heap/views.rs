@@ -2,9 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use perk_testkit::{fixture, jdk};
+use perk_testkit::jdk;
 use serde_json::Value;
 
+use super::measured;
 use crate::input::Terminal;
 use crate::util::{Folder, PERK, assert_refused, stderr, stdout, wait_for};
 
@@ -17,18 +18,8 @@ const SHARED_BYTES: u64 = 16 + 8 * 1000;
 
 /// A folder with `live.hprof`, or `all.hprof` with its garbage.
 fn dumped(is_live: bool) -> Folder {
-    let folder = Folder::new();
-    let jdk = jdk::compiler();
     let file = if is_live { "live.hprof" } else { "all.hprof" };
-    let output = Command::new(jdk.java())
-        .args(["-Xmx64m", "-XX:+UseSerialGC", "-cp"])
-        .arg(fixture::fixtures())
-        .args(["HeldObjects", file, &is_live.to_string()])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
-    folder
+    super::dumped(jdk::compiler(), &["HeldObjects", file, &is_live.to_string()])
 }
 
 #[track_caller]
@@ -235,16 +226,7 @@ fn paths_have_the_fields_of_every_step() {
 #[test]
 fn suspects_say_where_they_were_allocated() {
     let folder = Folder::new();
-    let output = folder
-        .perk()
-        .args(["run", "--heap", "all", "-q", "-o", "x.hprof", "--"])
-        .arg(jdk::compiler().java())
-        .arg("-cp")
-        .arg(fixture::fixtures())
-        .args(["HeldObjects", "d.hprof", "true"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    measured(&folder, &[], "x.hprof", &["HeldObjects", "d.hprof", "true"]);
     let value = json(&folder, &["x.hprof"]);
     let map = find(rows(&value, "suspects"), "name", "class HeldObjects");
     let frames = map["allocated_at"].as_array().unwrap();
@@ -254,12 +236,6 @@ fn suspects_say_where_they_were_allocated() {
     );
     let text = text(&folder, &["x.hprof"]);
     assert!(text.contains("        allocated at:\n          java.util.HashMap.resize ("), "{text}");
-    // Its allocation sites are converted, its objects are not.
-    for (target, note) in [("y.hprof", "without the objects"), ("y.html", "heap dumps by class")] {
-        let output = folder.run(&["convert", "x.hprof", "-o", target]);
-        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        assert!(stderr(&output).contains(note), "{}", stderr(&output));
-    }
 }
 
 /// The last nodes of the list are 10,000 steps from its root: these paths have no middle.
@@ -375,16 +351,6 @@ fn a_dump_comes_through_a_pipe() {
     assert_eq!(of_pipe.status.code(), Some(0), "{}", stderr(&of_pipe));
     let of_file = text(&folder, &["--classes", "live.hprof"]);
     assert_eq!(stdout(&of_pipe), of_file.replace("live.hprof:", "stdin:"));
-}
-
-#[test]
-fn a_dump_is_not_converted_without_its_objects() {
-    let folder = dumped(true);
-    for target in ["a.hprof", "a.html", "a.txt", "a.collapsed"] {
-        let output = folder.run(&["convert", "live.hprof", "-o", target]);
-        assert_refused(&output, &["live.hprof", "perk heap", "perk report"]);
-        assert!(!folder.join(target).exists());
-    }
 }
 
 #[test]
