@@ -11,7 +11,7 @@ build: ## build perk, with the agent in it, optimized
 test: export PERK_AGENT_SO := $(TARGET)/release/libperk.so
 test: export PERK_TOOLS := $(CURDIR)/.tools
 test: ## run all tests on the JDKs of this machine
-	tools/setup.sh jdk17 jdk21 chromium jacoco jq
+	tools/setup.sh jdk17 jdk21 chromium jacoco jq visualvm jhat
 	cargo build --release -p perk-agent
 	tools/test.sh
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Gets what this machine lacks for building, testing and showing perk:
 #
-#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|jq|source|deny|zig|oldroot]...
+#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|jq|visualvm|jhat|source|deny|zig|oldroot]...
 #
 # Does nothing for what is there. Downloads go to .tools; only jdk, jdk17, chromium, jacoco, jq and oldroot
 # install packages, and deny installs a program of cargo's.
@@ -72,6 +72,43 @@ setup_jacoco() {
 setup_jq() {
     command -v jq >/dev/null && return
     apt_install jq
+}
+
+# VisualVM's reader of heap dumps, to compare retained sizes.
+setup_visualvm() {
+    [[ -f .tools/visualvm/heap.jar ]] && return
+    rm -rf .tools/deb
+    mkdir -p .tools/deb/root .tools/visualvm
+    if ! (cd .tools/deb && with_fresh_lists apt-get download -qq visualvm); then
+        say "WARNING: cannot get visualvm: no test compares with it"
+        return
+    fi
+    dpkg -x .tools/deb/visualvm_*.deb .tools/deb/root
+    find .tools/deb/root -name org-graalvm-visualvm-lib-jfluid-heap.jar -exec mv {} .tools/visualvm/heap.jar \;
+    rm -rf .tools/deb
+}
+
+# jhat, the reader of heap dumps in JDK 8, which only Debian's unstable packages have.
+setup_jhat() {
+    [[ -f .tools/jhat/tools.jar ]] && return
+    local mirror apt=$PWD/.tools/apt
+    mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' |
+        awk '$2 == "Debian" && !/security/ { print $1; exit }')
+    rm -rf "$apt"
+    mkdir -p "$apt"/lists/partial "$apt"/root .tools/jhat
+    : >"$apt/status"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror sid main" >"$apt/sources.list"
+    local options=(-o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=-
+        -o Dir::State::lists="$apt/lists" -o Dir::State::status="$apt/status" -o Dir::Cache="$apt"
+        -o APT::Sandbox::User=root)
+    if (cd "$apt" && apt-get "${options[@]}" -qq update &&
+        apt-get "${options[@]}" -qq download openjdk-8-jdk-headless); then
+        dpkg -x "$apt"/openjdk-8-jdk-headless_*.deb "$apt/root"
+        find "$apt/root" -name tools.jar -exec mv {} .tools/jhat/tools.jar \;
+    else
+        say "WARNING: cannot get JDK 8: no test compares with jhat"
+    fi
+    rm -rf "$apt"
 }
 
 # The sources of the JDK's Java compiler, in .tools/source-N/jdk.compiler for JDK N: a real
@@ -146,7 +183,7 @@ setup_oldroot() {
 mkdir -p .tools
 for part in "$@"; do
     case $part in
-        jdk | jdk17 | jdk21 | chromium | jacoco | jq | source | deny | zig | oldroot) "setup_$part" ;;
-        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, jq, source, deny, zig or oldroot"; exit 2 ;;
+        jdk | jdk17 | jdk21 | chromium | jacoco | jq | visualvm | jhat | source | deny | zig | oldroot) "setup_$part" ;;
+        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, jq, visualvm, jhat, source, deny, zig or oldroot"; exit 2 ;;
     esac
 done

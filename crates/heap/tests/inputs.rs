@@ -16,6 +16,8 @@ use perk_hprof::heap::FieldType;
 
 use crate::dump::{self, ClassRecord, Dump, RootRecord};
 
+pub(crate) use text::testdata;
+
 const OBJECT: u64 = 0x10;
 const NODE: u64 = 0x20;
 

@@ -7,6 +7,7 @@ mod graph;
 mod histogram;
 mod index;
 mod inputs;
+mod jhat;
 mod large;
 mod plain;
 mod random;

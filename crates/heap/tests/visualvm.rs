@@ -24,11 +24,9 @@ public class Retained {
 }
 ";
 
-/// `PERK_VISUALVM` is org-graalvm-visualvm-lib-jfluid-heap.jar of Debian's package visualvm.
 #[test]
-#[ignore = "needs VisualVM's library"]
 fn retained_sizes_are_those_of_visualvm() {
-    let jar = std::env::var_os("PERK_VISUALVM").expect("PERK_VISUALVM names the library");
+    let Some(jar) = perk_testkit::peer("visualvm/heap.jar", "visualvm") else { return };
     let run = JavaRun::new(jdk::compiler()).jvm_arg("-Xmx256m");
     let dumped = Dumped::new(run.main("RetainedSizes").args(["2000"]), "ready");
     let source = dumped.java.dir().join("Retained.java");

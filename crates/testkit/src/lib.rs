@@ -19,8 +19,9 @@ pub mod random_accesses;
 pub mod random_program;
 pub mod run;
 
-use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::{env, fs, io};
 
 pub use jdk::Jdk;
 pub use random_accesses::RandomAccesses;
@@ -31,6 +32,24 @@ pub use run::{JavaRun, Outcome, RunningJava, Signal};
 pub fn workspace() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     root.canonicalize().expect("the workspace is where it was compiled")
+}
+
+/// Returns the folder of what `tools/setup.sh` gets: `$PERK_TOOLS`, or `.tools` of the workspace.
+pub fn tools() -> PathBuf {
+    env::var_os("PERK_TOOLS").map_or_else(|| workspace().join(".tools"), PathBuf::from)
+}
+
+/// Returns a file of another tool in [`tools`], and reports on stderr if `part` of `tools/setup.sh` has
+/// not put it there.
+pub fn peer(file: &str, part: &str) -> Option<PathBuf> {
+    let path = tools().join(file);
+    if !path.is_file() {
+        // Bypasses the capture of test output, which a passing test never shows.
+        let line = format!("*** NOT TESTED BESIDE {part}: tools/setup.sh {part} gets it ***");
+        let _ = writeln!(io::stderr(), "{line}");
+        return None;
+    }
+    Some(path)
 }
 
 /// Returns the file that perk writes before it gets the name `file`, if there is one.

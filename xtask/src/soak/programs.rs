@@ -1,7 +1,7 @@
 //! The programs of `xtask soak`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use anyhow::{Context, Result};
 use perk_testkit::{Jdk, fixture};
@@ -107,9 +107,7 @@ pub(super) fn of(jdk: &Jdk, only: &[String], workloads: Option<&Path>) -> Result
 
 /// The JDK's compiler, which compiles a package of its own, if its source is there.
 fn javac(jdk: &Jdk) -> Result<Option<Vec<String>>> {
-    let tools =
-        env::var_os("PERK_TOOLS").map_or_else(|| workspace::root().join(".tools"), PathBuf::from);
-    let source = tools.join(format!("source-{}/jdk.compiler", jdk.version));
+    let source = perk_testkit::tools().join(format!("source-{}/jdk.compiler", jdk.version));
     let package = source.join("com/sun/tools/javac/util");
     if !jdk.has_javac || !package.is_dir() {
         return Ok(None);

@@ -138,7 +138,7 @@ fn dumps_of_android_are_read() {
 /// The original agent's ids are serial numbers.
 #[test]
 fn the_original_agent_s_text_is_a_heap() {
-    let path = super::text::testdata(super::text::ARRAYS);
+    let path = super::testdata(super::text::ARRAYS);
     let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
     let mut text = flate2::read::GzDecoder::new(std::fs::File::open(&path).unwrap());
     let profile = perk_hprof::ascii::read(&mut text).unwrap();

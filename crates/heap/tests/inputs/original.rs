@@ -8,7 +8,8 @@ use perk_heap::{Content, Heap, Holder, Label, Nothing, ObjectId, Options, Reach,
 use perk_hprof::heap::FieldType;
 use perk_profile::{Profile, names};
 
-use super::text::{ARRAYS, testdata};
+use super::testdata;
+use super::text::ARRAYS;
 
 /// `AllocSites` with `heap=all,format=b`.
 const ALLOCATIONS: &str = "all-b-alloc.hprof.gz";

@@ -12,7 +12,7 @@ use super::{content, open_bytes};
 
 pub(super) const ARRAYS: &str = "dump-a-arrays.txt.gz";
 
-pub(super) fn testdata(name: &str) -> PathBuf {
+pub(crate) fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof").join(name)
 }
 
