@@ -1,6 +1,7 @@
 //! Heap dumps in `perk report` and `perk convert`.
 
 mod inputs;
+mod loaders;
 mod objects;
 mod views;
 

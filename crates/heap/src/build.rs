@@ -21,7 +21,7 @@ use crate::referrers::{self, Classes, MANY, NONE, Referrers};
 use crate::scan::{self, Scan};
 use crate::thread::Threads;
 use crate::totals::Amount;
-use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch, memory};
+use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch, class_archive, memory};
 
 /// The number of objects below their predecessors up to which a dump is in the order of addresses.
 const MOST_DESCENTS: u64 = 64;
@@ -90,8 +90,9 @@ impl Heap {
             found.referrer[to as usize] = MANY;
         }
         let dangling_count = found.dangling.values().sum();
+        let is_of_archive = class_archive::has_all_dangling(&found, &scan, &model, &roots);
         let mut notes = std::mem::take(&mut scan.notes);
-        notes.extend(dangling(&found, &model));
+        notes.extend(dangling(&found, &model).filter(|_| !is_of_archive));
         notes.extend(input.change()?);
         let Referrers { classes, lengths, mut referrer, left_out, .. } = found;
         let (shallow, counts) = shallow(&model, &sizes, &classes, lengths);

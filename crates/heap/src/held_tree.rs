@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+use crate::namesakes::Namesakes;
 use crate::{ClassIndex, Heap, Holder, ObjectId};
 
 /// The size of a tree.
@@ -21,10 +22,11 @@ pub struct TreeLimits {
 pub struct HeldRow {
     /// The number of rows above it.
     pub depth: usize,
-    /// The class.
+    /// The class; classes of one name are one.
     pub class: ClassIndex,
-    /// The object, where it is one, with those of its class that it holds. A class object is always
-    /// one.
+    /// The class that the objects stand for: class objects are told apart by its name.
+    pub stands_for: Option<ClassIndex>,
+    /// The object, where it is one, with those of its class that it holds.
     pub object: Option<ObjectId>,
     /// The number of objects; those that hold others of their class, as in lists and trees, with these.
     pub count: u64,
@@ -61,7 +63,8 @@ impl Heap {
             Some(objects) => self.topmost(objects),
             None => self.held_by(None).to_vec(),
         };
-        let mut nodes = self.groups(&tops, 0, limits.least_bytes);
+        let namesakes = &Namesakes::of(self);
+        let mut nodes = self.groups(&tops, 0, limits.least_bytes, namesakes);
         drop(tops);
         let mut tops: Vec<usize> = (0..nodes.len()).collect();
         let mut open: BinaryHeap<_> =
@@ -72,7 +75,7 @@ impl Heap {
         {
             nodes[at].is_shown = true;
             row_count += 1;
-            for child in self.expand(&mut nodes[at], limits.least_bytes) {
+            for child in self.expand(&mut nodes[at], limits.least_bytes, namesakes) {
                 let next = nodes.len();
                 open.push((child.row.retained_bytes, Reverse(next)));
                 nodes.push(child);
@@ -129,11 +132,12 @@ impl Heap {
 
     /// Takes a node's objects and makes nodes of what they hold. The objects of the same class among these, as
     /// in lists and trees, are the node's own.
-    fn expand(&self, node: &mut Node, least_bytes: u64) -> Vec<Node> {
+    fn expand(&self, node: &mut Node, least_bytes: u64, namesakes: &Namesakes) -> Vec<Node> {
         let mut objects = std::mem::take(&mut node.objects);
         let mut others = Vec::new();
-        let is_own =
-            |it: ObjectId| self.class_of(it) == node.row.class && self.as_class(it).is_none();
+        let is_own = |it: ObjectId| {
+            namesakes.class_of(self, it) == node.row.class && namesakes.as_class(self, it).is_none()
+        };
         loop {
             let held = objects.iter().flat_map(|&it| self.held_by(Some(it)).iter().copied());
             let (own, others_too): (Vec<_>, Vec<_>) = held.partition(|&it| is_own(it));
@@ -146,20 +150,35 @@ impl Heap {
             node.row.shallow_bytes += own.iter().map(|&it| self.shallow_bytes(it)).sum::<u64>();
             objects = own;
         }
-        self.groups(&others, node.row.depth + 1, least_bytes)
+        self.groups(&others, node.row.depth + 1, least_bytes, namesakes)
     }
 
     /// The objects by class, those classes that retain most first.
-    fn groups(&self, objects: &[ObjectId], depth: usize, least_bytes: u64) -> Vec<Node> {
-        let is_own =
-            |it: ObjectId| self.as_class(it).is_some() && self.retained_bytes(it) >= least_bytes;
-        let mut sums: FxHashMap<(ClassIndex, Option<ObjectId>), Sum> = FxHashMap::default();
+    fn groups(
+        &self,
+        objects: &[ObjectId],
+        depth: usize,
+        least_bytes: u64,
+        namesakes: &Namesakes,
+    ) -> Vec<Node> {
+        let key = |object| (namesakes.class_of(self, object), namesakes.as_class(self, object));
+        let mut sums: FxHashMap<(ClassIndex, Option<ClassIndex>), Sum> = FxHashMap::default();
         for &object in objects {
-            let key = (self.class_of(object), Some(object).filter(|&it| is_own(it)));
-            let sum = sums.entry(key).or_default();
+            let sum = sums.entry(key(object)).or_default();
             sum.count += 1;
             sum.shallow_bytes += self.shallow_bytes(object);
             sum.retained_bytes += self.retained_bytes(object);
+        }
+        // Classes that retain little are one row.
+        let is_small = |key: &(_, Option<_>), sum: &mut Sum| {
+            key.1.is_some() && sum.retained_bytes < least_bytes
+        };
+        let small: Vec<_> = sums.extract_if(is_small).collect();
+        for ((class, _), small) in small {
+            let sum = sums.entry((class, None)).or_default();
+            sum.count += small.count;
+            sum.shallow_bytes += small.shallow_bytes;
+            sum.retained_bytes += small.retained_bytes;
         }
         sums.retain(|_, sum| sum.retained_bytes >= least_bytes.max(1));
         let mut nodes: Vec<Node> = Vec::with_capacity(sums.len());
@@ -169,6 +188,7 @@ impl Heap {
             let row = HeldRow {
                 depth,
                 class: key.0,
+                stands_for: key.1,
                 object: None,
                 count: sum.count,
                 shallow_bytes: sum.shallow_bytes,
@@ -178,8 +198,8 @@ impl Heap {
             nodes.push(Node { row, objects: Vec::new(), children: Vec::new(), is_shown: false });
         }
         for &object in objects {
-            let key = (self.class_of(object), Some(object).filter(|&it| is_own(it)));
-            if let Some(&at) = places.get(&key) {
+            let key = key(object);
+            if let Some(&at) = places.get(&key).or_else(|| places.get(&(key.0, None))) {
                 nodes[at].objects.push(object);
             }
         }
@@ -188,7 +208,7 @@ impl Heap {
                 node.row.object = Some(object);
             }
         }
-        nodes.sort_by_key(|it| (Reverse(it.row.retained_bytes), it.row.class, it.row.object));
+        nodes.sort_by_key(|it| (Reverse(it.row.retained_bytes), it.row.class, it.row.stands_for));
         nodes
     }
 }

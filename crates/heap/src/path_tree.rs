@@ -2,7 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::{ClassIndex, ClassKind, Content, Error, Heap, Label, ObjectId, RootKind};
+use crate::namesakes::Namesakes;
+use crate::{
+    ClassIndex, ClassKind, Content, Error, Heap, Label, ObjectId, RootKind, ShortestPaths,
+};
 
 /// The most objects whose paths are searched, and about the most steps of these paths. Of more objects, some
 /// are taken that are spread over all.
@@ -23,7 +26,7 @@ pub struct PathTree {
     pub nodes: Vec<PathNode>,
     /// The number of objects whose paths they are.
     pub object_count: u64,
-    /// The number of objects that were asked for and have a path.
+    /// The number of objects that were asked for and are held.
     pub asked_count: u64,
 }
 
@@ -37,8 +40,10 @@ pub struct PathNode {
     pub label: Option<Place>,
     /// The first kind of root that it is, at the top.
     pub root: Option<RootKind>,
-    /// The class.
+    /// The class; classes of one name are one.
     pub class: ClassIndex,
+    /// The class that the objects stand for, where they stand for classes.
+    pub stands_for: Option<ClassIndex>,
     /// The object, where it is one.
     pub object: Option<ObjectId>,
     /// The number of such references after each other, as in a list, at most.
@@ -86,6 +91,7 @@ struct Key {
     label: Option<Place>,
     root: Option<RootKind>,
     class: ClassIndex,
+    stands_for: Option<ClassIndex>,
     object: Option<ObjectId>,
 }
 
@@ -95,6 +101,7 @@ type Places = Vec<((ObjectId, ObjectId), Place)>;
 /// The tree while paths are added.
 struct Builder<'h> {
     heap: &'h Heap,
+    namesakes: Namesakes,
     is_one: bool,
     nodes: Vec<Node>,
     children: FxHashMap<Key, usize>,
@@ -107,7 +114,17 @@ impl PathTree {
     /// # Errors
     /// The errors of the file.
     pub fn new(heap: &Heap, objects: &[ObjectId]) -> Result<Self, Error> {
-        let taken = spread(objects);
+        Self::of(heap, &heap.shortest_paths()?, objects)
+    }
+
+    /// Makes the tree of the paths to the objects.
+    ///
+    /// # Errors
+    /// The errors of the file.
+    pub fn of(heap: &Heap, shortest: &ShortestPaths, objects: &[ObjectId]) -> Result<Self, Error> {
+        let is_one = objects.len() == 1;
+        let held: Vec<_> = objects.iter().copied().filter(|&it| shortest.has(it)).collect();
+        let taken = spread(&held);
         let mut paths = Vec::new();
         let (mut from, mut most, mut longest, mut steps) = (0, 1, 1, 0);
         // The first path alone, then a few: they may be as long as the heap is large.
@@ -115,27 +132,23 @@ impl PathTree {
             let count = most.min(((MOST_STEPS - steps) / longest).max(1));
             let some = &taken[from..taken.len().min(from + count)];
             most = if most == 1 { FEW } else { taken.len() };
-            for path in heap.shortest_paths(some)?.into_iter().filter(|path| !path.is_empty()) {
+            for path in some.iter().map(|&it| shortest.to(it)) {
                 longest = longest.max(path.len());
                 steps += path.len();
                 paths.push(without_middle(path));
             }
             from += some.len();
         }
-        let is_one = objects.len() == 1;
         let mut builder = Builder {
             heap,
+            namesakes: Namesakes::of(heap),
             is_one,
             nodes: Vec::new(),
             children: FxHashMap::default(),
             places: places(heap, &paths, is_one)?,
         };
         paths.iter().for_each(|path| builder.add(path));
-        let object_count = paths.len() as u64;
-        let asked_count = match from == objects.len() {
-            true => object_count,
-            false => objects.len() as u64,
-        };
+        let (object_count, asked_count) = (paths.len() as u64, held.len() as u64);
         Ok(Self { nodes: builder.sorted(), object_count, asked_count })
     }
 }
@@ -212,14 +225,15 @@ impl Builder<'_> {
         let mut level_count = 1;
         for &object in path.iter().rev() {
             let place = above.map(|above| self.place(above, object));
-            let class = self.heap.class_of(object);
-            // Each class object is a thing of its own.
-            let is_own = (self.is_one || self.heap.as_class(object).is_some()).then_some(object);
+            let class = self.namesakes.class_of(self.heap, object);
+            let stands_for = self.namesakes.as_class(self.heap, object);
+            let is_own = self.is_one.then_some(object);
             let last = self.nodes.get_mut(parent).map(|it| &mut it.node);
             if let Some(last) = last
                 && last.class == class
                 && last.label == place
                 && is_own.is_none()
+                && stands_for.is_none()
                 && matches!(place, Some(Place::Named(_)))
             {
                 level_count += 1;
@@ -229,7 +243,7 @@ impl Builder<'_> {
                 level_count = 1;
                 let root = self.heap.first_root_kind(object).filter(|_| place.is_none());
                 let label = place.clone();
-                let key = Key { parent, label, root, class, object: is_own };
+                let key = Key { parent, label, root, class, stands_for, object: is_own };
                 let next = self.nodes.len();
                 let at = *self.children.entry(key).or_insert(next);
                 if at == next {
@@ -241,6 +255,7 @@ impl Builder<'_> {
                             label: place,
                             root,
                             class,
+                            stands_for,
                             object: Some(object),
                             level_count: 1,
                             path_count: 0,

@@ -74,13 +74,12 @@ impl Heap {
         Ok(amount)
     }
 
-    /// Returns the shortest paths from roots to these objects, each from the object up to a root;
-    /// empty for objects that are not held. Ties go to the lower address. All references are read,
-    /// once per heap.
+    /// Finds the shortest paths from roots to all objects. Ties go to the lower address. All references are
+    /// read, once per heap.
     ///
     /// # Errors
     /// The errors of the file.
-    pub fn shortest_paths(&self, objects: &[ObjectId]) -> Result<Vec<Vec<ObjectId>>, Error> {
+    pub fn shortest_paths(&self) -> Result<ShortestPaths, Error> {
         let graph = self.graph()?;
         let mut from = vec![NONE; self.ids.count() as usize];
         let mut level = self.top();
@@ -98,19 +97,35 @@ impl Heap {
             next.sort_unstable();
             level = next;
         }
-        let path = |object: &ObjectId| {
-            let mut path = Vec::new();
-            let mut at = object.0;
-            while from[at as usize] != NONE {
-                path.push(ObjectId(at));
-                at = match from[at as usize] {
-                    ROOT => break,
-                    above => above,
-                };
-            }
-            path
-        };
-        Ok(objects.iter().map(path).collect())
+        Ok(ShortestPaths { from })
+    }
+}
+
+/// The shortest paths from roots to all objects.
+#[derive(Debug)]
+pub struct ShortestPaths {
+    /// The object before each one on its path, [`ROOT`] or [`NONE`].
+    from: Vec<u32>,
+}
+
+impl ShortestPaths {
+    /// Whether a path leads to the object: it is held.
+    pub fn has(&self, object: ObjectId) -> bool {
+        self.from[object.0 as usize] != NONE
+    }
+
+    /// Returns the path from the object up to a root; empty for an object that is not held.
+    pub fn to(&self, object: ObjectId) -> Vec<ObjectId> {
+        let mut path = Vec::new();
+        let mut at = object.0;
+        while self.has(ObjectId(at)) {
+            path.push(ObjectId(at));
+            at = match self.from[at as usize] {
+                ROOT => break,
+                above => above,
+            };
+        }
+        path
     }
 }
 

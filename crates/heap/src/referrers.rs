@@ -48,6 +48,27 @@ pub(crate) struct Referrers {
     pub(crate) left_out: Vec<(u32, u32, RefKind)>,
     /// The number of references to nothing, by the class of the objects that have them.
     pub(crate) dangling: BTreeMap<u32, u64>,
+    /// The objects that have these.
+    pub(crate) dangling_from: DanglingFrom,
+}
+
+/// The objects that have references to nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DanglingFrom {
+    #[default]
+    None,
+    One(u32),
+    Several,
+}
+
+impl DanglingFrom {
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::None, it) | (it, Self::None) => it,
+            (one, other) if one == other => one,
+            _ => Self::Several,
+        }
+    }
 }
 
 /// Reads all references. `roots` are held by more than their referrers.
@@ -71,11 +92,14 @@ pub(crate) fn find(
         class: 0,
         left_out: Vec::new(),
         dangling: BTreeMap::new(),
+        dangling_from: DanglingFrom::None,
     })?;
     let mut left_out = Vec::new();
     let mut dangling = BTreeMap::new();
+    let mut dangling_from = DanglingFrom::None;
     for finder in found {
         left_out.extend(finder.left_out);
+        dangling_from = dangling_from.and(finder.dangling_from);
         for (class, count) in finder.dangling {
             *dangling.entry(class).or_default() += count;
         }
@@ -92,6 +116,7 @@ pub(crate) fn find(
         referrer: plain(referrer),
         left_out,
         dangling,
+        dangling_from,
     })
 }
 
@@ -103,6 +128,7 @@ struct Finder<'a> {
     class: u32,
     left_out: Vec<(u32, u32, RefKind)>,
     dangling: BTreeMap<u32, u64>,
+    dangling_from: DanglingFrom,
 }
 
 impl Links for Finder<'_> {
@@ -141,7 +167,8 @@ impl Links for Finder<'_> {
     }
 
     #[cold]
-    fn dangling(&mut self, _from: u32, _address: u64) {
+    fn dangling(&mut self, from: u32, _address: u64) {
+        self.dangling_from = self.dangling_from.and(DanglingFrom::One(from));
         *self.dangling.entry(self.class).or_default() += 1;
     }
 }

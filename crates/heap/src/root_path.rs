@@ -53,6 +53,7 @@ impl Heap {
             label,
             root: root(at, object),
             class: self.class_of(object),
+            stands_for: self.as_class(object),
             object: Some(object),
             level_count: 1,
             path_count: 1,

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::{ClassIndex, Error, Heap, Holder, ObjectId, PathNode};
+use crate::{ClassIndex, Error, Heap, Holder, ObjectId, PathNode, PathTree, RootKind};
 
 /// The part of its holder from which on an object stands for it: so much of the holder's memory is the
 /// object's that the holder is only on the way to it.
@@ -18,30 +18,44 @@ const PART_SHARE: f64 = 0.1;
 /// The longest way. One that is longer leads along a structure of objects that hold each other.
 const MOST_LEVELS: usize = 1000;
 
+/// The most objects of a dump whose suspects have the shortest paths: for these the references of all
+/// objects are read once more, and are in memory.
+const MOST_OBJECTS: u64 = 2_000_000;
+
 /// What is suspected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Suspected {
     /// One object.
     Object(ObjectId),
-    /// The objects of a class of which none is held by another object; the number of them.
+    /// The objects of a class of which none is held by another object; the number of them. No class of
+    /// classes is among them.
     Class(ClassIndex, u64),
+    /// The class objects whose class loaders are of a class, of which none is held by another object; the
+    /// number of them.
+    ClassesOf(ClassIndex, u64),
 }
 
 /// An object or a class that retains much, and where its memory accumulates.
 #[derive(Clone, Debug)]
 pub struct Suspect {
-    /// The object or the class.
+    /// The object or the class. Of the objects on the way from the roots down to the accumulation point it is
+    /// the last class object or thread; without these, the first object.
     pub suspected: Suspected,
     /// The bytes that it retains; of a class, the sum over its objects.
     pub retained_bytes: u64,
-    /// The accumulation point: the last object from the suspect down the dominator tree that
-    /// keeps [`WAY_SHARE`] of its holder. A class has none.
+    /// The accumulation point: the last object down the dominator tree that keeps [`WAY_SHARE`] of its holder.
+    /// A class has none.
     pub point: Option<ObjectId>,
     /// The parts of the memory: what the accumulation point or the objects of the class hold immediately,
     /// most first.
     pub parts: Vec<HeldPart>,
-    /// A path from a root to the accumulation point; of a class, to the object that retains most.
+    /// A path from a root to the accumulation point. Of a class, the path that most of its objects share, or
+    /// where it is not the shortest, one to the object that retains most.
     pub path: Vec<PathNode>,
+    /// Whether it is the shortest path; otherwise it leads over all dominators.
+    pub is_shortest: bool,
+    /// The number of objects whose paths were compared.
+    pub compared_count: u64,
 }
 
 /// A part of what an accumulation point holds: an object, or the other objects of a class together.
@@ -74,7 +88,8 @@ impl Heap {
         let all = self.totals().reachable.bytes;
         let limit = ((all as f64 * share).ceil() as u64).max(1);
         let least = (all as f64 * LEAST_SHARE) as u64;
-        let mut groups = vec![Group::default(); self.classes().len()];
+        let class_count = self.classes().len();
+        let mut groups = vec![Group::default(); 2 * class_count];
         let mut objects = Vec::new();
         let mut heavy = Vec::new();
         for object in self.objects() {
@@ -85,31 +100,47 @@ impl Heap {
                 }
                 Holder::Roots if retained_bytes >= limit => objects.push(object),
                 Holder::Roots => {
-                    let group = &mut groups[self.class_of(object).0 as usize];
-                    group.count += 1;
-                    group.retained_bytes += retained_bytes;
+                    if let Some(group) = self.group_of(object) {
+                        groups[group].count += 1;
+                        groups[group].retained_bytes += retained_bytes;
+                    }
                 }
                 Holder::Object(_) | Holder::Nothing => {}
             }
         }
         heavy.sort_unstable();
-        let mut suspects: Vec<_> = objects
-            .into_iter()
-            .map(|object| Suspect {
-                suspected: Suspected::Object(object),
-                retained_bytes: self.retained_bytes(object),
-                point: Some(self.accumulation_point(object, &heavy)),
-                parts: Vec::new(),
-                path: Vec::new(),
-            })
-            .collect();
-        let classes = groups.iter().zip(0..).filter(|(group, _)| group.retained_bytes >= limit);
-        suspects.extend(classes.map(|(group, class)| Suspect {
-            suspected: Suspected::Class(ClassIndex(class), group.count),
-            retained_bytes: group.retained_bytes,
-            point: None,
+        let suspect = |suspected, retained_bytes, point| Suspect {
+            suspected,
+            retained_bytes,
+            point,
             parts: Vec::new(),
             path: Vec::new(),
+            is_shortest: false,
+            compared_count: 1,
+        };
+        let mut suspects: Vec<_> = objects
+            .into_iter()
+            .map(|object| {
+                let way = self.way(object, &heavy);
+                let has_name = |it: &&ObjectId| {
+                    let is_thread = self.first_root_kind(**it) == Some(RootKind::Thread);
+                    self.retained_bytes(**it) >= limit
+                        && (is_thread || self.as_class(**it).is_some())
+                };
+                let suspected = way.iter().rev().find(has_name).copied().unwrap_or(object);
+                let retained_bytes = self.retained_bytes(suspected);
+                suspect(Suspected::Object(suspected), retained_bytes, way.last().copied())
+            })
+            .collect();
+        let of_classes = groups.iter().zip(0..).filter(|(group, _)| group.retained_bytes >= limit);
+        suspects.extend(of_classes.map(|(group, index)| {
+            let suspected = match index < class_count {
+                true => Suspected::Class(ClassIndex(index as u32), group.count),
+                false => {
+                    Suspected::ClassesOf(ClassIndex((index - class_count) as u32), group.count)
+                }
+            };
+            suspect(suspected, group.retained_bytes, None)
         }));
         suspects.sort_by_key(|it| Reverse(it.retained_bytes));
         self.find_parts(&mut suspects, limit);
@@ -117,23 +148,34 @@ impl Heap {
         Ok(suspects)
     }
 
-    /// Goes down from `object` while the largest child keeps most. `heavy` has the candidates by holder, the
-    /// largest first.
-    fn accumulation_point(
-        &self,
-        object: ObjectId,
-        heavy: &[(ObjectId, Reverse<u64>, ObjectId)],
-    ) -> ObjectId {
+    /// Returns the group of objects that an object is suspected together with: those of its class; of a class
+    /// object, the classes whose loaders are of one class. The classes of the boot loader are in none: what
+    /// all of them hold together has no common reason.
+    fn group_of(&self, object: ObjectId) -> Option<usize> {
+        let class = self.class_of(object).0;
+        let stands_for = Some(object).filter(|_| class == self.model.of_classes);
+        match stands_for.and_then(|object| self.as_class(object)) {
+            None => Some(class as usize),
+            Some(class) => {
+                let loader = self.find(self.class(class).loader)?;
+                Some(self.classes().len() + self.class_of(loader).0 as usize)
+            }
+        }
+    }
+
+    /// Returns the objects from `object` down, as long as the largest child keeps most. `heavy` has the
+    /// candidates by holder, the largest first.
+    fn way(&self, object: ObjectId, heavy: &[(ObjectId, Reverse<u64>, ObjectId)]) -> Vec<ObjectId> {
         let mut way = vec![object];
         let mut point = object;
         let is_alike = |a, b| self.class_of(a) == self.class_of(b) && self.as_class(a).is_none();
         while way.len() < MOST_LEVELS {
             let first = heavy.partition_point(|it| it.0 < point);
-            let Some(&(holder, Reverse(bytes), child)) = heavy.get(first) else { return point };
+            let Some(&(holder, Reverse(bytes), child)) = heavy.get(first) else { return way };
             let is_most = bytes as f64 >= WAY_SHARE * self.retained_bytes(point) as f64;
             // A list or a tree is one thing: its inner nodes are no better answer than the first.
             if holder != point || !is_most || is_alike(point, child) {
-                return point;
+                return way;
             }
             point = child;
             way.push(child);
@@ -142,7 +184,10 @@ impl Heap {
             .iter()
             .enumerate()
             .find(|&(at, &it)| way[..at].iter().any(|&before| is_alike(before, it)));
-        repeated.map_or(point, |(at, _)| way[at - 1])
+        if let Some((at, _)) = repeated {
+            way.truncate(at);
+        }
+        way
     }
 
     /// Adds up by class what the accumulation points and the objects of suspected classes hold.
@@ -155,9 +200,9 @@ impl Heap {
                 let is_part = match (holder, suspect.point) {
                     (Holder::Object(holder), Some(point)) => holder == point,
                     (Holder::Object(holder), None) => {
-                        suspect.suspected_class() == Some(self.class_of(holder))
-                            && self.holder(holder) == Holder::Roots
+                        self.holder(holder) == Holder::Roots
                             && self.retained_bytes(holder) < limit
+                            && suspect.group(self) == self.group_of(holder)
                     }
                     _ => false,
                 };
@@ -189,20 +234,33 @@ impl Heap {
     }
 
     fn find_paths(&self, suspects: &mut [Suspect], limit: u64) -> Result<(), Error> {
+        if suspects.is_empty() {
+            return Ok(());
+        }
+        let is_small = self.object_count() <= MOST_OBJECTS;
+        let shortest = is_small.then(|| self.shortest_paths()).transpose()?;
         for suspect in suspects {
-            let of_class = |class| {
-                let is_meant = |it: &ObjectId| {
-                    self.class_of(*it) == class
-                        && self.holder(*it) == Holder::Roots
-                        && self.retained_bytes(*it) < limit
-                };
-                let key = |it: &ObjectId| (self.retained_bytes(*it), Reverse(*it));
-                self.objects().filter(is_meant).max_by_key(key)
+            let objects: Vec<ObjectId> = match suspect.point {
+                Some(point) => vec![point],
+                None => {
+                    let group = suspect.group(self);
+                    let is_meant = |it: &ObjectId| {
+                        self.holder(*it) == Holder::Roots
+                            && self.retained_bytes(*it) < limit
+                            && self.group_of(*it) == group
+                    };
+                    self.objects().filter(is_meant).collect()
+                }
             };
-            if let Some(object) =
-                suspect.point.or_else(|| suspect.suspected_class().and_then(of_class))
-            {
-                suspect.path = self.root_path(object)?;
+            if let Some(shortest) = &shortest {
+                let tree = PathTree::of(self, shortest, &objects)?;
+                suspect.path = most_common(&tree.nodes);
+                suspect.is_shortest = true;
+                suspect.compared_count = tree.object_count;
+            } else {
+                let key = |it: &ObjectId| (self.retained_bytes(*it), Reverse(*it));
+                let biggest = objects.into_iter().max_by_key(key);
+                suspect.path = biggest.map_or(Ok(Vec::new()), |biggest| self.root_path(biggest))?;
             }
         }
         Ok(())
@@ -232,12 +290,29 @@ impl Heap {
     }
 }
 
+/// Returns the path that most objects share, down to where half of those whose path leads there are. Of siblings,
+/// the first has most objects.
+fn most_common(nodes: &[PathNode]) -> Vec<PathNode> {
+    let mut path: Vec<PathNode> = Vec::new();
+    for node in nodes {
+        if node.depth != path.len() {
+            break;
+        }
+        path.push(node.clone());
+        if 2 * node.end_count >= node.path_count {
+            break;
+        }
+    }
+    path
+}
+
 impl Suspect {
-    /// Returns the class, where a class is suspected.
-    pub fn suspected_class(&self) -> Option<ClassIndex> {
+    /// Returns the number of the group of objects that is suspected.
+    fn group(&self, heap: &Heap) -> Option<usize> {
         match self.suspected {
             Suspected::Object(_) => None,
-            Suspected::Class(class, _) => Some(class),
+            Suspected::Class(class, _) => Some(class.0 as usize),
+            Suspected::ClassesOf(loader, _) => Some(heap.classes().len() + loader.0 as usize),
         }
     }
 }

@@ -107,7 +107,8 @@ fn ask(heap: &Heap) {
     let all = heap.retained_by_all(&|_| true).unwrap();
     assert_eq!((all.count, all.bytes), (totals.reachable.count, totals.reachable.bytes));
     assert_eq!(heap.sets(1, &|_| Some(0))[0].least_bytes, totals.reachable.bytes);
-    heap.shortest_paths(&objects).unwrap();
+    let paths = heap.shortest_paths().unwrap();
+    objects.iter().for_each(|&object| assert!(paths.has(object) != paths.to(object).is_empty()));
     heap.referrers(&objects).unwrap();
     heap.each_trace(&mut |_, _| {}).unwrap();
     heap.held_by(None);
@@ -448,5 +449,37 @@ fn the_longest_arrays() {
         assert_eq!(heap.retained_bytes(array), bytes);
         let content = heap.content(array, 2).unwrap();
         assert_eq!(content, Content::Primitives(element, vec![0; 2 * element_bytes as usize]));
+    }
+}
+
+/// HotSpot's array of its class archive has class objects of classes that are not loaded.
+#[test]
+fn references_of_the_class_archive_are_counted_without_a_note() {
+    const MISSING: u64 = 0x9000;
+    let note_of = |write: &dyn Fn(&mut Dump), cut: usize| {
+        let mut dump = begin(8, true);
+        dump.objects(FIRST, 1, ARRAY, &[MISSING, OBJECT, MISSING + 8]);
+        dump.root(RootRecord::JniGlobal, FIRST);
+        write(&mut dump);
+        let bytes = dump.finish();
+        let heap = open(&bytes[..bytes.len() - cut]).unwrap();
+        assert!(heap.totals().dangling_count >= 2);
+        let is_meant =
+            |note: &&String| note.contains("references to objects that the dump does not have");
+        heap.notes().iter().find(is_meant).cloned()
+    };
+    assert_eq!(note_of(&|_| {}, 0), None);
+    assert_eq!(note_of(&|dump| node(dump, 10, 0), 0), None);
+    // The file ends before the end of the dump.
+    assert!(note_of(&|_| {}, 9).is_some());
+    let others: [&dyn Fn(&mut Dump); 4] = [
+        &|dump| node(dump, 10, MISSING),
+        &|dump| dump.objects(FIRST + 0x100, 1, ARRAY, &[MISSING]),
+        &|dump| dump.root(RootRecord::JavaFrame(1, 0), FIRST),
+        &|dump| dump.root(RootRecord::Unknown, FIRST),
+    ];
+    for (index, write) in others.iter().enumerate() {
+        let note = note_of(write, 0).unwrap_or_else(|| panic!("{index}"));
+        assert!(note.contains("from java.lang.Object[]"), "{note}");
     }
 }

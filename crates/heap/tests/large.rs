@@ -77,7 +77,7 @@ fn a_long_list() {
         assert_eq!(heap.holder(node(index)), Holder::Object(node(index - 1)));
         assert_eq!(heap.retained_bytes(node(index)), (count - index) * NODE_BYTES);
     }
-    assert_eq!(heap.shortest_paths(&[node(count - 1)]).unwrap()[0].len() as u64, count);
+    assert_eq!(heap.shortest_paths().unwrap().to(node(count - 1)).len() as u64, count);
     let all = heap.retained_by_all(&|it| it == node(0)).unwrap();
     assert_eq!(all.count, count);
 }

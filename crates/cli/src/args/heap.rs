@@ -32,7 +32,7 @@ Examples:
   perk heap --classes --csv app.hprof > classes.csv
 
 WHAT is the address of an object (0x7f2a5b1e8) or a class, which stands for its instances: com.acme.Session,
-Session, 'com.acme.*', 'byte[]'.
+Session, 'com.acme.*', 'byte[]'. 'class com.acme.Session' is the class itself with its static fields.
 
 The retained size of a class, a package or a class loader in a table is the least that its objects retain:
 what several of them hold together is not in it. --instances CLASS has the exact one of that class.

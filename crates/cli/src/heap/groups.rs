@@ -152,8 +152,9 @@ impl<'c> Groups<'c> {
             .ranked();
         match self.of {
             Of::Loaders => table.note(
-                "The objects are the loader, its classes and the instances of these. Retained is the \
-                 least: what several of them hold together is not in it.",
+                "The objects are the loader, its classes and the instances of these; strings, arrays and \
+                 collections of all programs are the boot loader's. Retained is the least: what several of \
+                 them hold together is not in it.",
             ),
             _ if has_classes => table.note(
                 "Retained is the least: what several objects of a package hold together is not in it.",

@@ -27,6 +27,18 @@ pub(super) fn class(heap: &Heap, object: ObjectId) -> String {
     }
 }
 
+/// The name of a class, or of the class objects of a class.
+pub(super) fn class_or_its_object(
+    heap: &Heap,
+    class: ClassIndex,
+    stands_for: Option<ClassIndex>,
+) -> String {
+    match stands_for {
+        Some(class) => format!("class {}", heap.class(class).name),
+        None => heap.class(class).name.clone(),
+    }
+}
+
 /// `0x7f2a5b1e8`
 pub(super) fn address(heap: &Heap, object: ObjectId) -> String {
     format!("0x{:x}", heap.address(object))
@@ -90,7 +102,7 @@ pub(super) fn path(heap: &Heap, path: &[PathNode]) -> Vec<String> {
 pub(super) fn step(heap: &Heap, node: &PathNode, above: Option<ObjectId>) -> String {
     let what = match node.object {
         Some(object) => self::object(heap, object),
-        None => heap.class(node.class).name.clone(),
+        None => class_or_its_object(heap, node.class, node.stands_for),
     };
     let place = match (&node.label, node.root) {
         (Some(place), _) => format!("{} ", self::place(heap, above, place)),

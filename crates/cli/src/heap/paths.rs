@@ -14,6 +14,8 @@ const LEAST_SHARE: f64 = 0.01;
 pub(super) struct Paths<'c> {
     content: &'c Content,
     what: String,
+    /// The number of objects that were asked for.
+    object_count: u64,
     tree: PathTree,
     missing: Option<String>,
 }
@@ -27,11 +29,16 @@ impl<'c> Paths<'c> {
             let reach = objects.first().map_or("", |&it| names::reach(heap.reach(it)));
             format!("no path leads from a root to {}: {reach}", what.text())
         });
+        let PathTree { object_count, asked_count, .. } = tree;
         let what = match objects[..] {
             [object] => names::object(heap, object),
-            _ => what.text(),
+            _ if object_count < asked_count => {
+                let objects = plural(asked_count, "object");
+                format!("{object_count} of {objects} of {}, spread over all", what.text())
+            }
+            _ => format!("{} of {}", plural(object_count, "object"), what.text()),
         };
-        Ok(Self { content, what, tree, missing })
+        Ok(Self { content, what, object_count: objects.len() as u64, tree, missing })
     }
 
     /// The nodes that have `least` paths, and for each the object above it, if that is one.
@@ -69,7 +76,7 @@ impl<'c> Paths<'c> {
             })
             .column(Column::other("class"), |it| match it.0.object {
                 Some(object) => names::class(heap, object),
-                None => heap.class(it.0.class).name.clone(),
+                None => names::class_or_its_object(heap, it.0.class, it.0.stands_for),
             })
             .column(Column::words().name("root, and the way to the objects"), name)
             .column(Column::count("level_count"), |it| it.0.level_count)
@@ -80,9 +87,9 @@ impl<'c> Paths<'c> {
     }
 
     fn note(&self) -> Option<String> {
-        let PathTree { object_count, asked_count, .. } = self.tree;
-        (object_count < asked_count).then(|| {
-            format!("The paths are those of {object_count} objects, spread over {asked_count}.")
+        let others = self.object_count - self.tree.asked_count;
+        (others > 0).then(|| {
+            format!("To {} more no path leads: nothing holds them.", plural(others, "object"))
         })
     }
 }

@@ -40,16 +40,18 @@ impl<'c> Refs<'c> {
     ) -> anyhow::Result<Self> {
         let heap = &content.heap;
         let objects = what.objects(heap)?;
-        let name = match what {
-            What::Address(_) => names::object(heap, objects[0]),
-            What::Class(_) => {
-                format!("{} of {}", plural(objects.len() as u64, "instance"), what.text())
-            }
+        let one = match (what, &objects[..]) {
+            (What::Address(_) | What::ClassObject(_), &[object]) => Some(object),
+            _ => None,
         };
-        let rows = match (what, direction) {
-            (What::Address(_), _) => {
+        let name = match one {
+            Some(object) => names::object(heap, object),
+            None => format!("{} of {}", plural(objects.len() as u64, "instance"), what.text()),
+        };
+        let rows = match (one, direction) {
+            (Some(object), _) => {
                 let edges = match direction {
-                    Direction::Of => heap.references(objects[0])?,
+                    Direction::Of => heap.references(object)?,
                     Direction::To => heap.referrers(&objects)?,
                 };
                 let with_text = |edge: Edge| {
@@ -59,8 +61,8 @@ impl<'c> Refs<'c> {
                 };
                 Rows::Each(edges.into_iter().map(with_text).collect::<anyhow::Result<_>>()?)
             }
-            (What::Class(_), Direction::Of) => Rows::Merged(heap.merged_references(&objects)?),
-            (What::Class(_), Direction::To) => Rows::Merged(heap.merged_referrers(&objects)?),
+            (None, Direction::Of) => Rows::Merged(heap.merged_references(&objects)?),
+            (None, Direction::To) => Rows::Merged(heap.merged_referrers(&objects)?),
         };
         let heading = match direction {
             Direction::Of => format!("References of {name}"),

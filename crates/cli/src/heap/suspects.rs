@@ -65,15 +65,16 @@ impl<'c> Suspects<'c> {
             .column(Column::other("kind"), |it| match it.suspect.suspected {
                 Suspected::Object(_) => "object",
                 Suspected::Class(..) => "class",
+                Suspected::ClassesOf(..) => "classes",
             })
             .column(Column::other("name").name("suspect"), |it| it.name(heap))
             .column(Column::other("address"), |it| match it.suspect.suspected {
                 Suspected::Object(object) => Some(names::address(heap, object)),
-                Suspected::Class(..) => None,
+                Suspected::Class(..) | Suspected::ClassesOf(..) => None,
             })
             .column(Column::count("instance_count"), |it| match it.suspect.suspected {
                 Suspected::Object(_) => 1,
-                Suspected::Class(_, count) => count,
+                Suspected::Class(_, count) | Suspected::ClassesOf(_, count) => count,
             })
             .column(retained.share_at(0, "retained %").at(1, "retained"), |it| {
                 it.suspect.retained_bytes
@@ -86,6 +87,9 @@ impl<'c> Suspects<'c> {
             })
             .column(Column::other("parts"), |it| it.parts_json(heap))
             .column(Column::other("path"), |it| path_json(heap, &it.suspect.path))
+            .column(Column::other("is_path_shortest"), |it| it.suspect.is_shortest)
+            .column(Column::count("path_object_count"), |it| it.path_count())
+            .column(Column::count("compared_path_count"), |it| it.suspect.compared_count)
             .column(Column::other("class_loader"), |it| it.loader(heap))
             .column(Column::other("allocated_at"), |it| {
                 it.site.as_ref().map(|frames| Json::list(frames.iter().cloned()))
@@ -101,6 +105,44 @@ impl Found {
         match self.suspect.suspected {
             Suspected::Object(object) => names::object(heap, object),
             Suspected::Class(class, count) => format!("{count} {}", heap.class(class).name),
+            Suspected::ClassesOf(loader, count) => {
+                let classes = if count == 1 { "class" } else { "classes" };
+                format!("{count} {classes} of {}", heap.class(loader).name)
+            }
+        }
+    }
+
+    /// The number of objects at the end of the path.
+    fn path_count(&self) -> u64 {
+        self.suspect.path.last().map_or(0, |node| node.end_count)
+    }
+
+    /// Where the suspect refers to what leads to its accumulation point: `static CACHE, `.
+    fn way(&self, heap: &Heap) -> String {
+        let Suspected::Object(suspected) = self.suspect.suspected else { return String::new() };
+        let path = &self.suspect.path;
+        let below = path.iter().position(|node| node.object == Some(suspected)).map(|it| it + 1);
+        let place = below.and_then(|at| path.get(at)?.label.as_ref());
+        place.map_or(String::new(), |it| format!("{}, ", names::place(heap, Some(suspected), it)))
+    }
+
+    /// What the path is.
+    fn path_title(&self) -> String {
+        let Suspect { suspected, is_shortest, compared_count, .. } = &self.suspect;
+        match (suspected, is_shortest) {
+            (Suspected::Object(_), true) => "shortest path from a root:".to_owned(),
+            (Suspected::Object(_), false) => {
+                "a path from a root over all that hold it (--paths: the shortest):".to_owned()
+            }
+            (_, true) => {
+                let count = self.path_count();
+                format!("shortest path from a root to {count} of {compared_count} of them:")
+            }
+            (_, false) => {
+                "a path from a root to the biggest of them, over all that hold it (--paths: the \
+                           shortest ones):"
+                    .to_owned()
+            }
         }
     }
 
@@ -115,7 +157,8 @@ impl Found {
         if let Some(point) = self.suspect.point
             && self.suspect.suspected != Suspected::Object(point)
         {
-            lines.push(format!("accumulates in {}: {}", names::object(heap, point), bytes(whole)));
+            let (way, object) = (self.way(heap), names::object(heap, point));
+            lines.push(format!("accumulates in {way}{object}: {}", bytes(whole)));
         }
         for (part, place) in self.suspect.parts.iter().zip(&self.places) {
             if (part.retained_bytes as f64) < LEAST_PART * whole as f64 {
@@ -132,11 +175,7 @@ impl Found {
         }
         let path = names::path(heap, &self.suspect.path);
         if !path.is_empty() {
-            let whose = match self.suspect.suspected {
-                Suspected::Object(_) => "path from a root:".to_owned(),
-                Suspected::Class(..) => "path from a root to the biggest of them:".to_owned(),
-            };
-            lines.push(whose);
+            lines.push(self.path_title());
             lines.extend(middle_cut(&path, |step| format!("  {step}")));
         }
         lines.extend(self.loader(heap).map(|loader| format!("class loader: {loader}")));
@@ -150,7 +189,7 @@ impl Found {
     /// The loader of the suspected class, or of the object's class; nothing where that is the boot loader.
     fn loader(&self, heap: &Heap) -> Option<String> {
         let class = match self.suspect.suspected {
-            Suspected::Class(class, _) => class,
+            Suspected::Class(class, _) | Suspected::ClassesOf(class, _) => class,
             Suspected::Object(object) => {
                 heap.as_class(object).unwrap_or_else(|| heap.class_of(object))
             }
@@ -191,7 +230,7 @@ fn path_json<'j>(heap: &Heap, path: &[PathNode]) -> Json<'j> {
         let place = |place: &Place| names::place(heap, above, place);
         let class = match node.object {
             Some(object) => names::class(heap, object),
-            None => heap.class(node.class).name.clone(),
+            None => names::class_or_its_object(heap, node.class, node.stands_for),
         };
         Json::object([
             ("root_kind", node.root.map(|kind| kind.name()).into()),

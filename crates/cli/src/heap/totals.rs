@@ -38,14 +38,12 @@ pub(super) fn lines(heap: &Heap, name: &str) -> Vec<String> {
         [] => "not held: nothing".to_owned(),
         others => format!("not held: {}", others.join(", ")),
     });
-    let mut kinds = totals.by_root.clone();
-    kinds.sort_by_key(|(kind, it)| (std::cmp::Reverse(it.bytes), *kind));
-    let kinds = kinds.iter().map(|(kind, it)| format!("{} {}", kind.name(), bytes(it.bytes)));
-    lines.push(format!("held by roots of kinds: {}", kinds.collect::<Vec<_>>().join(", ")));
-    if totals.dangling_count > 0 {
-        let what = plural(totals.dangling_count, "reference");
-        lines.push(format!("{what} to addresses without an object"));
-    }
+    let kinds =
+        totals.by_root.iter().map(|(kind, it)| format!("{} {}", kind.name(), bytes(it.bytes)));
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    lines.push(format!(
+        "held by roots, each object counted with the first kind that reaches it: {kinds}"
+    ));
     lines
 }
 

@@ -86,11 +86,11 @@ impl<'c> Tree<'c> {
 
     fn name(&self, row: &Row) -> String {
         let heap = &self.content.heap;
-        let HeldRow { class, object, count, level_count, .. } = row.held;
+        let HeldRow { class, stands_for, object, count, level_count, .. } = row.held;
         let place = row.place.as_ref().map_or(String::new(), |place| format!("{place} "));
         let what = match object {
             Some(object) => names::object(heap, object),
-            None => format!("{count} {}", heap.class(class).name),
+            None => format!("{count} {}", names::class_or_its_object(heap, class, stands_for)),
         };
         let levels = match (level_count, object) {
             (1, _) => String::new(),
@@ -117,7 +117,7 @@ impl View for Tree<'_> {
             })
             .column(Column::other("class"), |it| match it.held.object {
                 Some(object) => names::class(heap, object),
-                None => heap.class(it.held.class).name.clone(),
+                None => names::class_or_its_object(heap, it.held.class, it.held.stands_for),
             })
             .column(Column::words().name("object, what it holds below it"), |it| self.name(it))
             .column(Column::count("instance_count"), |it| it.held.count)
@@ -133,7 +133,7 @@ impl View for Tree<'_> {
     fn sections(&self, _: usize) -> Vec<Section<'_>> {
         let table = self.table().note(format!(
             "Objects of a class below the same ones are one row, also those of lists and trees below each \
-             other (levels). {} shown, those that retain most (--top N: more).",
+             other (levels), and classes of one name. {} shown, those that retain most (--top N: more).",
             plural(self.rows.len() as u64, "row")
         ));
         vec![vec![Part::Table(table)]]

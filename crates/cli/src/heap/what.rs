@@ -14,13 +14,21 @@ pub(crate) enum What {
     Address(u64),
     /// The instances of the classes of this name.
     Class(WholePattern),
+    /// The class objects of the classes of this name.
+    ClassObject(WholePattern),
 }
+
+/// What stands before the name of a class where its class object is meant, as in all views.
+const CLASS_OBJECT: &str = "class ";
 
 /// An address, `0x` before it, or the name of a class.
 pub(crate) fn what(text: &str) -> Result<What, String> {
     match hexadecimal(text) {
         Some(address) => address.map(What::Address),
-        None => class(text).map(What::Class),
+        None => match text.strip_prefix(CLASS_OBJECT) {
+            Some(name) => class(name.trim_start()).map(What::ClassObject),
+            None => class(text).map(What::Class),
+        },
     }
 }
 
@@ -78,6 +86,16 @@ impl What {
                 None => bail!("the dump has no object at 0x{address:x}"),
             },
             What::Class(pattern) => instances(heap, &classes(heap, pattern)?),
+            What::ClassObject(pattern) => {
+                let classes = classes(heap, pattern)?;
+                let mut objects: Vec<_> =
+                    classes.iter().filter_map(|&class| heap.class(class).object).collect();
+                objects.sort_unstable();
+                match objects.is_empty() {
+                    true => bail!("the dump has no object for class {}", pattern.as_str()),
+                    false => Ok(objects),
+                }
+            }
         }
     }
 
@@ -86,6 +104,7 @@ impl What {
         match self {
             What::Address(address) => format!("0x{address:x}"),
             What::Class(pattern) => pattern.as_str().to_owned(),
+            What::ClassObject(pattern) => format!("{CLASS_OBJECT}{}", pattern.as_str()),
         }
     }
 }
@@ -128,7 +147,8 @@ pub(crate) fn instances(heap: &Heap, classes: &[ClassIndex]) -> anyhow::Result<V
     let objects: Vec<_> =
         heap.objects().filter(|&it| is_meant[heap.class_of(it).0 as usize]).collect();
     if objects.is_empty() {
-        bail!("the dump has no instance of {}", heap.class(classes[0]).name);
+        let name = &heap.class(classes[0]).name;
+        bail!("the dump has no instance of {name} ('class {name}' is the class itself)");
     }
     Ok(objects)
 }
@@ -144,6 +164,10 @@ mod tests {
             assert!(what(text).is_err(), "{text}");
         }
         assert_eq!(what("byte[]").unwrap().text(), "byte[]");
+        let class = what("class com.acme.Cache").unwrap();
+        assert_eq!(class.text(), "class com.acme.Cache");
+        assert!(matches!(class, What::ClassObject(_)));
+        assert!(what("class ").is_err());
         let inner: Vec<_> = inner_names("com.acme.Outer$Inner").collect();
         assert_eq!(inner, ["Outer$Inner", "Inner"]);
         assert_eq!(inner_names("int[]").collect::<Vec<_>>(), ["int[]"]);

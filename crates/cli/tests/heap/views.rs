@@ -68,6 +68,10 @@ fn the_overview_says_what_holds_the_memory() {
     let point = &of_class["accumulation_point"];
     assert_eq!(point["class"], "java.util.HashMap$Node[]");
     assert_eq!(point["retained_bytes"], MAP_BYTES - 48);
+    assert_eq!(
+        (&of_class["is_path_shortest"], &of_class["path_object_count"]),
+        (&true.into(), &1.into())
+    );
     let way = places(&of_class["path"]);
     assert_eq!(way[way.len() - 2..], ["static MAP", ".table"]);
     let [part] = &of_class["parts"].as_array().unwrap()[..] else { panic!("{of_class}") };
@@ -216,6 +220,7 @@ fn paths_have_the_fields_of_every_step() {
     let instances = json(&folder, &["--instances", "Item", "--top", "1", "live.hprof"]);
     let address = rows(&instances, "instances")[0]["address"].as_str().unwrap();
     let value = json(&folder, &["--paths", address, "live.hprof"]);
+    assert_eq!((&value["object_count"], &value["asked_object_count"]), (&1.into(), &1.into()));
     let places = places(&value["paths"]);
     assert!(
         places.contains(&".value") && places.iter().any(|it| it.starts_with('[') && it.len() > 2),
@@ -255,7 +260,10 @@ fn paths_along_lists_are_one() {
     let level_count = next["level_count"].as_u64().unwrap();
     assert!((4_900..10_000).contains(&level_count), "{level_count}");
     let text = text(&folder, &["--paths", "HeldObjects$Node", "live.hprof"]);
-    assert!(text.contains(" objects, spread over 10000."), "{text}");
+    let heading = format!(
+        "Shortest paths from roots to {found} of 10000 objects of HeldObjects$Node, spread over all\n"
+    );
+    assert!(text.contains(&heading), "{text}");
 }
 
 #[test]
