@@ -2,15 +2,10 @@
 
 use std::io;
 
-use perk_hprof::heap::{FieldType, number};
+use perk_hprof::heap::{FieldType, number, sub};
 use serde::{Deserialize, Serialize};
 
 use crate::input::Input;
-
-const INSTANCE: u8 = 0x21;
-const OBJECT_ARRAY: u8 = 0x22;
-const PRIMITIVE_ARRAY: u8 = 0x23;
-const PRIMITIVE_ARRAY_NODATA: u8 = 0xC3;
 
 /// The size from which on a batch ends at the next object.
 pub(crate) const BATCH_BYTES: u64 = 1 << 20;
@@ -83,8 +78,11 @@ fn walk_ids<const ID: usize>(
         let longest = 1 + ids + 4 + ids + 4;
         let bytes = window.bytes(at, longest)?;
         let Some(&tag) = bytes.first() else { return Ok(()) };
-        let least =
-            if matches!(tag, INSTANCE | OBJECT_ARRAY) { longest } else { longest - ids + 1 };
+        let least = if matches!(tag, sub::INSTANCE | sub::OBJECT_ARRAY) {
+            longest
+        } else {
+            longest - ids + 1
+        };
         if bytes.len() < least {
             return Ok(());
         }
@@ -95,14 +93,14 @@ fn walk_ids<const ID: usize>(
         };
         let rest = &bytes[5 + ids..least];
         match tag {
-            INSTANCE => {
+            sub::INSTANCE => {
                 let class = number(&rest[..ids]);
                 let length = number(&rest[ids..]) as usize;
                 let values = window.bytes(at + longest as u64, length)?;
                 objects.instance(head, class, values);
                 at += (longest + length) as u64;
             }
-            OBJECT_ARRAY => {
+            sub::OBJECT_ARRAY => {
                 let length = number(&rest[..4]) as u32;
                 objects.references(head, number(&rest[4..]), length);
                 at += longest as u64;
@@ -119,11 +117,11 @@ fn walk_ids<const ID: usize>(
                     at += part * ids as u64;
                 }
             }
-            PRIMITIVE_ARRAY | PRIMITIVE_ARRAY_NODATA => {
+            sub::PRIMITIVE_ARRAY | sub::PRIMITIVE_ARRAY_NODATA => {
                 let length = number(&rest[..4]) as u32;
                 let Some(element) = FieldType::from_hprof(rest[4]) else { return Ok(()) };
                 at += least as u64;
-                let has_content = tag == PRIMITIVE_ARRAY;
+                let has_content = tag == sub::PRIMITIVE_ARRAY;
                 objects.primitives(head, element, length, has_content);
                 if has_content {
                     at += u64::from(length) * element.bytes(ids) as u64;

@@ -37,6 +37,18 @@ pub enum RootKind {
     JniGlobal,
     /// As a monitor in use.
     Monitor,
+    /// As a monitor that native code has entered (Android).
+    JniMonitor,
+    /// Until its finalizer has run (Android).
+    Finalizing,
+    /// Until its reference is put into a queue (Android).
+    ReferenceCleanup,
+    /// By a debugger (Android).
+    Debugger,
+    /// By the runtime itself (Android).
+    VmInternal,
+    /// As an interned string (Android).
+    InternedString,
     /// For an unknown reason.
     Unknown,
     /// As the root of a tree of unreachable objects
@@ -46,7 +58,7 @@ pub enum RootKind {
 
 impl RootKind {
     /// All kinds, in their order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 16] = [
         Self::Thread,
         Self::JavaFrame,
         Self::JniLocal,
@@ -55,6 +67,12 @@ impl RootKind {
         Self::StickyClass,
         Self::JniGlobal,
         Self::Monitor,
+        Self::JniMonitor,
+        Self::Finalizing,
+        Self::ReferenceCleanup,
+        Self::Debugger,
+        Self::VmInternal,
+        Self::InternedString,
         Self::Unknown,
         Self::Unreachable,
     ];
@@ -70,15 +88,21 @@ impl RootKind {
             Self::StickyClass => "system class",
             Self::JniGlobal => "JNI global ref",
             Self::Monitor => "busy monitor",
+            Self::JniMonitor => "JNI monitor",
+            Self::Finalizing => "finalizing",
+            Self::ReferenceCleanup => "reference cleanup",
+            Self::Debugger => "debugger",
+            Self::VmInternal => "VM internal",
+            Self::InternedString => "interned string",
             Self::Unknown => "unknown",
             Self::Unreachable => "tree of garbage",
         }
     }
 
-    /// Returns the kind of a root of a file.
-    pub(crate) fn of_file(kind: perk_hprof::heap::RootKind) -> Self {
+    /// Returns the kind of a root of a file, if it holds its object.
+    pub(crate) fn of_file(kind: perk_hprof::heap::RootKind) -> Option<Self> {
         use perk_hprof::heap::RootKind as Kind;
-        match kind {
+        Some(match kind {
             Kind::Unknown => Self::Unknown,
             Kind::JniGlobal(_) => Self::JniGlobal,
             Kind::JniLocal(_) => Self::JniLocal,
@@ -88,6 +112,13 @@ impl RootKind {
             Kind::ThreadBlock(_) => Self::ThreadBlock,
             Kind::Monitor => Self::Monitor,
             Kind::Thread { .. } => Self::Thread,
-        }
+            Kind::InternedString => Self::InternedString,
+            Kind::Finalizing => Self::Finalizing,
+            Kind::Debugger => Self::Debugger,
+            Kind::ReferenceCleanup => Self::ReferenceCleanup,
+            Kind::VmInternal => Self::VmInternal,
+            Kind::JniMonitor(_) => Self::JniMonitor,
+            Kind::Unreachable => return None,
+        })
     }
 }

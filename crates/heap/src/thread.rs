@@ -69,6 +69,7 @@ impl Threads {
         let mut by_serial: BTreeMap<u32, Thread> = BTreeMap::new();
         for root in &scan.roots {
             let Some(object) = scan.ids.find(root.id).map(ObjectId) else { continue };
+            let Some(kind) = RootKind::of_file(root.kind) else { continue };
             let mut serial = None;
             if let perk_hprof::heap::RootKind::Thread { serial: number, trace } = root.kind {
                 let thread = by_serial.entry(number).or_default();
@@ -80,7 +81,7 @@ impl Threads {
                 thread.locals.push(Local { frame, object });
                 serial = Some(stack.thread_serial);
             }
-            roots.push((object, RootKind::of_file(root.kind), serial));
+            roots.push((object, kind, serial));
         }
         scan.roots = Vec::new();
         if !roots.iter().any(|&(_, kind, _)| kind == RootKind::StickyClass) {

@@ -44,6 +44,8 @@ pub(crate) struct ClassRecord {
     pub(crate) constants: Vec<(u16, Value)>,
     pub(crate) statics: Vec<(String, Value)>,
     pub(crate) fields: Vec<(String, FieldType)>,
+    /// The size of an instance; without it, that of the fields.
+    pub(crate) instance_bytes: Option<u32>,
 }
 
 /// A root as the file has it. Those of a thread have its serial number, and the index of a frame.
@@ -187,7 +189,7 @@ impl Dump {
             self.put_id(id);
         }
         let bytes = fields.iter().map(|(_, field)| field.bytes(self.id_bytes) as u32);
-        self.put_u4(bytes.sum());
+        self.put_u4(class.instance_bytes.unwrap_or_else(|| bytes.sum()));
         self.put_u2(class.constants.len());
         for &(index, value) in &class.constants {
             self.put_u2(index.into());

@@ -2,6 +2,7 @@
 //! that are none.
 
 mod kinds;
+mod native;
 mod original;
 mod packed;
 mod refused;

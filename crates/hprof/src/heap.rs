@@ -33,13 +33,13 @@ pub use sizes::ObjectSizes;
 pub use skim::{Objects, object};
 pub(crate) use stream::HEAD_BYTES;
 pub use stream::{Header, Stream, TEXT_TITLE};
+pub use sub_records::sub;
 pub use tally::Tally;
 
 pub use classes::source_form;
 pub(crate) use classes::{Classes, HeapClass, Layout, Names, PlacedField, is_resolved_references};
 pub use records::number;
 pub(crate) use rewrite::{ArrayHead, Rewrite, Sink};
-pub(crate) use sub_records::sub;
 
 /// The facts that the JVM's dump does not give.
 ///

@@ -61,6 +61,16 @@ fn id(id: u64) -> [u8; 4] {
     u4(id as u32)
 }
 
+/// Objects that are roots of Android's own kinds: the address and the tag.
+const OWN_ROOTS: [(u64, u8); 6] = [
+    (0x2000, 0x89),
+    (0x2010, 0x8A),
+    (0x2020, 0x8B),
+    (0x2030, 0x8C),
+    (0x2040, 0x8D),
+    (0x2050, 0x90),
+];
+
 /// A dump as Android's runtime writes it: heaps with names, roots of its own kinds, classes after
 /// instances, and arrays without content.
 fn android() -> Vec<u8> {
@@ -96,8 +106,12 @@ fn android() -> Vec<u8> {
     };
     body.extend(class(OBJECT, 0, 8, &[]));
     body.extend(class(NODE, OBJECT, 16, &[(number, 10), (next, 2)]));
-    for (tag, object) in [(0x89, BYTES + 8), (0x8A, 0x40), (0x8B, 0x40), (0x8C, 0x40), (0x8D, 0x40)]
-    {
+    // An object for each kind of root, and one that the runtime found unreachable.
+    for (tag, object) in [(0x8A, 0x40), (0x89, BYTES + 8), (0x8A, BYTES + 8)] {
+        body.extend([&[tag][..], &id(object)].concat());
+    }
+    for (object, tag) in OWN_ROOTS {
+        body.extend([&[0x21][..], &id(object), &u4(1), &id(OBJECT), &u4(0)].concat());
         body.extend([&[tag][..], &id(object)].concat());
     }
     body.extend([&[0x8E][..], &id(BYTES), &u4(1), &u4(0)].concat());
@@ -109,7 +123,7 @@ fn android() -> Vec<u8> {
 #[test]
 fn dumps_of_android_are_read() {
     let heap = open(&android());
-    assert_eq!(heap.object_count(), COUNT as u64 + 4);
+    assert_eq!(heap.object_count(), COUNT as u64 + 4 + OWN_ROOTS.len() as u64);
     let node = heap.classes_named("Node")[0];
     // The file says so.
     assert_eq!(heap.class(node).instance_bytes, 16);
@@ -127,11 +141,24 @@ fn dumps_of_android_are_read() {
     let expected = [
         (OBJECT, RootKind::StickyClass),
         (NODE, RootKind::StickyClass),
-        (0x40, RootKind::Unknown),
-        (0x1000, RootKind::Monitor),
-        (0x1008, RootKind::Unknown),
+        (0x40, RootKind::Finalizing),
+        (0x1000, RootKind::JniMonitor),
+        (0x1008, RootKind::Finalizing),
+        (0x1008, RootKind::InternedString),
+        (0x2000, RootKind::InternedString),
+        (0x2010, RootKind::Finalizing),
+        (0x2020, RootKind::Debugger),
+        (0x2030, RootKind::ReferenceCleanup),
+        (0x2040, RootKind::VmInternal),
     ];
     assert_eq!(roots.collect::<Vec<_>>(), expected);
+    // Of several kinds the most telling one counts.
+    let kind = |address| heap.root_kind(heap.find(address).unwrap());
+    assert_eq!(kind(0x1008), Some(RootKind::Finalizing));
+    assert_eq!(kind(0x41), Some(RootKind::Finalizing));
+    let unreachable = heap.find(0x2050).unwrap();
+    assert_eq!((heap.reach(unreachable), kind(0x2050)), (Reach::Unreachable, None));
+    assert_eq!(heap.totals().unreachable.count, 1);
     assert_eq!(heap.notes(), &[] as &[String]);
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use perk_heap::{Input, Nothing, Options};
-use perk_hprof::heap::{Elements, FieldType, Record, RootKind, Stream};
+use perk_hprof::heap::{Elements, FieldType, Record, Stream};
 use perk_profile::mutf8;
 
 use super::{content, open_bytes};
@@ -142,18 +142,7 @@ fn facts_of_records(bytes: &[u8]) -> Facts {
                 facts.traces.insert(serial, frames);
             }
             Record::Root(root) => {
-                let kind = match root.kind {
-                    RootKind::Unknown => "unknown",
-                    RootKind::JniGlobal(_) => "JNI global ref",
-                    RootKind::JniLocal(_) => "JNI local ref",
-                    RootKind::JavaFrame(_) => "Java stack",
-                    RootKind::NativeStack(_) => "native stack",
-                    RootKind::StickyClass => "system class",
-                    RootKind::ThreadBlock(_) => "thread block",
-                    RootKind::Monitor => "busy monitor",
-                    RootKind::Thread { .. } => "thread",
-                };
-                *facts.roots.entry(kind.to_owned()).or_default() += 1;
+                *facts.roots.entry(root.kind.name().to_owned()).or_default() += 1;
             }
             Record::Class(class) => {
                 let fields = class.fields().collect();

@@ -1,6 +1,6 @@
 //! The contents of a file with heap dumps, record by record.
 
-use super::{FieldType, Header};
+use super::{FieldType, Header, sub};
 
 /// A record, or a sub-record of a heap dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,6 +163,66 @@ pub enum RootKind {
         /// The serial number of the trace that it is at.
         trace: u32,
     },
+    /// Android: as an interned string.
+    InternedString,
+    /// Android: until its finalizer has run.
+    Finalizing,
+    /// Android: by a debugger.
+    Debugger,
+    /// Android: until its reference is put into a queue.
+    ReferenceCleanup,
+    /// Android: by the runtime itself.
+    VmInternal,
+    /// Android: as a monitor that native code has entered.
+    JniMonitor(JavaStack),
+    /// Android: not at all. The runtime found the object unreachable.
+    Unreachable,
+}
+
+impl RootKind {
+    /// Returns the tag of the sub-record.
+    pub fn tag(self) -> u8 {
+        match self {
+            Self::Unknown => sub::UNKNOWN,
+            Self::JniGlobal(_) => sub::JNI_GLOBAL,
+            Self::JniLocal(_) => sub::JNI_LOCAL,
+            Self::JavaFrame(_) => sub::JAVA_FRAME,
+            Self::NativeStack(_) => sub::NATIVE_STACK,
+            Self::StickyClass => sub::STICKY_CLASS,
+            Self::ThreadBlock(_) => sub::THREAD_BLOCK,
+            Self::Monitor => sub::MONITOR,
+            Self::Thread { .. } => sub::THREAD,
+            Self::InternedString => sub::INTERNED_STRING,
+            Self::Finalizing => sub::FINALIZING,
+            Self::Debugger => sub::DEBUGGER,
+            Self::ReferenceCleanup => sub::REFERENCE_CLEANUP,
+            Self::VmInternal => sub::VM_INTERNAL,
+            Self::JniMonitor(_) => sub::JNI_MONITOR,
+            Self::Unreachable => sub::UNREACHABLE,
+        }
+    }
+
+    /// Returns the name of the kind in HPROF's text format, which has none of Android's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::JniGlobal(_) => "JNI global ref",
+            Self::JniLocal(_) => "JNI local ref",
+            Self::JavaFrame(_) => "Java stack",
+            Self::NativeStack(_) => "native stack",
+            Self::StickyClass => "system class",
+            Self::ThreadBlock(_) => "thread block",
+            Self::Monitor => "busy monitor",
+            Self::Thread { .. } => "thread",
+            Self::InternedString => "interned string",
+            Self::Finalizing => "finalizing",
+            Self::Debugger => "debugger",
+            Self::ReferenceCleanup => "reference cleanup",
+            Self::VmInternal => "VM internal",
+            Self::JniMonitor(_) => "JNI monitor",
+            Self::Unreachable => "unreachable",
+        }
+    }
 }
 
 /// A place on the stack of a thread.

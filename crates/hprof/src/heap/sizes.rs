@@ -80,8 +80,9 @@ pub struct ObjectSizes {
     pub(super) sizes: Sizes,
     /// The size of the instances of each class, by the id of the class.
     pub(super) instance_bytes: KeyedMap<u64, u64>,
-    /// The size of an object that stands for a class, without the static fields of that class.
-    pub(super) class_bytes: u64,
+    /// The size of an object that stands for a class, without the static fields of that class. There
+    /// are none in native images, whose classes are dumped as objects besides.
+    pub(super) class_bytes: Option<u64>,
 }
 
 impl ObjectSizes {
@@ -104,7 +105,8 @@ impl ObjectSizes {
 
     /// Returns the size of the object that stands for a class with these static fields.
     pub fn class_bytes(&self, statics: impl Iterator<Item = FieldKind>) -> u64 {
-        self.sizes.jvm.class_bytes(self.class_bytes, &statics.collect::<FieldCounts>())
+        let Some(own_bytes) = self.class_bytes else { return 0 };
+        self.sizes.jvm.class_bytes(own_bytes, &statics.collect::<FieldCounts>())
     }
 }
 

@@ -4,31 +4,52 @@ use super::records::{Root, RootKind, number};
 use super::{ClassDump, JavaStack};
 
 /// Tags of sub-records.
-pub(crate) mod sub {
-    pub(crate) const UNKNOWN: u8 = 0xFF;
-    pub(crate) const JNI_GLOBAL: u8 = 0x01;
-    pub(crate) const JNI_LOCAL: u8 = 0x02;
-    pub(crate) const JAVA_FRAME: u8 = 0x03;
-    pub(crate) const NATIVE_STACK: u8 = 0x04;
-    pub(crate) const STICKY_CLASS: u8 = 0x05;
-    pub(crate) const THREAD_BLOCK: u8 = 0x06;
-    pub(crate) const MONITOR: u8 = 0x07;
-    pub(crate) const THREAD: u8 = 0x08;
-    pub(crate) const CLASS: u8 = 0x20;
-    pub(crate) const INSTANCE: u8 = 0x21;
-    pub(crate) const OBJECT_ARRAY: u8 = 0x22;
-    pub(crate) const PRIMITIVE_ARRAY: u8 = 0x23;
+pub mod sub {
+    /// A root for an unknown reason.
+    pub const UNKNOWN: u8 = 0xFF;
+    /// A root: a global JNI reference.
+    pub const JNI_GLOBAL: u8 = 0x01;
+    /// A root: a local JNI reference.
+    pub const JNI_LOCAL: u8 = 0x02;
+    /// A root: a local variable.
+    pub const JAVA_FRAME: u8 = 0x03;
+    /// A root: native code of a thread.
+    pub const NATIVE_STACK: u8 = 0x04;
+    /// A root: a class of the JVM's own.
+    pub const STICKY_CLASS: u8 = 0x05;
+    /// A root: a blocked thread.
+    pub const THREAD_BLOCK: u8 = 0x06;
+    /// A root: a monitor in use.
+    pub const MONITOR: u8 = 0x07;
+    /// A root: a living thread.
+    pub const THREAD: u8 = 0x08;
+    /// CLASS DUMP.
+    pub const CLASS: u8 = 0x20;
+    /// INSTANCE DUMP.
+    pub const INSTANCE: u8 = 0x21;
+    /// OBJECT ARRAY DUMP.
+    pub const OBJECT_ARRAY: u8 = 0x22;
+    /// PRIMITIVE ARRAY DUMP.
+    pub const PRIMITIVE_ARRAY: u8 = 0x23;
 
-    // Android's (`JAVA PROFILE 1.0.3`).
-    pub(crate) const INTERNED_STRING: u8 = 0x89;
-    pub(crate) const FINALIZING: u8 = 0x8A;
-    pub(crate) const DEBUGGER: u8 = 0x8B;
-    pub(crate) const REFERENCE_CLEANUP: u8 = 0x8C;
-    pub(crate) const VM_INTERNAL: u8 = 0x8D;
-    pub(crate) const JNI_MONITOR: u8 = 0x8E;
-    pub(crate) const UNREACHABLE: u8 = 0x90;
-    pub(crate) const PRIMITIVE_ARRAY_NODATA: u8 = 0xC3;
-    pub(crate) const HEAP_DUMP_INFO: u8 = 0xFE;
+    /// Android, a root: an interned string.
+    pub const INTERNED_STRING: u8 = 0x89;
+    /// Android, a root: an object to be finalized.
+    pub const FINALIZING: u8 = 0x8A;
+    /// Android, a root: a debugger.
+    pub const DEBUGGER: u8 = 0x8B;
+    /// Android, a root: a reference to be put into a queue.
+    pub const REFERENCE_CLEANUP: u8 = 0x8C;
+    /// Android, a root: the runtime itself.
+    pub const VM_INTERNAL: u8 = 0x8D;
+    /// Android, a root: a monitor that native code has entered.
+    pub const JNI_MONITOR: u8 = 0x8E;
+    /// Android: an unreachable object.
+    pub const UNREACHABLE: u8 = 0x90;
+    /// Android: a primitive array without its elements.
+    pub const PRIMITIVE_ARRAY_NODATA: u8 = 0xC3;
+    /// Android: the heap of the objects that follow.
+    pub const HEAP_DUMP_INFO: u8 = 0xFE;
 
     /// Whether sub-records have this tag, but records do not.
     pub(crate) fn is_no_record(tag: u8) -> bool {
@@ -70,7 +91,14 @@ pub(super) fn root(tag: u8, mut fields: Fields<'_>) -> Root {
         sub::NATIVE_STACK => RootKind::NativeStack(fields.u4()),
         sub::STICKY_CLASS => RootKind::StickyClass,
         sub::THREAD_BLOCK => RootKind::ThreadBlock(fields.u4()),
-        sub::MONITOR | sub::JNI_MONITOR => RootKind::Monitor,
+        sub::MONITOR => RootKind::Monitor,
+        sub::INTERNED_STRING => RootKind::InternedString,
+        sub::FINALIZING => RootKind::Finalizing,
+        sub::DEBUGGER => RootKind::Debugger,
+        sub::REFERENCE_CLEANUP => RootKind::ReferenceCleanup,
+        sub::VM_INTERNAL => RootKind::VmInternal,
+        sub::JNI_MONITOR => RootKind::JniMonitor(stack()),
+        sub::UNREACHABLE => RootKind::Unreachable,
         sub::THREAD => RootKind::Thread { serial: fields.u4(), trace: fields.u4() },
         _ => RootKind::Unknown,
     };
@@ -125,5 +153,21 @@ impl Fields<'_> {
         let (bytes, rest) = self.rest.split_at(self.id_bytes);
         self.rest = rest;
         number(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_roots_have_the_tags_that_they_are_read_from() {
+        let bytes = [0; 17];
+        let is_root = |&tag: &u8| root_bytes(tag, 8, true).is_some();
+        let tags: Vec<u8> = (0..=u8::MAX).filter(is_root).collect();
+        assert_eq!(tags.len(), 16);
+        for tag in tags {
+            assert_eq!(root(tag, Fields { rest: &bytes, id_bytes: 8 }).kind.tag(), tag);
+        }
     }
 }

@@ -49,6 +49,8 @@ pub struct Tally {
     id_bits: u64,
     /// The ids of the objects that stand for classes, which are dumped separately from the others.
     class_ids: Vec<u64>,
+    /// The number of them that are one above a multiple of eight.
+    hub_count: usize,
     has_sorted_ids: bool,
     before: Before,
     /// The least distance after an array, without its elements, for each primitive type.
@@ -118,6 +120,7 @@ impl Default for Tally {
             roots: [0; HeapRoot::ALL.len()],
             id_bits: 0,
             class_ids: Vec::new(),
+            hub_count: 0,
             has_sorted_ids: true,
             before: Before { id: 0, kind: Kind::None },
             primitive_slack: [u64::MAX; TYPES],
@@ -202,21 +205,23 @@ impl Tally {
         let dumped = Dumped { superclass, instance_bytes, fields, statics };
         self.classes[index as usize].dump = Some(dumped);
         self.class_ids.push(dump.id);
+        self.hub_count += usize::from(dump.id % 8 == 1);
         self.has_sorted_ids = false;
     }
 
     /// Counts a root.
     pub fn root(&mut self, kind: RootKind) {
         let kind = match kind {
-            RootKind::Unknown => HeapRoot::Unknown,
             RootKind::JniGlobal(_) => HeapRoot::JniGlobal,
             RootKind::JniLocal(_) => HeapRoot::JniLocal,
             RootKind::JavaFrame(_) => HeapRoot::JavaFrame,
             RootKind::NativeStack(_) => HeapRoot::NativeStack,
             RootKind::StickyClass => HeapRoot::StickyClass,
             RootKind::ThreadBlock(_) => HeapRoot::ThreadBlock,
-            RootKind::Monitor => HeapRoot::Monitor,
+            RootKind::Monitor | RootKind::JniMonitor(_) => HeapRoot::Monitor,
             RootKind::Thread { .. } => HeapRoot::Thread,
+            RootKind::Unreachable => return,
+            _ => HeapRoot::Unknown,
         };
         self.roots[kind as usize] += 1;
     }
@@ -232,7 +237,7 @@ impl Tally {
             let own_bytes = self.instance_bytes(index, &sizes, layouts[index].as_ref());
             let mut instance_count = class.count;
             let mut shallow_bytes = class.count.saturating_mul(own_bytes);
-            if of_classes == Some(index) {
+            if of_classes == Some(index) && !self.is_native_image() {
                 for dumped in self.classes.iter().filter_map(|class| class.dump) {
                     instance_count += 1;
                     shallow_bytes += sizes.jvm.class_bytes(own_bytes, &dumped.statics);
@@ -328,7 +333,10 @@ impl Tally {
         let own = |index: usize| self.instance_bytes(index, &sizes, layouts[index].as_ref());
         let instance_bytes =
             self.classes.iter().enumerate().map(|(index, class)| (class.id, own(index)));
-        let class_bytes = self.of_classes(profile).map_or(0, own);
+        let class_bytes = match self.is_native_image() {
+            true => None,
+            false => Some(self.of_classes(profile).map_or(0, own)),
+        };
         ObjectSizes { sizes, instance_bytes: instance_bytes.collect(), class_bytes }
     }
 
@@ -354,8 +362,7 @@ impl Tally {
     fn instance_bytes(&self, index: usize, sizes: &Sizes, layout: Option<&Layout>) -> u64 {
         let class = &self.classes[index];
         let told_bytes = class.dump.map(|dump| dump.instance_bytes);
-        let told_bytes =
-            told_bytes.filter(|&bytes| (self.is_android || self.has_instance_bytes) && bytes > 0);
+        let told_bytes = told_bytes.filter(|&bytes| self.gives_instance_bytes() && bytes > 0);
         match layout {
             _ if let Some(bytes) = told_bytes => {
                 u64::from(bytes).next_multiple_of(sizes.jvm.alignment_bytes.into())
@@ -364,6 +371,18 @@ impl Tally {
             None => (u64::from(sizes.jvm.header_bytes) + u64::from(class.value_bytes))
                 .next_multiple_of(sizes.jvm.alignment_bytes.into()),
         }
+    }
+
+    /// Whether CLASS DUMP has the size of instances in the heap, and not that of their fields.
+    fn gives_instance_bytes(&self) -> bool {
+        self.is_android || self.has_instance_bytes || self.is_native_image()
+    }
+
+    /// Whether a native image wrote the dump. Its classes are objects like all others, and CLASS DUMP
+    /// has their addresses plus one.
+    fn is_native_image(&self) -> bool {
+        let has_aligned_ids = self.id_bits.trailing_zeros() >= LEAST_ALIGNMENT_BYTES.ilog2();
+        has_aligned_ids && self.class_ids.len() > 1 && self.hub_count == self.class_ids.len()
     }
 
     /// Forgets all data except the classes' ids and names.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::File;
 
-use perk_hprof::heap::{FieldType, RootKind};
+use perk_hprof::heap::{FieldType, RootKind, sub};
 use perk_profile::{FrameId, Profile, mutf8, names};
 
 use super::classes::{Class, Classes};
@@ -30,23 +30,6 @@ mod tag {
     pub(super) const START_THREAD: u8 = 0x0A;
     pub(super) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
     pub(super) const HEAP_DUMP_END: u8 = 0x2C;
-}
-
-/// Tags of sub-records.
-mod sub {
-    pub(super) const UNKNOWN: u8 = 0xFF;
-    pub(super) const JNI_GLOBAL: u8 = 0x01;
-    pub(super) const JNI_LOCAL: u8 = 0x02;
-    pub(super) const JAVA_FRAME: u8 = 0x03;
-    pub(super) const NATIVE_STACK: u8 = 0x04;
-    pub(super) const STICKY_CLASS: u8 = 0x05;
-    pub(super) const THREAD_BLOCK: u8 = 0x06;
-    pub(super) const MONITOR: u8 = 0x07;
-    pub(super) const THREAD: u8 = 0x08;
-    pub(super) const CLASS: u8 = 0x20;
-    pub(super) const INSTANCE: u8 = 0x21;
-    pub(super) const OBJECT_ARRAY: u8 = 0x22;
-    pub(super) const PRIMITIVE_ARRAY_NODATA: u8 = 0xC3;
 }
 
 /// A file of records that is being written.
@@ -182,27 +165,16 @@ impl Records {
     }
 
     pub(super) fn root(&mut self, id: u64, kind: RootKind) -> Result<(), Error> {
-        let tag = match kind {
-            RootKind::Unknown => sub::UNKNOWN,
-            RootKind::JniGlobal(_) => sub::JNI_GLOBAL,
-            RootKind::JniLocal(_) => sub::JNI_LOCAL,
-            RootKind::JavaFrame(_) => sub::JAVA_FRAME,
-            RootKind::NativeStack(_) => sub::NATIVE_STACK,
-            RootKind::StickyClass => sub::STICKY_CLASS,
-            RootKind::ThreadBlock(_) => sub::THREAD_BLOCK,
-            RootKind::Monitor => sub::MONITOR,
-            RootKind::Thread { .. } => sub::THREAD,
-        };
         let mut body = Bytes::default();
-        body.u1(tag).id(id);
+        body.u1(kind.tag()).id(id);
         match kind {
             RootKind::JniGlobal(reference) => body.id(reference),
-            RootKind::JniLocal(stack) | RootKind::JavaFrame(stack) => {
-                body.u4(stack.thread_serial).u4(stack.depth)
-            }
+            RootKind::JniLocal(stack)
+            | RootKind::JavaFrame(stack)
+            | RootKind::JniMonitor(stack) => body.u4(stack.thread_serial).u4(stack.depth),
             RootKind::NativeStack(serial) | RootKind::ThreadBlock(serial) => body.u4(serial),
             RootKind::Thread { serial, trace } => body.u4(serial).u4(trace),
-            RootKind::Unknown | RootKind::StickyClass | RootKind::Monitor => &mut body,
+            _ => &mut body,
         };
         self.sub_record(&body)
     }

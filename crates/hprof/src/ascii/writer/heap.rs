@@ -307,29 +307,20 @@ impl Lines {
 
 /// Writes a root, and the name of the class if the root is one.
 fn root_line(out: &mut impl Write, root: Root, class: Option<&str>) -> io::Result<()> {
-    write!(out, "ROOT {:x} (kind=<", root.id)?;
+    write!(out, "ROOT {:x} (kind=<{}>", root.id, root.kind.name())?;
     match root.kind {
-        RootKind::Unknown => write!(out, "unknown>"),
-        RootKind::JniGlobal(reference) => {
-            write!(out, "JNI global ref>, id={reference:x}, trace=0")
+        RootKind::JniGlobal(reference) => write!(out, ", id={reference:x}, trace=0"),
+        RootKind::JniLocal(stack) | RootKind::JavaFrame(stack) | RootKind::JniMonitor(stack) => {
+            write!(out, ", thread={}, frame={}", stack.thread_serial, stack.depth.cast_signed())
         }
-        RootKind::JniLocal(stack) => {
-            let depth = stack.depth.cast_signed();
-            write!(out, "JNI local ref>, thread={}, frame={depth}", stack.thread_serial)
+        RootKind::NativeStack(serial) | RootKind::ThreadBlock(serial) => {
+            write!(out, ", thread={serial}")
         }
-        RootKind::JavaFrame(stack) => {
-            let depth = stack.depth.cast_signed();
-            write!(out, "Java stack>, thread={}, frame={depth}", stack.thread_serial)
-        }
-        RootKind::NativeStack(serial) => write!(out, "native stack>, thread={serial}"),
         RootKind::StickyClass => {
-            write!(out, "system class>, name={}", one_line(class.unwrap_or("Unknown_class")))
+            write!(out, ", name={}", one_line(class.unwrap_or("Unknown_class")))
         }
-        RootKind::ThreadBlock(serial) => write!(out, "thread block>, thread={serial}"),
-        RootKind::Monitor => write!(out, "busy monitor>"),
-        RootKind::Thread { serial, trace } => {
-            write!(out, "thread>, id={serial}, trace={trace}")
-        }
+        RootKind::Thread { serial, trace } => write!(out, ", id={serial}, trace={trace}"),
+        _ => Ok(()),
     }?;
     writeln!(out, ")")
 }

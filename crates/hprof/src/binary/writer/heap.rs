@@ -217,20 +217,8 @@ impl<W: Write> Segments<'_, W> {
     }
 
     fn root(&mut self, root: Root) -> io::Result<()> {
-        let tag = match root.kind {
-            RootKind::Unknown => sub::UNKNOWN,
-            RootKind::JniGlobal(_) => sub::JNI_GLOBAL,
-            RootKind::JniLocal(_) => sub::JNI_LOCAL,
-            RootKind::JavaFrame(_) => sub::JAVA_FRAME,
-            RootKind::NativeStack(_) => sub::NATIVE_STACK,
-            RootKind::StickyClass => sub::STICKY_CLASS,
-            RootKind::ThreadBlock(_) => sub::THREAD_BLOCK,
-            RootKind::Monitor => sub::MONITOR,
-            RootKind::Thread { .. } => sub::THREAD,
-        };
-        self.begin(tag, root.id)?;
+        self.begin(root.kind.tag(), root.id)?;
         match root.kind {
-            RootKind::Unknown | RootKind::StickyClass | RootKind::Monitor => {}
             RootKind::JniGlobal(reference) if self.id_size == IdSize::Eight => {
                 self.segment.extend_from_slice(&reference.to_be_bytes());
             }
@@ -238,7 +226,9 @@ impl<W: Write> Segments<'_, W> {
                 self.jni_global_count += 1;
                 self.u4(self.jni_global_count);
             }
-            RootKind::JniLocal(stack) | RootKind::JavaFrame(stack) => {
+            RootKind::JniLocal(stack)
+            | RootKind::JavaFrame(stack)
+            | RootKind::JniMonitor(stack) => {
                 self.u4(stack.thread_serial);
                 self.u4(stack.depth);
             }
@@ -247,6 +237,7 @@ impl<W: Write> Segments<'_, W> {
                 self.u4(serial);
                 self.u4(trace);
             }
+            _ => {}
         }
         Ok(())
     }
