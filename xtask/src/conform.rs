@@ -2,6 +2,7 @@
 //! side by side. Calls and allocated objects of both must equal the computed ones.
 
 mod combinations;
+mod heap;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use perk_testkit::{Jdk, RandomProgram, agent, fixture, jdk};
 const DEFAULT_SEEDS: u64 = 20;
 const FILE: &str = "o.txt";
 const USAGE: &str = "conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME], or conform \
-                     combinations [--java8 COMMAND]";
+                     combinations [--java8 COMMAND], or conform heap DUMP ANALYZER";
 
 /// The counts by kind and place.
 type Counts = BTreeMap<(String, String), u64>;
@@ -75,6 +76,9 @@ struct Side {
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     if let ["combinations", rest @ ..] = arguments {
         return combinations::write(&java8(&Options::parse(rest)?)?);
+    }
+    if let ["heap", rest @ ..] = arguments {
+        return heap::run(rest);
     }
     let options = Options::parse(arguments)?;
     let jdk = match &options.jdk {

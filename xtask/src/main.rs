@@ -46,6 +46,8 @@ usage: cargo run -p xtask -- COMMAND
   conform combinations [--java8 COMMAND]
                       write testdata/hprof/combinations/original.tsv: how JDK 8's HPROF agent ends with each
                       combination of its analyses
+  conform heap DUMP ANALYZER
+                      retained sizes of a heap dump by perk and by the crate hprof-analyzer, object by object
   readers [--visualvm JAR] [--slurp PROGRAM]
                       heap dumps of perk's agent read by VisualVM's library (Debian's package visualvm) and
                       by the crate hprof-slurp: the number of objects of each class must be equal

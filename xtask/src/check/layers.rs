@@ -61,6 +61,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-jvmti-sys",
             "perk-classfile",
             "perk-formats",
+            "perk-heap",
             "perk-hprof",
             "perk-profile",
         ],
