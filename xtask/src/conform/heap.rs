@@ -364,6 +364,9 @@ fn suspects(heap: &Heap, report: &Report) -> Result<()> {
                 heap.class(class).name.clone()
             }
             Suspected::Class(class, count) => format!("{count} {}", heap.class(class).name),
+            Suspected::ClassesOf(loader, count) => {
+                format!("{count} classes of {}", heap.class(loader).name)
+            }
         };
         println(&format!("suspect of perk: {name}, {}", suspect.retained_bytes))?;
     }
