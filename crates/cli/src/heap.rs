@@ -73,6 +73,11 @@ trait View {
         vec![(self.key(), self.table().top(top).into())]
     }
 
+    /// Returns what the numbers of the table are of, where that is not all.
+    fn part(&self) -> Option<String> {
+        None
+    }
+
     /// Returns what the dump has not, if there is nothing to show.
     fn missing(&self) -> Option<String> {
         None
@@ -106,6 +111,9 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
         Json::object(members).write(&mut out)?;
     } else if args.csv {
         talk::say(format_args!("{name}: {}", names::refs(content.heap.refs())));
+        if let Some(part) = view.part() {
+            talk::say(format_args!("{name}: {part}"));
+        }
         view.table().csv(top, &mut out)?;
     } else {
         let screen = Screen::of_stdout();

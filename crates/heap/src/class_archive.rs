@@ -21,7 +21,7 @@ pub(crate) fn has_all_dangling(
     let DanglingFrom::One(object) = found.dangling_from else { return false };
     let is_array = model.classes[found.classes.get(object) as usize].name == ARRAY;
     let mut of_array = roots.iter().filter(|root| root.object.0 == object).peekable();
-    let is_whole = !scan.is_cut && scan.is_of_jvm && scan.notes.is_empty();
+    let is_whole = !scan.is_cut && scan.notes.is_empty();
     is_whole
         && is_array
         && of_array.peek().is_some()

@@ -122,7 +122,8 @@ impl<'h> Merger<'h> {
         }
         rows.sort_by(|(a, a_row), (b, b_row)| {
             let order = |key: &Key, row: &MergedRef| {
-                (Reverse(row.reference_count), row.class, key.is_class_object, key.holds)
+                let counts = (Reverse(row.reference_count), Reverse(row.held_bytes));
+                (counts, row.class, key.is_class_object, key.holds)
             };
             order(a, a_row).cmp(&order(b, b_row)).then_with(|| a.place.cmp(&b.place))
         });

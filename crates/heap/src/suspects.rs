@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use crate::namesakes::Namesakes;
 use crate::{ClassIndex, Error, Heap, Holder, ObjectId, PathNode, PathTree, RootKind};
 
 /// The part of its holder from which on an object stands for it: so much of the holder's memory is the
@@ -89,6 +90,7 @@ impl Heap {
         let limit = ((all as f64 * share).ceil() as u64).max(1);
         let least = (all as f64 * LEAST_SHARE) as u64;
         let class_count = self.classes().len();
+        let namesakes = Namesakes::of(self);
         let mut groups = vec![Group::default(); 2 * class_count];
         let mut objects = Vec::new();
         let mut heavy = Vec::new();
@@ -100,7 +102,7 @@ impl Heap {
                 }
                 Holder::Roots if retained_bytes >= limit => objects.push(object),
                 Holder::Roots => {
-                    if let Some(group) = self.group_of(object) {
+                    if let Some(group) = self.group_of(object, &namesakes) {
                         groups[group].count += 1;
                         groups[group].retained_bytes += retained_bytes;
                     }
@@ -143,22 +145,23 @@ impl Heap {
             suspect(suspected, group.retained_bytes, None)
         }));
         suspects.sort_by_key(|it| Reverse(it.retained_bytes));
-        self.find_parts(&mut suspects, limit);
-        self.find_paths(&mut suspects, limit)?;
+        self.find_parts(&mut suspects, limit, &namesakes);
+        self.find_paths(&mut suspects, limit, &namesakes)?;
         Ok(suspects)
     }
 
-    /// Returns the group of objects that an object is suspected together with: those of its class; of a class
+    /// Returns the group of objects that an object is suspected together with: those of its class and others of
+    /// the name; of a class
     /// object, the classes whose loaders are of one class. The classes of the boot loader are in none: what
     /// all of them hold together has no common reason.
-    fn group_of(&self, object: ObjectId) -> Option<usize> {
+    fn group_of(&self, object: ObjectId, namesakes: &Namesakes) -> Option<usize> {
         let class = self.class_of(object).0;
         let stands_for = Some(object).filter(|_| class == self.model.of_classes);
         match stands_for.and_then(|object| self.as_class(object)) {
-            None => Some(class as usize),
+            None => Some(namesakes.class_of(self, object).0 as usize),
             Some(class) => {
                 let loader = self.find(self.class(class).loader)?;
-                Some(self.classes().len() + self.class_of(loader).0 as usize)
+                Some(self.classes().len() + namesakes.class_of(self, loader).0 as usize)
             }
         }
     }
@@ -191,7 +194,7 @@ impl Heap {
     }
 
     /// Adds up by class what the accumulation points and the objects of suspected classes hold.
-    fn find_parts(&self, suspects: &mut [Suspect], limit: u64) {
+    fn find_parts(&self, suspects: &mut [Suspect], limit: u64, namesakes: &Namesakes) {
         let mut sums: Vec<BTreeMap<ClassIndex, Group>> = vec![BTreeMap::new(); suspects.len()];
         for object in self.objects() {
             let retained_bytes = self.retained_bytes(object);
@@ -202,7 +205,7 @@ impl Heap {
                     (Holder::Object(holder), None) => {
                         self.holder(holder) == Holder::Roots
                             && self.retained_bytes(holder) < limit
-                            && suspect.group(self) == self.group_of(holder)
+                            && suspect.group(self) == self.group_of(holder, namesakes)
                     }
                     _ => false,
                 };
@@ -211,7 +214,7 @@ impl Heap {
                 }
                 let whole =
                     suspect.point.map_or(suspect.retained_bytes, |it| self.retained_bytes(it));
-                let class = self.class_of(object);
+                let class = namesakes.class_of(self, object);
                 if retained_bytes as f64 >= PART_SHARE * whole as f64 {
                     let object = Some(object);
                     suspect.parts.push(HeldPart { class, object, count: 1, retained_bytes });
@@ -233,7 +236,12 @@ impl Heap {
         }
     }
 
-    fn find_paths(&self, suspects: &mut [Suspect], limit: u64) -> Result<(), Error> {
+    fn find_paths(
+        &self,
+        suspects: &mut [Suspect],
+        limit: u64,
+        namesakes: &Namesakes,
+    ) -> Result<(), Error> {
         if suspects.is_empty() {
             return Ok(());
         }
@@ -247,7 +255,7 @@ impl Heap {
                     let is_meant = |it: &ObjectId| {
                         self.holder(*it) == Holder::Roots
                             && self.retained_bytes(*it) < limit
-                            && self.group_of(*it) == group
+                            && self.group_of(*it, namesakes) == group
                     };
                     self.objects().filter(is_meant).collect()
                 }

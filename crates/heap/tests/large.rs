@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use perk_heap::{Heap, Holder, Nothing, ObjectId, Options};
+use perk_heap::{Heap, Holder, Nothing, ObjectId, Options, Suspected};
 use perk_hprof::heap::FieldType;
 
 use crate::dump::{self, ClassRecord, Dump, RootRecord};
@@ -223,4 +223,27 @@ fn a_wide_array() {
     let array = heap.find(FIRST).unwrap();
     assert_eq!(heap.held_by(Some(array)).len() as u64, count);
     assert_eq!(heap.retained_bytes(array), heap.shallow_bytes(array) + count * NODE_BYTES);
+}
+
+/// The references of all objects are read once more for the shortest paths: not of as many as these.
+#[test]
+fn paths_of_suspects_say_what_they_are() {
+    for (count, is_shortest) in [(1000, true), (2_100_000, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.hprof");
+        // A node, from which two others lead to the list.
+        write(&path, count, |index| match index {
+            0 => [Some(1), Some(2)],
+            1 | 2 => [Some(3), None],
+            _ => [(index + 1 < count).then_some(index + 1), None],
+        });
+        let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+        let node = |index| heap.find(address(index)).unwrap();
+        let suspects = heap.suspects(0.5).unwrap();
+        let [suspect] = &suspects[..] else { panic!("{suspects:?}") };
+        assert_eq!(suspect.suspected, Suspected::Object(node(0)));
+        assert_eq!((suspect.is_shortest, suspect.point), (is_shortest, Some(node(0))));
+        let objects: Vec<_> = suspect.path.iter().map(|it| it.object).collect();
+        assert_eq!(objects, [Some(node(0))]);
+    }
 }

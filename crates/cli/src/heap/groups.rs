@@ -134,7 +134,6 @@ impl<'c> Groups<'c> {
             Of::Packages => (Column::other("package"), "package"),
             Of::Loaders => (Column::other("loader"), "class loader"),
         };
-        let has_classes = self.of != Of::Classes;
         let mut rows = Table::of(&self.content.symbols, heading, &self.groups)
             .column(name.name(title), |it| &*it.name);
         if self.of == Of::Classes {
@@ -150,20 +149,20 @@ impl<'c> Groups<'c> {
             .column(retained, |it| it.size.least_bytes)
             .table()
             .ranked();
-        match self.of {
-            Of::Loaders => table.note(
+        let (what, of_all) = match self.of {
+            Of::Classes => ("class", "--instances CLASS has it exactly."),
+            Of::Packages => ("package", ""),
+            Of::Loaders => (
+                "class loader",
                 "The objects are the loader, its classes and the instances of these; strings, arrays and \
-                 collections of all programs are the boot loader's. Retained is the least: what several of \
-                 them hold together is not in it.",
+                 collections of all programs are the boot loader's.",
             ),
-            _ if has_classes => table.note(
-                "Retained is the least: what several objects of a package hold together is not in it.",
-            ),
-            _ => table.note(
-                "Retained is the least: what several objects of a class hold together is not in it \
-                 (--instances CLASS: exactly).",
-            ),
-        }
+        };
+        let note = format!(
+            "What is held by objects of several rows below each other counts in each. Retained is the least: \
+             what several objects of a {what} hold together is not in it. {of_all}"
+        );
+        table.note(note.trim_end())
     }
 }
 

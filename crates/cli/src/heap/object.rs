@@ -53,7 +53,11 @@ impl<'c> Object<'c> {
                 return format!("{} itself; {reach}: it retains nothing", bytes(shallow));
             }
             Holder::Roots if kinds.is_empty() => {
-                "held by several objects or roots together".to_owned()
+                let address = names::address(heap, object);
+                format!(
+                    "held by several objects or roots together (--refs-to {address}: these, --paths \
+                     {address}: the shortest path)"
+                )
             }
             Holder::Roots => format!("held as a root: {kinds}"),
             Holder::Object(holder) => {

@@ -1,6 +1,8 @@
 //! The objects that retain most, and the instances of a class.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::iter;
 
 use perk_heap::{Amount, Heap, Holder, ObjectId, Reach};
 use perk_profile::WholePattern;
@@ -11,6 +13,10 @@ use super::{Content, View, names, what};
 
 /// Objects that are shown without `--top` where all would be too many.
 const MOST: usize = 1000;
+/// The biggest objects for each one that is shown where those of a class with the same holder are one row.
+const CANDIDATES: usize = 50;
+/// The holders above each other that are looked at for that.
+const MOST_LEVELS: usize = 1000;
 
 /// Objects, those that retain most first.
 pub(super) struct Objects<'c> {
@@ -25,6 +31,8 @@ struct Row {
     object: ObjectId,
     /// The place in the holder, where the holder itself has it.
     place: Option<String>,
+    /// The other objects of its class that its holder holds, where these have no rows, and what they retain.
+    others: Amount,
 }
 
 /// The instances of classes of one name.
@@ -53,17 +61,47 @@ impl<'c> Objects<'c> {
         count: usize,
         heading: &str,
     ) -> anyhow::Result<Self> {
+        let rows = content.heap.biggest(count).into_iter();
+        let rows =
+            rows.map(|object| Row::new(&content.heap, object)).collect::<anyhow::Result<_>>()?;
+        Ok(Self { content, rows, heading: heading.to_owned(), set: None })
+    }
+
+    /// The first `count` of them, those of a class with the same holder as one. Of what such objects hold, that
+    /// of the first is shown.
+    pub(super) fn of_biggest_kinds(
+        content: &'c Content,
+        count: usize,
+        heading: &str,
+    ) -> anyhow::Result<Self> {
         let heap = &content.heap;
-        let row = |object| {
-            let place = match heap.holder(object) {
-                Holder::Object(holder) => heap
-                    .place_of(holder, object)?
-                    .map(|place| names::place(heap, Some(holder), &place)),
-                Holder::Roots | Holder::Nothing => None,
-            };
-            Ok(Row { object, place })
+        let holder = |object| match heap.holder(object) {
+            Holder::Object(holder) => Some(holder),
+            Holder::Roots | Holder::Nothing => None,
         };
-        let rows = heap.biggest(count).into_iter().map(row).collect::<anyhow::Result<_>>()?;
+        let class_name = |object| {
+            let stands_for = heap.as_class(object);
+            let class = stands_for.unwrap_or_else(|| heap.class_of(object));
+            (stands_for.is_some(), &*heap.class(class).name)
+        };
+        let kind = |object| (class_name(object), holder(object));
+        let mut first_of = HashMap::new();
+        let mut rows: Vec<Row> = Vec::new();
+        for object in heap.biggest(count.saturating_mul(CANDIDATES)) {
+            let above = iter::successors(Some(object), |&it| holder(it)).take(MOST_LEVELS);
+            let is_other = |it: ObjectId| first_of.get(&kind(it)).is_some_and(|&first| first != it);
+            if rows.len() == count || above.into_iter().any(is_other) {
+                continue;
+            }
+            first_of.insert(kind(object), object);
+            let mut row = Row::new(heap, object)?;
+            let (held, class) = (heap.held_by(holder(object)).iter(), class_name(object));
+            for &other in held.filter(|&&it| it != object && class_name(it) == class) {
+                row.others.count += 1;
+                row.others.bytes += heap.retained_bytes(other);
+            }
+            rows.push(row);
+        }
         Ok(Self { content, rows, heading: heading.to_owned(), set: None })
     }
 
@@ -97,7 +135,8 @@ impl<'c> Objects<'c> {
         } else {
             usize::MAX
         }));
-        let rows = objects.into_iter().map(|object| Row { object, place: None }).collect();
+        let row = |object| Row { object, place: None, others: Amount::default() };
+        let rows = objects.into_iter().map(row).collect();
         let heading = "Instances by what each retains".to_owned();
         Ok(Self { content, rows, heading, set: Some(set) })
     }
@@ -111,6 +150,27 @@ impl<'c> Objects<'c> {
             },
             Holder::Nothing => format!("[{}]", names::reach(heap.reach(row.object))),
         }
+    }
+}
+
+impl Row {
+    fn new(heap: &Heap, object: ObjectId) -> anyhow::Result<Self> {
+        let place = match heap.holder(object) {
+            Holder::Object(holder) => {
+                heap.place_of(holder, object)?.map(|place| names::place(heap, Some(holder), &place))
+            }
+            Holder::Roots | Holder::Nothing => None,
+        };
+        Ok(Self { object, place, others: Amount::default() })
+    }
+
+    /// `, and 30 more of its class there = 27.6 MB`, if that is worth a word.
+    fn others(&self, heap: &Heap) -> String {
+        let Amount { count, bytes: retained } = self.others;
+        if count == 0 || 2 * retained < heap.retained_bytes(self.object) {
+            return String::new();
+        }
+        format!(", and {count} more of its class there = {}", bytes(retained))
     }
 }
 
@@ -147,7 +207,8 @@ impl View for Objects<'_> {
             .column(Column::other("place"), |it| it.place.clone())
             .each(|it, row| {
                 let place = it.place.as_ref().map_or(String::new(), |place| format!(" {place}"));
-                row.suffix = format!(", held by {}{place}", Self::holder(heap, it));
+                row.suffix =
+                    format!(", held by {}{place}{}", Self::holder(heap, it), it.others(heap));
             })
             .table()
             .ranked()

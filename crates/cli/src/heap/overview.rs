@@ -21,9 +21,13 @@ pub(super) struct Overview<'c> {
 impl<'c> Overview<'c> {
     pub(super) fn new(content: &'c Content) -> anyhow::Result<Self> {
         let count = content.top.unwrap_or(ROWS);
+        let biggest = match content.is_text {
+            true => Objects::of_biggest_kinds(content, count, "Biggest objects (--biggest)")?,
+            false => Objects::of_biggest(content, count, "Biggest objects")?,
+        };
         Ok(Self {
             suspects: Suspects::new(content)?,
-            biggest: Objects::of_biggest(content, count, "Biggest objects (--biggest)")?,
+            biggest,
             classes: Groups::classes(content),
             top: content.top,
         })

@@ -128,6 +128,11 @@ impl View for Paths<'_> {
         ]
     }
 
+    fn part(&self) -> Option<String> {
+        let PathTree { object_count, asked_count, .. } = self.tree;
+        (object_count < asked_count).then(|| format!("the paths are those to {}", self.what))
+    }
+
     fn missing(&self) -> Option<String> {
         self.missing.clone()
     }

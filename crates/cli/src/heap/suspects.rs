@@ -127,12 +127,15 @@ impl Found {
     }
 
     /// What the path is.
-    fn path_title(&self) -> String {
-        let Suspect { suspected, is_shortest, compared_count, .. } = &self.suspect;
+    fn path_title(&self, heap: &Heap) -> String {
+        let Suspect { suspected, is_shortest, compared_count, point, .. } = &self.suspect;
         match (suspected, is_shortest) {
             (Suspected::Object(_), true) => "shortest path from a root:".to_owned(),
             (Suspected::Object(_), false) => {
-                "a path from a root over all that hold it (--paths: the shortest):".to_owned()
+                let address = point.map_or(String::new(), |it| names::address(heap, it));
+                format!(
+                    "a path from a root over all that hold it (--paths {address}: the shortest):"
+                )
             }
             (_, true) => {
                 let count = self.path_count();
@@ -175,7 +178,7 @@ impl Found {
         }
         let path = names::path(heap, &self.suspect.path);
         if !path.is_empty() {
-            lines.push(self.path_title());
+            lines.push(self.path_title(heap));
             lines.extend(middle_cut(&path, |step| format!("  {step}")));
         }
         lines.extend(self.loader(heap).map(|loader| format!("class loader: {loader}")));

@@ -40,12 +40,22 @@ fn a_registry_of_classes_of_many_loaders_is_the_suspect() {
     let path = registry["path"].as_array().unwrap();
     let places: Vec<_> = path[path.len() - 2..].iter().map(|it| it["place"].as_str()).collect();
     assert_eq!(places, [Some("static REGISTERED"), Some(".elementData")]);
-    // Each instance is of another class.
-    let parts = registry["parts"].as_array().unwrap();
-    assert!(parts.iter().all(|it| it["class"] == "ManyLoaders$Plugin"), "{registry}");
+    // Each instance is of another class of the name.
+    let [part] = &registry["parts"].as_array().unwrap()[..] else { panic!("{registry}") };
+    assert_eq!(
+        (&part["class"], &part["instance_count"]),
+        (&"ManyLoaders$Plugin".into(), &LOADERS.into())
+    );
     let text = shown(&folder, &[]);
     assert!(text.contains("  accumulates in static REGISTERED, java.lang.Object[] 0x"), "{text}");
     assert!(text.contains("  shortest path from a root:\n"), "{text}");
+    // Of twenty alike, one is among the biggest.
+    let biggest = text.split("Biggest objects").nth(1).unwrap().split("\n\n").next().unwrap();
+    assert_eq!(biggest.matches("  ManyLoaders$Plugin 0x").count(), 1, "{text}");
+    assert!(biggest.contains(", and 19 more of its class there = "), "{text}");
+    let plugins = rows(&folder, "biggest", &[]);
+    let is_plugin = |it: &&Value| it["class"] == "ManyLoaders$Plugin";
+    assert_eq!(plugins.iter().filter(is_plugin).count(), 9, "{plugins:?}");
 }
 
 #[test]
