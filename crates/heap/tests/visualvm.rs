@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use perk_heap::{Heap, Nothing, Options, Reach, Refs};
+use perk_heap::{Heap, Holder, Nothing, ObjectId, Options, Reach, Refs};
 use perk_testkit::{JavaRun, jdk};
 
 use crate::real::Dumped;
@@ -36,32 +36,76 @@ fn retained_sizes_are_those_of_visualvm() {
     assert!(output.status.success(), "{output:?}");
     let options = Options { refs: Refs::Strong, ..Options::default() };
     let heap = Heap::open(&dumped.path, &options, &mut Nothing).unwrap();
-    let (mut equal, mut differ) = (0, BTreeMap::<String, (u64, String)>::new());
+    let mut theirs = vec![None; heap.object_count() as usize];
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         let numbers: Vec<u64> = line.split(' ').map(|it| it.parse().unwrap()).collect();
         let [address, shallow, retained] = numbers[..] else { panic!("{line}") };
-        let object = heap.find(address).unwrap();
-        if heap.reach(object) != Reach::Held {
-            continue;
-        }
+        theirs[heap.find(address).unwrap().0 as usize] = Some((shallow, retained));
+    }
+    let sums = sums(&heap, &theirs);
+    let is_shared = is_shared(&heap);
+    let (mut equal_count, mut differ_count) = (0, 0);
+    let mut differ = BTreeMap::<String, (u64, String)>::new();
+    for object in heap.objects().filter(|&it| heap.reach(it) == Reach::Held) {
+        let index = object.0 as usize;
+        let Some((shallow, retained)) = theirs[index] else { continue };
         let class = &heap.class(heap.class_of(object)).name;
+        // What the library leaves out makes it less, never more.
         let found = (heap.shallow_bytes(object), heap.retained_bytes(object));
+        assert!(found.0 >= shallow && found.1 >= retained, "{class} {found:?} {retained}");
         if found == (shallow, retained) {
-            equal += 1;
+            equal_count += 1;
         } else {
-            // What the library leaves out makes it less, never more.
-            assert!(found.1 > retained && found.0 >= shallow, "{class} {address:#x}");
-            let text = || format!("{found:?} for {:?} of {address:#x}", (shallow, retained));
-            let row = differ.entry(class.clone()).or_insert_with(|| (0, text()));
-            row.0 += 1;
+            differ_count += 1;
+        }
+        if sums[index] != retained && !is_shared[index] {
+            let text = || format!("{} for {retained}, {:#x}", sums[index], heap.address(object));
+            differ.entry(class.clone()).or_insert_with(|| (0, text())).0 += 1;
         }
     }
-    eprintln!("{equal} objects are equal");
-    for (class, (count, first)) in &differ {
-        eprintln!("{count} of {class}: {first}");
+    eprintln!("{equal_count} objects are equal in both sizes, {differ_count} are not");
+    eprintln!("with the library's own shallow sizes these are not: {differ:#?}");
+    // Why these differ is in docs/heap.md.
+    assert!(differ_count * 50 < equal_count, "{differ_count} differ, {equal_count} are equal");
+    let is_known =
+        |class: &String| class == "java.lang.Thread" || class.starts_with("java.lang.invoke.");
+    assert!(differ.keys().all(is_known) && differ.values().map(|it| it.0).sum::<u64>() < 40);
+}
+
+/// Returns the sums of the library's shallow sizes over what each object holds.
+fn sums(heap: &Heap, theirs: &[Option<(u64, u64)>]) -> Vec<u64> {
+    let mut sums: Vec<u64> = theirs.iter().map(|it| it.map_or(0, |it| it.0)).collect();
+    for object in from_below(heap) {
+        if let Holder::Object(holder) = heap.holder(object) {
+            sums[holder.0 as usize] += sums[object.0 as usize];
+        }
     }
-    // Why some differ is in docs/heap.md.
-    let differ_count: u64 = differ.values().map(|it| it.0).sum();
-    assert!(differ_count * 50 < equal, "{differ_count} differ, {equal} are equal");
-    assert!(!differ.keys().any(|class| class.starts_with("RetainedSizes")));
+    sums
+}
+
+/// Returns which objects hold one that garbage refers to as well: a holder, too, for the library.
+fn is_shared(heap: &Heap) -> Vec<bool> {
+    let mut is_shared = vec![false; heap.object_count() as usize];
+    for object in heap.objects().filter(|&it| heap.reach(it) != Reach::Held) {
+        for edge in heap.references(object).unwrap() {
+            is_shared[edge.to.0 as usize] = true;
+        }
+    }
+    for object in from_below(heap) {
+        if let Holder::Object(holder) = heap.holder(object) {
+            is_shared[holder.0 as usize] |= is_shared[object.0 as usize];
+        }
+    }
+    is_shared
+}
+
+/// Returns the objects that are held, each before its holder.
+fn from_below(heap: &Heap) -> impl Iterator<Item = ObjectId> {
+    let mut order = heap.held_by(None).to_vec();
+    let mut at = 0;
+    while at < order.len() {
+        order.extend_from_slice(heap.held_by(Some(order[at])));
+        at += 1;
+    }
+    order.into_iter().rev()
 }
