@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use clap::Command;
 use clap_mangen::Man;
+use perk_files::Access;
 
 use crate::args::{ManArgs, help};
 use crate::output;
@@ -51,7 +52,7 @@ fn write_all(pages: &[Command], folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     for page in pages {
         let path = folder.join(format!("{}.1", name_of(page)));
-        output::write_file(&path, &|out| render(page, out))?;
+        output::write_file(&path, Access::Usual, &|out| render(page, out))?;
     }
     Ok(())
 }

@@ -51,15 +51,15 @@ impl Target {
 
     /// As [`Target::write`], of what `write` writes.
     pub(crate) fn write_with(&self, write: &Writing<'_>) -> anyhow::Result<()> {
-        write_file(&self.path, write)
+        write_file(&self.path, Access::Usual, write)
     }
 }
 
 /// Writes a file, packed where its ending says so. It gets its name when it is complete.
-pub(crate) fn write_file(path: &Path, write: &Writing<'_>) -> anyhow::Result<()> {
+pub(crate) fn write_file(path: &Path, access: Access, write: &Writing<'_>) -> anyhow::Result<()> {
     let whole = || {
         let (_, packing) = Packing::split(path);
-        let destination = Destination::open(path, Access::Usual)?;
+        let destination = Destination::open(path, access)?;
         let watched = Watched::new(destination.file(), &display_name(path), None);
         let mut out = Packer::new(BufWriter::new(watched), packing)?;
         write(&mut out)?;

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use anyhow::{Context, bail};
+use perk_files::Access;
 use perk_formats::View;
 use perk_formats::hprof::{BINARY, TEXT};
 use perk_formats::shared_fields::ALIKE;
@@ -21,6 +22,7 @@ use super::outcome::{Folder, Jvm, Outcome, short_name};
 use crate::args::Measured;
 use crate::file_format::{Format, merges_threads};
 use crate::output::{self, Target};
+use crate::packing::Packing;
 use crate::talk::say;
 use crate::{accounting, report, talk};
 
@@ -303,8 +305,13 @@ impl<'a> Finish<'a> {
                 // As the agent writes it, and not as perk writes a profile that was read.
                 target.write_with(&|out| io::copy(&mut fs::File::open(&jvm.file)?, out).map(|_| ()))
             } else if self.analyses.dump_heap() && target.form == BINARY {
-                perk_files::give(&jvm.file, &target.path)
-                    .with_context(|| format!("cannot write {path}"))
+                match Packing::split(&target.path) {
+                    (_, None) => perk_files::give(&jvm.file, &target.path)
+                        .with_context(|| format!("cannot write {path}")),
+                    _ => output::write_file(&target.path, Access::Owner, &|out| {
+                        io::copy(&mut fs::File::open(&jvm.file)?, out).map(|_| ())
+                    }),
+                }
             } else {
                 target.write(&view)
             };

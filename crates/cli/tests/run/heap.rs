@@ -1,9 +1,11 @@
 //! `perk run --heap dump` and `--heap all`: the agent's heap dump becomes the file asked for.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use flate2::read::MultiGzDecoder;
 use perk_hprof::heap::{Record, Stream};
 use perk_testkit::{Jdk, fixture, jdk};
 
@@ -98,6 +100,27 @@ fn the_heap_at_the_end_is_a_file_for_any_tool() {
         }
         assert_eq!(folder.names(), ["again.hprof", "go", "o.hprof"]);
     });
+}
+
+#[test]
+fn a_dump_is_packed_if_its_ending_says_so() {
+    let folder = Folder::new();
+    let targets = ["--heap", "dump", "-o", "o.hprof.gz", "-o", "o.hprof.zst", "-o", "o.hprof"];
+    run(&folder, jdk::compiler(), &targets);
+    let plain = fs::read(folder.join("o.hprof")).unwrap();
+    let packed = fs::File::open(folder.join("o.hprof.gz")).unwrap();
+    let mut unpacked = Vec::new();
+    MultiGzDecoder::new(packed).read_to_end(&mut unpacked).unwrap();
+    assert_eq!(unpacked, plain);
+    let packed = fs::read(folder.join("o.hprof.zst")).unwrap();
+    assert_eq!(zstd::decode_all(&packed[..]).unwrap(), plain);
+    for file in ["o.hprof.gz", "o.hprof.zst"] {
+        let mode = fs::metadata(folder.join(file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+        let output = folder.run(&["heap", "--instances", "HeapObjects$Node", "--json", file]);
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(value["set"]["instance_count"], N, "{file}");
+    }
 }
 
 #[test]
