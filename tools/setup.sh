@@ -92,8 +92,8 @@ setup_visualvm() {
 setup_jhat() {
     [[ -f .tools/jhat/tools.jar ]] && return
     local mirror apt=$PWD/.tools/apt
-    mirror=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' |
-        awk '$2 == "Debian" && !/security/ { print $1; exit }')
+    mirror=$({ apt-get indextargets --format '$(REPO_URI) $(ORIGIN)' || true; } |
+        awk '$2 == "Debian" && !/security/ && !uri { uri = $1 } END { print uri }')
     rm -rf "$apt"
     mkdir -p "$apt"/lists/partial "$apt"/root .tools/jhat
     : >"$apt/status"

@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use flate2::read::GzDecoder;
-use perk_heap::{Content, Heap, Holder, Label, Nothing, ObjectId, Options, Reach, RootKind, Value};
+use perk_heap::{
+    Content, Heap, Holder, Label, Nothing, ObjectId, Options, Reach, RootKind, Suspected, Value,
+};
 use perk_hprof::heap::FieldType;
 use perk_profile::{Profile, names};
 
@@ -160,6 +162,9 @@ fn what_a_program_keeps_has_its_size_and_its_site() {
         assert!(referrers.iter().any(|it| it.from == array && it.label == label), "{referrers:?}");
         assert_eq!(heap.holder(object), Holder::Object(array));
     }
+    let suspects = heap.suspects(0.1).unwrap();
+    let suspect = suspects.iter().find(|it| it.suspected == Suspected::Object(class)).unwrap();
+    assert_eq!((suspect.point, suspect.retained_bytes), (Some(array), heap.retained_bytes(class)));
     let elements = heap.length(array).unwrap();
     let sites = heap.sites().unwrap().sites;
     let of_array = heap.allocation_trace(array).unwrap();
