@@ -98,6 +98,7 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     }
     let content = Content { heap, symbols: Symbols::default(), top: args.top, is_text };
     let view = content.view(args)?;
+    content.check(&name)?;
     if let Some(missing) = view.missing() {
         talk::say(format_args!("{name}: {missing}"));
         return Ok(ExitCode::from(NOTHING));
@@ -105,7 +106,7 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
     let top = args.top.unwrap_or(if is_text { ROWS } else { usize::MAX });
     if args.json {
-        let mut members = vec![("schema", SCHEMA.into()), ("file", name.into())];
+        let mut members = vec![("schema", SCHEMA.into()), ("file", name.clone().into())];
         members.extend(totals::members(&content.heap));
         members.extend(view.members(top));
         Json::object(members).write(&mut out)?;
@@ -124,7 +125,18 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
         write!(out, "\n{}", perk_render::text(view.sections(top), &screen))?;
     }
     out.flush()?;
+    content.check(&name)?;
     Ok(ExitCode::SUCCESS)
+}
+
+impl Content {
+    /// Returns the failure of the scratch file, after which no answer is right.
+    fn check(&self, name: &str) -> anyhow::Result<()> {
+        match self.heap.fault() {
+            Some(fault) => Err(fault).with_context(|| format!("cannot analyse {name}")),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Returns the error; that of a profile names its form, and what shows it.

@@ -1,7 +1,5 @@
 //! Sets of objects, a bit each.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 /// A set of numbers below a limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BitSet {
@@ -89,33 +87,5 @@ impl Ranked {
     /// Returns the number of members.
     pub(crate) fn count(&self) -> u32 {
         self.count
-    }
-
-    /// Returns the members in their order.
-    pub(crate) fn members(&self) -> Vec<u32> {
-        let mut members = Vec::with_capacity(self.count as usize);
-        members.extend(self.set.iter());
-        members
-    }
-}
-
-/// A set that several threads add to.
-#[derive(Debug)]
-pub(crate) struct SharedBits {
-    words: Vec<AtomicU64>,
-}
-
-impl SharedBits {
-    pub(crate) fn new(count: u32) -> Self {
-        Self { words: (0..=count as usize / 64).map(|_| AtomicU64::new(0)).collect() }
-    }
-
-    #[inline]
-    pub(crate) fn put(&self, index: u32) {
-        self.words[index as usize / 64].fetch_or(1 << (index % 64), Ordering::Relaxed);
-    }
-
-    pub(crate) fn finish(self) -> BitSet {
-        BitSet { words: self.words.into_iter().map(AtomicU64::into_inner).collect() }
     }
 }

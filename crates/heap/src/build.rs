@@ -1,27 +1,33 @@
 //! The analysis of a dump, from its file to the bytes that each object retains.
 
-use std::ops::AddAssign;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_hotspot::layout::FieldKind;
 use perk_hprof::heap::{FieldType, ObjectSizes, Tally};
 
 use crate::batch::{self, Head, Objects};
+use crate::bits::BitSet;
 use crate::class::ClassKind;
-use crate::core::{self, Core};
-use crate::dominators::Search;
-use crate::heap::{Heap, Reached};
+use crate::core;
+use crate::edges::EdgeList;
+use crate::heap::{Classes, Heap, Reached, Retained};
 use crate::ids::Ids;
 use crate::index::Index;
 use crate::input::Input;
 use crate::links::Source;
-use crate::model::{Model, RefKind};
-use crate::referrers::{self, Classes, MANY, NONE, Referrers};
+use crate::memory::{self, Plan};
+use crate::model::Model;
+use crate::pool::Pool;
+use crate::referrers::{self, Found, MANY, NONE};
 use crate::scan::{self, Scan};
+use crate::solve::{self, Solved};
+use crate::space::{Memory, Space};
 use crate::thread::Threads;
 use crate::totals::Amount;
-use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch, class_archive, memory};
+use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch, class_archive};
 
 /// The number of objects below their predecessors up to which a dump is in the order of addresses.
 const MOST_DESCENTS: u64 = 64;
@@ -48,7 +54,6 @@ impl Heap {
     }
 
     fn analyse(input: Input, options: &Options, watch: &mut dyn Watch) -> Result<Self, Error> {
-        let thread_count = options.threads();
         let mut scan = scan::scan(&input, watch)?;
         if let Some(layout) = options.layout {
             scan.tally.assume(layout);
@@ -58,14 +63,48 @@ impl Heap {
         let histogram = scan.tally.finish(&mut scan.profile, scan.is_of_jvm);
         watch.histogram(&scan.profile, &histogram);
         drop((histogram, std::mem::take(&mut scan.profile), std::mem::take(&mut scan.tally)));
-        memory::check(scan.ids.count().into(), options)?;
-
-        let (threads, mut roots) = Threads::new(&mut scan, &model);
-        let mut is_root = crate::bits::BitSet::new(scan.ids.count());
+        let (threads, roots) = Threads::new(&mut scan, &model);
+        let mut is_root = BitSet::new(scan.ids.count());
         threads.top(&roots).for_each(|root| {
             is_root.put(root.object.0);
         });
         model.settle(options.refs, |object| is_root.has(object));
+        let begun = Begun { input, scan, sizes, model, threads, roots, is_root };
+        match memory::plan(begun.scan.ids.count().into(), options)? {
+            Plan::Memory => begun.finish(Memory, || EdgeList::new(None), options, watch),
+            Plan::Scratch(bytes) => {
+                let pool = Pool::new(bytes, options)?;
+                let file = Arc::new(pool.edge_file()?);
+                begun.finish(pool, || EdgeList::new(Some(Arc::clone(&file))), options, watch)
+            }
+        }
+    }
+}
+
+/// What is known after the first pass.
+struct Begun {
+    input: Input,
+    scan: Scan,
+    sizes: ObjectSizes,
+    model: Model,
+    threads: Threads,
+    roots: Vec<Root>,
+    /// The objects that roots hold.
+    is_root: BitSet,
+}
+
+impl Begun {
+    fn finish<S: Space>(
+        self,
+        mut space: S,
+        list: impl Fn() -> EdgeList,
+        options: &Options,
+        watch: &mut dyn Watch,
+    ) -> Result<Heap, Error> {
+        let Self { input, mut scan, sizes, mut model, threads, mut roots, is_root } = self;
+        let thread_count = options.threads();
+        let keeps = options.keep_unreachable;
+        let count = scan.ids.count() as usize;
         let source = Source {
             input: &input,
             id_bytes: scan.id_bytes,
@@ -75,46 +114,72 @@ impl Heap {
             locals: &threads.held,
             thread_count,
         };
-        let mut found = referrers::find(&source, is_root.iter(), watch)?;
-        if options.keep_unreachable {
-            for (object, referrer) in (0..).map(ObjectId).zip(&mut found.referrer) {
-                if *referrer == NONE {
-                    *referrer = MANY;
+        let found = referrers::find(&source, &mut space, list, watch)?;
+        let is_of_archive = class_archive::has_all_dangling(&found, &scan, &model, &roots);
+        let Found { classes, mut lengths, edges, left_out, dangling, .. } = found;
+        let dangling_count = dangling.values().sum();
+        let mut notes = std::mem::take(&mut scan.notes);
+        notes.extend(dangling_note(&dangling, &model).filter(|_| !is_of_archive));
+        notes.extend(input.change()?);
+        let counts = shallow(&mut space, &model, &sizes, &classes, &mut lengths)?;
+        let shallow = lengths;
+        for (class, Amount { count, bytes }) in model.classes.iter_mut().zip(counts) {
+            (class.instance_count, class.shallow_bytes) = (count, bytes);
+        }
+
+        let mut referrer: S::Array<u32> =
+            referrers::single(&mut space, &edges, count, is_root.iter(), thread_count)?;
+        drop(is_root);
+        if keeps {
+            for object in 0..count {
+                if space.get(&referrer, object)? == NONE {
+                    space.set(&mut referrer, object, MANY)?;
+                    let object = ObjectId(object as u32);
                     roots.push(Root { object, kind: RootKind::Unreachable, thread: None });
                 }
             }
         }
         // The ends of references that do not hold are in the core, so that it shows what they reach.
-        for &(from, to, _) in &found.left_out {
-            found.referrer[from as usize] = MANY;
-            found.referrer[to as usize] = MANY;
+        for &(from, to, _) in &left_out {
+            space.set(&mut referrer, from as usize, MANY)?;
+            space.set(&mut referrer, to as usize, MANY)?;
         }
-        let dangling_count = found.dangling.values().sum();
-        let is_of_archive = class_archive::has_all_dangling(&found, &scan, &model, &roots);
-        let mut notes = std::mem::take(&mut scan.notes);
-        notes.extend(dangling(&found, &model).filter(|_| !is_of_archive));
-        notes.extend(input.change()?);
-        let Referrers { classes, lengths, mut referrer, left_out, .. } = found;
-        let (shallow, counts) = shallow(&model, &sizes, &classes, lengths);
-
-        let core = core::collect(&source, &referrer, watch)?;
-        for (class, Amount { count, bytes }) in model.classes.iter_mut().zip(counts) {
-            (class.instance_count, class.shallow_bytes) = (count, bytes);
-        }
+        let core = core::collect(&mut space, edges, &referrer, thread_count)?;
         let top_roots: Vec<(u32, RootKind)> =
             threads.top(&roots).map(|root| (root.object.0, root.kind)).collect();
-        let keeps = options.keep_unreachable;
-        let (mut reach, tops) = solve(core, &mut referrer, &top_roots, &left_out, keeps);
-        let (retained, cycles) = retained(&mut referrer, &shallow, &reach, keeps);
+        let Solved { mut reach, tops } = solve::solve(
+            &mut space,
+            core,
+            &mut referrer,
+            &top_roots,
+            &left_out,
+            keeps,
+            thread_count,
+        )?;
+        let mut holder = referrer;
+        let (retained, cycles) = retained(&mut space, &mut holder, &shallow, &reach, keeps)?;
         if keeps {
             let kind = RootKind::Unreachable;
-            reach.iter_mut().filter(|it| !it.is_held()).for_each(|it| *it = Reached::held(kind));
+            for object in 0..count {
+                if !space.get(&reach, object)?.is_held() {
+                    space.set(&mut reach, object, Reached::held(kind))?;
+                }
+            }
             let objects = tops.into_iter().chain(cycles).map(ObjectId);
             roots.extend(objects.map(|object| Root { object, kind, thread: None }));
         }
         roots.sort_unstable_by_key(|root| (root.object, root.kind, root.thread));
-        let totals = totals(&shallow, &reach, dangling_count);
-        Ok(Self {
+        let totals = totals(&mut space, &shallow, &reach, dangling_count)?;
+        let room = space.room();
+        let classes = match classes {
+            referrers::Classes::Few(array) => Classes::Few(S::column(&room, array, 0)),
+            referrers::Classes::Many(array) => Classes::Many(S::column(&room, array, 0)),
+        };
+        let retained = match retained {
+            Units::Few(array) => Retained::Few(S::column(&room, array, 0)),
+            Units::Many(array) => Retained::Many(S::column(&room, array, 0)),
+        };
+        Ok(Heap {
             title: scan.title,
             unix_ms: scan.unix_ms,
             id_bytes: scan.id_bytes,
@@ -127,10 +192,11 @@ impl Heap {
             batches: scan.batches,
             model,
             classes,
-            shallow,
-            holder: referrer,
+            shallow: S::column(&room, shallow, 0),
+            holder: S::column(&room, holder, NONE),
             retained,
-            reach,
+            reach: S::column(&room, reach, Reached::NOT),
+            room,
             totals,
             roots,
             threads,
@@ -194,10 +260,9 @@ impl Objects for Distances<'_> {
 }
 
 /// Says how many references lead nowhere, and from objects of which classes.
-fn dangling(found: &Referrers, model: &Model) -> Option<String> {
-    let mut classes: Vec<_> =
-        found.dangling.iter().map(|(&class, &count)| (count, class)).collect();
-    classes.sort_unstable_by_key(|&(count, class)| (std::cmp::Reverse(count), class));
+fn dangling_note(dangling: &BTreeMap<u32, u64>, model: &Model) -> Option<String> {
+    let mut classes: Vec<_> = dangling.iter().map(|(&class, &count)| (count, class)).collect();
+    classes.sort_unstable_by_key(|&(count, class)| (Reverse(count), class));
     let total: u64 = classes.iter().map(|&(count, _)| count).sum();
     let named: Vec<_> = classes
         .iter()
@@ -213,25 +278,25 @@ fn dangling(found: &Referrers, model: &Model) -> Option<String> {
     })
 }
 
-/// Returns the size of each object, and the objects of each class. The lengths of arrays are used
-/// up.
-fn shallow(
+/// Makes the lengths of arrays the sizes of all objects. Returns the objects of each class.
+fn shallow<S: Space>(
+    space: &mut S,
     model: &Model,
     sizes: &ObjectSizes,
-    classes: &Classes,
-    lengths: Vec<u32>,
-) -> (Vec<u32>, Vec<Amount>) {
+    classes: &referrers::Classes<S>,
+    lengths: &mut S::Array<u32>,
+) -> Result<Vec<Amount>, Error> {
     let units = |bytes: u64| u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX);
-    let mut shallow = lengths;
     let mut counts = vec![Amount::default(); model.classes.len()];
     let kinds: Vec<(ClassKind, u32)> =
         model.classes.iter().map(|class| (class.kind, units(class.instance_bytes))).collect();
     let mut class_objects = model.class_objects.iter().peekable();
-    for (object, size) in (0..).zip(&mut shallow) {
-        let class = classes.get(object) as usize;
-        let array = |element| units(sizes.array_bytes(element, *size));
-        *size = match kinds[class] {
-            _ if class_objects.peek().is_some_and(|it| it.0 == object) => {
+    for object in 0..S::count(lengths) {
+        let class = classes.get(space, object)? as usize;
+        let length = space.get(lengths, object)?;
+        let array = |element| units(sizes.array_bytes(element, length));
+        let size = match kinds[class] {
+            _ if class_objects.peek().is_some_and(|it| it.0 as usize == object) => {
                 let class = class_objects.next().map(|it| &model.classes[it.1 as usize]);
                 let statics = class.into_iter().flat_map(|class| &class.statics);
                 // The JVM's own pseudo fields take no room.
@@ -242,262 +307,59 @@ fn shallow(
             (ClassKind::ObjectArray, _) => array(FieldKind::Reference),
             (ClassKind::PrimitiveArray(element), _) => array(element.kind()),
         };
+        space.set(lengths, object, size)?;
         counts[class].count += 1;
-        counts[class].bytes += u64::from(*size) * UNIT_BYTES;
+        counts[class].bytes += u64::from(size) * UNIT_BYTES;
     }
-    (shallow, counts)
-}
-
-/// Solves the holders of the objects in the core, and how all objects are reachable. `referrer` has
-/// the holders afterwards: [`MANY`] for the roots together, [`NONE`] for nothing. With
-/// `keep_unreachable` also returns the objects of the core that from now on count as roots.
-fn solve(
-    core: Core,
-    referrer: &mut [u32],
-    roots: &[(u32, RootKind)],
-    left_out: &[(u32, u32, RefKind)],
-    keep_unreachable: bool,
-) -> (Vec<Reached>, Vec<u32>) {
-    let Core { objects, graph } = core;
-    let count = objects.count();
-    let mut reached = vec![Reached::NOT; count as usize];
-    let mut by_kind: Vec<(RootKind, u32)> =
-        roots.iter().map(|&(object, kind)| (kind, objects.rank(object))).collect();
-    by_kind.sort_unstable();
-    let mut search = Search::new(&graph);
-    for &(kind, root) in &by_kind {
-        search.run(&graph, root, |node| reached[node as usize] = Reached::held(kind));
-    }
-    let mut tops = Vec::new();
-    if keep_unreachable {
-        // What is left hangs on cycles that nothing outside refers to.
-        for node in trees(&graph, &search).into_iter().rev() {
-            if !search.has(node) {
-                let kind = RootKind::Unreachable;
-                by_kind.push((kind, node));
-                tops.push(node);
-                search.run(&graph, node, |node| reached[node as usize] = Reached::held(kind));
-            }
-        }
-    }
-    weaker(&graph, &objects, left_out, &mut reached);
-    let root_nodes: Vec<u32> = by_kind.iter().map(|&(_, node)| node).collect();
-    let dominators = search.dominators(graph, &root_nodes);
-    let members = objects.members();
-    let mut is_solved = crate::bits::BitSet::new(count);
-    for (node, above) in dominators {
-        let object = members[node as usize] as usize;
-        is_solved.put(node);
-        // Others have their one referrer as holder, unless they were made roots.
-        if referrer[object] == MANY || above.is_none() {
-            referrer[object] = above.map_or(MANY, |above| members[above as usize]);
-        }
-    }
-    for (node, &object) in (0..).zip(&members) {
-        if referrer[object as usize] == MANY && !is_solved.has(node) {
-            referrer[object as usize] = NONE;
-        }
-    }
-    let tops = tops.into_iter().map(|node| members[node as usize]).collect();
-    (spread(referrer, &members, &reached), tops)
-}
-
-/// Returns nodes that together lead to all that were not found. None leads to a later one.
-fn trees(graph: &core::Csr, found: &Search) -> Vec<u32> {
-    let mut is_passed = crate::bits::BitSet::new(graph.len() as u32);
-    let mut tops = Vec::new();
-    let mut open = Vec::new();
-    for top in 0..graph.len() as u32 {
-        if found.has(top) || is_passed.put(top) {
-            continue;
-        }
-        tops.push(top);
-        open.push(top);
-        while let Some(node) = open.pop() {
-            open.extend(graph.of(node).iter().filter(|&&next| !is_passed.put(next)));
-        }
-    }
-    tops
-}
-
-/// Finds what only weaker references reach, in the order of their strength.
-fn weaker(
-    graph: &core::Csr,
-    objects: &crate::bits::Ranked,
-    left_out: &[(u32, u32, RefKind)],
-    reached: &mut [Reached],
-) {
-    let levels = [
-        (RefKind::Soft, Reached::SOFTLY),
-        (RefKind::Weak, Reached::WEAKLY),
-        (RefKind::Final, Reached::FINALIZABLE),
-        (RefKind::Phantom, Reached::FINALIZABLE),
-    ];
-    // In the order of the objects that have them, which is that of the nodes.
-    let links: Vec<(u32, u32, RefKind)> = left_out
-        .iter()
-        .map(|&(from, to, kind)| (objects.rank(from), objects.rank(to), kind))
-        .collect();
-    let mut open = Vec::new();
-    for (kind, level) in levels {
-        let visit = |node: u32, reached: &mut [Reached], open: &mut Vec<u32>| {
-            if reached[node as usize] == Reached::NOT {
-                reached[node as usize] = level;
-                open.push(node);
-            }
-        };
-        for &(from, to, _) in links.iter().filter(|it| it.2 <= kind) {
-            if reached[from as usize] != Reached::NOT {
-                visit(to, reached, &mut open);
-            }
-        }
-        while let Some(node) = open.pop() {
-            graph.of(node).iter().for_each(|&next| visit(next, reached, &mut open));
-            let first = links.partition_point(|it| it.0 < node);
-            let own = links[first..].iter().take_while(|it| it.0 == node);
-            for &(_, to, _) in own.filter(|it| it.2 <= kind) {
-                visit(to, reached, &mut open);
-            }
-        }
-    }
-}
-
-/// Returns how each object is reachable: as the nearest object of the core above it.
-fn spread(holder: &[u32], members: &[u32], reached: &[Reached]) -> Vec<Reached> {
-    let mut all = vec![Reached::UNKNOWN; holder.len()];
-    for (&object, &reached) in members.iter().zip(reached) {
-        all[object as usize] = reached;
-    }
-    for object in 0..holder.len() as u32 {
-        // What is passed counts as not reachable until the end of the chain is known, so that a
-        // cycle ends.
-        let mut at = object;
-        while at < MANY && all[at as usize] == Reached::UNKNOWN {
-            all[at as usize] = Reached::NOT;
-            at = holder[at as usize];
-        }
-        let found = if at < MANY { all[at as usize] } else { Reached::NOT };
-        if found == Reached::NOT {
-            continue;
-        }
-        let end = at;
-        let mut at = object;
-        while at != end {
-            all[at as usize] = found;
-            at = holder[at as usize];
-        }
-    }
-    all
+    Ok(counts)
 }
 
 /// What each object retains, in the unit of sizes: four bytes where the whole heap fits.
-#[derive(Debug)]
-pub(crate) enum Retained {
-    Few(Vec<u32>),
-    Many(Vec<u64>),
+enum Units<S: Space> {
+    Few(S::Array<u32>),
+    Many(S::Array<u64>),
 }
 
-impl Retained {
-    #[inline]
-    pub(crate) fn units(&self, object: ObjectId) -> u64 {
-        match self {
-            Self::Few(units) => units[object.0 as usize].into(),
-            Self::Many(units) => units[object.0 as usize],
-        }
-    }
-}
-
-/// Returns what each object retains, and the objects of [`peeled`].
-fn retained(
-    holder: &mut [u32],
-    shallow: &[u32],
-    reach: &[Reached],
+/// Returns what each object retains, and the objects that [`solve::peel`] makes roots.
+fn retained<S: Space>(
+    space: &mut S,
+    holder: &mut S::Array<u32>,
+    shallow: &S::Array<u32>,
+    reach: &S::Array<Reached>,
     keep_unreachable: bool,
-) -> (Retained, Vec<u32>) {
-    let total: u64 = shallow.iter().map(|&units| u64::from(units)).sum();
+) -> Result<(Units<S>, Vec<u32>), Error> {
+    let mut total = 0_u64;
+    space.each(shallow, |_, units| total += u64::from(units))?;
+    let count = S::count(shallow);
     if total <= u32::MAX.into() {
-        let (units, cycles) = peeled(shallow.to_vec(), holder, reach, keep_unreachable);
-        return (Retained::Few(units), cycles);
+        let mut own = space.array(count, 0);
+        for object in 0..count {
+            let units = space.get(shallow, object)?;
+            space.set(&mut own, object, units)?;
+        }
+        let (units, cycles) = solve::peel(space, own, holder, reach, keep_unreachable)?;
+        return Ok((Units::Few(units), cycles));
     }
-    let units = shallow.iter().map(|&units| u64::from(units)).collect();
-    let (units, cycles) = peeled(units, holder, reach, keep_unreachable);
-    (Retained::Many(units), cycles)
+    let mut own = space.array(count, 0);
+    for object in 0..count {
+        let units = u64::from(space.get(shallow, object)?);
+        space.set(&mut own, object, units)?;
+    }
+    let (units, cycles) = solve::peel(space, own, holder, reach, keep_unreachable)?;
+    Ok((Units::Many(units), cycles))
 }
 
-/// Makes shallow units into retained ones: leaves of the tree of holders are taken off one after the
-/// other. With `keep_unreachable` also returns an object of each cycle that nothing outside refers
-/// to, which from now on counts as a root.
-fn peeled<T: Copy + Default + AddAssign>(
-    mut retained: Vec<T>,
-    holder: &mut [u32],
-    reach: &[Reached],
-    keep_unreachable: bool,
-) -> (Vec<T>, Vec<u32>) {
-    let mut left = vec![0_u32; holder.len()];
-    for &above in holder.iter().filter(|&&above| above < MANY) {
-        left[above as usize] += 1;
-    }
-    let mut peel = |first: u32, holder: &[u32], left: &mut [u32]| {
-        let mut object = first;
-        loop {
-            let above = holder[object as usize];
-            // An object is taken off once: `left` is then no number that can be reached.
-            left[object as usize] = u32::MAX;
-            if above >= MANY {
-                return;
-            }
-            let units = retained[object as usize];
-            retained[above as usize] += units;
-            left[above as usize] -= 1;
-            // What lies ahead will be met there.
-            if left[above as usize] > 0 || above > first {
-                return;
-            }
-            object = above;
-        }
-    };
-    for object in 0..holder.len() as u32 {
-        if left[object as usize] == 0 {
-            peel(object, holder, &mut left);
-        }
-    }
-    let mut extra = Vec::new();
-    if keep_unreachable {
-        for object in 0..holder.len() as u32 {
-            if left[object as usize] == u32::MAX {
-                continue;
-            }
-            // The objects of a cycle are left. It is cut above its first one, and taken off from the
-            // object that held that one on.
-            let mut at = std::mem::replace(&mut holder[object as usize], MANY);
-            extra.push(object);
-            loop {
-                left[at as usize] = u32::MAX;
-                let above = holder[at as usize];
-                if above >= MANY {
-                    break;
-                }
-                let units = retained[at as usize];
-                retained[above as usize] += units;
-                at = above;
-            }
-        }
-        return (retained, extra);
-    }
-    for (units, reached) in retained.iter_mut().zip(reach) {
-        if !reached.is_held() {
-            *units = T::default();
-        }
-    }
-    (retained, extra)
-}
-
-fn totals(shallow: &[u32], reach: &[Reached], dangling_count: u64) -> Totals {
+fn totals<S: Space>(
+    space: &mut S,
+    shallow: &S::Array<u32>,
+    reach: &S::Array<Reached>,
+    dangling_count: u64,
+) -> Result<Totals, Error> {
     let mut by_code = [Amount::default(); 256];
-    for (&units, reached) in shallow.iter().zip(reach) {
-        let amount = &mut by_code[usize::from(reached.0)];
+    for object in 0..S::count(shallow) {
+        let amount = &mut by_code[usize::from(space.get(reach, object)?.0)];
         amount.count += 1;
-        amount.bytes += u64::from(units) * UNIT_BYTES;
+        amount.bytes += u64::from(space.get(shallow, object)?) * UNIT_BYTES;
     }
     let of = |reached: Reached| by_code[usize::from(reached.0)];
     let by_root = RootKind::ALL.into_iter().map(|kind| (kind, of(Reached::held(kind))));
@@ -506,7 +368,7 @@ fn totals(shallow: &[u32], reach: &[Reached], dangling_count: u64) -> Totals {
         count: sum.count + amount.count,
         bytes: sum.bytes + amount.bytes,
     });
-    Totals {
+    Ok(Totals {
         reachable,
         softly: of(Reached::SOFTLY),
         weakly: of(Reached::WEAKLY),
@@ -514,5 +376,5 @@ fn totals(shallow: &[u32], reach: &[Reached], dangling_count: u64) -> Totals {
         unreachable: of(Reached::NOT),
         by_root,
         dangling_count,
-    }
+    })
 }

@@ -134,7 +134,7 @@ impl Heap {
     /// Returns the objects that an object holds immediately, by class.
     fn held_classes(&self, object: ObjectId) -> Vec<HeldClass> {
         let mut classes = BTreeMap::new();
-        for &held in self.held_by(Some(object)) {
+        for held in self.children().of(object.0).map(ObjectId) {
             let class = self.class_of(held);
             let row =
                 classes.entry(class).or_insert(HeldClass { class, count: 0, retained_bytes: 0 });

@@ -1,183 +1,265 @@
 //! Immediate dominators, by semi-NCA (Georgiadis): semidominators as Lengauer and Tarjan find them,
 //! then the nearest common ancestor in the tree that is being made. No recursion.
 
-use crate::core::Csr;
+use std::ops::Range;
 
-/// The number of the node above all roots, in the order of the search.
-const TOP: u32 = 0;
+use crate::Error;
+use crate::bits::BitSet;
+use crate::csr::{Csr, EdgeSource};
+use crate::space::{Space, Width};
+
+/// The place of the node above all roots, in the order of the search.
+const TOP: usize = 0;
 
 /// A depth-first search from the roots.
 #[derive(Debug)]
-pub(crate) struct Search {
-    /// The nodes in the order in which they were found, from 1 on.
-    order: Vec<u32>,
-    /// The place of each node in that order, or 0.
-    place: Vec<u32>,
+pub(crate) struct Search<W: Width, S: Space> {
+    /// The nodes in the order in which they were found, from place 1 on.
+    order: S::Array<W>,
+    /// The place of each node in that order, or [`TOP`].
+    place: S::Array<W>,
     /// For each place, the place of the node from which it was found.
-    parent: Vec<u32>,
+    parent: S::Array<W>,
+    /// For each place that is open, the place of its next edge.
+    next: S::Array<W>,
+    /// The number of places.
+    count: usize,
 }
 
-impl Search {
+/// The nodes that a search has found.
+#[derive(Debug)]
+pub(crate) struct Dominators<W: Width, S: Space> {
+    /// The nodes by their places.
+    pub(crate) order: S::Array<W>,
+    /// For each place the place of the node that dominates it, or 0 for the one above the roots.
+    pub(crate) dominator: S::Array<W>,
+    /// The number of places; 0 stands for the node above the roots.
+    pub(crate) count: usize,
+}
+
+impl<W: Width, S: Space> Search<W, S> {
     /// Prepares a search.
-    pub(crate) fn new(graph: &Csr) -> Self {
-        Self { order: vec![u32::MAX], place: vec![0; graph.len()], parent: vec![TOP] }
+    pub(crate) fn new(space: &mut S, graph: &Csr<W, S>) -> Self {
+        let count = graph.count();
+        Self {
+            order: space.array(count + 1, W::MOST),
+            place: space.array(count, W::ZERO),
+            parent: space.array(count + 1, W::ZERO),
+            next: space.array(count + 1, W::ZERO),
+            count: 1,
+        }
     }
 
     /// Whether a node was found.
-    pub(crate) fn has(&self, node: u32) -> bool {
-        self.place[node as usize] != 0
+    pub(crate) fn has(&self, space: &mut S, node: W) -> Result<bool, Error> {
+        Ok(space.get(&self.place, node.at())? != W::ZERO)
     }
 
     /// Goes from a root to all nodes that were not found before; calls `each` with each.
-    pub(crate) fn run(&mut self, graph: &Csr, root: u32, mut each: impl FnMut(u32)) {
-        if self.has(root) {
-            return;
+    pub(crate) fn run(
+        &mut self,
+        space: &mut S,
+        graph: &Csr<W, S>,
+        root: W,
+        mut each: impl FnMut(&mut S, W) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if self.has(space, root)? {
+            return Ok(());
         }
-        let mut stack = vec![(self.visit(root, TOP), 0_u32)];
-        each(root);
-        while let Some((place, next)) = stack.last_mut() {
-            let targets = graph.of(self.order[*place as usize]);
-            let Some(&target) = targets.get(*next as usize) else {
-                stack.pop();
-                continue;
-            };
-            *next += 1;
-            if self.place[target as usize] == 0 {
-                let place = self.visit(target, *place);
-                each(target);
-                stack.push((place, 0));
-            }
-        }
-    }
-
-    fn visit(&mut self, node: u32, parent: u32) -> u32 {
-        let place = self.order.len() as u32;
-        self.order.push(node);
-        self.parent.push(parent);
-        self.place[node as usize] = place;
-        place
-    }
-
-    /// Returns the referrers of each place, as places. The place above all roots is left out.
-    fn inbound(&self, graph: &Csr) -> Csr {
-        let mut starts = vec![0_u32; self.order.len() + 1];
-        for &node in &self.order[1..] {
-            for &target in graph.of(node) {
-                starts[self.place[target as usize] as usize] += 1;
-            }
-        }
-        let filled = Csr::build(starts, |add| {
-            for (place, &node) in (1..).zip(&self.order[1..]) {
-                for &target in graph.of(node) {
-                    add(self.place[target as usize], place);
+        each(space, root)?;
+        let (mut next, mut end) = graph.range(space, root)?;
+        let mut place = self.visit(space, root, TOP)?;
+        loop {
+            if next == end {
+                let above = space.get(&self.parent, place)?.at();
+                if above == TOP {
+                    return Ok(());
                 }
+                place = above;
+                let node = space.get(&self.order, place)?;
+                next = space.get(&self.next, place)?;
+                end = graph.range(space, node)?.1;
+                continue;
             }
-        });
-        filled.unwrap_or_else(|_| unreachable!("it has no more edges than the graph"))
+            let target = space.get(&graph.targets, next.at())?;
+            next = W::of(next.at() + 1);
+            if space.get(&self.place, target.at())? == W::ZERO {
+                space.set(&mut self.next, place, next)?;
+                place = self.visit(space, target, place)?;
+                each(space, target)?;
+                (next, end) = graph.range(space, target)?;
+            }
+        }
     }
 
-    /// Returns the nodes that were found and, for each, the node that dominates it, or `None` for
-    /// the place above the roots.
+    fn visit(&mut self, space: &mut S, node: W, parent: usize) -> Result<usize, Error> {
+        let place = self.count;
+        self.count += 1;
+        space.set(&mut self.order, place, node)?;
+        space.set(&mut self.parent, place, W::of(parent))?;
+        space.set(&mut self.place, node.at(), W::of(place))?;
+        Ok(place)
+    }
+
+    /// Returns the nodes that were found and the nodes that dominate them. The search began at these
+    /// roots.
     pub(crate) fn dominators(
-        mut self,
-        graph: Csr,
-        roots: &[u32],
-    ) -> impl Iterator<Item = (u32, Option<u32>)> + use<> {
-        let inbound = self.inbound(&graph);
-        drop(graph);
-        let root_places: Vec<u32> = roots.iter().map(|&root| self.place[root as usize]).collect();
-        self.place = Vec::new();
-        let count = self.order.len() as u32;
-        let mut is_root = crate::bits::BitSet::new(count);
-        root_places.iter().for_each(|&place| {
-            is_root.put(place);
-        });
-        let mut linked = Forest {
-            ancestor: self.parent.clone(),
-            label: vec![0; count as usize],
-            way: Vec::new(),
-        };
-        // The semidominators, and then the dominators' places.
-        let mut semi = vec![TOP; count as usize];
+        self,
+        space: &mut S,
+        mut graph: Csr<W, S>,
+        roots: &[W],
+        thread_count: usize,
+    ) -> Result<Dominators<W, S>, Error> {
+        let count = self.count;
+        let mut is_root = BitSet::new(count as u32);
+        for root in roots {
+            is_root.put(space.get(&self.place, root.at())?.at() as u32);
+        }
+        let Self { order, place, parent, next, .. } = self;
+        space.free(next);
+        let to_place = |space: &mut S, _, node: W| space.get(&place, node.at());
+        space.update(&mut graph.targets, thread_count, to_place)?;
+        space.free(place);
+        // The place above all roots is left out.
+        let source = Inbound { order: &order, graph: &graph, count };
+        let inbound = Csr::build(space, count, thread_count, &source)?;
+        graph.free(space);
+        let mut semi = space.array(count, W::ZERO);
+        let mut ancestor = space.array(count, W::ZERO);
+        for place in 1..count {
+            let above = space.get(&parent, place)?;
+            space.set(&mut ancestor, place, above)?;
+        }
+        let label = space.array(count, W::ZERO);
+        let mut linked = Forest { ancestor, label, way: Vec::new() };
         for place in (1..count).rev() {
-            let mut least = if is_root.has(place) { TOP } else { self.parent[place as usize] };
-            for &from in inbound.of(place) {
-                let found = if from < place { from } else { linked.least(from, place) };
+            let own = space.get(&parent, place)?;
+            let mut least = if is_root.has(place as u32) { W::ZERO } else { own };
+            let (start, end) = inbound.range(space, W::of(place))?;
+            for at in start.at()..end.at() {
+                let from = space.get(&inbound.targets, at)?;
+                let found = match from.at() < place {
+                    true => from,
+                    false => linked.least(space, from, place)?,
+                };
                 least = least.min(found);
             }
-            semi[place as usize] = least;
-            linked.label[place as usize] = least;
+            space.set(&mut semi, place, least)?;
+            space.set(&mut linked.label, place, least)?;
         }
-        drop((inbound, linked));
-        let mut dominator = self.parent;
-        for place in 1..count as usize {
-            let mut above = dominator[place];
-            while above > semi[place] {
-                above = dominator[above as usize];
+        inbound.free(space);
+        space.free(linked.ancestor);
+        space.free(linked.label);
+        let mut dominator = parent;
+        for place in 1..count {
+            let least = space.get(&semi, place)?;
+            let mut above = space.get(&dominator, place)?;
+            while above > least {
+                above = space.get(&dominator, above.at())?;
             }
-            dominator[place] = above;
+            space.set(&mut dominator, place, above)?;
         }
-        let order = self.order;
-        (1..count as usize).map(move |place| {
-            let above = dominator[place];
-            (order[place], (above != TOP).then(|| order[above as usize]))
-        })
+        space.free(semi);
+        Ok(Dominators { order, dominator, count })
+    }
+}
+
+/// The edges between places, by those that they lead to.
+struct Inbound<'a, W: Width, S: Space> {
+    order: &'a S::Array<W>,
+    /// Its nodes lead to places.
+    graph: &'a Csr<W, S>,
+    count: usize,
+}
+
+impl<W: Width, S: Space> EdgeSource<W, S> for Inbound<'_, W, S> {
+    fn each(
+        &self,
+        space: &mut S,
+        _nodes: Range<usize>,
+        mut add: impl FnMut(&mut S, W, W) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for place in 1..self.count {
+            let node = space.get(self.order, place)?;
+            let (start, end) = self.graph.range(space, node)?;
+            for at in start.at()..end.at() {
+                let target = space.get(&self.graph.targets, at)?;
+                add(space, target, W::of(place))?;
+            }
+        }
+        Ok(())
     }
 }
 
 /// The part of the search tree whose semidominators are known.
-struct Forest {
+struct Forest<W: Width, S: Space> {
     /// A place above each, at first its parent.
-    ancestor: Vec<u32>,
+    ancestor: S::Array<W>,
     /// The least semidominator on the way from each place to below its ancestor.
-    label: Vec<u32>,
+    label: S::Array<W>,
     /// The places that are being compressed.
-    way: Vec<u32>,
+    way: Vec<W>,
 }
 
-impl Forest {
+impl<W: Width, S: Space> Forest<W, S> {
     /// Returns the least semidominator on the way from a place up to the last one that is above
     /// `limit`. Ways are made shorter.
     #[inline]
-    fn least(&mut self, place: u32, limit: u32) -> u32 {
-        if self.ancestor[place as usize] > limit {
-            self.compress(place, limit);
+    fn least(&mut self, space: &mut S, place: W, limit: usize) -> Result<W, Error> {
+        if space.get(&self.ancestor, place.at())?.at() > limit {
+            self.compress(space, place, limit)?;
         }
-        self.label[place as usize]
+        space.get(&self.label, place.at())
     }
 
-    fn compress(&mut self, place: u32, limit: u32) {
+    fn compress(&mut self, space: &mut S, place: W, limit: usize) -> Result<(), Error> {
         self.way.push(place);
-        let mut at = self.ancestor[place as usize];
-        while self.ancestor[at as usize] > limit {
+        let mut at = space.get(&self.ancestor, place.at())?;
+        let mut above = space.get(&self.ancestor, at.at())?;
+        while above.at() > limit {
             self.way.push(at);
-            at = self.ancestor[at as usize];
+            at = above;
+            above = space.get(&self.ancestor, at.at())?;
         }
-        let top = self.ancestor[at as usize];
-        let mut least = self.label[at as usize];
+        let top = above;
+        let mut least = space.get(&self.label, at.at())?;
         while let Some(place) = self.way.pop() {
-            let place = place as usize;
-            least = least.min(self.label[place]);
-            self.label[place] = least;
-            self.ancestor[place] = top;
+            least = least.min(space.get(&self.label, place.at())?);
+            space.set(&mut self.label, place.at(), least)?;
+            space.set(&mut self.ancestor, place.at(), top)?;
         }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::space::Memory;
+
+    struct List<'a>(&'a [(u32, u32)]);
+
+    impl EdgeSource<u32, Memory> for List<'_> {
+        fn each(
+            &self,
+            space: &mut Memory,
+            _nodes: Range<usize>,
+            mut add: impl FnMut(&mut Memory, u32, u32) -> Result<(), Error>,
+        ) -> Result<(), Error> {
+            self.0.iter().try_for_each(|&(from, to)| add(space, from, to))
+        }
+    }
 
     fn solve(count: u32, edges: &[(u32, u32)], roots: &[u32]) -> Vec<Option<Option<u32>>> {
-        let mut starts = vec![0; count as usize + 1];
-        edges.iter().for_each(|&(from, _)| starts[from as usize] += 1);
-        let graph = Csr::build(starts, |add| edges.iter().for_each(|&(from, to)| add(from, to)));
-        let graph = graph.unwrap();
-        let mut search = Search::new(&graph);
-        roots.iter().for_each(|&root| search.run(&graph, root, |_| {}));
+        let space = &mut Memory;
+        let graph = Csr::build(space, count as usize, 2, &List(edges)).unwrap();
+        let mut search = Search::new(space, &graph);
+        roots.iter().for_each(|&root| search.run(space, &graph, root, |_, _| Ok(())).unwrap());
+        let solved = search.dominators(space, graph, roots, 2).unwrap();
         let mut found = vec![None; count as usize];
-        for (node, above) in search.dominators(graph, roots) {
-            found[node as usize] = Some(above);
+        for place in 1..solved.count {
+            let above = solved.dominator[place] as usize;
+            found[solved.order[place] as usize] = Some((above > 0).then(|| solved.order[above]));
         }
         found
     }

@@ -6,16 +6,16 @@ use perk_profile::ObjectLayout;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
-use crate::build::{Retained, UNIT_BYTES};
-use crate::core::Csr;
+use crate::build::UNIT_BYTES;
+use crate::column::{Column, Room, Rows};
 use crate::ids::Ids;
 use crate::input::Input;
 use crate::links::Source;
 use crate::model::Model;
 use crate::read::Place;
-use crate::referrers::{Classes, MANY};
+use crate::referrers::MANY;
 use crate::thread::Threads;
-use crate::{Class, ClassIndex, Refs, Root, RootKind, Thread, Totals, Trace};
+use crate::{Class, ClassIndex, Error, Refs, Root, RootKind, Thread, Totals, Trace};
 
 /// The number of an object, in the order of addresses.
 #[derive(
@@ -111,6 +111,40 @@ impl Reached {
     }
 }
 
+/// The class of each object: two bytes where the dump has few classes.
+#[derive(Debug)]
+pub(crate) enum Classes {
+    Few(Column<u16>),
+    Many(Column<u32>),
+}
+
+impl Classes {
+    #[inline]
+    pub(crate) fn get(&self, object: u32) -> u32 {
+        match self {
+            Self::Few(classes) => classes.get(object as usize).into(),
+            Self::Many(classes) => classes.get(object as usize),
+        }
+    }
+}
+
+/// What each object retains, in the unit of sizes: four bytes where the whole heap fits.
+#[derive(Debug)]
+pub(crate) enum Retained {
+    Few(Column<u32>),
+    Many(Column<u64>),
+}
+
+impl Retained {
+    #[inline]
+    pub(crate) fn units(&self, object: ObjectId) -> u64 {
+        match self {
+            Self::Few(units) => units.get(object.0 as usize).into(),
+            Self::Many(units) => units.get(object.0 as usize),
+        }
+    }
+}
+
 /// An analysed heap dump.
 #[derive(Debug)]
 pub struct Heap {
@@ -127,21 +161,22 @@ pub struct Heap {
     pub(crate) model: Model,
     pub(crate) classes: Classes,
     /// The sizes of the objects, in units.
-    pub(crate) shallow: Vec<u32>,
+    pub(crate) shallow: Column<u32>,
     /// The holders, or [`MANY`] for the roots.
-    pub(crate) holder: Vec<u32>,
+    pub(crate) holder: Column<u32>,
     pub(crate) retained: Retained,
-    pub(crate) reach: Vec<Reached>,
+    pub(crate) reach: Column<Reached>,
+    pub(crate) room: Room,
     pub(crate) totals: Totals,
     pub(crate) roots: Vec<Root>,
     pub(crate) threads: Threads,
     pub(crate) thread_count: usize,
     /// The objects that each object holds, and those that roots hold.
-    pub(crate) children: OnceLock<Csr<ObjectId>>,
+    pub(crate) children: OnceLock<Rows>,
     /// All references that hold.
-    pub(crate) graph: OnceLock<Csr>,
+    pub(crate) graph: OnceLock<Rows>,
     /// The batch of each object, where the addresses of batches overlap.
-    pub(crate) batch_of: OnceLock<Vec<u32>>,
+    pub(crate) batch_of: OnceLock<Column<u32>>,
     /// The places of the objects of the batches that were looked at last.
     pub(crate) places: Mutex<Vec<(usize, Arc<Vec<Place>>)>>,
 }
@@ -239,7 +274,7 @@ impl Heap {
 
     /// Returns the size of the object itself, in bytes.
     pub fn shallow_bytes(&self, object: ObjectId) -> u64 {
-        u64::from(self.shallow[object.0 as usize]) * UNIT_BYTES
+        u64::from(self.shallow.get(object.0 as usize)) * UNIT_BYTES
     }
 
     /// Returns the bytes that would be free without the object: its own and those of all objects
@@ -250,8 +285,8 @@ impl Heap {
 
     /// Returns the immediate dominator of an object.
     pub fn holder(&self, object: ObjectId) -> Holder {
-        match self.holder[object.0 as usize] {
-            _ if !self.reach[object.0 as usize].is_held() => Holder::Nothing,
+        match self.holder.get(object.0 as usize) {
+            _ if !self.reach.get(object.0 as usize).is_held() => Holder::Nothing,
             MANY => Holder::Roots,
             holder => Holder::Object(ObjectId(holder)),
         }
@@ -259,7 +294,7 @@ impl Heap {
 
     /// Returns the way in which an object is reachable.
     pub fn reach(&self, object: ObjectId) -> Reach {
-        match self.reach[object.0 as usize] {
+        match self.reach.get(object.0 as usize) {
             Reached::NOT => Reach::Unreachable,
             Reached::SOFTLY => Reach::Softly,
             Reached::WEAKLY => Reach::Weakly,
@@ -270,7 +305,7 @@ impl Heap {
 
     /// Returns the first kind of the roots from which an object is reachable, if it is held.
     pub fn root_kind(&self, object: ObjectId) -> Option<RootKind> {
-        let reached = self.reach[object.0 as usize];
+        let reached = self.reach.get(object.0 as usize);
         RootKind::ALL.into_iter().find(|&kind| Reached::held(kind) == reached)
     }
 
@@ -284,6 +319,12 @@ impl Heap {
         let first = self.roots.partition_point(|root| root.object < object);
         let count = self.roots[first..].partition_point(|root| root.object == object);
         &self.roots[first..first + count]
+    }
+
+    /// Returns the first failure of the scratch file since the last call. Questions go on with 0 or
+    /// nothing in place of what could not be read, so their answers are wrong then.
+    pub fn fault(&self) -> Option<Error> {
+        self.room.fault()
     }
 
     /// Returns the threads.

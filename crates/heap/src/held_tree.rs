@@ -61,7 +61,7 @@ impl Heap {
     pub fn held_tree(&self, objects: Option<&[ObjectId]>, limits: TreeLimits) -> Vec<HeldRow> {
         let tops = match objects {
             Some(objects) => self.topmost(objects),
-            None => self.held_by(None).to_vec(),
+            None => self.held_by(None),
         };
         let namesakes = &Namesakes::of(self);
         let mut nodes = self.groups(&tops, 0, limits.least_bytes, namesakes);
@@ -139,7 +139,7 @@ impl Heap {
             namesakes.class_of(self, it) == node.row.class && namesakes.as_class(self, it).is_none()
         };
         loop {
-            let held = objects.iter().flat_map(|&it| self.held_by(Some(it)).iter().copied());
+            let held = objects.iter().flat_map(|&it| self.children().of(it.0).map(ObjectId));
             let (own, others_too): (Vec<_>, Vec<_>) = held.partition(|&it| is_own(it));
             others.extend(others_too);
             if own.is_empty() {

@@ -16,12 +16,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
-use crate::build::Retained;
-use crate::heap::{Heap, Reached};
+use crate::column::{Column, Room};
+use crate::heap::{Classes, Heap, Reached, Retained};
 use crate::ids::Ids;
 use crate::input::Input;
+use crate::memory::{self, Plan};
 use crate::model::Model;
-use crate::referrers::{Classes, MANY};
+use crate::pool::Pool;
+use crate::referrers::{MANY, NONE};
+use crate::space::{Number, Space};
 use crate::thread::Threads;
 use crate::{Options, Refs, Root, Totals};
 
@@ -110,27 +113,39 @@ impl Index {
         let facts: Facts<Model, Threads, Vec<Root>> = parse(&sections.bytes()?)?;
         let ids: Ids = parse(&sections.bytes()?)?;
         let count = ids.count() as usize;
-        let classes = match facts.model.classes.len() <= u16::MAX.into() {
-            true => Classes::Few(sections.numbers(count, u16::from_le_bytes)?),
-            false => Classes::Many(sections.numbers(count, u32::from_le_bytes)?),
+        let room = match memory::plan(count as u64, options).ok()? {
+            Plan::Memory => Room::Memory,
+            Plan::Scratch(bytes) => Pool::new(bytes, options).ok()?.room(),
         };
-        let shallow = sections.numbers(count, u32::from_le_bytes)?;
-        let holder: Vec<u32> = sections.numbers(count, u32::from_le_bytes)?;
+        let class_count = facts.model.classes.len();
+        let most_class = |class: u32| (class as usize) < class_count;
+        let classes = match class_count <= u16::MAX.into() {
+            true => {
+                let all = sections
+                    .numbers(&room, count, 0, u16::from_le_bytes, |it| most_class(it.into()));
+                Classes::Few(all?)
+            }
+            false => {
+                Classes::Many(sections.numbers(&room, count, 0, u32::from_le_bytes, most_class)?)
+            }
+        };
+        let any = |_| true;
+        let shallow = sections.numbers(&room, count, 0, u32::from_le_bytes, any)?;
+        let is_holder = |it: u32| (it as usize) < count || it >= MANY;
+        let holder = sections.numbers(&room, count, NONE, u32::from_le_bytes, is_holder)?;
         let retained = match facts.is_narrow {
-            true => Retained::Few(sections.numbers(count, u32::from_le_bytes)?),
-            false => Retained::Many(sections.numbers(count, |bytes: [u8; WIDE_BYTES]| {
-                let [a, b, c, d, e] = bytes;
-                u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
-            })?),
+            true => Retained::Few(sections.numbers(&room, count, 0, u32::from_le_bytes, any)?),
+            false => {
+                let wide = |bytes: [u8; WIDE_BYTES]| {
+                    let [a, b, c, d, e] = bytes;
+                    u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+                };
+                Retained::Many(sections.numbers(&room, count, 0, wide, |_| true)?)
+            }
         };
-        let reach = sections.numbers(count, |[code]| Reached(code))?;
-        let most = match &classes {
-            Classes::Few(classes) => classes.iter().max().map(|&it| it.into()),
-            Classes::Many(classes) => classes.iter().max().copied(),
-        };
-        let is_sound = most.is_none_or(|most: u32| (most as usize) < facts.model.classes.len())
-            && holder.iter().all(|&holder| (holder as usize) < count || holder >= MANY);
-        if !is_sound {
+        let reach =
+            sections.numbers(&room, count, Reached::NOT, |[code]| Reached(code), |_| true)?;
+        if room.fault().is_some() {
             return None;
         }
         let (refs, thread_count) = (options.refs, options.threads());
@@ -160,6 +175,7 @@ impl Index {
                 holder,
                 retained,
                 reach,
+                room,
                 totals: facts.totals,
                 roots: facts.roots,
                 threads: facts.threads,
@@ -220,6 +236,9 @@ impl Index {
             })?,
         }
         put(&mut out, &heap.reach, |reached| [reached.0])?;
+        if let Some(fault) = heap.room.fault() {
+            return Err(io::Error::other(fault));
+        }
         out.flush()?;
         drop(out);
         part.finish()
@@ -261,24 +280,35 @@ impl Sections {
         (crc32fast::hash(&content) == sum).then_some(content)
     }
 
-    /// Reads a section of this many numbers, piece by piece.
-    fn numbers<const N: usize, T>(
+    /// Reads a section of this many numbers, piece by piece; `None` also if one is not sound.
+    fn numbers<const N: usize, T: Number>(
         &mut self,
+        room: &Room,
         count: usize,
+        value: T,
         number: impl Fn([u8; N]) -> T,
-    ) -> Option<Vec<T>> {
+        is_sound: impl Fn(T) -> bool,
+    ) -> Option<Column<T>> {
         let (bytes, expected) = self.head()?;
         if bytes != (count as u64).checked_mul(N as u64)? {
             return None;
         }
-        let mut numbers = Vec::with_capacity(count);
+        let mut numbers = room.column(count, value);
+        let mut done = 0;
         let mut sum = crc32fast::Hasher::new();
         let mut piece = vec![0; PIECE.min(count) * N];
-        while numbers.len() < count {
-            let piece = &mut piece[..PIECE.min(count - numbers.len()) * N];
+        while done < count {
+            let piece = &mut piece[..PIECE.min(count - done) * N];
             self.file.read_exact(piece).ok()?;
             sum.update(piece);
-            numbers.extend(piece.as_chunks().0.iter().map(|&bytes| number(bytes)));
+            for &bytes in piece.as_chunks().0 {
+                let number = number(bytes);
+                if !is_sound(number) {
+                    return None;
+                }
+                numbers.set(done, number);
+                done += 1;
+            }
         }
         (sum.finalize() == expected).then_some(numbers)
     }
@@ -301,17 +331,24 @@ fn section(out: &mut impl Write, content: &[u8]) -> io::Result<()> {
 }
 
 /// Writes a section of numbers, piece by piece.
-fn put<const N: usize, T: Copy>(
+fn put<const N: usize, T: Number>(
     out: &mut impl Write,
-    values: &[T],
+    values: &Column<T>,
     bytes: impl Fn(T) -> [u8; N],
 ) -> io::Result<()> {
-    let pieces = || {
-        values.chunks(PIECE).map(|piece| piece.iter().flat_map(|&it| bytes(it)).collect::<Vec<_>>())
+    let count = values.count();
+    let pieces = |each: &mut dyn FnMut(&[u8]) -> io::Result<()>| {
+        (0..count).step_by(PIECE).try_for_each(|start| {
+            let piece = start..count.min(start + PIECE);
+            each(&piece.flat_map(|index| bytes(values.get(index))).collect::<Vec<u8>>())
+        })
     };
     let mut sum = crc32fast::Hasher::new();
-    pieces().for_each(|piece| sum.update(&piece));
-    out.write_all(&((values.len() * N) as u64).to_le_bytes())?;
+    pieces(&mut |piece| {
+        sum.update(piece);
+        Ok(())
+    })?;
+    out.write_all(&((count * N) as u64).to_le_bytes())?;
     out.write_all(&sum.finalize().to_le_bytes())?;
-    pieces().try_for_each(|piece| out.write_all(&piece))
+    pieces(&mut |piece| out.write_all(piece))
 }

@@ -7,7 +7,6 @@
 mod kind;
 mod members;
 mod outline;
-mod scratch;
 mod text;
 mod unpack;
 
@@ -22,8 +21,8 @@ use perk_files::ReadAt;
 use perk_profile::units;
 
 use self::kind::Kind;
-use self::scratch::Scratch;
 use self::unpack::{Packing, Unpacked};
+use crate::scratch::Scratch;
 use crate::{Error, Options, Watch};
 
 /// A file of one heap dump.

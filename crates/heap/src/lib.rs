@@ -1,11 +1,11 @@
 //! The objects of a heap dump: who refers to whom, what holds what, and the bytes that each object
 //! retains.
 //!
-//! A dump is read with `pread` in three passes. The first lists names, classes, threads, roots and
+//! A dump is read with `pread` in two passes. The first lists names, classes, threads, roots and
 //! the addresses of all objects ([`Heap`] numbers them by address). The second determines sizes, and
-//! which objects have one referrer only: that one holds them. The third collects the references of
-//! the others, and their holders are solved as dominators. Contents of objects stay in the file and
-//! are read when they are asked for.
+//! lists all references. An object that has one referrer only is held by it; the holders of the
+//! others are solved as dominators. Contents of objects stay in the file and are read when they are
+//! asked for. What does not fit into memory goes to scratch files.
 
 #![forbid(unsafe_code)]
 
@@ -14,10 +14,13 @@ mod bits;
 mod build;
 mod class;
 mod class_archive;
+mod column;
 mod content;
 mod core;
+mod csr;
 mod description;
 mod dominators;
+mod edges;
 mod error;
 mod heap;
 mod held_tree;
@@ -34,12 +37,16 @@ mod namesakes;
 mod options;
 mod path_tree;
 mod paths;
+mod pool;
 mod read;
 mod referrers;
 mod root;
 mod root_path;
 mod scan;
+mod scratch;
 mod sites;
+mod solve;
+mod space;
 mod suspects;
 mod thread;
 mod totals;
@@ -63,4 +70,4 @@ pub use sites::{Site, Sites};
 pub use suspects::{HeldPart, Suspect, Suspected, WAY_SHARE};
 pub use thread::{Frame, Local, Thread, Trace};
 pub use totals::{Amount, Totals};
-pub use tree::SetSize;
+pub use tree::{SetOf, SetSize};

@@ -10,7 +10,6 @@ use crate::batch::{self, Batch, Head, Objects};
 use crate::ids::Ids;
 use crate::input::Input;
 use crate::model::{Model, RefKind};
-use crate::referrers::NONE;
 use crate::{Error, Value, Watch};
 
 /// The number of recently looked-up classes that are remembered, by the low bits of their ids.
@@ -26,54 +25,6 @@ pub(crate) trait Links {
     fn left_out(&mut self, from: u32, to: u32, kind: RefKind);
     /// Takes a reference to an address at which the dump has no object.
     fn dangling(&mut self, _from: u32, _address: u64) {}
-}
-
-/// References, those of one object together.
-#[derive(Debug)]
-pub(crate) struct EdgeList {
-    /// The object that has the last references, and the place of their number.
-    from: u32,
-    at: usize,
-    /// For each object its number, the number of its references, and what they lead to.
-    edges: Vec<u32>,
-}
-
-impl Default for EdgeList {
-    fn default() -> Self {
-        Self { from: NONE, at: 0, edges: Vec::new() }
-    }
-}
-
-impl EdgeList {
-    /// Begins the references of another object.
-    #[inline]
-    pub(crate) fn begin(&mut self) {
-        self.from = NONE;
-    }
-
-    /// Adds a reference. Returns whether it is the first one of the object at hand.
-    #[inline]
-    pub(crate) fn add(&mut self, from: u32, to: u32) -> bool {
-        let is_first = self.from != from;
-        if is_first {
-            self.from = from;
-            self.at = self.edges.len() + 1;
-            self.edges.extend([from, 0]);
-        }
-        self.edges[self.at] += 1;
-        self.edges.push(to);
-        is_first
-    }
-
-    /// Calls `each` with each object that has references, and what they lead to.
-    pub(crate) fn each(&self, mut each: impl FnMut(u32, &[u32])) {
-        let mut rest = self.edges.as_slice();
-        while let [from, count, tail @ ..] = rest {
-            let (targets, tail) = tail.split_at(*count as usize);
-            each(*from, targets);
-            rest = tail;
-        }
-    }
 }
 
 /// What the passes over a file need.

@@ -5,33 +5,63 @@ use std::path::{Path, PathBuf};
 
 use perk_profile::units;
 
-use crate::{Error, Options};
+use crate::{Error, Options, pool};
 
 /// What an analysis takes per object at its peak, in bytes: 31 were measured for 24 million objects,
 /// of which 45 % are in the core.
 const BYTES_PER_OBJECT: u64 = 32;
+/// What it takes in any case: sets of objects, and the objects by address.
+const LEAST_BYTES_PER_OBJECT: u64 = 2;
+/// What each thread takes besides: the part of the file that it reads, and references on their way.
+const BYTES_PER_THREAD: u64 = 6 << 20;
 /// The share of the free memory that is used without a limit by the user.
 const SHARE_PERCENT: u64 = 80;
 
-/// Refuses a dump of this many objects that needs more memory than there is, before the system ends
-/// this program or others for it.
-pub(crate) fn check(object_count: u64, options: &Options) -> Result<(), Error> {
+/// The place where an analysis keeps its numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plan {
+    Memory,
+    /// In a scratch file, with as many bytes of it in memory.
+    Scratch(u64),
+}
+
+/// Decides where the numbers of this many objects are kept.
+///
+/// # Errors
+/// If there is too little memory even for what cannot be in a file, before the system ends this
+/// program or others for it.
+pub(crate) fn plan(object_count: u64, options: &Options) -> Result<Plan, Error> {
+    let taken = taken_bytes(Path::new("/"));
     let (limit, what) = match options.memory_bytes {
         Some(bytes) => (bytes, "--memory allows"),
         None => match free_bytes(Path::new("/")) {
-            Some(bytes) => (bytes / 100 * SHARE_PERCENT, "80 % of the free memory are"),
-            None => return Ok(()),
+            Some(bytes) => (bytes / 100 * SHARE_PERCENT + taken, "80 % of the free memory are"),
+            None => return Ok(Plan::Memory),
         },
     };
-    let needed = object_count.saturating_mul(BYTES_PER_OBJECT);
-    if needed <= limit {
-        return Ok(());
+    let at_most = |bytes: u64| object_count.saturating_mul(bytes).saturating_add(taken);
+    if at_most(BYTES_PER_OBJECT) <= limit {
+        return Ok(Plan::Memory);
     }
-    let (needed, limit) = (units::bytes(needed), units::bytes(limit));
+    let buffers = (options.threads() as u64).saturating_mul(BYTES_PER_THREAD);
+    let least = at_most(LEAST_BYTES_PER_OBJECT).saturating_add(buffers);
+    let pool = limit.saturating_sub(least);
+    if pool >= (pool::LEAST_FRAMES * pool::PAGE_BYTES) as u64 {
+        return Ok(Plan::Scratch(pool));
+    }
+    let (least, limit) = (units::bytes(least + (1 << 20)), units::bytes(limit));
     Err(Error::Refused(format!(
-        "the analysis of {object_count} objects needs about {needed} of memory, and {what} {limit}: \
+        "the analysis of {object_count} objects needs at least {least} of memory, and {what} {limit}: \
          give more with --memory, or see the classes with perk report"
     )))
+}
+
+/// Returns the memory that this program has taken.
+fn taken_bytes(root: &Path) -> u64 {
+    let status = fs::read_to_string(root.join("proc/self/status")).unwrap_or_default();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = resident.and_then(|it| it.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok());
+    kib.unwrap_or(0).saturating_mul(1024)
 }
 
 /// Returns the memory that this program can still get: what the system and each of its control
@@ -104,10 +134,19 @@ mod tests {
     }
 
     #[test]
-    fn too_little_memory_is_said_before() {
-        let options = Options { memory_bytes: Some(3200), ..Options::default() };
-        assert!(check(100, &options).is_ok());
-        let error = check(101, &options).unwrap_err().to_string();
-        assert!(error.contains("101 objects") && error.contains("--memory"), "{error}");
+    fn the_memory_decides_where_numbers_are_kept() {
+        let plan = |memory_bytes| {
+            let options =
+                Options { thread_count: 2, memory_bytes: Some(memory_bytes), ..Options::default() };
+            plan(1 << 20, &options)
+        };
+        let taken = taken_bytes(Path::new("/"));
+        assert!(taken > 1 << 20);
+        // The program's own size changes between the calls.
+        assert_eq!(plan(taken + (36 << 20)).unwrap(), Plan::Memory);
+        let Plan::Scratch(bytes) = plan(taken + (24 << 20)).unwrap() else { panic!("not scratch") };
+        assert!(bytes < 12 << 20, "{bytes}");
+        let error = plan(taken + (8 << 20)).unwrap_err().to_string();
+        assert!(error.contains("1048576 objects") && error.contains("--memory"), "{error}");
     }
 }

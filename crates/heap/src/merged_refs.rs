@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use crate::column::Column;
 use crate::{ClassIndex, Edge, Error, Heap, Holder, Label, ObjectId};
 
 /// References with the same place and the same class at the other end.
@@ -33,7 +34,7 @@ struct Merger<'h> {
     rows: Vec<(Key, MergedRef)>,
     by_key: FxHashMap<Key, u32>,
     /// The row of each object that is held by one with a reference to it, or [`NONE`].
-    row_of: Vec<u32>,
+    row_of: Column<u32>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -75,7 +76,7 @@ impl Heap {
 
 impl<'h> Merger<'h> {
     fn new(heap: &'h Heap) -> Self {
-        let row_of = vec![NONE; heap.object_count() as usize];
+        let row_of = heap.room.column(heap.object_count() as usize, NONE);
         Self { heap, rows: Vec::new(), by_key: FxHashMap::default(), row_of }
     }
 
@@ -106,8 +107,8 @@ impl<'h> Merger<'h> {
             row.reference_count += 1;
             let is_held = edge.holds && heap.holder(edge.to) == Holder::Object(edge.from);
             // Two references of one object to another hold it once.
-            if is_held && self.row_of[edge.to.0 as usize] == NONE {
-                self.row_of[edge.to.0 as usize] = index;
+            if is_held && self.row_of.get(edge.to.0 as usize) == NONE {
+                self.row_of.set(edge.to.0 as usize, index);
                 row.held_count += 1;
             }
         }
@@ -115,7 +116,7 @@ impl<'h> Merger<'h> {
 
     fn finish(self) -> Vec<MergedRef> {
         let mut rows = self.rows;
-        let row_of = |it: ObjectId| Some(self.row_of[it.0 as usize]).filter(|&row| row != NONE);
+        let row_of = |it: ObjectId| Some(self.row_of.get(it.0 as usize)).filter(|&row| row != NONE);
         let sizes = self.heap.sets(rows.len(), &row_of);
         for (row, size) in rows.iter_mut().zip(sizes) {
             row.1.held_bytes = size.least_bytes;

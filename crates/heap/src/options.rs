@@ -36,8 +36,8 @@ pub struct Options {
     /// The size of a dump from which on the analysis is kept in an index beside it, `NAME.perkidx`,
     /// and taken from there the next time; `None` for never.
     pub index_from_bytes: Option<u64>,
-    /// The memory that the analysis may take; `None` for 80 % of what is free. A dump that needs
-    /// more is refused once its classes are known.
+    /// The memory that the program may take; `None` for 80 % of what is free. What does not fit goes
+    /// to scratch files.
     pub memory_bytes: Option<u64>,
 }
 

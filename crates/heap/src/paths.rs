@@ -1,13 +1,17 @@
 //! Paths from roots, and exact sizes of sets, over all references.
 
+use std::ops::Range;
+
 use crate::batch::Head;
 use crate::bits::BitSet;
-use crate::build::UNIT_BYTES;
-use crate::core::Csr;
-use crate::heap::{Heap, ObjectId};
-use crate::links::{EdgeList, Links};
+use crate::column::{Column, RowSource, Rows};
+use crate::csr::{Csr, EdgeSource};
+use crate::edges::{EdgeList, Edges};
+use crate::heap::{Heap, ObjectId, Reached};
+use crate::links::Links;
 use crate::model::RefKind;
-use crate::{Amount, Error, Nothing};
+use crate::space::Space;
+use crate::{Amount, Error, Nothing, Reach};
 
 /// The mark of an object that no path reaches.
 const NONE: u32 = u32::MAX;
@@ -16,20 +20,15 @@ const ROOT: u32 = u32::MAX - 1;
 
 impl Heap {
     /// Returns all references that hold. All references are read, once per heap.
-    fn graph(&self) -> Result<&Csr, Error> {
+    fn graph(&self) -> Result<&Rows, Error> {
         if let Some(graph) = self.graph.get() {
             return Ok(graph);
         }
-        let parts = self.source().each("references", &mut Nothing, EdgeList::default)?;
-        let mut starts = vec![0_u32; self.ids.count() as usize + 1];
-        for part in &parts {
-            part.each(|from, targets| starts[from as usize] += targets.len() as u32);
-        }
-        let graph = Csr::build(starts, |add| {
-            for part in parts {
-                part.each(|from, targets| targets.iter().for_each(|&to| add(from, to)));
-            }
-        })?;
+        let file = self.room.edge_file()?;
+        let list = || EdgeList::new(file.clone());
+        let lists = self.source().each("references", &mut Nothing, list)?;
+        let edges = Edges::collect(lists)?;
+        let graph = Rows::build(&All(edges, self.thread_count), &self.holder, &self.reach)?;
         Ok(self.graph.get_or_init(|| graph))
     }
 
@@ -56,7 +55,7 @@ impl Heap {
             is_passed.put(object);
         });
         while let Some(object) = open.pop() {
-            for &to in graph.of(object) {
+            for to in graph.of(object) {
                 if !is_passed.has(to) && !is_in(ObjectId(to)) {
                     is_passed.put(to);
                     open.push(to);
@@ -65,10 +64,9 @@ impl Heap {
         }
         let mut amount = Amount::default();
         for object in self.objects() {
-            let index = object.0 as usize;
-            if self.reach[index].is_held() && !is_passed.has(object.0) {
+            if !is_passed.has(object.0) && self.reach(object) == Reach::Held {
                 amount.count += 1;
-                amount.bytes += u64::from(self.shallow[index]) * UNIT_BYTES;
+                amount.bytes += self.shallow_bytes(object);
             }
         }
         Ok(amount)
@@ -81,15 +79,15 @@ impl Heap {
     /// The errors of the file.
     pub fn shortest_paths(&self) -> Result<ShortestPaths, Error> {
         let graph = self.graph()?;
-        let mut from = vec![NONE; self.ids.count() as usize];
+        let mut from = self.room.column(self.ids.count() as usize, NONE);
         let mut level = self.top();
-        level.iter().for_each(|&object| from[object as usize] = ROOT);
+        level.iter().for_each(|&object| from.set(object as usize, ROOT));
         while !level.is_empty() {
             let mut next = Vec::new();
             for &object in &level {
-                for &to in graph.of(object) {
-                    if from[to as usize] == NONE {
-                        from[to as usize] = object;
+                for to in graph.of(object) {
+                    if from.get(to as usize) == NONE {
+                        from.set(to as usize, object);
                         next.push(to);
                     }
                 }
@@ -105,13 +103,13 @@ impl Heap {
 #[derive(Debug)]
 pub struct ShortestPaths {
     /// The object before each one on its path, [`ROOT`] or [`NONE`].
-    from: Vec<u32>,
+    from: Column<u32>,
 }
 
 impl ShortestPaths {
     /// Whether a path leads to the object: it is held.
     pub fn has(&self, object: ObjectId) -> bool {
-        self.from[object.0 as usize] != NONE
+        self.from.get(object.0 as usize) != NONE
     }
 
     /// Returns the path from the object up to a root; empty for an object that is not held.
@@ -120,12 +118,42 @@ impl ShortestPaths {
         let mut at = object.0;
         while self.has(ObjectId(at)) {
             path.push(ObjectId(at));
-            at = match self.from[at as usize] {
+            at = match self.from.get(at as usize) {
                 ROOT => break,
                 above => above,
             };
         }
         path
+    }
+}
+
+/// All references, and the number of threads that make a graph of them.
+struct All(Edges, usize);
+
+impl RowSource for All {
+    fn build<S: Space>(
+        &self,
+        space: &mut S,
+        holder: &S::Array<u32>,
+        _reach: &S::Array<Reached>,
+    ) -> Result<Csr<u32, S>, Error> {
+        Csr::build(space, S::count(holder), self.1, self)
+    }
+}
+
+impl<S: Space> EdgeSource<u32, S> for All {
+    fn each(
+        &self,
+        space: &mut S,
+        nodes: Range<usize>,
+        mut add: impl FnMut(&mut S, u32, u32) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.0.each(|from, targets| {
+            if !nodes.contains(&(from as usize)) {
+                return Ok(());
+            }
+            targets.iter().try_for_each(|&to| add(space, from, to))
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use perk_hprof::heap::{FieldType, number};
 
 use crate::batch::{self, Head, Objects};
 use crate::class::ClassIndex;
+use crate::column::Column;
 use crate::heap::{Edge, Heap, Label, ObjectId};
 use crate::links::Links;
 use crate::model::RefKind;
@@ -262,7 +263,7 @@ impl Heap {
         let possible: Vec<usize> = (0..self.batches.len()).filter(is_possible).collect();
         let possible = match possible.len() {
             0..=OVERLAP => possible,
-            _ => vec![self.batch_of()?[object.0 as usize] as usize],
+            _ => vec![self.batch_of()?.get(object.0 as usize) as usize],
         };
         for index in possible {
             let places = self.places(index)?;
@@ -275,16 +276,16 @@ impl Heap {
     }
 
     /// Returns the batch of each object.
-    fn batch_of(&self) -> Result<&[u32], Error> {
+    fn batch_of(&self) -> Result<&Column<u32>, Error> {
         if let Some(table) = self.batch_of.get() {
             return Ok(table);
         }
-        let mut table = vec![0; self.ids.count() as usize];
+        let mut table = self.room.column(self.ids.count() as usize, 0);
         let mut buffer = Vec::new();
         for (index, part) in (0..).zip(&self.batches) {
             let mut visitor = Each(|place: Place| {
                 if let Some(object) = self.ids.find(place.id) {
-                    table[object as usize] = index;
+                    table.set(object as usize, index);
                 }
             });
             batch::walk(&self.input, self.id_bytes, part, &mut buffer, &mut visitor)?;

@@ -1,49 +1,59 @@
-//! The second pass: class and length of each object, and its referrer if it has one only.
+//! The second pass: class and length of each object, and all references. After it, the referrer of
+//! each object that has one only.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::batch::Head;
+use crate::csr::in_threads;
+use crate::edges::{EdgeList, Edges};
 use crate::links::{Links, Source};
 use crate::model::RefKind;
+use crate::space::{Space, Width, split};
 use crate::{Error, Watch};
 
 /// Nothing refers to the object.
-pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) fn none<W: Width>() -> W {
+    W::MOST
+}
+
 /// Several objects, or roots, refer to it.
+pub(crate) fn many<W: Width>() -> W {
+    W::of(W::MOST.at() - 1)
+}
+
+/// As [`none`] and [`many`], of numbers as files have them.
+pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const MANY: u32 = u32::MAX - 1;
+
+/// The heads of objects that a thread keeps before it gives them to all.
+const HEADS: usize = 1 << 14;
 
 /// The class of each object: two bytes where the dump has few classes.
 #[derive(Debug)]
-pub(crate) enum Classes {
-    Few(Vec<u16>),
-    Many(Vec<u32>),
+pub(crate) enum Classes<S: Space> {
+    Few(S::Array<u16>),
+    Many(S::Array<u32>),
 }
 
-impl Classes {
+impl<S: Space> Classes<S> {
     #[inline]
-    pub(crate) fn get(&self, object: u32) -> u32 {
+    pub(crate) fn get(&self, space: &mut S, object: usize) -> Result<u32, Error> {
         match self {
-            Self::Few(classes) => classes[object as usize].into(),
-            Self::Many(classes) => classes[object as usize],
+            Self::Few(classes) => Ok(space.get(classes, object)?.into()),
+            Self::Many(classes) => space.get(classes, object),
         }
     }
 }
 
-#[derive(Debug)]
-enum Cells {
-    Few(Vec<AtomicU16>),
-    Many(Vec<AtomicU32>),
-}
-
 /// What the pass finds.
 #[derive(Debug)]
-pub(crate) struct Referrers {
-    pub(crate) classes: Classes,
+pub(crate) struct Found<S: Space> {
+    pub(crate) classes: Classes<S>,
     /// The lengths of arrays, 0 for others.
-    pub(crate) lengths: Vec<u32>,
-    /// The one referrer of each object, [`NONE`] or [`MANY`].
-    pub(crate) referrer: Vec<u32>,
+    pub(crate) lengths: S::Array<u32>,
+    /// The references that hold.
+    pub(crate) edges: Edges,
     /// The references that do not hold: from, to.
     pub(crate) left_out: Vec<(u32, u32, RefKind)>,
     /// The number of references to nothing, by the class of the objects that have them.
@@ -71,33 +81,47 @@ impl DanglingFrom {
     }
 }
 
-/// Reads all references. `roots` are held by more than their referrers.
-pub(crate) fn find(
+/// The classes and lengths, while they come from several threads.
+struct Heads<'s, S: Space> {
+    space: &'s mut S,
+    classes: Classes<S>,
+    lengths: S::Array<u32>,
+}
+
+/// Reads all references, into lists made by `list`.
+pub(crate) fn find<S: Space>(
     source: &Source<'_>,
-    roots: impl Iterator<Item = u32>,
+    space: &mut S,
+    list: impl Fn() -> EdgeList,
     watch: &mut dyn Watch,
-) -> Result<Referrers, Error> {
+) -> Result<Found<S>, Error> {
     let count = source.ids.count() as usize;
-    let cells = |value: u32| (0..count).map(|_| AtomicU32::new(value)).collect::<Vec<_>>();
     let classes = match source.model.classes.len() <= u16::MAX.into() {
-        true => Cells::Few((0..count).map(|_| AtomicU16::new(0)).collect()),
-        false => Cells::Many(cells(0)),
+        true => Classes::Few(space.array(count, 0)),
+        false => Classes::Many(space.array(count, 0)),
     };
-    let (lengths, referrer) = (cells(0), cells(NONE));
-    roots.for_each(|root| referrer[root as usize].store(MANY, Ordering::Relaxed));
+    let lengths = space.array(count, 0);
+    let heads = Mutex::new(Heads { space, classes, lengths });
     let found = source.each("references", watch, || Finder {
-        classes: &classes,
-        lengths: &lengths,
-        referrer: &referrer,
+        heads: &heads,
+        own: Vec::with_capacity(HEADS),
+        edges: list(),
         class: 0,
         left_out: Vec::new(),
         dangling: BTreeMap::new(),
         dangling_from: DanglingFrom::None,
+        fault: None,
     })?;
     let mut left_out = Vec::new();
     let mut dangling = BTreeMap::new();
     let mut dangling_from = DanglingFrom::None;
-    for finder in found {
+    let mut lists = Vec::new();
+    for mut finder in found {
+        finder.flush();
+        if let Some(fault) = finder.fault {
+            return Err(fault);
+        }
+        lists.push(finder.edges);
         left_out.extend(finder.left_out);
         dangling_from = dangling_from.and(finder.dangling_from);
         for (class, count) in finder.dangling {
@@ -105,60 +129,67 @@ pub(crate) fn find(
         }
     }
     left_out.sort_unstable();
-    let plain = |cells: Vec<AtomicU32>| cells.into_iter().map(AtomicU32::into_inner).collect();
-    let classes = match classes {
-        Cells::Few(cells) => Classes::Few(cells.into_iter().map(AtomicU16::into_inner).collect()),
-        Cells::Many(cells) => Classes::Many(plain(cells)),
-    };
-    Ok(Referrers {
-        classes,
-        lengths: plain(lengths),
-        referrer: plain(referrer),
-        left_out,
-        dangling,
-        dangling_from,
-    })
+    let edges = Edges::collect(lists)?;
+    let Heads { classes, lengths, .. } = heads.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Found { classes, lengths, edges, left_out, dangling, dangling_from })
 }
 
-struct Finder<'a> {
-    classes: &'a Cells,
-    lengths: &'a [AtomicU32],
-    referrer: &'a [AtomicU32],
+struct Finder<'a, 's, S: Space> {
+    heads: &'a Mutex<Heads<'s, S>>,
+    /// Object, class and length.
+    own: Vec<(u32, u32, u32)>,
+    edges: EdgeList,
     /// The class of the object at hand.
     class: u32,
     left_out: Vec<(u32, u32, RefKind)>,
     dangling: BTreeMap<u32, u64>,
     dangling_from: DanglingFrom,
+    fault: Option<Error>,
 }
 
-impl Links for Finder<'_> {
+impl<S: Space> Finder<'_, '_, S> {
+    /// Gives the heads to all.
+    #[cold]
+    fn flush(&mut self) {
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(fault) = heads.take(&self.own) {
+            self.fault.get_or_insert(fault);
+        }
+        self.own.clear();
+    }
+}
+
+impl<S: Space> Heads<'_, S> {
+    fn take(&mut self, heads: &[(u32, u32, u32)]) -> Result<(), Error> {
+        for &(object, class, length) in heads {
+            let object = object as usize;
+            match &mut self.classes {
+                Classes::Few(classes) => self.space.set(classes, object, class as u16)?,
+                Classes::Many(classes) => self.space.set(classes, object, class)?,
+            }
+            if length > 0 {
+                self.space.set(&mut self.lengths, object, length)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: Space> Links for Finder<'_, '_, S> {
     #[inline]
     fn object(&mut self, object: u32, class: u32, length: u32, _head: Head) {
+        if self.own.len() == HEADS {
+            self.flush();
+        }
+        self.own.push((object, class, length));
         self.class = class;
-        match self.classes {
-            Cells::Few(cells) => cells[object as usize].store(class as u16, Ordering::Relaxed),
-            Cells::Many(cells) => cells[object as usize].store(class, Ordering::Relaxed),
-        }
-        if length > 0 {
-            self.lengths[object as usize].store(length, Ordering::Relaxed);
-        }
+        self.edges.begin();
     }
 
     #[inline]
     fn link(&mut self, from: u32, to: u32) {
-        let cell = &self.referrer[to as usize];
-        let mut before = cell.load(Ordering::Relaxed);
-        loop {
-            let after = match before {
-                _ if before == from || from == to => return,
-                MANY => return,
-                NONE => from,
-                _ => MANY,
-            };
-            match cell.compare_exchange_weak(before, after, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => before = now,
-            }
+        if from != to {
+            self.edges.add(from, to);
         }
     }
 
@@ -171,4 +202,62 @@ impl Links for Finder<'_> {
         self.dangling_from = self.dangling_from.and(DanglingFrom::One(from));
         *self.dangling.entry(self.class).or_default() += 1;
     }
+}
+
+/// Determines the one referrer of each object, [`none`] or [`many`]. `shared` objects are held by
+/// more than their referrers.
+pub(crate) fn single<W: Width, S: Space>(
+    space: &mut S,
+    edges: &Edges,
+    count: usize,
+    shared: impl Iterator<Item = u32>,
+    thread_count: usize,
+) -> Result<S::Array<W>, Error> {
+    let mut referrer = space.array(count, none::<W>());
+    for object in shared {
+        space.set(&mut referrer, object as usize, many())?;
+    }
+    let ranges = split(count, thread_count);
+    if let Some(parts) = S::parts(&mut referrer, &ranges) {
+        in_threads(ranges.iter().zip(parts), |(range, (_, part))| {
+            in_part(edges, range.start as u32, part)
+        })?;
+        return Ok(referrer);
+    }
+    edges.each(|from, targets| {
+        let from = W::of(from as usize);
+        for &to in targets {
+            let before = space.get(&referrer, to as usize)?;
+            if let Some(after) = after(before, from) {
+                space.set(&mut referrer, to as usize, after)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(referrer)
+}
+
+/// As [`single`], for the objects from `first` on.
+fn in_part<W: Width>(edges: &Edges, first: u32, referrer: &mut [W]) -> Result<(), Error> {
+    edges.each(|from, targets| {
+        let from = W::of(from as usize);
+        for &to in targets {
+            // What lies before is far beyond the end.
+            if let Some(cell) = referrer.get_mut(to.wrapping_sub(first) as usize)
+                && let Some(after) = after(*cell, from)
+            {
+                *cell = after;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Returns the new state of an object, by the one before and one more referrer.
+#[inline]
+fn after<W: Width>(before: W, from: W) -> Option<W> {
+    if before == from || before == many() {
+        return None;
+    }
+    Some(if before == none() { from } else { many() })
 }

@@ -40,17 +40,15 @@ impl Heap {
     /// If the file cannot be read.
     pub fn sites(&self) -> Result<Sites, Error> {
         let mut traces = Traces::default();
-        let mut set_of = vec![UNKNOWN; self.objects().count()];
+        let mut set_of = self.room.column(self.ids.count() as usize, UNKNOWN);
         self.each_trace(&mut |object, trace| {
-            if let Some(set) = set_of.get_mut(object.0 as usize) {
-                *set = traces.set(self, trace);
-            }
+            set_of.set(object.0 as usize, traces.set(self, trace));
         })?;
-        let set = |object: ObjectId| set_of.get(object.0 as usize).copied();
+        let set = |object: ObjectId| Some(set_of.get(object.0 as usize));
         let sizes = self.sets(traces.serials.len() + 1, &set);
         let mut classes: FxHashMap<(u32, ClassIndex), u64> = FxHashMap::default();
         for object in self.objects().filter(|&it| self.reach(it) == Reach::Held) {
-            let key = (set_of[object.0 as usize], self.class_of(object));
+            let key = (set_of.get(object.0 as usize), self.class_of(object));
             *classes.entry(key).or_default() += self.shallow_bytes(object);
         }
         let mut main: FxHashMap<u32, (u64, Reverse<ClassIndex>, u64)> = FxHashMap::default();

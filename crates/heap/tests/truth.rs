@@ -146,7 +146,7 @@ impl<'a> Truth<'a> {
         }
         assert_eq!(heap.held_by(None), held_by_roots);
         for (&object, held) in objects.iter().zip(&held_by) {
-            assert_eq!(heap.held_by(Some(object)), held, "held by {object:?}");
+            assert_eq!(heap.held_by(Some(object)), *held, "held by {object:?}");
         }
         self.compare_totals(heap.totals(), &reach, &bytes);
         self.compare_roots(heap.roots());

@@ -104,7 +104,7 @@ fn from_below(heap: &Heap) -> impl Iterator<Item = ObjectId> {
     let mut order = heap.held_by(None).to_vec();
     let mut at = 0;
     while at < order.len() {
-        order.extend_from_slice(heap.held_by(Some(order[at])));
+        order.extend(heap.held_by(Some(order[at])));
         at += 1;
     }
     order.into_iter().rev()

@@ -99,7 +99,7 @@ pub(crate) struct HeapArgs {
     /// The folder for temporary files [default: the system's]
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
-    /// Take at most this much memory: 500m, 8g [default: 80 % of what is free]
+    /// Take at most this much memory, scratch files for the rest: 500m, 8g [default: 80 % of what is free]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
     /// Neither use nor write the index of a dump of 1 GiB or more, FILE.perkidx

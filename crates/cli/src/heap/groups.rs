@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use perk_heap::{Heap, ObjectId, SetSize};
+use perk_heap::{Heap, ObjectId, SetOf, SetSize};
 use perk_render::{Column, Table};
 
 use super::{Content, View, names};
@@ -111,7 +111,7 @@ impl<'c> Groups<'c> {
     }
 
     /// The same with the sizes of the groups; those without objects that are held are left out.
-    fn sized(mut self, group_of: &dyn Fn(ObjectId) -> Option<u32>) -> Self {
+    fn sized(mut self, group_of: &SetOf<'_>) -> Self {
         let sizes = self.content.heap.sets(self.groups.len(), group_of);
         for (group, size) in self.groups.iter_mut().zip(sizes) {
             group.size = size;

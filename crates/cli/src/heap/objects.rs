@@ -95,8 +95,8 @@ impl<'c> Objects<'c> {
             }
             first_of.insert(kind(object), object);
             let mut row = Row::new(heap, object)?;
-            let (held, class) = (heap.held_by(holder(object)).iter(), class_name(object));
-            for &other in held.filter(|&&it| it != object && class_name(it) == class) {
+            let (held, class) = (heap.held_by(holder(object)), class_name(object));
+            for other in held.into_iter().filter(|&it| it != object && class_name(it) == class) {
                 row.others.count += 1;
                 row.others.bytes += heap.retained_bytes(other);
             }

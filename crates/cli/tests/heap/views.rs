@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use perk_testkit::jdk;
+use perk_testkit::{JavaRun, fixture, jdk, workspace};
 use serde_json::Value;
 
 use super::measured;
@@ -379,4 +379,66 @@ fn the_documents_are_what_the_page_says() {
         (view.join(" "), json(&folder, &[*view, &["--top", "20", "all.hprof"]].concat()))
     };
     crate::json::check("perk heap", &views.iter().map(document).collect::<Vec<_>>());
+}
+
+/// Returns the least that `--memory` takes, by the message for too little.
+fn least_memory(folder: &Folder, file: &str) -> u64 {
+    let output = folder.run(&["heap", "--memory", "1m", file]);
+    assert_refused(&output, &["needs at least", "--memory allows 1 MB"]);
+    let message = stderr(&output);
+    let size = message.split("at least ").nth(1).unwrap().split(" MB").next().unwrap();
+    (size.parse::<f64>().unwrap() * 1000.0) as u64
+}
+
+/// The numbers of a million objects go to the file and come back many times; that there is a file, the
+/// test below shows.
+#[test]
+fn little_memory_gives_the_same_answers() {
+    let folder = mix();
+    let memory = format!("{}k", least_memory(&folder, "mix.hprof") + 4096);
+    let views: &[&[&str]] = &[
+        &[],
+        &["--loaders", "--json", "--refs", "all"],
+        &["--instances", "Order", "--json"],
+        &["--unreachable", "--keep-unreachable", "--csv"],
+        &["--threads"],
+        &["--tree=Order", "--json"],
+        &["--paths", "Order"],
+        &["--refs-to", "Order", "--json"],
+    ];
+    for view in views {
+        let plenty = folder.run(&[&["heap"], *view, &["mix.hprof"]].concat());
+        assert_eq!(plenty.status.code(), Some(0), "{view:?}: {}", stderr(&plenty));
+        let little = folder.run(&[&["heap", "--memory", &memory], *view, &["mix.hprof"]].concat());
+        assert_eq!(little.status.code(), Some(0), "{view:?}: {}", stderr(&little));
+        assert!(stdout(&little) == stdout(&plenty), "{view:?}");
+        assert_eq!(stderr(&little), stderr(&plenty), "{view:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_is_said() {
+    let folder = mix();
+    let memory = format!("{}k", least_memory(&folder, "mix.hprof") + 4096);
+    // The shell ignores the signal, so that writing fails as on a full disk.
+    let script = r#"trap '' XFSZ; ulimit -f 4096; exec "$0" "$@""#;
+    let mut shell = Command::new("bash");
+    shell.current_dir(folder.path()).args(["-c", script, PERK, "heap", "--memory", &memory]);
+    let output = shell.arg("mix.hprof").output().unwrap();
+    assert_refused(&output, &["the scratch file in", "cannot be written", "--scratch DIR"]);
+}
+
+/// A folder with the dump of a program of many objects, `mix.hprof`.
+fn mix() -> Folder {
+    let folder = Folder::new();
+    let source = workspace().join("java/bench/HeapMix.java");
+    let run = JavaRun::new(jdk::compiler()).classes(fixture::compile_files(&[&source]));
+    let mut java = run.jvm_arg("-Xmx256m").main("HeapMix").args(["20"]).spawn();
+    java.wait_for_stdout("READY");
+    let mut jcmd = Command::new(jdk::compiler().jcmd());
+    let path = folder.join("mix.hprof");
+    let output =
+        jcmd.arg(java.pid().to_string()).args(["GC.heap_dump", "-all"]).arg(path).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    folder
 }

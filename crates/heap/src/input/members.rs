@@ -16,8 +16,8 @@ use std::sync::mpsc;
 use flate2::bufread::GzDecoder;
 use memchr::memmem;
 
-use super::scratch::Scratch;
 use super::unpack::{Packing, check_room};
+use crate::scratch::Scratch;
 use crate::{Error, Watch};
 
 /// What the JDK writes as the first member's comment, before the size of a block.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use flate2::bufread::MultiGzDecoder;
 
 use super::kind::{HEAD_BYTES, Kind};
-use super::scratch::Scratch;
+use crate::scratch::Scratch;
 use crate::{Error, Watch};
 
 /// How often data may be packed: what is packed more often is no dump.

@@ -9,7 +9,7 @@ use perk_profile::{FrameId, Profile, mutf8, names};
 
 use super::classes::{Class, Classes};
 use super::{ID_BYTES, TITLE};
-use crate::input::scratch::Scratch;
+use crate::scratch::Scratch;
 use crate::{Error, Options};
 
 /// The size from which on a segment ends.

@@ -13,15 +13,18 @@ const BUFFER_BYTES: usize = 1 << 18;
 
 /// A scratch file that is being written.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     file: BufWriter<File>,
     folder: PathBuf,
     bytes: u64,
 }
 
 impl Scratch {
-    pub(super) fn create(options: &Options) -> Result<Self, Error> {
-        let folder = options.scratch.clone().unwrap_or_else(std::env::temp_dir);
+    pub(crate) fn create(options: &Options) -> Result<Self, Error> {
+        Self::create_in(options.scratch.clone().unwrap_or_else(std::env::temp_dir))
+    }
+
+    pub(crate) fn create_in(folder: PathBuf) -> Result<Self, Error> {
         let file = perk_files::nameless(&folder).map_err(|error| {
             let folder = name(&folder);
             Error::Refused(format!(
@@ -33,19 +36,19 @@ impl Scratch {
     }
 
     /// The number of bytes written.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Returns the complete file.
-    pub(super) fn into_file(mut self) -> Result<File, Error> {
+    pub(crate) fn into_file(mut self) -> Result<File, Error> {
         let flushed = self.file.flush();
         flushed.map_err(|error| self.fault(&error))?;
         Ok(self.file.into_parts().0)
     }
 
     /// Checks that `total` bytes fit, those that are written already among them.
-    pub(super) fn check_room(&self, total: u64) -> Result<(), Error> {
+    pub(crate) fn check_room(&self, total: u64) -> Result<(), Error> {
         // Some file systems do not know their free space.
         let Ok(system) = rustix::fs::fstatvfs(self.file.get_ref()) else { return Ok(()) };
         let free = system.f_bavail.saturating_mul(system.f_frsize);
@@ -59,20 +62,38 @@ impl Scratch {
         )))
     }
 
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.file.write_all(bytes).map_err(|error| self.fault(&error))?;
         self.bytes += bytes.len() as u64;
         Ok(())
     }
 
     fn fault(&self, error: &io::Error) -> Error {
-        Error::Refused(format!(
-            "the scratch file in {} cannot be written after {} ({error}); --scratch DIR names another \
-             folder",
-            name(&self.folder),
-            units::bytes(self.bytes)
-        ))
+        unwritable(&self.folder, self.bytes, error)
     }
+
+    /// Returns the file as it is, and its folder.
+    pub(crate) fn into_parts(self) -> Result<(File, PathBuf), Error> {
+        let folder = self.folder.clone();
+        Ok((self.into_file()?, folder))
+    }
+}
+
+/// The failure to write to a scratch file that has this many bytes.
+pub(crate) fn unwritable(folder: &Path, bytes: u64, error: &io::Error) -> Error {
+    Error::Refused(format!(
+        "the scratch file in {} cannot be written after {} ({error}); --scratch DIR names another folder",
+        name(folder),
+        units::bytes(bytes)
+    ))
+}
+
+/// The failure to read from a scratch file.
+pub(crate) fn unreadable(folder: &Path, error: &io::Error) -> Error {
+    let folder = name(folder);
+    Error::Refused(format!(
+        "the scratch file in {folder} cannot be read ({error}); --scratch DIR names another folder"
+    ))
 }
 
 fn name(folder: &Path) -> String {
