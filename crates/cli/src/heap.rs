@@ -122,7 +122,8 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
         for line in lines(&content.heap, &name) {
             writeln!(out, "{}", screen.wrap(&line, INDENT))?;
         }
-        write!(out, "\n{}", perk_render::text(view.sections(top), &screen))?;
+        let sections: Vec<_> = view.sections(top).into_iter().map(of_words).collect();
+        write!(out, "\n{}", perk_render::text(sections, &screen))?;
     }
     out.flush()?;
     content.check(&name)?;
@@ -137,6 +138,15 @@ impl Content {
             None => Ok(()),
         }
     }
+}
+
+/// The section; its tables are of several names and words in a row.
+fn of_words(section: Section<'_>) -> Section<'_> {
+    let parts = section.into_iter().map(|part| match part {
+        Part::Table(table) => Part::Table(table.of_words()),
+        part => part,
+    });
+    parts.collect()
 }
 
 /// Returns the error; that of a profile names its form, and what shows it.

@@ -71,6 +71,21 @@ impl Detail {
     }
 }
 
+/// A name with one letter for each package: `j.u.HashMap`. Other words stay.
+pub(crate) fn with_letters(word: &str) -> String {
+    let mut parts: Vec<&str> = word.split('.').collect();
+    let is_package = |part: &&str| {
+        part.starts_with(char::is_lowercase)
+            && part.chars().all(|it| it.is_ascii_alphanumeric() || it == '_')
+    };
+    let package_count = parts[..parts.len() - 1].iter().take_while(|part| is_package(part)).count();
+    let is_class = parts[package_count].starts_with(char::is_alphabetic);
+    for part in parts[..package_count].iter_mut().filter(|_| is_class) {
+        *part = &part[..part.chars().next().map_or(0, char::len_utf8)];
+    }
+    parts.join(".")
+}
+
 /// The name of a method without the package of its class: `HashMap.get`.
 pub fn short_method(symbols: &Symbols, id: MethodId) -> String {
     let package = names::package(symbols.class_name(symbols.get_method(id).class));

@@ -1,10 +1,13 @@
 //! The terminal or file that text goes to: its width, and what it can show.
 
+use std::borrow::Cow;
 use std::env;
 use std::io::{IsTerminal, stderr, stdout};
 use std::sync::OnceLock;
 
 use perk_profile::names;
+
+use crate::names::with_letters;
 
 /// The shares, in percent, from which numbers are hot, warm, and of no interest below.
 const HOT: f64 = 10.0;
@@ -87,6 +90,30 @@ impl Screen {
         names::shorten(name, self.name_room(used))
     }
 
+    /// A text with names in it, so that it fits beside `used` columns: with letters for packages, of the last
+    /// names first, and then as much of its beginning as fits.
+    pub fn cut_words(&self, text: &str, used: usize) -> String {
+        if !text.contains(' ') {
+            return self.cut(text, used);
+        }
+        let room = self.name_room(used);
+        let mut length = text.chars().count();
+        if length <= room {
+            return text.to_owned();
+        }
+        let mut words: Vec<Cow<'_, str>> = text.split(' ').map(Cow::from).collect();
+        for word in words.iter_mut().rev() {
+            let short = with_letters(word);
+            length -= word.chars().count() - short.chars().count();
+            *word = short.into();
+            if length <= room {
+                break;
+            }
+        }
+        let text = words.join(" ");
+        if length <= room { text } else { text.chars().take(room - 1).chain(['…']).collect() }
+    }
+
     /// The columns for a name beside `used` ones.
     pub(crate) fn name_room(&self, used: usize) -> usize {
         const LONGEST: usize = 1000;
@@ -140,6 +167,25 @@ mod tests {
         assert_eq!(Screen::default().cut(&"x".repeat(60_000), 0).chars().count(), 1000);
         assert_eq!(screen.cut("short", 39), "short");
         assert_eq!(screen.cut_end("java -jar some/application.jar", 20), "java -jar some/appl…");
+        let held = "com.acme.Order 0x18, held by java.util.HashMap 0x20 .table";
+        let screen = |width| Screen { width: Some(width), bold: false };
+        for (width, cut) in [
+            (58, held),
+            (57, "com.acme.Order 0x18, held by j.u.HashMap 0x20 .table"),
+            (51, "c.a.Order 0x18, held by j.u.HashMap 0x20 .table"),
+            (40, "c.a.Order 0x18, held by j.u.HashMap 0x2…"),
+        ] {
+            assert_eq!(screen(width).cut_words(held, 0), cut, "{width}");
+        }
+        assert_eq!(
+            screen(40).cut_words("org.example.deep.package.Name.method", 10),
+            "o.e.deep.package.Name.method"
+        );
+        let local = "local of com.acme.Worker.run (Worker.java:12) java.lang.Object[] 0x8";
+        assert_eq!(
+            screen(60).cut_words(local, 0),
+            "local of c.a.Worker.run (Worker.java:12) j.l.Object[] 0x8"
+        );
     }
 
     #[test]

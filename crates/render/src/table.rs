@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use perk_profile::{MethodId, Symbols, Unit};
 
-use crate::{Cell, Row};
+use crate::{Cell, Row, Screen};
 
 /// A table. Its rows are made one by one as it is rendered.
 pub struct Table<'a> {
@@ -20,9 +20,33 @@ pub struct Table<'a> {
     len: usize,
     row: Box<dyn Fn(usize, Wanted) -> Row<'a> + 'a>,
     pub(crate) is_ranked: bool,
-    pub(crate) is_cut_at_end: bool,
+    pub(crate) cut: Cut,
     pub(crate) notes: Vec<String>,
     labels: Option<Rc<Labels>>,
+}
+
+/// How long lines of text are shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Name,
+    AtEnd,
+    Words,
+}
+
+impl Cut {
+    /// The text, so that it fits beside `used` columns.
+    pub(crate) fn cut(self, screen: &Screen, text: &str, used: usize) -> String {
+        match self {
+            Cut::Name => screen.cut(text, used),
+            Cut::AtEnd => screen.cut_end(text, used),
+            Cut::Words => screen.cut_words(text, used),
+        }
+    }
+
+    /// The text of a line below a row.
+    pub(crate) fn below(self) -> Self {
+        if self == Cut::AtEnd { Cut::Name } else { self }
+    }
 }
 
 /// The cells of a row that are made.
@@ -65,7 +89,12 @@ impl<'a> Table<'a> {
 
     /// Text cuts long lines at their end: they are not names.
     pub fn cut_at_end(self) -> Self {
-        Self { is_cut_at_end: true, ..self }
+        Self { cut: Cut::AtEnd, ..self }
+    }
+
+    /// Text keeps the beginning of long lines: they are several names and words.
+    pub fn of_words(self) -> Self {
+        Self { cut: Cut::Words, ..self }
     }
 
     /// Text has this line below the heading.
@@ -173,7 +202,7 @@ impl<'a, T: 'a> Rows<'a, T> {
             len,
             row: Box::new(row),
             is_ranked: false,
-            is_cut_at_end: false,
+            cut: Cut::Name,
             notes: Vec::new(),
             labels: None,
         }

@@ -3,12 +3,16 @@
 use perk_profile::units::{amount, duration, percent, printable};
 use perk_profile::{FrameId, Symbols, Unit};
 
-use crate::table::{Aspect, Kind, Labels};
+use crate::table::{Aspect, Cut, Kind, Labels};
 use crate::{Cell, Column, Row, Screen, Table};
 
 /// A terminal has this much room for the last column, if it can be had by leaving out shares: all of
 /// them but the first stand beside the numbers they are of.
 const NAME: usize = 28;
+/// The same where it has several names.
+const WORDS: usize = 45;
+/// The width of a terminal from which on words beside a row of several names are not in a line of their own.
+const BESIDE: usize = 140;
 const GAP: &str = "  ";
 /// Columns of a bar.
 const BAR: usize = 8;
@@ -62,13 +66,13 @@ impl Part<'_> {
                 let text = format!("{}: {sentence}", screen.heading(heading));
                 screen.wrap(&text, SENTENCE_INDENT) + "\n"
             }
-            Part::Names(names) => indented(&names, NAMES_INDENT, screen),
+            Part::Names(names) => indented(&names, NAMES_INDENT, screen, Cut::Name),
         }
     }
 }
 
-fn indented(names: &[String], indent: &str, screen: &Screen) -> String {
-    let line = |name: &String| format!("{indent}{}\n", screen.cut(name, indent.len()));
+fn indented(names: &[String], indent: &str, screen: &Screen, cut: Cut) -> String {
+    let line = |name: &String| format!("{indent}{}\n", cut.cut(screen, name, indent.len()));
     names.iter().map(line).collect()
 }
 
@@ -104,6 +108,8 @@ impl Table<'_> {
             shown.into_iter().map(|it| it.1).partition(|it| it.aspect == Aspect::Name);
         let show =
             |row: &Row<'_>, it: &Shown<'_>| it.text(&row.cells[it.index], self.symbols, &labels);
+        let is_narrow = screen.width.is_some_and(|width| width < BESIDE);
+        let has_room_beside = self.cut != Cut::Words || !is_narrow;
         let join = |names: Vec<String>| names.join(" → ");
         let rank = self.is_ranked.then(|| "#".to_owned());
         let mut lines: Vec<Vec<Field>> = Vec::new();
@@ -122,11 +128,14 @@ impl Table<'_> {
             });
             let name = join(names.iter().map(|it| show(&row, it)).collect());
             depths.push(row.depth);
-            lines
-                .push(rank.into_iter().chain(cells).chain([(name + &row.suffix).into()]).collect());
+            let (suffix, next) = match row.suffix.strip_prefix(", ") {
+                Some(words) if !has_room_beside => ("", Some(words.to_owned())),
+                _ => (&*row.suffix, None),
+            };
+            lines.push(rank.into_iter().chain(cells).chain([(name + suffix).into()]).collect());
             let paths = self.columns.iter().zip(&row.cells);
             let paths = paths.filter_map(|(column, cell)| self.path(column, cell)).flatten();
-            below.push(paths.chain(row.below).collect::<Vec<_>>());
+            below.push(next.into_iter().chain(paths).chain(row.below).collect::<Vec<_>>());
         }
         let mut text = String::new();
         if !self.heading.is_empty() {
@@ -138,12 +147,12 @@ impl Table<'_> {
         let bars = usize::from(self.is_ranked)..;
         let bars = bars.zip(&shown).filter(|it| it.1.aspect == Aspect::Bar).map(|it| it.0);
         let bars: Vec<_> = bars.collect();
-        let mut lines = aligned(lines, &depths, &bars, screen, self.is_cut_at_end).into_iter();
+        let mut lines = aligned(lines, &depths, &bars, screen, self.cut).into_iter();
         let titles = lines.next().unwrap_or_default();
         text += &(screen.heading(&titles) + "\n");
         for (line, below) in lines.zip(below) {
             text += &(line + "\n");
-            text += &indented(&below, INDENT, screen);
+            text += &indented(&below, INDENT, screen, self.cut.below());
         }
         for note in &self.notes {
             text += &(screen.wrap(note, 0) + "\n");
@@ -230,7 +239,7 @@ fn aligned(
     depths: &[usize],
     bars: &[usize],
     screen: &Screen,
-    is_cut_at_end: bool,
+    cut: Cut,
 ) -> Vec<String> {
     let last = lines[0].len() - 1;
     let width = |column: usize| lines.iter().map(|cells| cells[column].text.chars().count()).max();
@@ -238,7 +247,8 @@ fn aligned(
     let used = |shown: &[(usize, usize)]| -> usize {
         shown.iter().map(|(_, width)| width + GAP.len()).sum()
     };
-    while screen.width.is_some_and(|width| used(&shown) + NAME > width) {
+    let least = if cut == Cut::Words { WORDS } else { NAME };
+    while screen.width.is_some_and(|width| used(&shown) + least > width) {
         let is_share = |&(column, _): &(usize, usize)| lines[0][column].text.ends_with('%');
         let bar = shown.iter().rposition(|(column, _)| bars.contains(column));
         let first = shown.iter().position(is_share);
@@ -260,8 +270,7 @@ fn aligned(
             _ if depth <= indented => " ".repeat(depth),
             _ => format!("{}{depth}: ", " ".repeat(indented)),
         };
-        let cut = if is_cut_at_end { Screen::cut_end } else { Screen::cut };
-        let name = cut(screen, &cells[last].text, used + indent.len());
+        let name = cut.cut(screen, &cells[last].text, used + indent.len());
         line + &indent + &name
     };
     lines.iter().zip(depths).map(line).collect()
@@ -319,6 +328,31 @@ mod tests {
 
     const ROWS: [(&[&str], &[&str]); 2] =
         [(&["12345", "a.B.c"], &["5 samples"]), (&["1", "org.example.Main$Inner.method"], &[])];
+
+    /// Rows of several names: what is beside them has a line of its own on narrow terminals.
+    #[test]
+    fn rows_of_words_keep_their_beginning() {
+        let symbols = Symbols::default();
+        let names = [
+            ("com.acme.cache.Order 0x18", ", held by java.util.HashMap 0x20 .table"),
+            ("a.B", " (2)"),
+        ];
+        let table = || {
+            Table::of(&symbols, String::new(), &names)
+                .column(Column::words().name("object"), |it| it.0)
+                .each(|it, row| it.1.clone_into(&mut row.suffix))
+                .table()
+                .of_words()
+        };
+        let shown =
+            |width| text([vec![Part::Table(table())]], &Screen { width: Some(width), bold: false });
+        assert_eq!(
+            shown(200),
+            "object\ncom.acme.cache.Order 0x18, held by java.util.HashMap 0x20 .table\na.B (2)\n"
+        );
+        let narrow = "object\ncom.acme.cache.Order 0x18\n        held by j.u.HashMap 0…\na.B (2)\n";
+        assert_eq!(shown(30), narrow);
+    }
 
     #[test]
     fn numbers_stand_at_their_right_edge() {

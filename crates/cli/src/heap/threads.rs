@@ -247,7 +247,7 @@ impl View for Threads<'_> {
     }
 
     fn sections(&self, top: usize) -> Vec<Section<'_>> {
-        vec![vec![Part::Table(self.stacks().top(top).cut_at_end())]]
+        vec![vec![Part::Table(self.stacks().top(top))]]
     }
 
     fn members(&self, top: usize) -> Vec<(&'static str, Json<'_>)> {

@@ -1,9 +1,13 @@
 //! `perk heap` on classes of one name from several class loaders.
 
+use std::process::Command;
+
 use perk_testkit::jdk;
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
-use crate::util::{Folder, stderr, stdout};
+use crate::input::Terminal;
+use crate::util::{Folder, PERK, stderr, stdout, wait_for};
 
 const LOADERS: u64 = 20;
 /// An array of 100,000 bytes in a static field.
@@ -133,4 +137,28 @@ fn a_class_is_what_its_name_on_the_screen_stands_for() {
     assert_eq!(output.status.code(), Some(2));
     let hint = "('class ManyLoaders$Registry' is the class itself)";
     assert!(stderr(&output).contains(hint), "{}", stderr(&output));
+}
+
+#[test]
+fn rows_begin_with_their_object_on_a_narrow_terminal() {
+    let folder = dumped("registry");
+    let terminal = Terminal::new();
+    let size = Winsize { ws_col: 80, ws_row: 50, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal.file, size).unwrap();
+    let status = Command::new(PERK)
+        .args(["heap", "--biggest", "--top", "3", "it.hprof"])
+        .current_dir(folder.path())
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1")
+        .stdout(terminal.file.try_clone().unwrap())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let shown = wait_for("all rows", || {
+        let shown = terminal.shown();
+        (shown.matches("held by ").count() == 3).then_some(shown)
+    });
+    assert!(shown.lines().all(|line| line.trim_end().chars().count() <= 80), "{shown}");
+    assert_eq!(shown.matches("  ManyLoaders$Plugin 0x").count(), 2, "{shown}");
+    assert!(shown.contains("        held by java.lang.Object[] 0x"), "{shown}");
 }
