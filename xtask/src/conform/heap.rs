@@ -5,7 +5,7 @@
 //! they are, and as the sums of the analyzer's sizes over what perk says that the objects hold. What
 //! differs in the latter has other holders. That is an error, but near references that only one of the
 //! two follows: the analyzer follows the collector's own list of references (`discovered`), and perk those
-//! of classes to their signers and protection domains.
+//! of classes to their signers, protection domains and constant pools.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -260,6 +260,11 @@ fn instance_bytes(heap: &Heap, report: &Report) -> Vec<Option<u64>> {
     heap.classes().iter().map(of).collect()
 }
 
+/// Whether perk alone follows such a reference.
+fn is_of_perk(label: &Label) -> bool {
+    matches!(label, Label::Signers | Label::ProtectionDomain | Label::Constant(_))
+}
+
 /// Returns which objects are at an end of a reference that only one of the two follows, or have another
 /// reference to its end.
 fn special(heap: &Heap) -> Result<Vec<bool>> {
@@ -267,11 +272,12 @@ fn special(heap: &Heap) -> Result<Vec<bool>> {
     let mut of_classes = Vec::new();
     for class in heap.classes().iter().filter_map(|class| class.object) {
         let edges = heap.references(class)?.into_iter();
-        let edges = edges.filter(|it| matches!(it.label, Label::Signers | Label::ProtectionDomain));
+        let edges = edges.filter(|it| is_of_perk(&it.label));
         of_classes.extend(edges.map(|it| it.to));
     }
     for edge in heap.referrers(&of_classes)? {
         is_special[edge.from.0 as usize] = true;
+        is_special[edge.to.0 as usize] = true;
     }
     let above = heap.classes_named("java.lang.ref.Reference");
     for object in heap.objects() {
@@ -337,13 +343,21 @@ fn classes(heap: &Heap, sizes: &Sizes, report: &Report) -> Result<()> {
             todo.extend(heap.held_by(Some(object)).iter().map(|&it| (it, false)));
         }
     }
-    let mut differences = [Differences::default(), Differences::default(), Differences::default()];
+    // Several classes of a loader may have one name: anonymous ones of JDK 8.
+    let mut theirs = BTreeMap::<(String, u64), Of>::new();
     for row in &report.overview.histogram {
-        let of = found.remove(&(row.name(), row.loader_id)).unwrap_or_default();
+        let of = theirs.entry((row.name(), row.loader_id)).or_default();
+        of.count += row.instances;
+        of.shallow += row.shallow;
+        of.least += row.retained;
+    }
+    let mut differences = [Differences::default(), Differences::default(), Differences::default()];
+    for (key, theirs) in theirs {
+        let of = found.remove(&key).unwrap_or_default();
         let numbers =
-            [(of.count, row.instances), (of.shallow, row.shallow), (of.least, row.retained)];
+            [(of.count, theirs.count), (of.shallow, theirs.shallow), (of.least, theirs.least)];
         for (differences, (ours, theirs)) in differences.iter_mut().zip(numbers) {
-            differences.add(&row.pretty_class, ours, theirs, "of all instances");
+            differences.add(&key.0, ours, theirs, "of all instances");
         }
     }
     for ((class, _), of) in found {
