@@ -203,10 +203,10 @@ impl Sizes {
         }
         let mut classes = heap.classes().iter().filter_map(|class| class.object);
         ensure!(classes.all(|it| retained[it.0 as usize].is_none()), "objects have other numbers");
-        let mut order = heap.held_by(None).to_vec();
+        let mut order = heap.held_by(None);
         let mut at = 0;
         while at < order.len() {
-            order.extend_from_slice(heap.held_by(Some(order[at])));
+            order.extend(heap.held_by(Some(order[at])));
             at += 1;
         }
         let mut sums = shallow.clone();
@@ -316,7 +316,7 @@ fn classes(heap: &Heap, sizes: &Sizes, report: &Report) -> Result<()> {
     let mut found = BTreeMap::<(String, u64), Of>::new();
     // The number of objects of each class among those above the one at hand.
     let mut depth = vec![0_u32; heap.classes().len()];
-    for &root in heap.held_by(None) {
+    for root in heap.held_by(None) {
         let mut todo = vec![(root, false)];
         while let Some((object, is_left)) = todo.pop() {
             let (class, as_class) = (heap.class_of(object), heap.as_class(object));
@@ -340,7 +340,7 @@ fn classes(heap: &Heap, sizes: &Sizes, report: &Report) -> Result<()> {
                 continue;
             }
             todo.push((object, true));
-            todo.extend(heap.held_by(Some(object)).iter().map(|&it| (it, false)));
+            todo.extend(heap.held_by(Some(object)).into_iter().map(|it| (it, false)));
         }
     }
     // Several classes of a loader may have one name: anonymous ones of JDK 8.
