@@ -1,6 +1,7 @@
 //! The index beside a dump: it gives the same answers, and is made again if anything is off.
 
 use std::fs;
+use std::hash::{Hash, Hasher};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -110,4 +111,49 @@ fn a_folder_that_cannot_be_written_to_costs_a_note() {
     assert_eq!(heap.totals().reachable.count, 12);
     let notes = heap.notes().join("\n");
     assert!(notes.contains("no index was written"), "{notes}");
+}
+
+/// The index is written from scratch files and read into them.
+#[test]
+fn little_memory_keeps_and_takes_the_same_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list.hprof");
+    let index = folder.path().join("list.hprof.perkidx");
+    let count = 2_000_000;
+    write(&path, count);
+    let open = |is_little: bool| {
+        // Two thirds of the least that vectors would take.
+        let little = is_little.then(|| taken_bytes() + count * 20);
+        let memory_bytes = little.or(Some(u64::MAX));
+        let index_from_bytes = Some(1);
+        let options =
+            Options { memory_bytes, index_from_bytes, thread_count: 1, ..Options::default() };
+        Heap::open(&path, &options, &mut Nothing).unwrap()
+    };
+    let sum = |heap: &Heap| {
+        let mut hash = std::hash::DefaultHasher::new();
+        for object in heap.objects() {
+            let sizes = (heap.shallow_bytes(object), heap.retained_bytes(object));
+            let holder = format!("{:?}", heap.holder(object));
+            (heap.class_of(object), sizes, heap.reach(object), holder).hash(&mut hash);
+        }
+        assert!(heap.fault().is_none());
+        let sets = heap.sets(1, &|_| Some(0));
+        assert_eq!(heap.held_by(Some(ObjectId(7))), [ObjectId(8)]);
+        (hash.finish(), sets[0])
+    };
+    let expected = sum(&open(false));
+    assert_eq!(expected.1.count, count + 2);
+    let written = fs::read(&index).unwrap();
+    assert_eq!(sum(&open(true)), expected, "taken from the index");
+    fs::remove_file(&index).unwrap();
+    assert_eq!(sum(&open(true)), expected, "analysed");
+    assert!(fs::read(&index).unwrap() == written);
+}
+
+/// Returns the memory that this process has.
+fn taken_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
 }

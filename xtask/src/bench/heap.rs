@@ -22,18 +22,23 @@ const DEFAULT_MB: &str = "900";
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// The bars of the overview: CPU time by that of hprof-slurp, wall time by CPU time, memory by the size of
-/// the dump; the CPU time of a dump in gzip's form by that of the plain one; and the time of a question
-/// after the first one.
-const BARS: [(&str, f64); 5] = [
+/// the dump; the CPU time of a dump in gzip's form by that of the plain one; the time of a question after
+/// the first one; and in little memory the CPU time by that in plenty, and the memory.
+const BARS: [(&str, f64); 7] = [
     ("CPU / CPU of hprof-slurp", 2.8),
     ("wall / CPU", 0.7),
     ("RSS / dump", 0.55),
     ("CPU with gzip / CPU", 2.0),
     ("seconds on the clock with the index", 0.5),
+    ("CPU in little memory / CPU", 3.0),
+    ("MB in little memory", 500.0),
 ];
 
 /// A question after the first one.
 const AGAIN: &str = "perk heap --roots, with the index";
+
+/// The analysis in memory that does not have room for it: 32 % of the size of the large dump.
+const LITTLE: &str = "perk heap --memory 450m";
 
 const USAGE: &str = "bench heap [--mb N] [--file DUMP] [--slurp PROGRAM] [--rounds N]";
 
@@ -63,6 +68,7 @@ pub(super) fn run(arguments: &[&str]) -> Result<()> {
     let mut commands = vec![
         ("perk heap", vec![perk.as_str(), "heap", "--no-index", &plain]),
         (AGAIN, vec![perk.as_str(), "heap", "--roots", &plain]),
+        (LITTLE, vec![perk.as_str(), "heap", "--no-index", "--memory", "450m", &plain]),
     ];
     if let Some(slurp) = slurp {
         commands.push(("hprof-slurp", vec![slurp, &plain]));
@@ -150,6 +156,8 @@ fn table(names: &[&str], usages: &[Vec<Usage>], dump_bytes: u64) -> String {
         Some(Spread::of(usages[0].iter().map(|it| it.peak_rss_bytes / dump_bytes as f64))),
         index("perk heap, gzip members").map(|gzip| cpu_by(gzip, 0)),
         index(AGAIN).map(|again| of(again, |it| it.wall_s)),
+        index(LITTLE).map(|little| cpu_by(little, 0)),
+        index(LITTLE).map(|little| of(little, |it| it.peak_rss_bytes / 1e6)),
     ];
     for ((title, bar), ratio) in BARS.into_iter().zip(ratios) {
         if let Some(ratio) = ratio {
