@@ -174,6 +174,7 @@ fn options(args: &HeapArgs) -> Options {
         scratch: args.scratch.clone(),
         index_from_bytes: has_index.then_some(Options::INDEX_FROM_BYTES),
         memory_bytes: args.memory,
+        all_references: args.instances.is_some() || args.paths.is_some(),
         ..Options::default()
     }
 }

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use perk_profile::units;
 
-use crate::{Error, Options, pool};
+use crate::{Error, Options, pool, suspects};
 
 /// What an analysis takes per object at its peak, in bytes: 31 were measured for 24 million objects,
 /// of which 45 % are in the core.
 const BYTES_PER_OBJECT: u64 = 32;
+/// The same if questions about all references follow: 48 were measured.
+const BYTES_PER_OBJECT_WITH_REFERENCES: u64 = 50;
 /// What it takes in any case: sets of objects, and the objects by address.
 const LEAST_BYTES_PER_OBJECT: u64 = 2;
 /// What each thread takes besides: the part of the file that it reads, and references on their way.
@@ -40,7 +42,9 @@ pub(crate) fn plan(object_count: u64, options: &Options) -> Result<Plan, Error> 
         },
     };
     let at_most = |bytes: u64| object_count.saturating_mul(bytes).saturating_add(taken);
-    if at_most(BYTES_PER_OBJECT) <= limit {
+    let has_references = options.all_references || object_count <= suspects::MOST_OBJECTS;
+    let bytes = if has_references { BYTES_PER_OBJECT_WITH_REFERENCES } else { BYTES_PER_OBJECT };
+    if at_most(bytes) <= limit {
         return Ok(Plan::Memory);
     }
     let buffers = (options.threads() as u64).saturating_mul(BYTES_PER_THREAD);
@@ -143,7 +147,7 @@ mod tests {
         let taken = taken_bytes(Path::new("/"));
         assert!(taken > 1 << 20);
         // The program's own size changes between the calls.
-        assert_eq!(plan(taken + (36 << 20)).unwrap(), Plan::Memory);
+        assert_eq!(plan(taken + (54 << 20)).unwrap(), Plan::Memory);
         let Plan::Scratch(bytes) = plan(taken + (24 << 20)).unwrap() else { panic!("not scratch") };
         assert!(bytes < 12 << 20, "{bytes}");
         let error = plan(taken + (8 << 20)).unwrap_err().to_string();

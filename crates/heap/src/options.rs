@@ -39,6 +39,9 @@ pub struct Options {
     /// The memory that the program may take; `None` for 80 % of what is free. What does not fit goes
     /// to scratch files.
     pub memory_bytes: Option<u64>,
+    /// Whether questions about all references follow, as those for shortest paths and exact sizes:
+    /// they take half as much memory again.
+    pub all_references: bool,
 }
 
 impl Options {
@@ -65,6 +68,7 @@ impl Default for Options {
             thread_count: 0,
             index_from_bytes: Some(Self::INDEX_FROM_BYTES),
             memory_bytes: None,
+            all_references: false,
         }
     }
 }

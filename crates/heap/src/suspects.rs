@@ -21,7 +21,7 @@ const MOST_LEVELS: usize = 1000;
 
 /// The most objects of a dump whose suspects have the shortest paths: for these the references of all
 /// objects are read once more, and are in memory.
-const MOST_OBJECTS: u64 = 2_000_000;
+pub(crate) const MOST_OBJECTS: u64 = 2_000_000;
 
 /// What is suspected.
 #[derive(Clone, Debug, PartialEq, Eq)]
