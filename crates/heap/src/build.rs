@@ -54,7 +54,7 @@ impl Heap {
     }
 
     fn analyse(input: Input, options: &Options, watch: &mut dyn Watch) -> Result<Self, Error> {
-        let mut scan = scan::scan(&input, watch)?;
+        let mut scan = scan::scan(&input, options.threads(), watch)?;
         if let Some(layout) = options.layout {
             scan.tally.assume(layout);
         }

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod batch;
 mod bits;
 mod build;

@@ -1,6 +1,8 @@
 //! The first pass: names, classes, traces and roots, the address of each object, and where the
 //! objects are in the file.
 
+use std::io::Read;
+
 use perk_hprof::heap::{
     self, ClassDump, FieldType, JavaStack, Record, Root as FileRoot, Stream, Tally,
 };
@@ -10,7 +12,7 @@ use crate::batch::{BATCH_BYTES, Batch};
 use crate::ids::{Addresses, Ids};
 use crate::input::Input;
 use crate::model::ClassRefs;
-use crate::{Error, Watch};
+use crate::{Error, Watch, ahead};
 
 /// The record with which the files of perk and of the original agent begin.
 const CONTROL_SETTINGS: u8 = 0x0E;
@@ -136,8 +138,19 @@ impl heap::Objects for Objects {
 }
 
 /// Reads a file of a dump.
-pub(crate) fn scan(input: &Input, watch: &mut dyn Watch) -> Result<Scan, Error> {
-    let (header, mut stream) = Stream::new(input.reader()).map_err(perk_hprof::Error::from)?;
+pub(crate) fn scan(
+    input: &Input,
+    thread_count: usize,
+    watch: &mut dyn Watch,
+) -> Result<Scan, Error> {
+    match thread_count {
+        1 => scan_from(input.reader(), input, watch),
+        _ => ahead::read(input.reader(), |ahead| scan_from(ahead, input, watch)),
+    }
+}
+
+fn scan_from(reader: impl Read, input: &Input, watch: &mut dyn Watch) -> Result<Scan, Error> {
+    let (header, mut stream) = Stream::new(reader).map_err(perk_hprof::Error::from)?;
     let mut scanner = Scanner::new(&header);
     scanner.notes.extend_from_slice(input.notes());
     loop {
