@@ -1,5 +1,7 @@
 //! Sets of objects, a bit each.
 
+use crate::space::filled;
+
 /// A set of numbers below a limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BitSet {
@@ -8,7 +10,7 @@ pub(crate) struct BitSet {
 
 impl BitSet {
     pub(crate) fn new(count: u32) -> Self {
-        Self { words: vec![0; count as usize / 64 + 1] }
+        Self { words: filled(count as usize / 64 + 1, 0) }
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use crate::csr::Csr;
 use crate::edges::EdgeFile;
 use crate::heap::Reached;
 use crate::pool::{Paged, Pool};
-use crate::space::{Memory, Number, Space};
+use crate::space::{Memory, Number, Space, filled};
 
 /// The place of arrays.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Room {
     /// Makes an array of equal numbers.
     pub(crate) fn column<T: Number>(&self, count: usize, value: T) -> Column<T> {
         match self {
-            Self::Memory => Column::Memory(vec![value; count]),
+            Self::Memory => Column::Memory(filled(count, value)),
             Self::Scratch(pool) => {
                 Column::Scratch(lock(pool).array(count, value), Arc::clone(pool), value)
             }

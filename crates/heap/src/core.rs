@@ -25,8 +25,6 @@ use crate::space::{Space, Width};
 pub(crate) struct Core<W: Width, S: Space> {
     /// The objects in it.
     pub(crate) objects: Ranked,
-    /// The same by their numbers in the core.
-    pub(crate) members: S::Array<W>,
     pub(crate) graph: Csr<W, S>,
 }
 
@@ -60,10 +58,7 @@ pub(crate) fn collect<W: Width, S: Space>(
     branches(space, &mut members, referrer)?;
     members.put_all(&shared);
     let objects = members.ranked();
-    let mut members = space.array(objects.count() as usize, W::ZERO);
-    for (node, object) in objects.set().iter().enumerate() {
-        space.set(&mut members, node, W::of(object as usize))?;
-    }
+    let members: S::Array<W> = members_of(space, &objects)?;
     let mut above = space.array(objects.count() as usize, many::<W>());
     space.update(&mut above, thread_count, |space, node, _| {
         let mut above = space.get(&members, node)?;
@@ -77,10 +72,23 @@ pub(crate) fn collect<W: Width, S: Space>(
             }
         }
     })?;
+    space.free(members);
     let source = CoreEdges { edges: &edges, shared: &shared, objects: &objects, above: &above };
     let graph = Csr::build(space, objects.count() as usize, thread_count, &source)?;
     space.free(above);
-    Ok(Core { objects, members, graph })
+    Ok(Core { objects, graph })
+}
+
+/// Returns the objects of a core by their numbers in it.
+pub(crate) fn members_of<W: Width, S: Space>(
+    space: &mut S,
+    objects: &Ranked,
+) -> Result<S::Array<W>, Error> {
+    let mut members = space.array(objects.count() as usize, W::ZERO);
+    for (node, object) in objects.set().iter().enumerate() {
+        space.set(&mut members, node, W::of(object as usize))?;
+    }
+    Ok(members)
 }
 
 /// The edges of the core.

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::space::filled;
 
 /// The size of a chunk, as a power of 2.
 const CHUNK_SHIFT: u32 = 26;
@@ -52,9 +53,15 @@ enum Places {
 #[derive(Debug, Serialize, Deserialize)]
 struct Bits {
     shift: u8,
-    words: Vec<u64>,
-    /// The number of bits before each word.
-    ranks: Vec<u32>,
+    words: Vec<Word>,
+}
+
+/// 64 places. What is needed to number an object lies together.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Word {
+    bits: u64,
+    /// The number of bits in the words before.
+    rank: u32,
 }
 
 impl Addresses {
@@ -70,7 +77,7 @@ impl Addresses {
         match &mut chunk.places {
             Places::Many(bits) if offset & ((1 << bits.shift) - 1) == 0 => {
                 let bit = offset >> bits.shift;
-                let word = &mut bits.words[bit as usize / 64];
+                let word = &mut bits.words[bit as usize / 64].bits;
                 self.duplicate_count += *word >> (bit % 64) & 1;
                 *word |= 1 << (bit % 64);
             }
@@ -155,34 +162,29 @@ fn sort(list: &mut Vec<u32>, duplicate_count: &mut u64) {
 
 impl Bits {
     fn new(shift: u8) -> Self {
-        let words = vec![0; (1 << (CHUNK_SHIFT - u32::from(shift))) / 64];
-        Self { shift, words, ranks: Vec::new() }
+        let words = filled((1 << (CHUNK_SHIFT - u32::from(shift))) / 64, Word::default());
+        Self { shift, words }
     }
 
     fn set(&mut self, offset: u32) {
         let bit = offset >> self.shift;
-        self.words[bit as usize / 64] |= 1 << (bit % 64);
+        self.words[bit as usize / 64].bits |= 1 << (bit % 64);
     }
 
     fn offsets(&self) -> impl Iterator<Item = u32> {
         let shift = self.shift;
-        (0..).zip(&self.words).flat_map(move |(index, &word): (u32, _)| {
-            ones(word).map(move |bit| (index * 64 + bit) << shift)
+        (0..).zip(&self.words).flat_map(move |(index, word): (u32, &Word)| {
+            ones(word.bits).map(move |bit| (index * 64 + bit) << shift)
         })
     }
 
     /// Counts the bits before each word. Returns the number of all.
     fn rank(&mut self) -> u64 {
         let mut sum = 0;
-        self.ranks = self
-            .words
-            .iter()
-            .map(|word| {
-                let rank = sum;
-                sum += word.count_ones();
-                rank
-            })
-            .collect();
+        for word in &mut self.words {
+            word.rank = sum;
+            sum += word.bits.count_ones();
+        }
         u64::from(sum)
     }
 }
@@ -244,10 +246,11 @@ impl Ids {
             Places::Many(bits) => {
                 let bit = offset >> bits.shift;
                 let word = bits.words[bit as usize / 64];
-                let is_there = word >> (bit % 64) & 1 == 1 && offset & ((1 << bits.shift) - 1) == 0;
+                let is_there =
+                    word.bits >> (bit % 64) & 1 == 1 && offset & ((1 << bits.shift) - 1) == 0;
                 is_there.then(|| {
-                    let before = word & ((1 << (bit % 64)) - 1);
-                    chunk.base + bits.ranks[bit as usize / 64] + before.count_ones()
+                    let before = word.bits & ((1 << (bit % 64)) - 1);
+                    chunk.base + word.rank + before.count_ones()
                 })
             }
             Places::Few(list) => {
@@ -264,9 +267,9 @@ impl Ids {
         let offset = match &chunk.places {
             Places::Few(list) => list[rank as usize],
             Places::Many(bits) => {
-                let word = bits.ranks.partition_point(|&before| before <= rank) - 1;
-                let in_word = (rank - bits.ranks[word]) as usize;
-                let bit = ones(bits.words[word]).nth(in_word).unwrap_or(0);
+                let word = bits.words.partition_point(|word| word.rank <= rank) - 1;
+                let in_word = (rank - bits.words[word].rank) as usize;
+                let bit = ones(bits.words[word].bits).nth(in_word).unwrap_or(0);
                 (word as u32 * 64 + bit) << bits.shift
             }
         };
@@ -283,10 +286,11 @@ impl Ids {
             Places::Many(bits) => {
                 let bit = (offset >> bits.shift) + 1;
                 let mut at = bit as usize / 64;
-                let mut word = bits.words.get(at).map_or(0, |word| word & (u64::MAX << (bit % 64)));
+                let mut word =
+                    bits.words.get(at).map_or(0, |word| word.bits & (u64::MAX << (bit % 64)));
                 while word == 0 && at + 1 < bits.words.len() {
                     at += 1;
-                    word = bits.words[at];
+                    word = bits.words[at].bits;
                 }
                 (word != 0).then(|| (at as u32 * 64 + word.trailing_zeros()) << bits.shift)
             }

@@ -28,7 +28,7 @@ use crate::space::{Number, Space};
 use crate::thread::Threads;
 use crate::{Options, Refs, Root, Totals};
 
-const MAGIC: &[u8; 8] = b"PERKIDX2";
+const MAGIC: &[u8; 8] = b"PERKIDX3";
 /// The bytes at the beginning and the end of the dump that are compared.
 const ENDS_BYTES: u64 = 1 << 20;
 /// The numbers that are converted at once.

@@ -3,7 +3,7 @@
 use std::ops::AddAssign;
 
 use crate::bits::{BitSet, Ranked};
-use crate::core::Core;
+use crate::core::{self, Core};
 use crate::csr::Csr;
 use crate::dominators::Search;
 use crate::heap::Reached;
@@ -33,7 +33,7 @@ pub(crate) fn solve<W: Width, S: Space>(
     keep_unreachable: bool,
     thread_count: usize,
 ) -> Result<Solved<S>, Error> {
-    let Core { objects, members, graph } = core;
+    let Core { objects, graph } = core;
     let count = objects.count();
     let mut reached = space.array(count as usize, Reached::NOT);
     let node_of = |object: u32| W::of(objects.rank(object) as usize);
@@ -64,6 +64,7 @@ pub(crate) fn solve<W: Width, S: Space>(
     let root_nodes: Vec<W> = by_kind.into_iter().map(|(_, node)| node).collect();
     let dominators = search.dominators(space, graph, &root_nodes, thread_count)?;
     drop(root_nodes);
+    let members: S::Array<W> = core::members_of(space, &objects)?;
     let mut is_solved = BitSet::new(count);
     for place in 1..dominators.count {
         let node = space.get(&dominators.order, place)?;
@@ -297,7 +298,6 @@ pub(crate) fn peel<W: Width, S: Space, T: Number + Default + AddAssign>(
 mod tests {
     use super::*;
     use crate::Options;
-    use crate::core;
     use crate::edges::{EdgeList, Edges};
     use crate::pool::Pool;
     use crate::referrers;

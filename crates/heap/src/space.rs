@@ -95,6 +95,15 @@ pub(crate) fn split(count: usize, part_count: usize) -> Vec<Range<usize>> {
     (0..part_count).map(|part| bound(part)..bound(part + 1)).collect()
 }
 
+/// Returns equal values, all of them written. If the system gave zeros for 0, it would first show one
+/// page of zeros to all that read, and give each page later, when it must tell all processors.
+#[inline(never)]
+pub(crate) fn filled<T: Clone>(count: usize, value: T) -> Vec<T> {
+    let mut values = Vec::with_capacity(count);
+    values.resize(count, value);
+    values
+}
+
 /// A place for arrays.
 pub(crate) trait Space: Send + Sized {
     type Array<T: Number>: Debug + Send + Sync;
@@ -188,7 +197,7 @@ impl Space for Memory {
     type Array<T: Number> = Vec<T>;
 
     fn array<T: Number>(&mut self, count: usize, value: T) -> Vec<T> {
-        vec![value; count]
+        filled(count, value)
     }
 
     #[inline]
