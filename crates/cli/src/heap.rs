@@ -88,7 +88,7 @@ trait View {
 pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     let name = display_name(&args.file);
     let is_text = !args.json && !args.csv;
-    let mut progress = watch::Progress::new(is_text && !has_view(args));
+    let mut progress = watch::Progress::new(&name, is_text && !has_view(args));
     let heap = Heap::open(&args.file, &options(args), &mut progress)
         .map_err(named)
         .with_context(|| format!("cannot analyse {name}"))?;

@@ -31,6 +31,8 @@ use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch, class_archi
 
 /// The number of objects below their predecessors up to which a dump is in the order of addresses.
 const MOST_DESCENTS: u64 = 64;
+/// What is reported after the references are read.
+const HOLDERS: &str = "holders";
 /// The unit of shallow sizes, in bytes.
 pub(crate) const UNIT_BYTES: u64 = 8;
 
@@ -72,8 +74,9 @@ impl Heap {
         let begun = Begun { input, scan, sizes, model, threads, roots, is_root };
         match memory::plan(begun.scan.ids.count().into(), options)? {
             Plan::Memory => begun.finish(Memory, || EdgeList::new(None), options, watch),
-            Plan::Scratch(bytes) => {
-                let pool = Pool::new(bytes, options)?;
+            Plan::Scratch(little) => {
+                let pool = Pool::new(little.pool_bytes, little.needed_bytes, options)?;
+                watch.little_memory(little.needed_bytes, little.limit_bytes, pool.folder());
                 let file = Arc::new(pool.edge_file()?);
                 begun.finish(pool, || EdgeList::new(Some(Arc::clone(&file))), options, watch)
             }
@@ -127,6 +130,7 @@ impl Begun {
             (class.instance_count, class.shallow_bytes) = (count, bytes);
         }
 
+        watch.progress(HOLDERS, 0, 3);
         let mut referrer: S::Array<u32> =
             referrers::single(&mut space, &edges, count, is_root.iter(), thread_count)?;
         drop(is_root);
@@ -145,6 +149,7 @@ impl Begun {
             space.set(&mut referrer, to as usize, MANY)?;
         }
         let core = core::collect(&mut space, edges, &referrer, thread_count)?;
+        watch.progress(HOLDERS, 1, 3);
         let top_roots: Vec<(u32, RootKind)> =
             threads.top(&roots).map(|root| (root.object.0, root.kind)).collect();
         let Solved { mut reach, tops } = solve::solve(
@@ -156,6 +161,7 @@ impl Begun {
             keeps,
             thread_count,
         )?;
+        watch.progress(HOLDERS, 2, 3);
         let mut holder = referrer;
         let (retained, cycles) = retained(&mut space, &mut holder, &shallow, &reach, keeps)?;
         if keeps {

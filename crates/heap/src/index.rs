@@ -115,7 +115,9 @@ impl Index {
         let count = ids.count() as usize;
         let room = match memory::plan(count as u64, options).ok()? {
             Plan::Memory => Room::Memory,
-            Plan::Scratch(bytes) => Pool::new(bytes, options).ok()?.room(),
+            Plan::Scratch(little) => {
+                Pool::new(little.pool_bytes, little.needed_bytes, options).ok()?.room()
+            }
         };
         let class_count = facts.model.classes.len();
         let most_class = |class: u32| (class as usize) < class_count;

@@ -23,8 +23,19 @@ const SHARE_PERCENT: u64 = 80;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
     Memory,
-    /// In a scratch file, with as many bytes of it in memory.
-    Scratch(u64),
+    /// In a scratch file.
+    Scratch(Little),
+}
+
+/// Less memory than an analysis needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Little {
+    /// The size of the part of the scratch file that is in memory.
+    pub(crate) pool_bytes: u64,
+    /// What all numbers take.
+    pub(crate) needed_bytes: u64,
+    /// What may be taken.
+    pub(crate) limit_bytes: u64,
 }
 
 /// Decides where the numbers of this many objects are kept.
@@ -44,14 +55,15 @@ pub(crate) fn plan(object_count: u64, options: &Options) -> Result<Plan, Error> 
     let at_most = |bytes: u64| object_count.saturating_mul(bytes).saturating_add(taken);
     let has_references = options.all_references || object_count <= suspects::MOST_OBJECTS;
     let bytes = if has_references { BYTES_PER_OBJECT_WITH_REFERENCES } else { BYTES_PER_OBJECT };
-    if at_most(bytes) <= limit {
+    let needed_bytes = at_most(bytes);
+    if needed_bytes <= limit {
         return Ok(Plan::Memory);
     }
     let buffers = (options.threads() as u64).saturating_mul(BYTES_PER_THREAD);
     let least = at_most(LEAST_BYTES_PER_OBJECT).saturating_add(buffers);
-    let pool = limit.saturating_sub(least);
-    if pool >= (pool::LEAST_FRAMES * pool::PAGE_BYTES) as u64 {
-        return Ok(Plan::Scratch(pool));
+    let pool_bytes = limit.saturating_sub(least);
+    if pool_bytes >= (pool::LEAST_FRAMES * pool::PAGE_BYTES) as u64 {
+        return Ok(Plan::Scratch(Little { pool_bytes, needed_bytes, limit_bytes: limit }));
     }
     let (least, limit) = (units::bytes(least + (1 << 20)), units::bytes(limit));
     Err(Error::Refused(format!(
@@ -148,8 +160,10 @@ mod tests {
         assert!(taken > 1 << 20);
         // The program's own size changes between the calls.
         assert_eq!(plan(taken + (54 << 20)).unwrap(), Plan::Memory);
-        let Plan::Scratch(bytes) = plan(taken + (24 << 20)).unwrap() else { panic!("not scratch") };
-        assert!(bytes < 12 << 20, "{bytes}");
+        let Plan::Scratch(little) = plan(taken + (24 << 20)).unwrap() else {
+            panic!("not scratch")
+        };
+        assert!(little.pool_bytes < 12 << 20, "{little:?}");
         let error = plan(taken + (8 << 20)).unwrap_err().to_string();
         assert!(error.contains("1048576 objects") && error.contains("--memory"), "{error}");
     }

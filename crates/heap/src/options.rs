@@ -1,6 +1,6 @@
 //! What is asked for, and how a long analysis reports its progress.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use perk_profile::{HeapHistogram, ObjectLayout, Profile};
 use serde::{Deserialize, Serialize};
@@ -75,11 +75,13 @@ impl Default for Options {
 
 /// A receiver of what is known before the analysis is finished.
 pub trait Watch {
-    /// `done` of `total` bytes have been read in this phase.
+    /// `done` of `total` bytes or steps of this phase are done.
     fn progress(&mut self, _phase: &'static str, _done: u64, _total: u64) {}
     /// Takes the objects by class, which are known long before the rest. The profile has the
     /// classes' names.
     fn histogram(&mut self, _profile: &Profile, _heap: &HeapHistogram) {}
+    /// The analysis needs more memory than it may take: the rest goes to scratch files in this folder.
+    fn little_memory(&mut self, _needed_bytes: u64, _limit_bytes: u64, _folder: &Path) {}
 }
 
 /// Watches nothing.

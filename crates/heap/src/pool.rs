@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use crate::column::{Column, Room};
@@ -66,9 +66,11 @@ pub(crate) struct Paged<T> {
 }
 
 impl Pool {
-    /// Makes a pool that takes this much memory.
-    pub(crate) fn new(memory_bytes: u64, options: &Options) -> Result<Self, Error> {
-        let (file, folder) = Scratch::create(options)?.into_parts()?;
+    /// Makes a pool that takes this much memory, for arrays of about as many bytes in all.
+    pub(crate) fn new(memory_bytes: u64, all_bytes: u64, options: &Options) -> Result<Self, Error> {
+        let scratch = Scratch::create(options)?;
+        scratch.check_room(all_bytes, "the scratch files have")?;
+        let (file, folder) = scratch.into_parts()?;
         let most_frames = (memory_bytes / PAGE_BYTES as u64).min(u64::from(STORED)) as usize;
         Ok(Self {
             file,
@@ -81,6 +83,11 @@ impl Pool {
             hand: 0,
             fault: None,
         })
+    }
+
+    /// The folder of the file.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Makes a file for references beside that of the pool.
@@ -264,7 +271,7 @@ mod tests {
 
     #[test]
     fn numbers_outlive_their_pages() {
-        let mut pool = Pool::new(0, &Options::default()).unwrap();
+        let mut pool = Pool::new(0, 0, &Options::default()).unwrap();
         let count = 40 * PAGE_BYTES;
         let mut words = pool.array(count, 7_u32);
         let mut bytes = pool.array(count, 1_u8);

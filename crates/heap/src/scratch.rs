@@ -47,8 +47,9 @@ impl Scratch {
         Ok(self.file.into_parts().0)
     }
 
-    /// Checks that `total` bytes fit, those that are written already among them.
-    pub(crate) fn check_room(&self, total: u64) -> Result<(), Error> {
+    /// Checks that `total` bytes fit, those that are written already among them; `what` says what they
+    /// are.
+    pub(crate) fn check_room(&self, total: u64, what: &str) -> Result<(), Error> {
         // Some file systems do not know their free space.
         let Ok(system) = rustix::fs::fstatvfs(self.file.get_ref()) else { return Ok(()) };
         let free = system.f_bavail.saturating_mul(system.f_frsize);
@@ -57,7 +58,7 @@ impl Scratch {
         }
         let (total, free) = (units::bytes(total), units::bytes(free.saturating_add(self.bytes)));
         Err(Error::Refused(format!(
-            "unpacked it has about {total}, and {} has {free} free; --scratch DIR names another folder",
+            "{what} about {total}, and {} has {free} free; --scratch DIR names another folder",
             name(&self.folder)
         )))
     }

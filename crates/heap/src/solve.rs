@@ -383,7 +383,7 @@ mod tests {
     }
 
     fn pool() -> Pool {
-        Pool::new(0, &Options::default()).unwrap()
+        Pool::new(0, 0, &Options::default()).unwrap()
     }
 
     #[test]

@@ -2,10 +2,11 @@
 //! far the analysis is.
 
 use std::io::{IsTerminal, stderr};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use perk_profile::{HeapHistogram, Profile};
+use perk_profile::{HeapHistogram, Profile, units};
 use perk_render::{Part, Screen};
 
 use crate::{report, talk};
@@ -18,6 +19,8 @@ const CLASSES: usize = 10;
 /// Watches an analysis.
 pub(super) struct Progress {
     bar: ProgressBar,
+    /// The name of the dump.
+    name: String,
     begun: Instant,
     phase: &'static str,
     is_hidden: bool,
@@ -25,8 +28,8 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Watches the analysis of a dump; shows its classes where `shows_classes`.
-    pub(super) fn new(shows_classes: bool) -> Self {
+    /// Watches the analysis of a dump of this name; shows its classes where `shows_classes`.
+    pub(super) fn new(name: &str, shows_classes: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template("{prefix} [{wide_bar}] {percent} % {eta}") {
             bar.set_style(style.progress_chars("=> "));
@@ -34,6 +37,7 @@ impl Progress {
         let is_terminal = stderr().is_terminal();
         Self {
             bar,
+            name: name.to_owned(),
             begun: Instant::now(),
             phase: "",
             is_hidden: true,
@@ -66,6 +70,17 @@ impl perk_heap::Watch for Progress {
         let table = report::heap_classes(profile, heading, heaps, heap.object_bytes()).top(CLASSES);
         let text = perk_render::text([vec![Part::Table(table)]], &Screen::of_stderr());
         self.bar.suspend(|| talk::print(format_args!("{text}\n")));
+    }
+
+    fn little_memory(&mut self, needed_bytes: u64, limit_bytes: u64, folder: &Path) {
+        let (needed, limit) = (units::bytes(needed_bytes), units::bytes(limit_bytes));
+        let (name, folder) = (&self.name, units::printable(&folder.display().to_string()));
+        self.bar.suspend(|| {
+            talk::say(format_args!(
+                "{name}: needs about {needed} of memory and may take {limit}: the rest goes to scratch files in \
+                 {folder}"
+            ));
+        });
     }
 }
 

@@ -182,7 +182,7 @@ impl<'a> Unpacked<'a> {
 /// bytes of it did.
 pub(super) fn check_room(scratch: &Scratch, done: u64, packed_bytes: u64) -> Result<(), Error> {
     let total = u128::from(scratch.bytes()) * u128::from(packed_bytes) / u128::from(done.max(1));
-    scratch.check_room(u64::try_from(total).unwrap_or(u64::MAX))
+    scratch.check_room(u64::try_from(total).unwrap_or(u64::MAX), "unpacked it has")
 }
 
 /// Counts the bytes that are read.
