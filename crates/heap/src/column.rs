@@ -114,10 +114,14 @@ impl<T: Number> Column<T> {
     }
 }
 
-/// Reads from a pool, apart from what reads from memory so that this is short.
+/// Reads from a pool, apart from what reads from memory so that this is short. After a fault all are
+/// lost, so that what goes from number to number comes to an end.
 #[inline(never)]
 fn read<T: Number>(array: &Paged<T>, pool: &Mutex<Pool>, index: usize, lost: T) -> T {
     let mut pool = lock(pool);
+    if pool.fault.is_some() {
+        return lost;
+    }
     let got = pool.get(array, index);
     got.unwrap_or_else(|fault| pool.lost(fault, lost))
 }
@@ -166,7 +170,11 @@ impl Rows {
     pub(crate) fn range(&self, node: u32) -> (u32, u32) {
         match &self.starts {
             Column::Memory(starts) if starts.is_empty() => (0, 0),
-            starts => (starts.get(node as usize), starts.get(node as usize + 1)),
+            starts => {
+                let (start, end) = (starts.get(node as usize), starts.get(node as usize + 1));
+                // The second one can be lost.
+                (start.min(end), end)
+            }
         }
     }
 

@@ -297,4 +297,27 @@ mod tests {
         assert_eq!(pool.pages.len(), page_count);
         assert_eq!(pool.get(&bytes, count - 1).unwrap(), 0);
     }
+
+    #[test]
+    fn what_cannot_be_read_is_lost_and_said() {
+        let mut pool = Pool::new(0, 0, &Options::default()).unwrap();
+        let count = 8 * LEAST_FRAMES * PAGE_BYTES;
+        let mut array = pool.array(count, 0_u8);
+        (0..count).for_each(|index| pool.set(&mut array, index, 5).unwrap());
+        // After that the pages in memory are as in the file, and none is written any more.
+        assert!((0..LEAST_FRAMES * PAGE_BYTES).all(|index| pool.get(&array, index).unwrap() == 5));
+        pool.file.set_len(0).unwrap();
+        let room = pool.room();
+        let column = Pool::column(&room, array, 77);
+        assert_eq!(column.get(0), 5);
+        assert_eq!(column.get(count - 1), 77);
+        // After the first failure all are lost.
+        assert_eq!(column.get(0), 77);
+        let fault = room.fault().unwrap().to_string();
+        assert!(
+            fault.starts_with("the scratch file in ") && fault.contains("cannot be read"),
+            "{fault}"
+        );
+        assert!(room.fault().is_none());
+    }
 }

@@ -113,6 +113,32 @@ fn a_folder_that_cannot_be_written_to_costs_a_note() {
     assert!(notes.contains("no index was written"), "{notes}");
 }
 
+/// Each of the two kinds of questions takes the place of the other's index.
+#[test]
+fn several_at_one_index_have_their_own_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list.hprof");
+    write(&path, 500);
+    let kinds = [Refs::Soft, Refs::Strong];
+    let expected = kinds.map(|refs| answers(&open(&path, refs)));
+    std::thread::scope(|scope| {
+        for first in 0..4 {
+            let (path, expected) = (&path, &expected);
+            scope.spawn(move || {
+                for round in first..first + 20 {
+                    let heap = open(path, kinds[round % 2]);
+                    let is_of_index = |note: &String| note.contains("no index was written");
+                    assert!(!heap.notes().iter().any(is_of_index), "{:?}", heap.notes());
+                    assert_eq!(answers(&heap), expected[round % 2]);
+                }
+            });
+        }
+    });
+    let names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+}
+
 /// The index is written from scratch files and read into them.
 #[test]
 fn little_memory_keeps_and_takes_the_same_index() {
