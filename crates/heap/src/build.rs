@@ -12,7 +12,7 @@ use crate::batch::{self, Head, Objects};
 use crate::bits::BitSet;
 use crate::class::ClassKind;
 use crate::core;
-use crate::edges::EdgeList;
+use crate::edges::EdgeFile;
 use crate::heap::{Classes, Heap, Reached, Retained};
 use crate::ids::Ids;
 use crate::index::Index;
@@ -24,7 +24,7 @@ use crate::pool::Pool;
 use crate::referrers::{self, Found, MANY, NONE};
 use crate::scan::{self, Scan};
 use crate::solve::{self, Solved};
-use crate::space::{Memory, Space};
+use crate::space::{Memory, Number, Space};
 use crate::thread::Threads;
 use crate::totals::Amount;
 use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch, class_archive};
@@ -73,12 +73,12 @@ impl Heap {
         model.settle(options.refs, |object| is_root.has(object));
         let begun = Begun { input, scan, sizes, model, threads, roots, is_root };
         match memory::plan(begun.scan.ids.count().into(), options)? {
-            Plan::Memory => begun.finish(Memory, || EdgeList::new(None), options, watch),
+            Plan::Memory => begun.finish(Memory, None, options, watch),
             Plan::Scratch(little) => {
                 let pool = Pool::new(little.pool_bytes, little.needed_bytes, options)?;
                 watch.little_memory(little.needed_bytes, little.limit_bytes, pool.folder());
                 let file = Arc::new(pool.edge_file()?);
-                begun.finish(pool, || EdgeList::new(Some(Arc::clone(&file))), options, watch)
+                begun.finish(pool, Some(file), options, watch)
             }
         }
     }
@@ -100,7 +100,7 @@ impl Begun {
     fn finish<S: Space>(
         self,
         mut space: S,
-        list: impl Fn() -> EdgeList,
+        edge_file: Option<Arc<EdgeFile>>,
         options: &Options,
         watch: &mut dyn Watch,
     ) -> Result<Heap, Error> {
@@ -117,7 +117,7 @@ impl Begun {
             locals: &threads.held,
             thread_count,
         };
-        let found = referrers::find(&source, &mut space, list, watch)?;
+        let found = referrers::find(&source, &mut space, edge_file, watch)?;
         let is_of_archive = class_archive::has_all_dangling(&found, &scan, &model, &roots);
         let Found { classes, mut lengths, edges, left_out, dangling, .. } = found;
         let dangling_count = dangling.values().sum();
@@ -336,23 +336,28 @@ fn retained<S: Space>(
 ) -> Result<(Units<S>, Vec<u32>), Error> {
     let mut total = 0_u64;
     space.each(shallow, |_, units| total += u64::from(units))?;
-    let count = S::count(shallow);
     if total <= u32::MAX.into() {
-        let mut own = space.array(count, 0);
-        for object in 0..count {
-            let units = space.get(shallow, object)?;
-            space.set(&mut own, object, units)?;
-        }
+        let own = copied(space, shallow)?;
         let (units, cycles) = solve::peel(space, own, holder, reach, keep_unreachable)?;
         return Ok((Units::Few(units), cycles));
     }
-    let mut own = space.array(count, 0);
-    for object in 0..count {
-        let units = u64::from(space.get(shallow, object)?);
-        space.set(&mut own, object, units)?;
-    }
+    let own = copied(space, shallow)?;
     let (units, cycles) = solve::peel(space, own, holder, reach, keep_unreachable)?;
     Ok((Units::Many(units), cycles))
+}
+
+/// Returns a copy of numbers, in the same width or a larger one.
+fn copied<S: Space, T: Number + Default + From<u32>>(
+    space: &mut S,
+    numbers: &S::Array<u32>,
+) -> Result<S::Array<T>, Error> {
+    let count = S::count(numbers);
+    let mut copy = space.array(count, T::default());
+    for index in 0..count {
+        let number = space.get(numbers, index)?;
+        space.set(&mut copy, index, T::from(number))?;
+    }
+    Ok(copy)
 }
 
 fn totals<S: Space>(

@@ -74,19 +74,21 @@ pub(crate) fn plan(object_count: u64, options: &Options) -> Result<Plan, Error> 
 
 /// Returns the memory that this program has taken.
 fn taken_bytes(root: &Path) -> u64 {
-    let status = fs::read_to_string(root.join("proc/self/status")).unwrap_or_default();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = resident.and_then(|it| it.trim().strip_suffix("kB")?.trim_end().parse::<u64>().ok());
-    kib.unwrap_or(0).saturating_mul(1024)
+    size_in(&root.join("proc/self/status"), "VmRSS:").unwrap_or(0)
+}
+
+/// Returns the size in bytes that a file of the system gives in kB, on the line that begins so.
+fn size_in(file: &Path, begin: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let size = text.lines().find_map(|line| line.strip_prefix(begin))?;
+    let kib: u64 = size.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    Some(kib.saturating_mul(1024))
 }
 
 /// Returns the memory that this program can still get: what the system and each of its control
 /// groups leave.
 fn free_bytes(root: &Path) -> Option<u64> {
-    let meminfo = fs::read_to_string(root.join("proc/meminfo")).ok()?;
-    let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = available.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
-    let system = kib.saturating_mul(1024);
+    let system = size_in(&root.join("proc/meminfo"), "MemAvailable:")?;
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     Some(groups.lines().filter_map(|group| left_in(root, group)).fold(system, u64::min))
 }

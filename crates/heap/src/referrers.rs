@@ -2,11 +2,11 @@
 //! each object that has one only.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::batch::Head;
 use crate::csr::in_threads;
-use crate::edges::{EdgeList, Edges};
+use crate::edges::{EdgeFile, EdgeList, Edges};
 use crate::links::{Links, Source};
 use crate::model::RefKind;
 use crate::space::{Space, Width, split};
@@ -88,11 +88,11 @@ struct Heads<'s, S: Space> {
     lengths: S::Array<u32>,
 }
 
-/// Reads all references, into lists made by `list`.
+/// Reads all references, into memory or a file.
 pub(crate) fn find<S: Space>(
     source: &Source<'_>,
     space: &mut S,
-    list: impl Fn() -> EdgeList,
+    edge_file: Option<Arc<EdgeFile>>,
     watch: &mut dyn Watch,
 ) -> Result<Found<S>, Error> {
     let count = source.ids.count() as usize;
@@ -105,7 +105,7 @@ pub(crate) fn find<S: Space>(
     let found = source.each("references", watch, || Finder {
         heads: &heads,
         own: Vec::with_capacity(HEADS),
-        edges: list(),
+        edges: EdgeList::new(edge_file.clone()),
         class: 0,
         left_out: Vec::new(),
         dangling: BTreeMap::new(),
