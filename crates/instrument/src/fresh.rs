@@ -1,8 +1,14 @@
 //! Calls that return objects and arrays which bytecode has not made.
 
-use perk_classfile::{Instruction, MemberRef, opcode};
+use perk_classfile::{ClassFile, Error, Instruction, MemberRef, opcode};
 
+use crate::class::OBJECT;
 use crate::helper::Helper;
+
+/// The first class file version in which `ldc` takes classes (JVM specification 4.4.1).
+const FIRST_WITH_CLASS_CONSTANTS: u16 = 49;
+
+const CLONE_DESCRIPTOR: &[u8] = b"()Ljava/lang/Object;";
 
 /// The class, name and descriptor of methods whose result is a new object or array, and the probe
 /// after their calls. Allocations in these methods themselves do not have probes.
@@ -62,22 +68,48 @@ const FRESH: &[(&str, &str, &str, Helper)] = &[
     ("java/lang/Throwable", "fillInStackTrace", "(I)Ljava/lang/Throwable;", Helper::TRACED),
 ];
 
-/// Returns the probe after a call whose result is new, or may be new.
-pub(crate) fn behind(call: &Instruction<'_>, callee: &MemberRef<'_>) -> Option<Helper> {
-    if callee.name == b"clone" && callee.descriptor == b"()Ljava/lang/Object;" {
-        // `clone` of an array is `Object.clone`. `clone` of an object may be any method if it is
-        // called on the object, or as `super.clone()` on a superclass that may have inherited it.
-        let is_array = callee.class.starts_with(b"[");
-        return match call.opcode {
-            _ if is_array => Some(Helper::MADE),
-            opcode::INVOKESPECIAL if callee.class == b"java/lang/Object" => Some(Helper::MADE),
-            opcode::INVOKESPECIAL => Some(Helper::CLONED_ABOVE),
-            opcode::INVOKEVIRTUAL => Some(Helper::CLONED),
-            // `Object.clone` is not public.
-            _ => None,
-        };
+/// Returns the probe after a call in a class whose result is new, or may be new.
+pub(crate) fn behind(
+    class: &ClassFile<'_>,
+    call: &Instruction<'_>,
+    callee: &MemberRef<'_>,
+) -> Result<Option<Helper>, Error> {
+    if !is_clone(callee) {
+        return Ok(find(callee.class, callee.name, callee.descriptor));
     }
-    find(callee.class, callee.name, callee.descriptor)
+    Ok(match call.opcode {
+        // A `clone` of an interface has code in which the objects are counted.
+        _ if callee.is_interface => None,
+        // `clone` of an array is `Object.clone`.
+        _ if callee.class.starts_with(b"[") => Some(Helper::MADE),
+        // It may be any method.
+        opcode::INVOKEVIRTUAL => Some(Helper::CLONED),
+        opcode::INVOKESPECIAL => above(class, callee)?,
+        _ => None,
+    })
+}
+
+/// Whether a call names `clone` as `java/lang/Object` declares it. There it is not public: interfaces
+/// do not inherit it.
+pub(crate) fn is_clone(callee: &MemberRef<'_>) -> bool {
+    callee.name == b"clone" && callee.descriptor == CLONE_DESCRIPTOR
+}
+
+/// Returns the probe after a call of a superclass's `clone`.
+fn above(class: &ClassFile<'_>, callee: &MemberRef<'_>) -> Result<Option<Helper>, Error> {
+    let declares = || {
+        class.methods().any(|it| {
+            it.name() == Ok(b"clone".as_slice()) && it.descriptor() == Ok(CLONE_DESCRIPTOR)
+        })
+    };
+    // The JVM looks in the direct superclass, whichever superclass the call names, but in the class
+    // itself if it names that. The superclass of an interface is Object.
+    Ok(match class.super_name()? {
+        _ if callee.class == class.name()? && declares() => None,
+        Some(OBJECT) => Some(Helper::MADE),
+        _ if class.version().0 >= FIRST_WITH_CLASS_CONSTANTS => Some(Helper::CLONED_ABOVE),
+        _ => (callee.class == OBJECT).then_some(Helper::MADE),
+    })
 }
 
 /// Whether a call makes an array that has a probe inside.

@@ -314,9 +314,7 @@ impl<'c> Scanner<'c> {
             return Ok(*callee);
         }
         let callee = self.class.pool().member_ref(index)?;
-        let may_load_class = self.class.version().0 >= FIRST_WITH_CLASS_CONSTANTS;
-        let fresh = fresh::behind(call, &callee)
-            .filter(|helper| *helper != Helper::CLONED_ABOVE || may_load_class);
+        let fresh = fresh::behind(self.class, call, &callee)?;
         let has_probe_inside = fresh::has_probe_inside(&callee);
         let is_root = callee.name == b"<init>" && callee.class == OBJECT;
         if !kinds.calls {
@@ -332,14 +330,11 @@ impl<'c> Scanner<'c> {
 /// The maximum size of trivial code in bytes: a few nanoseconds without branches.
 const TRIVIAL_BYTES: usize = 64;
 
-/// The first class file version in which `ldc` takes classes (JVM specification 4.4.1).
-const FIRST_WITH_CLASS_CONSTANTS: u16 = 49;
-
 const OBJECT: &[u8] = b"java/lang/Object";
 
 /// Returns the number of a callee if its calls are counted at the call.
 fn leaf(call: &Instruction<'_>, callee: MemberRef<'_>, methods: &mut dyn Methods) -> Option<u32> {
-    let MemberRef { class, name, descriptor, .. } = callee;
+    let MemberRef { class, name, descriptor, is_interface } = callee;
     // The descriptors of these methods are those of the calls, and the final target is not known.
     if matches!(class, b"java/lang/invoke/MethodHandle" | b"java/lang/invoke/VarHandle") {
         return None;
@@ -347,7 +342,9 @@ fn leaf(call: &Instruction<'_>, callee: MemberRef<'_>, methods: &mut dyn Methods
     // The methods of arrays are those of Object, and nothing overrides them.
     let is_array = class.starts_with(b"[");
     let class = if is_array { OBJECT } else { class };
-    let is_virtual = matches!(call.opcode, opcode::INVOKEVIRTUAL | opcode::INVOKEINTERFACE);
+    // `clone` of an interface is another method than that of Object.
+    let is_virtual = matches!(call.opcode, opcode::INVOKEVIRTUAL | opcode::INVOKEINTERFACE)
+        || is_interface && fresh::is_clone(&callee);
     let is_leaf = methods.leaf(class, name, descriptor, is_virtual && !is_array)
         || name == b"<init>" && !methods.selected(class, name);
     let name = MethodName { class, name, descriptor, source: None, is_native: false };

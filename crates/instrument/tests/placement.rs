@@ -413,3 +413,67 @@ fn what_is_no_class_file_is_an_error() {
         let _: Result<_, Error> = instrument(&broken, ALL, &mut Numbers::default());
     }
 }
+
+#[test]
+fn a_clone_is_that_of_object_unless_code_declares_it() {
+    let text = "class Copies extends Parent implements Trait {
+            public Object clone() { return super.clone(); }
+            Object virtual() { return this.clone(); }
+            Object ofTrait() { return Trait.super.clone(); }
+            static Object ofArray(int[] from) { return from.clone(); }
+            static Object ofInterface(Trait from) { return from.clone(); }
+        }
+        class Parent { public Object clone() { return null; } }
+        class Cell implements Cloneable {
+            Object own() throws CloneNotSupportedException { return super.clone(); }
+            Object virtual() throws CloneNotSupportedException { return this.clone(); }
+        }
+        class Below extends Cell {
+            Object own() throws CloneNotSupportedException { return super.clone(); }
+            Object virtual() throws CloneNotSupportedException { return this.clone(); }
+        }
+        interface Trait { default Object clone() { return null; } }
+        interface Further extends Trait { default Object clone() { return Trait.super.clone(); } }";
+    let folder = fixture::compile_text("Copies", text);
+    let read = |name: &str| fs::read(folder.join(name).with_extension("class")).unwrap();
+    let probe = |bytes: &[u8], method: &str| {
+        let bytes = place(bytes, ALL).bytes.unwrap();
+        calls(&bytes, method).into_iter().find(|it| it.starts_with("clone") || it == "made")
+    };
+    for (class, method, expected) in [
+        ("Copies", "clone", Some("clonedAbove")),
+        ("Copies", "virtual", Some("cloned")),
+        ("Copies", "ofTrait", None),
+        ("Copies", "ofArray", Some("made")),
+        ("Copies", "ofInterface", None),
+        ("Cell", "own", Some("made")),
+        ("Below", "own", Some("clonedAbove")),
+        ("Further", "clone", None),
+    ] {
+        assert_eq!(probe(&read(class), method).as_deref(), expected, "{class}.{method}");
+    }
+    // The JVM looks for a method of the class itself in this class first.
+    for (class, method, from, expected) in [
+        ("Copies", "clone", "virtual", None),
+        ("Below", "own", "virtual", Some("clonedAbove")),
+        ("Cell", "own", "virtual", Some("made")),
+    ] {
+        let mut bytes = read(class);
+        let callee = call_at(&bytes, from);
+        let callee = [bytes[callee + 1], bytes[callee + 2]];
+        let at = call_at(&bytes, method);
+        bytes[at + 1..at + 3].copy_from_slice(&callee);
+        assert_eq!(probe(&bytes, method).as_deref(), expected, "{class}.{method} of itself");
+    }
+}
+
+/// Returns the offset in a class file of the call in a method that is `aload_0`, the call and
+/// `areturn`.
+fn call_at(bytes: &[u8], method: &str) -> usize {
+    let class = ClassFile::parse(bytes).unwrap();
+    let mut methods = class.methods();
+    let method = methods.find(|it| it.name() == Ok(method.as_bytes())).unwrap();
+    let code = method.code().unwrap().unwrap();
+    assert_eq!(code.bytes().len(), 5);
+    code.bytes().as_ptr() as usize - bytes.as_ptr() as usize + 1
+}

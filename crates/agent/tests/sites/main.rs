@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod clones;
 mod fillers;
 mod identities;
 mod kinds;

@@ -13,7 +13,7 @@ use super::tree::Tree;
 use crate::analyses::heap_dump::ArrayRecords;
 use crate::analyses::{Analysis, Event, Needs};
 use crate::guard::Feature;
-use crate::jvm::{Borrowed, Jni, NewObject, bool_flag};
+use crate::jvm::{Borrowed, Jni, MethodRef, NewObject, Reference, bool_flag};
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -110,11 +110,25 @@ impl ExactEngine {
         }
     }
 
-    /// Whether the `clone` of a class with instances is that of `java.lang.Object`.
+    /// Whether the `clone` of a class is that of `java.lang.Object`. The class does not need to be
+    /// initialised: another thread may be at it, and wait for the calling one.
     pub(super) fn inherits_clone(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> bool {
-        let method = jni.method(class, c"clone", c"()Ljava/lang/Object;");
-        let class = method.and_then(|method| self.common.jvmti.declaring_class(jni, method).ok());
-        class.is_some_and(|class| jni.superclass(&class).is_none())
+        let jvmti = self.common.jvmti;
+        let is_clone = |method: &MethodRef| {
+            let name = jvmti.method_name(*method);
+            name.is_ok_and(|(name, of)| name == "clone" && of == "()Ljava/lang/Object;")
+        };
+        let declares = |class: &dyn Reference| {
+            jvmti.class_methods(class).is_ok_and(|methods| methods.iter().any(is_clone))
+        };
+        let mut above = jni.superclass(class);
+        let mut is_overridden = above.is_some() && declares(class);
+        while let (false, Some(at)) = (is_overridden, &above) {
+            let next = jni.superclass(at);
+            is_overridden = next.is_some() && declares(at);
+            above = next;
+        }
+        !is_overridden
     }
 
     /// Counts an object that native code has made by JNI.
