@@ -14,7 +14,7 @@ use crate::class::ClassKind;
 use crate::core;
 use crate::edges::EdgeFile;
 use crate::heap::{Classes, Heap, Reached, Retained};
-use crate::ids::Ids;
+use crate::ids::{Addresses, Ids};
 use crate::index::Index;
 use crate::input::Input;
 use crate::links::Source;
@@ -219,7 +219,9 @@ impl Begun {
 fn sizes(input: &Input, scan: &mut Scan) -> Result<ObjectSizes, Error> {
     if scan.tally.descent_count() > MOST_DESCENTS {
         scan.tally.forget_distances();
-        let mut distances = Distances { ids: &scan.ids, tally: &mut scan.tally };
+        let turned = turned(&scan.ids, scan.tally.addresses())?;
+        let ids = turned.as_ref().unwrap_or(&scan.ids);
+        let mut distances = Distances { ids, tally: &mut scan.tally };
         let mut buffer = Vec::new();
         for part in &scan.batches {
             batch::walk(input, scan.id_bytes, part, &mut buffer, &mut distances)?;
@@ -230,6 +232,16 @@ fn sizes(input: &Input, scan: &mut Scan) -> Result<ObjectSizes, Error> {
     Ok(scan.tally.object_sizes(&scan.profile, scan.is_of_jvm))
 }
 
+/// Returns the addresses of objects whose ids are not in their order.
+fn turned(ids: &Ids, addresses: perk_hprof::heap::Addresses) -> Result<Option<Ids>, Error> {
+    if !addresses.is_little() {
+        return Ok(None);
+    }
+    let mut turned = Addresses::default();
+    (0..ids.count()).for_each(|id| turned.insert(addresses.of(ids.address(id))));
+    turned.finish().map(Some)
+}
+
 /// Finds the distance from each object to the next one in the order of addresses.
 struct Distances<'a> {
     ids: &'a Ids,
@@ -238,7 +250,8 @@ struct Distances<'a> {
 
 impl Distances<'_> {
     fn gap(&self, head: Head) -> Option<u64> {
-        self.ids.next(head.id).map(|next| next - head.id)
+        let address = self.tally.addresses().of(head.id);
+        self.ids.next(address).map(|next| next - address)
     }
 }
 

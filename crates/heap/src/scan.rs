@@ -248,7 +248,7 @@ impl Scanner {
     }
 
     fn begin_file(&mut self, header: &heap::Header) {
-        self.objects.tally.begin_file(header.is_android());
+        self.objects.tally.begin_file(header);
         if header.title == heap::TEXT_TITLE {
             self.objects.tally.take_instance_bytes();
         }

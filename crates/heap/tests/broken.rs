@@ -483,3 +483,39 @@ fn references_of_the_class_archive_are_counted_without_a_note() {
         assert!(note.contains("from java.lang.Object[]"), "{note}");
     }
 }
+
+/// JVMPI's agents write ids as they lie in memory. The objects of their dumps are in no order.
+#[test]
+fn sizes_do_not_depend_on_the_byte_order_of_ids() {
+    const PAIRS: u64 = 500;
+    let rows = [false, true].map(|is_little| {
+        let mut dump = Dump::new(8);
+        dump.is_little = is_little;
+        let (object, node) = (0x7f00_1234_0010, 0x7f00_1234_0058);
+        dump.load_class(object, "java/lang/Object");
+        dump.load_class(node, "Node");
+        dump.class(&ClassRecord { id: object, ..ClassRecord::default() });
+        let fields = vec![("x".to_owned(), FieldType::Int)];
+        dump.class(&ClassRecord { id: node, superclass: object, fields, ..ClassRecord::default() });
+        for number in (0..PAIRS).map(|it| it * 333 % PAIRS) {
+            let id = 0x7f00_1235_0000 + 40 * number;
+            dump.root(RootRecord::Unknown, id);
+            dump.root(RootRecord::Unknown, id + 16);
+            dump.instance(id, 0, node, &[Value::Int(1)]);
+            dump.primitives(id + 16, 0, FieldType::Byte, &[7; 8][..1 + number as usize % 8]);
+        }
+        let heap = open(&dump.finish()).unwrap();
+        assert!(heap.layout().is_inferred, "{:?}", heap.layout());
+        let mut rows: Vec<_> = heap
+            .classes()
+            .iter()
+            .filter(|it| it.instance_count == PAIRS)
+            .map(|it| (it.name.clone(), it.shallow_bytes))
+            .collect();
+        rows.sort();
+        rows
+    });
+    let expected = [("Node", 16 * PAIRS), ("byte[]", 24 * PAIRS)];
+    let expected = expected.map(|(name, bytes)| (name.to_owned(), bytes));
+    assert_eq!(rows, [&expected, &expected]);
+}

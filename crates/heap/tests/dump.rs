@@ -25,6 +25,8 @@ pub(crate) struct Dump {
     pub(crate) id_bytes: usize,
     /// Whether HEAP DUMP SEGMENTs are written, and not one HEAP DUMP.
     pub(crate) has_segments: bool,
+    /// Whether ids have their lowest byte first.
+    pub(crate) is_little: bool,
     out: Vec<u8>,
     names: BTreeMap<String, u64>,
     class_count: u32,
@@ -74,10 +76,12 @@ impl Dump {
         out.extend((id_bytes as u32).to_be_bytes());
         out.extend(UNIX_MS.to_be_bytes());
         let names = BTreeMap::new();
-        Self { id_bytes, has_segments: true, out, names, class_count: 0, segment: Vec::new() }
+        let (has_segments, is_little, segment) = (true, false, Vec::new());
+        Self { id_bytes, has_segments, is_little, out, names, class_count: 0, segment }
     }
 
     fn id(&self, id: u64) -> impl Iterator<Item = u8> + use<> {
+        let id = if self.is_little { id.swap_bytes() >> (64 - 8 * self.id_bytes) } else { id };
         id.to_be_bytes().into_iter().skip(8 - self.id_bytes)
     }
 

@@ -9,6 +9,7 @@
 //! something refers to, and one segment. See
 //! [`Writer::heap_dump`](crate::Writer::heap_dump). For reading alone, [`Stream`] is enough.
 
+mod addresses;
 mod classes;
 mod field;
 mod fillers;
@@ -25,6 +26,7 @@ use std::path::PathBuf;
 
 use perk_profile::{Profile, StrId, ThreadId, TraceId};
 
+pub use addresses::Addresses;
 pub use field::FieldType;
 pub use records::{
     ClassDump, Elements, Ids, JavaStack, Record, Root, RootKind, StaticField, Value,

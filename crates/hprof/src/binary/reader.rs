@@ -26,6 +26,9 @@ use crate::heap::{
     ClassDump, FieldType, HEAD_BYTES, Header, Ids, Names, Record, Stream, Tally, skim, source_form,
 };
 
+/// The serial number of the trace that is not known.
+const NO_TRACE: u32 = 0;
+
 /// Reads a file of any size. Of heap dumps only the number of objects per class is kept. Records of
 /// unknown kinds, and parts of heap dumps that make no sense, are passed over with a note. A file
 /// that is cut off is read with a note, unless nothing of it can be read.
@@ -36,7 +39,7 @@ use crate::heap::{
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let (header, mut stream) = Stream::new(input)?;
     let mut reader = Reader::default();
-    reader.tally.begin_file(stream.is_android());
+    reader.tally.begin_file(&header);
     reader.id_bytes = header.id_bytes;
     loop {
         let skimmed = stream.skim(&mut reader.tally);
@@ -48,7 +51,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         match next {
             Ok(None) => break,
             Ok(Some(Record::Header(next))) => {
-                reader.next_file(offset, &header, &next, stream.is_android())?;
+                reader.next_file(offset, &header, &next)?;
             }
             Ok(Some(record)) => {
                 reader.record_count += 1;
@@ -166,13 +169,7 @@ impl Reader {
 
     /// Begins another file. Its ids and serial numbers are its own. Its sections are added to the
     /// others.
-    fn next_file(
-        &mut self,
-        offset: u64,
-        first: &Header,
-        next: &Header,
-        is_android: bool,
-    ) -> Result<(), Error> {
+    fn next_file(&mut self, offset: u64, first: &Header, next: &Header) -> Result<(), Error> {
         self.file_end()?;
         self.profile.notes.push(format!("offset {offset}: another file begins, and is read, too"));
         self.file_begun_us = next.unix_ms.saturating_sub(first.unix_ms).saturating_mul(1000);
@@ -186,7 +183,7 @@ impl Reader {
         self.is_interim = false;
         self.is_of_agent = false;
         self.extended = None;
-        self.tally.begin_file(is_android);
+        self.tally.begin_file(next);
         Ok(())
     }
 
@@ -443,11 +440,22 @@ impl Reader {
     }
 
     /// Reads a serial number and returns its trace.
-    fn trace(&self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
+    fn trace(&mut self, body: &mut Cursor<'_>) -> Result<TraceId, Error> {
         let serial = body.u4("a trace's serial number")?;
-        self.profile
-            .trace_by_serial(serial)
-            .ok_or_else(|| body.error(format!("a row names trace {serial}, which no record gives")))
+        self.trace_of(serial, body)
+    }
+
+    /// Returns the trace of a serial number. No record gives trace 0 of JVMPI's agents: it is that of
+    /// objects from before the agent, and of threads without frames.
+    fn trace_of(&mut self, serial: u32, body: &Cursor<'_>) -> Result<TraceId, Error> {
+        match self.profile.trace_by_serial(serial) {
+            Some(trace) => Ok(trace),
+            None if serial == NO_TRACE => {
+                let node = self.profile.tree.root();
+                Ok(self.profile.push_trace(Trace { serial, node, thread: None }))
+            }
+            None => Err(body.error(format!("a row names trace {serial}, which no record gives"))),
+        }
     }
 
     fn class(&mut self, serial: u32) -> ClassId {

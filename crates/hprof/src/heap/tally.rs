@@ -11,9 +11,10 @@ use perk_profile::{
     ClassId, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap, ObjectLayout, Profile,
 };
 
+use super::addresses::Addresses;
 use super::sizes::{Lengths, ObjectSizes, Sizes};
 use super::skim::Objects;
-use super::{ClassDump, FieldType, RootKind};
+use super::{ClassDump, FieldType, Header, RootKind};
 
 /// The number of recently looked-up classes that are remembered, by the low bits of their ids.
 const RECENT: usize = 1 << 8;
@@ -45,9 +46,12 @@ pub struct Tally {
     recent: Box<[(u64, u32); RECENT]>,
     primitives: [Lengths; TYPES],
     roots: [u64; HeapRoot::ALL.len()],
-    /// The bits that are set in any id.
+    /// What the file's ids are as addresses.
+    addresses: Addresses,
+    /// The bits that are set in any address.
     id_bits: u64,
-    /// The ids of the objects that stand for classes, which are dumped separately from the others.
+    /// The addresses of the objects that stand for classes, which are dumped separately from the
+    /// others.
     class_ids: Vec<u64>,
     /// The number of them that are one above a multiple of eight.
     hub_count: usize,
@@ -98,7 +102,7 @@ struct Dumped {
 /// The object before the one at hand.
 #[derive(Clone, Copy, Debug)]
 struct Before {
-    id: u64,
+    address: u64,
     kind: Kind,
 }
 
@@ -118,11 +122,12 @@ impl Default for Tally {
             recent: Box::new([(u64::MAX, 0); RECENT]),
             primitives: [Lengths::default(); TYPES],
             roots: [0; HeapRoot::ALL.len()],
+            addresses: Addresses::default(),
             id_bits: 0,
             class_ids: Vec::new(),
             hub_count: 0,
             has_sorted_ids: true,
-            before: Before { id: 0, kind: Kind::None },
+            before: Before { address: 0, kind: Kind::None },
             primitive_slack: [u64::MAX; TYPES],
             reference_slack: i64::MAX,
             is_open: false,
@@ -167,8 +172,9 @@ impl Tally {
     }
 
     /// Begins a file. The data of the file before it no longer applies.
-    pub fn begin_file(&mut self, is_android: bool) {
-        *self = Self { is_android, ..Self::default() };
+    pub fn begin_file(&mut self, header: &Header) {
+        let addresses = Addresses::new(header.id_bytes);
+        *self = Self { is_android: header.is_android(), addresses, ..Self::default() };
     }
 
     /// Says that CLASS DUMP has the size of instances with header and padding, as in
@@ -192,6 +198,7 @@ impl Tally {
 
     /// Takes LOAD CLASS.
     pub fn load(&mut self, id: u64, class: ClassId) {
+        self.addresses.learn(id);
         let index = self.index(id);
         self.classes[index as usize].class = Some(class);
     }
@@ -204,8 +211,8 @@ impl Tally {
         let ClassDump { superclass, instance_bytes, .. } = *dump;
         let dumped = Dumped { superclass, instance_bytes, fields, statics };
         self.classes[index as usize].dump = Some(dumped);
-        self.class_ids.push(dump.id);
-        self.hub_count += usize::from(dump.id % 8 == 1);
+        self.class_ids.push(self.addresses.of(dump.id));
+        self.hub_count += usize::from(self.addresses.of(dump.id) % 8 == 1);
         self.has_sorted_ids = false;
     }
 
@@ -277,6 +284,11 @@ impl Tally {
         let is_used =
             |class: &&Class| class.count > 0 || class.arrays.is_some() || class.dump.is_some();
         self.classes.iter().filter(is_used).map(|class| class.id)
+    }
+
+    /// Returns what the file's ids are as addresses.
+    pub fn addresses(&self) -> Addresses {
+        self.addresses
     }
 
     /// Returns the number of objects with a lower address than the one before. The distances are
@@ -394,6 +406,7 @@ impl Tally {
         *self = Self {
             classes: std::mem::take(classes),
             by_id: std::mem::take(by_id),
+            addresses: self.addresses,
             is_android: self.is_android,
             has_instance_bytes: self.has_instance_bytes,
             ..Self::default()
@@ -420,9 +433,10 @@ impl Tally {
     /// Notes the distance between the object before and this one.
     #[inline]
     fn distance(&mut self, id: u64, kind: Kind) {
-        self.id_bits |= id;
-        let before = std::mem::replace(&mut self.before, Before { id, kind });
-        let Some(gap @ 1..) = id.checked_sub(before.id) else {
+        let address = self.addresses.of(id);
+        self.id_bits |= address;
+        let before = std::mem::replace(&mut self.before, Before { address, kind });
+        let Some(gap @ 1..) = address.checked_sub(before.address) else {
             self.descent_count += 1;
             return;
         };
@@ -430,7 +444,7 @@ impl Tally {
             Kind::Instance(index) => {
                 let mut gap = gap;
                 if gap != self.classes[index as usize].gap {
-                    gap = self.without_class(before.id, gap);
+                    gap = self.without_class(before.address, gap);
                 }
                 self.classes[index as usize].distance(gap);
             }
@@ -444,13 +458,13 @@ impl Tally {
 
     /// Returns the distance to the next object, which may be one that stands for a class.
     #[cold]
-    fn without_class(&mut self, id: u64, gap: u64) -> u64 {
+    fn without_class(&mut self, address: u64, gap: u64) -> u64 {
         if !self.has_sorted_ids {
             self.class_ids.sort_unstable();
             self.has_sorted_ids = true;
         }
-        let next = self.class_ids.partition_point(|&class| class <= id);
-        self.class_ids.get(next).map_or(gap, |class| gap.min(class - id))
+        let next = self.class_ids.partition_point(|&class| class <= address);
+        self.class_ids.get(next).map_or(gap, |class| gap.min(class - address))
     }
 
     /// Returns the share of instances that are followed by the least distance of their class.

@@ -4,6 +4,7 @@
 
 mod fillers;
 mod histogram;
+mod little;
 mod made;
 mod real;
 mod support;

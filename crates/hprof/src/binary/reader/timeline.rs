@@ -50,12 +50,10 @@ impl Reader {
     }
 
     /// Returns a trace by its number in extended files, or else by its serial number.
-    fn trace_of_timeline(&self, trace: u32, body: &Cursor<'_>) -> Result<TraceId, Error> {
+    fn trace_of_timeline(&mut self, trace: u32, body: &Cursor<'_>) -> Result<TraceId, Error> {
         match &self.extended {
             Some(_) => self.trace_at(trace, body),
-            None => self.profile.trace_by_serial(trace).ok_or_else(|| {
-                body.error(format!("a row names trace {trace}, which no record gives"))
-            }),
+            None => self.trace_of(trace, body),
         }
     }
 }
