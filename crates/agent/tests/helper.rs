@@ -9,13 +9,15 @@ use std::process::Command;
 use perk_classfile::{ClassFile, access};
 use perk_instrument::{
     COUNTS_HELPER, COUNTS_HELPER_METHODS, EVENTS_HELPER, EVENTS_HELPER_METHODS, FIELDS_HELPER,
-    FIELDS_HELPER_METHODS, HELPER, HELPER_METHODS,
+    FIELDS_HELPER_METHODS, HELPER, HELPER_METHODS, STATE_FIELDS,
 };
 use perk_testkit::{jdk, workspace};
 
 /// Access flags of a method (JVM specification table 4.6-A).
 const PUBLIC: u16 = 0x0001;
 const SYNCHRONIZED: u16 = 0x0020;
+/// One of a field (table 4.5-A).
+const VOLATILE: u16 = 0x0040;
 
 /// The classes, with the folders of the agent's source in which they are.
 const CLASSES: [(&str, &str); 5] = [
@@ -69,6 +71,20 @@ fn they_have_the_methods_that_probes_call() {
     has_methods(&fields, FIELDS_HELPER, &FIELDS_HELPER_METHODS);
     has_methods(&counts, COUNTS_HELPER, &COUNTS_HELPER_METHODS);
     has_methods(&events, EVENTS_HELPER, &EVENTS_HELPER_METHODS);
+}
+
+/// The state has the fields that probes use. Only that which is a fence is volatile, and is so.
+#[test]
+fn the_state_has_the_fields_that_probes_use() {
+    let bytes = carried(CLASSES[0]);
+    let class = ClassFile::parse(&bytes).unwrap();
+    for (name, descriptor) in STATE_FIELDS {
+        let field = class.fields().find(|it| it.name().unwrap() == name.as_bytes()).unwrap();
+        assert_eq!(field.descriptor().unwrap(), descriptor.as_bytes(), "{name}");
+        let flags = field.access_flags() & !VOLATILE;
+        assert_eq!(flags, PUBLIC, "{name}");
+        assert_eq!(field.access_flags() & VOLATILE != 0, name == "fence", "{name}");
+    }
 }
 
 #[track_caller]

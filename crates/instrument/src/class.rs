@@ -11,7 +11,7 @@ use crate::events::{EventProbes, Subject};
 use crate::helper::{
     COUNTS_HELPER, EVENTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses,
 };
-use crate::probe::{Plan, ProbeCall};
+use crate::probe::{Plan, ProbeCall, Restoring};
 use crate::scan::{Kinds, Scanner};
 use crate::{Events, Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
 
@@ -90,6 +90,7 @@ fn add_calls(
     instrumented: &mut Instrumented,
 ) -> Result<(), Error> {
     let source = source_file(class);
+    let restoring = Restoring::of(probes);
     let mut scanner = Scanner::new(class, name);
     let mut uses = Uses::new(probes.names);
     let mut counts = Counts::new(class, name, probes.names);
@@ -121,7 +122,7 @@ fn add_calls(
             }
         }
         let block_bytes = blocks.as_ref().map(|blocks| blocks.most_bytes(&code));
-        if let Err(reason) = scanner.plan.fit(&code, probes.leaving, block_bytes) {
+        if let Err(reason) = scanner.plan.fit(&code, restoring, block_bytes) {
             skipped(reason);
             scanner.plan.clear();
         }
@@ -131,7 +132,7 @@ fn add_calls(
         let Scanner { plan, edit, .. } = &mut scanner;
         let number = if kinds.calls && probes.calls { methods.number(&member) } else { 0 };
         let mut write = || {
-            plan.write(&code, number, probes.leaving, &mut uses, editor.pool(), edit)?;
+            plan.write(&code, number, restoring, &mut uses, editor.pool(), edit)?;
             let Some(blocks) = &blocks else { return Ok(()) };
             counts.write(&code, blocks, plan.local_words(), editor.pool(), edit)
         };

@@ -92,9 +92,9 @@ pub const EVENTS_METHODS: [(&str, &str); 9] = [
     ("releasing", "(Ljava/lang/Object;)V"),
 ];
 
-/// The names of the fields of [`HELPER`] that probes read and write. All are of type `long`. An
-/// object of the class is the state of a thread.
-pub const STATE_FIELDS: [&str; 2] = ["context", "caller"];
+/// The name and descriptor of every field of [`HELPER`] that probes read and write. An object of the
+/// class is the state of a thread.
+pub const STATE_FIELDS: [(&str, &str); 3] = [("context", "J"), ("caller", "J"), ("fence", "I")];
 
 /// The number of methods of all helpers.
 const COUNT: usize =
@@ -205,6 +205,8 @@ impl StateField {
     pub(crate) const CONTEXT: Self = Self(0);
     /// The position before the method that was entered last.
     pub(crate) const CALLER: Self = Self(1);
+    /// A volatile field, whose read keeps the store of a position before it in its place.
+    pub(crate) const FENCE: Self = Self(2);
 }
 
 /// The instructions that use the helpers. The class gets the constants of those that are used.
@@ -256,7 +258,8 @@ impl Uses {
         let [high, low] = match self.fields[at] {
             Some(known) => known,
             None => {
-                let index = pool.field_ref(self.names.of(HELPER), STATE_FIELDS[at], "J")?;
+                let (name, descriptor) = STATE_FIELDS[at];
+                let index = pool.field_ref(self.names.of(HELPER), name, descriptor)?;
                 *self.fields[at].insert(index.to_be_bytes())
             }
         };
@@ -330,7 +333,9 @@ mod tests {
         assert_eq!(name(Helper::BRANCH_EVENT_OF_REFERENCES).0, "branch");
         assert_eq!(name(Helper::SWITCH_EVENT), ("choose", "(IIIIII)V"));
         assert_eq!(name(Helper::RELEASING_EVENT), ("releasing", object));
-        assert_eq!(STATE_FIELDS[usize::from(StateField::CONTEXT.0)], "context");
-        assert_eq!(STATE_FIELDS[usize::from(StateField::CALLER.0)], "caller");
+        let field = |field: StateField| STATE_FIELDS[usize::from(field.0)];
+        assert_eq!(field(StateField::CONTEXT), ("context", "J"));
+        assert_eq!(field(StateField::CALLER), ("caller", "J"));
+        assert_eq!(field(StateField::FENCE), ("fence", "I"));
     }
 }

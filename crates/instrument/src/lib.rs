@@ -13,6 +13,7 @@
 //! | a store of the caller's position | before each return; and in a handler of all exceptions, which rethrows, if [`Probes::unwinding`] is set |
 //! | a store of the method's own position | at the exception handlers of code that calls, and after a leaf's call |
 //! | a store of the own position with a line | before instructions that call, allocate or initialise a class, if the line may have changed |
+//! | a read of the state's `fence` | after the first two stores if [`Probes::timed`] is set |
 //! | `leave(state, J)` | instead of the first two stores if [`Probes::leaving`] is set |
 //! | `enterLeaf(I)` | before the call of a leaf, a method that is counted by its callers |
 //! | `allocated(Object)` | in `Object.<init>`, which each constructor finally calls |

@@ -5,8 +5,8 @@ use perk_classfile::{
     opcode, push_access,
 };
 
-use crate::PLACE_SHIFT;
 use crate::helper::{HELPER, Helper, StateField, Uses};
+use crate::{PLACE_SHIFT, Probes};
 
 /// The maximum size of code that HotSpot compiles, in bytes (`-XX:-DontCompileHugeMethods` lifts
 /// it). Longer methods are always interpreted.
@@ -60,12 +60,44 @@ pub(crate) enum ProbeCall {
     ClonedAbove(u16),
 }
 
+/// The way in which a position becomes the thread's again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Restoring {
+    /// It is stored. The JIT compilers may drop or move the store.
+    Stored,
+    /// It is stored, and the store stays in its place: a clock reads it.
+    Fenced,
+    /// It is passed to the helper, which reads the time.
+    Passed,
+}
+
+impl Restoring {
+    pub(crate) fn of(probes: Probes) -> Self {
+        match probes {
+            Probes { leaving: true, .. } => Self::Passed,
+            Probes { timed: true, .. } => Self::Fenced,
+            _ => Self::Stored,
+        }
+    }
+
+    /// Returns the maximum size of its code in bytes, with `local` bytes for the access of a local
+    /// variable.
+    fn bytes(self, local: usize) -> usize {
+        let fence = if self == Self::Fenced { 1 + FIELD_BYTES + 1 } else { 0 };
+        2 * local + FIELD_BYTES + fence
+    }
+
+    fn calls(self) -> bool {
+        self == Self::Passed
+    }
+}
+
 impl ProbeCall {
     /// Whether the probe is at a place where the method itself cannot overflow its stack, and calls
     /// the helper.
-    fn is_contained(self, leaving: bool) -> bool {
+    fn is_contained(self, restoring: Restoring) -> bool {
         match self {
-            Self::Exit | Self::Caught => leaving,
+            Self::Exit | Self::Caught => restoring.calls(),
             Self::This(helper) => helper == Helper::MOUNTED,
             _ => false,
         }
@@ -78,11 +110,11 @@ impl ProbeCall {
 
     /// Returns the maximum size of its code in bytes, with `local` bytes for the access of a local
     /// variable.
-    fn bytes(self, local: usize) -> usize {
+    fn bytes(self, local: usize, restoring: Restoring) -> usize {
         match self {
             Self::Enter => PUSH_BYTES + CALL_BYTES + 2 + 2 * FIELD_BYTES + 3 * local,
             Self::Touch | Self::EnterLeaf(_) => PUSH_BYTES + CALL_BYTES,
-            Self::Exit | Self::Caught | Self::ExitLeaf => 2 * local + FIELD_BYTES,
+            Self::Exit | Self::Caught | Self::ExitLeaf => restoring.bytes(local),
             Self::Place(_) => 2 * local + LDC_BYTES + 1 + FIELD_BYTES,
             Self::Fresh(_) | Self::This(_) | Self::Cloned => 1 + CALL_BYTES,
             Self::Plain(_) => CALL_BYTES,
@@ -96,7 +128,8 @@ impl ProbeCall {
     fn stack_words(self) -> u16 {
         match self {
             Self::Place(_) => 5,
-            Self::Enter | Self::Exit | Self::Caught | Self::ExitLeaf => 3,
+            Self::Exit | Self::Caught | Self::ExitLeaf => 4,
+            Self::Enter => 3,
             Self::Cloned | Self::ClonedAbove(_) => 2,
             Self::Touch | Self::EnterLeaf(_) => 1,
             Self::Fresh(_) | Self::This(_) | Self::Receiver => 1,
@@ -185,7 +218,7 @@ impl Plan {
     pub(crate) fn fit(
         &mut self,
         code: &Code<'_>,
-        leaving: bool,
+        restoring: Restoring,
         block_bytes: Option<usize>,
     ) -> Result<(), String> {
         let is_huge = block_bytes.is_some()
@@ -195,16 +228,16 @@ impl Plan {
             true => MAX_CODE_BYTES - block_bytes.unwrap_or(0).min(MAX_CODE_BYTES),
             false => HUGE_METHOD_BYTES,
         };
-        if self.most_bytes(code, leaving) <= limit {
+        if self.most_bytes(code, restoring) <= limit {
             return Ok(());
         }
         self.probes.retain(|probe| !matches!(probe.what, ProbeCall::Place(_)));
-        if self.most_bytes(code, leaving) <= limit {
+        if self.most_bytes(code, restoring) <= limit {
             return Ok(());
         }
         self.probes.retain(|probe| probe.what != ProbeCall::Caught);
         self.unwinding = None;
-        if self.most_bytes(code, leaving) <= limit {
+        if self.most_bytes(code, restoring) <= limit {
             return Ok(());
         }
         for probe in &mut self.probes {
@@ -213,7 +246,7 @@ impl Plan {
             }
         }
         self.probes.retain(|probe| probe.what.is_least());
-        match self.most_bytes(code, leaving) {
+        match self.most_bytes(code, restoring) {
             bytes if bytes <= limit => Ok(()),
             bytes if is_huge => Err(format!("its code could have {bytes} bytes, {limit} at most")),
             bytes => Err(format!(
@@ -235,8 +268,8 @@ impl Plan {
     /// Returns the maximum size of the code with the fewest probes, in bytes.
     fn least_bytes(&self, code: &Code<'_>) -> usize {
         let least = self.probes.iter().map(|probe| match probe.what {
-            ProbeCall::Enter => ProbeCall::Touch.bytes(0),
-            what if what.is_least() => what.bytes(0),
+            ProbeCall::Enter => PUSH_BYTES + CALL_BYTES,
+            what if what.is_least() => what.bytes(0, Restoring::Stored),
             _ => 0,
         });
         self.bytes_with(code, least.sum())
@@ -244,18 +277,19 @@ impl Plan {
 
     /// Returns the maximum size of the code with all probes, in bytes, unless branches must be
     /// widened.
-    fn most_bytes(&self, code: &Code<'_>, leaving: bool) -> usize {
+    fn most_bytes(&self, code: &Code<'_>, restoring: Restoring) -> usize {
         let local = local_bytes(code);
-        let probes: usize = self.probes.iter().map(|probe| probe.what.bytes(local)).sum();
-        let unwinding = self.unwinding.map_or(0, |_| ProbeCall::Exit.bytes(local) + 1);
-        self.bytes_with(code, probes + unwinding + self.containment_bytes(local, leaving))
+        let probes: usize =
+            self.probes.iter().map(|probe| probe.what.bytes(local, restoring)).sum();
+        let unwinding = self.unwinding.map_or(0, |_| restoring.bytes(local) + 1);
+        self.bytes_with(code, probes + unwinding + self.containment_bytes(local, restoring))
     }
 
     /// Returns the maximum size, in bytes, of the code that keeps values where exceptions of probes
     /// are dropped, and of the handlers that drop them.
-    fn containment_bytes(&self, local: usize, leaving: bool) -> usize {
+    fn containment_bytes(&self, local: usize, restoring: Restoring) -> usize {
         let whats = || self.probes.iter().map(|probe| probe.what);
-        let contained = whats().filter(|what| what.is_contained(leaving)).count();
+        let contained = whats().filter(|what| what.is_contained(restoring)).count();
         if contained == 0 {
             return 0;
         }
@@ -277,7 +311,7 @@ impl Plan {
         &mut self,
         code: &Code<'_>,
         number: u32,
-        leaving: bool,
+        restoring: Restoring,
         uses: &mut Uses,
         pool: &mut PoolEditor<'_>,
         edit: &mut MethodEdit,
@@ -285,13 +319,13 @@ impl Plan {
         edit.clear();
         let needs_own = self.probes.iter().any(|probe| probe.what.needs_own());
         let locals = Locals::after(code, needs_own);
-        let mut writer = Writer { number, locals, leaving, uses, pool };
+        let mut writer = Writer { number, locals, restoring, uses, pool };
         let mut bytes = Vec::new();
         for Probe { pc, reach, what } in &self.probes {
             bytes.clear();
             edit.need_stack(what.stack_words());
             writer.write(*what, &mut bytes)?;
-            if what.is_contained(leaving) {
+            if what.is_contained(restoring) {
                 edit.insert_contained(*pc, &bytes);
             } else {
                 edit.insert(*pc, *reach, &bytes);
@@ -304,7 +338,7 @@ impl Plan {
             bytes.clear();
             writer.write(ProbeCall::Exit, &mut bytes)?;
             let stack = ProbeCall::Exit.stack_words();
-            match leaving {
+            match restoring.calls() {
                 true => edit.catch_all_contained(stack, &bytes),
                 false => edit.catch_all(stack, &bytes),
             }
@@ -324,7 +358,7 @@ pub(crate) fn local_bytes(code: &Code<'_>) -> usize {
 struct Writer<'w, 'c> {
     number: u32,
     locals: Locals,
-    leaving: bool,
+    restoring: Restoring,
     uses: &'w mut Uses,
     pool: &'w mut PoolEditor<'c>,
 }
@@ -403,11 +437,18 @@ impl Writer<'_, '_> {
     /// Makes a position that is in a local variable the thread's.
     fn restore(&mut self, from: u16, out: &mut Vec<u8>) -> Result<(), PoolError> {
         push_access(out, opcode::ALOAD, self.locals.state);
+        if self.restoring == Restoring::Fenced {
+            out.push(opcode::DUP);
+        }
         push_access(out, opcode::LLOAD, from);
-        out.extend(match self.leaving {
+        out.extend(match self.restoring.calls() {
             true => self.uses.call(Helper::LEAVE, self.pool)?,
             false => self.uses.field(opcode::PUTFIELD, StateField::CONTEXT, self.pool)?,
         });
+        if self.restoring == Restoring::Fenced {
+            out.extend(self.uses.field(opcode::GETFIELD, StateField::FENCE, self.pool)?);
+            out.push(opcode::POP);
+        }
         Ok(())
     }
 }

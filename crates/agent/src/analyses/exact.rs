@@ -98,6 +98,13 @@ enum Timing {
     WallExact,
 }
 
+impl Timing {
+    /// Whether the time is booked at ticks.
+    fn ticks(self) -> bool {
+        matches!(self, Self::CpuTick | Self::WallTick)
+    }
+}
+
 impl ExactEngine {
     /// Returns the engine if the options need one. It places the probes of `bytecodes`, too.
     ///
@@ -206,6 +213,7 @@ impl ExactEngine {
         }
         let arguments = [
             jvalue { z: self.timing == Timing::WallExact },
+            jvalue { z: self.timing.ticks() },
             jvalue { z: self.places != Places::None },
             jvalue { z: jni.has_virtual_threads() },
             jvalue { z: self.late.is_some() },
@@ -221,7 +229,7 @@ impl ExactEngine {
         // The agents before this one may have begun.
         hook::overtaken();
         // SAFETY: the arguments are those of the helper's method.
-        let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZZJ)J", &arguments) };
+        let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZZZJ)J", &arguments) };
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
     }
 

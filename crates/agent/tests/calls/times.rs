@@ -1,5 +1,7 @@
 //! The times of calls.
 
+use std::collections::BTreeMap;
+
 use perk_profile::Profile;
 use perk_testkit::{Outcome, jdk};
 
@@ -154,6 +156,38 @@ fn ticks_fall_on_short_methods_by_their_time() {
                 let context = format!("{caller}, virtual {virtual_thread}, JDK {}", jdk.version);
                 assert!(found.abs_diff(expected) <= SLACK, "{found} of {expected}: {context}");
             }
+        }
+    });
+}
+
+/// Half of the time of each method is its callee's. The loops touch no memory: C2 must neither drop nor
+/// move the stores of the context around them.
+#[test]
+fn ticks_fall_on_the_method_whose_loop_runs() {
+    /// The most that shares may differ from 500, in thousandths. A loop that C2 books elsewhere is 400;
+    /// on a machine with much other work a tick is milliseconds, and there are less than a hundred.
+    const SLACK: u64 = 300;
+    jdk::each(|jdk| {
+        let outcome = counted(jdk, ",depth=8,include=LeafTimes").main("LeafTimes").run();
+        outcome.assert_success();
+        let profile = profile(&outcome);
+        let mut shares: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for row in profile.call_times().flat_map(|times| times.rows) {
+            let mut path = methods(&profile, row.trace).map(|id| profile.symbols.method_name(id));
+            let is_caller = |name: &String| name.ends_with("Behind") || name.ends_with("Before");
+            let Some((frame, caller)) = path.by_ref().enumerate().find(|it| is_caller(&it.1))
+            else {
+                continue;
+            };
+            let (callee_ns, all_ns) = shares.entry(caller).or_default();
+            *callee_ns += if frame > 0 { row.self_ns } else { 0 };
+            *all_ns += row.self_ns;
+        }
+        assert_eq!(shares.len(), 9, "{shares:?}");
+        for (caller, (callee_ns, all_ns)) in shares {
+            let found = 1000 * callee_ns / all_ns.max(1);
+            let context = format!("{caller}, JDK {}", jdk.version);
+            assert!(found.abs_diff(500) <= SLACK, "{found} of 1000: {context}");
         }
     });
 }

@@ -15,6 +15,7 @@ public final class PerkProbes {
 
     public long context;
     public long caller;
+    public volatile int fence;
 
     public static long entered;
     public static long left;

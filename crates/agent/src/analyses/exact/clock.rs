@@ -108,7 +108,7 @@ impl Clock {
         states: &'static States,
     ) -> Result<(), String> {
         let _ = self.states.set(states);
-        if !self.ticks() {
+        if !self.timing.ticks() {
             return Ok(());
         }
         let thread = common.threads.new_own(jni, c"perk clock")?;
@@ -130,18 +130,13 @@ impl Clock {
         }
     }
 
-    /// Whether the time is booked at ticks.
-    fn ticks(&self) -> bool {
-        matches!(self.timing, Timing::CpuTick | Timing::WallTick)
-    }
-
     /// Books all time up to now. Without JNI, it is booked where the threads were met last.
     pub(super) fn refresh(&self, jni: Option<Jni<'_>>) {
         self.each(jni, Carrier::read);
     }
 
     fn each(&self, jni: Option<Jni<'_>>, action: impl Fn(&Carrier, &Self, Option<Jni<'_>>)) {
-        if self.ticks() {
+        if self.timing.ticks() {
             lock(&self.carriers).iter().for_each(|carrier| action(carrier, self, jni));
         }
     }
@@ -191,7 +186,7 @@ impl Clock {
     ) -> (Option<&'static Tree>, Option<&'static Tree>) {
         let Some(carrier) = self.known_carrier() else { return (None, None) };
         CARRIER.set(None);
-        if self.ticks() {
+        if self.timing.ticks() {
             carrier.read(self, Some(jni));
         }
         lock(&self.carriers).retain(|it| !std::ptr::eq(*it, carrier));
