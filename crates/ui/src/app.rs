@@ -29,12 +29,20 @@ pub(crate) enum Mode {
     Help,
 }
 
-/// The method around which callers and callees are shown.
+/// The method around which callers and callees are shown. It stays chosen where the metric or the scope
+/// has no numbers of it; both trees are empty then.
 #[derive(Debug)]
 pub(crate) struct Around {
-    pub(crate) label: u32,
+    pub(crate) name: String,
     pub(crate) callers: LazyTree,
     pub(crate) callees: LazyTree,
+}
+
+impl Around {
+    /// Whether the metric has numbers of the method in the scope.
+    pub(crate) fn has_numbers(&self) -> bool {
+        !self.callers.lines().is_empty()
+    }
 }
 
 /// The state of the browser.
@@ -144,7 +152,6 @@ impl<'a> App<'a> {
 
     /// Recomputes everything that depends on metric and scope.
     fn rebuild(&mut self) {
-        let label = self.around.as_ref().map(|it| self.ranked.label(it.label).to_owned());
         let metric = self.shown_metric().clone();
         self.ranked = ranked(self.profile, &metric, &self.scope);
         self.whole = match self.scope == Scope::default() {
@@ -154,13 +161,12 @@ impl<'a> App<'a> {
         self.tree = LazyTree::top_down(&self.ranked);
         self.callers = LazyTree::bottom_up(&self.ranked);
         self.flame = Flame::new(&self.ranked);
-        self.around = None;
         for view in View::ALL.into_iter().filter(|view| view.is_by_metric()) {
             self.cursors[view as usize] = Cursor::default();
         }
         self.refill();
-        if let Some(label) = label.and_then(|it| self.ranked.labels.iter().position(|l| *l == it)) {
-            self.look_around(label as u32);
+        if let Some(around) = self.around.take() {
+            self.look_around(around.name);
         }
     }
 
@@ -207,9 +213,11 @@ impl<'a> App<'a> {
         }
     }
 
-    fn look_around(&mut self, label: u32) {
+    fn look_around(&mut self, name: String) {
+        let label = self.ranked.labels.iter().position(|label| *label == name);
+        let label = label.map(|label| label as u32);
         self.around = Some(Around {
-            label,
+            name,
             callers: LazyTree::around(&self.ranked, label, Direction::Up),
             callees: LazyTree::around(&self.ranked, label, Direction::Down),
         });
@@ -223,9 +231,11 @@ impl<'a> App<'a> {
             View::Tree => self.tree.lines().len(),
             View::Callers => self.callers.lines().len(),
             View::Threads => self.threads.len(),
-            View::Method => self.around.as_ref().map_or(0, |around| {
-                around.callers.lines().len() + around.callees.lines().len() + 2
-            }),
+            View::Method => {
+                self.around.as_ref().filter(|around| around.has_numbers()).map_or(0, |around| {
+                    around.callers.lines().len() + around.callees.lines().len() + 2
+                })
+            }
             View::Flame => 0,
             View::Locks => self.locks.lines().len(),
             View::Heap => self.heap.rows.len(),
@@ -261,7 +271,7 @@ impl<'a> App<'a> {
             (View::Method, Some(around)) => {
                 let callers = around.callers.lines();
                 let heading = |text: &str| {
-                    let text = format!("{text} {}", self.ranked.label(around.label));
+                    let text = format!("{text} {}", around.name);
                     Row { is_heading: true, text, ..Row::default() }
                 };
                 match index.checked_sub(callers.len() + 1) {
@@ -280,6 +290,17 @@ impl<'a> App<'a> {
     /// The line under the cursor.
     pub(crate) fn selected_line(&self) -> Option<Row> {
         (self.at() < self.line_count()).then(|| self.line(self.at()))
+    }
+
+    /// The reason why view Method has no lines, for people; `None` if it has lines.
+    pub(crate) fn missing_method(&self) -> Option<String> {
+        let around = self.around.as_ref().filter(|around| !around.has_numbers())?;
+        let (name, metric) = (&around.name, self.shown_metric().name());
+        let what_to_do = match self.scope == Scope::default() {
+            true => "v: the next metric",
+            false => "Esc: everything",
+        };
+        Some(format!("no {metric} here ({what_to_do}): {name}"))
     }
 
     /// The owner of a label of the tree.

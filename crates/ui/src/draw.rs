@@ -172,12 +172,14 @@ fn draw_lines(app: &mut App<'_>, theme: Theme, area: Rect, frame: &mut Frame<'_>
         lines.push(text);
     }
     if count == 0 {
+        let missing = app.missing_method();
         let what = match app.view {
+            View::Method if missing.is_some() => missing.as_deref().unwrap_or_default(),
             _ if !app.scope_text().is_empty() => "no rows here (Esc: everything)",
             View::Threads => "the profile does not distinguish threads",
             _ => "the profile has nothing to show here",
         };
-        lines.push(Line::raw(what));
+        lines.push(Line::raw(what.to_owned()));
     }
     frame.render_widget(Paragraph::new(lines), area);
 }

@@ -61,9 +61,14 @@ impl LazyTree {
         Self::new(ranked, Direction::Up, ranked.ends().map(|node| (node, ranked.node(node).own)))
     }
 
-    /// Makes the tree of the callers, or of the callees, of a label.
-    pub(crate) fn around(ranked: &RankedTree<String>, label: u32, direction: Direction) -> Self {
-        let items = ranked.outermost(label).into_iter().map(|it| (it, ranked.node(it).total));
+    /// Makes the tree of the callers, or of the callees, of a label; an empty tree without one.
+    pub(crate) fn around(
+        ranked: &RankedTree<String>,
+        label: Option<u32>,
+        direction: Direction,
+    ) -> Self {
+        let items = label.into_iter().flat_map(|label| ranked.outermost(label));
+        let items = items.map(|it| (it, ranked.node(it).total));
         let mut tree = Self::new(ranked, direction, items);
         for root in tree.roots.clone() {
             tree.open(ranked, root);

@@ -222,21 +222,60 @@ fn search_goes_from_match_to_match() {
 
 #[test]
 fn metrics_take_turns() {
-    let mut profile = profile();
-    let alone = after(&mut App::new(&profile, "x"), "v");
+    let alone = after(&mut App::new(&profile(), "x"), "v");
     assert_eq!(alone[23], "the profile has only samples");
-    let class = profile.symbols.class("byte[]");
-    let objects =
-        Allocations { allocated_bytes: 4_000_000, allocated_count: 2, ..Allocations::default() };
-    let trace = profile.total_cpu_samples().rows[0].0;
-    let rows = vec![Site { class, trace, objects }];
-    profile.events.push(Event::from(Sites { total: objects, rows, ..Sites::default() }));
+    let profile = profile_with_allocations();
     let mut app = App::new(&profile, "x");
     let allocated = after(&mut app, "v");
     assert!(allocated[0].ends_with("allocated: 4 MB"), "{allocated:?}");
     assert!(allocated[3].ends_with("byte[]"), "{allocated:?}");
     assert!(after(&mut app, "v")[0].ends_with("objects: 2"));
     assert!(after(&mut app, "v")[0].ends_with("samples: 100"));
+}
+
+/// A profile of samples, and of allocations in one method.
+fn profile_with_allocations() -> Profile {
+    let mut profile = profile();
+    let class = profile.symbols.class("byte[]");
+    let objects =
+        Allocations { allocated_bytes: 4_000_000, allocated_count: 2, ..Allocations::default() };
+    let trace = profile.total_cpu_samples().rows[0].0;
+    let rows = vec![Site { class, trace, objects }];
+    profile.events.push(Event::from(Sites { total: objects, rows, ..Sites::default() }));
+    profile
+}
+
+#[test]
+fn the_method_stays_chosen_where_it_has_no_numbers() {
+    let profile = profile_with_allocations();
+    let mut app = App::new(&profile, "x");
+    let search = |app: &mut App<'_>, text: &str| {
+        after(app, &format!("1/{text}"));
+        app.press(Key::Enter);
+    };
+    search(&mut app, "check");
+    assert!(after(&mut app, "m")[3].starts_with("Callers of T.check"));
+    // No object was allocated below it.
+    let empty = after(&mut app, "v");
+    assert_eq!(empty[3], "no allocated here (v: the next metric): T.check");
+    assert_eq!(empty[4], "");
+    assert!(after(&mut app, "v")[3].starts_with("no objects here"));
+    let shown = after(&mut app, "v");
+    assert!(shown[0].ends_with("samples: 100"), "{shown:?}");
+    assert!(shown[3].starts_with("Callers of T.check"), "{shown:?}");
+    assert!(shown[5].ends_with("T.main") && shown[8].ends_with("Lexer.next"), "{shown:?}");
+    // A method of the new metric can be chosen from another view.
+    assert!(after(&mut app, "v14")[3].starts_with("Callers of byte[]"));
+    assert!(after(&mut app, "V")[3].starts_with("no samples here"));
+    assert!(after(&mut app, "V")[3].starts_with("Callers of byte[]"));
+    after(&mut app, "v");
+    // A selection without the method; the selected method is the new one.
+    search(&mut app, "check");
+    after(&mut app, "m");
+    search(&mut app, "types");
+    let around = |lines: &[String], name: &str| lines.contains(&format!("Callers of {name}"));
+    assert!(around(&after(&mut app, "f4"), "Types.of"));
+    assert!(around(&after(&mut app, "F"), "Types.of"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use perk_analysis::label_tree::Scope;
 
-use super::{App, Mode};
+use super::{App, Around, Mode};
 use crate::Key;
 use crate::flame::Flame;
 use crate::lazy::LazyTree;
@@ -153,21 +153,19 @@ impl App<'_> {
     }
 
     fn look(&mut self, view: View) {
-        if view == View::Method && self.around.is_none() {
-            match self.selected() {
-                Some(label) => self.look_around(label),
-                None => {
-                    let first = self.flat.first().map(|row| row.label);
-                    first.into_iter().for_each(|label| self.look_around(label));
-                }
-            }
+        let is_empty = !self.around.as_ref().is_some_and(Around::has_numbers);
+        if view == View::Method && self.view != View::Method && is_empty {
+            let first = || self.flat.first().map(|row| row.label);
+            let label = self.selected().or_else(first);
+            let name = label.map(|label| self.ranked.label(label).clone());
+            name.into_iter().for_each(|name| self.look_around(name));
         }
         self.view = view;
     }
 
     fn look_at_selected(&mut self) {
         if let Some(label) = self.selected() {
-            self.look_around(label);
+            self.look_around(self.ranked.label(label).clone());
             self.view = View::Method;
         }
     }
