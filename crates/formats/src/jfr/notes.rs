@@ -1,9 +1,17 @@
 //! The data that the profile does not contain, in one line each.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+use perk_profile::units::plural;
 
 use super::settings::Settings;
 use super::view::{StructAt, View};
+
+/// The number of event types that the note on skipped events names.
+const MOST_NAMED: usize = 3;
+/// The number of characters of a type's name in a note.
+const LONGEST_NAME: usize = 80;
 
 /// The counts that are kept while a recording is read.
 #[derive(Debug, Default)]
@@ -35,13 +43,14 @@ pub(super) struct Notes {
     pub(super) has_waits: bool,
     jvm: Option<String>,
     /// The numbers of events of types that are not read.
-    passed_over: BTreeMap<String, u64>,
+    skipped: BTreeMap<String, u64>,
 }
 
 impl Notes {
-    pub(super) fn pass_over(&mut self, name: &str, count: u64) {
+    /// Counts events of a type that is not read.
+    pub(super) fn skip(&mut self, name: &str, count: u64) {
         if count > 0 {
-            *self.passed_over.entry(name.to_owned()).or_default() += count;
+            *self.skipped.entry(name.to_owned()).or_default() += count;
         }
     }
 
@@ -146,14 +155,24 @@ impl Notes {
             let threshold = threshold_ns as f64 / 1e6;
             notes.push(format!("waits for locks shorter than {threshold} ms are not recorded"));
         }
-        let events = self.passed_over.values().fold(0, |sum: u64, &it| sum.saturating_add(it));
-        if events > 0 {
-            let types = self.passed_over.len();
-            let types =
-                if types == 1 { "1 event type".to_owned() } else { format!("{types} event types") };
-            let events =
-                if events == 1 { "1 event".to_owned() } else { format!("{events} events") };
-            notes.push(format!("{types} passed over, {events}"));
-        }
+        notes.extend(self.skipped());
+    }
+
+    /// The note on events of types that are not read: the types with most events have their names in it.
+    fn skipped(&self) -> Option<String> {
+        let events = self.skipped.values().fold(0, |sum: u64, &it| sum.saturating_add(it));
+        let mut types: Vec<(&String, u64)> = self.skipped.iter().map(|(it, &n)| (it, n)).collect();
+        types.sort_by_key(|&(name, count)| (Reverse(count), name));
+        let largest = types.iter().take(MOST_NAMED).map(|(name, count)| {
+            let name: String = name.chars().take(LONGEST_NAME).collect();
+            format!("{name} ({count})")
+        });
+        let mut largest: Vec<_> = largest.collect();
+        let more = types.len() - largest.len();
+        largest.extend((more > 0).then(|| format!("and {more} more")));
+        let (types, events) = (types.len() as u64, plural(events, "event"));
+        (types > 0).then(|| {
+            format!("{} skipped, {events}: {}", plural(types, "event type"), largest.join(", "))
+        })
     }
 }

@@ -179,7 +179,7 @@ impl Recording {
             }
         }
         for (type_id, count) in passed_over {
-            self.notes.pass_over(view.types.name_of(type_id), count);
+            self.notes.skip(view.types.name_of(type_id), count);
         }
         // Each thread writes into its own buffer, so the events are not in order of time.
         threads.sort_by_key(|&(time, _)| time);
@@ -461,7 +461,7 @@ impl Recording {
             tally = sampled;
         } else {
             // These samples are a selection of the same allocations.
-            self.notes.pass_over("jdk.ObjectAllocationSample", sampled.sample_count);
+            self.notes.skip("jdk.ObjectAllocationSample", sampled.sample_count);
         }
         if tally.sample_count == 0 {
             return;

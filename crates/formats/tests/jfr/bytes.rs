@@ -149,7 +149,7 @@ fn check_full(profile: &Profile, times: u64) {
     assert!(has_note(profile, "waits for locks shorter than 10 ms are not recorded"));
     assert!(has_note(profile, "counted without one"));
     assert!(has_note(profile, "cut off after 1 frames at most"));
-    assert!(has_note(profile, "1 event type passed over"));
+    assert!(has_note(profile, "1 event type skipped, "));
     assert_eq!(profile.notes.len(), 4, "{:?}", profile.notes);
 }
 
@@ -381,7 +381,23 @@ fn allocations_by_buffer_are_taken_before_samples() {
     check_rows(&weights(&profile, &Metric::AllocatedBytes), &[(&format!("{MAIN};int[]"), 6600)]);
     let sites = profile.sites().unwrap();
     assert_eq!((sites.total.allocated_count, sites.sample_interval_bytes), (101, Some(3300)));
-    assert!(has_note(&profile, "2 event types passed over, 3 events"), "{:?}", profile.notes);
+    assert!(has_note(&profile, "2 event types skipped, 3 events: "), "{:?}", profile.notes);
+}
+
+#[test]
+fn the_most_frequent_of_the_skipped_events_are_named() {
+    let mut chunk = full(false);
+    for (index, count) in [(0, 3), (1, 1), (2, 7), (3, 2)] {
+        chunk.add_type(300 + index, &format!("com.acme.Kind{index}"), &[("value", LONG, Inline)]);
+        for _ in 0..count {
+            let fields = Bytes::of(&chunk).long(1);
+            chunk.event(300 + index, fields);
+        }
+    }
+    let profile = read(&chunk.finish());
+    let named = "com.acme.Kind2 (7), com.acme.Kind0 (3), com.acme.Kind3 (2), and 2 more";
+    let note = format!("5 event types skipped, 14 events: {named}");
+    assert!(profile.notes.contains(&note), "{:?}", profile.notes);
 }
 
 #[test]

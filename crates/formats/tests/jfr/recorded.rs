@@ -78,7 +78,7 @@ fn jdk_17() {
     assert!(has_note(&profile, "1 event names a thread that is not in the file"));
     assert!(has_note(&profile, "9 events have stacks cut off after 64 frames at most"));
     assert!(has_note(&profile, "waits for locks shorter than 5 ms are not recorded"));
-    assert!(has_note(&profile, "1 event type passed over, 2 events"));
+    assert!(has_note(&profile, "1 event type skipped, 2 events: jdk."));
 }
 
 #[test]
