@@ -42,10 +42,13 @@ const NATIVE: &str = "[native]";
 const COMPILED: &str = "[compiled]";
 /// The mapping of the kernel's code.
 const KERNEL: &str = "[kernel.kallsyms]";
-/// The beginning of a comment that holds a line of the accounting.
-const ACCOUNTING: &str = "perk ";
-/// The beginning of the comment that holds the interval of sampled allocations, in bytes.
-const SITES_INTERVAL: &str = "perk sites.sample_interval_bytes=";
+/// The first line of the string that holds the data of the run, to which nothing refers: other programs
+/// print all comments, and no such string.
+const RUN: &str = "perk run\n";
+/// The beginning of the line with the interval of sampled allocations, in bytes.
+const SITES_INTERVAL: &str = "sites.sample_interval_bytes=";
+/// The beginning of a comment that holds a line of the data of the run, in older files.
+const OLD_RUN: &str = "perk ";
 /// The beginning of a note that holds a comment of another tool.
 const COMMENT: &str = "comment: ";
 

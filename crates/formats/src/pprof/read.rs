@@ -12,7 +12,7 @@ use super::tables::{Function, Location, Tables, entry};
 use super::types::{self, ValueType};
 use super::wire::{Field, Message, Wire};
 use super::{
-    ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, KERNEL, NATIVE, NO_STACK,
+    BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, KERNEL, NATIVE, NO_STACK, OLD_RUN, RUN,
     SITES_INTERVAL, STATE_LABEL, THREAD_ID_LABEL, UNKNOWN, is_library,
 };
 use crate::builder::ProfileBuilder;
@@ -58,6 +58,8 @@ struct File {
     period_type: (u64, u64),
     period: i64,
     comments: Vec<u64>,
+    /// The string that holds the data of the run, in perk's own files.
+    run: Option<String>,
     unknown_field_count: u64,
 }
 
@@ -72,7 +74,12 @@ impl File {
             (3, Field::Bytes(message)) => self.tables.add_mapping(message)?,
             (4, Field::Bytes(message)) => self.tables.add_location(message)?,
             (5, Field::Bytes(message)) => self.tables.add_function(message)?,
-            (6, Field::Bytes(message)) => self.tables.strings.push(message.bytes),
+            (6, Field::Bytes(message)) => {
+                if self.run.is_none() && message.bytes.starts_with(RUN.as_bytes()) {
+                    self.run = Some(String::from_utf8_lossy(message.bytes).into_owned());
+                }
+                self.tables.strings.push(message.bytes);
+            }
             (7, Field::Varint(value)) => self.drop_frames = value,
             (8, Field::Varint(value)) => self.keep_frames = value,
             (9, Field::Varint(value)) => self.time_ns = value.cast_signed(),
@@ -352,15 +359,13 @@ impl Builder {
         let (file, profile) = (&self.file, &mut self.builder.profile);
         let unix_ms = u64::try_from(file.time_ns / 1_000_000).unwrap_or(0);
         profile.created = (unix_ms > 0).then_some(Timestamp { unix_ms, utc_offset_s: 0 });
-        let mut accounting = String::new();
+        let run = file.run.as_deref().and_then(|run| run.strip_prefix(RUN)).unwrap_or_default();
+        let mut run: Vec<String> = run.lines().map(str::to_owned).collect();
         let mut comments = 0_usize;
         for &comment in &file.comments {
             let text = file.tables.strings.of(comment, "comment", comment)?;
-            if let Some(bytes) = text.strip_prefix(SITES_INTERVAL) {
-                intervals.sites_bytes = bytes.parse().ok().or(intervals.sites_bytes);
-            } else if let Some(line) = text.strip_prefix(ACCOUNTING) {
-                accounting += line;
-                accounting.push('\n');
+            if let Some(line) = text.strip_prefix(OLD_RUN).filter(|line| line.contains('=')) {
+                run.push(line.to_owned());
             } else {
                 comments += 1;
                 if comments <= TOLD {
@@ -371,8 +376,11 @@ impl Builder {
         if comments > TOLD {
             profile.notes.push(format!("{} more comments passed over", comments - TOLD));
         }
-        if !accounting.is_empty() {
-            let accounting = Accounting::from_text(&accounting);
+        let sites = run.iter().find_map(|line| line.strip_prefix(SITES_INTERVAL)?.parse().ok());
+        intervals.sites_bytes = sites.or(intervals.sites_bytes);
+        run.retain(|line| !line.starts_with(SITES_INTERVAL));
+        if !run.is_empty() {
+            let accounting = Accounting::from_text(&run.join("\n"));
             if let Some(created) = &mut profile.created {
                 created.utc_offset_s = accounting.utc_offset_s;
             }

@@ -496,6 +496,78 @@ fn everything_survives() {
     assert_eq!(written(&read), written(&profile));
 }
 
+/// Returns the numbers of the strings that comments refer to, and all strings.
+fn comments_and_strings(bytes: &[u8]) -> (Vec<u64>, Vec<String>) {
+    let mut message = Message { bytes, offset: 0 };
+    let (mut comments, mut strings) = (Vec::new(), Vec::new());
+    while let Some((number, field)) = message.next().unwrap() {
+        match (number, field) {
+            (13, Field::Varint(comment)) => comments.push(comment),
+            (13, Field::Bytes(mut packed)) => {
+                while !packed.bytes.is_empty() {
+                    comments.push(packed.varint().unwrap());
+                }
+            }
+            (6, Field::Bytes(text)) => {
+                strings.push(String::from_utf8(text.bytes.to_vec()).unwrap());
+            }
+            _ => {}
+        }
+    }
+    (comments, strings)
+}
+
+/// `go tool pprof` prints all comments at the head of each table.
+#[test]
+fn the_accounting_is_no_comment() {
+    let mut profile = fixture::everything();
+    let (comments, strings) = comments_and_strings(&written(&profile));
+    assert_eq!(comments, [0; 0]);
+    assert_eq!(strings.iter().filter(|text| text.starts_with("perk run\n")).count(), 1);
+    assert_eq!(strings[0], "");
+    profile.notes = vec!["comment: from elsewhere".into()];
+    let (comments, strings) = comments_and_strings(&written(&profile));
+    assert_eq!(comments.len(), 1);
+    assert_eq!(strings[comments[0] as usize], "from elsewhere");
+    // A profile without such data has no such string.
+    let samples = read(
+        &file(&["a.x", "samples", "count"], |file| {
+            value_type(file, 2, 3);
+            sample(file, &[1], &[1]);
+            function(file, 1);
+        })[..],
+    );
+    let (_, strings) = comments_and_strings(&written(&samples.unwrap()));
+    assert!(strings.iter().all(|text| !text.contains("perk run")), "{strings:?}");
+}
+
+#[test]
+fn comments_of_older_files_are_read() {
+    let comments = [
+        "perk sample_count=3",
+        "perk program=Main",
+        "perk sites.sample_interval_bytes=512",
+        "perk is fast",
+        "by hand",
+    ];
+    let strings =
+        [&["a.x", "alloc_space", "bytes", "alloc_objects", "count"], &comments[..]].concat();
+    let profile = read(
+        &file(&strings, |file| {
+            value_type(file, 2, 3);
+            value_type(file, 4, 5);
+            sample(file, &[1], &[96, 2]);
+            function(file, 1);
+            file.packed(13, 6..=10);
+        })[..],
+    )
+    .unwrap();
+    let accounting = profile.accounting.as_ref().unwrap();
+    assert_eq!((accounting.sample_count, accounting.program.as_str()), (3, "Main"));
+    assert_eq!(profile.sites().unwrap().sample_interval_bytes, Some(512));
+    assert_eq!(profile.notes, ["comment: perk is fast", "comment: by hand"]);
+}
+
 #[test]
 fn a_cut_file_is_read_as_far_as_it_is_whole() {
     let bytes = file(&["a.x", "samples", "count", "b.y"], |file| {

@@ -10,7 +10,7 @@ use perk_profile::{
 use super::types::{CPU, SPACE};
 use super::wire::Encoder;
 use super::{
-    ACCOUNTING, BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, KERNEL, NATIVE, NO_STACK,
+    BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, KERNEL, NATIVE, NO_STACK, RUN,
     SITES_INTERVAL, STATE_LABEL, THREAD_ID_LABEL, THREAD_LABEL, is_library,
 };
 use crate::columns::{self, Column};
@@ -133,11 +133,10 @@ fn sample(file: &mut Encoder, locations: &[u64], numbers: &[u64], labels: &[(u64
 fn write_run(profile: &Profile, columns: &[Column], tables: &mut Tables<'_>, file: &mut Encoder) {
     let unix_ms = profile.created.map_or(0, |stamp| stamp.unix_ms);
     file.number(9, unix_ms.saturating_mul(1_000_000).min(i64::MAX.unsigned_abs()));
-    let mut comments = Vec::new();
+    let mut run = RUN.to_owned();
     if let Some(accounting) = &profile.accounting {
         file.number(10, accounting.wall_ns.min(i64::MAX.unsigned_abs()));
-        let text = Accounting::to_text(accounting);
-        comments.extend(text.lines().map(|line| format!("{ACCOUNTING}{line}")));
+        run += &Accounting::to_text(accounting);
     }
     let has_samples = columns.iter().any(|column| column.metric == Metric::Samples);
     let sample_ns = profile.sample_interval_ns().filter(|_| has_samples);
@@ -152,11 +151,13 @@ fn write_run(profile: &Profile, columns: &[Column], tables: &mut Tables<'_>, fil
         value_type(file, 11, name, unit);
         file.number(12, period.min(i64::MAX.unsigned_abs()));
     }
-    comments.extend(sites_bytes.map(|bytes| format!("{SITES_INTERVAL}{bytes}")));
-    let comment = |note: &String| note.strip_prefix(COMMENT).map(str::to_owned);
-    comments.extend(profile.notes.iter().filter_map(comment));
+    run.extend(sites_bytes.map(|bytes| format!("{SITES_INTERVAL}{bytes}\n")));
+    if run != RUN {
+        tables.string(&run);
+    }
+    let comments = profile.notes.iter().filter_map(|note| note.strip_prefix(COMMENT));
+    let comments: Vec<_> = comments.map(|comment| tables.string(comment)).collect();
     if !comments.is_empty() {
-        let comments: Vec<_> = comments.iter().map(|comment| tables.string(comment)).collect();
         file.packed(13, comments);
     }
     if let Some(metric) = Metric::first_of(profile) {
