@@ -174,7 +174,12 @@ fn own_cost(a: &Accounting) -> String {
     if a.instrument_cpu_ns > 0 {
         text += &format!(", {} of it on class files", duration(a.instrument_cpu_ns));
     }
-    text + &format!(", {} of memory at its peak", bytes(a.perk_peak_bytes))
+    let peak = bytes(a.perk_peak_bytes);
+    // The JVMs need not have reached their peaks together.
+    text + &match a.overlapping_jvm_count {
+        0 | 1 => format!(", {peak} of memory at its peak"),
+        count => format!(", at most {peak} of memory in the {count} JVMs that ran at a time"),
+    }
 }
 
 /// The cost of the probes in the program's own threads, as far as it can be estimated.
@@ -307,6 +312,23 @@ mod tests {
                  work come on top",
             ]
         );
+    }
+
+    #[test]
+    fn the_peak_of_several_jvms_is_a_bound() {
+        let perk = |overlapping_jvm_count| {
+            let accounting = Accounting {
+                perk_peak_bytes: 2_500_000,
+                overlapping_jvm_count,
+                ..Accounting::default()
+            };
+            lines(&accounting).pop().unwrap()
+        };
+        let one = "perk      0 s of CPU time, 2.5 MB of memory at its peak";
+        assert_eq!([perk(0), perk(1)], [one, one]);
+        let several =
+            "perk      0 s of CPU time, at most 2.5 MB of memory in the 2 JVMs that ran at a time";
+        assert_eq!(perk(2), several);
     }
 
     #[test]

@@ -155,16 +155,67 @@ accounting! {
     native_cpu_ns: u64,
     /// CPU time of perk's own threads; the rest of perk's is spent on the program's threads.
     perk_thread_cpu_ns: u64,
-    /// The peak memory of perk's agent.
+    /// The peak memory of perk's agent; of JVMs that ran at the same time the sum of their peaks, which
+    /// they reached together or not.
     perk_peak_bytes: u64,
+    /// The most JVMs that ran at the same time, if the account is of several.
+    overlapping_jvm_count: u64,
     /// Features that perk switched off after an internal fault.
     fault_count: u64,
 }
 
 impl Accounting {
-    /// Adds the account of another process, or of the same program's next one: counts and times add
-    /// up, the wall-clock time is the longer one. Texts that differ stand beside each other.
-    pub fn add(&mut self, more: &Self) {
+    /// Returns the account of several JVMs, each with the time at which its account begins, if that is
+    /// known. Counts and times add up. The wall-clock time is the time in which at least one of the JVMs
+    /// ran. The peak memory is that of the JVMs that ran at the same time.
+    pub fn of_jvms<'a>(jvms: impl Iterator<Item = (Option<u64>, &'a Self)>) -> Option<Self> {
+        let jvms: Vec<_> = jvms.collect();
+        let mut sum = jvms.first()?.1.clone();
+        jvms[1..].iter().for_each(|(_, more)| sum.add(more));
+        if jvms.len() > 1 {
+            sum.overlap(&jvms);
+        }
+        Some(sum)
+    }
+
+    /// Sets the numbers that depend on which of the JVMs ran at the same time. If the begin of one is not
+    /// known, all may have run together.
+    fn overlap(&mut self, jvms: &[(Option<u64>, &Self)]) {
+        let begins: Option<Vec<u64>> = jvms.iter().map(|it| it.0).collect();
+        let Some(begins) = begins else {
+            self.overlapping_jvm_count = jvms.len() as u64;
+            let peaks = jvms.iter().map(|it| it.1.perk_peak_bytes);
+            self.perk_peak_bytes = peaks.fold(0, u64::saturating_add);
+            return;
+        };
+        let mut ends = Vec::new();
+        for (begin_ns, (_, jvm)) in begins.into_iter().zip(jvms) {
+            ends.push((begin_ns, true, jvm.perk_peak_bytes));
+            ends.push((begin_ns.saturating_add(jvm.wall_ns.max(1)), false, jvm.perk_peak_bytes));
+        }
+        // At the same time, an end comes before a begin.
+        ends.sort_unstable();
+        let (mut count, mut peak_bytes, mut begin_ns) = (0_u64, 0_u64, 0);
+        (self.perk_peak_bytes, self.overlapping_jvm_count, self.wall_ns) = (0, 0, 0);
+        for (time_ns, is_begin, bytes) in ends {
+            if is_begin {
+                begin_ns = if count == 0 { time_ns } else { begin_ns };
+                count += 1;
+                peak_bytes = peak_bytes.saturating_add(bytes);
+                self.perk_peak_bytes = self.perk_peak_bytes.max(peak_bytes);
+                self.overlapping_jvm_count = self.overlapping_jvm_count.max(count);
+            } else {
+                count = count.saturating_sub(1);
+                peak_bytes = peak_bytes.saturating_sub(bytes);
+                let ran_ns = if count == 0 { time_ns - begin_ns } else { 0 };
+                self.wall_ns = self.wall_ns.saturating_add(ran_ns);
+            }
+        }
+    }
+
+    /// Adds the account of another process: counts and times add up, of the wall-clock times and the peaks
+    /// of memory the larger one stays. Texts that differ stand beside each other.
+    fn add(&mut self, more: &Self) {
         macro_rules! sum {
             ($($field:ident)*) => { $(self.$field = self.$field.saturating_add(more.$field);)* };
         }
@@ -176,12 +227,15 @@ impl Accounting {
             instrument_cpu_ns probe_removed_ns probe_call_count probe_call_ns probe_object_count
             probe_object_ns allocation_sample_count unsited_object_count java_cpu_ns process_cpu_ns
             perk_cpu_ns start_cpu_ns gc_cpu_ns jit_c1_cpu_ns jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns
-            perk_thread_cpu_ns perk_peak_bytes fault_count
+            perk_thread_cpu_ns fault_count
         );
         macro_rules! largest {
             ($($field:ident)*) => { $(self.$field = self.$field.max(more.$field);)* };
         }
-        largest!(interval_ns wall_ns cpu_count probe_self_ps probe_caller_ps);
+        largest!(
+            interval_ns wall_ns cpu_count probe_self_ps probe_caller_ps perk_peak_bytes
+            overlapping_jvm_count
+        );
         for (text, more, separator) in [
             (&mut self.program, &more.program, NAME_SEPARATOR),
             (&mut self.jvm, &more.jvm, NAME_SEPARATOR),
@@ -335,15 +389,44 @@ mod tests {
             unmatched_patterns: unmatched_patterns.to_owned(),
             ..Accounting::default()
         };
-        let mut sum = account("Main", 7, 10, "include=a; include=b");
-        sum.add(&account("Other", 8, 30, "include=b"));
+        let (one, other) =
+            (account("Main", 7, 10, "include=a; include=b"), account("Other", 8, 30, "include=b"));
+        let sum = Accounting::of_jvms([(None, &one), (None, &other)].into_iter()).unwrap();
         let expected = Accounting {
             sample_count: 6,
             live: "collected, uncollected".to_owned(),
+            overlapping_jvm_count: 2,
             ..account("Main; Other", 7, 30, "include=b")
         };
         assert_eq!(sum, expected);
         assert!(sum.counts_uncollected());
+    }
+
+    #[test]
+    fn peaks_add_up_only_where_jvms_ran_at_the_same_time() {
+        let check = |jvms: &[(Option<u64>, u64, u64)], expected: (u64, u64, u64)| {
+            let accounts = jvms.iter().map(|&(_, wall_ns, perk_peak_bytes)| Accounting {
+                wall_ns,
+                perk_peak_bytes,
+                ..Accounting::default()
+            });
+            let accounts: Vec<_> = accounts.collect();
+            let begins = jvms.iter().map(|it| it.0);
+            let sum = Accounting::of_jvms(begins.zip(&accounts)).unwrap();
+            let sum = (sum.perk_peak_bytes, sum.overlapping_jvm_count, sum.wall_ns);
+            assert_eq!(sum, expected, "{jvms:?}");
+        };
+        // One after the other, in any order, with and without a pause between them.
+        check(&[(Some(20), 10, 5), (Some(0), 10, 7), (Some(10), 10, 6)], (7, 1, 30));
+        check(&[(Some(0), 10, 7), (Some(50), 10, 9)], (9, 1, 20));
+        // The second and the third at the same time.
+        check(&[(Some(0), 10, 7), (Some(20), 10, 5), (Some(25), 10, 4)], (9, 2, 25));
+        // One that runs beside all others.
+        check(&[(Some(0), 100, 1), (Some(10), 5, 4), (Some(20), 5, 3)], (5, 2, 100));
+        check(&[(Some(7), 0, 1), (Some(7), 0, 2)], (3, 2, 1));
+        check(&[(None, 10, 7), (Some(50), 20, 9)], (16, 2, 20));
+        check(&[(Some(0), 10, 7)], (7, 0, 10));
+        assert_eq!(Accounting::of_jvms(std::iter::empty()), None);
     }
 
     #[test]
@@ -373,8 +456,8 @@ mod tests {
         assert_eq!(accounting.idle_ns(), Some(700));
         let old = Accounting { cpu_count: 0, ..accounting.clone() };
         assert_eq!((old.cpu_groups(), old.idle_ns()), (None, None));
-        let mut both = accounting.clone();
-        both.add(&accounting);
+        let both = [(Some(0), &accounting), (Some(0), &accounting)];
+        let both = Accounting::of_jvms(both.into_iter()).unwrap();
         let sum = both.cpu_groups().unwrap().iter().map(|it| it.1).sum::<u64>();
         assert_eq!(sum, 2000);
         assert_eq!(Accounting::from_text(&both.to_text()), both);

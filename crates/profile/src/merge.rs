@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use crate::{
-    ClassId, Column, Event, Frame, FrameId, Key, KeyedMap, Method, MethodId, MonitorDump, NodeId,
-    Profile, Section, SectionHead, SectionView, Span, StrId, Subject, Thread, ThreadId, Timeline,
-    Trace, TraceId, WaitEvent,
+    Accounting, ClassId, Column, Event, Frame, FrameId, Key, KeyedMap, Method, MethodId,
+    MonitorDump, NodeId, Profile, Section, SectionHead, SectionView, Span, StrId, Subject, Thread,
+    ThreadId, Timeline, Trace, TraceId, WaitEvent,
 };
 
 /// HPROF's serial number of a file's first thread.
@@ -38,6 +38,11 @@ impl Profile {
         for process in &processes {
             sections.extend(merged.add_process(process, &mut shared));
         }
+        let accounts = processes.iter().map(|it| &it.profile).filter_map(|profile| {
+            let begin_ns = profile.created.map(|it| it.unix_ms.saturating_mul(1_000_000));
+            Some((begin_ns, profile.accounting.as_ref()?))
+        });
+        merged.accounting = Accounting::of_jvms(accounts);
         // The sections of one process count since its start or since its last dump, and add up with
         // those of the others.
         merged.put_sums(sections);
@@ -71,11 +76,6 @@ impl Profile {
                 Event::Section(_) | Event::FieldAccesses(_) | Event::Heap(_) => continue,
             };
             self.events.push(event);
-        }
-        match (&mut self.accounting, &profile.accounting) {
-            (Some(sum), Some(more)) => sum.add(more),
-            (sum @ None, more) => sum.clone_from(more),
-            (Some(_), None) => {}
         }
         if let Some(settings) = profile.settings {
             let sum = self.settings.get_or_insert(settings);
