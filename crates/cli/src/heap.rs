@@ -151,13 +151,16 @@ fn of_words(section: Section<'_>) -> Section<'_> {
 
 /// Returns the error; that of a profile names its form, and what shows it.
 fn named(error: perk_heap::Error) -> anyhow::Error {
-    if let perk_heap::Error::NotDump { head } = &error
-        && let Some(form) = perk_formats::recognise(head)
-    {
+    let perk_heap::Error::NotDump { head } = &error else { return error.into() };
+    if let Some(form) = perk_formats::recognise(head) {
         let title = form.title();
-        return anyhow!("it is not a heap dump but of the form {title}; `perk report` shows it");
+        let shows = if form.is_read() { "; `perk report` shows it" } else { "" };
+        return anyhow!("it is not a heap dump but of the form {title}{shows}");
     }
-    error.into()
+    match perk_formats::foreign(head) {
+        Some(kind) => anyhow!("it is {kind}"),
+        None => error.into(),
+    }
 }
 
 fn options(args: &HeapArgs) -> Options {

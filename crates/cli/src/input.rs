@@ -137,6 +137,9 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
         bail!("{name} is empty");
     }
     let Some(form) = form.or_else(|| perk_formats::recognise(&head)) else {
+        if let Some(kind) = perk_formats::foreign(&head) {
+            bail!("{name} is {kind}");
+        }
         let begin = head[..head.len().min(NAMED_BYTES)].escape_ascii();
         bail!(
             "{name} is not in a form that perk can read: it begins with \"{begin}\" (`perk formats` \

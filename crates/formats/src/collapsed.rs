@@ -30,12 +30,15 @@ const COMMENT: &[u8] = b"#";
 /// The length from which a line at a file's head may be incomplete.
 const LONG_HEAD_BYTES: usize = 4096;
 
+/// The format's name.
+pub(crate) const NAME: &str = "collapsed";
+
 pub(crate) struct Collapsed;
 
 impl FileFormat for Collapsed {
     fn facts(&self) -> &'static Facts {
         &Facts {
-            name: "collapsed",
+            name: NAME,
             title: "collapsed stacks",
             about: "One line a call path: `main;a;b 12`",
             endings: &["collapsed", "folded"],

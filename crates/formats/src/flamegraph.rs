@@ -71,7 +71,9 @@ impl FileFormat for FlameGraph {
 
     fn recognise(&self, head: &[u8]) -> bool {
         let text = head.trim_ascii_start();
+        // The data precedes the scripts.
         text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"<!doctype html"))
+            && memchr::memmem::find(text, DATA_BEGIN.as_bytes()).is_some()
     }
 
     fn read(&self, input: &mut dyn Read) -> Result<Profile, Error> {

@@ -11,6 +11,7 @@ mod deep;
 pub mod fields_page;
 mod file_format;
 pub mod flamegraph;
+mod foreign;
 pub mod hprof;
 pub mod jamaica;
 pub mod jfr;
@@ -35,6 +36,7 @@ mod stacks;
 mod times;
 
 pub use file_format::{Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View};
+pub use foreign::{Foreign, foreign};
 pub use registry::{FORMATS, HEAD_BYTES, by_name, recognise, table};
 
 /// The reason why a file cannot be read.

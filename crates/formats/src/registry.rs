@@ -1,6 +1,7 @@
 //! The formats that perk knows, and their table.
 
 use crate::file_format::FileFormat;
+use crate::foreign::foreign;
 use crate::{
     async_profiler, collapsed, fields_page, flamegraph, hprof, jamaica, jfr, perf_script, pprof,
     shared_fields, speedscope, svg, xprof,
@@ -32,7 +33,10 @@ pub const HEAD_BYTES: u64 = 64 * 1024;
 
 /// Returns the format of a file that begins with `head`.
 pub fn recognise(head: &[u8]) -> Option<&'static dyn FileFormat> {
-    FORMATS.into_iter().find(|format| format.recognise(head))
+    let format = FORMATS.into_iter().find(|format| format.recognise(head))?;
+    // Whatever ends in a number may be a line of stacks.
+    let is_foreign = format.name() == collapsed::NAME && foreign(head).is_some();
+    (!is_foreign).then_some(format)
 }
 
 /// Returns the format of a name.
@@ -79,7 +83,11 @@ mod tests {
         check(b"main;a;b 12\n", Some("collapsed"));
         check(b"FLR\0\0\x02\0\x01", Some("jfr"));
         check(b"a 1", Some("collapsed"));
-        check(b"\n<!DOCTYPE html><title>", Some("html"));
+        check(
+            b"\n<!DOCTYPE html><script type=\"application/json\" id=\"perk-data\">",
+            Some("html"),
+        );
+        check(b"\n<!DOCTYPE html><title>", None);
         check(b"done 5\n\nFlat profile of 1.50 secs (9 total ticks): main\n", Some("xprof"));
         check(b"--- Execution profile ---\nTotal samples : 9\n", Some("async"));
         check(b"java 7 5.25: 3 cycles:u: \n\t7f f (x)\n", Some("perf"));
