@@ -155,7 +155,8 @@ pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, Str
     };
     if let Some(what) = only_from_the_start(&options) {
         return Err(format!(
-            "{what} can only be measured from the program's start: use perk run, or -agentpath"
+            "{what} can only be measured from the program's start: start the program with it, by \
+             perk run or -agentpath"
         ));
     }
     let session = install(|| jni.new_jvmti(), options, Life::Attached).map_err(Stop::line)?;

@@ -88,7 +88,7 @@ fn recordings_are_made_in_a_program_that_ran_already() {
                 "start=error:hprof option error: cpu option value must be y|samples|times|old \
                  (cpu=nonsense) [hprof_init.c:495]",
                 "start=error:calls of all methods (cpu=times and cpu=old without include=) can only be \
-                 measured from the program's start: use perk run, or -agentpath",
+                 measured from the program's start: start the program with it, by perk run or -agentpath",
                 "start=DIR/one.perk",
                 "state=recording",
                 under_way,

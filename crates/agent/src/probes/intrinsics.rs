@@ -17,8 +17,8 @@ pub(crate) fn warn(jvmti: Jvmti, counted: Counted) {
         };
         os::say(&format!(
             "HPROF WARNING: {what} in methods that the JIT replaces (of String, Arrays, BigInteger \
-             and others) are not all in the file: use perk run, or the options of the JVM in \
-             docs/intrinsics.md\n"
+             and others) are not all in the file: give the JVM the options in docs/intrinsics.md, \
+             as perk run -- java does\n"
         ));
     }
 }

@@ -34,6 +34,8 @@ pub(super) struct WholeProcess {
     idle: Option<(u64, u64, u64)>,
     /// What the threads waited for, in a sentence.
     waiting: Option<String>,
+    /// Whether wall-clock time was measured.
+    has_wall: bool,
 }
 
 impl WholeProcess {
@@ -73,6 +75,7 @@ impl WholeProcess {
             wall_ns,
             idle,
             waiting,
+            has_wall: accounting.is_some_and(|it| it.engine.contains("wall-clock")),
         })
     }
 
@@ -140,7 +143,9 @@ impl WholeProcess {
     }
 
     fn waiting(&self) -> Option<String> {
-        let is_idle = self.wall_ns >= LONG_NS && self.cpus().is_some_and(|cpus| cpus < BUSY);
+        let is_idle = !self.has_wall
+            && self.wall_ns >= LONG_NS
+            && self.cpus().is_some_and(|cpus| cpus < BUSY);
         let advice = || "The process used little of a CPU: perk run --wall shows what its threads waited for.";
         self.waiting.clone().or_else(|| is_idle.then(|| advice().to_owned()))
     }
@@ -281,6 +286,25 @@ mod tests {
         let text = "process: 1 us of CPU time in 2 us, 25 % of 2 CPUs: your code 30 %, \
                     JDK 10 %, GC 10 %, JIT C2 20 %, other JVM threads 25 %, perk 5 %";
         assert_eq!(sentences(&profile), [text]);
+    }
+
+    #[test]
+    fn wall_clock_samples_are_advised_where_there_are_none() {
+        let mut profile = Profile::default();
+        let mut accounting = Accounting {
+            process_cpu_ns: 100_000_000,
+            java_cpu_ns: 90_000_000,
+            wall_ns: 5_000_000_000,
+            engine: "signal".to_owned(),
+            ..Accounting::default()
+        };
+        let advises = |profile: &Profile| sentences(profile).concat().contains("perk run --wall");
+        profile.accounting = Some(accounting.clone());
+        assert!(advises(&profile));
+        // No thread was met, though it was asked for.
+        accounting.engine += ", wall-clock sampling";
+        profile.accounting = Some(accounting);
+        assert!(!advises(&profile));
     }
 
     #[test]

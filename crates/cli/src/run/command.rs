@@ -21,6 +21,8 @@ pub(super) struct Plan<'a> {
     arguments: &'a [OsString],
     route: Route,
     is_java: bool,
+    /// The version of a `java` executable, if its folder gives it.
+    feature_version: Option<u32>,
 }
 
 /// The agent's way into the JVM.
@@ -41,8 +43,11 @@ impl<'a> Plan<'a> {
         let (program, arguments) = command.split_first().context("no command")?;
         let file = find(program, &env::var_os("PATH").unwrap_or_default())?;
         let route = route(&file)?;
-        let is_java = route != Route::Environment;
-        Ok(Self { program, arguments, route, is_java })
+        let (is_java, feature_version) = match route {
+            Route::Argument { feature_version } => (true, feature_version),
+            Route::Environment => (false, None),
+        };
+        Ok(Self { program, arguments, route, is_java, feature_version })
     }
 
     /// The same, where the JVMs that `java` itself starts are profiled if `with_children` is set.
@@ -71,14 +76,10 @@ impl<'a> Plan<'a> {
     }
 
     /// The options of the JVM that switch off the intrinsics in which something is not counted; none
-    /// if its version is not known.
+    /// if its version is not known. JVMs that the program starts may be of other versions, and get none.
     pub(super) fn without_intrinsics(&self, counted: Counted) -> Vec<String> {
-        match self.route {
-            Route::Argument { feature_version: Some(version) } => {
-                intrinsics::jvm_options(version, counted)
-            }
-            Route::Argument { feature_version: None } | Route::Environment => Vec::new(),
-        }
+        let options = self.feature_version.map(|version| intrinsics::jvm_options(version, counted));
+        options.unwrap_or_default()
     }
 
     /// The command that starts the program with the agent at `library`.
@@ -94,7 +95,7 @@ impl<'a> Plan<'a> {
             }
             Route::Environment => {
                 let present = env::var_os(TOOL_OPTIONS).unwrap_or_default();
-                command.env(TOOL_OPTIONS, appended(present, &agent));
+                command.env(TOOL_OPTIONS, appended(present, &agent)).args(jvm_options);
             }
         }
         command.args(self.arguments);
@@ -186,8 +187,13 @@ mod tests {
     fn the_agent_goes_behind_java() {
         let arguments = [OsString::from("-jar"), OsString::from("app.jar")];
         let route = Route::Argument { feature_version: Some(21) };
-        let plan =
-            Plan { program: OsStr::new("java"), arguments: &arguments, route, is_java: true };
+        let plan = Plan {
+            program: OsStr::new("java"),
+            arguments: &arguments,
+            route,
+            is_java: true,
+            feature_version: Some(21),
+        };
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         let arguments: Vec<_> = command.get_args().collect();
         assert_eq!(arguments, ["-agentpath:/x/libperk.so=cpu=samples", "-jar", "app.jar"]);
@@ -196,6 +202,11 @@ mod tests {
         let command = plan.command(Path::new("/x/libperk.so"), "fields=shared", &jvm_options);
         assert_eq!(command.get_args().next().unwrap(), "-XX:+UnlockDiagnosticVMOptions");
         assert_eq!(command.get_args().len(), 6);
+        // With children the agent comes another way; java still has its options.
+        let command = plan.with_children(true);
+        let command = command.command(Path::new("/x/libperk.so"), "fields=shared", &jvm_options);
+        assert_eq!(command.get_args().next().unwrap(), "-XX:+UnlockDiagnosticVMOptions");
+        assert_eq!(command.get_args().len(), 5);
     }
 
     #[test]
@@ -206,6 +217,7 @@ mod tests {
             program: OsStr::new("mvn"),
             arguments: &arguments,
             route: Route::Environment,
+            feature_version: None,
         };
         assert_eq!(plan.without_intrinsics(Counted::Accesses), [""; 0]);
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
