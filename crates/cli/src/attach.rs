@@ -35,9 +35,9 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let measured = &args.measured;
     refuse::what_cannot_attach(measured)?;
     let analyses = Analyses::of(measured)?;
-    let targets = targets(&measured.output, &analyses.sketch())?;
     let jvm = find(&args.jvm)?;
     may_ask(&jvm)?;
+    let targets = targets(&measured.output, &analyses.sketch())?;
     let local = Folder::new()?;
     let interrupt = Interrupt::new()?;
     let control = match Control::of(&jvm) {
@@ -60,17 +60,31 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     if why == Why::Ended && control.ask(&Request::Status, args.timeout).is_ok() {
         why = Why::Stopped;
     }
-    if matches!(why, Why::Time | Why::Signal)
-        && let Err(error) = control.obey(&Request::Stop, PATIENCE)
-        && !jvm.process.is_gone()
-    {
-        let file = recording.keep();
-        return Err(error).with_context(|| {
-            format!("the recording ends when the JVM answers again, in {}", file.display())
-        });
+    let mut fault = None;
+    if matches!(why, Why::Time | Why::Signal) {
+        match control.ask(&Request::Stop, PATIENCE) {
+            Ok(answer) => fault = answer.result.err(),
+            Err(error) if !jvm.process.is_gone() => {
+                let file = recording.keep();
+                return Err(error).with_context(|| {
+                    format!("the recording ends when the JVM answers again, in {}", file.display())
+                });
+            }
+            Err(_) => {}
+        }
     }
     if !recording.take(&local.file_of(jvm.process.pid))? {
-        bail!("{} ended before its profile was complete: no part of it is left", jvm.title());
+        let title = jvm.title();
+        match fault {
+            Some(fault) => bail!("{title} has no profile: {fault}; no part of it is left"),
+            None if jvm.process.is_gone() => bail!(
+                "{title} ended before its profile was complete: no part of it is left (it was killed, \
+                 or its own messages say why)"
+            ),
+            None => {
+                bail!("the recording of {title} has no profile: the messages of the JVM say why")
+            }
+        }
     }
     if recording.is_unfinished() {
         let title = jvm.title();

@@ -31,10 +31,12 @@ use std::env;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::error::ErrorKind;
 use perk_control::remote::Request;
 use perk_render::Colour;
+use signal_hook::consts::SIGXFSZ;
 
 use args::{Color, Command};
 
@@ -52,6 +54,11 @@ fn main() -> ExitCode {
         Color::Never => Colour::Never,
     }
     .set();
+    // At the limit of ulimit -f a write is to fail, and not to end perk. What it starts has the usual
+    // effect of the signal.
+    if !run::not_ignored(&[SIGXFSZ]).is_empty() {
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    }
     match dispatch(cli.command) {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

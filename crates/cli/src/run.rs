@@ -43,6 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     let analyses = Analyses::of(measured)?.collecting();
     analyses.check_times(args.delay.is_some(), args.duration.is_some())?;
     let are_printed = analyses.are_printed();
+    let plan = Plan::new(&args.command)?.with_children(args.children);
     let targets = match analyses.are_of_jamaica() {
         true => append::targets(&measured.output, measured.force)?,
         false => targets(&measured.output, &analyses.sketch())?,
@@ -62,7 +63,6 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
             target.path.display()
         );
     }
-    let plan = Plan::new(&args.command)?.with_children(args.children);
     let library = agent::library()?;
     let folder = match targets.iter().find(|target| target.form == BINARY) {
         Some(target) if analyses.dump_heap() => Folder::beside(&target.path)?,
@@ -170,14 +170,16 @@ fn start(
 
 impl Ended {
     fn gone(&self) -> Gone {
-        Gone { signal: self.status.signal(), at: self.at }
+        Gone { signal: self.status.signal(), code: self.status.code(), at: self.at }
     }
 }
 
 /// What happened where no JVM has loaded the agent.
 fn no_jvm(plan: &Plan<'_>, status: ExitStatus) -> String {
     match (plan.route(), status.code()) {
-        (Route::Environment, _) => "no JVM started under this command".to_owned(),
+        (Route::Environment, _) => {
+            "no JVM started under this command, or none with its JAVA_TOOL_OPTIONS".to_owned()
+        }
         (Route::Argument { .. }, Some(code)) => {
             format!("{} ended with exit code {code} before its JVM ran a program", plan.program())
         }

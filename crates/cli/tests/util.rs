@@ -70,6 +70,25 @@ impl Folder {
     }
 }
 
+/// Returns the line of a shell that runs a command with these words, whatever characters they have.
+pub(crate) fn shell_line(words: &[String]) -> String {
+    let quoted = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a path of perk that every user can start it by: the folder of the build may be private.
+pub(crate) fn perk_for_all(folder: &Folder) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let open = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(folder.path(), open.clone()).unwrap();
+    let path = folder.join("perk-for-all");
+    if !path.exists() {
+        fs::copy(PERK, &path).unwrap();
+        fs::set_permissions(&path, open).unwrap();
+    }
+    path
+}
+
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }

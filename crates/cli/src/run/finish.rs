@@ -4,10 +4,10 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use std::{fs, io};
+use std::{env, fs, io, io::ErrorKind};
 
-use anyhow::{Context, bail};
-use perk_files::Access;
+use anyhow::{Context, anyhow, bail};
+use perk_files::{Access, Destination};
 use perk_formats::View;
 use perk_formats::hprof::{BINARY, TEXT};
 use perk_formats::shared_fields::ALIKE;
@@ -18,9 +18,10 @@ use perk_render::Screen;
 
 use super::append;
 use super::options::Analyses;
-use super::outcome::{Folder, Jvm, Outcome, short_name};
+use super::outcome::{Fault, Folder, Jvm, Outcome, short_name};
 use crate::args::Measured;
 use crate::file_format::{Format, merges_threads};
+use crate::filter::quoted;
 use crate::output::{self, Target};
 use crate::packing::Packing;
 use crate::talk::say;
@@ -30,7 +31,11 @@ use crate::{accounting, report, talk};
 /// `sketch`.
 pub(crate) fn targets(paths: &[PathBuf], sketch: &Profile) -> anyhow::Result<Vec<Target>> {
     if paths.is_empty() {
-        output::check(Path::new("./perk")).context("name a file with -o")?;
+        Destination::check(Path::new("./perk")).map_err(|error| {
+            let folder = env::current_dir().unwrap_or_default();
+            let folder = folder.display();
+            anyhow!("cannot write the profile to the folder {folder}: {error}; name a file with -o")
+        })?;
     }
     let mut seen = BTreeSet::new();
     let mut targets = Vec::new();
@@ -74,6 +79,8 @@ pub(crate) struct Finish<'a> {
 pub(crate) struct Gone {
     /// The signal that killed it, if one did.
     pub(crate) signal: Option<i32>,
+    /// Its exit code, if it ended with one.
+    pub(crate) code: Option<i32>,
     pub(crate) at: SystemTime,
 }
 
@@ -115,7 +122,9 @@ impl<'a> Finish<'a> {
     ) {
         for jvm in &outcome.complete {
             if let Some(flushed) = jvm.flushed {
-                say(format_args!("{}", of_flush(jvm, flushed, gone(jvm.pid))));
+                let gone = gone(jvm.pid);
+                let fault = self.fault_of(jvm.pid, gone.as_ref()).map(|fault| fault.error);
+                say(format_args!("{}", of_flush(jvm, flushed, gone, fault)));
             }
         }
         let jvms = std::mem::take(&mut outcome.complete);
@@ -149,14 +158,8 @@ impl<'a> Finish<'a> {
             ));
             (self.keep, self.failed) = (true, true);
         }
-        for &pid in &outcome.incomplete {
-            let signal = gone(pid).and_then(|gone| gone.signal);
-            let why = signal.map(|signal| format!(" (killed by signal {signal})"));
-            let why = why.unwrap_or_default();
-            say(format_args!(
-                "the JVM {pid} died before its profile was complete{why}: no part of it is left"
-            ));
-        }
+        let mut reasons: Vec<String> = self.why_idle(&idle).into_iter().collect();
+        reasons.extend(outcome.incomplete.iter().map(|&pid| self.lost(pid, gone(pid).as_ref())));
         for &pid in &outcome.running {
             let file = self.folder.file_of(pid);
             say(format_args!(
@@ -164,16 +167,68 @@ impl<'a> Finish<'a> {
                 file.display()
             ));
             self.keep = true;
+            reasons.push(format!("the JVM {pid} is still running"));
         }
         if outcome.is_empty() && busy.is_empty() && idle.is_empty() {
-            say(format_args!("{no_jvm}: there is no profile"));
+            reasons.push(no_jvm.to_owned());
         }
-        if is_asked_for && !self.has_written && !self.failed {
-            let names: Vec<_> =
-                self.targets.iter().map(|target| target.path.display().to_string()).collect();
-            say(format_args!("not written: {}", names.join(", ")));
-            self.failed = true;
+        if busy.is_empty() && !self.has_written && !self.failed {
+            self.say_unwritten(&reasons.join("; "));
         }
+    }
+
+    /// Says that there is no file, whatever else is said, and why.
+    fn say_unwritten(&mut self, why: &str) {
+        let names: Vec<_> =
+            self.targets.iter().map(|target| target.path.display().to_string()).collect();
+        match self.args.output.is_empty() {
+            true => say(format_args!("no file is written: {why}")),
+            false => {
+                say(format_args!("not written: {}: {why}", names.join(", ")));
+                self.failed = true;
+            }
+        }
+    }
+
+    /// The reason why JVMs that did nothing that was measured have no file; `None` if there are none.
+    fn why_idle(&self, idle: &[Jvm]) -> Option<String> {
+        let why = self.why_empty();
+        Some(match idle {
+            [] => return None,
+            [jvm] if jvm.is_empty() => format!("nothing was measured: {why}"),
+            [_] => "the JVM ran no program".to_owned(),
+            _ => format!("{} JVMs ran, and nothing was measured: {why}", idle.len()),
+        })
+    }
+
+    /// The reason why a JVM could not write to its file any more, if that is so and it was not killed.
+    fn fault_of(&self, pid: u32, gone: Option<&Gone>) -> Option<Fault> {
+        let is_killed = gone.is_some_and(|gone| gone.signal.is_some());
+        self.folder.fault_of(pid).filter(|_| !is_killed)
+    }
+
+    /// Says that a JVM has left no profile, and returns the reason.
+    fn lost(&mut self, pid: u32, gone: Option<&Gone>) -> String {
+        if let Some(Fault { error, part }) = self.fault_of(pid, gone) {
+            let reason = format!("the JVM {pid} could not write its profile: {error}");
+            let way_out = way_out(&error);
+            self.keep |= part.is_some();
+            let rest = part.map_or("no part of it is left".to_owned(), |part| {
+                format!("the part written is kept as {}", part.display())
+            });
+            say(format_args!("{reason}{way_out}; {rest}"));
+            return reason;
+        }
+        let how = match gone {
+            Some(Gone { signal: Some(signal), .. }) => format!("killed by signal {signal}"),
+            Some(Gone { code: Some(code), .. }) => {
+                format!("it ended with exit code {code} in native code, or its messages say why")
+            }
+            _ => "how it ended is not known".to_owned(),
+        };
+        let reason = format!("the JVM {pid} died before its profile was complete");
+        say(format_args!("{reason} ({how}): no part of it is left"));
+        reason
     }
 
     /// The reason why there are no numbers, for people.
@@ -199,23 +254,14 @@ impl<'a> Finish<'a> {
         if self.args.quiet {
             return;
         }
-        let why = self.why_empty();
         match idle {
             [] => {}
-            [jvm] if !are_others_shown => {
-                self.show(jvm, &[]);
-                if !jvm.is_empty() {
-                    say(format_args!("no file is written: the JVM ran no program"));
-                }
-            }
+            [jvm] if !are_others_shown => self.show(jvm, &[]),
             _ if are_others_shown => {
                 let jvms = plural(idle.len() as u64, "more JVM");
                 say(format_args!("{jvms} did no work that was measured"));
             }
-            _ => {
-                let jvms = plural(idle.len() as u64, "JVM");
-                say(format_args!("{jvms} ran, and nothing was measured: {why}"));
-            }
+            _ => {}
         }
     }
 
@@ -261,12 +307,8 @@ impl<'a> Finish<'a> {
         let holds_fields = |form: Format| form.holds_fields() && form.is_read();
         let file = targets.iter().find(|target| holds_fields(target.form));
         let file = file.map(|target| &*target.path);
-        match report::summary(&jvm.profile, file, self.args.top, &screen) {
-            Some(summary) => text += &summary,
-            None if self.analyses.dump_heap() => {}
-            None => text += &format!("nothing was measured: {}\n", self.why_empty()),
-        }
-        if self.analyses.dump_heap() {
+        text += &report::summary(&jvm.profile, file, self.args.top, &screen).unwrap_or_default();
+        if self.analyses.dump_heap() && jvm.profile.heaps().next().is_some() {
             let bytes = fs::metadata(&jvm.file).map_or(0, |metadata| metadata.len());
             text += &format!("heap dump: {} MB\n", bytes.div_ceil(1_000_000));
         }
@@ -299,6 +341,19 @@ impl<'a> Finish<'a> {
                 self.failed = true;
                 continue;
             }
+            let lacks_heap = self.analyses.dump_heap() && jvm.profile.heaps().next().is_none();
+            if lacks_heap && target.form == BINARY {
+                let has_profile = self.analyses.have_profile();
+                let what = if has_profile { "has no heap dump" } else { "is not written" };
+                say(format_args!(
+                    "{path} {what}: the JVM {} could not dump its heap, see above",
+                    jvm.pid
+                ));
+                self.failed = true;
+                if !has_profile {
+                    continue;
+                }
+            }
             let written = if self.analyses.are_of_jamaica() {
                 append::write(&jvm.file, target, self.args.force && !is_next)
             } else if self.analyses.are_xprof() && target.form == XPROF {
@@ -322,11 +377,13 @@ impl<'a> Finish<'a> {
                     talk::print(format_args!("{:<9} {}\n", "written", printable(&path.to_string())))
                 }
                 Err(error) => {
-                    let files = jvm
-                        .files()
-                        .map(|file| format!("perk convert {} -o {path}", file.display()));
-                    let files = files.collect::<Vec<_>>().join(", ");
-                    say(format_args!("{error:#}; the profile is kept: {files}"));
+                    let target = quoted(&path.to_string());
+                    let kept = jvm.files().map(|file| match is_copy {
+                        true => file.display().to_string(),
+                        false => format!("perk convert {} -o {target}", file.display()),
+                    });
+                    let kept = kept.collect::<Vec<_>>().join(", ");
+                    say(format_args!("{error:#}; the profile is kept: {kept}"));
                     (self.keep, self.failed) = (true, true);
                 }
             }
@@ -335,7 +392,12 @@ impl<'a> Finish<'a> {
 }
 
 /// The line on a JVM whose profile is that of its last flush.
-fn of_flush(jvm: &Jvm, flushed: SystemTime, gone: Option<Gone>) -> String {
+fn of_flush(
+    jvm: &Jvm,
+    flushed: SystemTime,
+    gone: Option<Gone>,
+    fault: Option<io::Error>,
+) -> String {
     let label = jvm.label();
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     let missing = gone.as_ref().and_then(|gone| gone.at.duration_since(flushed).ok());
@@ -349,14 +411,23 @@ fn of_flush(jvm: &Jvm, flushed: SystemTime, gone: Option<Gone>) -> String {
         }
         (None, None) => "what followed is missing".to_owned(),
     };
-    match gone.and_then(|gone| gone.signal) {
-        Some(signal) => {
-            format!(
-                "{label} was killed by signal {signal}: the profile is of its last flush; {missing}"
-            )
+    let how = match (gone.and_then(|gone| gone.signal), fault) {
+        (Some(signal), _) => format!("was killed by signal {signal}"),
+        (None, Some(error)) => {
+            format!("could not write its last dump ({error}{})", way_out(&error))
         }
-        None => format!(
-            "{label} ended without a last dump: the profile is of its last flush; {missing}"
-        ),
+        (None, None) => "ended without a last dump".to_owned(),
+    };
+    format!("{label} {how}: the profile is of its last flush; {missing}")
+}
+
+/// What to do about an error of writing to the agent's folder, for people.
+fn way_out(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::FileTooLarge => ", the limit of ulimit -f",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::ReadOnlyFilesystem => {
+            "; set TMPDIR to a folder with more room"
+        }
+        _ => "",
     }
 }

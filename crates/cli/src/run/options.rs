@@ -206,7 +206,15 @@ impl<'a> Analyses<'a> {
             Cpu::Off if has_locks && !has_heap && !has_wall => {
                 "no thread waited for a lock or to be notified"
             }
-            Cpu::Off if has_heap && !has_locks && !has_wall => "no allocation was counted",
+            Cpu::Off if has_heap && !has_locks && !has_wall => {
+                match args.aprof || args.alloc.is_none() && args.sample.is_none() {
+                    true => "no allocation was counted",
+                    false => "it allocated too little for a sample (--alloc=16k takes more)",
+                }
+            }
+            Cpu::Off if has_wall && !has_heap && !has_locks => "its threads ended before a sample",
+            Cpu::Off if self.are_of_jamaica() => "no bytecode was counted",
+            Cpu::Off if self.are_xprof() => "it used too little CPU time for a sample",
             Cpu::Off if self.have_fields() => "no access to a field was counted",
             Cpu::Times | Cpu::Old if !has_locks && !has_heap && !has_wall => "no call was counted",
             _ => "none of the events asked for happened in it",

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use std::{env, fs, io};
+use std::{env, fs, fs::File, io, io::Write};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use perk_files::PrivateFolder;
 use perk_formats::jamaica::JAMAICA;
 use perk_formats::shared_fields::ALIKE;
@@ -71,6 +71,14 @@ struct Files {
     has_part: bool,
 }
 
+/// The reason why an agent could not go on writing.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) error: io::Error,
+    /// The file that it had begun, if there is something in it.
+    pub(crate) part: Option<PathBuf>,
+}
+
 /// A JVM whose numbers are in the profile of another.
 #[derive(Debug)]
 struct Other {
@@ -83,8 +91,10 @@ impl Folder {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let parent = env::temp_dir();
         checked(&parent).context("set TMPDIR to another folder")?;
-        let cannot = || format!("cannot make a folder in {}", parent.display());
-        Self::inside(&parent).with_context(cannot)
+        Self::inside(&parent).map_err(|error| {
+            let parent = parent.display();
+            anyhow!("cannot make a folder in {parent}: {error:#}; set TMPDIR to one that can be written to")
+        })
     }
 
     /// As [`Folder::new`], in the folder of a file that is to be: what is large need not be copied.
@@ -129,6 +139,17 @@ impl Folder {
     /// The file that the JVM's agent will have written.
     pub(crate) fn file_of(&self, pid: u32) -> PathBuf {
         self.path().join(format!("perk-{pid}.{}", self.ending))
+    }
+
+    /// The reason why the agent of a JVM that is gone could not go on writing its file, if perk cannot
+    /// either: no room, or a limit that both have.
+    pub(crate) fn fault_of(&self, pid: u32) -> Option<Fault> {
+        let is_part = |name: &OsStr| parse_name(name) == Some((pid, false));
+        let mut entries = fs::read_dir(self.path()).ok()?.flatten();
+        let part = entries.find(|entry| is_part(&entry.file_name()))?.path();
+        let error = can_grow(&part).err()?;
+        let has_content = fs::metadata(&part).is_ok_and(|it| it.len() > 0);
+        Some(Fault { error, part: has_content.then_some(part) })
     }
 
     /// Leaves the folder where it is.
@@ -331,6 +352,17 @@ fn parse_name(name: &OsStr) -> Option<(u32, bool)> {
         "" => Some((pid, true)),
         more => more.ends_with(".part").then_some((pid, false)),
     }
+}
+
+/// Fails if the file cannot grow by what an agent writes at once. Its content stays.
+fn can_grow(path: &Path) -> io::Result<()> {
+    /// More than an agent takes back of its last write.
+    const MORE_BYTES: usize = 1 << 20;
+    let mut file = File::options().append(true).open(path)?;
+    let bytes = file.metadata()?.len();
+    let written = file.write_all(&vec![0; MORE_BYTES]).and_then(|()| file.sync_data());
+    file.set_len(bytes)?;
+    written
 }
 
 fn is_alive(pid: u32) -> bool {

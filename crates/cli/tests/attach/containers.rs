@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use perk_testkit::{fixture, jdk};
 
-use crate::util::{Folder, assert_refused, stderr, stdout};
+use crate::util::{Folder, assert_refused, perk_for_all, stderr, stdout};
 use runtime::{DEFAULT_CAPABILITIES, Machine, Spec, can_run};
 
 /// The user of the pods.
@@ -299,8 +299,9 @@ fn the_agent_of_a_pod_keeps_the_files_of_containers_that_are_started_again() {
 
 /// Runs perk on this machine as root with these capabilities, or as a user.
 fn limited(folder: &Folder, limits: &[&str], arguments: &[&str]) -> Output {
+    let perk = perk_for_all(folder);
     let mut command = Command::new("setpriv");
-    command.args(limits).arg(crate::util::PERK).args(arguments).current_dir(folder.path());
+    command.args(limits).arg(perk).args(arguments).current_dir(folder.path());
     command.env_remove("JAVA_TOOL_OPTIONS").env_remove("XDG_RUNTIME_DIR").output().unwrap()
 }
 
@@ -316,8 +317,6 @@ fn rights_that_are_missing_are_named() {
         let pid = machine.container("app").pid.to_string();
         // Other users write there, too.
         let out = machine.volume("out").join("a.txt");
-        let open = fs::Permissions::from_mode(0o755);
-        fs::set_permissions(folder.path(), open).unwrap();
         let out = out.to_str().unwrap();
         let attach = ["attach", pid.as_str(), "--duration", "200ms", "-o", out];
         let bounds = |capabilities: &str| format!("--bounding-set={capabilities}");

@@ -4,7 +4,7 @@ use perk_testkit::run::Signal;
 use perk_testkit::{JavaRun, RunningJava, jdk};
 
 use super::{perk, sleeper, start};
-use crate::util::{Folder, assert_refused};
+use crate::util::{Folder, assert_refused, perk_for_all};
 
 /// Fails unless perk refuses to attach with these words, and the JVM goes on.
 #[track_caller]
@@ -107,10 +107,9 @@ fn a_jvm_of_another_user() {
         use std::os::unix::process::CommandExt;
         let java = start(&sleeper(jdk));
         let folder = Folder::new();
-        let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-        std::fs::set_permissions(folder.path(), all).unwrap();
-        let mut command = std::process::Command::new(crate::util::PERK);
-        command.arg("attach").arg(java.pid().to_string()).current_dir(folder.path());
+        let mut command = std::process::Command::new(perk_for_all(&folder));
+        // Nor can that user write to the folder, which matters less.
+        command.arg("attach").arg(java.pid().to_string()).current_dir("/");
         command.uid(65534).gid(65534);
         assert_refused(&command.output().unwrap(), &["is of the user root", "as root"]);
     });
