@@ -1,5 +1,9 @@
-TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
+# Functions of make for paths take a path with blanks for several. Recipes have the paths as variables of
+# the shell, which keeps every character.
+TARGET := $(if $(filter /%,$(CARGO_TARGET_DIR)),$(CARGO_TARGET_DIR),$(CURDIR)/$(or $(CARGO_TARGET_DIR),target))
 PREFIX ?= /usr/local
+demo install: export PERK := $(TARGET)/release/perk
+install: export INSTALL_PREFIX := $(DESTDIR)$(PREFIX)
 
 .PHONY: all build test demo install dist lint bench clean help
 
@@ -18,10 +22,10 @@ test: ## run all tests on the JDKs of this machine
 demo: ## profile a real program and write its flame graph to target/demo
 	tools/setup.sh jdk source
 	cargo build --release -p perk-cli
-	tools/demo.sh $(TARGET)/release/perk
+	tools/demo.sh "$$PERK"
 
 install: build ## install perk, its manual pages and completions below PREFIX (/usr/local)
-	tools/install.sh $(TARGET)/release/perk $(DESTDIR)$(PREFIX)
+	tools/install.sh "$$PERK" "$$INSTALL_PREFIX"
 
 dist: ## make one archive for all systems with glibc 2.17 or newer, and try it on an old one
 	tools/setup.sh zig oldroot

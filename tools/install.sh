@@ -7,7 +7,8 @@
 set -euo pipefail
 
 perk=$1
-prefix=$2
+# As a shell does, where make has it as PREFIX=~/.local.
+prefix=${2/#\~\//$HOME/}
 share=$prefix/share
 
 if ! mkdir -p "$prefix/bin" 2>/dev/null || [[ ! -w $prefix/bin ]]; then

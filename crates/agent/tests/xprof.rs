@@ -382,13 +382,11 @@ fn pauses_are_in_the_summary() {
 fn a_closed_stdout_is_reported_in_one_line() {
     let jdk = jdk::compiler();
     let agent = perk_testkit::agent::agent_so();
-    let command = format!(
-        "exec '{}' '-agentpath:{}=xprof=y' -cp '{}' CpuBound 200 >&-",
-        jdk.java().display(),
-        agent.display(),
-        fixture::fixtures().display()
-    );
-    let output = Command::new("sh").args(["-c", &command]).stderr(Stdio::piped()).output().unwrap();
+    let agent = format!("-agentpath:{}=xprof=y", agent.display());
+    let mut sh = Command::new("sh");
+    sh.args(["-c", "exec \"$@\" >&-", "sh"]).arg(jdk.java()).arg(agent).arg("-cp");
+    sh.arg(fixture::fixtures()).args(["CpuBound", "200"]);
+    let output = sh.stderr(Stdio::piped()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
@@ -413,14 +411,14 @@ fn without_a_free_signal_one_line_says_so_and_the_program_runs() {
             ("xprof=y,cpu=samples,file=o.txt", &with_samples, 1),
         ] {
             let folder = tempfile::tempdir().unwrap();
-            let command = format!(
-                "trap '' $(seq 34 64); exec '{}' '-agentpath:{}={options}' -cp '{}' CpuBound 500",
-                jdk.java().display(),
-                perk_testkit::agent::agent_so().display(),
-                fixture::fixtures().display()
-            );
-            let shell = Command::new("bash").args(["-c", &command]).current_dir(&folder).output();
-            let output = shell.unwrap();
+            let agent = perk_testkit::agent::agent_so();
+            let agent = format!("-agentpath:{}={options}", agent.display());
+            let mut bash = Command::new("bash");
+            bash.args(["-c", "trap '' $(seq 34 64); exec \"$@\"", "bash"])
+                .arg(jdk.java())
+                .arg(agent);
+            bash.arg("-cp").arg(fixture::fixtures()).args(["CpuBound", "500"]);
+            let output = bash.current_dir(&folder).output().unwrap();
             let stderr = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{stderr}");
             assert_eq!(&*stderr, *expected, "{options}");

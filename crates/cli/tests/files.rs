@@ -124,7 +124,7 @@ fn what_is_no_profile_is_refused() {
         ("random", &["random is not in a form that perk can read", "perk formats"][..]),
         ("empty", &["empty is empty"]),
         ("text", &["text is not in a form"]),
-        ("page.html", &["page.html: bad flame graph file"]),
+        ("page.html", &["page.html is an HTML page, which perk does not read"]),
         ("folder", &["cannot read folder", "directory"]),
         ("missing", &["cannot read missing", "No such file"]),
         ("/dev/zero", &["/dev/zero is not in a form"]),
@@ -326,9 +326,10 @@ fn who_reads_a_part_alone_is_no_error() {
     let stacks: String = (0..20_000).map(|index| format!("T.method{index} 1\n")).collect();
     folder.file("p.collapsed", stacks);
     for view in ["--csv", "--json", "--top 20000", "--tree --min 0"] {
-        let script = format!("set -o pipefail; {PERK} report {view} p.collapsed | head -1");
-        let output =
-            Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+        let script = format!("set -o pipefail; \"$PERK\" report {view} p.collapsed | head -1");
+        let mut bash = Command::new("bash");
+        bash.args(["-c", &script]).env("PERK", PERK).current_dir(folder.path());
+        let output = bash.output().unwrap();
         assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{view}");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::util::{Folder, PERK, assert_refused, stdout};
+use crate::util::{Folder, PERK, assert_refused, shell_line, stdout};
 
 const INSTALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/install.sh");
 
@@ -59,7 +59,7 @@ fn completions_are_where_shells_look() {
     let script = prefix.join("share/bash-completion/completions/perk");
     let complete = format!(
         "source {}; COMP_WORDS=(perk dif); COMP_CWORD=1; _perk perk dif perk; echo ${{COMPREPLY[@]}}",
-        script.display()
+        shell_line(&[script.display().to_string()])
     );
     let output = Command::new("bash").args(["-c", &complete]).output().unwrap();
     assert_eq!(stdout(&output), "diff\n", "{output:?}");

@@ -325,10 +325,11 @@ fn on_a_terminal(folder: &Folder, arguments: &str) -> (String, Vec<String>) {
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
     let open = || fs::File::options().read(true).write(true).open(&name).unwrap();
-    let script = format!("stty cols 80 rows 24; exec {PERK} report {arguments}");
+    let script = format!("stty cols 80 rows 24; exec \"$PERK\" report {arguments}");
     let mut child = Command::new("sh")
         .args(["-c", &script])
         .current_dir(folder.path())
+        .env("PERK", PERK)
         .env("TERM", "xterm")
         .env_remove("NO_COLOR")
         .stdin(open())

@@ -90,6 +90,7 @@ fn spawn(folder: &Folder, script: &str, terminal: &File) -> Child {
     Command::new("setsid")
         .args(["--ctty", "--wait", "sh", "-c", script])
         .current_dir(folder.path())
+        .env("PERK", PERK)
         .env("TERM", "xterm-256color")
         .env("NO_COLOR", "1")
         .stdin(terminal.try_clone().unwrap())
@@ -107,7 +108,7 @@ fn resize(terminal: &File, [ws_col, ws_row]: [u16; 2]) {
 fn a_profile_is_browsed() {
     let folder = Folder::new();
     folder.file("p.collapsed", STACKS);
-    let mut session = Session::start(&folder, &format!("exec {PERK} view p.collapsed"));
+    let mut session = Session::start(&folder, "exec \"$PERK\" view p.collapsed");
     let before = tcgetattr(&session.terminal).unwrap().local_modes;
     let first = session.await_text("Lexer.next");
     assert!(first.lines().next().unwrap().ends_with("samples: 100"), "{first}");
@@ -143,8 +144,8 @@ fn a_profile_is_browsed() {
 fn a_screen_that_has_lost_its_content_is_drawn_again() {
     let folder = Folder::new();
     folder.file("p.collapsed", STACKS);
-    let script = format!("echo $$ > pid; exec {PERK} view p.collapsed");
-    let mut session = Session::start(&folder, &script);
+    let script = "echo $$ > pid; exec \"$PERK\" view p.collapsed";
+    let mut session = Session::start(&folder, script);
     session.await_text("q leave");
     let pid = fs::read_to_string(folder.join("pid")).unwrap().trim().parse().unwrap();
     let perk = Pid::from_raw(pid).unwrap();
@@ -179,8 +180,8 @@ fn a_screen_that_has_lost_its_content_is_drawn_again() {
 fn a_terminal_without_a_size_counts_as_a_common_one() {
     let folder = Folder::new();
     folder.file("p.collapsed", STACKS);
-    let script = format!("exec {PERK} view p.collapsed");
-    let mut session = Session::sized(&folder, &script, [0, 0]);
+    let script = "exec \"$PERK\" view p.collapsed";
+    let mut session = Session::sized(&folder, script, [0, 0]);
     let shown = session.await_text("q leave");
     assert!(shown.lines().nth(23).unwrap().contains("q leave"), "{shown}");
     session.press("q");
@@ -194,7 +195,7 @@ fn the_end_of_the_terminal_is_the_end() {
     folder.file("p.collapsed", STACKS);
     for errors in ["message", "/dev/tty"] {
         let (mut master, terminal) = open([80, 24]);
-        let script = format!("trap '' HUP; {PERK} view p.collapsed 2> {errors}; echo $? > code");
+        let script = format!("trap '' HUP; \"$PERK\" view p.collapsed 2> {errors}; echo $? > code");
         let mut child = spawn(&folder, &script, &terminal);
         let mut screen = vt100::Parser::new(24, 80, 0);
         let mut bytes = [0; 4096];
@@ -213,7 +214,7 @@ fn the_end_of_the_terminal_is_the_end() {
 fn keys_come_from_the_terminal_where_the_profile_comes_on_stdin() {
     let folder = Folder::new();
     folder.file("p.collapsed", STACKS);
-    let mut session = Session::start(&folder, &format!("cat p.collapsed | {PERK} view -"));
+    let mut session = Session::start(&folder, "cat p.collapsed | \"$PERK\" view -");
     session.await_text("stdin");
     session.press("3");
     session.await_text("▸ Lexer.next");
@@ -234,7 +235,7 @@ fn run(folder: &Folder, options: &[&str], program: &[&str]) {
 fn the_classes_of_a_heap_dump_are_browsed() {
     let folder = Folder::new();
     run(&folder, &["--heap", "all", "-o", "heap.hprof"], &["Sleeper", "0"]);
-    let mut session = Session::start(&folder, &format!("exec {PERK} view heap.hprof"));
+    let mut session = Session::start(&folder, "exec \"$PERK\" view heap.hprof");
     let first = session.await_text("q leave");
     let tabs = first.lines().nth(1).unwrap();
     let number = tabs.split("Heap").next().unwrap().trim_end().chars().last().unwrap();
@@ -260,7 +261,7 @@ fn the_classes_of_a_heap_dump_are_browsed() {
 fn the_locks_of_a_program_are_browsed() {
     let folder = Folder::new();
     run(&folder, &["--locks", "-o", "l.hprof"], &["Holding", "object", "2", "200", "100", "1"]);
-    let mut session = Session::start(&folder, &format!("exec {PERK} view l.hprof"));
+    let mut session = Session::start(&folder, "exec \"$PERK\" view l.hprof");
     let first = session.await_text("q leave");
     let tabs = first.lines().nth(1).unwrap();
     let number = tabs.split("Locks").next().unwrap().trim_end().chars().last().unwrap();

@@ -3,12 +3,12 @@
 use std::fs;
 use std::process::Command;
 
+use perk_testkit::jdk;
 use perk_testkit::run::Signal;
-use perk_testkit::{fixture, jdk};
 
-use super::namespaces::can_unshare;
+use super::namespaces::{COVER, can_unshare, set_variables};
 use super::{perk, sleeper, start};
-use crate::util::{Folder, PERK, assert_refused, stderr, stdout, wait_for};
+use crate::util::{Folder, assert_refused, stderr, stdout, wait_for};
 
 const RECORD: [&str; 7] = ["attach", "PID", "--wall", "--duration", "200ms", "-o", "a.hprof"];
 
@@ -47,7 +47,7 @@ fn a_killed_jvm_has_ended() {
 /// A JVM is attached to and killed; its process id is that of a program, then of another JVM. Of
 /// each use of perk, the script prints the exit code and the message.
 const SCRIPT: &str = r#"
-    mount -t tmpfs none /tmp; mount -t proc none /proc; cd /tmp
+    cover /tmp; mount -t proc none /proc; cd /tmp; exec 7<&- 8<&- 9<&-
     use_perk() {
         code=0
         "$PERK" "$@" --timeout 20s 2> message > answer || code=$?
@@ -83,8 +83,9 @@ fn a_process_id_may_be_anothers_by_then() {
     }
     jdk::each(|jdk| {
         let mut unshare = Command::new("unshare");
-        unshare.args(["--pid", "--mount", "--fork", "--kill-child", "sh", "-ec", SCRIPT]);
-        unshare.env("PERK", PERK).env("JAVA", jdk.java()).env("CLASSES", fixture::fixtures());
+        unshare.args(["--pid", "--mount", "--fork", "--kill-child", "sh", "-ec"]);
+        unshare.arg(format!("{COVER}{SCRIPT}"));
+        set_variables(&mut unshare, jdk);
         unshare.env_remove("JAVA_TOOL_OPTIONS").env_remove("XDG_RUNTIME_DIR");
         let output = unshare.output().unwrap();
         let text = stdout(&output);

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use perk_testkit::{Jdk, fixture, jdk};
 use rustix::process::geteuid;
 
-use crate::util::{Folder, assert_refused, stderr, stdout, wait_for};
+use crate::util::{Folder, PERK, assert_refused, stderr, stdout, wait_for};
 
 /// A JVM in namespaces. It is killed when this is dropped.
 struct Contained {
@@ -38,14 +38,35 @@ pub(super) fn can_unshare() -> bool {
     can
 }
 
+/// A function of the shell, `cover FOLDER OPTIONS`: it puts an empty file system over a folder. What the JVM
+/// needs from below the folder stays where it is, as the workspace and its JDKs can be anywhere.
+pub(super) const COVER: &str = r#"
+exec 7< "$JDK" 8< "$CLASSES" 9< "$PERK_FOLDER"
+keep() {
+    case $2 in "$at"/*) mkdir -p "$ROOT$2"; mount --no-canonicalize --bind /proc/self/fd/$1 "$ROOT$2" ;; esac
+}
+cover() {
+    at=$1
+    mount -t tmpfs ${3:+-o "$3"} none "$ROOT$at"
+    keep 7 "$JDK"; keep 8 "$CLASSES"; keep 9 "$PERK_FOLDER"
+    test -z "${2:-}" || mount -o "remount,$2" "$ROOT$at"
+}
+"#;
+
+/// Sets the variables that [`COVER`] and the command of a JVM have.
+pub(super) fn set_variables(command: &mut Command, jdk: &Jdk) {
+    command.env("ROOT", "").env("JDK", &jdk.home).env("JAVA", jdk.java());
+    command.env("CLASSES", fixture::fixtures()).env("PERK", PERK);
+    command.env("PERK_FOLDER", Path::new(PERK).parent().unwrap());
+}
+
 /// Starts a JVM as the first process of a process namespace, in a mount namespace that `prepare`, a
 /// script, has changed.
 fn start(folder: &Folder, jdk: &Jdk, options: &[&str], prepare: &str, as_user: &str) -> Contained {
     let output = folder.join("output");
     let script = format!(
-        "set -e\n{prepare}\nexec {as_user} {java} -cp {classes} Sleeper 3600000\n",
-        java = jdk.java().display(),
-        classes = fixture::fixtures().display(),
+        "set -e\n{COVER}{prepare}\n\
+         exec {as_user} \"$JAVA\" -cp \"$CLASSES\" Sleeper 3600000 7<&- 8<&- 9<&-\n"
     );
     let mut unshare = Command::new("unshare");
     unshare.args(["--pid", "--mount", "--fork", "--kill-child"]).args(options);
@@ -55,6 +76,7 @@ fn start(folder: &Folder, jdk: &Jdk, options: &[&str], prepare: &str, as_user: &
     } else {
         unshare.args(["sh", "-c", &script]);
     }
+    set_variables(&mut unshare, jdk);
     unshare.current_dir("/").env_remove("JAVA_TOOL_OPTIONS").env_remove("XDG_RUNTIME_DIR");
     unshare.stdout(fs::File::create(&output).unwrap()).stderr(Stdio::null());
     let mut java = Contained { unshare: unshare.spawn().unwrap(), pid: 0 };
@@ -79,7 +101,7 @@ fn map_users(pid: u32) {
     }
 }
 
-const OWN_TMP: &str = "mount -t tmpfs none /tmp; mount -t proc none /proc";
+const OWN_TMP: &str = "cover /tmp; mount -t proc none /proc";
 const NOBODY: &str = "setpriv --reuid 65534 --regid 65534 --clear-groups";
 
 /// Loads the agent and asks it for its state.
@@ -123,7 +145,11 @@ fn a_jvm_of_another_user_in_a_container() {
     }
     jdk::on(17, |jdk| {
         let folder = Folder::new();
-        let java = start(&folder, jdk, &[], &format!("{OWN_TMP}; chmod 1777 /tmp"), NOBODY);
+        // The folders above the classes may be private.
+        let classes = "cp \"$CLASSES\"/Sleeper.class \"$CLASSES\"/Work*.class /tmp; CLASSES=/tmp; \
+                       chmod 644 /tmp/*.class";
+        let prepare = format!("{OWN_TMP}; chmod 1777 /tmp; {classes}");
+        let java = start(&folder, jdk, &[], &prepare, NOBODY);
         assert_attachable(&folder, &java);
         let library = format!("/proc/{}/root/tmp/perk-65534", java.pid);
         let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(library).unwrap());
@@ -138,8 +164,7 @@ fn a_folder_without_execution_is_passed_over() {
     }
     jdk::on(17, |jdk| {
         let folder = Folder::new();
-        let prepare = "mount -t tmpfs -o noexec none /tmp; mount -t tmpfs none /dev/shm; \
-                       mount -t proc none /proc";
+        let prepare = "cover /tmp noexec; cover /dev/shm; mount -t proc none /proc";
         let java = start(&folder, jdk, &[], prepare, "");
         assert_attachable(&folder, &java);
         assert!(Path::new(&format!("/proc/{}/root/dev/shm/perk-0", java.pid)).exists());
@@ -153,12 +178,14 @@ fn a_container_without_a_place_for_the_library() {
     }
     jdk::on(17, |jdk| {
         let folder = Folder::new();
-        let prepare = "for at in /tmp /dev/shm /var/tmp; do mount -t tmpfs -o noexec none $at; \
-                       done; mount -t proc none /proc; mount -t tmpfs -o noexec none /mnt; cd /mnt";
+        let prepare = "for at in /tmp /dev/shm /var/tmp; do cover $at noexec; done; \
+                       mount -t proc none /proc; cover /mnt noexec; cd /mnt";
         let java = start(&folder, jdk, &[], prepare, "");
         let output = folder.run(&["attach", &java.pid.to_string()]);
         assert_refused(&output, &["/tmp/perk-0: mounted noexec", "/dev/shm", "mount a folder"]);
-        assert_eq!(fs::read_dir(format!("/proc/{}/root/mnt", java.pid)).unwrap().count(), 0);
+        let names = fs::read_dir(format!("/proc/{}/root/mnt", java.pid)).unwrap();
+        let mut names = names.map(|entry| entry.unwrap().file_name());
+        assert!(!names.any(|name| name == "perk-0"));
     });
 }
 
@@ -170,9 +197,8 @@ fn a_jvm_whose_root_was_changed_gets_the_library_in_its_working_folder() {
     }
     jdk::on(17, |jdk| {
         let folder = Folder::new();
-        let prepare = "mount --rbind / /mnt; for at in tmp dev/shm var/tmp; do \
-                       mount -t tmpfs -o noexec none /mnt/$at; done; mount -t proc none /mnt/proc; \
-                       mount -t tmpfs none /mnt/media";
+        let prepare = "mount --rbind / /mnt; ROOT=/mnt; for at in /tmp /dev/shm /var/tmp; do \
+                       cover $at noexec; done; mount -t proc none /mnt/proc; cover /media";
         let chroot = "chroot /mnt env --chdir /media";
         let java = start(&folder, jdk, &[], prepare, chroot);
         assert_attachable(&folder, &java);
@@ -187,8 +213,7 @@ fn a_container_whose_tmp_is_read_only() {
     }
     jdk::on(17, |jdk| {
         let folder = Folder::new();
-        let prepare = "mount -t tmpfs -o ro none /tmp; mount -t tmpfs none /dev/shm; \
-                       mount -t proc none /proc";
+        let prepare = "cover /tmp ro; cover /dev/shm; mount -t proc none /proc";
         let java = start(&folder, jdk, &[], prepare, "");
         let output = folder.run(&["attach", &java.pid.to_string()]);
         assert_refused(&output, &["/tmp of the JVM", "is read-only", "-agentpath"]);
@@ -202,8 +227,7 @@ fn a_container_whose_tmp_is_full() {
     }
     jdk::on(17, |jdk| {
         let folder = Folder::new();
-        let prepare = "mount -t tmpfs -o size=64k none /tmp; mount -t tmpfs none /dev/shm; \
-                       mount -t proc none /proc";
+        let prepare = "cover /tmp '' size=64k; cover /dev/shm; mount -t proc none /proc";
         let java = start(&folder, jdk, &[], prepare, "");
         // The library does not fit there; the socket does.
         let pid = java.pid.to_string();

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use perk_testkit::{Jdk, fixture, jdk};
 
-use crate::util::{Folder, assert_refused, stderr, stdout};
+use crate::util::{Folder, assert_refused, shell_line, stderr, stdout};
 
 /// The classes of a program that executes as many bytecodes in `turn` as [`expected`] computes.
 fn classes() -> PathBuf {
@@ -92,7 +92,7 @@ fn a_run_is_reported() {
 fn each_jvm_has_a_file_of_its_own() {
     let folder = Folder::new();
     let jdk = jdk::compiler();
-    let script = format!("{}; {}", line(jdk, "5").join(" "), line(jdk, "6").join(" "));
+    let script = format!("{}; {}", shell_line(&line(jdk, "5")), shell_line(&line(jdk, "6")));
     let output = run(&folder, &["--jamaica"], &["sh", "-c", &script].map(str::to_owned));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let names = folder.names();

@@ -9,7 +9,7 @@ use perk_testkit::{Jdk, fixture, jdk};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::util::{Folder, PERK, stderr, wait_for};
+use crate::util::{Folder, PERK, shell_line, stderr, wait_for};
 
 /// The command line of `Rounds`.
 pub(super) fn rounds(jdk: &Jdk, arguments: &[&str]) -> Vec<String> {
@@ -141,7 +141,7 @@ fn exact_counts_of_a_killed_program_fit_together() {
 #[test]
 fn a_killed_jvm_of_a_launcher_has_a_profile() {
     let folder = Folder::new();
-    let line = rounds(jdk::compiler(), &["forever"]).join(" ");
+    let line = shell_line(&rounds(jdk::compiler(), &["forever"]));
     let command = ["sh", "-c", &format!("{line}; exit 5")].map(str::to_owned);
     let child = start(&folder, &["-o", "o.collapsed"], &command);
     let (_, pid) = flushed(&folder);

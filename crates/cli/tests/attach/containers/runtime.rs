@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
 use perk_testkit::{Jdk, agent};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use crate::util::{Folder, PERK, wait_for};
+use crate::util::{Folder, PERK, shell_line, wait_for};
 
 /// The capabilities of root in a container, unless more or fewer are asked for.
 pub(super) const DEFAULT_CAPABILITIES: &str = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,\
@@ -97,7 +97,8 @@ impl<'a> Machine<'a> {
         runner.args(["--mount", "sh", "-c", &self.script(spec)]).args(&spec.command);
         let java = self.jdk.home.join("bin");
         let path = format!("{}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", java.display());
-        runner.env_clear().env("PATH", path).envs(&spec.variables);
+        // Without a locale a JVM cannot read the names of folders above it that are not ASCII.
+        runner.env_clear().env("LC_ALL", "C.UTF-8").env("PATH", path).envs(&spec.variables);
         runner.stdin(Stdio::null()).stdout(open()).stderr(open());
         let mut runner = runner.spawn().unwrap();
         let children = format!("/proc/{0}/task/{0}/children", runner.id());
@@ -117,26 +118,29 @@ impl<'a> Machine<'a> {
 
     /// The script that makes the root of a container and runs its command.
     fn script(&self, spec: &Spec) -> String {
-        let home = self.jdk.home.display();
         let image = if spec.is_distroless { DISTROLESS } else { FULL };
+        let quoted = |path: &Path| shell_line(&[path.to_str().unwrap().to_owned()]);
         let files = spec.files.iter().map(|(source, target)| {
-            format!("mkdir -p $(dirname .{target}); cp {} .{target}\n", source.display())
+            format!("mkdir -p $(dirname .{target}); cp {} .{target}\n", quoted(source))
         });
-        let read_only = if spec.is_read_only { "mount -o remount,ro $ROOT\n" } else { "" };
+        let read_only = if spec.is_read_only { "mount -o remount,ro \"$ROOT\"\n" } else { "" };
         let mounts = spec.mounts.iter().map(|(name, at)| {
-            format!("mkdir -p .{at}; mount --bind {} .{at}\n", self.volume(name).display())
+            format!("mkdir -p .{at}; mount --bind {} .{at}\n", quoted(&self.volume(name)))
         });
         format!(
-            "set -e\nJDK={home}; AGENT={agent}; PERK={PERK}; ROOT={root}\n\
-             mkdir $ROOT; mount -t tmpfs -o mode=755 none $ROOT; cd $ROOT\n\
-             mkdir -p proc dev tmp .{home}; chmod 1777 tmp\n\
+            "set -e\nJDK={home}; AGENT={agent}; PERK={perk}; ROOT={root}\n\
+             mkdir \"$ROOT\"; mount -t tmpfs -o mode=755 none \"$ROOT\"; cd \"$ROOT\"\n\
+             mkdir -p proc dev tmp; chmod 1777 tmp\n\
              {image}{files}{mounts}\
-             mount --bind {home} .{home}; mount --bind /dev dev; mount -t proc none proc\n\
+             mkdir -p \".$JDK\"; mount --bind \"$JDK\" \".$JDK\"\n\
+             mount --bind /dev dev; mount -t proc none proc\n\
              {read_only}\
              exec setpriv --bounding-set={DEFAULT_CAPABILITIES} --inh-caps=-all \
-             chroot --userspec={user}:{user} --groups= $ROOT \"$0\" \"$@\"\n",
-            agent = agent::agent_so().display(),
-            root = self.folder.join(&format!("root-{}", spec.name)).display(),
+             chroot --userspec={user}:{user} --groups= \"$ROOT\" \"$0\" \"$@\"\n",
+            home = quoted(&self.jdk.home),
+            perk = quoted(Path::new(PERK)),
+            agent = quoted(&agent::agent_so()),
+            root = quoted(&self.folder.join(&format!("root-{}", spec.name))),
             files = files.collect::<String>(),
             mounts = mounts.collect::<String>(),
             user = spec.user,
@@ -214,13 +218,14 @@ done
 ";
 
 /// The libraries that `ldd` names, in the same folders.
-const DISTROLESS: &str = "\
-mkdir etc; mount --bind /etc etc; mount -o remount,bind,ro etc
-ldd $JDK/bin/java $JDK/lib/*/libjvm.so $JDK/lib/libj*.so $JDK/lib/lib[nz]*.so $AGENT $PERK |
-    sed -n 's,^[^/]*\\(/[^ ]*\\) (.*,\\1,p' | sort -u | while read -r file; do
-    case $file in $JDK/*) ;; *) mkdir -p .$(dirname $file); cp -L $file .$file ;; esac
+const DISTROLESS: &str = r#"mkdir etc; mount --bind /etc etc; mount -o remount,bind,ro etc
+locale=/usr/lib/locale/C.utf8
+test ! -d $locale || { mkdir -p .$locale; cp -r $locale/. .$locale; }
+ldd "$JDK"/bin/java "$JDK"/lib/*/libjvm.so "$JDK"/lib/libj*.so "$JDK"/lib/lib[nz]*.so "$AGENT" "$PERK" |
+    sed -n 's,^[^/]*\(/.*\) (0x[0-9a-f]*)$,\1,p' | sort -u | while read -r file; do
+    case $file in "$JDK"/*) ;; *) mkdir -p ".$(dirname "$file")"; cp -L "$file" ".$file" ;; esac
 done
-";
+"#;
 
 /// `kubectl cp|exec|debug` and `docker cp|exec`, with the arguments that the documentation has. As with
 /// the real ones, `cp` needs `tar` in the container, and an ephemeral container has a root of its own.
