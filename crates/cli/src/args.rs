@@ -242,7 +242,7 @@ pub(crate) enum Methods {
 #[command(after_help = "\
 Examples:
   perk listen --port 4000 -o app.hprof
-  java -agentpath:$(perk agent-path)=cpu=samples,format=b,net=localhost:4000 -jar app.jar
+  java \"-agentpath:$(perk agent-path)=cpu=samples,format=b,net=localhost:4000\" -jar app.jar
   perk listen --port 4000 --send heap-summary,alloc-sites+gc=0.01 --after 10s -o app.hprof
   echo dump-heap | perk listen --port 4000 -o app.hprof
 
@@ -446,9 +446,9 @@ pub(crate) struct ViewArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  java -agentpath:$(perk agent-path)=cpu=samples,file=app.txt -jar app.jar
+  java \"-agentpath:$(perk agent-path)=cpu=samples,file=app.txt\" -jar app.jar
   LD_LIBRARY_PATH=$(perk agent-path --hprof) java -agentlib:hprof=cpu=samples -jar app.jar
-  cc -shared -fPIC -I$(perk agent-path --include) -I$JAVA_HOME/include -I$JAVA_HOME/include/linux \\
+  cc -shared -fPIC \"-I$(perk agent-path --include)\" \"-I$JAVA_HOME/include\" \"-I$JAVA_HOME/include/linux\" \\
     -o libprofiler.so profiler.c")]
 pub(crate) struct AgentPathArgs {
     /// Print a folder that holds the agent as libhprof.so
