@@ -2,6 +2,8 @@
 //!
 //! Source of the format: perf's manual and its output; see `docs/formats/perf-script.md`.
 
+mod head;
+
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -12,6 +14,7 @@ use crate::builder::{MetricId, ProfileBuilder};
 use crate::file_format::{Facts, FileFormat, Reading};
 use crate::frame_name::FrameName;
 use crate::lines::{self, TextEnd};
+use head::{Head, nanoseconds, next_word, number};
 
 /// The events of time on a processor. The first of them in a file becomes its samples.
 const CPU_EVENTS: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"];
@@ -19,6 +22,8 @@ const CPU_EVENTS: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles"
 const UNKNOWN: &str = "[unknown]";
 /// The beginning of the kinds of records that are not samples.
 const RECORD: &[u8] = b"PERF_RECORD_";
+/// The number of methods in each other that a symbol of inlined code can have.
+const MAX_INLINED: usize = 1_000;
 /// The number of lines at a file's head that are looked at.
 const HEAD_LINES: usize = 100;
 
@@ -52,12 +57,13 @@ impl FileFormat for PerfScript {
 pub fn recognise(head: &[u8]) -> bool {
     let lines = head.split(|&byte| byte == b'\n').take(HEAD_LINES);
     let mut lines = lines.filter(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"));
-    let first = lines.next().filter(|line| !line.starts_with(b"\t"));
-    first.and_then(sample_head).is_some_and(|head| {
-        let is_frame = |line: &[u8]| {
-            line.first().is_some_and(u8::is_ascii_whitespace) && frame(line).is_some()
-        };
-        (head.time.is_some() && !head.event.is_empty()) || lines.next().is_some_and(is_frame)
+    let Some(first) = lines.next().filter(|line| !line.starts_with(b"\t")) else { return false };
+    let is_indented = |line: &[u8]| line.first().is_some_and(u8::is_ascii_whitespace);
+    let is_frame =
+        |line: &[u8]| frame(line).is_some_and(|(_, file)| is_indented(line) || !file.is_empty());
+    Head::of(first).is_some_and(|head| {
+        (head.time.is_some() && (!head.event.is_empty() || !head.rest.is_empty()))
+            || lines.next().is_some_and(is_frame)
     })
 }
 
@@ -137,10 +143,10 @@ impl Reader {
         if line.starts_with(b"#") {
             return Ok(());
         }
-        let head = sample_head(line);
+        let head = Head::of(line);
         // Frames can follow blanks, or have no indentation, but not at the beginning of a sample.
         if (self.sample.is_some() || head.is_none())
-            && !head.as_ref().is_some_and(Head::is_sure)
+            && !head.as_ref().is_some_and(Head::is_no_frame)
             && let Some((symbol, file)) = frame(line)
         {
             self.begin_without_head();
@@ -170,9 +176,17 @@ impl Reader {
     }
 
     fn begin_sample(&mut self, head: &Head<'_>) -> Result<(), &'static str> {
-        let command = self.builder.name(head.command);
-        let tid = number(head.tid).ok_or("the number of a thread below 2^64")?;
-        let thread = Some(self.builder.thread_with_id(&command, tid));
+        let tid = match head.tid {
+            Some(digits) => Some(number(digits).ok_or("the number of a thread below 2^64")?),
+            None => None,
+        };
+        let thread = match (self.builder.name(head.command), tid) {
+            (command, None) if command.is_empty() => None,
+            (command, Some(tid)) if command.is_empty() => {
+                Some(self.builder.thread_with_id(&format!("tid={tid}"), tid))
+            }
+            (command, tid) => Some(self.builder.thread_with_id(&command, tid.unwrap_or(0))),
+        };
         let period = match head.period {
             Some(digits) => Some(number(digits).ok_or("a count of the event below 2^64")?),
             None => None,
@@ -237,7 +251,9 @@ impl Reader {
             let kind = if is_kernel(&file) { FrameKind::Kernel } else { FrameKind::Native };
             return vec![self.builder.frame_of_kind("", &symbol, "", Line::Native, kind)];
         }
-        let parts = symbol.split("->").map(|part| {
+        // More are a symbol that contains the mark by chance.
+        let is_chain = symbol.matches("->").count() < MAX_INLINED;
+        let parts = symbol.split(if is_chain { "->" } else { "\0" }).map(|part| {
             let FrameName { class, method, signature, line, kind: mark } = FrameName::of(part);
             let is_interpreter = part == "Interpreter";
             let is_compiled = line == Line::Unknown && !is_interpreter;
@@ -339,129 +355,6 @@ fn base_of(event: &str) -> &str {
     name.split([':', '/', ',']).next().unwrap_or_default()
 }
 
-/// The first line of a sample.
-#[derive(Debug, PartialEq, Eq)]
-struct Head<'a> {
-    command: &'a [u8],
-    tid: &'a [u8],
-    time: Option<&'a [u8]>,
-    period: Option<&'a [u8]>,
-    event: &'a [u8],
-    /// The rest after the event.
-    rest: &'a [u8],
-}
-
-impl Head<'_> {
-    /// Whether the line can only be the head of a sample.
-    fn is_sure(&self) -> bool {
-        self.time.is_some() || !self.event.is_empty()
-    }
-}
-
-/// Takes `command pid/tid [cpu] flags time: period event: rest` apart, of which only the command
-/// and one of the numbers must be there. The command can have spaces.
-fn sample_head(line: &[u8]) -> Option<Head<'_>> {
-    let mut without_time = None;
-    let mut at = next_word(line, 0)?.1;
-    while let Some((begin, end)) = next_word(line, at) {
-        at = end;
-        let pid = &line[begin..end];
-        let tid = pid.iter().position(|&byte| byte == b'/').map_or(pid, |slash| &pid[slash + 1..]);
-        let is_pid = pid.split(|&byte| byte == b'/').all(is_digits);
-        if !is_pid {
-            continue;
-        }
-        let Some(head) = head_behind(line, end, line[..begin].trim_ascii(), tid) else { continue };
-        if head.time.is_some() {
-            return Some(head);
-        }
-        without_time = without_time.or(Some(head));
-    }
-    without_time
-}
-
-fn head_behind<'a>(
-    line: &'a [u8],
-    end: usize,
-    command: &'a [u8],
-    tid: &'a [u8],
-) -> Option<Head<'a>> {
-    let mut head = Head { command, tid, time: None, period: None, event: b"", rest: b"" };
-    let mut at = end;
-    let mut words = || {
-        let (begin, end) = next_word(line, at)?;
-        at = end;
-        Some((&line[begin..end], end))
-    };
-    let mut word = words();
-    if word.is_some_and(|(it, _)| it.starts_with(b"[") && it.ends_with(b"]")) {
-        word = words();
-    }
-    if word.is_some_and(|(it, _)| is_flags(it)) {
-        word = words();
-    }
-    if let Some((time, _)) = word.filter(|(it, _)| is_time(it)) {
-        head.time = Some(time);
-        word = words();
-    }
-    if let Some((digits, _)) = word.filter(|(it, _)| is_digits(it)) {
-        head.period = Some(digits);
-        word = words();
-    }
-    match word {
-        None if head.period.is_none() => Some(head),
-        Some((word, end)) => {
-            head.event = match word.strip_suffix(b":") {
-                Some(event) => event,
-                None if word.starts_with(RECORD) => {
-                    word.split(|&byte| byte == b'(').next().unwrap_or_default()
-                }
-                None => return None,
-            };
-            head.rest = &line[end..];
-            let is_name = head.event.iter().any(u8::is_ascii_alphabetic);
-            is_name.then_some(head)
-        }
-        None => None,
-    }
-}
-
-/// Returns the begin and the end of the next word from `at` on.
-fn next_word(line: &[u8], at: usize) -> Option<(usize, usize)> {
-    let begin = at + line[at..].iter().position(|byte| !byte.is_ascii_whitespace())?;
-    let length = line[begin..].iter().position(u8::is_ascii_whitespace);
-    Some((begin, length.map_or(line.len(), |length| begin + length)))
-}
-
-fn is_digits(text: &[u8]) -> bool {
-    !text.is_empty() && text.iter().all(u8::is_ascii_digit)
-}
-
-/// Whether a word is seconds with decimals and a colon.
-fn is_time(word: &[u8]) -> bool {
-    let parts = word.strip_suffix(b":").and_then(|it| {
-        let dot = it.iter().position(|&byte| byte == b'.')?;
-        Some((&it[..dot], &it[dot + 1..]))
-    });
-    parts.is_some_and(|(seconds, decimals)| is_digits(seconds) && is_digits(decimals))
-}
-
-/// Returns the nanoseconds of a time; `None` if they are too many.
-fn nanoseconds(time: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(time).ok()?;
-    let (seconds, decimals) = text.strip_suffix(':')?.split_once('.')?;
-    let nine = format!("{:0<9.9}", decimals);
-    let decimals: u64 = nine.parse().ok()?;
-    seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(decimals)
-}
-
-/// Whether a word is the state of interrupts that tracepoints print: `d.h2.`.
-fn is_flags(word: &[u8]) -> bool {
-    (4..=6).contains(&word.len())
-        && word.contains(&b'.')
-        && word.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'.')
-}
-
 /// Returns symbol and file of a frame `7f5d5cece00c int Work.fib(int)+0x4c (/tmp/perf-24822.map)`.
 fn frame(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (begin, end) = next_word(line, 0)?;
@@ -506,10 +399,6 @@ fn without_offset(symbol: &[u8]) -> &[u8] {
     }
 }
 
-fn number(digits: &[u8]) -> Option<u64> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -541,54 +430,6 @@ mod tests {
     }
 
     #[test]
-    fn heads_in_all_forms() {
-        for (line, command, tid, has_time, period, event, rest) in [
-            (
-                "java 24847 24344.646439:   10101010 cpu-clock: ",
-                "java",
-                "24847",
-                true,
-                "10101010",
-                "cpu-clock",
-                " ",
-            ),
-            ("  java 1/24847 [001] 2.5: 7 cycles:u: ", "java", "24847", true, "7", "cycles:u", " "),
-            ("GC Thread#0 12 3.5: cpu-clock:", "GC Thread#0", "12", true, "", "cpu-clock", ""),
-            (
-                "Thread 12 13 [000] d.h2. 3.5: sched:sched_switch: a=b",
-                "Thread 12",
-                "13",
-                true,
-                "",
-                "sched:sched_switch",
-                " a=b",
-            ),
-            ("java 12 cpu-clock: 7f00 f (x)", "java", "12", false, "", "cpu-clock", " 7f00 f (x)"),
-            ("java 12 ", "java", "12", false, "", "", ""),
-            (
-                "a b 0 1.0: PERF_RECORD_COMM exec: x:1/1",
-                "a b",
-                "0",
-                true,
-                "",
-                "PERF_RECORD_COMM",
-                "",
-            ),
-        ] {
-            let Some(head) = sample_head(line.as_bytes()) else { panic!("{line}") };
-            assert_eq!((text(head.command), text(head.tid)), (command, tid), "{line}");
-            assert_eq!((head.time.is_some(), text(head.event)), (has_time, event), "{line}");
-            assert_eq!(text(head.period.unwrap_or_default()), period, "{line}");
-            if !event.starts_with("PERF") {
-                assert_eq!(text(head.rest), rest, "{line}");
-            }
-        }
-        for line in ["", "java", "main;a;b 12x", "12 13:", "  file.java:12"] {
-            assert_eq!(sample_head(line.as_bytes()), None, "{line}");
-        }
-    }
-
-    #[test]
     fn frames_in_all_forms() {
         for (line, symbol, file) in [
             (
@@ -610,19 +451,6 @@ mod tests {
         }
         assert_eq!(frame(b"\tfile.java:12"), None);
         assert_eq!(frame(b"\t"), None);
-    }
-
-    #[test]
-    fn times_in_any_precision() {
-        for (time, ns) in [
-            ("24344.646439:", Some(24_344_646_439_000)),
-            ("5.25:", Some(5_250_000_000)),
-            ("0.0000000019:", Some(1)),
-            ("99999999999999.0:", None),
-            ("99999999999999999999999.0:", None),
-        ] {
-            assert_eq!(nanoseconds(time.as_bytes()), ns, "{time}");
-        }
     }
 
     #[test]

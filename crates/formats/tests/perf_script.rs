@@ -117,6 +117,9 @@ fn fields_can_be_left_out() {
         "java 7 5.25: cpu-clock:u:\n",
         "java 7 cycles: \n",
         "java 7 \n",
+        "java 7     250000 \n",
+        "java 7 5.25: \n",
+        "java 7 5.25: 250000 \n",
     ] {
         for end in ["\n", "\r\n"] {
             let text = format!("# cmdline : x\n#\n{head}{frames}{head}{frames}").replace('\n', end);
@@ -126,6 +129,42 @@ fn fields_can_be_left_out() {
             assert_eq!(profile.threads[0].object_id, 7);
             assert_eq!(profile.notes, Vec::<String>::new());
         }
+    }
+    // Periods are no threads, whatever is left out.
+    for (head, thread) in [
+        ("  7  5555.100000:     25000# cycles: \n", "tid=7:"),
+        ("  7/7 [001]  5555.100000:     25000# cycles: \n", "tid=7:"),
+        ("  7     25000# cycles: \n", "tid=7:"),
+        ("  7  5555.10000#: \n", "tid=7:"),
+        ("java  5555.100000:     25000# cycles: \n", "java:"),
+        ("java [001]  5555.100000:     25000# cycles: \n", "java:"),
+        ("java     25000# cycles: \n", "java:"),
+        ("java 1234567# cycles: \n", "java:"),
+        ("     5555.100000:     25000# cycles: \n", ""),
+        ("    25000# cycles: \n", ""),
+        ("     5555.10000#: \n", ""),
+        ("cycles: \n", ""),
+    ] {
+        for indentation in ["\t", "  ", ""] {
+            let text = |number: usize| {
+                let head = head.replace('#', &number.to_string());
+                head + &frames.replace('\t', indentation)
+            };
+            let text: String = (0..10).map(text).collect();
+            let profile = read(text.as_bytes());
+            let paths: Vec<_> = samples(&profile).into_iter().collect();
+            assert_eq!(paths, [(format!("{thread}main(n);A.f(c)"), 10)], "{text}");
+            assert_eq!(profile.threads.len(), usize::from(!thread.is_empty()), "{text}");
+            assert_eq!(profile.notes, [""; 0], "{text}");
+            assert!(perf_script::recognise(text.as_bytes()), "{text}");
+        }
+    }
+    for head in ["7 5.25: 99 cpu-clock:", "7 5.25:", "5.25:", "5.25: 99", "7 5.25: 99"] {
+        let flat = format!("{head} 7f int A.f(int)+0x4c (/tmp/perf-1.map)\n");
+        let thread = if head.starts_with('7') { "tid=7:" } else { "" };
+        let paths: Vec<_> = samples(&read(flat.repeat(2).as_bytes())).into_iter().collect();
+        assert_eq!(paths, [(format!("{thread}A.f(c)"), 2)], "{head}");
+        assert!(perf_script::recognise(flat.as_bytes()), "{flat}");
     }
     let no_heads = read(frames.repeat(3).as_bytes());
     assert_eq!(samples(&no_heads)["main(n);A.f(c)"], 3);
