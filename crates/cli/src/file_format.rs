@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use perk_formats::{FORMATS, FileFormat};
 
-use crate::packing::Packing;
+use crate::packing;
 
 /// A format of the registry.
 pub(crate) type Format = &'static dyn FileFormat;
@@ -40,7 +40,7 @@ pub(crate) fn of_path(path: &Path) -> anyhow::Result<Format> {
 
 /// Whether a file name has an ending of the format, which the ending of a packing may follow.
 pub(crate) fn has_ending(format: Format, path: &Path) -> bool {
-    let name = Packing::split(path).0;
+    let name = packing::split(path).0;
     let name = name.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let has = |ending: &&str| {
         name.strip_suffix(*ending).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))

@@ -11,9 +11,11 @@ use perk_formats::shared_fields::ALIKE;
 use perk_formats::{HEAD_BYTES, Reading};
 use perk_profile::units::printable;
 use perk_profile::{Metric, NamePattern, Profile, secrets};
+use perk_unpack::Packing;
 
 use crate::file_format::{Format, read_format};
-use crate::packing::{Cut, Packing};
+use crate::memory::Memory;
+use crate::packing::{self, Faults};
 use crate::progress::Watched;
 use crate::window::{FormAndTime, FormOrTime, FormOrTimeParser};
 use crate::{talk, utf16};
@@ -35,6 +37,9 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
     pub(crate) max_bytes: u64,
+    /// Take at most this memory to read: 512m, 4g [default: 20 times the file, 256m at least]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_memory: Option<u64>,
     /// The classes that are the program's own: 'com.acme.*' (repeatable, or with commas) [default: those that
     /// the file names, or the packages of the main class]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = crate::filter::name_pattern)]
@@ -52,6 +57,7 @@ impl Default for ReadArgs {
         Self {
             from: Vec::new(),
             max_bytes: MAX_BYTES,
+            max_memory: None,
             app: Vec::new(),
             keep_secrets: false,
             unattributed: false,
@@ -98,7 +104,9 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
         let length = file.metadata().ok().filter(|it| it.is_file()).map(|it| it.len());
         (Box::new(file), length)
     };
-    let mut input = read_source(Watched::new(source, &name, length), &name, args)?;
+    let memory = Memory::new(length, args.max_memory);
+    let source = memory.count(Watched::new(source, &name, length));
+    let mut input = read_source(source, &name, args, &memory)?;
     let profile = &mut input.profile;
     if let Some(accounting) = profile.accounting.as_mut().filter(|_| !args.keep_secrets) {
         accounting.program = secrets::mask(&accounting.program);
@@ -120,14 +128,19 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
     Ok(input)
 }
 
-fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyhow::Result<Input> {
+fn read_source(
+    source: impl Read + 'static,
+    name: &str,
+    args: &ReadArgs,
+    memory: &Memory,
+) -> anyhow::Result<Input> {
     let form = args.told()?.form;
-    let cut = Cut::default();
-    let cannot_read = || match cut.fault() {
+    let faults = Faults::default();
+    let cannot_read = || match faults.cut() {
         Some(fault) => format!("cannot read {name}: {fault}"),
         None => format!("cannot read {name}"),
     };
-    let mut bounded = unpack(source, args.max_bytes, &cut).with_context(cannot_read)?;
+    let mut bounded = unpack(source, args.max_bytes, &faults, memory).with_context(cannot_read)?;
     let mut source = utf16::decode(&mut bounded).with_context(cannot_read)?;
     // The head first: what is no profile may be endless.
     let head = read_head(&mut source, HEAD_BYTES).with_context(|| format!("cannot read {name}"))?;
@@ -152,11 +165,21 @@ fn read_source(source: impl Read + 'static, name: &str, args: &ReadArgs) -> anyh
         Reading::ToEnd | Reading::Never => form.read(&mut CutIsEnd(whole)),
     };
     drop(source);
+    let is_too_large = match &profile {
+        Ok(profile) => memory.is_exceeded_by(profile),
+        Err(_) => memory.is_exceeded(),
+    };
+    if is_too_large {
+        bail!("cannot read {name}: {}", memory.fault(bounded.offset()));
+    }
     let mut profile = profile.with_context(|| match bounded.has_failed {
         true => cannot_read(),
         false => format!("{name}: bad {} file", form.title()),
     })?;
-    profile.notes.extend(cut.fault().map(|fault| format!("{fault}; it is read as far as it goes")));
+    profile.notes.extend(faults.rest());
+    profile
+        .notes
+        .extend(faults.cut().map(|fault| format!("{fault}; it is read as far as it goes")));
     Ok(Input { form, profile })
 }
 
@@ -174,22 +197,25 @@ pub(crate) fn display_name(path: &Path) -> String {
 fn unpack(
     source: impl Read + 'static,
     max_bytes: u64,
-    cut: &Cut,
+    faults: &Faults,
+    memory: &Memory,
 ) -> io::Result<Bounded<Box<dyn Read>>> {
     const LAYERS: usize = 3;
     // Packed data is hardly longer than what it holds; but it may be endless and hold nothing.
     let max_packed_bytes = max_bytes.saturating_add(max_bytes / 8).saturating_add(1 << 16);
     let mut source: Box<dyn Read> = Box::new(source);
     for _ in 0..LAYERS {
-        let head = read_head(&mut source, Packing::HEAD_BYTES)?;
+        let head = read_head(&mut source, Packing::HEAD_BYTES as u64)?;
         let packing = Packing::of_head(&head);
         let whole = Cursor::new(head).chain(source);
         source = match packing {
-            Some(packing) => packing.unpack(Bounded::new(whole, max_packed_bytes), cut)?,
-            None => return Ok(Bounded::new(Box::new(whole), max_bytes)),
+            Some(packing) => {
+                packing::unpack(packing, Bounded::new(whole, max_packed_bytes, memory), faults)?
+            }
+            None => return Ok(Bounded::new(Box::new(whole), max_bytes, memory)),
         };
     }
-    Ok(Bounded::new(source, max_bytes))
+    Ok(Bounded::new(source, max_bytes, memory))
 }
 
 /// The first bytes: of what is cut off, those that are there, if there are any.
@@ -213,9 +239,10 @@ impl<R: Read> Read for CutIsEnd<R> {
     }
 }
 
-/// Reads so many bytes and no more.
+/// Reads so many bytes and no more, as long as memory allows.
 struct Bounded<R> {
     source: R,
+    memory: Memory,
     left: u64,
     max_bytes: u64,
     /// An error was given out: the file's, not one of what it holds.
@@ -223,11 +250,22 @@ struct Bounded<R> {
 }
 
 impl<R: Read> Bounded<R> {
-    fn new(source: R, max_bytes: u64) -> Self {
-        Self { source, left: max_bytes, max_bytes, has_failed: false }
+    fn new(source: R, max_bytes: u64, memory: &Memory) -> Self {
+        Self { source, memory: memory.clone(), left: max_bytes, max_bytes, has_failed: false }
+    }
+
+    /// The number of bytes that have been read.
+    fn offset(&self) -> u64 {
+        self.max_bytes - self.left
     }
 
     fn read_on(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.memory.is_exceeded() {
+            return Err(io::Error::new(
+                io::ErrorKind::OutOfMemory,
+                self.memory.fault(self.offset()),
+            ));
+        }
         // One byte more than is allowed tells a file that is too long from one that just fits.
         let room = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
         let length = buffer.len().min(room);
@@ -285,7 +323,7 @@ mod tests {
     #[test]
     fn what_is_longer_than_allowed_is_an_error() {
         let read = |max_bytes| {
-            let mut bounded = Bounded::new(&b"12345"[..], max_bytes);
+            let mut bounded = Bounded::new(&b"12345"[..], max_bytes, &Memory::new(None, None));
             let mut bytes = Vec::new();
             bounded.read_to_end(&mut bytes).map(|_| bytes)
         };

@@ -15,6 +15,7 @@ mod input;
 mod jvms;
 mod listen;
 mod man;
+mod memory;
 mod metric;
 mod output;
 mod packing;

@@ -11,7 +11,7 @@ use perk_formats::View;
 
 use crate::file_format::{self, Format};
 use crate::input::display_name;
-use crate::packing::{Packer, Packing};
+use crate::packing::{self, Packer};
 use crate::progress::Watched;
 
 /// What writes a file.
@@ -37,9 +37,9 @@ impl Target {
 
     /// The same file name with `infix` before its ending.
     pub(crate) fn with_infix(&self, infix: &str) -> Self {
-        let (path, packing) = Packing::split(&self.path);
+        let (path, packing) = packing::split(&self.path);
         let ending = path.extension().unwrap_or_default().to_string_lossy();
-        let path = Packing::join(&path.with_extension(format!("{infix}.{ending}")), packing);
+        let path = packing::join(&path.with_extension(format!("{infix}.{ending}")), packing);
         Self { path, form: self.form }
     }
 
@@ -58,7 +58,7 @@ impl Target {
 /// Writes a file, packed where its ending says so. It gets its name when it is complete.
 pub(crate) fn write_file(path: &Path, access: Access, write: &Writing<'_>) -> anyhow::Result<()> {
     let whole = || {
-        let (_, packing) = Packing::split(path);
+        let (_, packing) = packing::split(path);
         let destination = Destination::open(path, access)?;
         let watched = Watched::new(destination.file(), &display_name(path), None);
         let mut out = Packer::new(BufWriter::new(watched), packing)?;

@@ -2,104 +2,74 @@
 
 use std::cell::Cell;
 use std::ffi::OsStr;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use flate2::Compression;
-use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;
+use perk_unpack::{Packing, Rest};
 
-/// A way to pack files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
-    Gzip,
-    Zstd,
-}
-
-impl Packing {
-    const ALL: [Packing; 2] = [Packing::Gzip, Packing::Zstd];
-    /// How many bytes of a file tell its packing.
-    pub(crate) const HEAD_BYTES: u64 = 4;
-
-    fn name(self) -> &'static str {
-        match self {
-            Packing::Gzip => "gzip",
-            Packing::Zstd => "zstd",
-        }
-    }
-
-    /// The ending of such files, without the dot.
-    fn ending(self) -> &'static str {
-        match self {
-            Packing::Gzip => "gz",
-            Packing::Zstd => "zst",
-        }
-    }
-
-    /// The packing of a file that begins with `head`.
-    pub(crate) fn of_head(head: &[u8]) -> Option<Self> {
-        let magic = |packing| match packing {
-            Packing::Gzip => &[0x1F, 0x8B][..],
-            Packing::Zstd => &[0x28, 0xB5, 0x2F, 0xFD],
-        };
-        Self::ALL.into_iter().find(|&packing| head.starts_with(magic(packing)))
-    }
-
-    /// The path without the ending that names a packing, and that packing.
-    pub(crate) fn split(path: &Path) -> (PathBuf, Option<Self>) {
-        let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-        let packing = Self::ALL.into_iter().find(|it| it.ending().eq_ignore_ascii_case(ending));
-        match packing {
-            Some(packing) => (path.with_extension(""), Some(packing)),
-            None => (path.to_owned(), None),
-        }
-    }
-
-    /// Puts the ending of the packing behind `path`.
-    pub(crate) fn join(path: &Path, packing: Option<Self>) -> PathBuf {
-        let mut path = path.as_os_str().to_owned();
-        if let Some(packing) = packing {
-            path.push(".");
-            path.push(packing.ending());
-        }
-        path.into()
-    }
-
-    /// What `source` holds unpacked. Where it is cut off the input fails, with `UnexpectedEof`, when all
-    /// that is there has been read, and each time it is asked again; `cut` knows then.
-    pub(crate) fn unpack(
-        self,
-        source: impl Read + 'static,
-        cut: &Cut,
-    ) -> io::Result<Box<dyn Read>> {
-        let source: Box<dyn Read> = match self {
-            Packing::Gzip => {
-                Box::new(MultiGzDecoder::new(BufReader::with_capacity(1 << 16, source)))
-            }
-            Packing::Zstd => {
-                let mut decoder = zstd::Decoder::new(source)?;
-                // What `zstd --long=31` needs; memory is taken as far as the data fills it.
-                decoder.window_log_max(31)?;
-                Box::new(decoder)
-            }
-        };
-        Ok(Box::new(Unpacked { source, packing: self, cut: cut.clone() }))
+/// The ending of packed files, without the dot.
+fn ending(packing: Packing) -> &'static str {
+    match packing {
+        Packing::Gzip => "gz",
+        Packing::Zstd => "zst",
     }
 }
 
-/// Which packed data is cut off, if some is.
+/// The path without the ending that names a packing, and that packing.
+pub(crate) fn split(path: &Path) -> (PathBuf, Option<Packing>) {
+    let found = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let packing = Packing::ALL.into_iter().find(|&it| ending(it).eq_ignore_ascii_case(found));
+    match packing {
+        Some(packing) => (path.with_extension(""), Some(packing)),
+        None => (path.to_owned(), None),
+    }
+}
+
+/// Puts the ending of the packing behind `path`.
+pub(crate) fn join(path: &Path, packing: Option<Packing>) -> PathBuf {
+    let mut path = path.as_os_str().to_owned();
+    if let Some(packing) = packing {
+        path.push(".");
+        path.push(ending(packing));
+    }
+    path.into()
+}
+
+/// What `source` holds unpacked. Where it is cut off the input fails, with `UnexpectedEof`, when all
+/// that is there has been read, and each time it is asked again; `faults` knows then.
+pub(crate) fn unpack(
+    packing: Packing,
+    source: impl Read + 'static,
+    faults: &Faults,
+) -> io::Result<Box<dyn Read>> {
+    let source = Box::new(perk_unpack::Unpacked::new(packing, source, &faults.rest)?);
+    Ok(Box::new(Unpacked { source, packing, faults: faults.clone() }))
+}
+
+/// What is wrong with packed data that is read all the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cut(Rc<Cell<Option<Packing>>>);
+pub(crate) struct Faults {
+    /// Which packed data is cut off, if some is.
+    cut: Rc<Cell<Option<Packing>>>,
+    rest: Rest,
+}
 
-impl Cut {
-    /// What is wrong, for people.
-    pub(crate) fn fault(&self) -> Option<String> {
-        self.0.get().map(|packing| format!("the {} data is cut off", packing.name()))
+impl Faults {
+    /// What is cut off, for people.
+    pub(crate) fn cut(&self) -> Option<String> {
+        self.cut.get().map(|packing| format!("the {} data is cut off", packing.name()))
+    }
+
+    /// What follows the packed data, for people.
+    pub(crate) fn rest(&self) -> Option<String> {
+        self.rest.note()
     }
 
     fn error(&self) -> Option<io::Error> {
-        self.fault().map(|what| io::Error::new(io::ErrorKind::UnexpectedEof, what))
+        self.cut().map(|what| io::Error::new(io::ErrorKind::UnexpectedEof, what))
     }
 }
 
@@ -107,20 +77,20 @@ impl Cut {
 struct Unpacked {
     source: Box<dyn Read>,
     packing: Packing,
-    cut: Cut,
+    faults: Faults,
 }
 
 impl Read for Unpacked {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(error) = self.cut.error() {
+        if let Some(error) = self.faults.error() {
             return Err(error);
         }
         let name = self.packing.name();
         self.source.read(buffer).map_err(|error| {
             let what = match error.kind() {
                 io::ErrorKind::UnexpectedEof => {
-                    self.cut.0.set(Some(self.packing));
-                    return self.cut.error().unwrap_or(error);
+                    self.faults.cut.set(Some(self.packing));
+                    return self.faults.error().unwrap_or(error);
                 }
                 io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
                     format!("the {name} data is damaged: {error}")
@@ -189,24 +159,11 @@ mod tests {
             (".gz", ".gz", None),
             ("gz", "gz", None),
         ] {
-            assert_eq!(Packing::split(Path::new(path)), (rest.into(), packing), "{path}");
+            assert_eq!(split(Path::new(path)), (rest.into(), packing), "{path}");
         }
-        let packed = Packing::join(Path::new("a.12.pb"), Some(Packing::Gzip));
+        let packed = join(Path::new("a.12.pb"), Some(Packing::Gzip));
         assert_eq!(packed, Path::new("a.12.pb.gz"));
-        assert_eq!(Packing::join(Path::new("a.pb"), None), Path::new("a.pb"));
-    }
-
-    #[test]
-    fn the_longest_windows_of_zstd_are_unpacked() {
-        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
-        encoder.long_distance_matching(true).unwrap();
-        encoder.window_log(31).unwrap();
-        encoder.write_all(b"main;a 1\n").unwrap();
-        let packed = encoder.finish().unwrap();
-        let mut text = String::new();
-        let mut source = Packing::Zstd.unpack(io::Cursor::new(packed), &Cut::default()).unwrap();
-        source.read_to_string(&mut text).unwrap();
-        assert_eq!(text, "main;a 1\n");
+        assert_eq!(join(Path::new("a.pb"), None), Path::new("a.pb"));
     }
 
     #[test]
@@ -218,7 +175,7 @@ mod tests {
             assert_eq!(Packing::of_head(&packed), Some(packing));
             let read = |bytes: Vec<u8>| {
                 let mut text = String::new();
-                let mut source = packing.unpack(io::Cursor::new(bytes), &Cut::default())?;
+                let mut source = unpack(packing, io::Cursor::new(bytes), &Faults::default())?;
                 source.read_to_string(&mut text).map(|_| text)
             };
             assert_eq!(read(packed.clone()).unwrap(), "main;a 1\n");

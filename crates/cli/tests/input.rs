@@ -124,6 +124,32 @@ fn faults_of_packed_files_are_named() {
     }
 }
 
+/// Zeros after packed data are those of a tape or a block device.
+#[test]
+fn what_follows_packed_data_is_skipped() {
+    let folder = Folder::new();
+    folder.file("plain", STACKS);
+    let plain = report(&folder, &["plain"]);
+    let skippable = [&[0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0][..], b"perk"].concat();
+    let (first, second) = STACKS.split_at(STACKS.find('\n').unwrap() + 1);
+    for (name, pack) in [("gzip", gzip as fn(&[u8]) -> Vec<u8>), ("zstd", zstd)] {
+        let whole = pack(STACKS.as_bytes());
+        folder.file("zeros", [&whole[..], &[0; 10_240]].concat());
+        let parts = [&pack(first.as_bytes())[..], &[0; 512], &pack(second.as_bytes()), &[0; 9]];
+        folder.file("members", parts.concat());
+        assert_eq!(report(&folder, &["zeros"]), plain, "{name}");
+        assert_eq!(report(&folder, &["members"]), plain, "{name}");
+        folder.file("tail", [&whole[..], b"\0\0other"].concat());
+        let output = folder.run(&["report", "--all", "tail"]);
+        let note = format!("perk: tail: 5 bytes after the {name} data are skipped\n");
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), note));
+        assert_eq!(stdout(&output).split_once('\n').unwrap().1, plain, "{name}");
+    }
+    // Parallel zstd marks its frames.
+    folder.file("marked", [&skippable[..], &zstd(STACKS.as_bytes()), &skippable].concat());
+    assert_eq!(report(&folder, &["marked"]), plain);
+}
+
 /// Returns the stacks of a file, and the messages about it.
 #[track_caller]
 fn as_stacks(folder: &Folder, file: &str) -> (Vec<String>, String) {
@@ -216,6 +242,97 @@ fn a_bomb_stops_at_max_bytes() {
     }
 }
 
+/// Small files whose contents are large: deep stacks, many names, long lines, many records.
+#[test]
+fn bombs_stop_at_max_memory() {
+    let folder = Folder::new();
+    let names: String = (0..20_000).map(|i| format!("Main{i}.run;A.b{} 1\n", i + 1)).collect();
+    folder.file("names.collapsed", &names);
+    for form in ["txt", "hprof", "pprof", "speedscope", "html", "jfr"] {
+        let output = folder.run(&["convert", "names.collapsed", "--to", form, "-o", form]);
+        assert_eq!(output.status.code(), Some(0), "{form}: {}", stderr(&output));
+        folder.file(&format!("{form}.gz"), gzip(&fs::read(folder.join(form)).unwrap()));
+    }
+    folder.file("names.gz", gzip(names.as_bytes()));
+    folder.file("deep.gz", gzip(("a;".repeat(500_000) + "a 1\n").as_bytes()));
+    folder.file("long.zst", zstd(("x".repeat(20_000_000) + " 1\n").as_bytes()));
+    let frames = "\t0 a\n".repeat(400_000);
+    folder.file("perf.gz", gzip(format!("java 1 5.1: 1 cycles:\n{frames}\n").as_bytes()));
+    let stack = "0,".repeat(300_000);
+    let json = format!(
+        r#"{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":
+        [{{"name":"a"}}]}},"profiles":[{{"type":"sampled","name":"x","unit":"none","startValue":0,
+        "endValue":1,"samples":[[{stack}0]],"weights":[1]}}]}}"#
+    );
+    folder.file("stack.gz", gzip(json.as_bytes()));
+    let chunk = |body: &[u8]| {
+        let mut chunk = b"FLR\0\0\x02\0\0".to_vec();
+        for number in [68 + body.len() as u64, 0, 0, 1, 1, 0, 1_000_000] {
+            chunk.extend(number.to_be_bytes());
+        }
+        chunk.extend([0, 0, 0, 1]);
+        zstd(&[&chunk[..], body].concat())
+    };
+    folder.file("zeros.jfr.zst", chunk(&vec![0; 50_000_000]));
+    folder.file("checkpoints.jfr.zst", chunk(&b"\x02\x01".repeat(1_000_000)));
+    folder.file("inline.pb", inlined(300, 20_000));
+    for (file, most) in [
+        ("names.gz", "8m"),
+        ("txt.gz", "8m"),
+        ("hprof.gz", "8m"),
+        ("pprof.gz", "8m"),
+        ("speedscope.gz", "8m"),
+        ("html.gz", "8m"),
+        ("jfr.gz", "8m"),
+        ("deep.gz", "16m"),
+        ("long.zst", "16m"),
+        ("perf.gz", "16m"),
+        ("stack.gz", "16m"),
+        ("zeros.jfr.zst", "32m"),
+        ("checkpoints.jfr.zst", "16m"),
+        ("inline.pb", "32m"),
+    ] {
+        let output = run_bounded(&folder, &["report", file, "--max-memory", most]);
+        let begin = format!("perk: cannot read {file}: more memory than ");
+        assert_refused(&output, &[&begin, " MB is needed at byte ", "; --max-memory allows more"]);
+    }
+    let output = run_bounded(&folder, &["report", "names.gz", "--max-memory", "300m"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    // Without the option the size of the file decides.
+    folder.file("more.jfr.zst", chunk(&vec![0; 300_000_000]));
+    let output = run_bounded(&folder, &["report", "more.jfr.zst"]);
+    let why = "more memory than 268.4 MB (the least that files may take) is needed at byte ";
+    assert_refused(&output, &[why]);
+}
+
+/// Returns a pprof file of one stack: `depth` times a place with as many methods in each other.
+fn inlined(methods: u64, depth: usize) -> Vec<u8> {
+    fn varint(mut number: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while number >= 0x80 {
+            bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    }
+    let number = |field: u64, number: u64| [varint(field << 3), varint(number)].concat();
+    let bytes = |field: u64, bytes: &[u8]| {
+        [varint(field << 3 | 2), varint(bytes.len() as u64), bytes.to_vec()].concat()
+    };
+    let line = |line: u64| bytes(4, &[number(1, 1), number(2, line)].concat());
+    let lines: Vec<u8> = (0..methods).flat_map(line).collect();
+    let sample = [bytes(1, &vec![1; depth]), bytes(2, &[1])].concat();
+    let mut file = bytes(1, &[number(1, 1), number(2, 2)].concat());
+    file.extend(bytes(2, &sample));
+    file.extend(bytes(4, &[number(1, 1), lines].concat()));
+    file.extend(bytes(5, &[number(1, 1), number(2, 3)].concat()));
+    for text in ["", "samples", "count", "f"] {
+        file.extend(bytes(6, text.as_bytes()));
+    }
+    file
+}
+
 #[test]
 fn an_endless_pipe_stops_at_max_bytes() {
     let folder = Folder::new();
@@ -253,15 +370,16 @@ fn a_file_that_just_fits_is_read() {
 fn from_names_the_form() {
     let folder = Folder::new();
     folder.file("a", STACKS);
-    // A heading hides the form.
-    folder.file("b", format!("stacks:\n{STACKS}"));
+    // A title hides the form of stacks of one frame.
+    folder.file("b", "all:\nLexer.next 60\nTypes.of 25\n");
     folder.file("c", "Dear all,\nthe profile is late.\n");
     let plain = report(&folder, &["a"]);
     assert_eq!(report(&folder, &["a", "--from", "collapsed"]), plain);
     assert_refused(&folder.run(&["report", "b"]), &["b is not in a form that perk can read"]);
     let output = folder.run(&["report", "--all", "b", "--from", "collapsed"]);
-    assert!(stderr(&output).starts_with("perk: b: line 1 passed over: expected"), "{output:?}");
-    assert_eq!(stdout(&output).split_once('\n').unwrap().1, plain);
+    let note = "perk: b: line 1 passed over: expected";
+    assert!(stderr(&output).starts_with(note), "{output:?}");
+    assert!(stdout(&output).contains("Lexer.next"), "{output:?}");
     for (file, form, parts) in [
         ("c", "collapsed", &["c: bad collapsed stacks file: line 1: expected"][..]),
         ("a", "hprof", &["a: bad HPROF binary file"]),

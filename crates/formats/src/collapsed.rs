@@ -15,6 +15,7 @@ use crate::deep::LEFT_OUT;
 use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
 use crate::frame_name::{FrameName, split_id};
 use crate::lines::BadLines;
+use crate::memory;
 
 /// Stands for the stack of samples without one.
 const NO_STACK: &str = "[no stack]";
@@ -134,24 +135,38 @@ impl Path {
 }
 
 /// Whether a file that begins with `head` is of this format: its first line that is not a comment,
-/// as far as it is visible, is a stack and a count.
+/// as far as it is visible, is a stack and a count. A title may stand before the stacks: then most
+/// lines are stacks, and one has several frames.
 pub fn recognise(head: &[u8]) -> bool {
-    let mut text = head.trim_ascii_start();
-    while text.starts_with(COMMENT) {
-        let Some(end) = memchr::memchr(b'\n', text) else { return false };
-        text = text[end..].trim_ascii_start();
-    }
-    if text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff") {
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return false;
     }
-    let (line, is_cut) = match memchr::memchr(b'\n', text) {
-        Some(end) => (&text[..end], false),
+    let (mut stack_count, mut other_count) = (0_u64, 0_u64);
+    let mut has_frames = false;
+    for line in head.split_inclusive(|&byte| byte == b'\n') {
         // A line as long as the whole head need not end there.
-        None => (text, head.len() >= LONG_HEAD_BYTES),
-    };
-    // Bytes below TAB occur in the numbers of a binary file. Names can contain an escape character.
-    let is_text = !line.iter().any(|&byte| byte < b'\t');
-    is_text && (is_cut || split_count(line).is_ok_and(|it| it.is_some()))
+        let is_cut = !line.ends_with(b"\n") && head.len() >= LONG_HEAD_BYTES;
+        let line = line.trim_ascii();
+        if line.is_empty() || line.starts_with(COMMENT) {
+            continue;
+        }
+        // Bytes below TAB occur in the numbers of a binary file. Names can contain an escape character.
+        if line.iter().any(|&byte| byte < b'\t') {
+            return false;
+        }
+        let is_first = stack_count + other_count == 0;
+        if is_cut {
+            return is_first || other_count <= stack_count && has_frames;
+        }
+        let is_stack = split_count(line).is_ok_and(|it| it.is_some());
+        if is_first && is_stack {
+            return true;
+        }
+        stack_count += u64::from(is_stack);
+        other_count += u64::from(!is_stack);
+        has_frames |= is_stack && line.contains(&b';');
+    }
+    other_count <= stack_count && has_frames
 }
 
 /// Reads collapsed stacks. Equal stacks add up. Lines of another form are passed over, unless they
@@ -337,7 +352,7 @@ impl Reader {
         } else {
             self.thread = None;
         }
-        while begin <= stack.len() {
+        while begin <= stack.len() && !memory::is_full(1) {
             let end = frame_end(stack, begin);
             let name = &stack[begin..end];
             let is_only =

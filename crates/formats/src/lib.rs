@@ -15,6 +15,7 @@ mod foreign;
 pub mod hprof;
 pub mod jamaica;
 pub mod jfr;
+pub mod memory;
 pub mod perf_script;
 pub mod pprof;
 pub mod shared_fields;

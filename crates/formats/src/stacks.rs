@@ -3,6 +3,8 @@
 
 use perk_profile::{CallTree, FrameId, KeyedMap, NodeId};
 
+use crate::memory;
+
 /// The node of the empty stack.
 pub(crate) const ROOT: u32 = 0;
 
@@ -25,6 +27,9 @@ impl Stacks {
         self.last.truncate(same);
         let mut node = self.last.last().map_or(ROOT, |&(_, node)| node);
         for frame in frames.skip(same) {
+            if memory::is_full(1) {
+                break;
+            }
             node = self.child(node, frame);
             self.last.push((frame, node));
         }

@@ -19,9 +19,10 @@ use std::path::Path;
 
 use perk_files::ReadAt;
 use perk_profile::units;
+use perk_unpack::Packing;
 
 use self::kind::Kind;
-use self::unpack::{Packing, Unpacked};
+use self::unpack::Unpacked;
 use crate::scratch::Scratch;
 use crate::{Error, Options, Watch};
 
@@ -295,6 +296,7 @@ fn unpacked(
     let count = source.read_at(&mut head, 0)?;
     let block_bytes = members::block_bytes(&head[..count]);
     let mut scratch = Scratch::create(options)?;
+    let rest = content.rest.clone();
     let fault = match block_bytes {
         Some(block_bytes) if content.layers == [Packing::Gzip] => {
             let threads = options.threads();
@@ -303,6 +305,7 @@ fn unpacked(
         _ => content.copy(&mut scratch, bytes, watch)?,
     };
     note_fault(fault, &scratch, notes);
+    notes.extend(rest.note());
     Ok((scratch.into_file()?, kind))
 }
 
@@ -316,8 +319,10 @@ fn spooled(
     let content = Unpacked::new(source)?;
     let kind = content.kind()?;
     let mut scratch = Scratch::create(options)?;
+    let rest = content.rest.clone();
     let fault = content.copy(&mut scratch, 0, watch)?;
     note_fault(fault, &scratch, notes);
+    notes.extend(rest.note());
     Ok((scratch.into_file()?, kind))
 }
 

@@ -17,8 +17,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-jvmti-sys", &[]),
     ("perk-control", &["perk-profile"]),
     ("perk-files", &[]),
+    ("perk-unpack", &[]),
     ("perk-hprof", &["perk-files", "perk-hotspot", "perk-profile"]),
-    ("perk-heap", &["perk-files", "perk-hotspot", "perk-hprof", "perk-profile"]),
+    ("perk-heap", &["perk-files", "perk-hotspot", "perk-hprof", "perk-profile", "perk-unpack"]),
     ("perk-jamaica", &["perk-hprof", "perk-profile"]),
     ("perk-formats", &["perk-analysis", "perk-hprof", "perk-jamaica", "perk-profile"]),
     (
@@ -49,6 +50,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-profile",
             "perk-control",
             "perk-files",
+            "perk-unpack",
         ],
     ),
     ("perk-testkit", &["perk-control"]),

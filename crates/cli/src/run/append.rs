@@ -10,7 +10,7 @@ use perk_jamaica::Flaw;
 
 use crate::file_format;
 use crate::output::Target;
-use crate::packing::Packing;
+use crate::packing;
 
 /// The file if none is named, as the agent's.
 const DEFAULT: &str = "java.prof";
@@ -22,7 +22,7 @@ pub(super) fn targets(paths: &[PathBuf], replace: bool) -> anyhow::Result<Vec<Ta
     let mut targets: Vec<Target> = Vec::new();
     for path in paths {
         let name = path.display();
-        let is_packed = Packing::split(path).1.is_some();
+        let is_packed = packing::split(path).1.is_some();
         if is_packed || !file_format::has_ending(JAMAICA, path) {
             bail!("{name}: --jamaica writes .prof; perk convert makes other forms of it");
         }

@@ -23,7 +23,7 @@ use crate::args::Measured;
 use crate::file_format::{Format, merges_threads};
 use crate::filter::quoted;
 use crate::output::{self, Target};
-use crate::packing::Packing;
+use crate::packing;
 use crate::talk::say;
 use crate::{accounting, report, talk};
 
@@ -360,7 +360,7 @@ impl<'a> Finish<'a> {
                 // As the agent writes it, and not as perk writes a profile that was read.
                 target.write_with(&|out| io::copy(&mut fs::File::open(&jvm.file)?, out).map(|_| ()))
             } else if self.analyses.dump_heap() && target.form == BINARY {
-                match Packing::split(&target.path) {
+                match packing::split(&target.path) {
                     (_, None) => perk_files::give(&jvm.file, &target.path)
                         .with_context(|| format!("cannot write {path}")),
                     _ => output::write_file(&target.path, Access::Owner, &|out| {

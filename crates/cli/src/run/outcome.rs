@@ -204,7 +204,9 @@ impl Folder {
             };
             let from = from.into_iter().map(FormOrTime::Form).collect();
             // What was to be masked, the agent has masked.
-            let args = ReadArgs { from, keep_secrets: true, ..ReadArgs::default() };
+            let mut args = ReadArgs { from, keep_secrets: true, ..ReadArgs::default() };
+            // The file is perk's own: it is small, and its packed data is none to do harm.
+            args.max_memory = Some(u64::MAX);
             match input::read(&file, &args) {
                 Ok(input) => {
                     let (profile, others) = (input.profile, Vec::new());

@@ -228,6 +228,20 @@ fn heads() {
     check(b"a 1", true);
     check(b"a\x1b[2J 1", true);
     check(&[b'a'; LONG_HEAD_BYTES], true);
+    // A title before the stacks.
+    for title in ["// made by x\n", "\n stacks: \r\n\r\n", "stack,count\n# x\n", "a.b\n"] {
+        let text = format!("{title}a;b 1\nb;c 3\n");
+        check(text.as_bytes(), true);
+        let profile = read(text.as_bytes()).unwrap();
+        assert_eq!(
+            (written(&profile).as_str(), profile.total_cpu_samples().total),
+            ("a;b 1\nb;c 3\n", 4)
+        );
+        assert!(profile.notes.iter().any(|it| it.contains(" passed over: expected ")), "{title}");
+    }
+    check(b"two\nlines\na;b 1\n", false);
+    check(b"a\nb 1\nc 2\n", false);
+    check(b"\xef\xbb\xbfa;b\r\na;b 1\r\n", true);
     for head in [&b""[..], b"\n", b"a;b\nc 1\n", b"\xff\xfe 12\n", b"a\0b 12\n", b"a -1\n"] {
         check(head, false);
     }

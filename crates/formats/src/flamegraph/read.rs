@@ -5,6 +5,7 @@ use perk_profile::{Accounting, Event, FrameId, Line, NodeId, Profile, ThreadId, 
 use super::data::{Data, Frames, Kind, same_length};
 use crate::Error;
 use crate::builder::ProfileBuilder;
+use crate::memory;
 
 impl Data {
     pub(super) fn into_profile(self) -> Result<Profile, Error> {
@@ -22,6 +23,9 @@ impl Data {
         // The thread and the node of the call tree of each node with a number.
         let mut ends: Vec<Option<(Option<ThreadId>, NodeId)>> = vec![None; nodes.level.len()];
         for (index, &delta) in nodes.level.iter().enumerate() {
+            if memory::is_full(1) {
+                break;
+            }
             let error = |table, expected| Error::Entry { table, index, expected };
             level = level.saturating_add(delta);
             let above = usize::try_from(level.saturating_sub(1))

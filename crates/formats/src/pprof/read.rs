@@ -17,6 +17,7 @@ use super::{
 };
 use crate::builder::ProfileBuilder;
 use crate::columns;
+use crate::memory;
 use crate::stacks::ROOT;
 use crate::{Error, name};
 
@@ -163,6 +164,9 @@ impl Builder {
         let mut columns: Vec<_> = types.iter().map(|_| Vec::new()).collect();
         let width = self.file.samples.width;
         for (row, &(node, set)) in self.file.samples.rows.iter().enumerate() {
+            if memory::is_full(1) {
+                break;
+            }
             let (thread, subject) = labels[set as usize];
             let key = match stacks[node as usize] {
                 Stack::Node(node) => {
@@ -201,12 +205,18 @@ impl Builder {
         let root = self.builder.profile.tree.root();
         let mut stacks = vec![Stack::Node(root)];
         let nodes = std::mem::take(&mut self.file.samples.stacks);
-        for (parent, id) in nodes.iter() {
+        let mut nodes = nodes.iter();
+        let mut frame_count = 1;
+        // Equal stacks of locations with many inlined methods are long.
+        while !memory::is_full(frame_count)
+            && let Some((parent, id)) = nodes.next()
+        {
             if !self.frames.contains_key(&id) {
                 let frames = self.frames_of(id)?;
                 self.frames.insert(id, frames);
             }
             let frames = &self.frames[&id];
+            frame_count = frames.len();
             let above = match stacks[parent as usize] {
                 Stack::Node(node) => node,
                 Stack::BelowCutoff => root,

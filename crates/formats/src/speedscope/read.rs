@@ -12,6 +12,7 @@ use super::file::{self, File, Frame, Kind, Weight};
 use super::{BELOW_CUTOFF, NO_STACK};
 use crate::builder::ProfileBuilder;
 use crate::columns::{self, Column, Intervals};
+use crate::memory;
 use crate::stacks::{ROOT, Stacks};
 use crate::{Error, name};
 
@@ -160,6 +161,9 @@ impl Reader {
             let mut is_end = vec![false; samples.stacks.len()];
             samples.nodes.iter().for_each(|&node| is_end[node as usize] = true);
             let places = self.places(&samples.stacks, &is_end, thread)?;
+            if memory::is_full(0) {
+                return Ok(());
+            }
             let cut_weights = self.is_cut.then(Vec::new);
             let weights = profile.weights.or(cut_weights).ok_or_else(|| error("weights"))?;
             if self.is_cut {
@@ -209,6 +213,9 @@ impl Reader {
         let root = self.builder.profile.tree.root();
         let mut nodes: Vec<(NodeId, Subject, bool)> = vec![(root, Subject::None, true)];
         for (parent, index) in stacks.iter() {
+            if memory::is_full(1) {
+                break;
+            }
             let index = usize::try_from(index).unwrap_or(usize::MAX);
             let expected = "an entry for each frame of the samples";
             let error = Error::Entry { table: "shared.frames", index, expected };

@@ -15,8 +15,9 @@ use std::sync::mpsc;
 
 use flate2::bufread::GzDecoder;
 use memchr::memmem;
+use perk_unpack::Packing;
 
-use super::unpack::{Packing, check_room};
+use super::unpack::{check_room, fault};
 use crate::scratch::Scratch;
 use crate::{Error, Watch};
 
@@ -80,6 +81,9 @@ pub(super) fn unpack(
         if offset == bytes {
             return Ok(None);
         }
+        if (taken == 0 || is_last) && is_zeros(file, offset..bytes)? {
+            return Ok(None);
+        }
         if taken == 0 || is_last {
             return batch.rest(&batch.bytes[taken..], offset, scratch).map(Some);
         }
@@ -89,6 +93,21 @@ pub(super) fn unpack(
             check_room(scratch, offset, bytes)?;
         }
     }
+}
+
+/// Whether a part of a file is zeros, as tapes and block devices add them.
+fn is_zeros(file: &File, part: Range<u64>) -> Result<bool, Error> {
+    let mut bytes = [0; 1 << 12];
+    let mut at = part.start;
+    while at < part.end {
+        let count = (part.end - at).min(bytes.len() as u64) as usize;
+        file.read_exact_at(&mut bytes[..count], at)?;
+        if bytes[..count].iter().any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+        at += count as u64;
+    }
+    Ok(true)
 }
 
 /// Packed bytes that begin with a member.
@@ -171,7 +190,7 @@ impl Batch {
         let mut content = Vec::new();
         let read = (&mut decoder).take(self.block_bytes as u64).read_to_end(&mut content);
         scratch.write(&content)?;
-        let fault = read.err().and_then(|error| Packing::Gzip.fault(&error));
+        let fault = read.err().and_then(|error| fault(Packing::Gzip, &error));
         Ok(fault.unwrap_or_else(|| format!("the gzip data is damaged from offset {offset} on")))
     }
 }

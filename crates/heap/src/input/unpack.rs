@@ -1,10 +1,10 @@
 //! Packed data of gzip and zstd, by their first bytes.
 
 use std::cell::Cell;
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::rc::Rc;
 
-use flate2::bufread::MultiGzDecoder;
+use perk_unpack::{Packing, Rest};
 
 use super::kind::{HEAD_BYTES, Kind};
 use crate::scratch::Scratch;
@@ -16,42 +16,16 @@ const LAYERS: usize = 3;
 const PART_BYTES: usize = 1 << 20;
 /// The unpacked bytes from which the size of all is estimated.
 const ESTIMATE_AFTER_BYTES: u64 = 32 << 20;
-/// The longest window that `zstd --long=31` makes, as its logarithm.
-const WINDOW_LOG: u32 = 31;
 
-/// A way to pack data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Packing {
-    Gzip,
-    Zstd,
-}
-
-impl Packing {
-    fn of(head: &[u8]) -> Option<Self> {
-        match head {
-            [0x1F, 0x8B, ..] => Some(Self::Gzip),
-            [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Self::Zstd),
-            _ => None,
+/// Returns what a failure to unpack says about the data; `None` if it is one of the system.
+pub(super) fn fault(packing: Packing, error: &io::Error) -> Option<String> {
+    let name = packing.name();
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Some(format!("the {name} data is cut off")),
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
+            Some(format!("the {name} data is damaged ({error})"))
         }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-        }
-    }
-
-    /// Returns what a failure to unpack says about the data; `None` if it is one of the system.
-    pub(super) fn fault(self, error: &io::Error) -> Option<String> {
-        let name = self.name();
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof => Some(format!("the {name} data is cut off")),
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
-                Some(format!("the {name} data is damaged ({error})"))
-            }
-            _ => None,
-        }
+        _ => None,
     }
 }
 
@@ -65,6 +39,8 @@ pub(super) struct Unpacked<'a> {
     /// The bytes that have been read from the source.
     packed_bytes: Rc<Cell<u64>>,
     fault: Option<String>,
+    /// The bytes after the packed data, once everything is read.
+    pub(super) rest: Rest,
 }
 
 impl<'a> Unpacked<'a> {
@@ -77,24 +53,16 @@ impl<'a> Unpacked<'a> {
             layers: vec![],
             packed_bytes,
             fault: None,
+            rest: Rest::default(),
         };
         it.take_head()?;
         while it.layers.len() < LAYERS
-            && let Some(packing) = Packing::of(&it.head)
+            && let Some(packing) = Packing::of_head(&it.head)
         {
             let head = std::mem::take(&mut it.head);
             let packed =
                 Cursor::new(head).chain(std::mem::replace(&mut it.source, Box::new(io::empty())));
-            it.source = match packing {
-                Packing::Gzip => {
-                    Box::new(MultiGzDecoder::new(BufReader::with_capacity(PART_BYTES, packed)))
-                }
-                Packing::Zstd => {
-                    let mut decoder = zstd::Decoder::new(packed)?;
-                    decoder.window_log_max(WINDOW_LOG)?;
-                    Box::new(decoder)
-                }
-            };
+            it.source = Box::new(perk_unpack::Unpacked::new(packing, packed, &it.rest)?);
             it.layers.push(packing);
             it.take_head()?;
             if it.head.is_empty()
@@ -138,13 +106,15 @@ impl<'a> Unpacked<'a> {
         loop {
             match self.source.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => match self.layers.last().and_then(|packing| packing.fault(&error)) {
-                    Some(fault) => {
-                        self.fault = Some(fault);
-                        return Ok(0);
+                Err(error) => {
+                    match self.layers.last().and_then(|&packing| fault(packing, &error)) {
+                        Some(fault) => {
+                            self.fault = Some(fault);
+                            return Ok(0);
+                        }
+                        None => return Err(error),
                     }
-                    None => return Err(error),
-                },
+                }
                 read => return read,
             }
         }

@@ -1,0 +1,97 @@
+//! The memory that reading may take: a small file can stand for much, as it is packed or because its
+//! stacks are deep or its names differ.
+//!
+//! The limit is one of the whole process, by the kernel's numbers. Readers ask [`is_full`] in all
+//! loops that take memory without reading on, and stop; whoever set the limit finds that the profile
+//! is not whole.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// The memory of the process that is too much; 0 for none.
+static LIMIT_BYTES: AtomicU64 = AtomicU64::new(0);
+static IS_FULL: AtomicBool = AtomicBool::new(false);
+/// The steps since the last look.
+static STEPS: AtomicUsize = AtomicUsize::new(0);
+/// The steps between two looks. Each is a frame or a name at most: some hundred bytes.
+const STEPS_PER_LOOK: usize = 1 << 13;
+
+/// The limit that is set as long as this lives.
+#[derive(Debug)]
+pub struct Limit {
+    base_bytes: u64,
+}
+
+impl Limit {
+    /// Allows that the process takes `bytes` more than now.
+    pub fn new(bytes: u64) -> Self {
+        let limit = Self { base_bytes: resident_bytes().unwrap_or(0) };
+        IS_FULL.store(false, Relaxed);
+        limit.allow(bytes);
+        limit
+    }
+
+    /// Allows that the process takes `bytes` more than when the limit was set first.
+    pub fn allow(&self, bytes: u64) {
+        LIMIT_BYTES.store(self.base_bytes.saturating_add(bytes).max(1), Relaxed);
+    }
+
+    /// Looks whether the process has taken more. Once it has, this is so to the end.
+    pub fn is_exceeded(&self) -> bool {
+        look()
+    }
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        LIMIT_BYTES.store(0, Relaxed);
+        IS_FULL.store(false, Relaxed);
+    }
+}
+
+/// Whether more memory is taken than allowed, as far as known. `steps` is the number of frames, names
+/// or rows that were made since the last question.
+#[inline]
+pub(crate) fn is_full(steps: usize) -> bool {
+    let count = STEPS.load(Relaxed).wrapping_add(steps);
+    STEPS.store(count, Relaxed);
+    if count >= STEPS_PER_LOOK { look() } else { IS_FULL.load(Relaxed) }
+}
+
+#[cold]
+fn look() -> bool {
+    STEPS.store(0, Relaxed);
+    let limit_bytes = LIMIT_BYTES.load(Relaxed);
+    if limit_bytes > 0 && resident_bytes().is_some_and(|bytes| bytes > limit_bytes) {
+        IS_FULL.store(true, Relaxed);
+    }
+    IS_FULL.load(Relaxed)
+}
+
+/// Returns the memory that the process has, if the kernel says it.
+fn resident_bytes() -> Option<u64> {
+    static STATM: OnceLock<Option<File>> = OnceLock::new();
+    let statm = STATM.get_or_init(|| File::open("/proc/self/statm").ok()).as_ref()?;
+    let mut text = [0; 128];
+    let count = statm.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..count]).ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    pages.checked_mul(rustix::param::page_size() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_s_number_follows_what_is_taken() {
+        const BYTES: usize = 64 << 20;
+        let before = resident_bytes().unwrap();
+        let taken = vec![1_u8; BYTES];
+        let after = resident_bytes().unwrap();
+        // Other tests run meanwhile.
+        assert!(after > before + BYTES as u64 / 2, "{before} {after} {}", taken.len());
+    }
+}
