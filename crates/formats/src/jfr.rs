@@ -109,28 +109,45 @@ pub fn recognise(head: &[u8]) -> bool {
 /// program, and the data that was passed over.
 ///
 /// # Errors
-/// [`Error::Offset`] if a chunk or its metadata cannot be understood. Faulty data after these is
-/// passed over and counted.
+/// [`Error::Offset`] if no chunk can be understood. Other faulty data is passed over and counted.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut source = Source::new(input);
     let mut chunk = Chunk::default();
     let mut types = LastTypes::default();
     let mut recording = Recording::default();
+    let (mut is_read, mut fault) = (false, None);
     while source.next(&mut chunk)? {
         let contents = Contents::of(&chunk);
         let notes = recording.notes();
-        notes.stray_bytes += contents.rest_bytes;
+        notes.stray(source.take_stray());
+        notes.stray((chunk.offset + chunk.bytes.len(), contents.rest_bytes));
         notes.missing_bytes = notes.missing_bytes.saturating_add(chunk.missing_bytes);
         notes.unfinished_chunk_count += u64::from(chunk.is_unfinished);
-        match view(&chunk, &contents, &mut types)? {
-            Some(view) => recording.chunk(&chunk, &view),
-            None => {
-                notes.untyped_chunk_count += 1;
-                notes.untyped_event_count += contents.event_count;
+        let why = match view(&chunk, &contents, &mut types) {
+            Ok(Some(view)) => {
+                is_read = true;
+                if chunk.ticks_per_second == 0 {
+                    notes.chunk(&chunk, "0 ticks per second: its times in ticks are not known");
+                }
+                recording.chunk(&chunk, &view);
+                continue;
             }
-        }
+            Ok(None) => "its types are not there".to_owned(),
+            Err(error) => {
+                let why = error.to_string();
+                fault.get_or_insert(error);
+                why
+            }
+        };
+        let events = contents.event_count;
+        let s = if events == 1 { "" } else { "s" };
+        notes.chunk(&chunk, &format!("skipped with {events} event{s}: {why}"));
     }
-    recording.notes().stray_bytes += source.stray_bytes;
+    // A file of which nothing can be read has another form, or a fault in its only chunk.
+    if let Some(error) = fault.filter(|_| !is_read) {
+        return Err(error);
+    }
+    recording.notes().stray(source.take_stray());
     Ok(recording.finish())
 }
 
@@ -145,7 +162,7 @@ pub fn event_counts(input: impl Read) -> Result<BTreeMap<String, u64>, Error> {
     let mut types = LastTypes::default();
     let mut counts = BTreeMap::new();
     while source.next(&mut chunk)? {
-        if let Some(view) = view(&chunk, &Contents::of(&chunk), &mut types)? {
+        if let Ok(Some(view)) = view(&chunk, &Contents::of(&chunk), &mut types) {
             recording::count_events(&chunk, &view, &mut counts);
         }
     }

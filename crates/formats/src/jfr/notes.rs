@@ -6,12 +6,15 @@ use std::collections::BTreeMap;
 use perk_profile::units::plural;
 
 use super::settings::Settings;
+use super::source::Chunk;
 use super::view::{StructAt, View};
 
 /// The number of event types that the note on skipped events names.
 const MOST_NAMED: usize = 3;
 /// The number of characters of a type's name in a note.
 const LONGEST_NAME: usize = 80;
+/// The number of chunks that have a note of their own.
+const MAX_CHUNKS: usize = 8;
 
 /// The counts that are kept while a recording is read.
 #[derive(Debug, Default)]
@@ -33,13 +36,15 @@ pub(super) struct Notes {
     pub(super) lost_sample_count: u64,
     /// Chunks whose end was never written.
     pub(super) unfinished_chunk_count: u64,
-    /// Chunks without the types of their events, and the events in them.
-    pub(super) untyped_chunk_count: u64,
-    pub(super) untyped_event_count: u64,
+    /// What is wrong with chunks as a whole.
+    chunks: Vec<String>,
+    /// The number of further such chunks.
+    more_chunk_count: u64,
     /// The number of bytes by which chunks are shorter than their headers say.
     pub(super) missing_bytes: u64,
-    /// Bytes that belong to no event.
-    pub(super) stray_bytes: u64,
+    /// Bytes that belong to no event, and the place of the first.
+    stray_bytes: u64,
+    first_stray: Option<u64>,
     pub(super) has_waits: bool,
     jvm: Option<String>,
     /// The numbers of events of types that are not read.
@@ -51,6 +56,24 @@ impl Notes {
     pub(super) fn skip(&mut self, name: &str, count: u64) {
         if count > 0 {
             *self.skipped.entry(name.to_owned()).or_default() += count;
+        }
+    }
+
+    /// Counts bytes that belong to no event, by the place after them.
+    pub(super) fn stray(&mut self, (end, count): (usize, u64)) {
+        if count > 0 {
+            self.stray_bytes += count;
+            self.first_stray.get_or_insert((end as u64).saturating_sub(count));
+        }
+    }
+
+    /// Takes what is wrong with a chunk.
+    pub(super) fn chunk(&mut self, chunk: &Chunk, what: &str) {
+        if self.chunks.len() < MAX_CHUNKS {
+            let Chunk { number, offset, .. } = chunk;
+            self.chunks.push(format!("chunk {number} at byte {offset}: {what}"));
+        } else {
+            self.more_chunk_count += 1;
         }
     }
 
@@ -83,11 +106,13 @@ impl Notes {
         notes: &mut Vec<String>,
     ) {
         notes.extend(self.jvm.take());
+        notes.append(&mut self.chunks);
         let mut add = |count: u64, one: &str, many: &str| {
             if count > 0 {
                 notes.push(format!("{count} {}", if count == 1 { one } else { many }));
             }
         };
+        add(self.more_chunk_count, "more such chunk", "more such chunks");
         add(
             self.unfinished_chunk_count,
             "chunk was never finished: its unwritten part is lost",
@@ -98,17 +123,12 @@ impl Notes {
             "byte is missing at the end of the file",
             "bytes are missing at the end of the file",
         );
+        let first = self.first_stray.unwrap_or(0);
         add(
             self.stray_bytes,
-            "byte that belongs to no event passed over",
-            "bytes that belong to no event passed over",
+            &format!("byte that belongs to no event passed over, at byte {first}"),
+            &format!("bytes that belong to no event passed over, the first at byte {first}"),
         );
-        if self.untyped_chunk_count > 0 {
-            let (chunks, events) = (self.untyped_chunk_count, self.untyped_event_count);
-            let text = format!("of {events} events passed over: their types are not there");
-            let one = format!("chunk {text}");
-            add(chunks, &one, &format!("chunks {text}"));
-        }
         add(
             self.bad_checkpoint_count,
             "checkpoint is not as its types say: constants after the fault passed over",

@@ -14,6 +14,7 @@ use super::source::Chunk;
 use super::stacks::{Known, Paths, StackAt, Threads};
 use super::view::{Events, StructAt, View};
 use super::{native_samples, waiting_samples};
+use crate::memory;
 use crate::times::Times;
 
 /// The class of a lock that a parked thread does not name.
@@ -164,7 +165,8 @@ impl Recording {
         let mut kinds: KeyedMap<i64, Option<EventType>> = KeyedMap::default();
         let mut passed_over: KeyedMap<i64, u64> = KeyedMap::default();
         let mut threads: Vec<(i64, Event)> = Vec::new();
-        for event in Events::new(chunk).filter(|it| !it.is_inner()) {
+        let events = Events::new(chunk).filter(|it| !it.is_inner());
+        for event in events.take_while(|_| !memory::is_full(1)) {
             let what = *kinds.entry(event.type_id).or_insert_with(|| {
                 view.types
                     .place(event.type_id)

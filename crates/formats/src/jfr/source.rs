@@ -6,9 +6,11 @@ use super::cursor::{Cursor, big_endian};
 use crate::Error;
 
 pub(super) const MAGIC: &[u8; 4] = b"FLR\0";
-/// The version of the format that is read. Everything that a minor version adds is described by
-/// metadata.
+/// The version of the format that is written.
 pub(super) const MAJOR: u16 = 2;
+/// The versions that are read: 1 is that of JDK 9 and 10, with other names of types. Everything that
+/// a minor version adds is described by metadata.
+const MAJORS: [u64; 2] = [1, MAJOR as u64];
 /// The header of a chunk.
 pub(super) const HEADER_BYTES: usize = 68;
 /// The number of bytes that are read at once.
@@ -22,7 +24,7 @@ const BEGIN_BYTES: usize = 8;
 fn is_begin(bytes: &[u8]) -> bool {
     bytes.len() >= BEGIN_BYTES
         && bytes.starts_with(MAGIC)
-        && big_endian(&bytes[4..6]) == u64::from(MAJOR)
+        && MAJORS.contains(&big_endian(&bytes[4..6]))
         && bytes[6] == 0
 }
 
@@ -34,6 +36,8 @@ fn find_begin(bytes: &[u8]) -> Option<usize> {
 /// One chunk, whole in memory, including its header.
 #[derive(Debug, Default)]
 pub(super) struct Chunk {
+    /// The number of the chunk in the file, from 1.
+    pub(super) number: usize,
     /// The offset of the chunk in the file.
     pub(super) offset: usize,
     pub(super) bytes: Vec<u8>,
@@ -56,6 +60,19 @@ impl Chunk {
         Cursor::new(&self.bytes, at, self.is_compressed)
     }
 
+    /// Returns the end of the last whole event before the next chunk.
+    fn events_end(&self) -> usize {
+        let mut end = HEADER_BYTES.min(self.bytes.len());
+        loop {
+            let mut cursor = self.cursor(end);
+            let next = cursor.count().ok().and_then(|size| end.checked_add(size));
+            match next.filter(|&next| next > cursor.at && next <= self.bytes.len()) {
+                Some(next) if !is_begin(&self.bytes[end..]) => end = next,
+                _ => return end,
+            }
+        }
+    }
+
     pub(super) fn error(&self, at: usize, expected: &'static str) -> Error {
         Error::Offset { offset: self.offset.saturating_add(at), expected }
     }
@@ -72,12 +89,26 @@ pub(super) struct Source<R> {
     offset: usize,
     put_back_count: u32,
     /// Bytes between chunks that belong to none.
-    pub(super) stray_bytes: u64,
+    stray_bytes: u64,
+    stray_end: usize,
 }
 
 impl<R: Read> Source<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, buffer: Vec::new(), start: 0, offset: 0, put_back_count: 0, stray_bytes: 0 }
+        Self {
+            input,
+            buffer: Vec::new(),
+            start: 0,
+            offset: 0,
+            put_back_count: 0,
+            stray_bytes: 0,
+            stray_end: 0,
+        }
+    }
+
+    /// Returns the place after the bytes before it that belong to no chunk, and their number.
+    pub(super) fn take_stray(&mut self) -> (usize, u64) {
+        (self.stray_end, std::mem::take(&mut self.stray_bytes))
     }
 
     /// Reads the next chunk into `chunk`; false at the end of the input.
@@ -89,8 +120,8 @@ impl<R: Read> Source<R> {
         let header = self.peek(HEADER_BYTES)?;
         if offset > 0 && header.len() < HEADER_BYTES {
             let rest = header.len();
-            self.stray_bytes += rest as u64;
             self.consume(rest);
+            self.add_stray(rest);
             return Ok(false);
         }
         let error = |at: usize, expected| Err(Error::Offset { offset: offset + at, expected });
@@ -101,10 +132,11 @@ impl<R: Read> Source<R> {
             return error(header.len(), "a chunk's header of 68 bytes");
         }
         let number = |at: usize, length: usize| big_endian(&header[at..at + length]);
-        if number(4, 2) != u64::from(MAJOR) {
-            return error(4, "version 2 of the chunk format (JDK 11 and later)");
+        if !MAJORS.contains(&number(4, 2)) {
+            return error(4, "version 1 or 2 of the chunk format (JDK 9 and later)");
         }
         let size = number(8, 8);
+        chunk.number += 1;
         chunk.offset = offset;
         chunk.start_ns = number(32, 8);
         chunk.duration_ns = number(40, 8);
@@ -120,8 +152,24 @@ impl<R: Read> Source<R> {
         } else {
             let taken = self.take(size, &mut chunk.bytes)?;
             chunk.missing_bytes = size - taken;
+            self.give_back_next(chunk);
         }
         Ok(true)
+    }
+
+    /// Gives back the chunks after `chunk`, if the size in its header is too large and it has taken
+    /// them, too.
+    fn give_back_next(&mut self, chunk: &mut Chunk) {
+        let end = chunk.events_end();
+        if end == chunk.bytes.len() || self.put_back_count == MAX_PUT_BACKS {
+            return;
+        }
+        if let Some(at) = find_begin(&chunk.bytes[end..]) {
+            let next = end + at;
+            self.put_back(&chunk.bytes[next..]);
+            chunk.bytes.truncate(next);
+            chunk.missing_bytes = 0;
+        }
     }
 
     /// Takes event after event up to the first incomplete one, or the next chunk. The length of an
@@ -144,12 +192,18 @@ impl<R: Read> Source<R> {
                 if self.put_back_count < MAX_PUT_BACKS {
                     self.put_back(&chunk.bytes[before..]);
                 } else {
-                    self.stray_bytes += (chunk.bytes.len() - before) as u64;
+                    self.add_stray(chunk.bytes.len() - before);
                 }
                 chunk.bytes.truncate(before);
                 return Ok(());
             }
         }
+    }
+
+    /// Counts the last `count` bytes, which belong to no chunk.
+    fn add_stray(&mut self, count: usize) {
+        self.stray_bytes += count as u64;
+        self.stray_end = self.offset;
     }
 
     /// Passes over bytes that are not a chunk.
@@ -168,7 +222,7 @@ impl<R: Read> Source<R> {
                 None => ahead.len() - (BEGIN_BYTES - 1),
             };
             self.consume(stray);
-            self.stray_bytes += stray as u64;
+            self.add_stray(stray);
             if found.is_some() {
                 return Ok(());
             }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use perk_profile::KeyedMap;
 
 use super::cursor::{Cursor, Fault, Numbers, Text};
+use crate::memory;
 
 /// The limit of nesting, of structs inside structs and of elements of metadata inside elements.
 const MAX_DEPTH: usize = 32;
@@ -121,6 +122,18 @@ pub(super) struct Types {
     by_id: KeyedMap<i64, usize>,
 }
 
+/// Returns the name that version 2 of the format gives a type. Version 1 (JDK 9 and 10) has other
+/// prefixes.
+fn name_of_version_2(name: &str) -> String {
+    const PREFIXES: [(&str, &str); 3] = [
+        ("com.oracle.jdk.", "jdk."),
+        ("com.oracle.jfr.types.", "jdk.types."),
+        ("com.oracle.jfr.", "jdk.jfr."),
+    ];
+    let renamed = |(old, new): (&str, &str)| Some(format!("{new}{}", name.strip_prefix(old)?));
+    PREFIXES.into_iter().find_map(renamed).unwrap_or_else(|| name.to_owned())
+}
+
 /// The types of the previous chunk, which the next one mostly repeats.
 #[derive(Debug, Default)]
 pub(super) struct LastTypes {
@@ -167,6 +180,9 @@ impl<'a> Element<'a> {
             let fault = cursor.fault("the number of a string of the metadata");
             strings.get(cursor.count()?).map(|text| &**text).ok_or(fault)
         };
+        if memory::is_full(1) {
+            return Err(cursor.fault("metadata of less memory"));
+        }
         let mut element = Element { name: string(cursor)?, ..Element::default() };
         for _ in 0..cursor.count()? {
             element.attributes.push((string(cursor)?, string(cursor)?));
@@ -200,7 +216,11 @@ impl Types {
     /// Reads a metadata event; `cursor` is after its head.
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
         let mut strings = Vec::new();
+        let fault = cursor.fault("metadata of less memory");
         for _ in 0..cursor.count()? {
+            if memory::is_full(1) {
+                return Err(fault);
+            }
             strings.push(match cursor.text()? {
                 Text::Inline(text) => text,
                 Text::Null | Text::Pooled(_) => Cow::Borrowed(""),
@@ -213,7 +233,7 @@ impl Types {
         let classes = || metadata.children("class").filter_map(|it| Some((it, it.id("id")?)));
         for (class, id) in classes() {
             let place = types.types.len();
-            let name = class.attribute("name").unwrap_or_default().to_owned();
+            let name = name_of_version_2(class.attribute("name").unwrap_or_default());
             types.types.push(Type { id, name, fields: Vec::new(), steps: Vec::new() });
             types.by_id.insert(id, place);
         }

@@ -8,6 +8,7 @@ use perk_profile::KeyedMap;
 use super::cursor::{Cursor, Fault, Text};
 use super::source::{Chunk, HEADER_BYTES};
 use super::types::{Field, Kind, LastTypes, TimeUnit, Types};
+use crate::memory;
 
 /// The types of events that are part of the format, and not among the types of the metadata.
 const METADATA: i64 = 0;
@@ -84,7 +85,7 @@ impl Contents {
     pub(super) fn of(chunk: &Chunk) -> Self {
         let mut contents = Self::default();
         let mut events = Events::new(chunk);
-        for event in events.by_ref() {
+        for event in events.by_ref().take_while(|_| !memory::is_full(1)) {
             match event.type_id {
                 METADATA => contents.metadata = Some(event),
                 CHECKPOINT => contents.checkpoints.push(event),
@@ -165,6 +166,9 @@ impl<'a> View<'a> {
             let type_id = cursor.long()?;
             let kind = self.types.kind(type_id);
             for _ in 0..cursor.count()? {
+                if memory::is_full(1) {
+                    return Ok(());
+                }
                 let key = cursor.long()?;
                 let at = cursor.at;
                 self.types.skip(kind, &mut cursor, 0)?;
@@ -241,13 +245,14 @@ impl<'a> View<'a> {
         u64::try_from(self.number(place, name)?).ok()
     }
 
-    /// Returns a time, in nanoseconds.
+    /// Returns a time, in nanoseconds; `None` if it is in ticks and the chunk does not have their
+    /// length.
     pub(super) fn time_ns(&self, place: StructAt, name: &str) -> Option<u64> {
         let field = self.field(place, name)?.field;
         let number = u128::from(self.count(place, name)?);
         let ns = match field.time_unit {
             TimeUnit::Ticks => {
-                number * 1_000_000_000 / u128::from(self.chunk.ticks_per_second.max(1))
+                (number * 1_000_000_000).checked_div(u128::from(self.chunk.ticks_per_second))?
             }
             TimeUnit::Nanoseconds => number,
             TimeUnit::Microseconds => number * 1_000,
@@ -257,11 +262,12 @@ impl<'a> View<'a> {
         Some(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 
-    /// Returns the time at which an event began, in nanoseconds since 1970.
+    /// Returns the time at which an event began, in nanoseconds since 1970; `None` without a clock.
     pub(super) fn start_ns(&self, place: StructAt) -> Option<u64> {
         let ticks = i128::from(self.number(place, "startTime")?);
         let ticks = ticks - i128::from(self.chunk.start_ticks);
-        let since_ns = ticks * 1_000_000_000 / i128::from(self.chunk.ticks_per_second.max(1));
+        let since_ns =
+            (ticks * 1_000_000_000).checked_div(i128::from(self.chunk.ticks_per_second))?;
         let ns = i128::from(self.chunk.start_ns) + since_ns;
         Some(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
     }

@@ -90,6 +90,8 @@ pub(crate) struct Chunk {
     pub(crate) is_unfinished: bool,
     /// Whether it has no metadata.
     pub(crate) is_untyped: bool,
+    /// Whether it is of version 1, as of JDK 9.
+    pub(crate) is_old: bool,
     types: Vec<(i64, String, Vec<Field>)>,
     /// The constants: their type and key, and the value.
     pools: Vec<(i64, i64, Vec<u8>)>,
@@ -208,6 +210,10 @@ impl Chunk {
         if !self.is_untyped {
             bytes.extend(self.framed(0, self.metadata()));
         }
+        if self.is_old {
+            bytes[5] = 1;
+            bytes[7] = 0;
+        }
         if !self.is_unfinished {
             let size = bytes.len() as u64;
             bytes[8..16].copy_from_slice(&size.to_be_bytes());
@@ -228,6 +234,7 @@ impl Chunk {
         tree = tree.int(string("root")).int(0).int(2);
         tree = tree.int(string("metadata")).int(0).int(self.types.len() as i32);
         for (id, name, fields) in &self.types {
+            let name = if self.is_old { &old_name(name) } else { name };
             tree = tree.int(string("class")).int(2);
             tree = tree.int(string("id")).int(string(&id.to_string()));
             tree = tree.int(string("name")).int(string(name)).int(fields.len() as i32);
@@ -259,6 +266,20 @@ impl Chunk {
             body = body.text(text);
         }
         body.raw(&tree.bytes)
+    }
+}
+
+/// Returns the name of a type in JDK 9.
+fn old_name(name: &str) -> String {
+    match (
+        name.strip_prefix("jdk.types."),
+        name.strip_prefix("jdk.jfr."),
+        name.strip_prefix("jdk."),
+    ) {
+        (Some(rest), ..) => format!("com.oracle.jfr.types.{rest}"),
+        (_, Some(rest), _) => format!("com.oracle.jfr.{rest}"),
+        (.., Some(rest)) => format!("com.oracle.jdk.{rest}"),
+        _ => name.to_owned(),
     }
 }
 

@@ -275,7 +275,93 @@ fn a_chunk_without_types_is_passed_over() {
     chunk.is_untyped = true;
     let profile = read(&chunk.finish());
     assert_eq!(Metric::all_of(&profile), []);
-    assert!(has_note(&profile, "1 chunk of 18 events passed over"), "{:?}", profile.notes);
+    assert!(
+        has_note(&profile, "chunk 1 at byte 0: skipped with 18 events: its types are not there"),
+        "{:?}",
+        profile.notes
+    );
+}
+
+#[test]
+fn a_bad_chunk_loses_only_itself() {
+    let good = full(false).finish();
+    let (begin, length) = (good.len(), good.len());
+    let metadata = good.windows(4).position(|it| it == b"root").unwrap();
+    type Change = (&'static str, fn(&mut [u8], usize), u64, &'static str);
+    let changes: [Change; 6] = [
+        (
+            "magic",
+            |chunk, _| chunk[0] = b'X',
+            2,
+            "belong to no event passed over, the first at byte",
+        ),
+        (
+            "version",
+            |chunk, _| chunk[5] = 9,
+            2,
+            "belong to no event passed over, the first at byte",
+        ),
+        // The name of the tree's root is longer than the metadata.
+        (
+            "metadata",
+            |chunk, at| chunk[at - 1..at + 4].fill(0xFF),
+            2,
+            "skipped with 18 events: byte",
+        ),
+        ("events", |chunk, _| chunk[70..100].fill(0), 2, "its types are not there"),
+        ("long", |chunk, _| chunk[12] = 0x7F, 3, ""),
+        ("endless", |chunk, _| chunk[8..16].fill(0xFF), 3, ""),
+    ];
+    for (name, change, count, note) in changes {
+        let mut bytes = good.repeat(3);
+        change(&mut bytes[begin..begin + length], metadata);
+        let mut profile = read(&bytes);
+        let place = format!("byte {begin}");
+        let is_said = |it: &String| it.contains(note) && it.contains(&place);
+        assert!(
+            note.is_empty() || profile.notes.iter().any(is_said),
+            "{name}: {:?}",
+            profile.notes
+        );
+        let is_of_chunk = |it: &String| it.starts_with("chunk 2 at") || it.contains("no event");
+        profile.notes.retain(|it| !is_of_chunk(it));
+        check_full(&profile, count);
+    }
+    // Each of them is bad: the first fault is the file's.
+    let mut bytes = good.clone();
+    bytes[metadata - 1..metadata + 4].fill(0xFF);
+    assert!(matches!(jfr::read(&*bytes.repeat(2)), Err(Error::Offset { .. })));
+}
+
+/// Without a clock the numbers that are not times are read.
+#[test]
+fn without_a_clock_times_are_not_known() {
+    let mut bytes = full(false).finish();
+    bytes[56..64].fill(0);
+    let profile = read(&bytes);
+    let with_clock = read(&full(false).finish());
+    for metric in [Metric::Samples, Metric::AllocatedBytes, Metric::BlockedCount] {
+        let total = metric.rows(&profile).total;
+        assert_eq!(total, metric.rows(&with_clock).total, "{metric:?}");
+        assert!(total > 0);
+    }
+    assert_eq!(Metric::BlockedTime.rows(&profile).total, 0);
+    assert_eq!(profile.timelines().count(), 0);
+    let note = "chunk 1 at byte 0: 0 ticks per second: its times in ticks are not known";
+    assert!(has_note(&profile, note), "{:?}", profile.notes);
+}
+
+#[test]
+fn version_1_has_other_names_of_types() {
+    for is_plain in [false, true] {
+        let mut chunk = full(is_plain);
+        chunk.is_old = true;
+        let bytes = chunk.finish();
+        assert!(jfr::recognise(&bytes));
+        check_full(&read(&bytes), 1);
+        // The next chunk is one of a later JDK.
+        check_full(&read(&[bytes, full(false).finish()].concat()), 2);
+    }
 }
 
 #[test]
@@ -454,10 +540,11 @@ fn what_is_no_recording_is_an_error() {
     let full = full(false).finish();
     let header = Error::Offset { offset: 67, expected: "a chunk's header of 68 bytes" };
     assert_eq!(error(&full[..67]), header);
-    let old = [&full[..4], &[0, 1], &full[6..]].concat();
-    let version =
-        Error::Offset { offset: 4, expected: "version 2 of the chunk format (JDK 11 and later)" };
-    assert_eq!(error(&old), version);
+    for version in [0, 3] {
+        let other = [&full[..4], &[0, version], &full[6..]].concat();
+        let expected = "version 1 or 2 of the chunk format (JDK 9 and later)";
+        assert_eq!(error(&other), Error::Offset { offset: 4, expected });
+    }
     assert!(jfr::recognise(&full) && !jfr::recognise(b"FLR2") && !jfr::recognise(b""));
 }
 
