@@ -136,7 +136,6 @@ fn wall_kinds(
     count: usize,
     calls: Option<&CallTable>,
 ) -> Vec<Kind> {
-    let is_running = |state: WallState| matches!(state, WallState::Running | WallState::Runnable);
     let (profile, tree, joined) = (content.profile, content.tree, content.joined);
     let mut rows = view.metric.rows(profile).rows;
     callees.keep_program(&mut rows, |row| content.path(row.0.trace));
@@ -157,8 +156,12 @@ fn wall_kinds(
         }
     };
     let has_time = content.samples().is_some() && content.asked.is_none();
-    let running = (!has_time).then(|| kind("running", is_running, words));
-    running.into_iter().chain([kind("waiting", WallState::is_waiting, callees)]).collect()
+    let running = |state: WallState| state == WallState::Running;
+    let runnable = |state: WallState| state == WallState::Runnable;
+    let active =
+        (!has_time).then(|| [kind("running", running, words), kind("runnable", runnable, words)]);
+    let waiting = kind("waiting", WallState::is_waiting, callees);
+    active.into_iter().flatten().chain([waiting]).collect()
 }
 
 /// What a metric is of, in a word.
@@ -193,9 +196,12 @@ mod tests {
         let mut profile = Profile::default();
         let own = trace(&mut profile, &["com.acme.Main.main"], None);
         let library = trace(&mut profile, &["java.lang.Thread.run", "io.netty.Loop.run"], None);
-        let mut section = Section::new(SectionHead::new([Column::new(Metric::WallTime, 100)]));
-        for (trace, state, ns) in [(own, WallState::Running, 10), (library, WallState::Parked, 90)]
-        {
+        let mut section = Section::new(SectionHead::new([Column::new(Metric::WallTime, 130)]));
+        for (trace, state, ns) in [
+            (own, WallState::Running, 10),
+            (own, WallState::Runnable, 30),
+            (library, WallState::Parked, 90),
+        ] {
             section.push(Key { trace, subject: Subject::State(state) }, &[ns]);
         }
         profile.events.push(section.into());
@@ -205,6 +211,7 @@ mod tests {
             .into_iter()
             .map(|kind| (kind.title, kind.total, kind.advice[0].number))
             .collect();
-        assert_eq!(kinds, [("running".to_owned(), 10, 10)]);
+        let kind = |title: &str, ns| (title.to_owned(), 40, ns);
+        assert_eq!(kinds, [kind("running", 10), kind("runnable", 30)]);
     }
 }
