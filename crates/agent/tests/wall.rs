@@ -88,6 +88,26 @@ fn threads_are_in_the_states_that_they_are_in() {
     });
 }
 
+/// More threads than there are CPUs: most of the time they wait for one.
+#[test]
+fn running_is_what_the_clocks_of_threads_say() {
+    jdk::each(|jdk| {
+        let (outcome, profile) = run(jdk, "wall=5ms,thread=y", "BusyCrowd", &["24", "50"]);
+        let states = by_state(&profile);
+        let time = |state| states.get(&("burner".to_owned(), state)).copied().unwrap_or(0);
+        let (running, cpu_ns) = (time(WallState::Running), outcome.number("cpu_ns"));
+        // A thread's clock begins before the program reads it.
+        let most_ns = cpu_ns + cpu_ns / 20 + 24 * MS_NS;
+        assert!(
+            (cpu_ns - cpu_ns / 20..=most_ns).contains(&running),
+            "{jdk:?}: {cpu_ns}: {states:#?}"
+        );
+        let cpus = std::thread::available_parallelism().unwrap().get() as u64;
+        let waits = time(WallState::Runnable);
+        assert!(cpus > 8 || waits > running, "{jdk:?}: {cpu_ns}: {states:#?}");
+    });
+}
+
 #[test]
 fn each_state_is_below_the_method_that_waits() {
     let jdk = jdk::compiler();

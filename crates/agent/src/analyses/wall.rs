@@ -6,13 +6,14 @@
 //! and is neither asked nor walked again: a visit to it costs one reading of a clock. See
 //! `docs/measuring.md`.
 
+mod ledger;
 mod sampler;
 mod table;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use perk_profile::{Accounting, WallState};
+use perk_profile::Accounting;
 
 use self::sampler::Sampler;
 use self::table::{Booking, Table};
@@ -72,11 +73,9 @@ impl WallClock {
             return;
         }
         let mut recorder = lock(self.common.recorder);
-        for booking in bookings {
-            let (trace, state) = booking
-                .place
-                .unwrap_or_else(|| (recorder.trace(Some(booking.slot), &[]), WallState::Running));
-            recorder.book_wall(trace, state, booking.ns);
+        for booking in bookings.iter().filter(|it| it.ns > 0) {
+            let trace = booking.trace.unwrap_or_else(|| recorder.trace(Some(booking.slot), &[]));
+            recorder.book_wall(trace, booking.state, booking.ns);
         }
     }
 }
@@ -111,9 +110,9 @@ impl Analysis for WallClock {
 
     fn thread_ended(&self, _: Jni<'_>, _: Borrowed<'_>, known: Option<&LiveThread>) {
         let now_ns = os::nano_time();
-        let booking = known.and_then(|known| lock(&self.table).remove(known.slot, now_ns));
-        if let Some(booking) = booking {
-            self.book(&[booking]);
+        if let Some(known) = known {
+            let bookings = lock(&self.table).remove(known.slot, now_ns);
+            self.book(&bookings);
         }
     }
 

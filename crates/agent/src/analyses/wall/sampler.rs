@@ -13,6 +13,7 @@ use perk_jvmti_sys::{
 use perk_profile::WallState;
 
 use super::WallClock;
+use super::ledger::Counts;
 use super::table::{Moving, Sample};
 use crate::jvm::{Jni, Local, Reference, StackFrame};
 use crate::os::{self, Tid};
@@ -134,7 +135,7 @@ impl<'a> Sampler<'a> {
         let now_ns = os::nano_time();
         let Some(mut look) = self.look(thread, mounted.as_ref()) else { return false };
         let is_same = last.is_some_and(|it| {
-            !look.is_active() && (it.state, it.cpu_ns) == (look.state, look.cpu_ns)
+            !look.is_active() && (it.state, it.counts.cpu_ns) == (look.state, look.cpu_ns)
         });
         if is_same && look.cpu_ns.is_some() {
             lock(&wall.table).saw(thread, now_ns);
@@ -161,7 +162,8 @@ impl<'a> Sampler<'a> {
         let slot = mounted.as_ref().and_then(|mounted| common.slot_of_virtual(self.jni, mounted));
         let trace = common.trace(self.jni, Some(slot.unwrap_or(thread.slot)), &self.stack);
         let delay_ns = thread.tid().and_then(Tid::run_delay_ns);
-        let sample = Sample { trace, state: look.state, cpu_ns: look.cpu_ns, delay_ns };
+        let counts = Counts { cpu_ns: look.cpu_ns, delay_ns };
+        let sample = Sample { trace, state: look.state, counts };
         let bookings = lock(&wall.table).sampled(thread, sample, now_ns);
         wall.book(&bookings);
         true

@@ -5,19 +5,18 @@ use std::sync::Arc;
 use perk_profile::{TraceId, WallState};
 use rustc_hash::FxHashMap;
 
+use super::ledger::{Counts, Ledger};
 use crate::os::{self, Tid};
 use crate::roster::Slot;
 use crate::threads::LiveThread;
-
-/// The place on which a thread's time is booked.
-pub(super) type Place = (TraceId, WallState);
 
 /// The time of a thread that is to be booked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Booking {
     pub(super) slot: Slot,
-    /// `None` if the thread was never met.
-    pub(super) place: Option<Place>,
+    /// `None` if the thread was never met in such a state.
+    pub(super) trace: Option<TraceId>,
+    pub(super) state: WallState,
     pub(super) ns: u64,
 }
 
@@ -30,6 +29,10 @@ struct Watched {
     /// The time of the last visit.
     seen_ns: u64,
     last: Option<Sample>,
+    /// The trace on which it last ran or waited for a CPU, and the last sample that did neither.
+    ran_at: Option<TraceId>,
+    slept: Option<Sample>,
+    ledger: Ledger,
 }
 
 /// The last sample of a thread.
@@ -37,28 +40,13 @@ struct Watched {
 pub(super) struct Sample {
     pub(super) trace: TraceId,
     pub(super) state: WallState,
-    /// The reading of the thread's CPU clock, if it was possible.
-    pub(super) cpu_ns: Option<u64>,
-    /// The time for which it had waited for a CPU, if the kernel says.
-    pub(super) delay_ns: Option<u64>,
+    pub(super) counts: Counts,
 }
 
 impl Sample {
-    /// Returns the part of the time since the sample before in which a thread waited for a CPU,
-    /// of `ns` in which it wanted one. A look cannot tell: the thread that looks may have taken the
-    /// CPU for that.
-    fn waited_ns(&self, before: Option<Self>, ns: u64) -> u64 {
-        let since = |now: Option<u64>, then: Option<Option<u64>>| {
-            now?.checked_sub(then.unwrap_or(Some(0))?)
-        };
-        let ran = since(self.cpu_ns, before.map(|it| it.cpu_ns));
-        let waited = since(self.delay_ns, before.map(|it| it.delay_ns));
-        match ran.zip(waited) {
-            Some((ran, waited)) if ran + waited > 0 => {
-                (u128::from(ns) * u128::from(waited) / u128::from(ran + waited)) as u64
-            }
-            _ => 0,
-        }
+    /// Whether the thread ran or waited for a CPU.
+    fn is_active(self) -> bool {
+        self.state == WallState::Running
     }
 }
 
@@ -83,24 +71,33 @@ impl Table {
     /// Watches a thread from now on.
     pub(super) fn insert(&mut self, thread: Arc<LiveThread>, now_ns: u64) {
         self.by_slot.insert(thread.slot, self.threads.len());
-        self.threads.push(Watched { thread, booked_ns: now_ns, seen_ns: now_ns, last: None });
+        self.threads.push(Watched {
+            ledger: Ledger::new(Counts::of(&thread)),
+            thread,
+            booked_ns: now_ns,
+            seen_ns: now_ns,
+            last: None,
+            ran_at: None,
+            slept: None,
+        });
     }
 
     /// Leaves out the time so far.
     pub(super) fn begin_at(&mut self, now_ns: u64) {
         for watched in &mut self.threads {
             (watched.booked_ns, watched.seen_ns, watched.last) = (now_ns, now_ns, None);
+            watched.ledger = Ledger::new(Counts::of(&watched.thread));
         }
     }
 
     /// Watches a thread no more. Returns the time that is still to be booked.
-    pub(super) fn remove(&mut self, slot: Slot, now_ns: u64) -> Option<Booking> {
-        let index = self.by_slot.remove(&slot)?;
+    pub(super) fn remove(&mut self, slot: Slot, now_ns: u64) -> Vec<Booking> {
+        let Some(index) = self.by_slot.remove(&slot) else { return Vec::new() };
         let mut watched = self.threads.swap_remove(index);
         if let Some(moved) = self.threads.get(index) {
             self.by_slot.insert(moved.thread.slot, index);
         }
-        Some(watched.book_until(now_ns))
+        watched.settle(now_ns)
     }
 
     /// Returns how many threads there are.
@@ -139,7 +136,7 @@ impl Table {
         }
     }
 
-    /// Notes a sample, which stands for the time since the last visit. Returns the time before that,
+    /// Notes a sample, which represents the time since the last visit. Returns the time before that,
     /// which is the last sample's, and the sample's, for booking.
     pub(super) fn sampled(
         &mut self,
@@ -149,34 +146,19 @@ impl Table {
     ) -> Vec<Booking> {
         // The thread may have ended meanwhile; its time was booked then.
         let Some(watched) = self.find(thread) else { return Vec::new() };
-        let mut bookings = Vec::with_capacity(3);
-        let before = watched.last;
-        if watched.last.is_some() && watched.seen_ns > watched.booked_ns {
-            let seen_ns = watched.seen_ns;
-            bookings.push(watched.book_until(seen_ns));
-        }
-        watched.last = Some(sample);
-        let mut booking = watched.book_until(now_ns);
-        if sample.state == WallState::Running {
-            let ns = sample.waited_ns(before, booking.ns);
-            let place = Some((sample.trace, WallState::Runnable));
-            bookings.push(Booking { place, ns, ..booking });
-            booking.ns -= ns;
-        }
-        bookings.push(booking);
+        let stood_ns = watched.take_ns(watched.seen_ns);
+        let before = watched.last.filter(|_| stood_ns > 0);
+        let stood = before.map(|it| watched.booking(Some(it.trace), it.state, stood_ns));
+        let ns = watched.take_ns(now_ns);
         watched.seen_ns = now_ns;
-        bookings
+        watched.book(sample, ns).into_iter().chain(stood).collect()
     }
 
     /// Returns all time up to now. That of threads which were never met is left for later, unless
     /// this is the last time.
     pub(super) fn settle(&mut self, now_ns: u64, last: bool) -> Vec<Booking> {
         let met = |watched: &&mut Watched| last || watched.last.is_some();
-        let bookings = self.threads.iter_mut().filter(met).map(|watched| {
-            watched.seen_ns = now_ns;
-            watched.book_until(now_ns)
-        });
-        bookings.collect()
+        self.threads.iter_mut().filter(met).flat_map(|watched| watched.settle(now_ns)).collect()
     }
 
     fn find(&mut self, thread: &Arc<LiveThread>) -> Option<&mut Watched> {
@@ -189,40 +171,71 @@ impl Watched {
     /// Whether the thread has certainly done nothing since its last sample. In `Object.wait` it can
     /// be notified, which makes it wait for the monitor instead, without doing anything itself.
     fn stands_still(&self) -> bool {
-        let Some(Sample { state, cpu_ns: Some(cpu_ns), .. }) = self.last else { return false };
+        let Some(Sample { state, counts, .. }) = self.last else { return false };
         !matches!(state, WallState::Running | WallState::Waiting)
-            && self.thread.tid().and_then(Tid::cpu_ns) == Some(cpu_ns)
+            && counts.cpu_ns.is_some()
+            && self.thread.tid().and_then(Tid::cpu_ns) == counts.cpu_ns
     }
 
-    fn book_until(&mut self, now_ns: u64) -> Booking {
+    /// Returns the time up to `now_ns` that was not taken before.
+    fn take_ns(&mut self, now_ns: u64) -> u64 {
         let ns = now_ns.saturating_sub(self.booked_ns);
         self.booked_ns = self.booked_ns.max(now_ns);
-        let place = self.last.map(|sample| (sample.trace, sample.state));
-        Booking { slot: self.thread.slot, place, ns }
+        ns
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    fn booking(&self, trace: Option<TraceId>, state: WallState, ns: u64) -> Booking {
+        Booking { slot: self.thread.slot, trace, state, ns }
+    }
 
-    #[test]
-    fn time_on_a_cpu_and_time_waiting_for_one_are_told_apart() {
-        let at = |cpu_ns, delay_ns| Sample {
-            trace: TraceId::new(0),
-            state: WallState::Running,
-            cpu_ns,
-            delay_ns,
+    /// Books the time that a sample represents.
+    fn book(&mut self, sample: Sample, ns: u64) -> Vec<Booking> {
+        let before = self.last.replace(sample);
+        if !sample.is_active() {
+            self.slept = Some(sample);
+            let rest_ns = self.ledger.hold(sample.counts, ns);
+            return vec![self.booking(Some(sample.trace), sample.state, rest_ns)];
+        }
+        self.ran_at = Some(sample.trace);
+        // A thread that has not run since it was met active cannot have begun to sleep.
+        let has_waited =
+            before.is_some_and(|it| it.is_active() && it.counts.cpu_ns == sample.counts.cpu_ns);
+        self.divide(sample.counts, ns, self.slept.filter(|_| !has_waited))
+    }
+
+    /// Books the time up to now, of which there is no sample.
+    fn settle(&mut self, now_ns: u64) -> Vec<Booking> {
+        self.seen_ns = now_ns;
+        let ns = self.take_ns(now_ns);
+        let last = self.last.map_or_else(Counts::default, |it| it.counts);
+        let now = if self.stands_still() { last } else { Counts::of(&self.thread) };
+        let cpu_ns = now.cpu_ns.or(last.cpu_ns);
+        if let Some(it) = self.last
+            && !it.is_active()
+            && cpu_ns.is_none()
+        {
+            return vec![self.booking(Some(it.trace), it.state, ns)];
+        }
+        let counts = Counts { cpu_ns, ..now };
+        let slept = self.last.filter(|it| !it.is_active()).or(self.slept);
+        self.divide(counts, ns, slept)
+    }
+
+    /// Divides time among running, waiting for a CPU and the rest, which belongs to the last sample that
+    /// did neither. Without one the thread waits for a CPU, which the kernel counts once it has one.
+    fn divide(&mut self, counts: Counts, ns: u64, slept: Option<Sample>) -> Vec<Booking> {
+        let split = self.ledger.split(counts, ns);
+        let rest = match (slept, self.ran_at) {
+            (Some(it), _) => self.booking(Some(it.trace), it.state, split.rest_ns),
+            (None, Some(trace)) => {
+                self.ledger.prepay(split.rest_ns);
+                self.booking(Some(trace), WallState::Runnable, split.rest_ns)
+            }
+            // It was never met. Threads that run or wait for a CPU are counted, so it slept somewhere.
+            (None, None) => self.booking(None, WallState::Vm, split.rest_ns),
         };
-        let before = Some(at(Some(1000), Some(500)));
-        assert_eq!(at(Some(1030), Some(510)).waited_ns(before, 100), 25);
-        assert_eq!(at(Some(1030), Some(500)).waited_ns(before, 100), 0);
-        assert_eq!(at(Some(1000), Some(540)).waited_ns(before, 100), 100);
-        assert_eq!(at(Some(1000), Some(500)).waited_ns(before, 100), 0);
-        // The first sample counts from the thread's start.
-        assert_eq!(at(Some(30), Some(10)).waited_ns(None, 100), 25);
-        // Without the kernel's word the thread counts as running.
-        assert_eq!(at(Some(1030), None).waited_ns(before, 100), 0);
-        assert_eq!(at(Some(1030), Some(510)).waited_ns(Some(at(None, None)), 100), 0);
+        let running = self.booking(self.ran_at, WallState::Running, split.running_ns);
+        let runnable = self.booking(self.ran_at, WallState::Runnable, split.runnable_ns);
+        vec![running, runnable, rest]
     }
 }
