@@ -36,6 +36,7 @@ mod obey;
 mod os;
 mod output;
 mod packages;
+mod points;
 mod probes;
 mod process_cpu;
 mod random;

@@ -3,7 +3,7 @@
 use crate::os;
 
 /// A source of random numbers (Marsaglia's xorshift64).
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Random(u64);
 
 impl Default for Random {
@@ -15,6 +15,21 @@ impl Default for Random {
 }
 
 impl Random {
+    /// Returns another source, whose numbers have nothing to do with this one's.
+    pub(crate) fn another(&mut self) -> Self {
+        Self(self.below(u64::MAX).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// Returns what [`Random::of_state`] continues with.
+    pub(crate) fn state(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the source of such a state.
+    pub(crate) fn of_state(state: u64) -> Self {
+        Self(state)
+    }
+
     /// Returns a number below `limit`; 0 if that is 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;

@@ -1,14 +1,14 @@
-//! CPU samples by signals: each thread has a timer of its CPU time, whose signal interrupts it where
+//! CPU samples by signals: each thread has a clock of its CPU time, whose signal interrupts it where
 //! it is. The handler walks its stack through the tables that HotSpot exports for debuggers.
 //!
-//! 1. [`timers`]: the kernel's timers, one a thread.
+//! 1. [`timers`]: the kernel's events and timers, one a thread.
 //! 2. [`handler`]: the walk, into a buffer, and the record of it in the [`ring`].
 //! 3. [`intake`]: a thread of the agent reads the records and what their methods are called, and so does
 //!    the JVM where it may unload classes.
 //! 4. [`names`] and this file: that thread makes symbols of them, and books the samples.
 //!
-//! A sample stands for the intervals that have ended since the one before, as the kernel looks at timers
-//! only at its ticks (4 ms at 250 Hz). The place is not biased; see `docs/measuring.md`.
+//! A sample represents one interval, or several where walks take long; when it is taken is left to chance
+//! (`points.rs`). The place is not biased; see `docs/measuring.md`.
 
 mod handler;
 mod intake;
@@ -213,6 +213,9 @@ impl Signals {
         checked::verify();
         let ended = lock(&self.timers).take_ended();
         let mut reader = lock(&self.reader);
+        if self.shared.is_on.load(Relaxed) {
+            lock(&self.timers).refine();
+        }
         let takes_others = self.books && self.common.options.format == Format::Extended;
         if takes_others && self.shared.is_on.load(Relaxed) {
             let mut timers = lock(&self.timers);
@@ -236,10 +239,10 @@ impl Signals {
         }
         let Reader { last_traces, without_java_count, .. } = &mut *reader;
         for ended in &ended {
-            let &Ended { owner, unseen_count, at_ns, .. } = ended;
+            let &Ended { owner, expired_count, unseen_count, at_ns, .. } = ended;
             let Owner::Java(slot) = owner else { continue };
             if let Some(xprof) = self.xprof {
-                xprof.thread_settled(ended.number(), ended.expired_count(), unseen_count);
+                xprof.thread_settled(ended.number(), expired_count, unseen_count);
             }
             match last_traces.remove(&ended.number()) {
                 _ if unseen_count == 0 => {}

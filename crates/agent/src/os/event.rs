@@ -143,7 +143,8 @@ impl Drop for Ring {
 }
 
 impl CpuEvent {
-    /// Makes an event for a thread of this process. `value`, which is not 0, comes with its signals.
+    /// Makes an event for a thread of this process. `value`, which is not 0, comes with its signals, the
+    /// first of which comes after `first_ns` of CPU time.
     /// With `has_kernel` there is a ring for the [`kernel_frames`], if the system permits it.
     ///
     /// # Errors
@@ -276,20 +277,17 @@ fn kernel_chain(descriptor: RawFd, found: &mut [u64; MOST_KERNEL_FRAMES]) -> Opt
     Some(count)
 }
 
-/// Has an event send a signal after the next interval. May be called in a signal handler.
-pub(crate) fn again(descriptor: RawFd) {
+/// Has an event send a signal after so much CPU time. May be called in a signal handler.
+pub(crate) fn again(descriptor: RawFd, after_ns: u64) {
     let known = usize::try_from(descriptor).ok().and_then(|index| EVENTS.get(index));
     if let Some((known, (_, head))) = known.and_then(|known| Some((known, known.ring()?))) {
         known.head.store(head, Ordering::Relaxed);
     }
-    // SAFETY: the argument is a number; a descriptor that is not an event's is an error.
-    unsafe { libc::ioctl(descriptor, REFRESH, 1) };
-}
-
-/// Sets the interval of an event from its next one on. May be called in a signal handler.
-pub(crate) fn set_interval(descriptor: RawFd, interval_ns: u64) {
     // SAFETY: the kernel reads the number; a descriptor that is not an event's is an error.
-    unsafe { libc::ioctl(descriptor, PERIOD, &raw const interval_ns) };
+    unsafe {
+        libc::ioctl(descriptor, PERIOD, &raw const after_ns);
+        libc::ioctl(descriptor, REFRESH, 1);
+    }
 }
 
 /// Returns the time between the kernel's ticks, in nanoseconds.
@@ -340,8 +338,7 @@ mod tests {
             // The kernel has the upper half of the addresses.
             let is_whole = frames.len() > 1 && frames.iter().all(|it| it.cast_signed() < 0);
             WITH_KERNEL.fetch_add(u64::from(is_whole), Relaxed);
-            set_interval(descriptor, 1_000_000);
-            again(descriptor);
+            again(descriptor, 1_000_000);
         }
     }
 

@@ -6,6 +6,7 @@ use perk_profile::TraceId;
 use rustc_hash::FxHashMap;
 
 use crate::os::Tid;
+use crate::points::Points;
 use crate::random::Random;
 use crate::roster::Slot;
 use crate::threads::LiveThread;
@@ -19,9 +20,10 @@ pub(super) struct ThreadClock {
     thread: Arc<LiveThread>,
     /// The CPU time as last read.
     cpu_ns: u64,
-    /// The CPU time that is not sampled yet. It begins with a random part of one interval, so that
-    /// the expected number of samples is exact for threads of any length.
-    pending_ns: u64,
+    /// The CPU time as far as it is to be sampled, and its random points: the thread is walked where
+    /// it is met next after one.
+    sampled_ns: u64,
+    points: Points,
     /// The trace of its last walk.
     pub(super) last_trace: Option<TraceId>,
     quiet_ticks: u32,
@@ -89,12 +91,13 @@ impl Clocks {
 
     /// Watches a thread.
     pub(super) fn insert(&mut self, thread: Arc<LiveThread>, interval_ns: u64) {
-        let pending_ns = self.random.below(interval_ns);
+        let points = Points::new(0, interval_ns, self.random.another());
         self.by_slot.insert(thread.slot, self.threads.len());
         self.threads.push(ThreadClock {
             cpu_ns: thread.first_cpu_ns(),
             thread,
-            pending_ns,
+            sampled_ns: 0,
+            points,
             last_trace: None,
             quiet_ticks: 0,
             is_sampled: self.samples_new,
@@ -140,7 +143,7 @@ impl Clocks {
         watched.cpu_ns = cpu_ns;
         watched.thread.saw_cpu_ns(cpu_ns);
         if watched.is_sampled {
-            watched.pending_ns += burned_ns;
+            watched.sampled_ns += burned_ns;
         }
         watched.quiet_ticks = if burned_ns > 0 { 0 } else { watched.quiet_ticks + 1 };
         burned_ns
@@ -148,43 +151,43 @@ impl Clocks {
 
     /// Reads the clocks of the threads that burned CPU time lately; those to be walked are added to
     /// `due`. Returns the CPU time they burned since they were last read.
-    pub(super) fn tick_busy(&mut self, interval_ns: u64, due: &mut Vec<Due>) -> u64 {
+    pub(super) fn tick_busy(&mut self, due: &mut Vec<Due>) -> u64 {
         let mut burned_ns = 0;
         for index in 0..self.threads.len() {
             if self.threads[index].quiet_ticks < IDLE_AFTER_TICKS {
-                burned_ns += self.read(index, interval_ns, due);
+                burned_ns += self.read(index, due);
             }
         }
         burned_ns
     }
 
     /// Reads the clocks of `budget` idle threads, in turns.
-    pub(super) fn tick_idle(&mut self, budget: usize, interval_ns: u64, due: &mut Vec<Due>) {
+    pub(super) fn tick_idle(&mut self, budget: usize, due: &mut Vec<Due>) {
         let count = self.threads.len();
         let first = self.next_idle.min(count);
         let is_idle = |&index: &usize| self.threads[index].quiet_ticks >= IDLE_AFTER_TICKS;
         let idle: Vec<usize> =
             (first..count).chain(0..first).filter(is_idle).take(budget).collect();
         for index in idle {
-            self.read(index, interval_ns, due);
+            self.read(index, due);
             self.next_idle = index + 1;
         }
     }
 
-    fn read(&mut self, index: usize, interval_ns: u64, due: &mut Vec<Due>) -> u64 {
+    fn read(&mut self, index: usize, due: &mut Vec<Due>) -> u64 {
         let Some(cpu_ns) = self.threads[index].thread.tid().and_then(Tid::cpu_ns) else { return 0 };
         let burned_ns = self.advance(index, cpu_ns);
         if burned_ns > 0 {
-            due.extend(self.due(index, interval_ns));
+            due.extend(self.due(index));
         }
         burned_ns
     }
 
-    /// Returns the thread at `index` if it is due: if its pending time is a whole interval, and
-    /// once early in its life, so that a short thread has a trace at all.
-    pub(super) fn due(&self, index: usize, interval_ns: u64) -> Option<Due> {
+    /// Returns the thread at `index` if it is due: if its next point has come, and once early in its
+    /// life, so that a short thread has a trace at all.
+    pub(super) fn due(&self, index: usize) -> Option<Due> {
         let watched = &self.threads[index];
-        let wanted = watched.pending_ns >= interval_ns || watched.last_trace.is_none();
+        let wanted = watched.points.next_ns() <= watched.sampled_ns || watched.last_trace.is_none();
         (wanted && watched.is_sampled)
             .then(|| Due { thread: Arc::clone(&watched.thread), cpu_ns: watched.cpu_ns })
     }
@@ -215,10 +218,8 @@ impl ThreadClock {
         self.thread.slot
     }
 
-    /// Takes the number of whole intervals that are due.
+    /// Takes the number of intervals that are due.
     pub(super) fn take_samples(&mut self, interval_ns: u64) -> u64 {
-        let samples = self.pending_ns / interval_ns;
-        self.pending_ns %= interval_ns;
-        samples
+        self.points.pass(self.sampled_ns, interval_ns, 1)
     }
 }

@@ -12,7 +12,7 @@ use crate::os;
 use crate::roster::Slot;
 use crate::sync::lock;
 
-/// The shortest time between ticks: with a shorter interval, a walk stands for several samples.
+/// The shortest time between ticks: with a shorter interval, a walk represents several intervals.
 const MIN_PERIOD_NS: u64 = 100_000;
 /// While the process is idle, the time between ticks grows by up to this factor.
 const MAX_IDLE_FACTOR: u32 = 4;
@@ -106,15 +106,15 @@ impl<'a> Sampler<'a> {
         let older_clocks = self.older_clocks();
         let mut due = Vec::new();
         let mut clocks = lock(&self.polling.clocks);
-        self.explained_ns += clocks.tick_busy(interval_ns, &mut due);
+        self.explained_ns += clocks.tick_busy(&mut due);
         let budget = (interval_ns / INTERVAL_NS_PER_IDLE_CLOCK).clamp(10, 1000) as usize;
         let budget = if self.search_idle { budget } else { budget / 10 };
-        clocks.tick_idle(budget, interval_ns, &mut due);
+        clocks.tick_idle(budget, &mut due);
         for (thread, cpu_ns) in older_clocks {
             if let Some(index) = clocks.find(thread)
                 && clocks.advance(index, cpu_ns) > 0
             {
-                due.extend(clocks.due(index, interval_ns));
+                due.extend(clocks.due(index));
             }
         }
         drop(clocks);

@@ -2,7 +2,7 @@
 //!
 //! It may be anywhere in the program, the JVM or the C library. So it does not allocate, lock, panic,
 //! or use thread-local variables; it keeps `errno`; foreign memory is read by `os::checked`. It calls
-//! only [`Vm::walk`], [`Ring::write`], the kernel's ring of an event, the clock and `gettid`.
+//! only [`Vm::walk`], [`Ring::write`], the kernel's ring of an event, the clocks, and what sets the next point.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -15,15 +15,19 @@ use super::record::{Head, words};
 use super::ring::Ring;
 use crate::arch;
 use crate::memory::{Pages, reserve};
-use crate::os::timer::Expiry;
+use crate::os::timer::{self, Expiry};
 use crate::os::{self, checked, event};
+use crate::points::Points;
 
 /// A thread's time for each that its walks take.
 const REST_SHARE: u64 = 5;
-/// The most intervals for which a thread is left alone.
+/// The most intervals for which a thread is left alone beside the one that a sample always has.
 const MOST_REST: u64 = 32;
-/// The part of an interval by which an event may come before its end.
-const MOST_AHEAD: u64 = 8;
+/// The part of an interval by which a signal may come before its point: the kernel's clock of events also
+/// runs during interrupts, which the thread's does not.
+const MOST_AHEAD: u64 = 32;
+/// The least CPU time from a signal's end to the next one.
+const LEAST_NS: u64 = 20_000;
 /// The number of walks at the same time: more threads than that hardly run at once.
 const BUFFERS: usize = 32;
 /// The words of a stack that are kept for its native frames: 8 KiB below Java code, where there are few
@@ -66,50 +70,84 @@ pub(super) struct Watched {
     pub(super) number: AtomicU64,
     /// The address of the JVM's thread; 0 for threads that do not run Java code.
     pub(super) java_thread: AtomicUsize,
-    /// The intervals that have ended, as far as samples stand for them.
+    /// The intervals that samples represent.
     pub(super) expired_count: AtomicU64,
-    /// The CPU time at which the first interval began, which may be before the thread (so sums wrap),
-    /// and that of each interval, in nanoseconds.
-    pub(super) begin_ns: AtomicU64,
+    /// The length of an interval, in nanoseconds.
     pub(super) interval_ns: AtomicU64,
     /// The kernel's id of the thread.
     pub(super) tid: AtomicI32,
-    /// The intervals that have ended since the last sample, while the thread was left alone.
-    passed_count: AtomicU64,
+    /// The words of the [`Points`] of its CPU time without that of the handler. The handler's comes after
+    /// points, so points are not anywhere in it with equal chances: it is counted by itself.
+    points: [AtomicU64; 4],
+    /// The CPU time of the handler, and what of it no sample represents yet, in nanoseconds.
+    handled_ns: AtomicU64,
+    unbooked_ns: AtomicU64,
     /// The intervals for which the thread is left alone after a walk.
     rest_count: AtomicU64,
     /// The CPU time of the last walk, in nanoseconds.
     last_walk_ns: AtomicU64,
 }
 
+/// What has sent a signal: a timer with an id, or an event with a descriptor.
+#[derive(Clone, Copy, Debug)]
+enum Sender {
+    Timer(libc::c_int),
+    Event(RawFd),
+}
+
 impl Watched {
-    /// Makes it that of a thread that starts.
-    pub(super) fn reset(&self) {
-        let counts =
-            [&self.expired_count, &self.passed_count, &self.rest_count, &self.last_walk_ns];
+    /// Makes it that of a thread that starts. A random part of an interval makes the expected number of
+    /// samples exact.
+    pub(super) fn reset(&self, points: Points, random_ns: u64) {
+        let counts = [&self.expired_count, &self.handled_ns, &self.rest_count, &self.last_walk_ns];
         counts.into_iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        self.unbooked_ns.store(random_ns, Ordering::Relaxed);
+        self.set_points(points);
     }
 
-    /// Counts intervals that have ended. Returns those that a sample now stands for; `None` if the
-    /// thread is to be left alone.
-    fn pass(&self, count: u64) -> Option<u64> {
-        let rest = self.rest_count.load(Ordering::Relaxed).saturating_sub(count);
-        let passed = self.passed_count.load(Ordering::Relaxed) + count;
-        self.rest_count.store(rest, Ordering::Relaxed);
-        if rest > 0 {
-            self.passed_count.store(passed, Ordering::Relaxed);
-            return None;
-        }
-        self.passed_count.store(0, Ordering::Relaxed);
+    /// Returns the CPU time of the next point.
+    pub(super) fn next_ns(&self) -> u64 {
+        self.points().next_ns() + self.handled_ns.load(Ordering::Relaxed)
+    }
+
+    fn points(&self) -> Points {
+        Points::of_words(self.points.each_ref().map(|word| word.load(Ordering::Relaxed)))
+    }
+
+    fn set_points(&self, points: Points) {
+        let words = self.points.iter().zip(points.words());
+        words.for_each(|(it, word)| it.store(word, Ordering::Relaxed));
+    }
+
+    /// Passes the points up to a CPU time. Returns the intervals that they represent.
+    pub(super) fn pass(&self, cpu_ns: u64) -> u64 {
+        let mut points = self.points();
+        let program_ns = cpu_ns.saturating_sub(self.handled_ns.load(Ordering::Relaxed));
+        let intervals = 1 + self.rest_count.load(Ordering::Relaxed);
+        let passed = points.pass(program_ns, self.interval_ns(), intervals);
+        self.set_points(points);
         self.expired_count.fetch_add(passed, Ordering::Relaxed);
-        Some(passed)
+        passed
+    }
+
+    /// Adds CPU time of the handler. Returns the intervals that end with it.
+    fn handle(&self, ns: u64) -> u64 {
+        let interval_ns = self.interval_ns();
+        let unbooked_ns = self.unbooked_ns.load(Ordering::Relaxed) + ns;
+        self.unbooked_ns.store(unbooked_ns % interval_ns, Ordering::Relaxed);
+        self.expired_count.fetch_add(unbooked_ns / interval_ns, Ordering::Relaxed);
+        unbooked_ns / interval_ns
+    }
+
+    fn interval_ns(&self) -> u64 {
+        self.interval_ns.load(Ordering::Relaxed).max(1)
     }
 
     /// Sets how long the thread is left alone after a walk, so that walks of deep stacks at short
     /// intervals leave it most of its time. One long walk alone may be due to pages that were not there.
-    fn rest(&self, walk_ns: u64, interval_ns: u64) {
+    fn rest(&self, walk_ns: u64) {
         let before_ns = self.last_walk_ns.swap(walk_ns, Ordering::Relaxed);
-        let rest = walk_ns.min(before_ns) * REST_SHARE / interval_ns.max(1);
+        let rest = walk_ns.min(before_ns) * REST_SHARE / self.interval_ns();
         self.rest_count.store(rest.min(MOST_REST), Ordering::Relaxed);
     }
 }
@@ -216,10 +254,10 @@ pub(super) unsafe extern "C" fn on_signal(
         if let Some(shared) = SHARED.load(Ordering::Acquire).as_ref()
             && shared.is_on.load(Ordering::Relaxed)
         {
-            if let Some(Expiry { value, count }) = Expiry::of(info) {
-                shared.sample(&*(value as *const Watched), count, context, None);
-            } else if let Some((descriptor, value)) = event::sender(info) {
-                shared.sample_of_event(&*(value as *const Watched), descriptor, context);
+            let timer = Expiry::of(info).map(|it| (Sender::Timer(it.timer), it.value));
+            let event = || event::sender(info).map(|(it, value)| (Sender::Event(it), value));
+            if let Some((sender, value)) = timer.or_else(event) {
+                shared.on_point(&*(value as *const Watched), sender, context);
             }
         }
         *errno = before;
@@ -227,57 +265,61 @@ pub(super) unsafe extern "C" fn on_signal(
 }
 
 impl Shared {
-    /// Takes a sample of the calling thread, of which an event tells that an interval has ended. More
-    /// may have: a delayed event begins its next interval late.
+    /// Takes a sample of the calling thread if its next point has come, and has its timer or event send a
+    /// signal at the one after.
     ///
     /// # Safety
     /// The registers must be those that the kernel passes to a handler.
-    unsafe fn sample_of_event(&self, watched: &Watched, descriptor: RawFd, context: *const c_void) {
+    unsafe fn on_point(&self, watched: &Watched, sender: Sender, context: *const c_void) {
         // Another event has the descriptor of one that has ended while its signal was on its way.
         if watched.tid.load(Ordering::Relaxed) != os::Tid::current().number() {
             return;
         }
-        let counted = watched.expired_count.load(Ordering::Relaxed)
-            + watched.passed_count.load(Ordering::Relaxed);
-        let cpu_ns = os::thread_cpu_ns().wrapping_sub(watched.begin_ns.load(Ordering::Relaxed));
-        let interval_ns = watched.interval_ns.load(Ordering::Relaxed).max(1);
-        if counted == 0 {
-            event::set_interval(descriptor, interval_ns);
-        }
-        // The kernel's clock of events is ahead of the thread's, as it runs during interrupts: a little
-        // is due to that, and more is an interval that has not ended.
-        let ahead_ns = interval_ns / MOST_AHEAD;
-        let count = ((cpu_ns + ahead_ns) / interval_ns).saturating_sub(counted);
-        if count > 0 {
+        let begin_ns = os::thread_cpu_ns();
+        let mut now_ns = begin_ns;
+        if watched.next_ns() <= begin_ns + watched.interval_ns() / MOST_AHEAD {
             // SAFETY: the caller's promise.
-            unsafe { self.sample(watched, count, context, Some(descriptor)) };
+            let booked_ns = unsafe { self.sample(watched, begin_ns, sender, context) };
+            now_ns = os::thread_cpu_ns();
+            let handled_ns = now_ns.saturating_sub(begin_ns);
+            watched.handled_ns.fetch_add(handled_ns, Ordering::Relaxed);
+            // What follows the walk is left for the next sample.
+            let rest_ns = handled_ns.saturating_sub(booked_ns);
+            watched.unbooked_ns.fetch_add(rest_ns, Ordering::Relaxed);
+            self.walk_ns.fetch_add(handled_ns, Ordering::Relaxed);
         }
-        event::again(descriptor);
+        // The thread must come to do something in between.
+        let next_ns = watched.next_ns().max(now_ns + LEAST_NS);
+        match sender {
+            Sender::Timer(timer) => _ = timer::again(timer, next_ns),
+            Sender::Event(descriptor) => event::again(descriptor, next_ns - now_ns),
+        }
     }
 
-    /// Takes a sample of the calling thread, which stands for so many intervals, at the signal of a timer
-    /// or of the event with a descriptor.
+    /// Takes a sample of the calling thread, whose CPU time was `begin_ns` as the handler began. It
+    /// represents the points that have passed, and the time of the walk: that is part of the thread's CPU
+    /// time, at the same place. Returns that time.
     ///
     /// # Safety
     /// The registers must be those that the kernel passes to a handler.
     unsafe fn sample(
         &self,
         watched: &Watched,
-        weight: u64,
+        begin_ns: u64,
+        sender: Sender,
         context: *const c_void,
-        event: Option<RawFd>,
-    ) {
-        let Some(weight) = watched.pass(weight) else { return };
+    ) -> u64 {
+        let begin_ns = begin_ns.max(watched.next_ns());
         let Some(index) = self.take_buffer() else {
-            self.lost_count.fetch_add(weight, Ordering::Relaxed);
-            return;
+            let count = watched.pass(begin_ns);
+            self.lost_count.fetch_add(count, Ordering::Relaxed);
+            return 0;
         };
         // SAFETY: the buffer is this handler's; the caller's promise.
         let (frames, (registers, interpreter)) = unsafe {
             let first = self.buffers.add(index * self.most_frames);
             (std::slice::from_raw_parts_mut(first, self.most_frames), arch::registers(context))
         };
-        let begin_ns = os::thread_cpu_ns();
         let thread = watched.java_thread.load(Ordering::Relaxed);
         let depth = self.most_frames;
         let memory = Walked(checked::Blocks::new());
@@ -293,8 +335,14 @@ impl Shared {
             )),
         };
         let mut kernel = [0; event::MOST_KERNEL_FRAMES];
-        let kernel_count = event.map_or(0, |event| event::kernel_frames(event, &mut kernel));
+        let kernel_count = match sender {
+            Sender::Timer(_) => 0,
+            Sender::Event(event) => event::kernel_frames(event, &mut kernel),
+        };
         let kernel = &kernel[..kernel_count];
+        let walk_ns = os::thread_cpu_ns().saturating_sub(begin_ns);
+        watched.rest(walk_ns);
+        let weight = watched.pass(begin_ns) + watched.handle(walk_ns);
         let head = Head {
             thread: watched.number.load(Ordering::Relaxed),
             count: weight,
@@ -320,11 +368,9 @@ impl Shared {
         if !write(stack) && (stack == 0 || !write(0)) {
             self.lost_count.fetch_add(weight, Ordering::Relaxed);
         }
-        let walk_ns = os::thread_cpu_ns().saturating_sub(begin_ns);
-        watched.rest(walk_ns, watched.interval_ns.load(Ordering::Relaxed));
-        self.walk_ns.fetch_add(walk_ns, Ordering::Relaxed);
         self.walk_count.fetch_add(u64::from(walk.is_some()), Ordering::Relaxed);
         self.used.fetch_and(!(1 << index), Ordering::Release);
+        walk_ns
     }
 
     /// Returns the id of the virtual thread that a thread runs, if ids are asked for.
@@ -374,23 +420,46 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
+    /// The program is at one of two places, of which one has walks of 2 ms and the other of nothing.
     #[test]
-    fn long_walks_leave_the_thread_most_of_its_time() {
-        let (watched, interval_ns) = (Watched::default(), 1_000_000);
-        let mut samples = Vec::new();
-        // Each walk takes 2 ms, in which two more intervals end.
-        for _ in 0..100 {
-            samples.extend(watched.pass(1).inspect(|_| watched.rest(2_000_000, interval_ns)));
+    fn long_walks_leave_the_thread_most_of_its_time_and_each_place_its_share() {
+        const INTERVAL_NS: u64 = 1_000_000;
+        const WALK_NS: u64 = 2_000_000;
+        let watched = Watched::default();
+        watched.interval_ns.store(INTERVAL_NS, Ordering::Relaxed);
+        watched.reset(Points::new(0, INTERVAL_NS, Random::default()), 0);
+        // How much the program has done; each turn has 7 and 13 ms.
+        let (mut cpu_ns, mut done_ns, mut walks) = (0, 0, 0);
+        let (mut clocks, mut samples) = ([0, 0], [0, 0]);
+        let place = |done_ns: u64| usize::from(done_ns % 20_000_000 >= 7_000_000);
+        while cpu_ns < 60_000 * INTERVAL_NS {
+            while cpu_ns < watched.next_ns() {
+                let end_ns = if place(done_ns) == 0 { 7_000_000 } else { 20_000_000 };
+                let step_ns = (end_ns - done_ns % 20_000_000).min(watched.next_ns() - cpu_ns);
+                clocks[place(done_ns)] += step_ns;
+                (cpu_ns, done_ns) = (cpu_ns + step_ns, done_ns + step_ns);
+            }
+            let place = place(done_ns);
+            let walk_ns = if place == 0 { WALK_NS } else { 0 };
+            watched.rest(walk_ns);
+            samples[place] += watched.pass(cpu_ns) + watched.handle(walk_ns);
+            watched.handled_ns.fetch_add(walk_ns, Ordering::Relaxed);
+            cpu_ns += walk_ns;
+            clocks[place] += walk_ns;
+            walks += walk_ns;
         }
-        assert!(samples.len() <= 12, "{samples:?}");
-        let open = watched.passed_count.load(Ordering::Relaxed);
-        assert_eq!(samples.iter().sum::<u64>() + open, 100);
-        watched.reset();
+        assert!(walks * 5 <= cpu_ns, "{walks} of {cpu_ns}");
+        assert_eq!(watched.expired_count.load(Ordering::Relaxed), samples[0] + samples[1]);
+        assert!((samples[0] + samples[1]).abs_diff(cpu_ns / INTERVAL_NS) <= 40, "{samples:?}");
+        let share = |of: [u64; 2]| of[0] * 1000 / (of[0] + of[1]);
+        assert!(share(samples).abs_diff(share(clocks)) <= 12, "{samples:?} of {clocks:?}");
+        watched.reset(watched.points(), 0);
         // One long walk among short ones is no reason.
         for walk_ns in [20_000, 30_000_000, 20_000, 20_000] {
-            assert_eq!(watched.pass(1), Some(1));
-            watched.rest(walk_ns, interval_ns);
+            watched.rest(walk_ns);
+            assert_eq!(watched.rest_count.load(Ordering::Relaxed), 0);
         }
     }
 }

@@ -1,5 +1,10 @@
-//! The clocks of threads: a kernel's timer each, or an event of `perf_event_open` where the interval is
-//! shorter than the kernel's ticks, at which alone it looks at timers, or where its frames are wanted.
+//! The clocks of threads: a kernel's timer each, or an event of `perf_event_open`.
+//!
+//! The kernel looks at timers at its ticks alone: a program whose phases are in step with the ticks is
+//! met at some of its places alone, however random the points are. Events have no ticks, and cost a
+//! thread that starts and ends a tenth of a millisecond. So where the system permits events, threads
+//! have one after their first sample, and at once if the interval is shorter than the ticks or the
+//! kernel's frames are wanted.
 
 use std::io;
 use std::sync::Mutex;
@@ -11,6 +16,7 @@ use super::handler::Watched;
 use crate::os::event::{self, CpuEvent};
 use crate::os::timer::CpuTimer;
 use crate::os::{self, Tid};
+use crate::points::Points;
 use crate::random::Random;
 use crate::roster::Slot;
 use crate::sync::lock;
@@ -26,7 +32,9 @@ pub(super) struct Timers {
     ended: Vec<Ended>,
     pool: Pool,
     random: Random,
-    /// Whether the system permits events, and they are of use.
+    /// Whether threads begin with events.
+    begins_with_events: bool,
+    /// Whether the system permits events.
     has_events: bool,
     /// Whether the kernel's frames are wanted.
     has_kernel: bool,
@@ -85,7 +93,9 @@ pub(super) struct Ended {
     pub(super) owner: Owner,
     /// The time of the end, by the clock of `System.nanoTime`.
     pub(super) at_ns: u64,
-    /// The intervals that have ended without a signal, as the kernel looks at timers only at its ticks.
+    /// The intervals for which there were signals.
+    pub(super) expired_count: u64,
+    /// The intervals whose points have passed without a signal.
     pub(super) unseen_count: u64,
 }
 
@@ -94,25 +104,18 @@ impl Ended {
     pub(super) fn number(&self) -> u64 {
         self.watched.number.load(Relaxed)
     }
-
-    /// Returns the intervals for which there were signals.
-    pub(super) fn expired_count(&self) -> u64 {
-        self.watched.expired_count.load(Relaxed)
-    }
 }
 
 impl Running {
     /// Deletes the timer.
     fn end(self, owner: Owner) -> Ended {
         let Self { watched, clock, tid } = self;
-        let begin_ns = watched.begin_ns.load(Relaxed);
         // It may be gone.
-        let cpu_ns = tid.cpu_ns().unwrap_or(begin_ns);
+        let cpu_ns = tid.cpu_ns().unwrap_or(0);
         drop(clock);
-        let interval_ns = watched.interval_ns.load(Relaxed).max(1);
-        let whole = cpu_ns.wrapping_sub(begin_ns) / interval_ns;
-        let unseen_count = whole.saturating_sub(watched.expired_count.load(Relaxed));
-        Ended { watched, owner, at_ns: os::nano_time(), unseen_count }
+        let expired_count = watched.expired_count.load(Relaxed);
+        let unseen_count = watched.pass(cpu_ns);
+        Ended { watched, owner, at_ns: os::nano_time(), expired_count, unseen_count }
     }
 }
 
@@ -127,7 +130,8 @@ impl Timers {
             ended: Vec::new(),
             pool: std::mem::take(&mut *lock(&EARLIER)),
             random: Random::default(),
-            has_events: has_kernel || interval_ns < event::tick_ns(),
+            begins_with_events: has_kernel || interval_ns < event::tick_ns(),
+            has_events: true,
             has_kernel,
             refused_count: 0,
         }
@@ -143,24 +147,22 @@ impl Timers {
         self.running.values().map(|running| running.tid).collect()
     }
 
-    /// Gives a thread a clock. Its first interval is shorter by a random part, so that the expected
-    /// number of samples is exact for threads of any length.
+    /// Gives a thread a clock, which sends a signal at each of its random [`Points`].
     pub(super) fn add(&mut self, owner: Owner, start: Start) {
         let Start { tid, java_thread, cpu_ns, interval_ns } = start;
         // A native thread may become one that runs Java code.
         if owner != Owner::Native(tid) {
             self.remove(Owner::Native(tid));
         }
-        let first_ns = self.random.below(interval_ns);
+        let points = Points::new(cpu_ns, interval_ns, self.random.another());
         let watched = self.pool.free.pop().unwrap_or_else(|| Box::leak(Box::default()));
         self.pool.last += 1;
         watched.number.store(self.pool.last, Relaxed);
         watched.java_thread.store(java_thread, Relaxed);
-        watched.reset();
-        watched.begin_ns.store((cpu_ns + first_ns).wrapping_sub(interval_ns), Relaxed);
+        watched.reset(points, self.random.below(interval_ns));
         watched.interval_ns.store(interval_ns, Relaxed);
         watched.tid.store(tid.number(), Relaxed);
-        match self.clock(tid, watched, first_ns) {
+        match self.clock(tid, watched, cpu_ns, points.next_ns()) {
             Ok(clock) => {
                 self.owners.insert(self.pool.last, owner);
                 self.running.insert(owner, Running { watched, clock, tid });
@@ -178,19 +180,66 @@ impl Timers {
         self.running.get(&owner).map(|running| running.watched.number.load(Relaxed))
     }
 
-    fn clock(&mut self, tid: Tid, watched: &'static Watched, first_ns: u64) -> io::Result<Clock> {
+    /// Makes a clock for a thread, whose CPU time is `cpu_ns`, that sends its first signal at `at_ns`.
+    fn clock(
+        &mut self,
+        tid: Tid,
+        watched: &'static Watched,
+        cpu_ns: u64,
+        at_ns: u64,
+    ) -> io::Result<Clock> {
+        if self.begins_with_events
+            && let Ok(Some(event)) = self.event(tid, watched, at_ns - cpu_ns)
+        {
+            return Ok(Clock::Event { _event: event });
+        }
         let value = std::ptr::from_ref(watched).addr();
-        if self.has_events {
-            match CpuEvent::new(tid, self.signal, value, first_ns, self.has_kernel) {
-                Ok(event) => return Ok(Clock::Event { _event: event }),
-                // Too many descriptors are in use; later there may be less. Or the thread has ended.
-                Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ESRCH)) => {}
-                Err(_) => self.has_events = false,
+        Ok(Clock::Timer { _timer: CpuTimer::new(tid, self.signal, value, at_ns)? })
+    }
+
+    /// Makes an event for a thread that sends its first signal after so much CPU time; `None` if events
+    /// are not permitted.
+    ///
+    /// # Errors
+    /// Too many descriptors are in use; later there may be less. Or the thread has ended.
+    fn event(
+        &mut self,
+        tid: Tid,
+        watched: &'static Watched,
+        after_ns: u64,
+    ) -> io::Result<Option<CpuEvent>> {
+        let value = std::ptr::from_ref(watched).addr();
+        let event = self
+            .has_events
+            .then(|| CpuEvent::new(tid, self.signal, value, after_ns, self.has_kernel))
+            .transpose();
+        match event {
+            Err(error) if !matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ESRCH)) => {
+                self.has_events = false;
+                Ok(None)
+            }
+            event => event,
+        }
+    }
+
+    /// Gives events to the threads that had a sample by their timers.
+    pub(super) fn refine(&mut self) {
+        let mut running = std::mem::take(&mut self.running);
+        for it in running.values_mut().filter(|it| matches!(it.clock, Clock::Timer { .. })) {
+            if !self.has_events {
+                break;
+            }
+            let watched = it.watched;
+            let cpu_ns = it.tid.cpu_ns().filter(|_| watched.expired_count.load(Relaxed) > 0);
+            let Some(cpu_ns) = cpu_ns else { continue };
+            // The handler sets the next signal if this one comes too early.
+            match self.event(it.tid, watched, watched.next_ns().saturating_sub(cpu_ns)) {
+                Ok(Some(event)) => it.clock = Clock::Event { _event: event },
+                Err(error) if error.raw_os_error() == Some(libc::EMFILE) => break,
+                _ => {}
             }
         }
-        let interval_ns = watched.interval_ns.load(Relaxed);
-        let timer = CpuTimer::new(tid, self.signal, value, interval_ns, first_ns)?;
-        Ok(Clock::Timer { _timer: timer })
+        self.running = running;
     }
 
     /// Takes the clock from a thread that ends. Those that run Java code call this themselves.
