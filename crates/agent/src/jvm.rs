@@ -24,7 +24,7 @@ pub(crate) use env::{
     VirtualThreadFunction,
 };
 pub(crate) use fields::{LongField, ObjectField};
-pub(crate) use flags::{Exported, bool_flag, set_bool_flag, text_flag};
+pub(crate) use flags::{Exported, bool_flag, int_flag, set_bool_flag, text_flag};
 pub(crate) use headers::{Header, Headers};
 pub(crate) use heap::{DeclaredField, FOUND, IntField, NewObject};
 pub(crate) use image::Image;

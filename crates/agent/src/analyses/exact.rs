@@ -458,12 +458,13 @@ impl Analysis for ExactEngine {
         let cost = self.probe_cost();
         accounting.probe_self_ps = cost.self_ps;
         accounting.probe_caller_ps = cost.caller_ps;
-        let Calibration { call_count, call_ps, object_count, object_ps, .. } = self.calibration();
-        let cost_ns = |count: u64, ps: u64| (count as f64 * ps as f64 / 1e3) as u64;
+        let Calibration { call_count, call_ns, object_count, object_ns, .. } = self.calibration();
+        // With the time on the wall, or without any, only that of all threads is known.
+        let most_ns = accounting.java_cpu_ns;
         accounting.probe_call_count = call_count;
-        accounting.probe_call_ns = cost_ns(call_count, call_ps);
+        accounting.probe_call_ns = call_ns.min(most_ns);
         accounting.probe_object_count = object_count;
-        accounting.probe_object_ns = cost_ns(object_count, object_ps);
+        accounting.probe_object_ns = object_ns.min(most_ns - accounting.probe_call_ns);
         accounting.call_node_count = self.pool.node_count();
         accounting.instrumented_class_count = read(&counts.classes);
         accounting.instrumented_method_count = read(&counts.methods);

@@ -33,6 +33,12 @@ pub(crate) fn bool_flag(name: &CStr) -> Option<bool> {
     value(name).map(|value| unsafe { *value != 0 })
 }
 
+/// Returns the value of an `intx` flag; `None` if the flag or the table of flags does not exist.
+pub(crate) fn int_flag(name: &CStr) -> Option<i64> {
+    // SAFETY: the JVM has such a flag at this address, of the size of a word.
+    value(name).map(|value| unsafe { value.cast::<i64>().read_unaligned() })
+}
+
 /// Sets a `bool` flag that compilers read, before any runs. Returns whether the flag exists.
 pub(crate) fn set_bool_flag(name: &CStr, is_on: bool) -> bool {
     // SAFETY: the JVM has such a flag at this address, which it reads as a byte.

@@ -215,7 +215,7 @@ impl CallBook {
             self.folded_count += node.count;
         }
         let self_ps = node.count.saturating_mul(cost.self_ps);
-        let callees_ps = node.callee_count.saturating_mul(cost.caller_ps);
+        let callees_ps = node.entered_count.saturating_mul(cost.caller_ps);
         let removed_ns = (self_ps.saturating_add(callees_ps) / 1000).min(node.self_ns);
         self.removed_ns += removed_ns;
         Booked {

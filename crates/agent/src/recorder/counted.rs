@@ -11,8 +11,9 @@ pub(crate) struct Calls {
     /// The time of the calls with all their callees; a recursive call counts again in the call
     /// around it.
     pub(crate) total_ns: u64,
-    /// The number of calls made from the node.
-    pub(crate) callee_count: u64,
+    /// The number of calls made from the node of methods that were entered: those that are only counted
+    /// have hardly a cost.
+    pub(crate) entered_count: u64,
     /// The number of the method; [`Calls::LOST`] for the node of unknown paths.
     pub(crate) method: u32,
     /// The parent's index among the nodes of the tree, in which parents precede their children;

@@ -124,6 +124,38 @@ fn the_cost_of_probes_is_told() {
     });
 }
 
+/// The cost of probes is at most a part of what the program used, also where most calls are of methods
+/// that are only counted, and about the same in equal runs.
+#[test]
+fn probes_take_less_than_the_program_and_the_same_again() {
+    /// The number of trivial calls for each call of a method that is entered, in `TrivialCalls`.
+    const TRIVIAL: u64 = 6;
+    jdk::each(|jdk| {
+        for options in [",depth=8", ",depth=8,timing=none", ",depth=8,timing=exact"] {
+            let costs = [(); 2].map(|()| {
+                let run = counted(jdk, options).main("TrivialCalls").args(["5000000"]);
+                let outcome = run.run();
+                outcome.assert_success();
+                let profile = profile(&outcome);
+                let account = accounting(&profile).clone();
+                let context = format!("{options}, JDK {}: {account:?}", jdk.version);
+                assert!(account.probe_call_count >= 5_000_000 * (1 + TRIVIAL), "{context}");
+                assert!(account.probe_call_ns > 0, "{context}");
+                // Not because a limit has made it so.
+                assert!(account.probe_call_ns * 100 < account.java_cpu_ns * 95, "{context}");
+                assert!(account.probe_removed_ns <= account.probe_call_ns, "{context}");
+                // An entered method's own probes are not the cost of a trivial call.
+                let call_ps = account.probe_self_ps + account.probe_caller_ps;
+                let most_ns = account.call_count / TRIVIAL * call_ps / 1000;
+                assert!(account.probe_removed_ns <= most_ns, "{context}");
+                account.probe_call_ns
+            });
+            let (least, most) = (costs[0].min(costs[1]), costs[0].max(costs[1]));
+            assert!(most <= least * 3, "{costs:?}: {options}, JDK {}", jdk.version);
+        }
+    });
+}
+
 /// The shares of methods of some ten nanoseconds are those of their times by themselves, however
 /// they end.
 #[test]

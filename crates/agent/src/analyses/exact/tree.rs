@@ -151,6 +151,12 @@ impl TreePool {
         address(self.nil)
     }
 
+    /// Whether the node's method was entered, and not only counted, as trivial ones are: it has called
+    /// another one, or was met by the clock.
+    fn is_entered(&self, node: &Node) -> bool {
+        node.last.load(Relaxed) != self.nil() as u32 || node.self_ns.load(Relaxed) > 0
+    }
+
     /// Returns the memory of the nodes, in bytes.
     pub(super) fn used_bytes(&self) -> u64 {
         self.node_count() * size_of::<Node>() as u64
@@ -404,9 +410,18 @@ impl Tree {
         (times.next().unwrap_or(0), times.sum())
     }
 
-    /// Returns the number of all calls that it has counted.
-    pub(super) fn call_count(&self) -> u64 {
-        lock(&self.inner).nodes().map(|node| node.count.load(Relaxed)).sum()
+    /// Returns the number of the calls that it has counted: of methods that were entered, as far as
+    /// that shows, and of all others.
+    pub(super) fn call_counts(&self, pool: &TreePool) -> (u64, u64) {
+        let inner = lock(&self.inner);
+        inner.nodes().fold((0, 0), |(entered, others), node| {
+            let count = node.count.load(Relaxed);
+            if pool.is_entered(node) {
+                (entered + count, others)
+            } else {
+                (entered, others + count)
+            }
+        })
     }
 
     /// Returns the counts since the last dump, with the times of calls that have not ended.
@@ -436,13 +451,14 @@ impl Tree {
             // The root does not have a row.
             let parent = places.get(node.parent()).checked_sub(1).map(|it| it as u32);
             if let Some(parent) = parent {
-                calls[parent as usize].callee_count += now.count;
+                let is_entered = pool.is_entered(node);
+                calls[parent as usize].entered_count += if is_entered { now.count } else { 0 };
             }
             calls.push(Calls {
                 count: now.count,
                 self_ns: now.self_ns,
                 total_ns: 0,
-                callee_count: 0,
+                entered_count: 0,
                 method: node.method(),
                 parent: parent.unwrap_or(Calls::NO_PARENT),
                 line: node.line(),
