@@ -23,6 +23,7 @@ const UNPACK: &str = "unpack it first";
 const EXPORT: &str = "export it as pprof, speedscope or collapsed stacks";
 const GIVE_PROFILE: &str = "give perk the profile that it was made of";
 const DUMP_HEAP: &str = "make a heap dump with jcmd PID GC.heap_dump FILE";
+const EXPORT_DUMP: &str = "Eclipse MAT with the DTFJ plug-in opens it and exports HPROF";
 const RUN: &str = "perk run makes a profile of a program";
 const OF_JVMS: &str = "perk shows profiles of JVMs (perk formats lists the forms)";
 const SCRIPT: &str = "give perk the output of perf script -i FILE";
@@ -36,7 +37,7 @@ const MAGICS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"PERFFILE", "data of perf record", SCRIPT),
     (0, b"nBpRoFiLeR", "a snapshot of VisualVM or NetBeans", EXPORT),
     (0, b"NPSS", "a snapshot of VisualVM's sampler", EXPORT),
-    (2, b"portable heap dump", "a portable heap dump of OpenJ9", DUMP_HEAP),
+    (2, b"portable heap dump", "a portable heap dump of OpenJ9", EXPORT_DUMP),
     (0, b"// Version: J", "a classic heap dump of OpenJ9", DUMP_HEAP),
     (0, b"0SECTION ", "a javacore of OpenJ9", OF_JVMS),
     (0, b"NULL  ", "a javacore of OpenJ9", OF_JVMS),
