@@ -16,7 +16,7 @@ use super::hold::{self, Handlers};
 use super::{COLLECTIONS, STEPS, bracket, freed_count};
 use crate::guard::{Feature, contain};
 use crate::jvm::Jni;
-use crate::os;
+use crate::os::{self, Tid};
 use crate::sync::lock;
 
 /// How long the thread sleeps while it waits for a handler's end.
@@ -26,11 +26,13 @@ const GATHER: Duration = Duration::from_millis(20);
 /// A handler that does not end may wait for a thread that is in `RunGC`.
 const HANDLERS: Duration = Duration::from_millis(500);
 /// `RunGC` returns without its events if nothing happens so long: their handler may wait for a lock
-/// of the caller's, or the thread is suspended.
+/// of the caller's, or the thread is suspended. A thread that only waits for a CPU is not given up.
 pub(super) const STILL: Duration = Duration::from_secs(2);
 
 /// The thread's handle, once it runs.
 static HANDLE: OnceLock<Thread> = OnceLock::new();
+/// The thread's number in the system.
+static TID: OnceLock<Tid> = OnceLock::new();
 static IS_REQUIRED: AtomicBool = AtomicBool::new(false);
 /// Whether a bracket waits for its begin, or is under way.
 static IS_DUE: AtomicBool = AtomicBool::new(false);
@@ -120,7 +122,8 @@ pub(super) fn deliver() {
     while *answered < ticket && since.elapsed() < STILL {
         answered = wait(answered);
         let now = STEPS.load(Relaxed);
-        if now != last {
+        let is_alive = || TID.get().is_some_and(|it| it.is_runnable() == Some(true));
+        if now != last || is_alive() {
             (last, since) = (now, Instant::now());
         }
     }
@@ -141,6 +144,7 @@ pub(super) fn settle() {
 
 unsafe extern "system" fn main(_: JvmtiEnv, env: *mut JNIEnv, _: *mut c_void) {
     contain(Feature::Jvmpi, || {
+        let _ = TID.set(Tid::current());
         let _ = HANDLE.set(std::thread::current());
         drop(lock(&ANSWERED));
         CHANGED.notify_all();
