@@ -75,7 +75,10 @@ pub(super) fn print(bridge: &Bridge) {
     let title_end = account.0.len();
     for (name, counts) in &kinds {
         account.number(counts.nested, &format!("{name}, caused by its own handler of such events"));
-        account.number(counts.late, &format!("{name}, after JVM_SHUT_DOWN or ProfilerExit"));
+        account.number(
+            counts.late,
+            &format!("{name}, after JVM_SHUT_DOWN, ProfilerExit or THREAD_END"),
+        );
     }
     methods::account_of_virtual(bridge, &mut account);
     if account.0.len() == title_end {

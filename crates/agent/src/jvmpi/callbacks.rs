@@ -140,11 +140,12 @@ unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) 
         // From here on the agent may have threads stand still, and this class must be there then.
         notify::quiet(|| _ = jni.object_class());
         notify::enter(Phase::Live);
-        bridge.announce_threads(jni, main);
+        bridge.announce_main(jni, &main);
         gc::begin(bridge, jni);
         // From here on the JVM tells of new ones.
         events::apply(bridge, JVMPI_EVENT_CLASS_LOAD);
         bridge.announce_classes(jni);
+        bridge.announce_threads(jni, &main);
         events::apply_all(bridge);
         notify::send_plain(JVMPI_EVENT_JVM_INIT_DONE, env);
     };
@@ -188,7 +189,9 @@ unsafe extern "system" fn class_prepare(
     // SAFETY: as above; the class is good until the callback returns.
     cpu::own(|| unsafe {
         any_event(env, thread, |bridge, jni| match Borrowed::from_raw(class) {
-            Some(class) if notify::is_quiet() => bridge.class_noted(jni, &class),
+            Some(class) if notify::is_quiet() || !notify::has_started(env) => {
+                bridge.class_noted(jni, &class);
+            }
             Some(class) => bridge.class_prepared(jni, &class),
             None => {}
         });

@@ -13,8 +13,8 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_Field, JVMPI_Method,
 };
 use perk_jvmti_sys::{
-    JVMTI_CLASS_STATUS_ARRAY, JVMTI_CLASS_STATUS_PREPARED, JVMTI_CLASS_STATUS_PRIMITIVE,
-    JVMTI_EVENT_CLASS_PREPARE, call,
+    JVMTI_CLASS_STATUS_ARRAY, JVMTI_CLASS_STATUS_INITIALIZED, JVMTI_CLASS_STATUS_PREPARED,
+    JVMTI_CLASS_STATUS_PRIMITIVE, JVMTI_EVENT_CLASS_PREPARE, call,
 };
 use rustc_hash::FxHashMap;
 
@@ -63,6 +63,11 @@ impl Classes {
     /// Whether the id is that of a class.
     pub(super) fn is_one(&self, id: Id) -> bool {
         lock(&self.by_id).contains_key(&id)
+    }
+
+    /// Whether CLASS_LOAD of a class was sent without a request.
+    pub(super) fn is_announced(&self, id: Id) -> bool {
+        lock(&self.by_id).get(&id).is_some_and(|known| known.is_announced)
     }
 
     /// Forgets a class that was unloaded. Returns whether CLASS_UNLOAD is to be sent.
@@ -174,11 +179,10 @@ impl Bridge {
 
     /// Sends CLASS_LOAD of a class, and before it of those above, unless it was sent or is not wanted.
     pub(super) fn announce_class(&self, jni: Jni<'_>, class: &Local<'_>) {
-        if !notify::is_wanted(JVMPI_EVENT_CLASS_LOAD) {
+        if !notify::is_wanted(JVMPI_EVENT_CLASS_LOAD) || self.is_announced(jni, class) {
             return;
         }
-        let is_prepared = notify::quiet(|| is_prepared(self.jvmti, class));
-        if !is_prepared || self.is_announced(jni, class) {
+        if !notify::quiet(|| is_prepared(self.jvmti, class)) {
             return;
         }
         let above = notify::quiet(|| {
@@ -191,8 +195,48 @@ impl Bridge {
     }
 
     fn is_announced(&self, jni: Jni<'_>, class: &Local<'_>) -> bool {
-        let id = self.class_id(jni, class);
-        lock(&self.classes.by_id).get(&id).is_some_and(|known| known.is_announced)
+        self.classes.is_announced(self.class_id(jni, class))
+    }
+
+    /// Has the agent know the class of an id that an event is about to name: CLASS_LOAD is sent if it was
+    /// not. That of an array has its name alone. Returns false if it is loaded and not prepared, so that
+    /// its methods and fields have no ids yet: its CLASS_LOAD comes later.
+    pub(super) fn announce_id(&self, jni: Jni<'_>, id: Id) -> bool {
+        if !notify::is_enabled(JVMPI_EVENT_CLASS_LOAD) || is_remembered(id) {
+            return true;
+        }
+        if self.classes.is_announced(id) {
+            remember(id);
+            return true;
+        }
+        let Some(class) = self.classes.find(jni, id) else { return true };
+        match notify::quiet(|| signature(self.jvmti, &class)).to_bytes() {
+            [b'[', ..] => {
+                self.class_prepared(jni, &class);
+                // Dumps have it as a class from now on.
+                self.shapes.forget(id);
+            }
+            _ => self.announce_class(jni, &class),
+        }
+        self.classes.is_announced(id)
+    }
+
+    /// Does so for the class of a method. Returns false if the agent is not to know it, as it is one of
+    /// perk's own, or is unloaded.
+    pub(super) fn announce_method(&self, jni: Jni<'_>, method: MethodRef) -> bool {
+        let class = notify::quiet(|| self.jvmti.declaring_class(jni, method));
+        let Ok(class) = class else { return false };
+        let is_own = methods::is_own(self, jni, &class);
+        if !is_own {
+            self.announce_class(jni, &class);
+        }
+        !is_own
+    }
+
+    /// Whether a method is one of perk's own.
+    pub(super) fn is_own_method(&self, jni: Jni<'_>, method: MethodRef) -> bool {
+        let class = notify::quiet(|| self.jvmti.declaring_class(jni, method));
+        class.is_ok_and(|class| methods::is_own(self, jni, &class))
     }
 
     /// Runs `body` with the contents of a class's CLASS_LOAD, which live as long.
@@ -214,6 +258,27 @@ impl Bridge {
     }
 }
 
+/// The classes that a thread was last asked for, and that are announced.
+const REMEMBERED: usize = 64;
+
+thread_local! {
+    /// By the last digits of their ids, which are never used again.
+    static ANNOUNCED: [Cell<i64>; REMEMBERED] = const { [const { Cell::new(0) }; REMEMBERED] };
+}
+
+fn place(id: Id) -> usize {
+    (id.0 >> 4) as usize % REMEMBERED
+}
+
+/// Whether the thread knows a class to be announced.
+fn is_remembered(id: Id) -> bool {
+    ANNOUNCED.with(|known| known[place(id)].get() == id.0)
+}
+
+fn remember(id: Id) {
+    ANNOUNCED.with(|known| known[place(id)].set(id.0));
+}
+
 /// Announces the classes that the calling thread has prepared for the bridge, those above others first.
 pub(super) fn announce_noted() {
     let Some((bridge, jni)) = bridge().and_then(|it| Some((it, it.current_jni()?))) else { return };
@@ -230,10 +295,21 @@ pub(super) fn announce_noted() {
 /// Whether a class is prepared and neither an array nor primitive.
 fn is_prepared(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> bool {
     const OTHER: jint = (JVMTI_CLASS_STATUS_ARRAY | JVMTI_CLASS_STATUS_PRIMITIVE) as jint;
+    let status = status(jvmti, class);
+    status & JVMTI_CLASS_STATUS_PREPARED as jint != 0 && status & OTHER == 0
+}
+
+/// Whether a class is initialised.
+pub(super) fn is_initialised(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> bool {
+    status(jvmti, class) & JVMTI_CLASS_STATUS_INITIALIZED as jint != 0
+}
+
+/// Returns the JVM's bits of a class's state; 0 if it has none.
+fn status(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> jint {
     let mut status = 0;
     // SAFETY: the environment and reference are valid, `status` lives until the call returns.
     let result = unsafe { call!(jvmti.raw(), GetClassStatus, class.raw(), &mut status) };
-    result.ok().is_ok() && status & JVMTI_CLASS_STATUS_PREPARED as jint != 0 && status & OTHER == 0
+    if result.ok().is_ok() { status } else { 0 }
 }
 
 /// Returns the direct superinterfaces of a class.

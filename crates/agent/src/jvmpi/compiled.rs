@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use perk_jvmti_sys::jni_sys::{jint, jmethodID};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_COMPILED_METHOD_LOAD, JVMPI_EVENT_COMPILED_METHOD_UNLOAD,
-    JVMPI_Event_compiled_method_load, JVMPI_Event_compiled_method_unload, JVMPI_Event_u,
-    JVMPI_Lineno,
+    JVMPI_Event_compiled_method_load, JVMPI_Event_u, JVMPI_Lineno,
 };
 use perk_jvmti_sys::{
     JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD, JvmtiEnv,
@@ -30,7 +29,12 @@ const ROOM: u8 = 16;
 #[derive(Debug)]
 enum Change {
     Load(Code),
-    Unload(MethodRef),
+    Unload {
+        method: MethodRef,
+        address: usize,
+        /// Whether COMPILED_METHOD_LOAD of it is in the queue before.
+        is_known: bool,
+    },
 }
 
 /// A method's code.
@@ -115,12 +119,14 @@ pub(super) unsafe extern "system" fn compiled_method_unload(
     address: *const c_void,
 ) {
     contain(Feature::Jvmpi, || {
-        let is_known = lock(&KNOWN).remove(&(address as usize));
+        let address = address as usize;
+        let is_known = lock(&KNOWN).remove(&address);
         if !is_known && IS_ON.load(SeqCst) {
             return;
         }
-        // SAFETY: the id was one of the JVM's; nobody looks into it.
-        push(Change::Unload(unsafe { MethodRef::from_raw(method) }));
+        // SAFETY: the id was one of the JVM's; the JVM looks whether it is still one.
+        let method = unsafe { MethodRef::from_raw(method) };
+        push(Change::Unload { method, address, is_known });
     });
 }
 
@@ -143,17 +149,34 @@ pub(super) fn is_settled() -> bool {
     lock(&QUEUE).is_empty()
 }
 
-/// Sends what has come, on the bridge's thread.
-pub(super) fn send(_: &Bridge, jni: Jni<'_>) {
+/// Sends what has come, on the bridge's thread. The agent is told neither of the code of perk's own
+/// methods, nor of that of a class which is unloaded.
+pub(super) fn send(bridge: &Bridge, jni: Jni<'_>) {
+    /// The addresses of the code whose COMPILED_METHOD_LOAD was not sent.
+    static UNTOLD: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
     let next = || lock(&QUEUE).pop_front();
     while let Some(change) = next() {
-        jni.with_room(ROOM, || match &change {
-            Change::Load(code) => send_load(jni, code),
-            Change::Unload(method) => {
-                let compiled_method_unload =
-                    JVMPI_Event_compiled_method_unload { method_id: method.raw() };
+        jni.with_room(ROOM, || match change {
+            Change::Load(code) if bridge.announce_method(jni, code.method) => {
+                lock(&UNTOLD).remove(&code.address);
+                send_load(jni, &code);
+            }
+            Change::Load(code) => _ = lock(&UNTOLD).insert(code.address),
+            Change::Unload { address, is_known: true, .. } if lock(&UNTOLD).remove(&address) => {}
+            Change::Unload { method, is_known: false, .. } if bridge.is_own_method(jni, method) => {
+            }
+            Change::Unload { method, address, .. } => {
+                // The event of old headers ends after the method; the address is where that of the load
+                // has it.
+                let compiled_method_load = JVMPI_Event_compiled_method_load {
+                    method_id: method.raw(),
+                    code_addr: address as *mut c_void,
+                    code_size: 0,
+                    lineno_table_size: 0,
+                    lineno_table: null_mut(),
+                };
                 notify::send(JVMPI_EVENT_COMPILED_METHOD_UNLOAD, jni.raw(), || JVMPI_Event_u {
-                    compiled_method_unload,
+                    compiled_method_load,
                 });
             }
         });

@@ -1,7 +1,8 @@
 //! INSTRUCTION_START, by probes before each instruction, if the option `instructions=y` is given. Without
-//! it the agent may enable the event, and none comes.
+//! it the agent may enable the event, and none comes; a line on stderr says so.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint};
 use perk_jvmti_sys::jvmpi::{
@@ -10,8 +11,10 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_Event_instruction_u, JVMPI_Event_u,
 };
 
-use super::{Bridge, bridge, methods, notify};
+use super::notify::{self, Phase};
+use super::{Bridge, bridge, methods};
 use crate::guard::{Feature, contain};
+use crate::os;
 use crate::sync::lock;
 
 /// The frames above the method's own while a native method of the helper runs: it, and its caller.
@@ -36,8 +39,16 @@ const NOTHING: JVMPI_Event_instruction_u = JVMPI_Event_instruction_u {
 static KEYS: Mutex<Vec<Box<[i32]>>> = Mutex::new(Vec::new());
 
 /// Brings the probes to what the agent wants.
-pub(super) fn switch(bridge: &'static Bridge, _: bool) {
-    if bridge.options.instructions {
+pub(super) fn switch(bridge: &'static Bridge, on: bool) {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    if !bridge.options.instructions {
+        if on && notify::phase() == Phase::Live && !IS_SAID.swap(true, Relaxed) {
+            os::say(
+                "HPROF WARNING: the profiler has enabled INSTRUCTION_START, which is not sent \
+                 without perk's option instructions=y\n",
+            );
+        }
+    } else {
         methods::switch_probes(
             bridge,
             JVMPI_EVENT_INSTRUCTION_START,

@@ -110,7 +110,12 @@ pub(super) fn switch(bridge: &'static Bridge, _: bool) {
             calls::want_pairs();
         }
         match bridge.options.methods {
-            Source::Vm if notify::phase() == Phase::Live => vm::switch(bridge, wanted != 0),
+            Source::Vm if notify::phase() == Phase::Live => {
+                if let Some(jni) = bridge.current_jni() {
+                    notify::quiet(|| bridge.methods.probes.know_own(bridge, jni));
+                }
+                vm::switch(bridge, wanted != 0);
+            }
             Source::Vm => {}
             Source::Probes => {
                 if wanted != 0 {

@@ -1,5 +1,7 @@
 //! The delivery of events to the agent.
 
+mod waiting;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -16,6 +18,8 @@ use perk_jvmti_sys::jvmpi::{
 
 use super::{classes, cpu, gc, interface, methods, threads};
 use crate::jvm::Jni;
+
+pub(super) use waiting::{has_started, thread_ended};
 
 /// The number of kinds of events, with those that do not exist.
 pub(super) const KINDS: usize = JVMPI_MAX_EVENT_TYPE_VAL as usize + 1;
@@ -148,10 +152,11 @@ pub(super) fn expect_classes() {
     DOING.set(DOING.get() | HAS_CLASSES);
 }
 
-/// Announces the classes, unless the thread holds a lock of the bridge's.
+/// Announces the classes, unless the thread holds a lock of the bridge's or was not announced itself.
 #[cold]
 fn announce_classes() {
-    if !threads::is_in_critical() {
+    let has_begun = || waiting::is_announced() || PHASE.load(Relaxed) >= ENDING;
+    if !threads::is_in_critical() && has_begun() {
         DOING.set(DOING.get() & !HAS_CLASSES);
         classes::announce_noted();
     }
@@ -235,6 +240,10 @@ fn deliver(
     if !may_send(kind, bits != 0) {
         return None;
     }
+    if bits == 0 && waiting::must_wait(kind, env) {
+        waiting::add(kind, contents);
+        return None;
+    }
     if bits == 0 && IS_VIRTUAL.get() {
         CARRIED[kind as usize].fetch_add(1, Relaxed);
     }
@@ -295,9 +304,13 @@ pub(super) fn wanted_of_methods(kinds: u64) -> u64 {
 }
 
 /// Delivers an event of [`wanted_of_methods`], in the shortest way: the caller counts it. Returns
-/// whether it was delivered.
+/// whether it was delivered, or is counted elsewhere.
 pub(super) fn tell(kind: jint, env: *mut JNIEnv, contents: JVMPI_Event_u) -> bool {
     if !may_send(kind, false) {
+        return false;
+    }
+    if !has_started(env) {
+        waiting::add(kind, contents);
         return false;
     }
     let Some(notify) = interface::notify_event() else { return false };

@@ -59,7 +59,7 @@ pub(super) fn request(bridge: &Bridge, jni: Jni<'_>, id: jobjectID) -> Option<()
 }
 
 /// Whether a class is `java.lang.Class`, which is the class of itself.
-fn is_class(jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> bool {
+pub(super) fn is_class(jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> bool {
     jni.class_of(class).is_some_and(|it| jni.same(&it, class))
 }
 

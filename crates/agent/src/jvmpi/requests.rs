@@ -12,8 +12,9 @@ use perk_jvmti_sys::jvmpi::{
 };
 
 use super::notify::{self, Phase};
+use super::object_dump::is_class;
 use super::{Bridge, Id, account, bridge, cpu, gc, heap_dump, monitor_dump, object_dump};
-use crate::jvm::{Jni, MethodRef};
+use crate::jvm::{Jni, Local, MethodRef};
 use crate::os::checked;
 
 /// `RequestEvent`
@@ -54,11 +55,21 @@ pub(super) unsafe extern "C" fn request_event(kind: jint, argument: *mut c_void)
 impl Bridge {
     fn request_class(&self, jni: Jni<'_>, id: jobjectID) -> Option<()> {
         let id = Id::from_raw(id)?;
-        let class = self.classes.find(jni, id)?;
+        let class = self.classes.find(jni, id).or_else(|| self.class_as_object(jni, id))?;
         self.with_class(jni, &class, id, |load| {
             notify::answer(JVMPI_EVENT_CLASS_LOAD, jni.raw(), load);
         });
         Some(())
+    }
+
+    /// Returns a class whose id the agent has from elsewhere than an event of classes: as that of an object.
+    fn class_as_object<'a>(&self, jni: Jni<'a>, id: Id) -> Option<Local<'a>> {
+        let object = self.object(jni, id)?;
+        let is_class = notify::quiet(|| is_class(jni, &jni.class_of(&object)?).then_some(()));
+        is_class.map(|()| {
+            self.class_id(jni, &object);
+            object
+        })
     }
 
     fn request_thread(&self, jni: Jni<'_>, id: jobjectID) -> Option<()> {

@@ -153,6 +153,12 @@ pub(super) fn meet(bridge: &Bridge, env: *mut JNIEnv) {
     }
 }
 
+/// Whether THREAD_START of the calling thread was sent; `env` is its environment.
+pub(super) fn is_announced(env: *mut JNIEnv) -> bool {
+    let is_announced = |thread: &Thread| thread.is_announced.load(Relaxed);
+    with_current(env, is_announced).unwrap_or(false)
+}
+
 /// Runs `body` with the calling thread's record, if it is a known thread.
 fn with_current<T>(env: *mut JNIEnv, body: impl FnOnce(&Thread) -> T) -> Option<T> {
     let (known, thread) = CURRENT.get();
@@ -256,9 +262,10 @@ impl Bridge {
     /// Handles the end of the calling thread.
     pub(super) fn thread_ended(&self, jni: Jni<'_>) {
         let Some(thread) = self.threads.find(jni.raw()) else { return };
-        if thread.is_announced.load(Relaxed) {
+        if notify::has_started(thread.env()) {
             notify::send_plain(JVMPI_EVENT_THREAD_END, thread.env());
         }
+        notify::thread_ended();
         methods::thread_ended();
         gc::thread_ended();
         // Nobody may have suspended it now, nor do so later.
@@ -269,13 +276,17 @@ impl Bridge {
         CURRENT.set((0, std::ptr::null()));
     }
 
-    /// Announces the threads that exist at VMInit, `main` first, which calls this.
-    pub(super) fn announce_threads(&self, jni: Jni<'_>, main: Borrowed<'_>) {
-        if let Some(main) = self.threads.add(jni, jni.raw(), &main) {
+    /// Announces `main` at VMInit, which calls this.
+    pub(super) fn announce_main(&self, jni: Jni<'_>, main: &Borrowed<'_>) {
+        if let Some(main) = self.threads.add(jni, jni.raw(), main) {
             CURRENT.set((main.env, Arc::as_ptr(&main)));
             self.announce(jni, &main);
         }
-        let envs = notify::quiet(|| Environments::of(jni, &main));
+    }
+
+    /// Announces the other threads that exist at VMInit. The agent knows the classes on their stacks.
+    pub(super) fn announce_threads(&self, jni: Jni<'_>, main: &Borrowed<'_>) {
+        let envs = notify::quiet(|| Environments::of(jni, main));
         for object in notify::quiet(|| self.jvmti.all_threads(jni)).unwrap_or_default() {
             let known = self.threads.all().into_iter().find(|it| jni.same(&**it, &object));
             let thread = known.or_else(|| {
@@ -294,6 +305,8 @@ impl Bridge {
             self.with_start(jni, thread, |start| {
                 notify::send(JVMPI_EVENT_THREAD_START, jni.raw(), || start);
             });
+            // What has waited for it on this thread is sent now.
+            notify::has_started(jni.raw());
         }
     }
 

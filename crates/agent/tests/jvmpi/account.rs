@@ -143,7 +143,7 @@ fn nothing_follows_the_shut_down() {
             let outcome = run(jdk, source, &[library("account").display().to_string()]);
             assert_eq!(outcome.number("late"), 0, "{}", outcome.report());
             for kind in ["OBJECT_ALLOC", "METHOD_ENTRY", "METHOD_EXIT"] {
-                let name = format!(" {kind}, after JVM_SHUT_DOWN or ProfilerExit");
+                let name = format!(" {kind}, after JVM_SHUT_DOWN, ProfilerExit or THREAD_END");
                 assert!(number(&outcome, &name) >= 3, "{}", outcome.report());
             }
         }

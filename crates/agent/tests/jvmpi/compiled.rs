@@ -73,6 +73,7 @@ fn each_code_that_is_dropped_was_told_before() {
         let outcome = run.args([library("compiled").display().to_string()]).run();
         outcome.assert_success();
         assert_eq!(outcome.number("without.load"), 0, "{}", outcome.report());
+        assert_eq!(outcome.number("wrong.addresses"), 0, "{}", outcome.report());
         assert!(outcome.number("unloads") >= 5, "{}", outcome.report());
     });
 }

@@ -15,6 +15,7 @@ mod loading;
 mod methods;
 mod monitors;
 mod objects;
+mod order;
 mod raw_monitors;
 mod refs;
 mod support;

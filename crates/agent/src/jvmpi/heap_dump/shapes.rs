@@ -22,7 +22,8 @@ use crate::sync::lock;
 pub(in crate::jvmpi) struct Shape {
     pub(in crate::jvmpi) id: Id,
     pub(in crate::jvmpi) kind: Kind,
-    /// The class's fields, if it is prepared and no array: then the agent knows it.
+    /// The class's fields, if it is prepared and no array, or an array with a CLASS_LOAD: then the agent
+    /// knows it.
     pub(in crate::jvmpi) fields: Option<Fields>,
 }
 
@@ -169,18 +170,10 @@ impl Fields {
     }
 }
 
-/// The wrappers of primitive types, whose field `TYPE` has the class of the type.
-const WRAPPERS: [&CStr; 9] = [
-    c"Ljava/lang/Boolean;",
-    c"Ljava/lang/Byte;",
-    c"Ljava/lang/Character;",
-    c"Ljava/lang/Short;",
-    c"Ljava/lang/Integer;",
-    c"Ljava/lang/Float;",
-    c"Ljava/lang/Long;",
-    c"Ljava/lang/Double;",
-    c"Ljava/lang/Void;",
-];
+/// The arrays of primitive types. The JVM has them from its beginning.
+const ARRAYS: [&CStr; 8] = [c"[Z", c"[B", c"[C", c"[S", c"[I", c"[F", c"[J", c"[D"];
+/// The class whose field `TYPE` has the class of `void`.
+const VOID: &CStr = c"Ljava/lang/Void;";
 
 /// The classes whose only field HotSpot keeps out of walks of the heap (`FilteredFieldsMap`), though not
 /// out of `GetClassFields`. They are older JDKs' own.
@@ -230,23 +223,25 @@ impl Objects {
 }
 
 impl Bridge {
-    /// Returns the classes of primitive types. No list of classes has them, but their wrappers have.
+    /// Returns the classes of primitive types. No list of classes has them, but their arrays have. Their
+    /// wrappers have them, too, but would be initialised, which loads classes. `Void` is asked only if the
+    /// program has initialised it.
     pub(super) fn primitive_classes<'a>(
         &self,
         jni: Jni<'a>,
         loaded: &[Local<'_>],
     ) -> Vec<Local<'a>> {
-        let of_wrapper = |wrapper: &Local<'_>| {
-            let signature = classes::signature(self.jvmti, wrapper);
-            if !WRAPPERS.contains(&&*signature) {
-                return None;
-            }
-            let class = jni.static_object(wrapper, c"TYPE", c"Ljava/lang/Class;")?;
-            jni.global(&class)
+        let known = self.shapes.primitives.get_or_init(|| {
+            let element = |array| jni.global(&self.element(jni, &jni.find_class(array)?)?);
+            ARRAYS.into_iter().filter_map(element).collect()
+        });
+        let is_void = |class: &&Local<'_>| {
+            *classes::signature(self.jvmti, *class) == *VOID
+                && classes::is_initialised(self.jvmti, *class)
         };
-        let known =
-            self.shapes.primitives.get_or_init(|| loaded.iter().filter_map(of_wrapper).collect());
-        known.iter().filter_map(|it| jni.local(it)).collect()
+        let void = loaded.iter().find(is_void);
+        let void = void.and_then(|it| jni.static_object(it, c"TYPE", c"Ljava/lang/Class;"));
+        known.iter().filter_map(|it| jni.local(it)).chain(void).collect()
     }
 
     /// Returns the shape of a class.
@@ -268,7 +263,13 @@ impl Bridge {
             _ => Kind::Instance,
         };
         let has_fields = matches!(signature.as_bytes(), [b'L', ..]);
-        let fields = has_fields.then(|| self.fields(jni, class, id, &signature)).flatten();
+        let is_known_array = kind != Kind::Instance && self.classes.is_announced(id);
+        let fields = if is_known_array {
+            let superclass = jni.superclass(class).map(|it| self.shape(jni, &it));
+            Some(Fields::new(superclass, Vec::new(), false))
+        } else {
+            has_fields.then(|| self.fields(jni, class, id, &signature)).flatten()
+        };
         let is_lasting = fields.is_some() || !has_fields;
         let shape = Arc::new(Shape { id, kind, fields });
         if is_lasting {

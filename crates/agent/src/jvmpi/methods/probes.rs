@@ -16,7 +16,7 @@ use perk_instrument::{
     EVENTS_HELPER, Events, MethodName, Methods, Names, Probes, SitePlace, instrument,
 };
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jmethodID, jobject};
-use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_CLASS_LOAD_HOOK, jobjectID};
+use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_CLASS_LOAD, JVMPI_EVENT_CLASS_LOAD_HOOK, jobjectID};
 use perk_profile::mutf8;
 use rustc_hash::{FxHashMap, FxHasher};
 
@@ -26,7 +26,7 @@ use super::super::notify::{self, Phase};
 use super::super::{Bridge, Id, bridge, classes, contended_exit, cpu, events, instructions, lines};
 use super::{calls, numbers};
 use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Global, Jni, Local, Reference};
+use crate::jvm::{Borrowed, Global, Jni, Local, MethodRef, Reference};
 use crate::os;
 use crate::probes::{self, HelperClass, Native};
 use crate::sync::lock;
@@ -243,16 +243,21 @@ impl State {
                 // SAFETY: the field of the helper has this type.
                 unsafe { jni.set_static_object(*helper, c"virtualThread", OF_CLASS, &class) };
             }
+            self.know_own(bridge, jni);
             for (field, on) in fields {
                 jni.set_static_boolean(*helper, field, *on);
             }
-            // The class is initialised by now, so that the JVM tells its methods.
-            if HIDDEN.get().is_none()
-                && let Ok(methods) = bridge.jvmti.class_methods(*helper)
-            {
-                let _ = HIDDEN.set(methods);
-            }
         });
+    }
+
+    /// Looks the helper's methods up, before any that the agent could be told of runs.
+    pub(super) fn know_own(&self, bridge: &Bridge, jni: Jni<'_>) {
+        let Some(helper) = self.helper.get().filter(|_| HIDDEN.get().is_none()) else { return };
+        // The JVM tells the methods of a class that is initialised, as it is by the use of a field.
+        jni.set_static_boolean(*helper, c"isOn", false);
+        if let Ok(methods) = bridge.jvmti.class_methods(*helper) {
+            let _ = HIDDEN.set(methods);
+        }
     }
 
     /// Appends the account of the probes.
@@ -325,7 +330,18 @@ impl Methods for Numbering {
 /// Returns the method of a number, whose frame is below so many of the helper's.
 pub(in crate::jvmpi) fn of_number(number: jint, helper_frames: jint) -> jmethodID {
     numbers::method(number, || {
-        let found = bridge().and_then(|bridge| bridge.jvmti.frame_method(helper_frames));
+        let found = bridge().and_then(|bridge| {
+            let method = bridge.jvmti.frame_method(helper_frames)?;
+            // A class that perk's own work prepares may be used before it is announced.
+            if notify::is_enabled(JVMPI_EVENT_CLASS_LOAD)
+                && let Some(jni) = bridge.current_jni()
+            {
+                // SAFETY: it is the method of a frame, which is there.
+                let method = unsafe { MethodRef::from_raw(method) };
+                jni.without_exception(|| _ = bridge.announce_method(jni, method));
+            }
+            Some(method)
+        });
         found.unwrap_or(null_mut())
     })
 }

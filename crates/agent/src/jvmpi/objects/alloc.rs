@@ -66,7 +66,11 @@ impl Bridge {
         let record = Record { class, kind, size_bytes: new.size_bytes };
         self.objects.note(id, record);
         if notify::is_wanted(JVMPI_EVENT_OBJECT_ALLOC) {
-            self.objects.tell(id);
+            // An event that waits tells the id when it is sent.
+            if notify::has_started(jni.raw()) {
+                self.objects.tell(id);
+            }
+            let record = self.with_known_class(jni, record);
             notify::send(JVMPI_EVENT_OBJECT_ALLOC, jni.raw(), || contents(id, record));
         }
     }
@@ -82,6 +86,13 @@ impl Bridge {
         let id = self.objects.next();
         self.jvmti.set_tag(&new.object, id.0);
         id
+    }
+
+    /// Returns what is known of an object, with its class only if the agent can know that. It gets
+    /// CLASS_LOAD now, if it had none.
+    fn with_known_class(&self, jni: Jni<'_>, record: Record) -> Record {
+        let class = record.class.filter(|class| self.announce_id(jni, *class));
+        Record { class, ..record }
     }
 
     /// Sends OBJECT_ALLOC as requested.

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::{Bridge, Id, classes, notify};
 use super::records::Record;
-use crate::jvm::{Jni, ObjectField, Reference};
+use crate::jvm::{Jni, Local, ObjectField, Reference};
 
 /// What the objects of a class have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,18 +88,24 @@ impl Bridge {
         let kind = kind_of(signature.to_bytes());
         let class = match i32::from(kind) {
             JVMPI_NORMAL_OBJECT => Some(id),
-            JVMPI_CLASS => {
-                static FIELD: OnceLock<Option<ObjectField>> = OnceLock::new();
-                let field = FIELD.get_or_init(|| {
-                    jni.object_field(&jni.class_of(class)?, c"componentType", c"Ljava/lang/Class;")
-                });
-                // SAFETY: the field is one of java.lang.Class, and this is a class.
-                let element = field.and_then(|field| unsafe { jni.get_object(class, field) });
-                element.map(|element| self.class_id(jni, &element))
-            }
+            JVMPI_CLASS => self.element(jni, class).map(|element| self.class_id(jni, &element)),
             _ => None,
         };
         Instances { class, kind }
+    }
+
+    /// Returns the class of an array's elements.
+    pub(in crate::jvmpi) fn element<'a>(
+        &self,
+        jni: Jni<'a>,
+        array: &(impl Reference + ?Sized),
+    ) -> Option<Local<'a>> {
+        static FIELD: OnceLock<Option<ObjectField>> = OnceLock::new();
+        let field = *FIELD.get_or_init(|| {
+            jni.object_field(&jni.class_of(array)?, c"componentType", c"Ljava/lang/Class;")
+        });
+        // SAFETY: the field is one of java.lang.Class, and this is a class.
+        unsafe { jni.get_object(array, field?) }
     }
 
     /// Returns what OBJECT_ALLOC tells of an object.

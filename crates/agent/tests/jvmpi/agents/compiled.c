@@ -20,6 +20,18 @@ static jmethodID unloadable[MOST_UNLOADABLE];
 static int unloadable_count;
 static volatile int unloaded;
 
+/* The code that was loaded and not unloaded, by its address. */
+static struct { void *address; jmethodID method; } codes[MOST_METHODS];
+static int code_count, wrong_addresses;
+
+static int code_of(void *address, jmethodID method) {
+    int i;
+    for (i = 0; i < code_count; i++)
+        if (codes[i].address == address && codes[i].method == method)
+            return i;
+    return -1;
+}
+
 static int index_of(jmethodID id) {
     int i;
     for (i = 0; i < method_count && methods[i].id != id; i++)
@@ -38,6 +50,10 @@ static void loaded(JVMPI_Event *event) {
     env = event->env_id;
     if (event->event_type == JVMPI_EVENT_COMPILED_METHOD_UNLOAD) {
         jmethodID id = event->u.compiled_method_unload.method_id;
+        int code = code_of(event->u.compiled_method_load.code_addr, id);
+        wrong_addresses += code < 0;
+        if (code >= 0)
+            codes[code] = codes[--code_count];
         unloads++;
         without_load += methods[index_of(id)].codes-- <= 0;
         for (i = 0; i < unloadable_count; i++)
@@ -45,6 +61,10 @@ static void loaded(JVMPI_Event *event) {
         return;
     }
     loads++;
+    if (code_count < MOST_METHODS) {
+        codes[code_count].address = event->u.compiled_method_load.code_addr;
+        codes[code_count++].method = event->u.compiled_method_load.method_id;
+    }
     methods[index_of(event->u.compiled_method_load.method_id)].codes++;
     empty += event->u.compiled_method_load.code_addr == NULL ||
              event->u.compiled_method_load.code_size <= 0;
@@ -92,7 +112,7 @@ static void notify(JVMPI_Event *event) {
                empty, unannounced, threads);
         printf("hot=%d\nlines=%d\nbad.lines=%d\nleast=%d\nmost=%d\n", hot_loads, hot_line_count,
                bad_lines, min_line - first_line, max_line - first_line);
-        printf("without.load=%d\n", without_load);
+        printf("without.load=%d\nwrong.addresses=%d\n", without_load, wrong_addresses);
         fflush(stdout);
         break;
     }
