@@ -75,12 +75,22 @@ impl Tid {
     /// Returns the time for which the thread was ready and waited for a CPU; `None` if the kernel
     /// does not say.
     pub(crate) fn run_delay_ns(self) -> Option<u64> {
+        self.times_ns().map(|[_, delay]| delay)
+    }
+
+    /// Returns the time that the thread had a CPU; `None` if the kernel does not say.
+    pub(crate) fn run_ns(self) -> Option<u64> {
+        self.times_ns().map(|[run, _]| run)
+    }
+
+    fn times_ns(self) -> Option<[u64; 2]> {
         let mut schedstat = [0; 128];
         let mut file = File::open(format!("/proc/self/task/{}/schedstat", self.0)).ok()?;
         let length = file.read(&mut schedstat).ok()?;
         // `ns-on-a-CPU ns-waiting-for-one slices`
         let text = std::str::from_utf8(&schedstat[..length]).ok()?;
-        text.split_ascii_whitespace().nth(1)?.parse().ok()
+        let mut numbers = text.split_ascii_whitespace().map(|it| it.parse().ok());
+        Some([numbers.next()??, numbers.next()??])
     }
 }
 

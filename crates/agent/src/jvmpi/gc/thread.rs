@@ -117,15 +117,20 @@ fn wait<T>(guard: std::sync::MutexGuard<'_, T>) -> std::sync::MutexGuard<'_, T> 
 pub(super) fn deliver() {
     let ticket = ASKED.fetch_add(1, SeqCst) + 1;
     wake();
-    let (mut last, mut since) = (STEPS.load(Relaxed), Instant::now());
+    // A thread that is ready and has not run since the last look waits for a CPU.
+    let run_ns = || {
+        let tid = TID.get().filter(|it| it.is_runnable() == Some(true))?;
+        tid.run_ns()
+    };
+    let (mut last, mut last_run_ns, mut since) = (STEPS.load(Relaxed), None, Instant::now());
     let mut answered = lock(&ANSWERED);
     while *answered < ticket && since.elapsed() < STILL {
         answered = wait(answered);
-        let now = STEPS.load(Relaxed);
-        let is_alive = || TID.get().is_some_and(|it| it.is_runnable() == Some(true));
-        if now != last || is_alive() {
+        let (now, now_run_ns) = (STEPS.load(Relaxed), run_ns());
+        if now != last || now_run_ns.is_some() && now_run_ns == last_run_ns {
             (last, since) = (now, Instant::now());
         }
+        last_run_ns = now_run_ns;
     }
 }
 
