@@ -23,7 +23,7 @@ use crate::guard::{Feature, contain, guard, inside, is_unheard};
 use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use crate::session::Session;
 use crate::threads::is_own_thread;
-use crate::{api, hook, os, remote};
+use crate::{api, archive, hook, os, remote};
 
 /// The time from which an event is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,7 +272,10 @@ unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) 
         if let Err(error) = enable_live(session) {
             os::say(&format!("HPROF ERROR: the JVM refused events: {error}\n"));
         }
-        api::define(jni);
+        // The JVM would name the class on stdout, as one that cannot be in the cache.
+        if !archive::is_recorded() {
+            api::define(jni);
+        }
         // In a program that is about to start, faults are on stderr.
         let _ = session.begin(jni, Some(main));
         if let Some(vm) = jni.vm() {

@@ -24,7 +24,9 @@ pub(crate) use env::{
     VirtualThreadFunction,
 };
 pub(crate) use fields::{LongField, ObjectField};
-pub(crate) use flags::{Exported, bool_flag, int_flag, set_bool_flag, text_flag};
+pub(crate) use flags::{
+    Exported, bool_flag, clear_exported_bool, int_flag, set_bool_flag, text_flag,
+};
 pub(crate) use headers::{Header, Headers};
 pub(crate) use heap::{DeclaredField, FOUND, IntField, NewObject};
 pub(crate) use image::Image;

@@ -18,6 +18,7 @@
 mod analyses;
 mod api;
 mod arch;
+mod archive;
 mod binder;
 mod class_sizes;
 mod common;

@@ -21,7 +21,6 @@ use perk_jamaica::Flaw;
 use perk_jvmti_sys::jni_sys::JavaVM;
 use perk_profile::mutf8;
 
-use crate::analyses::Analysis;
 use crate::analyses::allocations::AllocationSampler;
 use crate::analyses::bytecodes::Bytecodes;
 use crate::analyses::census::Census;
@@ -32,6 +31,7 @@ use crate::analyses::monitors::Monitors;
 use crate::analyses::samples::Samples;
 use crate::analyses::wall::WallClock;
 use crate::analyses::xprof::Xprof;
+use crate::analyses::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::guard::{Feature, all_have_left, guard};
 use crate::jvm::{Jni, Jvmti, Local};
@@ -41,7 +41,7 @@ use crate::recorder::Recorder;
 use crate::session::{self, Session};
 use crate::sync::lock;
 use crate::threads::is_own_thread;
-use crate::{events, jvmpi, os};
+use crate::{archive, events, jvmpi, os};
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
@@ -265,6 +265,10 @@ fn begin(
     }
     let mut needs = vec![session::needs(&common.options)];
     needs.extend(analyses.iter().map(|analysis| analysis.needs()));
+    let changes_classes = |needs: &Needs| needs.events.contains(&Event::ClassFile);
+    if common.life == Life::Program && needs.iter().any(changes_classes) {
+        archive::leave()?;
+    }
     events::add_capabilities(common.jvmti, &needs)
         .map_err(|error| format!("the JVM refused perk's capabilities: {error}"))?;
     analyses.iter().try_for_each(|analysis| analysis.loaded())?;

@@ -327,7 +327,7 @@ impl Analysis for Bytecodes {
         if !self.is_guest {
             events.extend([Event::VmStart, Event::ClassFile, Event::NativeBind]);
         }
-        let capabilities = vec![Capability::CanGenerateEarlyVmstart, Capability::CanSuspend];
+        let capabilities = vec![Capability::CanGenerateEarlyVmstart];
         Needs { events, capabilities, ..Needs::default() }
     }
 
@@ -423,7 +423,14 @@ impl Analysis for Bytecodes {
         if let Some(jni) = self.vm.get().and_then(Vm::jni) {
             let stopped = self.common.jvmti.stop_threads(jni);
             let moment = self.moment(self.running(jni));
+            let has_stopped = stopped.is_some();
             drop(stopped);
+            if !has_stopped {
+                os::say(
+                    "HPROF WARNING: another agent, such as a debugger, has the right to stop threads: \
+                     what other threads executed during the dump is counted in part\n",
+                );
+            }
             *lock(&self.moment) = Some(moment);
         }
     }

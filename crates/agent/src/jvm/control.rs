@@ -4,7 +4,9 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 use perk_jvmti_sys::jni_sys::{jint, jobject};
-use perk_jvmti_sys::{call, jvmtiError, jvmtiFrameInfo, jvmtiStartFunction};
+use perk_jvmti_sys::{
+    JVMTI_ERROR_MUST_POSSESS_CAPABILITY, call, jvmtiError, jvmtiFrameInfo, jvmtiStartFunction,
+};
 
 use super::{Jni, Jvmti, Local, MethodRef, Reference};
 
@@ -12,7 +14,14 @@ impl Jvmti {
     /// Suspends a thread. One that runs native code goes on until it returns to the JVM.
     pub(crate) fn suspend(self, thread: &(impl Reference + ?Sized)) -> Result<(), jvmtiError> {
         // SAFETY: the environment and reference are valid.
-        unsafe { call!(self.raw(), SuspendThread, thread.raw()).ok() }
+        let suspend = || unsafe { call!(self.raw(), SuspendThread, thread.raw()).ok() };
+        match suspend() {
+            Err(JVMTI_ERROR_MUST_POSSESS_CAPABILITY) => {
+                self.request_stops()?;
+                suspend()
+            }
+            result => result,
+        }
     }
 
     /// Resumes a thread.

@@ -103,6 +103,17 @@ fn value(name: &CStr) -> Option<*const u8> {
     }
 }
 
+/// Clears a `bool` variable that the JVM exports, if there is one of that name, while agents are loaded.
+pub(crate) fn clear_exported_bool(name: &CStr) {
+    // SAFETY: the name ends in NUL; the JVM has such a variable at this address, which it reads as a byte.
+    unsafe {
+        let value = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).cast::<u8>();
+        if !value.is_null() {
+            value.write_volatile(0);
+        }
+    }
+}
+
 /// The data that the JVM exports, by name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exported;

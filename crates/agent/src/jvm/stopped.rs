@@ -1,6 +1,6 @@
 //! Threads that stand still for a moment.
 
-use perk_jvmti_sys::{JVMTI_ERROR_NONE, call, jthread, jvmtiError};
+use perk_jvmti_sys::{Capability, JVMTI_ERROR_NONE, call, jthread, jvmtiError};
 
 use super::{Jni, Jvmti, Local, Reference};
 
@@ -17,9 +17,17 @@ pub(crate) struct Stopped<'a> {
 }
 
 impl Jvmti {
+    /// Requests the right to stop threads. A JVM gives it to one environment, and a debugger does not
+    /// start without it: so perk takes it when it needs it.
+    pub(super) fn request_stops(self) -> Result<(), jvmtiError> {
+        self.add_capabilities([Capability::CanSuspend].into_iter().collect())
+    }
+
     /// Stops all platform threads but the calling one, agents' own and those that virtual threads run
-    /// on. While they stand still, no lock may be waited for that is held during calls to the JVM.
-    pub(crate) fn stop_threads<'a>(self, jni: Jni<'a>) -> Stopped<'a> {
+    /// on; `None` if only another agent may. While they stand still, no lock may be waited for that is
+    /// held during calls to the JVM.
+    pub(crate) fn stop_threads<'a>(self, jni: Jni<'a>) -> Option<Stopped<'a>> {
+        self.request_stops().ok()?;
         let mut threads = self.all_threads(jni).unwrap_or_default();
         let current = self.current_thread(jni);
         threads.retain(|thread| {
@@ -41,7 +49,7 @@ impl Jvmti {
         // Others may have stopped some of the threads already.
         let mut is_stopped = results.iter().map(|result: &jvmtiError| *result == JVMTI_ERROR_NONE);
         threads.retain(|_| is_stopped.next().unwrap_or(false));
-        Stopped { jvmti: self, threads }
+        Some(Stopped { jvmti: self, threads })
     }
 }
 

@@ -5,17 +5,17 @@ use perk_jvmti_sys::jni_sys::JavaVM;
 use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
 
 use super::{BRIDGE, Bridge, callbacks, cpu, interface, library, methods};
+use crate::archive;
 use crate::jvm::Jvmti;
 
 /// The capabilities that the bridge needs; without events they cost nothing. That for local variables is
 /// not among them: with it C2's code keeps them all, which takes 5 % more CPU time. JVMs that give it late
 /// give it to a MONITOR_DUMP.
-const NEEDED: [Capability; 21] = [
+const NEEDED: [Capability; 20] = [
     Capability::CanTagObjects,
     Capability::CanGetSourceFileName,
     Capability::CanGetLineNumbers,
     Capability::CanGetThreadCpuTime,
-    Capability::CanSuspend,
     Capability::CanGetOwnedMonitorInfo,
     Capability::CanGetOwnedMonitorStackDepthInfo,
     Capability::CanGetCurrentContendedMonitor,
@@ -51,6 +51,9 @@ const LAST_WITH_LATE_LOCALS: u32 = 21;
 /// The reason why the program must not start, in one line.
 pub(crate) unsafe fn start(vm: *mut JavaVM, jvmti: Jvmti, options: Jvmpi) -> Result<(), String> {
     let refused = |error| format!("the JVM refused what JVMPI needs: {error}");
+    if options.library.is_some() || archive::is_recorded() {
+        archive::leave()?;
+    }
     let of_library = options.library.iter().flat_map(|_| OF_LIBRARY);
     let of_dumps = (jvmti.feature_version() > LAST_WITH_LATE_LOCALS)
         .then_some(Capability::CanAccessLocalVariables);
