@@ -1,9 +1,11 @@
 //! `perk run`: starts a program with the agent, waits for its end, shows and writes the profile.
 
 mod append;
+mod archives;
 mod children;
 mod command;
 mod finish;
+mod jvm_options;
 mod jvmpi;
 mod options;
 mod outcome;
@@ -164,6 +166,9 @@ fn start(
             }
         };
         say(format_args!("{}{line}", plan.program()));
+    }
+    if let Some(line) = plan.change() {
+        say(format_args!("{line}"));
     }
     signals::run(command, look).with_context(|| format!("cannot start {}", plan.program()))
 }

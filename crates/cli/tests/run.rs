@@ -1,6 +1,7 @@
 //! `perk run` around real JVMs.
 
 mod advice;
+mod archives;
 mod diff;
 mod exact;
 mod fields;

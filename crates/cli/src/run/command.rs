@@ -11,6 +11,9 @@ use anyhow::{Context, bail};
 use perk_control::intrinsics::{self, Counted};
 use perk_control::jdk::{self, JavaHome, OLDEST_VERSION, Vm};
 
+use super::archives::Changes;
+use super::jvm_options::Sources;
+
 /// The variable from which every JVM takes options.
 const TOOL_OPTIONS: &str = "JAVA_TOOL_OPTIONS";
 
@@ -23,6 +26,7 @@ pub(super) struct Plan<'a> {
     is_java: bool,
     /// The version of a `java` executable, if its folder gives it.
     feature_version: Option<u32>,
+    changes: Changes,
 }
 
 /// The agent's way into the JVM.
@@ -47,7 +51,8 @@ impl<'a> Plan<'a> {
             Route::Argument { feature_version } => (true, feature_version),
             Route::Environment => (false, None),
         };
-        Ok(Self { program, arguments, route, is_java, feature_version })
+        let changes = Changes::of(is_java.then_some(arguments), &Sources::new())?;
+        Ok(Self { program, arguments, route, is_java, feature_version, changes })
     }
 
     /// The same, where the JVMs that `java` itself starts are profiled if `with_children` is set.
@@ -59,6 +64,11 @@ impl<'a> Plan<'a> {
     /// Whether the command is `java` itself.
     pub(super) fn is_java(&self) -> bool {
         self.is_java
+    }
+
+    /// What the JVM does not do because of the agent, in one line.
+    pub(super) fn change(&self) -> Option<&str> {
+        self.changes.line.as_deref()
     }
 
     /// Whether JVMs that the command starts are not profiled.
@@ -98,7 +108,8 @@ impl<'a> Plan<'a> {
                 command.env(TOOL_OPTIONS, appended(present, &agent)).args(jvm_options);
             }
         }
-        command.args(self.arguments);
+        let (before, behind) = self.arguments.split_at(self.changes.place);
+        command.args(before).args(&self.changes.options).args(behind);
         command
     }
 }
@@ -193,20 +204,21 @@ mod tests {
             route,
             is_java: true,
             feature_version: Some(21),
+            changes: Changes { options: vec!["-X"], place: 0, line: None },
         };
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         let arguments: Vec<_> = command.get_args().collect();
-        assert_eq!(arguments, ["-agentpath:/x/libperk.so=cpu=samples", "-jar", "app.jar"]);
+        assert_eq!(arguments, ["-agentpath:/x/libperk.so=cpu=samples", "-X", "-jar", "app.jar"]);
         let jvm_options = plan.without_intrinsics(Counted::Accesses);
         assert_eq!(jvm_options, intrinsics::jvm_options(21, Counted::Accesses));
         let command = plan.command(Path::new("/x/libperk.so"), "fields=shared", &jvm_options);
         assert_eq!(command.get_args().next().unwrap(), "-XX:+UnlockDiagnosticVMOptions");
-        assert_eq!(command.get_args().len(), 6);
+        assert_eq!(command.get_args().len(), 7);
         // With children the agent comes another way; java still has its options.
         let command = plan.with_children(true);
         let command = command.command(Path::new("/x/libperk.so"), "fields=shared", &jvm_options);
         assert_eq!(command.get_args().next().unwrap(), "-XX:+UnlockDiagnosticVMOptions");
-        assert_eq!(command.get_args().len(), 5);
+        assert_eq!(command.get_args().len(), 6);
     }
 
     #[test]
@@ -218,6 +230,7 @@ mod tests {
             arguments: &arguments,
             route: Route::Environment,
             feature_version: None,
+            changes: Changes::default(),
         };
         assert_eq!(plan.without_intrinsics(Counted::Accesses), [""; 0]);
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
