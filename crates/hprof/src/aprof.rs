@@ -9,7 +9,7 @@ use std::mem;
 use perk_profile::{Allocations, Event, KeyedMap, KnownObjects, Profile, Site, Sites, names};
 
 use crate::lines::{cut, number, one_line, text, word};
-use crate::{Error, LineReader};
+use crate::{Error, LineReader, SkippedLines};
 
 const HEAD: &str = "Allocation profile (sizes in bytes, cutoff = ";
 const TITLE: &str = "________________Size__Instances__Average__Class________________";
@@ -80,11 +80,11 @@ pub fn write(mut out: impl Write, table: &Table) -> io::Result<()> {
 }
 
 /// Reads the tables in the output of a program. A title may be that of any JDK, or may be spread by
-/// blanks.
+/// blanks. Rows that are damaged are skipped, unless they are the majority.
 ///
 /// # Errors
-/// [`Error::Ascii`] with the line that cannot be understood, or with the last line if there is no
-/// table.
+/// [`Error::Ascii`] with the first line that cannot be understood, if most rows cannot, or with the
+/// last line if there is no table.
 pub fn tables(input: impl Read) -> Result<Vec<Table>, Error> {
     Ok(Reader::read(input)?.tables)
 }
@@ -137,6 +137,9 @@ struct Reader {
     at: At,
     /// Lines of the program's own output.
     other_lines: usize,
+    /// The rows that are damaged, and the number of those that are not.
+    skipped: SkippedLines,
+    row_count: u64,
 }
 
 #[derive(Default)]
@@ -162,6 +165,9 @@ impl Reader {
                 read.map_err(|what| Error::Ascii { line: lines.line(), what })?;
             }
         }
+        if let Some((line, what)) = reader.skipped.majority(reader.row_count) {
+            return Err(Error::Ascii { line, what });
+        }
         let line = lines.line();
         match mem::take(&mut reader.at) {
             At::Rows(table) if !table.rows.is_empty() => reader.cut(table, line),
@@ -176,6 +182,7 @@ impl Reader {
                 return Err(Error::Ascii { line: line.max(1), what });
             }
         }
+        reader.notes.extend(reader.skipped.note());
         if reader.other_lines > 0 {
             let what = "lines of the program's own output were passed over";
             reader.notes.push(format!("{} {what}", reader.other_lines));
@@ -204,10 +211,13 @@ impl Reader {
                 self.at = At::Rows(mem::take(table));
             }
             At::Rows(table) => {
-                let (bytes, count, class) = row(line).ok_or_else(|| {
+                let Some((bytes, count, class)) = row(line) else {
                     let columns = "size instances average class";
-                    format!("expected a row \"{columns}\", found \"{}\"", cut(line))
-                })?;
+                    let what = format!("expected a row \"{columns}\", found \"{}\"", cut(line));
+                    self.skipped.add(number, what);
+                    return Ok(());
+                };
+                self.row_count += 1;
                 let class = text(class);
                 if class == TOTAL {
                     table.total = Row { class: String::new(), bytes, count };
@@ -375,8 +385,24 @@ ________________Size__Instances__Average__Class________________
     }
 
     #[test]
+    fn damaged_rows_are_skipped() {
+        let profile = read(JDK_7.replace("186025", "-186025").as_bytes()).unwrap();
+        assert_eq!(profile.sites().unwrap().rows.len(), 2);
+        let note = &profile.notes[0];
+        assert!(note.starts_with("1 line skipped, line 5: expected a row "), "{note}");
+    }
+
+    #[test]
+    fn numbers_of_other_locales() {
+        let text = JDK_7.replace("13491592     186025", "13.491.592    186.025");
+        assert_eq!(tables(text.as_bytes()).unwrap(), tables(JDK_7.as_bytes()).unwrap());
+    }
+
+    #[test]
     fn what_is_no_table_is_an_error() {
-        assert!(tables(JDK_7.replace("186025", "many").as_bytes()).is_err());
+        let spoilt = ["186025", "156022", "25 "].iter();
+        let spoilt = spoilt.fold(JDK_7.to_owned(), |text, count| text.replace(count, "many"));
+        assert!(tables(spoilt.as_bytes()).is_err());
         assert!(tables(JDK_7.replace("Average", "Mean").as_bytes()).is_err());
         assert!(tables(&b""[..]).is_err());
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::numeral;
 use perk_profile::{Method, MethodId, Profile, mutf8, names};
 
 /// Takes the next word off `line`, up to white space. One blank after it is removed as well.
@@ -13,11 +14,12 @@ pub(crate) fn word<'t>(line: &mut &'t [u8]) -> Option<&'t [u8]> {
     (!word.is_empty()).then_some(word)
 }
 
+/// Returns a whole number. Locales have digits of their own and group them, in threes from the end.
 pub(crate) fn number(digits: &[u8]) -> Option<u64> {
-    let add = |sum: u64, digit: &u8| {
-        let digit = digit.wrapping_sub(b'0');
-        if digit > 9 { None } else { sum.checked_mul(10)?.checked_add(digit.into()) }
-    };
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return number(&numeral::ungrouped(digits)?);
+    }
+    let add = |sum: u64, digit: &u8| sum.checked_mul(10)?.checked_add((digit - b'0').into());
     if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
 }
 
@@ -28,8 +30,8 @@ pub(crate) fn counter(text: &[u8]) -> Option<(u64, bool, &[u8])> {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    let length = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let (value, rest) = (number(&digits[..length])?, &digits[length..]);
+    let (value, rest) = digits.split_at(numeral::length(digits));
+    let value = number(value)?;
     let half = 1 << 31;
     match is_negative {
         false => Some((value, false, rest)),
@@ -38,9 +40,10 @@ pub(crate) fn counter(text: &[u8]) -> Option<(u64, bool, &[u8])> {
     }
 }
 
-/// Returns a percentage with two decimals, in hundredths.
+/// Returns a percentage with two decimals, in hundredths. The decimals follow a point, or the
+/// separator of another locale.
 pub(crate) fn hundredths(percent: &[u8]) -> Option<u32> {
-    let number_part = percent.strip_suffix(b"%")?;
+    let number_part = numeral::with_point(percent.strip_suffix(b"%")?)?;
     let (whole, decimals) = number_part.split_at_checked(number_part.len().checked_sub(3)?)?;
     let decimals = decimals.strip_prefix(b".")?;
     let whole = u32::try_from(number(whole)?).ok()?;
@@ -124,6 +127,10 @@ mod tests {
             (&b"0.00%"[..], Some(0)),
             (b"25.06%", Some(2506)),
             (b"100.00%", Some(10_000)),
+            (b"12,44%", Some(1244)),
+            ("\u{661}\u{662}\u{66B}\u{664}\u{664}%".as_bytes(), Some(1244)),
+            (b"-1.00%", None),
+            (b"1,234.5%", None),
             (b"nan%", None),
             (b"1.5%", None),
             (b"%", None),
@@ -151,12 +158,28 @@ mod tests {
             ("18446744073709551615", Some(u64::MAX)),
             ("18446744073709551616", None),
             ("", None),
+            ("1.234.567", Some(1_234_567)),
+            ("1,234", Some(1234)),
+            ("12,34,567", Some(1_234_567)),
+            ("1\u{202F}234", Some(1234)),
+            ("1\u{A0}234", Some(1234)),
+            ("1\u{2019}234", Some(1234)),
+            ("\u{661}\u{66C}\u{662}\u{663}\u{664}", Some(1234)),
+            ("\u{967}\u{968}", Some(12)),
+            ("12,44", None),
+            ("1,234.567", None),
+            (",123", None),
+            ("1,,234", None),
+            ("NaN", None),
+            ("-1", None),
             ("+1", None),
             ("1x", None),
         ] {
             assert_eq!(number(digits.as_bytes()), value, "{digits}");
         }
         assert_eq!(counter(b"12) x"), Some((12, false, &b") x"[..])));
+        assert_eq!(counter(b"1.234) x"), Some((1234, false, &b") x"[..])));
+        assert_eq!(counter(b"12, x"), Some((12, false, &b", x"[..])));
         assert_eq!(counter(b"-1"), Some((u64::from(u32::MAX), true, &b""[..])));
         assert_eq!(counter(b"-2147483648 ms"), Some((1 << 31, true, &b" ms"[..])));
         for wrong in [&b"-2147483649"[..], b"-0", b"-", b"x", b""] {

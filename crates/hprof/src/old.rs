@@ -13,7 +13,7 @@ use perk_profile::{CallEdge, CallEdges, Event, HeapSummary, MethodId, Profile, S
 use self::objects::Row;
 use crate::lines::{counter, cut, method, one_line, signature_at, text};
 use crate::units::{from_ms, to_ms};
-use crate::{Error, LineReader};
+use crate::{Error, LineReader, SkippedLines};
 
 /// The first line of a table.
 pub(crate) const TITLE: &str = "count callee caller time\n";
@@ -80,17 +80,18 @@ pub(crate) fn recognise(head: &[u8]) -> bool {
 
 /// Whether `line` is the title of calls. The JVMs before JDK 1.1 begin it with `# `.
 pub(crate) fn is_title(line: &[u8]) -> bool {
-    let line = line.trim_ascii_end();
+    let line = line.trim_ascii();
     let line = line.strip_prefix(b"# ").unwrap_or(line);
-    [TITLE.trim_end(), SHORT_TITLE].iter().any(|title| title.as_bytes() == line)
+    let words = || line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    [TITLE, SHORT_TITLE].iter().any(|title| title.split_whitespace().map(str::as_bytes).eq(words()))
 }
 
 /// Reads a file of one dump or several, or an excerpt. A file that is cut off is read as far as it
-/// goes.
+/// goes. Rows that are damaged are skipped, unless they are the majority.
 ///
 /// # Errors
-/// [`Error::Ascii`] with the line that cannot be understood, or with the last line if there is
-/// nothing to read.
+/// [`Error::Ascii`] with the first line that cannot be understood, if most lines cannot, or with the
+/// last line if there is nothing to read.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
@@ -101,18 +102,21 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
             is_cut = true;
             break;
         }
-        let read = reader.line(lines.last(), lines.line());
-        read.map_err(|what| Error::Ascii { line: lines.line(), what })?;
+        reader.line(lines.last(), lines.line());
     }
     is_cut |= lines.has_failed();
     is_cut |= reader.half_row.is_some();
     reader.close_dump();
-    let Reader { mut profile, wrapped, .. } = reader;
+    let Reader { mut profile, wrapped, skipped, row_count, .. } = reader;
+    if let Some((line, what)) = skipped.majority(row_count) {
+        return Err(Error::Ascii { line, what });
+    }
     let line = lines.line();
     if profile.events.is_empty() {
         let what = format!("the file ends here, expected \"{}\"", TITLE.trim_end());
         return Err(Error::Ascii { line: line.max(1), what });
     }
+    profile.notes.extend(skipped.note());
     if wrapped > 0 {
         let what = "negative counters were taken as having grown over 2^31";
         profile.notes.push(format!("{wrapped} {what}"));
@@ -133,42 +137,44 @@ struct Reader {
     half_row: Option<String>,
     /// The number of counters that have overflowed.
     wrapped: usize,
+    /// The rows that are damaged, and the number of those that are not.
+    skipped: SkippedLines,
+    row_count: u64,
 }
 
 impl Reader {
-    fn line(&mut self, line: &[u8], number: usize) -> Result<(), String> {
+    fn line(&mut self, line: &[u8], number: usize) {
         if is_title(line) {
             self.close_dump();
             self.edges = Some(CallEdges::default());
-            return Ok(());
+            return;
         }
         if self.object_line(line, number) || line.trim_ascii().is_empty() {
-            return Ok(());
+            return;
         }
-        let bad =
-            || format!("expected \"{}\" or such a row, found \"{}\"", TITLE.trim_end(), cut(line));
         let mut row = tight(&text(line));
         if let Some(half) = self.half_row.take() {
-            if !line.starts_with(b" ") && !line.starts_with(b"\t") {
-                return Err(bad());
+            if line.starts_with(b" ") || line.starts_with(b"\t") {
+                row = format!("{half} {}", row.trim_start());
+            } else {
+                self.skipped.add(number - 1, expected(half.as_bytes()));
             }
-            row = format!("{half} {}", row.trim_start());
         }
-        let edges = self.edges.as_mut().ok_or_else(bad)?;
-        if let Some(row) = self::row(&row, &mut self.profile, &mut self.wrapped) {
-            edges.rows.push(row);
-        } else if is_half_row(&row) {
-            self.half_row = Some(row);
-        } else {
-            return Err(bad());
+        let taken = self::row(&row, &mut self.profile, &mut self.wrapped);
+        match (&mut self.edges, taken) {
+            (Some(edges), Some(row)) => {
+                edges.rows.push(row);
+                self.row_count += 1;
+            }
+            (Some(_), None) if is_half_row(&row) => self.half_row = Some(row),
+            _ => self.skipped.add(number, expected(line)),
         }
-        Ok(())
     }
 
     /// Takes a line of one of the other tables. Returns false if it is not one.
     fn object_line(&mut self, line: &[u8], number: usize) -> bool {
         match Row::of(line) {
-            Some(Row::Title) => {}
+            Some(Row::Title) => return true,
             Some(Row::Summary { used, free_count, free_bytes }) => {
                 self.summary = Some(used);
                 if (free_count, free_bytes) != (0, 0) {
@@ -188,6 +194,7 @@ impl Reader {
             }
             None => return false,
         }
+        self.row_count += 1;
         true
     }
 
@@ -203,9 +210,14 @@ impl Reader {
     }
 }
 
-/// Parses `count callee caller ms`.
+/// What stands in place of a row.
+fn expected(found: &[u8]) -> String {
+    format!("expected \"{}\" or such a row, found \"{}\"", TITLE.trim_end(), cut(found))
+}
+
+/// Parses `count callee caller ms`. The columns may be aligned.
 pub(crate) fn row(line: &str, profile: &mut Profile, wrapped: &mut usize) -> Option<CallEdge> {
-    let (count, rest) = line.split_once(' ')?;
+    let (count, rest) = line.trim_start().split_once(' ')?;
     let (names, ms) = rest.trim_end().rsplit_once(' ')?;
     let mut number = |digits: &str| {
         let (value, has_wrapped, rest) = counter(digits.as_bytes())?;
@@ -221,7 +233,7 @@ pub(crate) fn row(line: &str, profile: &mut Profile, wrapped: &mut usize) -> Opt
 
 /// Whether `line` is a count and one method.
 fn is_half_row(line: &str) -> bool {
-    let half = line.split_once(' ');
+    let half = line.trim_start().split_once(' ');
     half.is_some_and(|(count, callee)| {
         counter(count.as_bytes()).is_some_and(|(.., rest)| rest.is_empty())
             && has_signature(callee.trim())
@@ -244,6 +256,7 @@ fn tight(line: &str) -> String {
 /// them.
 fn callee_and_caller(names: &str) -> Option<(Option<&str>, Option<&str>)> {
     if let Some(callee) = names.strip_suffix(NO_CALLER).and_then(|rest| rest.strip_suffix(' ')) {
+        let callee = callee.trim_end();
         return Some(((callee != NO_CALLEE).then_some(callee), None));
     }
     if let Some(caller) = names.strip_prefix(NO_CALLEE).and_then(|rest| rest.strip_prefix(' ')) {
@@ -303,10 +316,37 @@ mod tests {
             let error = read(format!("{TITLE}{row}\n").as_bytes()).unwrap_err();
             assert!(matches!(error, Error::Ascii { line: 2, .. }), "{row}: {error}");
         }
-        let error = read(format!("{TITLE}1 A.b()V\n2 A.b()V A.c()V 1\n").as_bytes()).unwrap_err();
-        assert!(matches!(error, Error::Ascii { line: 3, .. }), "{error}");
+        let profile = read(format!("{TITLE}1 A.b()V\n2 A.b()V A.c()V 1\n").as_bytes()).unwrap();
+        assert_eq!(profile.call_edges().next().unwrap().rows.len(), 1);
+        assert!(profile.notes[0].starts_with("1 line skipped, line 2: expected "));
         assert!(read(&b"1 A.b()V A.c()V 1\n"[..]).is_err());
         assert!(read(&b""[..]).is_err());
+    }
+
+    #[test]
+    fn damaged_rows_are_skipped() {
+        let rows = "5 a.B.c()V d.E.f()V 10\nbject; d.E.f()V 0\n3 a.B.x()V d.E.f()V NaN\n\
+                    4 a.B.y()V d.E.f()V -1x\n3 a.B.x()V d.E.f()V 1\n2 a.B.x()V d.E.g()V 1\n";
+        let profile = read(format!("{TITLE}{rows}").as_bytes()).unwrap();
+        let edges = profile.call_edges().next().unwrap();
+        assert_eq!(edges.rows.iter().map(|row| row.count).collect::<Vec<_>>(), [5, 3, 2]);
+        let what =
+            "expected \"count callee caller time\" or such a row, found \"bject; d.E.f()V 0\"";
+        assert_eq!(profile.notes, [format!("3 lines skipped, the first is line 3: {what}")]);
+    }
+
+    #[test]
+    fn columns_may_be_aligned() {
+        let rows = "    1.234  a.B.c()V      d.E.f()V     10\n        7  a.B.c()V      \
+                    <unknown caller>  8\n";
+        let text = format!("  count  callee        caller       time\n{rows}");
+        assert!(recognise(text.as_bytes()));
+        let profile = read(text.as_bytes()).unwrap();
+        let mut written = Vec::new();
+        write(&mut written, &profile, &profile.call_edges().next().unwrap()).unwrap();
+        let expected = "1234 a.B.c()V d.E.f()V 10\n7 a.B.c()V <unknown caller> 8\n";
+        assert_eq!(String::from_utf8(written).unwrap(), format!("{TITLE}{expected}"));
+        assert_eq!(profile.notes, [""; 0]);
     }
 
     #[test]

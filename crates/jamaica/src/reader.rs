@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use perk_hprof::LineReader;
+use perk_hprof::{LineReader, SkippedLines};
 use perk_profile::{
     Allocations, CallRow, CallTimes, Event, Frame, FrameId, KeyedMap, Line, Method, MethodId,
     Metric, Profile, Section, Site, Sites, StrId, Thread, ThreadId, TraceId, Unit,
@@ -13,19 +13,26 @@ use crate::lines::{self, Entry, LineNumbers, Mode, Signature};
 use crate::{Error, KEYWORDS, NOTE, metric};
 
 /// Reads a profile. The numbers of several runs that were appended add up, except those of the heap:
-/// the last walk counts.
+/// the last walk counts. Lines that are damaged are skipped, unless they are the majority.
 ///
 /// # Errors
-/// [`Error::Line`] with the line that cannot be understood, or as `input` fails.
+/// [`Error::Line`] with the first line that cannot be understood, if most lines cannot, or as `input`
+/// fails.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
     let mut lines = LineReader::new(input);
     while lines.next()?.is_some() {
         let line = String::from_utf8_lossy(lines.last());
-        let expected = |expected| Error::Line { line: lines.line(), expected };
-        reader.line(&line).map_err(expected)?;
+        if let Err(expected) = reader.line(&line) {
+            reader.first_skipped.get_or_insert((lines.line(), expected));
+            reader.skipped.add(lines.line(), format!("expected {expected}"));
+        }
     }
-    Ok(reader.finish())
+    let is_majority = reader.skipped.majority(reader.line_count).is_some();
+    match reader.first_skipped.filter(|_| is_majority) {
+        Some((line, expected)) => Err(Error::Line { line, expected }),
+        None => Ok(reader.finish()),
+    }
 }
 
 #[derive(Default)]
@@ -45,6 +52,10 @@ struct Reader {
     passed_over: BTreeMap<String, usize>,
     odd_mode_count: usize,
     tree_object_count: u64,
+    /// The lines that are damaged, the first of them, and the number of those that are not.
+    skipped: SkippedLines,
+    first_skipped: Option<(usize, &'static str)>,
+    line_count: u64,
 }
 
 impl Reader {
@@ -59,6 +70,7 @@ impl Reader {
         }
         if KEYWORDS.contains(&keyword) {
             self.entry(Entry::parse(keyword, rest)?);
+            self.line_count += 1;
             return Ok(());
         }
         let is_keyword = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
@@ -306,6 +318,7 @@ impl Reader {
             ),
         ];
         let notes = &mut self.profile.notes;
+        notes.extend(self.skipped.note());
         for (keyword, count) in self.passed_over {
             notes.push(format!("{count} lines {keyword} passed over: perk does not know them"));
         }

@@ -191,8 +191,11 @@ fn what_is_wrong_is_told_with_its_line() {
         "PROFILE_THREADS: many",
         "PROFILE_CLASS_USED_VIA_REFLECTION:",
     ] {
-        let error = read(format!("PROFILE: 1 (1%) A.b()V\n{line}\n").as_bytes()).unwrap_err();
+        let error = read(format!("\n{line}\n").as_bytes()).unwrap_err();
         assert!(matches!(error, Error::Line { line: 2, .. }), "{line}: {error}");
+        let profile = read(format!("PROFILE: 1 (1%) A.b()V\n{line}\n").as_bytes()).unwrap();
+        let note = &profile.notes[0];
+        assert!(note.starts_with("1 line skipped, line 2: expected "), "{note}");
     }
 }
 

@@ -1,5 +1,6 @@
 use std::io::Read;
 
+use perk_hprof::LineReader;
 use perk_profile::{FrameId, FrameKind, Line, NodeId, Profile, ThreadId, Unit};
 
 use super::{
@@ -7,9 +8,10 @@ use super::{
     PROGRAM_METRIC, RECEIVED, RECEIVED_METRIC, RUNTIME_STUB, THREAD_HEAD, Table, WAITING,
     WAITING_METRIC,
 };
+use crate::Error;
 use crate::builder::ProfileBuilder;
 use crate::frame_name::FrameName;
-use crate::{Error, lines};
+use crate::lines::BadLines;
 
 /// The maximum number of kinds of ticks in the global summary. HotSpot has nine.
 const MOST_KINDS: usize = 32;
@@ -28,16 +30,29 @@ pub fn recognise(head: &[u8]) -> bool {
 /// Each method is a trace of one frame. Its table determines the line: unknown for interpreted
 /// methods, otherwise compiled or native. The number of its ticks in native code is a metric.
 ///
+/// Lines that are damaged are skipped, unless they are the majority.
+///
 /// # Errors
-/// [`Error::Line`] with the line that cannot be understood, or with the last one if there is no
-/// table.
+/// [`Error::Line`] with the first line that cannot be understood, if most lines cannot, or with the
+/// last one if there is no table.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut reader = Reader::default();
-    let line_count = lines::each(input, |line| reader.line(line))?.line_count;
+    let mut skipped = BadLines::default();
+    let mut lines = LineReader::new(input);
+    while let Some(line) = lines.next()? {
+        if let Err(expected) = reader.line(line) {
+            skipped.add(lines.line(), expected);
+        }
+    }
+    let line_count = lines.line();
+    if let Some(error) = skipped.error(reader.row_count) {
+        return Err(error);
+    }
     if reader.section == Section::Before {
         let expected = "a line \"Flat profile of … secs (… total ticks): …\"";
         return Err(Error::Line { line: line_count.max(1), expected });
     }
+    reader.builder.profile.notes.extend(skipped.note());
     Ok(reader.finish())
 }
 
@@ -61,6 +76,8 @@ struct Reader {
     rest: u64,
     has_global: bool,
     kind_count: usize,
+    /// The number of rows.
+    row_count: u64,
     /// The number of lines that are not part of a table.
     passed_over: u64,
     /// The number of threads whose rows have more ticks than the thread itself.
@@ -73,7 +90,13 @@ impl Reader {
         if line.is_empty() {
             return Ok(());
         }
-        if let Some(ThreadHead { elapsed_ns, ticks, name }) = thread_head(line)? {
+        let head = thread_head(line);
+        if head.is_err() {
+            // The rows that follow are of a thread whose name is not known.
+            self.end_thread();
+            (self.thread, self.rest, self.section) = (None, u64::MAX, Section::Local);
+        }
+        if let Some(ThreadHead { elapsed_ns, ticks, name }) = head? {
             self.end_thread();
             let name = self.builder.name(name).into_owned();
             let thread = self.builder.new_thread(&name);
@@ -95,7 +118,10 @@ impl Reader {
             self.section = Section::Table(table);
         } else {
             match row(line)? {
-                Some(row) => self.row(row),
+                Some(row) => {
+                    self.row_count += 1;
+                    self.row(row);
+                }
                 None => self.passed_over += 1,
             }
         }

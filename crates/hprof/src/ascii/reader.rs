@@ -18,7 +18,7 @@ use self::contents::Contents;
 pub(super) use self::cpu::is_cpu_title;
 use super::{ACCOUNTING, PROSE_END, after_cpu_time, begins_record};
 use crate::lines::{cut, text, word};
-use crate::{Error, LineReader, old};
+use crate::{Error, LineReader, SkippedLines, old};
 
 /// The original agent makes its lines in a buffer of this size. Longer lines end there, without a
 /// line end.
@@ -26,11 +26,12 @@ const LINE_BYTES: usize = 1023;
 
 /// Reads a file of the agents of JDK 1.2 to 8, or of perk. It may hold several dumps, or several
 /// files one after the other. It may be an excerpt, which begins with any record. A file that is
-/// cut off is read as far as it goes.
+/// cut off is read as far as it goes. Lines that are damaged are skipped, unless they are the
+/// majority.
 ///
 /// # Errors
-/// [`Error::Ascii`] with the line that cannot be understood, or with the last line if there is
-/// nothing to read.
+/// [`Error::Ascii`] with the first line that cannot be understood, if most lines cannot, or with the
+/// last line if there is nothing to read.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut lines = LineReader::new(input);
     let mut reader = Reader::default();
@@ -38,7 +39,9 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         reader.contents.line = lines.line();
         let read =
             if lines.is_cut() { reader.last_line(lines.last()) } else { reader.line(lines.last()) };
-        read.map_err(|what| Error::Ascii { line: lines.line(), what })?;
+        if let Err(what) = read {
+            reader.skipped.add(lines.line(), what);
+        }
     }
     reader.is_cut |= lines.has_failed();
     reader.finish()
@@ -52,6 +55,9 @@ struct Reader {
     indent: Option<usize>,
     /// Whether the last line, or the packed input, is cut off.
     is_cut: bool,
+    /// The lines that are damaged, and the number of those of traces and sections that are not.
+    skipped: SkippedLines,
+    good_count: u64,
     /// Whether there was a header. A file with a header may have no records.
     has_header: bool,
 }
@@ -103,6 +109,7 @@ impl Reader {
         match &mut self.at {
             At::Trace => {
                 if self.contents.frame_line(line)? {
+                    self.good_count += 1;
                     return Ok(());
                 }
                 self.contents.close_trace();
@@ -114,6 +121,7 @@ impl Reader {
                     return Ok(());
                 }
                 if section.row(line, &mut self.contents)? || line.is_empty() {
+                    self.good_count += 1;
                     return Ok(());
                 }
                 self.end_of_section(line)
@@ -301,6 +309,9 @@ impl Reader {
             self.contents.trace_left_open = None;
         }
         self.contents.resolve_rows();
+        if let Some((line, what)) = self.skipped.majority(self.good_count) {
+            return Err(Error::Ascii { line, what });
+        }
         let Contents { mut profile, notes, trace_left_open, .. } = self.contents;
         let is_empty =
             profile.events.is_empty() && profile.threads.is_empty() && profile.traces().len() <= 1;
@@ -321,6 +332,7 @@ impl Reader {
                 }
             });
         }
+        profile.notes.extend(self.skipped.note());
         notes.tell(&mut profile.notes);
         if let Some(within) = within {
             profile.notes.push(format!("the file is cut off in line {line}, in {within}"));

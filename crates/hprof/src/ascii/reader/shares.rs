@@ -26,11 +26,11 @@ impl<'a> RowHead<'a> {
     /// Takes the head off `line`. Old agents leave no blank before a share of 100 %:
     /// `   1100.00%100.00%`.
     pub(super) fn of(line: &mut &'a [u8]) -> Option<Self> {
-        const FULL: &[u8] = b"100.00%";
+        const FULL: [&[u8]; 2] = [b"100.00%", b"100,00%"];
         let (rank, shares) = match word(line)? {
             first if first.contains(&b'%') => {
-                let at = first.windows(FULL.len()).position(|part| part == FULL)?;
-                first.split_at(at)
+                let mut parts = first.windows(FULL[0].len());
+                first.split_at(parts.position(|part| FULL.contains(&part))?)
             }
             rank => (rank, word(line)?),
         };
@@ -128,6 +128,8 @@ mod tests {
             ("   1 25.06% 25.06% 2 x", 1, "25.06%", "25.06%"),
             ("   1100.00%100.00% 2 x", 1, "100.00%", "100.00%"),
             ("  10100.00%100.00% 2 x", 10, "100.00%", "100.00%"),
+            ("  10100,00%100,00% 2 x", 10, "100,00%", "100,00%"),
+            ("   2  5,00%100,00% 2 x", 2, "5,00%", "100,00%"),
             ("   2  5.00%100.00% 2 x", 2, "5.00%", "100.00%"),
             ("1 100.00% 100.00% 2 x", 1, "100.00%", "100.00%"),
             ("1 nan% nan% 2 x", 1, "nan%", "nan%"),
