@@ -18,7 +18,7 @@ use crate::memory::Memory;
 use crate::packing::{self, Faults};
 use crate::progress::Watched;
 use crate::window::{FormAndTime, FormOrTime, FormOrTimeParser};
-use crate::{talk, utf16};
+use crate::{talk, task_prefix, utf16};
 
 /// The most bytes that are read where nothing else is said: more than any profile, and less than
 /// what a small file made to do harm unpacks to.
@@ -149,6 +149,13 @@ fn read_source(
     if head.is_empty() && !may_be_empty {
         bail!("{name} is empty");
     }
+    let is_prefixed = task_prefix::is_prefixed(&head);
+    let whole = Cursor::new(head).chain(source);
+    let mut source: Box<dyn Read + '_> = match is_prefixed {
+        true => Box::new(task_prefix::Lines::new(whole)),
+        false => Box::new(whole),
+    };
+    let head = read_head(&mut source, HEAD_BYTES).with_context(|| format!("cannot read {name}"))?;
     let Some(form) = form.or_else(|| perk_formats::recognise(&head)) else {
         if let Some(kind) = perk_formats::foreign(&head) {
             bail!("{name} is {kind}");

@@ -24,6 +24,7 @@ mod remote;
 mod report;
 mod run;
 mod talk;
+mod task_prefix;
 mod utf16;
 mod view;
 mod window;
