@@ -2,6 +2,7 @@
 //! by site, samples by method. Classes, methods and paths are matched by name; all lambdas of a
 //! class count as one.
 
+mod cpu_time;
 mod ids;
 mod metrics;
 
@@ -20,6 +21,7 @@ use crate::objects::{self, FieldKey, ObjectsRow};
 use crate::owners::{Owner, Owners};
 use crate::{MethodTree, columns, locks};
 
+pub use cpu_time::align_cpu_time;
 use ids::Names;
 pub use metrics::{MethodNumbers, MetricDiff};
 

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 
 use anyhow::bail;
-use perk_analysis::diff::{Change, Diff, MetricDiff};
+use perk_analysis::diff::{Change, Diff, MetricDiff, align_cpu_time};
 use perk_profile::units::{amount, printable};
 use perk_profile::{Allocations, Metric, Profile, Symbols, Unit};
 use perk_render::{Column, Json, Part, Screen, Table};
@@ -53,6 +53,7 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let mut after = input::read(&args.after, &args.read)?.profile;
     window::apply_and_say(window, &mut after, &names[1])?;
     args.filter.apply_and_say(&mut after, &names[1]);
+    align_cpu_time([&mut before, &mut after]);
     let asked = args.metric.as_deref().map(|name| metric::find(&before, name)).transpose()?;
     let names = [&*names[0], &*names[1]];
     let is_normalized = args.normalize;

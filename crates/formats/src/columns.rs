@@ -12,6 +12,9 @@ use perk_profile::{
 /// The class of objects and locks whose class the file does not give.
 const UNKNOWN_CLASS: &str = "[unknown]";
 
+/// The name of CPU time.
+pub(crate) const CPU: &str = "cpu";
+
 /// The metrics of a file's columns, in the order in which they are written.
 const ORDER: [Metric; 14] = [
     Metric::Samples,
@@ -115,6 +118,8 @@ pub(crate) fn of_profile(profile: &Profile) -> Vec<Column> {
 pub(crate) struct Intervals {
     /// The time that a sample stands for.
     pub(crate) sample_ns: Option<u64>,
+    /// The CPU time that a sample stands for, where the file has times and no samples.
+    pub(crate) cpu_ns: Option<u64>,
     /// The allocated bytes that a sampled allocation stands for.
     pub(crate) sites_bytes: Option<u64>,
 }
@@ -133,6 +138,9 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
     for column in columns {
         let period = match column.metric {
             Metric::Samples => intervals.sample_ns,
+            Metric::Other(..) if column.metric == Metric::other(CPU, Unit::Nanoseconds) => {
+                intervals.cpu_ns
+            }
             Metric::Other(..) | Metric::WallTime => None,
             _ => continue,
         };

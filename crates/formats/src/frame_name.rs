@@ -5,6 +5,11 @@ use std::borrow::Cow;
 
 use perk_profile::{FrameKind, Line, names};
 
+/// The endings of the names of source files that become class files.
+const JVM_SOURCE_ENDINGS: [&str; 5] = ["java", "kt", "scala", "groovy", "clj"];
+/// The endings of the names of files with native code or scripts.
+const LIBRARY_ENDINGS: [&str; 5] = ["so", "dll", "dylib", "exe", "py"];
+
 /// The parts of a frame's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameName<'a> {
@@ -41,11 +46,38 @@ impl<'a> FrameName<'a> {
         let (head, signature) = split_signature(text);
         let (class, method) = split_method(head);
         let is_java = line.is_some() || !signature.is_empty();
-        let class = match is_class(class) && (is_java || is_internal_form(class)) {
+        let class = match is_class(class) && (is_java || is_internal_method(class, method)) {
             true => source_form(class),
             false => Cow::Borrowed(class),
         };
         Self { class, method, signature, line: line.unwrap_or(Line::Unknown), kind }
+    }
+
+    /// Takes `text` apart if it is a Java method whose class has the JVM's form, with slashes. In
+    /// formats for programs of any language other names have other rules. `source` is the source
+    /// file, if it is known.
+    pub(crate) fn of_internal_form(text: &'a str, source: &str) -> Option<Self> {
+        let (text, mark) = split_kind(text);
+        let (kind, of_mark) = mark.unwrap_or((FrameKind::Unknown, Line::Unknown));
+        if text.starts_with(['[', '/']) || kind == FrameKind::Kernel {
+            return None;
+        }
+        let (text, line) = split_line(text);
+        let line = line.unwrap_or(of_mark);
+        let (class, (method, signature)) = match split_descriptor(text) {
+            Some((class, rest)) => (class, split_signature(rest)),
+            None => {
+                let (head, signature) = split_signature(text);
+                let (class, method) = split_method(head);
+                let is_java = mark.is_some() || !signature.is_empty() || is_jvm_source(source);
+                let is_java = is_java && has_packages(class) || is_internal_method(class, method);
+                if !is_class(class) || !is_java {
+                    return None;
+                }
+                (class, (method, signature))
+            }
+        };
+        Some(Self { class: source_form(class), method, signature, line, kind })
     }
 }
 
@@ -205,6 +237,24 @@ fn is_internal_form(class: &str) -> bool {
     !class.contains('.') && (is_hidden || simple.contains(|c: char| c.is_uppercase() || c == '$'))
 }
 
+/// Whether the slashes of `class` are those of the JVM's internal form, and `method` can be a
+/// method and is no ending of a file's name (`lib/libFoo.so`) or method of a type of Go
+/// (`x/Y.(*T).f`).
+fn is_internal_method(class: &str, method: &str) -> bool {
+    is_internal_form(class) && !method.contains('(') && !LIBRARY_ENDINGS.contains(&method)
+}
+
+/// Whether slashes separate the names of packages.
+fn has_packages(class: &str) -> bool {
+    class.contains('/') && class.split('/').all(|part| !part.is_empty() && !part.contains('.'))
+}
+
+/// Whether a source file is of a language whose compiler makes class files.
+fn is_jvm_source(file: &str) -> bool {
+    let ending = file.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|ending| JVM_SOURCE_ENDINGS.contains(&ending))
+}
+
 /// Returns the name with dots instead of slashes, except the slash before the number of a hidden
 /// class.
 fn source_form(class: &str) -> Cow<'_, str> {
@@ -276,6 +326,7 @@ mod tests {
             ("T.f:0", "T", "f:0", "", Line::Unknown),
             ("start_thread", "", "start_thread", "", Line::Unknown),
             ("libc.so.6`read", "", "libc.so.6`read", "", Line::Unknown),
+            ("lib/libFoo.so", "lib/libFoo", "so", "", Line::Unknown),
             ("/usr/lib/libz.so.1.2", "", "/usr/lib/libz.so.1.2", "", Line::Unknown),
             ("std::vector<a.b>::push(int)", "std::vector<a", "b>::push(int)", "", Line::Unknown),
             ("Foo::bar(int, x.y) const", "", "Foo::bar(int, x.y) const", "", Line::Unknown),
@@ -289,6 +340,50 @@ mod tests {
             let name = FrameName::of(frame);
             assert_eq!((&*name.class, name.method), (class, method), "{frame}");
             assert_eq!((&*name.signature, name.line), (signature, line), "{frame}");
+        }
+    }
+
+    #[test]
+    fn only_java_methods_have_the_internal_form() {
+        for (text, source, class, method, signature) in [
+            ("java/util/HashMap.get", "", "java.util.HashMap", "get", ""),
+            ("java/util/HashMap.get(I)V", "", "java.util.HashMap", "get", "(I)V"),
+            ("java/util/HashMap.<init>", "", "java.util.HashMap", "<init>", ""),
+            ("java/util/HashMap.get_[j]", "", "java.util.HashMap", "get", ""),
+            ("java/util/HashMap.get:55", "", "java.util.HashMap", "get", ""),
+            ("Ljava/util/HashMap;.get", "", "java.util.HashMap", "get", ""),
+            ("Ljava/util/HashMap;get(J)[I", "", "java.util.HashMap", "get", "(J)[I"),
+            ("Ljava/util/HashMap;::get", "", "java.util.HashMap", "get", ""),
+            ("a/B$$Lambda/0x00ff.run", "", "a.B$$Lambda/0x00ff", "run", ""),
+            ("a/B$$Lambda$4/0x00ff.run", "", "a.B$$Lambda$4/0x00ff", "run", ""),
+            ("a/B$$Lambda.0x00ff.run", "", "a.B$$Lambda.0x00ff", "run", ""),
+            ("clojure/core$map.invoke", "", "clojure.core$map", "invoke", ""),
+            ("a/b/c.d", "c.java", "a.b.c", "d", ""),
+            ("a/b/c.d", "Main.kt", "a.b.c", "d", ""),
+        ] {
+            let name = FrameName::of_internal_form(text, source).unwrap();
+            assert_eq!((&*name.class, name.method), (class, method), "{text}");
+            assert_eq!(name.signature, signature, "{text}");
+        }
+        for (text, source) in [
+            ("java.util.HashMap.get", "HashMap.java"),
+            ("a/b/c.d", ""),
+            ("a/b/c.d", "c.go"),
+            ("net/http.Get", "server.go"),
+            ("net/http.(*conn).serve", "server.go"),
+            ("x/Y.(*T).f", ""),
+            ("github.com/x/Y.Func", ""),
+            ("internal/abi.Kind.String", ""),
+            ("gopkg.in/yaml.v3.(*Decoder).Decode", ""),
+            ("main.(*Map[go.shape.int]).Get", ""),
+            ("/usr/lib/libFoo.so", ""),
+            ("lib/libFoo.so", ""),
+            ("std::vector<A/B.c>::push(int)", ""),
+            ("[Foo/Bar.baz]", ""),
+            ("do_A/B.c_[k]", ""),
+            ("", ""),
+        ] {
+            assert_eq!(FrameName::of_internal_form(text, source), None, "{text}");
         }
     }
 

@@ -1,9 +1,45 @@
 //! Names of functions in the form of other tools: class and method in one.
 
+use std::borrow::Cow;
+
+use perk_profile::Line;
+
+use crate::frame_name::FrameName;
+
+/// The parts of a function's name in a format for programs of any language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NameParts<'a> {
+    /// The class, in source form if it is one of Java.
+    pub(crate) class: Cow<'a, str>,
+    pub(crate) method: &'a str,
+    /// The JVM's signature; empty if the name has none.
+    pub(crate) signature: Cow<'a, str>,
+    /// The line, where the name has it.
+    pub(crate) line: Line,
+}
+
+impl<'a> NameParts<'a> {
+    /// Takes a name apart. `source` is the function's source file, or empty.
+    pub(crate) fn of(name: &'a str, source: &str) -> Self {
+        match FrameName::of_internal_form(name, source) {
+            Some(FrameName { class, method, signature, line, .. }) => {
+                Self { class, method, signature: signature.into(), line }
+            }
+            None => Self::as_it_is(name),
+        }
+    }
+
+    /// Takes apart a name whose class is in its final form.
+    pub(crate) fn as_it_is(name: &'a str) -> Self {
+        let (class, method) = split(name);
+        Self { class: class.into(), method, signature: "".into(), line: Line::Unknown }
+    }
+}
+
 /// Splits a name into class and method at its last dot that is outside brackets and after the last
 /// slash (`com.acme.Foo.bar(int)`, `example.org/x/pkg.(*Map[...]).Get`). A leading dot does not
 /// separate anything.
-pub(crate) fn split(name: &str) -> (&str, &str) {
+fn split(name: &str) -> (&str, &str) {
     let mut depth = 0_u32;
     for (at, byte) in name.bytes().enumerate().rev() {
         match byte {

@@ -340,14 +340,29 @@ impl Sites {
     /// Whether shares can only be of the live bytes: the allocated bytes are not known, or only in
     /// part. Lists are then in order of live bytes.
     pub fn is_by_live(&self) -> bool {
-        !self.known.all_sites
-            || self.total.allocated_bytes == 0
-                && self.rows.iter().all(|row| row.objects.allocated_bytes == 0)
+        !self.known.all_sites || !self.has(|objects| objects.allocated_bytes)
     }
 
-    /// The metric of shares and orders, unless another is asked for.
+    /// The metric of shares and orders, unless another is asked for: bytes, or the numbers of
+    /// objects where no bytes are known.
     pub fn leading(&self) -> Metric {
-        if self.is_by_live() { Metric::LiveBytes } else { Metric::AllocatedBytes }
+        let has_live_bytes = || self.has(|objects| objects.live_bytes);
+        if !self.is_by_live() {
+            Metric::AllocatedBytes
+        } else if has_live_bytes() {
+            Metric::LiveBytes
+        } else if self.has(|objects| objects.allocated_count) {
+            Metric::AllocatedObjects
+        } else if self.has(|objects| objects.live_count) {
+            Metric::LiveObjects
+        } else {
+            Metric::LiveBytes
+        }
+    }
+
+    /// Whether a number of the section is other than 0.
+    fn has(&self, number: impl Fn(&Allocations) -> u64) -> bool {
+        number(&self.total) > 0 || self.rows.iter().any(|row| number(&row.objects) > 0)
     }
 
     /// The sum of the objects of the rows.

@@ -222,8 +222,26 @@ impl Metric {
 
     /// The leading metrics of `profile` that are by call path.
     pub fn leading_of(profile: &Profile) -> impl Iterator<Item = Metric> {
-        let all = Self::all_of(profile).into_iter();
-        all.filter(|metric| metric.is_leading() && !metric.is_by_pair(profile))
+        let all = Self::all_of(profile);
+        let leads = |metric: &Metric| {
+            metric.is_leading() || metric.leader().is_some_and(|leader| !all.contains(&leader))
+        };
+        let leading: Vec<_> =
+            all.iter().filter(|it| leads(it) && !it.is_by_pair(profile)).cloned().collect();
+        leading.into_iter()
+    }
+
+    /// The metric that leads in the section of this count: a file may have the number of objects or
+    /// of waits and not their size or time.
+    fn leader(&self) -> Option<Self> {
+        Some(match self {
+            Metric::AllocatedObjects => Metric::AllocatedBytes,
+            Metric::LiveObjects => Metric::LiveBytes,
+            Metric::BlockedCount => Metric::BlockedTime,
+            Metric::BlockingSamples => Metric::BlockingTime,
+            Metric::WaitCount => Metric::WaitedTime,
+            _ => return None,
+        })
     }
 
     /// Whether `profile` has the metric only by callee and caller.

@@ -6,6 +6,8 @@ use perk_profile::units::{bytes, percent, plural};
 use perk_profile::{Allocations, Metric, Profile, Sites};
 use perk_render::{Cell, Column, Json, Table};
 
+/// The objects that were allocated, for people.
+const ALLOCATED: &str = "allocated";
 /// Stands for the path where it is not known, and that of others is.
 const NO_PATH: &str = "[site not known]";
 
@@ -25,10 +27,15 @@ pub(super) struct Objects<'a> {
     /// Whether the live objects are those that a garbage collection has left, and not all that none
     /// has removed yet; `None` where that is not known.
     is_collected: Option<bool>,
-    /// Numbers that are not known are left out, as zeros would be wrong.
+    /// Which numbers are known: of the allocated objects and of the live ones. Others are left out,
+    /// as zeros would be wrong.
     is_allocated_known: bool,
     is_live_known: bool,
 }
+
+/// The numbers of some objects as far as they are known: bytes and their number. A file may have
+/// either alone.
+type Amounts = [Option<u64>; 2];
 
 impl<'a> Objects<'a> {
     /// The allocations of `profile`; `None` where it has none. Shares and orders are by `asked`, if
@@ -94,19 +101,17 @@ impl<'a> Objects<'a> {
             objects = self.listed;
         }
         let about = if self.section.sample_interval_bytes.is_some() { "about " } else { "" };
-        let amount = |size, count, what| match count {
-            0 => format!("{} {what}", bytes(size)),
-            count => format!("{} {what} in {}", bytes(size), plural(count, "object")),
+        let amount = |(amounts, what): (Amounts, &str)| match amounts {
+            [Some(size), Some(count)] if count > 0 || what != ALLOCATED => {
+                Some(format!("{} {what} in {}", bytes(size), plural(count, "object")))
+            }
+            [Some(size), _] => Some(format!("{} {what}", bytes(size))),
+            [None, Some(count)] => Some(format!("{} {what}", plural(count, "object"))),
+            [None, None] => None,
         };
-        let mut amounts = Vec::new();
-        if self.is_allocated_known {
-            amounts.push(amount(objects.allocated_bytes, objects.allocated_count, "allocated"));
-        }
-        if self.is_live_known {
-            let objects_live = plural(objects.live_count, "object");
-            let size = bytes(objects.live_bytes);
-            amounts.push(format!("{size} {} in {objects_live}", self.live()));
-        }
+        let [size, count, live, live_count] = self.known(&objects);
+        let amounts = [([size, count], ALLOCATED), ([live, live_count], self.live())];
+        let amounts: Vec<_> = amounts.into_iter().filter_map(amount).collect();
         total + about + &amounts.join(", ")
     }
 
@@ -165,16 +170,16 @@ impl<'a> Objects<'a> {
     /// The columns of objects.
     fn numbers(&self) -> [Column; 4] {
         let (first, second) = if self.is_by_live() { (3, 1) } else { (1, 3) };
-        let (allocated, live) = (self.is_allocated_known, self.is_live_known);
+        let [size, count, live, live_count] = self.known(&self.all()).map(|it| it.is_some());
         let headings = match self.live() {
             "live" => ["live", "live objects", "live %"],
             _ => ["uncollected", "objects", "uncollected %"],
         };
         let mut columns = [
-            Column::bytes("allocated_bytes").at(first, "allocated").text_if(allocated),
-            Column::count("allocated_count").at(first + 1, "objects").text_if(allocated),
+            Column::bytes("allocated_bytes").at(first, "allocated").text_if(size),
+            Column::count("allocated_count").at(first + 1, "objects").text_if(count),
             Column::bytes("live_bytes").at(second, headings[0]).text_if(live),
-            Column::count("live_count").at(second + 1, headings[1]).text_if(live),
+            Column::count("live_count").at(second + 1, headings[1]).text_if(live_count),
         ];
         let (index, share) = match self.by {
             Metric::LiveBytes => (2, headings[2]),
@@ -189,19 +194,14 @@ impl<'a> Objects<'a> {
     /// The numbers of these columns, as far as they are known.
     fn known(&self, objects: &Allocations) -> [Option<u64>; 4] {
         let Allocations { live_bytes, live_count, allocated_bytes, allocated_count } = *objects;
-        let allocated = [allocated_bytes, allocated_count];
-        let [bytes, count] = allocated.map(|it| self.is_allocated_known.then_some(it));
-        let [live, live_count] =
-            [live_bytes, live_count].map(|it| self.is_live_known.then_some(it));
-        [bytes, count, live, live_count]
+        let [size, count] = amounts(self.is_allocated_known, allocated_bytes, allocated_count);
+        let [live, live_count] = amounts(self.is_live_known, live_bytes, live_count);
+        [size, count, live, live_count]
     }
 
     /// The cells of these columns.
     fn cells<'t>(&self, objects: &Allocations) -> [Cell<'t>; 4] {
-        let [bytes, count, live, live_count] = self.known(objects);
-        let count = count.zip(bytes).map(|(count, bytes)| object_count(count, bytes));
-        let live_count = live_count.zip(live).map(|(count, bytes)| object_count(count, bytes));
-        [bytes.into(), count.into(), live.into(), live_count.into()]
+        self.known(objects).map(Cell::from)
     }
 
     /// These columns as members of an object.
@@ -290,6 +290,13 @@ impl<'a> Objects<'a> {
         ];
         Json::object(self.members(&listed).chain(members))
     }
+}
+
+/// Bytes and number of objects. No object has 0 bytes: one of the numbers alone is not known.
+fn amounts(is_known: bool, size: u64, count: u64) -> Amounts {
+    let known =
+        |number: u64, other: u64| (is_known && (number > 0 || other == 0)).then_some(number);
+    [known(size, count), known(count, size)]
 }
 
 /// A number of objects; some files have their bytes alone.

@@ -12,14 +12,15 @@ use super::tables::{Function, Location, Tables, entry};
 use super::types::{self, ValueType};
 use super::wire::{Field, Message, Wire};
 use super::{
-    BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, KERNEL, NATIVE, NO_STACK, OLD_RUN, RUN,
+    BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, KERNEL, NATIVE, NO_STACK, OLD_RUN, RUN,
     SITES_INTERVAL, STATE_LABEL, THREAD_ID_LABEL, UNKNOWN, is_library,
 };
+use crate::Error;
 use crate::builder::ProfileBuilder;
 use crate::columns;
 use crate::memory;
+use crate::name::NameParts;
 use crate::stacks::ROOT;
-use crate::{Error, name};
 
 /// The keys of labels that name the thread.
 const THREAD_LABELS: [&str; 3] = ["thread", "thread name", "thread_name"];
@@ -148,8 +149,8 @@ struct Builder {
     builder: ProfileBuilder,
     /// The frames of a location, the innermost first.
     frames: KeyedMap<u64, Vec<FrameId>>,
-    /// The methods by the ids of functions.
-    methods: KeyedMap<u64, MethodId>,
+    /// The methods by the ids of functions, with the lines in their names.
+    methods: KeyedMap<u64, (MethodId, Line)>,
 }
 
 impl Builder {
@@ -257,16 +258,16 @@ impl Builder {
         let lines = tables.lines(location).to_vec();
         let mut frames = Vec::with_capacity(lines.len());
         for (id, line) in lines {
+            let (method, of_name) = match self.methods.get(&id) {
+                Some(&method) => method,
+                None => self.method(id, &file)?,
+            };
             let line = match (line, file.as_str()) {
                 (1.., _) => Line::Number(u32::try_from(line).unwrap_or(u32::MAX)),
                 (_, NATIVE | KERNEL) => Line::Native,
                 (_, file) if is_library(file) => Line::Native,
                 (_, COMPILED) => Line::Compiled,
-                _ => Line::Unknown,
-            };
-            let method = match self.methods.get(&id) {
-                Some(&method) => method,
-                None => self.method(id, &file)?,
+                _ => of_name,
             };
             let symbols = &mut self.builder.profile.symbols;
             let mut frame = Frame::new(method, line);
@@ -278,8 +279,9 @@ impl Builder {
         Ok(frames)
     }
 
-    /// Returns the method of a function that is first met in the mapping of a file.
-    fn method(&mut self, id: u64, file: &str) -> Result<MethodId, Error> {
+    /// Returns the method of a function that is first met in the mapping of a file, and the line in
+    /// its name.
+    fn method(&mut self, id: u64, file: &str) -> Result<(MethodId, Line), Error> {
         let tables = &self.file.tables;
         let expected = "an entry of this id, as locations name it";
         let function = match tables.functions.get(&id) {
@@ -292,18 +294,24 @@ impl Builder {
             (text(function.name)?, text(function.system_name)?, text(function.file)?);
         let full = if full.is_empty() { &system } else { &full };
         let is_lost = full.is_empty() && self.file.cut.is_some();
-        let (class, method) = if is_lost { ("", UNKNOWN) } else { name::split(full) };
-        let signature = system.strip_prefix(full.as_str()).filter(|it| it.starts_with('('));
+        let NameParts { class, method, signature, line } = match is_lost {
+            true => NameParts::as_it_is(UNKNOWN),
+            // perk's own names need no second reading.
+            false if [JAVA, NATIVE, COMPILED].contains(&file) => NameParts::as_it_is(full),
+            false => NameParts::of(full, &source),
+        };
+        let of_system = system.strip_prefix(full.as_str()).filter(|it| it.starts_with('('));
+        let signature = if signature.is_empty() { of_system } else { Some(&*signature) };
         let symbols = &mut self.builder.profile.symbols;
-        let class = symbols.class(class);
+        let class = symbols.class(&class);
         let strings = &mut symbols.strings;
         let name = strings.intern(method);
         let signature = signature.map(|signature| strings.intern(signature));
         let source = if source.is_empty() && is_library(file) { file } else { &source };
         let source = (!source.is_empty()).then(|| strings.intern(source));
         let method = symbols.method(Method { class, name, signature, source });
-        self.methods.insert(id, method);
-        Ok(method)
+        self.methods.insert(id, (method, line));
+        Ok((method, line))
     }
 
     /// Returns the thread and the class of each set of labels.

@@ -1,4 +1,4 @@
-use perk_profile::{CpuSamples, Event, Frame, FrameKind, Line, Method, Profile, TraceId};
+use perk_profile::{CpuSamples, Event, Frame, FrameKind, Line, Method, Metric, Profile, TraceId};
 use proptest::prelude::*;
 
 use super::wire::Encoder;
@@ -96,6 +96,67 @@ fn cpu_time_alone_is_samples_where_it_is_whole_periods() {
     assert_eq!(fixture::text(&profile), "# samples Count\na.x 3\n");
     assert_eq!(profile.sample_interval_ns(), Some(20_000_000));
     assert_eq!(fixture::text(&read(&bytes(50)[..]).unwrap()), "# cpu Nanoseconds\na.x 50000000\n");
+}
+
+#[test]
+fn a_count_without_its_size_leads() {
+    for (name, metric) in [
+        ("alloc_objects", Metric::AllocatedObjects),
+        ("inuse_objects", Metric::LiveObjects),
+        ("contentions", Metric::BlockedCount),
+    ] {
+        let bytes = file(&["main.f", name, "count"], |file| {
+            value_type(file, 2, 3);
+            sample(file, &[1], &[12]);
+            function(file, 1);
+        });
+        let profile = read(&bytes[..]).unwrap();
+        assert_eq!(Metric::leading_of(&profile).collect::<Vec<_>>(), [metric.clone()]);
+        if let Some(sites) = profile.sites() {
+            assert_eq!(sites.leading(), metric);
+        }
+    }
+}
+
+#[test]
+fn a_profile_without_numbers_is_empty() {
+    let bytes = |types: u64, samples: &[i64]| {
+        file(&["a.x"], |file| {
+            (0..types).for_each(|_| value_type(file, 0, 0));
+            sample(file, &[1], samples);
+            function(file, 1);
+        })
+    };
+    assert_eq!(fixture::text(&read(&bytes(1, &[0])[..]).unwrap()), "");
+    assert_eq!(fixture::text(&read(&bytes(1, &[7])[..]).unwrap()), "# _ Count\na.x 7\n");
+    assert_eq!(fixture::text(&read(&bytes(0, &[])[..]).unwrap()), "");
+    let error = read(&bytes(0, &[7])[..]).unwrap_err();
+    assert!(matches!(error, Error::Offset { .. }), "{error}");
+}
+
+#[test]
+fn slashes_in_names_of_classes_become_dots() {
+    let names = [
+        "java/util/HashMap.get(Ljava/lang/Object;)Ljava/lang/Object;",
+        "Lcom/acme/App;.main",
+        "com/acme/App$$Lambda/0x00007f.run",
+        "github.com/acme/App.Run",
+        "net/http.Get",
+    ];
+    let strings: Vec<_> = names.into_iter().chain(["samples", "count"]).collect();
+    let bytes = file(&strings, |file| {
+        value_type(file, 6, 7);
+        sample(file, &[1, 2, 3, 4, 5], &[1]);
+        (1..=5).for_each(|id| function(file, id));
+    });
+    let profile = read(&bytes[..]).unwrap();
+    let stack = "net/http.Get;github.com/acme/App.Run;com.acme.App$$Lambda.run;com.acme.App.main;\
+        java.util.HashMap.get";
+    assert_eq!(fixture::text(&profile), format!("# samples Count\n{stack} 1\n"));
+    let frame = profile.frames(profile.total_cpu_samples().rows[0].0).next().unwrap();
+    let method = profile.symbols.get_method(profile.symbols.get_frame(frame).method);
+    let signature = profile.symbols.strings.get(method.signature.unwrap());
+    assert_eq!(signature, "(Ljava/lang/Object;)Ljava/lang/Object;");
 }
 
 #[test]

@@ -14,8 +14,7 @@ pub(super) struct ValueType {
 /// A column of numbers in the file's units. Numbers that belong to no listed trace have no key.
 pub(super) type Rows = Vec<(Option<Key>, u64)>;
 
-/// The name of CPU time.
-pub(super) const CPU: &str = "cpu";
+pub(super) use crate::columns::CPU;
 /// The period of sampled allocations.
 pub(super) const SPACE: &str = "space";
 
@@ -49,6 +48,7 @@ pub(super) fn to_columns(
     let cpu_period_ns = is_period(CPU, Unit::Nanoseconds).then_some(period);
     let mut intervals = Intervals {
         sample_ns: cpu_period_ns,
+        cpu_ns: cpu_period_ns,
         sites_bytes: is_period(SPACE, Unit::Bytes).then_some(period).filter(|&bytes| bytes > 1),
     };
 

@@ -10,11 +10,12 @@ use perk_profile::{
 use super::cut::Completed;
 use super::file::{self, File, Frame, Kind, Weight};
 use super::{BELOW_CUTOFF, NO_STACK};
+use crate::Error;
 use crate::builder::ProfileBuilder;
 use crate::columns::{self, Column, Intervals};
 use crate::memory;
+use crate::name::NameParts;
 use crate::stacks::{ROOT, Stacks};
-use crate::{Error, name};
 
 /// The bytes that can precede UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -61,12 +62,15 @@ struct Reader {
     open_count: u64,
     /// Whether the end of the file is lost.
     is_cut: bool,
+    /// Whether perk wrote the file, so that names are in their final form.
+    is_own: bool,
     /// The number of samples whose weights are lost.
     lost_count: u64,
 }
 
 impl Reader {
     fn read(mut self, file: File) -> Result<Profile, Error> {
+        self.is_own = file.perk.is_some() || file.profiles.iter().any(|it| it.perk.is_some());
         self.parts = file.shared.frames.iter().map(|frame| self.part(frame)).collect();
         let mut run = file.perk.unwrap_or_default();
         let values = file.profiles.iter().filter_map(|it| Some(it.perk.as_ref()?.value.clone()));
@@ -103,8 +107,11 @@ impl Reader {
         let stamp = |(unix_ms, utc_offset_s)| Timestamp { unix_ms, utc_offset_s };
         profile.created = run.created.map(stamp);
         profile.accounting = run.accounting.as_deref().map(Accounting::from_text);
-        let intervals =
-            Intervals { sample_ns: run.sample_interval_ns, sites_bytes: run.sites_interval_bytes };
+        let intervals = Intervals {
+            sample_ns: run.sample_interval_ns,
+            sites_bytes: run.sites_interval_bytes,
+            cpu_ns: None,
+        };
         self.columns.iter_mut().for_each(Column::merge);
         columns::into_profile(&mut profile, self.columns, intervals);
         Ok(profile)
@@ -121,22 +128,27 @@ impl Reader {
             (_, BELOW_CUTOFF) => return Part::BelowCutoff,
             _ => {}
         }
+        let source = frame.file.as_deref().unwrap_or_default();
+        let NameParts { class, method, signature: of_name, line } = match self.is_own {
+            true => NameParts::as_it_is(&frame.name),
+            false => NameParts::of(&frame.name, source),
+        };
         let line = match (frame.perk.kind, frame.line) {
             (Kind::Native, _) => Line::Native,
             (Kind::Compiled, _) => Line::Compiled,
             // The cast saturates.
             (_, Some(line)) if line >= 1.0 => Line::Number(line as u32),
-            _ => Line::Unknown,
+            _ => line,
         };
-        let (class, method) = name::split(&frame.name);
         let symbols = &mut self.builder.profile.symbols;
-        let class = symbols.class(class);
+        let class = symbols.class(&class);
         let name = symbols.strings.intern(method);
         let mut text = |text: &Option<String>| {
             let text = text.as_deref().filter(|text| !text.is_empty());
             text.map(|text| symbols.strings.intern(text))
         };
-        let (signature, source) = (text(&frame.perk.signature), text(&frame.file));
+        let signature = frame.perk.signature.clone().or_else(|| Some(of_name.into_owned()));
+        let (signature, source) = (text(&signature), text(&frame.file));
         let method = symbols.method(Method { class, name, signature, source });
         Part::Frame(symbols.frame(ProfileFrame::new(method, line)))
     }

@@ -29,6 +29,18 @@ fn check(profiles: &str, expected: &str) -> Profile {
 }
 
 #[test]
+fn slashes_in_names_of_classes_become_dots() {
+    let profiles = r#"{"type":"sampled","name":"p","unit":"none","startValue":0,"endValue":6,
+            "samples":[[0,1,2]],"weights":[1]}"#;
+    let file = file(profiles)
+        .replace(r#""b.y""#, r#""java/util/HashMap.get(I)V""#)
+        .replace(r#""c""#, r#""net/http.Get""#);
+    let profile = read(file.as_bytes()).unwrap();
+    let stack = "a.x;java.util.HashMap.get;net/http.Get";
+    assert_eq!(fixture::text(&profile), format!("# samples Count\n{stack} 1\n"));
+}
+
+#[test]
 fn samples_without_a_unit_are_counted() {
     let profile = check(
         r#"{"type":"sampled","name":"p","unit":"none","startValue":0,"endValue":6,
