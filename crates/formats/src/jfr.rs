@@ -7,6 +7,8 @@
 //! names. A chunk is read whole, because its constants follow the events that name them, and is
 //! dropped before the next.
 
+mod allocations;
+mod cpu_load;
 mod cursor;
 mod notes;
 mod recording;

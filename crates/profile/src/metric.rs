@@ -32,6 +32,11 @@ impl Unit {
 /// The name of the metric of CPU time of threads that do not run Java code, in nanoseconds, estimated
 /// from samples: the JVM's own threads, which compile and collect garbage, and those of libraries.
 pub const JVM: &str = "jvm";
+/// The name of the metric of the CPU time of a whole process, in nanoseconds, as its JVM measured it.
+pub const PROCESS_CPU: &str = "process CPU time";
+/// The name of the metric of the CPU time of garbage collections, in nanoseconds, as the JVM measured
+/// it.
+pub const GC_CPU: &str = "GC CPU time";
 
 /// A number that a profile has for its call paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

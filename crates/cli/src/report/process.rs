@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 
 use perk_analysis::{Charges, Naming, Owner, Work};
 use perk_profile::units::{duration, plural, printable, short_percent};
-use perk_profile::{Accounting, CpuGroup, KeyedMap, Metric, Subject, ThreadId, TraceId};
+use perk_profile::{
+    Accounting, CpuGroup, KeyedMap, Metric, Subject, ThreadId, TraceId, Unit, metric,
+};
 use perk_render::{Json, Part, Screen, Section, bar};
 
 use super::content::Content;
@@ -21,12 +23,25 @@ const BUSY: f64 = 0.5;
 const LONG_NS: u64 = 2_000_000_000;
 /// Parts of less than this have no bar.
 const PART: f64 = 0.001;
+/// The part that neither samples nor the collector have: the JVM's other threads, native code, and
+/// code between samples.
+const REST: &str = "not sampled";
+
+/// What the parts add up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whole {
+    /// The CPU time of the process, as the system measured it.
+    Process,
+    /// The samples alone: the file does not have the time of the process.
+    Samples,
+}
 
 /// The parts of the process's CPU time.
 #[derive(Debug)]
 pub(super) struct WholeProcess {
     /// Each part with its name, in nanoseconds.
     parts: Vec<(&'static str, u64)>,
+    whole: Whole,
     total_ns: u64,
     /// The time on the clock; 0 if it is not known.
     wall_ns: u64,
@@ -47,6 +62,7 @@ impl WholeProcess {
         let waiting = waiting(content);
         let accounting = content.profile.accounting.as_ref().filter(|it| it.process_cpu_ns > 0);
         let mut parts: Vec<(&'static str, u64)> = Vec::new();
+        let mut whole = Whole::Process;
         match accounting {
             Some(accounting) => {
                 for (name, ns) in groups(accounting) {
@@ -59,7 +75,22 @@ impl WholeProcess {
             None => {
                 let samples = content.samples();
                 let cpu_ns = samples.and_then(|view| view.cpu_ns(view.numbers.total));
-                parts.extend(cpu_ns.into_iter().flat_map(|ns| java_parts(content, ns)));
+                let measured = |name| {
+                    let metric = Metric::other(name, Unit::Nanoseconds);
+                    metric.rows(content.profile).total
+                };
+                let (process_ns, gc_ns) = (measured(metric::PROCESS_CPU), measured(metric::GC_CPU));
+                if process_ns == 0 {
+                    whole = Whole::Samples;
+                    parts.extend(cpu_ns.into_iter().flat_map(|ns| java_parts(content, ns)));
+                } else {
+                    // Each is measured in its own way, and the process's time ends with a load.
+                    let gc_ns = gc_ns.min(process_ns);
+                    let java_ns = cpu_ns.unwrap_or(0).min(process_ns - gc_ns);
+                    parts.extend(java_parts(content, java_ns));
+                    parts.push((CpuGroup::Gc.title(), gc_ns));
+                    parts.push((REST, process_ns - gc_ns - java_ns));
+                }
             }
         }
         parts.retain(|part| part.1 > 0);
@@ -71,6 +102,7 @@ impl WholeProcess {
         });
         (total_ns > 0 || waiting.is_some()).then_some(Self {
             parts,
+            whole,
             total_ns,
             wall_ns,
             idle,
@@ -83,7 +115,11 @@ impl WholeProcess {
     pub(super) fn section<'t>(&self, screen: &Screen) -> Section<'t> {
         let mut section = Vec::new();
         if self.total_ns > 0 {
-            section.push(Part::Heading(format!("The whole process: {}", self.total())));
+            let what = match self.whole {
+                Whole::Process => "The whole process",
+                Whole::Samples => "The samples",
+            };
+            section.push(Part::Heading(format!("{what}: {}", self.total())));
             let items = self.shown().map(|&(name, ns)| {
                 let bar = bar(ns, self.total_ns, CELLS);
                 format!("{name} {bar} {} %", short_percent(ns, self.total_ns))
@@ -102,7 +138,11 @@ impl WholeProcess {
                 format!("{name} {} %", short_percent(ns, self.total_ns))
             };
             let parts: Vec<_> = self.shown().map(part).collect();
-            sentences.push(format!("process: {}: {}", self.total(), parts.join(", ")));
+            let what = match self.whole {
+                Whole::Process => "process",
+                Whole::Samples => "samples",
+            };
+            sentences.push(format!("{what}: {}: {}", self.total(), parts.join(", ")));
         }
         sentences.extend(self.waiting());
         sentences
@@ -114,7 +154,7 @@ impl WholeProcess {
             Json::object([("name", name.into()), ("cpu_ns", ns.into())])
         };
         Json::object([
-            ("cpu_ns", self.total_ns.into()),
+            ("cpu_ns", Some(self.total_ns).filter(|_| self.whole == Whole::Process).into()),
             ("wall_ns", Some(self.wall_ns).filter(|&ns| ns > 0).into()),
             ("parts", Json::list(self.parts.iter().map(part))),
             ("waiting", self.waiting.clone().into()),
@@ -305,6 +345,25 @@ mod tests {
         accounting.engine += ", wall-clock sampling";
         profile.accounting = Some(accounting);
         assert!(!advises(&profile));
+    }
+
+    #[test]
+    fn samples_are_the_whole_process_only_where_its_time_is_known() {
+        let mut profile = Profile::default();
+        let own = trace(&mut profile, &[MAIN], None);
+        let jdk = trace(&mut profile, &[MAIN, "java.util.HashMap.get"], None);
+        let column = Column { period: Some(10), ..Column::new(Metric::Samples, 40) };
+        let rows = [(own.into(), [30]), (jdk.into(), [10])];
+        profile.events.push(Section::with_rows(SectionHead::new([column]), rows).into());
+        let text = "samples: 400 ns of CPU time: your code 75 %, JDK 25 %";
+        assert_eq!(sentences(&profile), [text]);
+        let system = profile.system_trace();
+        for (name, ns) in [(metric::PROCESS_CPU, 1000), (metric::GC_CPU, 100)] {
+            let metric = Metric::other(name, Unit::Nanoseconds);
+            profile.events.push(Section::of(metric, ns, [(system, ns)]).into());
+        }
+        let text = "process: 1 us of CPU time: your code 30 %, JDK 10 %, GC 10 %, not sampled 50 %";
+        assert_eq!(sentences(&profile), [text]);
     }
 
     #[test]

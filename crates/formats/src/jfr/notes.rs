@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use perk_profile::units::plural;
+use perk_profile::units::{bytes, plural};
 
 use super::settings::Settings;
 use super::source::Chunk;
@@ -46,6 +46,11 @@ pub(super) struct Notes {
     stray_bytes: u64,
     first_stray: Option<u64>,
     pub(super) has_waits: bool,
+    /// The bytes that threads had allocated before the recording, and the number of these threads.
+    pub(super) before_bytes: u64,
+    pub(super) before_count: u64,
+    /// First samples of threads whose own part of the bytes is not known.
+    pub(super) estimated_sample_count: u64,
     jvm: Option<String>,
     /// The numbers of events of types that are not read.
     skipped: BTreeMap<String, u64>,
@@ -170,6 +175,20 @@ impl Notes {
             "CPU-time sample was lost by the JVM",
             "CPU-time samples were lost by the JVM",
         );
+        add(
+            self.estimated_sample_count,
+            "thread's first sample of allocations may represent what it allocated before the \
+             recording: it counts at most as much as an average sample",
+            "threads' first samples of allocations may represent what they allocated before the \
+             recording: each counts at most as much as an average sample",
+        );
+        if self.before_bytes > 0 {
+            let size = bytes(self.before_bytes);
+            let threads = plural(self.before_count, "thread");
+            notes.push(format!(
+                "{size} that {threads} had allocated before the recording are left out"
+            ));
+        }
         let threshold_ns = settings.wait_threshold_ns();
         if self.has_waits && threshold_ns > 0 {
             let threshold = threshold_ns as f64 / 1e6;

@@ -8,6 +8,10 @@ use perk_profile::{
     Subject, ThreadId, Timeline, Timestamp, TraceId, Unit, Waits, WallState,
 };
 
+use super::allocations::{
+    Allocator, ChunkAllocations, ChunkFacts, Jvm, Sample, SampledAllocations, SiteTally,
+};
+use super::cpu_load::CpuLoads;
 use super::notes::Notes;
 use super::settings::Settings;
 use super::source::Chunk;
@@ -38,6 +42,10 @@ enum EventType {
     Park,
     ThreadStart,
     ThreadEnd,
+    ThreadAllocations,
+    CpuLoad,
+    CpuInformation,
+    GcCpuTime,
     Setting,
     Jvm,
     /// The recording itself, of which nothing is needed.
@@ -63,6 +71,10 @@ impl EventType {
             "jdk.ThreadPark" => EventType::Park,
             "jdk.ThreadStart" => EventType::ThreadStart,
             "jdk.ThreadEnd" => EventType::ThreadEnd,
+            "jdk.ThreadAllocationStatistics" => EventType::ThreadAllocations,
+            "jdk.CPULoad" => EventType::CpuLoad,
+            "jdk.CPUInformation" => EventType::CpuInformation,
+            "jdk.GCCPUTime" => EventType::GcCpuTime,
             "jdk.ActiveSetting" => EventType::Setting,
             "jdk.JVMInformation" => EventType::Jvm,
             "jdk.ActiveRecording" => EventType::Recording,
@@ -112,13 +124,6 @@ impl Tally {
     }
 }
 
-/// Allocations by class and trace.
-#[derive(Debug, Default)]
-struct SiteTally {
-    sites: KeyedMap<(ClassId, TraceId), Allocations>,
-    sample_count: u64,
-}
-
 /// A profile under construction.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
@@ -142,7 +147,10 @@ pub(super) struct Recording {
     cpu_times: BTreeMap<u64, Times>,
     /// The start of the first chunk and the end of the last one, in nanoseconds since 1970.
     span_ns: Option<(u64, u64)>,
-    sampled_sites: SiteTally,
+    sampled_sites: SampledAllocations,
+    /// The allocations in the events of the current chunk.
+    chunk_allocations: ChunkAllocations,
+    loads: CpuLoads,
     /// The allocations in the events about each thread's buffers, if those were recorded.
     buffer_sites: SiteTally,
     waits: KeyedMap<(TraceId, ClassId, LockKind), Waits>,
@@ -183,6 +191,17 @@ impl Recording {
         for (type_id, count) in passed_over {
             self.notes.skip(view.types.name_of(type_id), count);
         }
+        let end_ns = chunk.start_ns.saturating_add(chunk.duration_ns);
+        let facts = ChunkFacts {
+            start_ns: chunk.start_ns,
+            end_ns,
+            // The JDK describes all of its events.
+            is_of_jdk: view.types.id_of("jdk.ThreadAllocationStatistics").is_some(),
+            is_sampled: self.settings.samples_allocations(),
+        };
+        let allocations = std::mem::take(&mut self.chunk_allocations);
+        self.sampled_sites.chunk(allocations, facts);
+        self.loads.end_chunk(chunk.start_ns, end_ns);
         // Each thread writes into its own buffer, so the events are not in order of time.
         threads.sort_by_key(|&(time, _)| time);
         self.profile.events.extend(threads.into_iter().map(|(_, event)| event));
@@ -242,11 +261,49 @@ impl Recording {
             }
             EventType::ThreadStart | EventType::ThreadEnd => {
                 let time = view.number(at, "startTime").unwrap_or(0);
+                if let (EventType::ThreadStart, Allocator::Thread(thread)) =
+                    (what, allocator(view, at, "thread"))
+                {
+                    self.chunk_allocations.thread_start(thread);
+                }
                 let id = self.thread(view, known, at, "thread");
                 threads.extend(id.map(|id| (time, self.thread_event(what, id))));
             }
             EventType::Setting => self.settings.set(view, at),
-            EventType::Jvm => self.notes.jvm(view, at),
+            EventType::ThreadAllocations => {
+                if let Allocator::Thread(thread) = allocator(view, at, "thread") {
+                    let time = view.number(at, "startTime").unwrap_or(0);
+                    let bytes = view.count(at, "allocated").unwrap_or(0);
+                    let part = view.part(at, "thread");
+                    let name = part.and_then(|part| view.text(part, "javaName"));
+                    let name = name.unwrap_or_default();
+                    self.chunk_allocations.reading(time, thread, bytes, &name);
+                }
+            }
+            EventType::CpuLoad => {
+                let load = |field| view.float(at, field);
+                if let (Some(time_ns), Some(user), Some(system)) =
+                    (view.start_ns(at), load("jvmUser"), load("jvmSystem"))
+                {
+                    self.loads.load(time_ns, user + system);
+                }
+            }
+            EventType::CpuInformation => {
+                self.loads.cpus(view.count(at, "hwThreads").unwrap_or(0));
+            }
+            EventType::GcCpuTime => {
+                let ns = |field| view.time_ns(at, field).unwrap_or(0);
+                self.loads.gc(ns("userTime").saturating_add(ns("systemTime")));
+            }
+            EventType::Jvm => {
+                self.notes.jvm(view, at);
+                let options = view.text(at, "jvmArguments").unwrap_or_default();
+                self.chunk_allocations.jvm(Jvm {
+                    pid: view.count(at, "pid").unwrap_or(0),
+                    start: view.number(at, "jvmStartTime").unwrap_or(0),
+                    records_from_start: Jvm::is_recording_from_start(&options),
+                });
+            }
             EventType::Recording => {}
             EventType::WallTime => {
                 let trace = self.trace(view, known, at, "sampledThread");
@@ -308,21 +365,29 @@ impl Recording {
         let class = known.class(view, &mut self.profile, at, "objectClass");
         let class = class.unwrap_or_else(|| self.profile.symbols.class(""));
         let number = |field| view.count(at, field).unwrap_or(0);
-        let (tally, allocated_bytes, allocated_count) = match what {
-            // The JDK does not give the number of objects for which a sample stands; perk does.
+        let (allocated_bytes, allocated_count) = match what {
             EventType::AllocationSample => {
-                (&mut self.sampled_sites, number("weight"), number("objectCount"))
+                let sample = Sample {
+                    time: view.number(at, "startTime").unwrap_or(0),
+                    thread: allocator(view, at, "eventThread"),
+                    class,
+                    trace,
+                    bytes: number("weight"),
+                    // The JDK does not give the number of objects for which a sample stands; perk does.
+                    count: number("objectCount"),
+                };
+                return self.chunk_allocations.sample(sample);
             }
             EventType::AllocationInNewTlab => {
                 let (object, buffer) = (number("allocationSize"), number("tlabSize"));
                 let count = buffer.checked_div(object).unwrap_or(0).max(1);
-                (&mut self.buffer_sites, buffer.max(object), count)
+                (buffer.max(object), count)
             }
-            _ => (&mut self.buffer_sites, number("allocationSize"), 1),
+            _ => (number("allocationSize"), 1),
         };
+        self.chunk_allocations.buffers();
         let more = Allocations { allocated_bytes, allocated_count, ..Allocations::default() };
-        tally.sites.entry((class, trace)).or_default().add(more);
-        tally.sample_count += 1;
+        self.buffer_sites.add(class, trace, more);
     }
 
     fn wait(&mut self, view: &View<'_>, known: &mut Known, what: EventType, at: StructAt) {
@@ -380,6 +445,7 @@ impl Recording {
         self.wall_times();
         self.sites();
         self.monitor_times();
+        std::mem::take(&mut self.loads).finish(&mut self.profile);
         if !self.accounting.is_empty() {
             self.profile.accounting = Some(Accounting::from_text(&self.accounting));
             // The accounting names the program and the JVM.
@@ -457,14 +523,14 @@ impl Recording {
     }
 
     fn sites(&mut self) {
+        let mut sampled = std::mem::take(&mut self.sampled_sites);
+        self.notes.estimated_sample_count = sampled.settle();
+        self.notes.before_bytes = sampled.before_bytes;
+        self.notes.before_count = sampled.before_count;
+        // These samples are a selection of the allocations in events about buffers.
+        self.notes.skip("jdk.ObjectAllocationSample", sampled.covered_count);
         let mut tally = std::mem::take(&mut self.buffer_sites);
-        let sampled = std::mem::take(&mut self.sampled_sites);
-        if tally.sample_count == 0 {
-            tally = sampled;
-        } else {
-            // These samples are a selection of the same allocations.
-            self.notes.skip("jdk.ObjectAllocationSample", sampled.sample_count);
-        }
+        tally.add_all(sampled.tally);
         if tally.sample_count == 0 {
             return;
         }
@@ -495,6 +561,18 @@ impl Recording {
         let mut times = MonitorTimes { total_ns, rows, written: None };
         times.rank(0.0);
         self.profile.events.push(Event::from(times));
+    }
+}
+
+/// Returns the thread of an event about allocations, as the JVM numbers it.
+fn allocator(view: &View<'_>, at: StructAt, field: &str) -> Allocator {
+    let Some(thread) = view.part(at, field) else { return Allocator::Unknown };
+    if view.flag(thread, "virtual") {
+        return Allocator::Virtual;
+    }
+    match view.number(thread, "javaThreadId") {
+        Some(id @ 1..) => Allocator::Thread(id),
+        _ => Allocator::Unknown,
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Settings {
     is_execution_on: bool,
     are_times_spread: bool,
     allocation_interval_bytes: Option<u64>,
+    /// Whether the current chunk has samples of allocations, if it says so.
+    samples_allocations: Option<bool>,
 }
 
 impl Settings {
@@ -31,6 +33,7 @@ impl Settings {
     pub(super) fn next_chunk(&mut self, types: &Types) {
         self.execution = types.id_of("jdk.ExecutionSample");
         self.allocation = types.id_of("jdk.ObjectAllocationSample");
+        self.samples_allocations = None;
         self.waits = ["jdk.JavaMonitorEnter", "jdk.JavaMonitorWait", "jdk.ThreadPark"]
             .map(|name| types.id_of(name));
     }
@@ -46,6 +49,9 @@ impl Settings {
             // async-profiler writes this setting before its interval.
             "event" => self.is_untimed = !TIMED_EVENTS.contains(&&*value),
             "enabled" if is_execution => self.is_execution_on |= value == "true",
+            "enabled" if id.is_some() && id == self.allocation => {
+                self.samples_allocations = Some(value == "true");
+            }
             "period" if is_execution => self.intervals_ns.extend(time_ns(&value)),
             TIMES_SETTING if is_execution => self.are_times_spread |= value == SPREAD,
             "interval" if id.is_some() && id == self.allocation => {
@@ -63,6 +69,11 @@ impl Settings {
             }
             _ => {}
         }
+    }
+
+    /// Whether samples of allocations were switched on in the chunk, if it says so.
+    pub(super) fn samples_allocations(&self) -> Option<bool> {
+        self.samples_allocations
     }
 
     /// Whether the recording was set to take execution samples.

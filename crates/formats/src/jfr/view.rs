@@ -236,6 +236,19 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Returns a number with decimals.
+    pub(super) fn float(&self, place: StructAt, name: &str) -> Option<f64> {
+        let Slot { field, at } = self.field(place, name)?;
+        let mut cursor = self.chunk.cursor(at);
+        match field.kind {
+            Kind::Float if !field.is_pooled && !field.is_array => {
+                let bytes = cursor.take(4).ok()?.try_into().ok()?;
+                Some(f64::from(f32::from_be_bytes(bytes)))
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn flag(&self, place: StructAt, name: &str) -> bool {
         self.number(place, name).is_some_and(|number| number != 0)
     }

@@ -26,7 +26,9 @@ fn jfr_tool(jdk: &Jdk, args: &[&str], file: &Path) -> String {
 fn recorded(jdk: &Jdk) -> JavaRun {
     // JDK 25 samples by CPU time if this event is enabled.
     let cpu_time = if jdk.version >= 25 { ",jdk.CPUTimeSample#enabled=true" } else { "" };
-    let options = format!("filename=x.jfr,settings=profile{cpu_time}");
+    // Without these events, and from the JVM's start on, each sample has its weight.
+    let weights = ",jdk.ThreadAllocationStatistics#enabled=false";
+    let options = format!("filename=x.jfr,settings=profile{cpu_time}{weights}");
     JavaRun::new(jdk).jvm_arg(format!("-XX:StartFlightRecording={options}"))
 }
 
@@ -299,6 +301,47 @@ fn virtual_threads_are_read_as_the_jdk_reads_them() {
             assert_eq!(unnamed, 1, "{threads:?}");
         });
     }
+}
+
+/// Checks that perk has about the megabytes that a thread has allocated: those after its last sample
+/// are not in the file, and those before the recording would be 200 and more.
+#[track_caller]
+fn check_allocated(profile: &Profile, thread: &str, mb: u64) {
+    let rows = weights(profile, &Metric::AllocatedBytes);
+    let of_thread = rows.iter().filter(|row| row.0.starts_with(&format!("{thread};")));
+    let bytes: u64 = of_thread.map(|row| row.1).sum();
+    let range = mb * 700_000..=mb * 1_150_000;
+    assert!(range.contains(&bytes), "{thread}: {bytes} of {mb} MB, {:?}", profile.notes);
+}
+
+#[test]
+fn what_threads_allocated_before_a_recording_is_left_out() {
+    let source = workspace().join("testdata/jfr/LateRecording.java");
+    let classes = fixture::compile_files(&[&source]);
+    jdk::each(|jdk| {
+        let run = |settings: &str| {
+            let run = JavaRun::new(jdk).jvm_arg("-XX:+UseSerialGC").classes(classes.clone());
+            let outcome = run.main("LateRecording").args(["a.jfr", settings, "b.jfr"]).run();
+            outcome.assert_success();
+            [outcome.bytes("a.jfr").to_owned(), outcome.bytes("b.jfr").to_owned()]
+        };
+        let [first, second] = run("all");
+        let profile = jfr::read(&first[..]).unwrap();
+        let of_first = [("worker 0", 40), ("worker 1", 40), ("worker 2", 20), ("young", 30)];
+        for (thread, mb) in of_first {
+            check_allocated(&profile, thread, mb);
+        }
+        assert!(has_note(&profile, "had allocated before the recording are left out"));
+        let profile = jfr::read(&[&first[..], &second].concat()[..]).unwrap();
+        check_allocated(&profile, "worker 0", 60);
+        check_allocated(&profile, "worker 2", 20);
+        let profile = jfr::read(&second[..]).unwrap();
+        check_allocated(&profile, "worker 0", 20);
+        // Each chunk has its own kind of events.
+        let [first, second] = run("tlab");
+        let profile = jfr::read(&[&first[..], &second].concat()[..]).unwrap();
+        check_allocated(&profile, "worker 0", 60);
+    });
 }
 
 #[test]

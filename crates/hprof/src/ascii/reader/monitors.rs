@@ -60,7 +60,7 @@ impl Contents {
 #[derive(Default)]
 pub(super) struct Dump {
     dump: MonitorDump,
-    /// Whether the monitor before this line is the JVM's own.
+    /// Whether the monitor before this line is the JVM's own, or is skipped.
     is_raw: bool,
 }
 
@@ -91,7 +91,11 @@ impl Section for Dump {
             self.is_raw = true;
             contents.notes.raw_monitors += 1;
         } else {
-            let Some(rest) = line.strip_prefix('\t') else { return Ok(false) };
+            let Some(rest) = line.strip_prefix('\t') else {
+                // The lines below a monitor that is damaged are not those of the one before.
+                self.is_raw = true;
+                return Ok(false);
+            };
             let monitor = dump.monitors.last_mut().filter(|_| !self.is_raw);
             let is_taken = monitor.and_then(|monitor| of_monitor(monitor, rest)).is_some();
             return Ok(is_taken || self.is_raw);
