@@ -19,6 +19,9 @@ use crate::{Error, LineReader, SkippedLines};
 pub(crate) const TITLE: &str = "count callee caller time\n";
 /// The first line as one book has it.
 const SHORT_TITLE: &str = "callee caller time";
+/// A counter of 32 bits that has grown over 2^31 is negative. One that would have grown further than
+/// this is rather damaged: a small negative number.
+const MOST_WRAPPED: u64 = 3 << 30;
 const NO_CALLEE: &str = "<unknown callee>";
 const NO_CALLER: &str = "<unknown caller>";
 
@@ -219,15 +222,16 @@ fn expected(found: &[u8]) -> String {
 pub(crate) fn row(line: &str, profile: &mut Profile, wrapped: &mut usize) -> Option<CallEdge> {
     let (count, rest) = line.trim_start().split_once(' ')?;
     let (names, ms) = rest.trim_end().rsplit_once(' ')?;
-    let mut number = |digits: &str| {
+    let number = |digits: &str| {
         let (value, has_wrapped, rest) = counter(digits.as_bytes())?;
-        *wrapped += usize::from(has_wrapped);
-        rest.is_empty().then_some(value)
+        let is_number = rest.is_empty() && !(has_wrapped && value > MOST_WRAPPED);
+        is_number.then_some((value, usize::from(has_wrapped)))
     };
-    let (count, ms) = (number(count)?, number(ms)?);
+    let ((count, of_count), (ms, of_ms)) = (number(count)?, number(ms)?);
     let (callee, caller) = callee_and_caller(names.trim())?;
     let mut id = |name: Option<&str>| name.map(|name| method(name.trim(), profile));
     let (callee, caller) = (id(callee), id(caller));
+    *wrapped += of_count + of_ms;
     Some(CallEdge { callee, caller, thread: None, count, total_ns: from_ms(ms) })
 }
 
@@ -326,7 +330,7 @@ mod tests {
     #[test]
     fn damaged_rows_are_skipped() {
         let rows = "5 a.B.c()V d.E.f()V 10\nbject; d.E.f()V 0\n3 a.B.x()V d.E.f()V NaN\n\
-                    4 a.B.y()V d.E.f()V -1x\n3 a.B.x()V d.E.f()V 1\n2 a.B.x()V d.E.g()V 1\n";
+                    -4 a.B.y()V d.E.f()V 1\n3 a.B.x()V d.E.f()V 1\n2 a.B.x()V d.E.g()V 1\n";
         let profile = read(format!("{TITLE}{rows}").as_bytes()).unwrap();
         let edges = profile.call_edges().next().unwrap();
         assert_eq!(edges.rows.iter().map(|row| row.count).collect::<Vec<_>>(), [5, 3, 2]);
@@ -367,10 +371,10 @@ mod tests {
 
     #[test]
     fn counters_that_have_overflown_are_mended() {
-        let text = format!("{TITLE}-1 A.b()V A.c()V -2147483648\n");
+        let text = format!("{TITLE}-2147483647 A.b()V A.c()V -2147483648\n");
         let profile = read(text.as_bytes()).unwrap();
         let edges = profile.call_edges().next().unwrap();
-        assert_eq!(edges.rows[0].count, u64::from(u32::MAX));
+        assert_eq!(edges.rows[0].count, (1 << 31) + 1);
         assert_eq!(edges.rows[0].total_ns, from_ms(1 << 31));
         assert_eq!(profile.notes, ["2 negative counters were taken as having grown over 2^31"]);
     }

@@ -109,7 +109,7 @@ impl Reader {
         match &mut self.at {
             At::Trace => {
                 if self.contents.frame_line(line)? {
-                    self.good_count += 1;
+                    self.good_count += u64::from(!line.is_empty());
                     return Ok(());
                 }
                 self.contents.close_trace();
@@ -121,7 +121,7 @@ impl Reader {
                     return Ok(());
                 }
                 if section.row(line, &mut self.contents)? || line.is_empty() {
-                    self.good_count += 1;
+                    self.good_count += u64::from(!line.is_empty());
                     return Ok(());
                 }
                 self.end_of_section(line)
