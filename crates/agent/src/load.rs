@@ -41,7 +41,7 @@ use crate::recorder::Recorder;
 use crate::session::{self, Session};
 use crate::sync::lock;
 use crate::threads::is_own_thread;
-use crate::{archive, events, jvmpi, os};
+use crate::{archive, events, jvmpi, memory, os};
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 
@@ -131,6 +131,7 @@ fn running_jvmti(new_jvmti: impl Fn() -> Option<Jvmti>) -> Result<Jvmti, Stop> {
 
 /// Begins the session of a program that the JVM is about to start.
 pub(crate) fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop> {
+    memory::be_sparing();
     if LOADED.swap(true, Relaxed) {
         return Err(Fatal::loaded_twice().into());
     }

@@ -1,6 +1,8 @@
 //! The agent's memory: its allocations are counted, so that the accounting can show their cost, and
 //! regions that probes write to never move.
 
+mod region;
+
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc, handle_alloc_error};
 use std::io;
 use std::ops::Deref;
@@ -55,6 +57,8 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+pub(crate) use self::region::{Region, be_sparing, is_short, set_short};
+
 /// A type of which all zeroes is a valid value, as it consists of numbers.
 pub(crate) trait Numbers {}
 impl Numbers for AtomicU8 {}
@@ -74,44 +78,25 @@ pub(crate) enum Pages {
     Huge,
 }
 
-/// Reserves zeroed memory that is only used when it is written to, page by page.
-pub(crate) fn reserve<T: Numbers>(len: usize, pages: Pages) -> io::Result<&'static [T]> {
+/// Reserves zeroed memory of a size that is known. It is only used when it is written to, page by page.
+pub(crate) fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {
     let (read_write, private) = (
         libc::PROT_READ | libc::PROT_WRITE,
         libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
     );
     let bytes = len * size_of::<T>();
-    // SAFETY: a new mapping, which nobody else has, and which only `give_back` unmaps; all fields are
+    if !region::leaves_room(bytes) {
+        return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+    }
+    // SAFETY: a new mapping of so many bytes, which nobody else has and which stays; all fields are
     // numbers, for which zeroes are valid.
     unsafe {
-        let mut memory = libc::mmap(null_mut(), bytes + HUGE, read_write, private, -1, 0);
+        let memory = libc::mmap(null_mut(), bytes, read_write, private, -1, 0);
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let mut before = 0;
-        if pages == Pages::Huge {
-            before = memory.align_offset(HUGE);
-            memory = memory.byte_add(before);
-            ask_for_huge_pages(memory, bytes);
-        }
-        // The rest of the mapping is spare: the system has made it of whole pages.
-        let (wanted_bytes, bytes) = (bytes, bytes.next_multiple_of(page_bytes()));
-        if before > 0 {
-            libc::munmap(memory.byte_sub(before), before);
-        }
-        libc::munmap(memory.byte_add(bytes), HUGE - before - (bytes - wanted_bytes));
         Ok(std::slice::from_raw_parts(memory.cast(), len))
     }
-}
-
-/// Gives memory that [`reserve`] made back to the system.
-///
-/// # Safety
-/// Nobody may use the memory any more.
-pub(crate) unsafe fn give_back<T: Numbers>(memory: &'static [T]) {
-    let bytes = size_of_val(memory).next_multiple_of(page_bytes());
-    // SAFETY: the mapping is of so many pages; the caller's promise.
-    unsafe { libc::munmap(memory.as_ptr().cast_mut().cast(), bytes) };
 }
 
 /// Returns the size of a page in bytes.
@@ -159,20 +144,25 @@ pub(crate) struct Table<T: Numbers> {
 unsafe impl<T: Numbers + Send> Send for Table<T> {}
 
 impl<T: Numbers> Table<T> {
-    /// Makes a table of at least one number.
-    pub(crate) fn new(len: usize) -> Self {
+    /// Makes a table of at least one number; `None` if there is no memory for it.
+    pub(crate) fn new(len: usize) -> Option<Self> {
         let layout = Self::layout(len);
         // SAFETY: a table has a size; zeroes are valid for numbers. If it is on huge pages, it is
         // aligned to them.
         unsafe {
             let memory = alloc(layout);
-            let Some(start) = NonNull::new(memory.cast()) else { handle_alloc_error(layout) };
+            let start = NonNull::new(memory.cast())?;
             if layout.align() == HUGE {
                 ask_for_huge_pages(memory.cast(), layout.size());
             }
             memory.write_bytes(0, layout.size());
-            Self { start, len }
+            Some(Self { start, len })
         }
+    }
+
+    /// Makes a small table.
+    pub(crate) fn small(len: usize) -> Self {
+        Self::new(len).unwrap_or_else(|| handle_alloc_error(Self::layout(len)))
     }
 
     fn layout(len: usize) -> Layout {

@@ -572,6 +572,12 @@ impl Session {
             false => drop(dumping),
         }
         self.analyses.iter().for_each(|analysis| analysis.finish());
+        if memory::is_short() {
+            os::say(
+                "HPROF WARNING: the system refused perk more address space (ulimit -v, ulimit -d): what \
+                 had no room is counted without its place, or is missing\n",
+            );
+        }
         let mut recorder = lock(recorder);
         recorder.discard_unbegun();
         recorder.finish();

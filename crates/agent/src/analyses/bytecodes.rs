@@ -25,7 +25,7 @@ use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use self::methods::{CountedMethods, Exceptions, Met};
-use self::threads::{Counters, MOST_COUNTERS, States, address, counters};
+use self::threads::{MOST_COUNTERS, States, Tables};
 use super::{Analysis, Event, Needs, Thrown};
 use crate::common::Common;
 use crate::guard::Feature;
@@ -56,7 +56,7 @@ pub(crate) struct Bytecodes {
     names: Mutex<FxHashMap<MethodRef, Option<Arc<str>>>>,
     helper: OnceLock<&'static Global>,
     /// Counters that are not read.
-    unread: Counters,
+    tables: Tables,
     states: OnceLock<States>,
     walker: Walker,
     vm: OnceLock<Vm>,
@@ -98,7 +98,7 @@ impl Bytecodes {
             methods: Mutex::default(),
             names: Mutex::default(),
             helper: OnceLock::new(),
-            unread: counters()?,
+            tables: Tables::new()?,
             states: OnceLock::new(),
             walker: Walker::default(),
             vm: OnceLock::new(),
@@ -121,7 +121,7 @@ impl Bytecodes {
             return Err("its native methods could not be bound".to_owned());
         }
         let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
-        let states = States::new(jni, helper, self.names(), self.unread)?;
+        let states = States::new(jni, helper, self.names(), &self.tables)?;
         let _ = self.states.set(states);
         for thread in self.common.jvmti.all_threads(jni).unwrap_or_default() {
             self.begin_thread(jni, &thread, 0);
@@ -235,7 +235,8 @@ impl Bytecodes {
 
     /// Counts the blocks of a method's code: see [`Methods::counters`].
     pub(crate) fn counters(&self, count: usize) -> Option<u32> {
-        lock(&self.methods).counters(count, MOST_COUNTERS)
+        let first = lock(&self.methods).counters(count, MOST_COUNTERS)?;
+        self.tables.grow(first as usize + count).then_some(first)
     }
 
     /// Notes a method with counters: see [`Methods::counted`].
@@ -245,12 +246,7 @@ impl Bytecodes {
 
     /// Returns the helper class.
     pub(crate) fn helper_class(&'static self) -> HelperClass {
-        natives::helper(self, self.unread())
-    }
-
-    /// Returns the address of counters that are not read.
-    fn unread(&self) -> i64 {
-        address(self.unread)
+        natives::helper(self, self.tables.unread())
     }
 
     /// Returns the helper class once it is defined.

@@ -45,6 +45,7 @@ use crate::common::Common;
 use crate::guard::{Feature, contain, uncounted};
 use crate::hook;
 use crate::jvm::{Borrowed, Global, Headers, Jni, Local, LongField, MethodRef};
+use crate::memory;
 use crate::os;
 use crate::output::Output;
 use crate::probes::{self, Selection};
@@ -124,8 +125,9 @@ impl SharedFields {
                 ..Probes::least(names)
             },
             selection: Selection::new(&options.include, &options.exclude),
-            records: Records::reserve(options.record_limit_bytes())
-                .map_err(|error| format!("fields=shared needs 32 GiB of address space: {error}"))?,
+            records: Records::new(options.record_limit_bytes()).map_err(|error| {
+                format!("perk has no memory for the records of objects: {error}")
+            })?,
             classes: Classes::new(common, names)?,
             sites: Mutex::default(),
             writer: Mutex::new(Writer::new(output, options.aggregate)),
@@ -306,8 +308,12 @@ impl SharedFields {
         self.flush();
         lock(&self.writer).finish();
         probes::warn_of_missing("accesses", &lock(&self.skipped), &self.selection);
+        let no_room = match memory::is_short() {
+            false => "the records of objects have reached memlimit",
+            true => "there is no address space for more records of objects",
+        };
         for (count, reason) in [
-            (self.records.lost_count(), "the records of objects have reached memlimit"),
+            (self.records.lost_count(), no_room),
             (self.hidden_count.load(Relaxed), "the JVM does not show these fields to agents"),
         ] {
             if count > 0 {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use perk_testkit::{JavaRun, Jdk, Signal, fixture, jdk, part_of};
@@ -191,26 +190,6 @@ fn stacks_that_overflow() {
             assert_eq!(outcome.stdout, "depth=101\ndepth=101\n", "{}", outcome.report());
             read(&outcome);
         }
-    });
-}
-
-/// The identity hashes of the JVM lead anywhere in the memory of records, so all of it is needed.
-#[test]
-fn too_little_address_space_is_reported_before_the_program_starts() {
-    let home = tempfile::tempdir().unwrap();
-    let java = home.path().join("bin/java");
-    fs::create_dir(java.parent().unwrap()).unwrap();
-    jdk::each(|jdk| {
-        let script =
-            format!("#!/bin/sh\nulimit -v 12000000\nexec {} \"$@\"\n", jdk.java().display());
-        fs::write(&java, script).unwrap();
-        fs::set_permissions(&java, fs::Permissions::from_mode(0o755)).unwrap();
-        let limited = Jdk { home: home.path().to_owned(), ..jdk.clone() };
-        let outcome = run(&limited, "", "end").jvm_arg("-Xmx100m").run();
-        outcome.assert_code(1);
-        let begin = "HPROF ERROR: fields=shared needs 32 GiB of address space: ";
-        assert!(outcome.stderr.starts_with(begin), "{}", outcome.report());
-        assert_eq!((outcome.stdout.as_str(), outcome.stderr.lines().count()), ("", 1));
     });
 }
 

@@ -29,6 +29,8 @@ public final class PerkFields extends PerkHeaders {
     /** The number of the class; negative if the object is found by its header. */
     private static final int CLASS = 4;
     private static final int SITE = 8;
+    /** In the first unit, in place of the site: the number of units that there are. */
+    private static final int COUNT = 8;
     /** The number of the record's units. */
     private static final int SIZE = 12;
     /** The counters of the first field. */
@@ -218,12 +220,18 @@ public final class PerkFields extends PerkHeaders {
             if ((header & FREE_MASK) == FREE) {
                 index = seedOf((int) (header >>> HASH_SHIFT) & MOST_HASH);
                 // The hash may be one of the JVM's.
-                if (U.getInt(null, address(index) + CLASS) >= 0) {
+                if (classAt(index) >= 0) {
                     index = 0;
                 }
             }
         }
         return address(index);
+    }
+
+    /** Returns the class of the record to which a hash leads; 0 if there is no memory there. */
+    @ForceInline
+    private static int classAt(int index) {
+        return index < U.getInt(null, RECORDS + COUNT) ? U.getInt(null, address(index) + CLASS) : 0;
     }
 
     /** Counts an access to an object with a record. */
@@ -316,7 +324,7 @@ public final class PerkFields extends PerkHeaders {
         if (!isFree) {
             // A locked object has its hash elsewhere.
             int index = HASH_SHIFT == 0 ? 0 : seedOf(System.identityHashCode(object));
-            if (index != 0 && U.getInt(null, address(index) + CLASS) == number) {
+            if (index != 0 && classAt(index) == number) {
                 return index;
             }
             index = tag(object, 0);
@@ -336,7 +344,7 @@ public final class PerkFields extends PerkHeaders {
         }
         // Another thread was faster, or the header has no room. Then the record may stay unused.
         int other = isFree ? seedOf(System.identityHashCode(object)) : 0;
-        boolean isOther = other != 0 && U.getInt(null, address(other) + CLASS) == number;
+        boolean isOther = other != 0 && classAt(other) == number;
         return isOther ? other : tag(object, index);
     }
 

@@ -1,6 +1,7 @@
 //! The threads and their counters.
 
 use std::ffi::CString;
+use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -9,12 +10,21 @@ use perk_instrument::{COUNTS_HELPER, Names};
 
 use crate::guard::uncounted;
 use crate::jvm::{Global, Jni, Local, LongField, ObjectField, Reference};
-use crate::memory::{Pages, reserve};
+use crate::memory::{Pages, Region};
 use crate::sync::lock;
 
-/// The maximum number of counters: address space of 64 MiB a thread.
+/// The maximum number of counters.
 pub(super) const MOST_COUNTERS: usize = 1 << 23;
-pub(super) type Counters = &'static [AtomicU64];
+type Counters = &'static Region<AtomicU64>;
+
+/// The counters of all threads.
+#[derive(Debug)]
+pub(super) struct Tables {
+    /// The counters of perk's own threads, of ended threads, and of methods that were entered before
+    /// the start.
+    unread: Counters,
+    read: Mutex<Read>,
+}
 
 /// The access to the states of threads, and all counters.
 #[derive(Debug)]
@@ -22,10 +32,7 @@ pub(super) struct States {
     helper: &'static Global,
     of_thread: ObjectField,
     counters: LongField,
-    /// The counters of perk's own threads, of ended threads, and of methods that were entered before
-    /// the start.
-    unread: Counters,
-    read: Mutex<Read>,
+    tables: &'static Tables,
     /// The number of threads without counters.
     uncounted: AtomicU64,
 }
@@ -35,6 +42,34 @@ pub(super) struct States {
 struct Read {
     all: Vec<Counters>,
     free: Vec<Counters>,
+    /// The number of counters that each has.
+    len: usize,
+}
+
+impl Tables {
+    /// Makes them.
+    ///
+    /// # Errors
+    /// The reason why there is no memory for them, in one line.
+    pub(super) fn new() -> Result<Self, String> {
+        let no_memory = |error| format!("perk has no memory for counters: {error}");
+        Ok(Self { unread: counters().map_err(no_memory)?, read: Mutex::default() })
+    }
+
+    /// Gives all threads so many counters. Returns whether there is memory for them.
+    pub(super) fn grow(&self, len: usize) -> bool {
+        let mut read = lock(&self.read);
+        let has_grown = self.unread.grow(len) && read.all.iter().all(|it| it.grow(len));
+        if has_grown {
+            read.len = read.len.max(len);
+        }
+        has_grown
+    }
+
+    /// Returns the address of the counters that are not read.
+    pub(super) fn unread(&self) -> i64 {
+        address(self.unread)
+    }
 }
 
 impl States {
@@ -43,7 +78,7 @@ impl States {
         jni: Jni<'_>,
         helper: &'static Global,
         names: Names,
-        unread: Counters,
+        tables: &'static Tables,
     ) -> Result<Self, String> {
         let find = || {
             let thread = jni.find_class(c"java/lang/Thread")?;
@@ -51,8 +86,7 @@ impl States {
             let field = CString::new(names.of(THREAD_COUNTS)).ok()?;
             let of_thread = jni.object_field(&thread, &field, &signature)?;
             let counters = jni.long_field(helper, c"counters")?;
-            let (read, uncounted) = (Mutex::default(), AtomicU64::new(0));
-            Some(Self { helper, of_thread, counters, unread, read, uncounted })
+            Some(Self { helper, of_thread, counters, tables, uncounted: AtomicU64::new(0) })
         };
         find().ok_or_else(|| "no fields for the state of threads".to_owned())
     }
@@ -72,7 +106,7 @@ impl States {
         }
         let state = uncounted(|| jni.allocate(self.helper))?;
         let counters = match () {
-            () if is_own => address(self.unread),
+            () if is_own => self.tables.unread(),
             () if of_carrier != 0 => of_carrier,
             () => self.counters(jni, thread).map_or_else(|| self.no_counters(), address),
         };
@@ -87,21 +121,21 @@ impl States {
 
     /// Returns counters for a thread, unless it is a virtual one of which no carrier is known.
     fn counters(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<Counters> {
-        let mut read = lock(&self.read);
+        let mut read = lock(&self.tables.read);
         if jni.is_virtual(thread) {
             return None;
         }
         if let Some(free) = read.free.pop() {
             return Some(free);
         }
-        let counters = reserve(MOST_COUNTERS, Pages::Small).ok()?;
+        let counters = counters().ok().filter(|it| it.grow(read.len))?;
         read.all.push(counters);
         Some(counters)
     }
 
     fn no_counters(&self) -> i64 {
         self.uncounted.fetch_add(1, Relaxed);
-        address(self.unread)
+        self.tables.unread()
     }
 
     /// Returns the number of threads without counters.
@@ -118,20 +152,20 @@ impl States {
         let counters = unsafe {
             let Some(state) = jni.get_object(thread, self.of_thread) else { return };
             let counters = jni.get_long(&state, self.counters);
-            jni.set_long(&state, self.counters, address(self.unread));
+            jni.set_long(&state, self.counters, self.tables.unread());
             counters
         };
-        let mut read = lock(&self.read);
+        let mut read = lock(&self.tables.read);
         let known = read.all.iter().find(|known| address(known) == counters).copied();
         read.free.extend(known);
     }
 
     /// Returns the sum over all threads of each of the first counters.
     pub(super) fn sums(&self, count: usize) -> Vec<u64> {
-        let read = lock(&self.read);
+        let read = lock(&self.tables.read);
         let mut sums = vec![0; count];
         for counters in &read.all {
-            for (sum, counter) in sums.iter_mut().zip(*counters) {
+            for (sum, counter) in sums.iter_mut().zip(counters.all()) {
                 *sum += counter.load(Relaxed);
             }
         }
@@ -139,16 +173,11 @@ impl States {
     }
 }
 
-/// Returns new counters.
-///
-/// # Errors
-/// The reason why there is no memory for them, in one line.
-pub(super) fn counters() -> Result<Counters, String> {
-    let counters = reserve(MOST_COUNTERS, Pages::Small);
-    counters.map_err(|error| format!("perk has no memory for counters: {error}"))
+fn counters() -> io::Result<Counters> {
+    Ok(Box::leak(Box::new(Region::new(MOST_COUNTERS, Pages::Small)?)))
 }
 
 /// Returns the address by which probes know counters that only one thread uses.
-pub(super) fn address(counters: Counters) -> i64 {
-    counters.as_ptr() as i64
+fn address(counters: Counters) -> i64 {
+    counters.address() as i64
 }

@@ -117,7 +117,7 @@ impl AllocationSites {
         }
         let has_live = with_sites && options.live;
         let liveness = if has_live { Liveness::Known } else { Liveness::Unknown };
-        let records = Records::reserve()
+        let records = Records::new()
             .map_err(|error| format!("perk has no memory for allocation records: {error}"))?;
         Ok(Some(Self {
             jvmti,
@@ -160,14 +160,14 @@ impl AllocationSites {
         let field = jni.long_field(&class, &name);
         let _ = self.class_field.set(field.ok_or("no field in java.lang.Class")?);
         let identities = self.identities.get_or_init(|| {
-            let find = || Identities::find(self.jvmti, jni, helper, &self.records);
+            let find = || Identities::find(self.jvmti, jni, helper);
             self.with_records().then(find).flatten()
         });
         let arguments = [
             jvalue { j: self.records.address() as i64 },
             jvalue { i: self.liveness as i32 },
             jvalue { i: identities.as_ref().map_or(0, |it| it.shift) },
-            jvalue { j: identities.as_ref().map_or(0, |it| it.blocks.address()) as i64 },
+            jvalue { j: identities.as_ref().map_or(0, |_| self.records.seeds_address()) as i64 },
             jvalue { i: jvm.alignment_bytes as i32 },
             jvalue { i: jvm.array_base_bytes(FieldKind::OneByte) as i32 },
             jvalue { i: jvm.array_base_bytes(FieldKind::EightBytes) as i32 },
@@ -245,7 +245,7 @@ impl AllocationSites {
     /// Gives a record its next block of identity hashes and returns its first seed; 0 if there is
     /// none.
     pub(super) fn next_block(&self, record: u32) -> u32 {
-        self.identities().map_or(0, |it| it.blocks.next(record))
+        self.identities().map_or(0, |it| it.blocks.next(record, self.records.seed(record)))
     }
 
     fn identities(&self) -> Option<&Identities> {

@@ -135,8 +135,8 @@ impl TreePool {
     pub(super) fn new(contexts: Contexts, max_nodes: u64) -> std::io::Result<Self> {
         // Trees grow by chunks, and have nodes for methods whose path is not known.
         let nodes = max_nodes.saturating_mul(5) / 4;
-        let arena = Arena::reserve(nodes.saturating_add(SPARE_NODES))?;
-        let _ = arena.make(1);
+        let arena = Arena::new(nodes.saturating_add(SPARE_NODES))?;
+        let _ = arena.make(1, false);
         let nil = arena.first();
         nil.key.store(key(NO_METHOD, 0, 0), Relaxed);
         nil.expected.store(address(nil), Relaxed);
@@ -218,7 +218,7 @@ impl TreePool {
     }
 
     fn may_grow(&self) -> bool {
-        self.node_count.load(Relaxed) < self.max_nodes
+        self.node_count.load(Relaxed) < self.max_nodes && !self.arena.is_short()
     }
 }
 
@@ -235,7 +235,7 @@ pub(super) enum Reading {
 
 impl Tree {
     fn new(pool: &TreePool, number: u64, users: Users) -> Self {
-        let table = Table::new(FIRST_TABLE);
+        let table = Table::small(FIRST_TABLE);
         let site_table = SiteTable::new();
         let (sites, sites_mask) = site_table.words();
         let (words, mask) = (table.as_ptr() as u64, size_of_val(&*table) as u64 - 8);
@@ -250,7 +250,7 @@ impl Tree {
             seen: Vec::new(),
         };
         // Without room, nothing is counted.
-        let root = inner.new_node(pool, key(NO_METHOD, 0, number), 0).unwrap_or(pool.nil);
+        let root = inner.new_node(pool, key(NO_METHOD, 0, number), 0, true).unwrap_or(pool.nil);
         Self {
             table: AtomicU64::new(words),
             mask: AtomicU64::new(mask),
@@ -295,29 +295,44 @@ impl Tree {
 
     fn add(&self, inner: &mut Inner, pool: &TreePool, key: (u64, u16), method: u32) -> u64 {
         let mut key = key;
-        if !pool.may_grow() {
+        let mut has_room = self.has_room(inner, pool);
+        let new = |inner: &mut Inner, (context, line), spare| {
+            inner.new_node(pool, memory::key(method, line, self.number), context, spare)
+        };
+        let mut node = (has_room && pool.may_grow()).then(|| new(inner, key, false)).flatten();
+        if node.is_none() {
             key = (inner.lost(pool, self.number), 0);
             if let Some(known) = inner.find(key, method) {
                 return known;
             }
+            has_room = has_room || inner.count + 1 < inner.table.len();
+            node = has_room.then(|| new(inner, key, true)).flatten();
         }
-        let (context, line) = key;
-        let new = inner.new_node(pool, memory::key(method, line, self.number), context);
-        let Some(node) = new else { return inner.lost(pool, self.number) };
+        let Some(node) = node else { return key.0 };
+        let context = key.0;
         let its_context = if Some(context) == inner.lost.map(address) {
             context
         } else {
             inner.context_of(pool.contexts, node)
         };
         node.context.store(pool.arena.index_of(its_context), Relaxed);
-        if inner.count * 4 > inner.table.len() * 3 {
-            inner.rehash();
+        inner.put(node);
+        address(node)
+    }
+
+    /// Makes room for one more node in the table. Returns whether it has.
+    fn has_room(&self, inner: &mut Inner, pool: &TreePool) -> bool {
+        if (inner.count + 1) * 4 <= inner.table.len() * 3 {
+            return true;
+        }
+        let has_grown = !pool.arena.is_short() && inner.rehash();
+        if has_grown {
             self.table.store(inner.table.as_ptr() as u64, Relaxed);
             self.mask.store(size_of_val(&*inner.table) as u64 - 8, Relaxed);
         } else {
-            inner.put(node);
+            pool.arena.set_short();
         }
-        address(node)
+        has_grown
     }
 
     /// Returns a node if it is one of this tree, or else the one that has its path.
@@ -486,11 +501,18 @@ fn sum_up(calls: &mut [Calls]) {
 
 impl Inner {
     /// Makes a node; `None` if there is no room.
-    fn new_node(&mut self, pool: &TreePool, key: u64, parent: u64) -> Option<&'static Node> {
+    fn new_node(
+        &mut self,
+        pool: &TreePool,
+        key: u64,
+        parent: u64,
+        spare: bool,
+    ) -> Option<&'static Node> {
         if self.chunks.last().is_none_or(|chunk| chunk.len() == self.used) {
             // Grows by a quarter: most trees are small, and there are as many as threads.
             let size = (self.count / 4).next_multiple_of(FIRST_CHUNK);
-            self.chunks.push(pool.arena.make(size.clamp(FIRST_CHUNK, LARGEST_CHUNK))?);
+            let size = size.clamp(FIRST_CHUNK, if spare { FIRST_CHUNK } else { LARGEST_CHUNK });
+            self.chunks.push(pool.arena.make(size, spare)?);
             self.used = 0;
         }
         let chunk = self.chunks[self.chunks.len() - 1];
@@ -517,7 +539,7 @@ impl Inner {
     fn lost(&mut self, pool: &TreePool, number: u64) -> u64 {
         let Some(root) = self.nodes().next() else { return pool.nil() };
         if self.lost.is_none() {
-            self.lost = self.new_node(pool, key(Calls::LOST, 0, number), address(root));
+            self.lost = self.new_node(pool, key(Calls::LOST, 0, number), address(root), true);
         }
         address(self.lost.unwrap_or(root))
     }
@@ -564,13 +586,15 @@ impl Inner {
         self.table[slot & mask].store(address(node), Relaxed);
     }
 
-    /// Doubles the table and inserts all nodes again. No other thread reads it meanwhile: its only
-    /// reader has called this.
-    fn rehash(&mut self) {
-        self.table = Table::new(self.table.len() * 2);
+    /// Doubles the table and inserts all nodes again. Returns whether there is memory for that. No other
+    /// thread reads it meanwhile: its only reader has called this.
+    fn rehash(&mut self) -> bool {
+        let Some(table) = Table::new(self.table.len() * 2) else { return false };
+        self.table = table;
         for node in self.nodes().skip(1) {
             self.put(node);
         }
+        true
     }
 }
 

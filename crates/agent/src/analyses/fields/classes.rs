@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::Common;
 use crate::jvm::{DeclaredField, Jni, Reference};
-use crate::memory::{Pages, reserve};
+use crate::memory::{Pages, Region};
 use crate::probes::find_record_field;
 use crate::sync::lock;
 
@@ -40,7 +40,7 @@ pub(super) struct Classes {
     /// The fields that are written outside of constructors, as instructions name them.
     assigned: Mutex<FxHashSet<String>>,
     /// The place of each field that an instruction names; 0 if it is not looked up yet.
-    places: &'static [AtomicU64],
+    places: Region<AtomicU64>,
 }
 
 /// A class of objects.
@@ -87,7 +87,7 @@ impl Classes {
     pub(super) const OF_OBJECT: &[u8] = b"";
 
     pub(super) fn new(common: &'static Common, names: Names) -> Result<Self, String> {
-        let places = reserve(MOST_FIELDS, Pages::Small)
+        let places = Region::new(MOST_FIELDS, Pages::Small)
             .map_err(|error| format!("perk has no memory for fields: {error}"))?;
         // No instruction has the number 0.
         let named = NamedFields { all: vec![[0; 3]], ..NamedFields::default() };
@@ -97,14 +97,14 @@ impl Classes {
 
     /// Returns the address of the fields' places.
     pub(super) fn places(&self) -> u64 {
-        self.places.as_ptr() as u64
+        self.places.address()
     }
 
     /// Returns a number for a field that an instruction of a class names; 0 if there are too many.
     pub(super) fn name_field(&self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32 {
         let mut named = lock(&self.named);
         let number = named.all.len();
-        if number >= self.places.len() {
+        if number >= MOST_FIELDS || !self.places.grow(number + 1) {
             return 0;
         }
         let field = [owner, name, descriptor].map(|text| named.text(text));
@@ -298,7 +298,7 @@ impl Classes {
                 let counters = (layout.inherited_count + place + 1) as u64 * 16;
                 let offset = if offset == 0 { BY_HEADER } else { offset };
                 let place = u64::from(offset) << 32 | counters;
-                self.places[field as usize].store(place, Relaxed);
+                self.places.all()[field as usize].store(place, Relaxed);
                 return place;
             }
             class = jni.superclass(at);

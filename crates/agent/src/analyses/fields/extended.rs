@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::SharedFields;
 use super::classes::ExtendedUnits;
 use crate::jvm::{Borrowed, Jni};
-use crate::memory::{Pages, reserve};
+use crate::memory::reserve;
 use crate::sync::lock;
 
 /// The words of the helper's table.
@@ -32,7 +32,7 @@ pub(super) struct Extended {
 impl Extended {
     pub(super) fn new() -> Result<Self, String> {
         let no_memory = |error: io::Error| format!("perk has no memory for fields: {error}");
-        let offsets = reserve(OFFSETS, Pages::Small).map_err(no_memory)?;
+        let offsets = reserve(OFFSETS).map_err(no_memory)?;
         Ok(Self { offsets, units: Mutex::default() })
     }
 

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::memory::{Numbers, Pages, reserve};
+use crate::memory::{Numbers, Pages, Region};
 use crate::sync::lock;
 
 /// The first unit of a record, or the counters of a field.
@@ -27,8 +27,8 @@ const _: () = assert!(size_of::<Unit>() == 16);
 
 impl Numbers for Unit {}
 
-/// The number of units for which address space is reserved: one for each identity hash, as some
-/// are the JVM's own, and lead anywhere.
+/// The limit of units: one for each identity hash. Some of these are the JVM's own, and lead anywhere:
+/// so the first unit says how many units there are.
 const MOST_UNITS: usize = 1 << 31;
 /// The units of a thread's first slab, and of its later ones.
 const FIRST_SLAB: u32 = 64;
@@ -52,7 +52,7 @@ const BY_HEADER: u32 = 1 << 31;
 /// The records; see the module.
 #[derive(Debug)]
 pub(super) struct Records {
-    units: &'static [Unit],
+    units: Region<Unit>,
     inner: Mutex<Inner>,
     /// The upper halves of counters that have passed 2^32, by address.
     carried: Mutex<BTreeMap<u64, u64>>,
@@ -96,15 +96,15 @@ pub(super) struct Record<'a> {
 }
 
 impl Records {
-    /// Reserves the memory, of which at most `limit_bytes` are used.
+    /// Makes the memory, of which at most `limit_bytes` are used.
     ///
     /// # Errors
     /// The system's error if there is no space.
-    pub(super) fn reserve(limit_bytes: u64) -> io::Result<Self> {
-        let units: &'static [Unit] = reserve(MOST_UNITS, Pages::Huge)?;
+    pub(super) fn new(limit_bytes: u64) -> io::Result<Self> {
         let most = u64::min(limit_bytes / size_of::<Unit>() as u64, MOST_UNITS as u64 - 1);
+        let units = Region::<Unit>::new(most as usize, Pages::Huge)?;
         // The first unit is the record of no object.
-        units[0].0[3].store(1, Relaxed);
+        units.all()[0].0[3].store(1, Relaxed);
         let inner = Inner {
             next: 1,
             limit: most as u32,
@@ -116,17 +116,29 @@ impl Records {
             is_sweeping: false,
             full_since: None,
         };
-        Ok(Self {
+        let records = Self {
             units,
             inner: Mutex::new(inner),
             carried: Mutex::default(),
             lost_count: AtomicU64::new(0),
-        })
+        };
+        records.note_size();
+        Ok(records)
+    }
+
+    /// Notes for the probes how many units there are.
+    fn note_size(&self) {
+        let units = self.units.all();
+        units[0].0[2].store(units.len().min(MOST_UNITS - 1) as u32, Relaxed);
+    }
+
+    fn unit(&self, index: u32) -> &'static Unit {
+        &self.units.all()[index as usize]
     }
 
     /// Returns the address by which Java code finds the records.
     pub(super) fn address(&self) -> u64 {
-        self.units.as_ptr() as u64
+        self.units.address()
     }
 
     /// Returns a new slab with room for a record, in place of a thread's last one; `None` if there
@@ -147,14 +159,19 @@ impl Records {
                 hole.start = end;
                 match len(hole) {
                     0 => drop(inner.holes.swap_remove(at)),
-                    rest => self.units[end as usize].set_free(rest),
+                    rest => self.unit(end).set_free(rest),
                 }
                 // Whoever reads the records meanwhile stops here.
-                self.units[taken.start as usize].set_free(0);
+                self.unit(taken.start).set_free(0);
                 Some(taken)
             }
             None => {
                 let end = inner.next.saturating_add(wanted);
+                if end <= inner.limit && !self.units.grow(end as usize) {
+                    // There is no more: as at the limit, the records of dead objects are used again.
+                    inner.limit = inner.next;
+                }
+                self.note_size();
                 (end <= inner.limit).then(|| std::mem::replace(&mut inner.next, end)..end)
             }
         };
@@ -168,7 +185,7 @@ impl Records {
         drop(locked);
         if found.is_some() {
             // The thread writes to this memory next, so this is what brings it into the cache.
-            for unit in &self.units[begin as usize..end as usize] {
+            for unit in &self.units.all()[begin as usize..end as usize] {
                 unit.0.iter().for_each(|word| word.store(0, Relaxed));
             }
         }
@@ -188,7 +205,7 @@ impl Records {
 
     fn leave_locked(&self, inner: &mut Inner, slab: Slab) {
         if inner.slabs.remove(&slab.begin).is_some() && slab.free < slab.end {
-            self.units[slab.free as usize].0[3].store(slab.end - slab.free, Relaxed);
+            self.unit(slab.free).0[3].store(slab.end - slab.free, Relaxed);
         }
     }
 
@@ -216,7 +233,7 @@ impl Records {
         }
         holes.retain(|hole| {
             let len = hole.end - hole.start;
-            self.units[hole.start as usize].set_free(len);
+            self.unit(hole.start).set_free(len);
             len >= LEAST_HOLE
         });
         let free: u64 = holes.iter().map(|hole| u64::from(hole.end - hole.start)).sum();
@@ -257,7 +274,7 @@ impl Records {
         let parts = std::iter::from_fn(move || {
             let index = next;
             // A slab in use ends with units that were never written.
-            let size = if index < range.end { self.units[index as usize].size() } else { 0 };
+            let size = if index < range.end { self.unit(index).size() } else { 0 };
             next = index + size;
             (size > 0).then_some(Record { records: self, index })
         });
@@ -266,7 +283,7 @@ impl Records {
 
     /// Ends the record of a dead object, to which no identity hash must lead any more.
     pub(super) fn end(&self, index: u32) {
-        self.units[index as usize].0[1].store(0, Relaxed);
+        self.unit(index).0[1].store(0, Relaxed);
     }
 
     /// Frees the units of a part of a swept range. All records in it have ended. Returns whether it
@@ -279,13 +296,13 @@ impl Records {
             carried.retain(|counter, _| !freed.contains(counter));
         }
         let len = part.end - part.start;
-        self.units[part.start as usize].set_free(len);
+        self.unit(part.start).set_free(len);
         len >= LEAST_HOLE || part.start == range.start || part.end == range.end
     }
 
     /// Returns the class and the length of what begins at a unit.
     pub(super) fn part(&self, index: u32) -> (u32, u32) {
-        let unit = &self.units[index as usize];
+        let unit = &self.unit(index);
         (unit.0[1].load(Relaxed) & !BY_HEADER, unit.size())
     }
 
@@ -346,7 +363,7 @@ impl<'a> Record<'a> {
     }
 
     fn head(self) -> &'static Unit {
-        &self.records.units[self.index as usize]
+        self.records.unit(self.index)
     }
 
     /// Returns the number of the class; 0 for free units.
@@ -368,7 +385,8 @@ impl<'a> Record<'a> {
     /// by others.
     pub(super) fn counts(self) -> impl Iterator<Item = [u64; 4]> {
         let first = self.index as usize + 1;
-        let units = &self.records.units[first..self.index as usize + self.head().size() as usize];
+        let units =
+            &self.records.units.all()[first..self.index as usize + self.head().size() as usize];
         let carried = lock(&self.records.carried);
         let carried = (!carried.is_empty()).then(|| carried.clone());
         units.iter().map(move |unit| {

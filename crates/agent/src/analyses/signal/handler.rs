@@ -14,7 +14,7 @@ use perk_hotspot::vm::{Code, End, Memory, Registers, Vm, VmFrame};
 use super::record::{Head, words};
 use super::ring::Ring;
 use crate::arch;
-use crate::memory::{Pages, reserve};
+use crate::memory::reserve;
 use crate::os::timer::{self, Expiry};
 use crate::os::{self, checked, event};
 use crate::points::Points;
@@ -167,7 +167,7 @@ impl Shared {
     ) -> io::Result<Self> {
         let bytes = BUFFERS * most_frames * size_of::<VmFrame>();
         // Pages are used as they are written to.
-        let memory: &'static [AtomicU64] = reserve(bytes.div_ceil(8), Pages::Small)?;
+        let memory: &'static [AtomicU64] = reserve(bytes.div_ceil(8))?;
         Ok(Self {
             vm,
             ring,

@@ -9,11 +9,14 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::memory::{Pages, clear, reserve};
+use crate::memory::{clear, reserve, set_short};
 
 /// So many words that were read are given back at once, or a quarter of a small ring: one call of the
 /// system for 16 pages.
 const GIVEN_WORDS: u64 = 1 << 13;
+
+/// The least size of a ring, if the address space is short.
+const LEAST_WORDS: usize = 1 << 16;
 
 /// The mark of words at the end of the ring that no record fits in.
 const SKIPPED: u64 = 1 << 63;
@@ -30,10 +33,19 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Makes a ring of so many words, a power of two.
+    /// Makes a ring of so many words, a power of two, or of fewer if there is no room for so many.
     pub(super) fn new(len: usize) -> io::Result<Self> {
-        let len = len.next_power_of_two();
-        let words = reserve(len, Pages::Small)?;
+        let mut len = len.next_power_of_two();
+        let words = loop {
+            match reserve(len) {
+                Ok(words) => break words,
+                Err(error) if len <= LEAST_WORDS => return Err(error),
+                Err(_) => {
+                    set_short();
+                    len /= 2;
+                }
+            }
+        };
         let zero = || AtomicU64::new(0);
         Ok(Self { words, reserved: zero(), read: zero(), released: zero() })
     }

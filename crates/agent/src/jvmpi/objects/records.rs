@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use super::super::Id;
-use crate::memory::{Pages, clear, reserve};
+use crate::memory::{clear, reserve};
 use crate::sync::lock;
 
 /// What `OBJECT_ALLOC` tells of an object.
@@ -62,8 +62,8 @@ impl Records {
         if place.get().is_none() && must_exist {
             let _growing = lock(&self.growing);
             if place.get().is_none() {
-                let words = reserve(CHUNK * 2, Pages::Small).ok()?;
-                let freed = reserve(CHUNK / PAGE, Pages::Small).ok()?;
+                let words = reserve(CHUNK * 2).ok()?;
+                let freed = reserve(CHUNK / PAGE).ok()?;
                 let _ = place.set(Chunk { words, freed });
             }
         }

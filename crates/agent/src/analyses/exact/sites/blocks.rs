@@ -6,11 +6,14 @@
 //! `java/helper/java/lang/PerkProbes.java` takes the same seeds.
 
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::Records;
-use crate::memory::{Pages, reserve};
+use rustc_hash::FxHashSet;
+
+use crate::memory::{Pages, Region};
 use crate::probes::{HASH_MASK, seed_of};
+use crate::sync::lock;
 
 /// A block has 2 to this power seeds.
 const BLOCK_SHIFT: u32 = 6;
@@ -20,12 +23,13 @@ const MOST_BLOCKS: u32 = 1 << 12;
 /// The blocks, with the record that each belongs to.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    owners: &'static [AtomicU32],
-    /// The first seed of the block that each record uses; 0 if it does not have one. Only the
-    /// thread that the record belongs to writes to it.
-    seeds: &'static [AtomicU32],
+    owners: Region<AtomicU32>,
+    /// The number of blocks that there are.
+    count: u32,
     /// The number of blocks that were given away. The first one is never: it has the hash 0.
     used: AtomicU32,
+    /// The blocks of objects that existed before the probes began. They are few, and anywhere.
+    reserved: Mutex<FxHashSet<u32>>,
 }
 
 /// What an identity hash shows.
@@ -38,50 +42,42 @@ pub(super) enum Owner {
     Reserved,
 }
 
-/// The owner of reserved blocks; no record has this index.
-const RESERVED: u32 = u32::MAX;
-
 impl Blocks {
-    /// Reserves a block for each record that can exist.
+    /// Makes room for as many blocks as records can have.
     ///
     /// # Errors
     /// The system's error if there is no space.
-    pub(super) fn reserve(records: &Records) -> io::Result<Self> {
-        let most = (HASH_MASK >> BLOCK_SHIFT) as usize + 1;
-        Self::of_size(records.room().min(most), records.room())
+    pub(super) fn new() -> io::Result<Self> {
+        Self::of_size((HASH_MASK >> BLOCK_SHIFT) + 1)
     }
 
-    fn of_size(blocks: usize, records: usize) -> io::Result<Self> {
-        let (owners, seeds) = (reserve(blocks, Pages::Small)?, reserve(records, Pages::Huge)?);
-        Ok(Self { owners, seeds, used: AtomicU32::new(1) })
-    }
-
-    /// Returns the address of the seeds by the index of the record.
-    pub(super) fn address(&self) -> u64 {
-        self.seeds.as_ptr() as u64
+    fn of_size(count: u32) -> io::Result<Self> {
+        let owners = Region::new(count as usize, Pages::Small)?;
+        Ok(Self { owners, count, used: AtomicU32::new(1), reserved: Mutex::default() })
     }
 
     /// Reserves the block of the hash of an object that existed before.
     pub(super) fn reserve_hash(&self, hash: u32) {
-        let block = block_of(hash);
-        if let Some(owner) = self.owners.get(block).filter(|_| block != 0) {
-            owner.store(RESERVED, Relaxed);
-        }
+        lock(&self.reserved).insert(block_of(hash));
     }
 
     /// Returns the owner of a hash.
     pub(super) fn owner(&self, hash: u32) -> Owner {
-        match self.owners.get(block_of(hash)).map_or(0, |owner| owner.load(Relaxed)) {
+        let block = block_of(hash);
+        match self.record_of(block) {
+            0 if block != 0 && lock(&self.reserved).contains(&block) => Owner::Reserved,
             0 => Owner::Nobody,
-            RESERVED => Owner::Reserved,
             record => Owner::Record(record),
         }
     }
 
+    fn record_of(&self, block: u32) -> u32 {
+        self.owners.all().get(block as usize).map_or(0, |owner| owner.load(Relaxed))
+    }
+
     /// Gives a record its next block and returns its first seed; 0 if there is none. Called by the
-    /// thread that the record belongs to.
-    pub(super) fn next(&self, record: u32) -> u32 {
-        let seed = &self.seeds[record as usize];
+    /// thread that the record belongs to. `seed` is the first seed of its block.
+    pub(super) fn next(&self, record: u32, seed: &AtomicU32) -> u32 {
         let next = self.after(record, seed.load(Relaxed));
         seed.store(next, Relaxed);
         next
@@ -89,31 +85,33 @@ impl Blocks {
 
     /// Returns the first seed of the block that a record uses after one with this first seed.
     fn after(&self, record: u32, seed: u32) -> u32 {
-        let is_own = |block: usize| {
-            self.owners.get(block).is_some_and(|owner| owner.load(Relaxed) == record)
-        };
-        let used_up = (seed >> BLOCK_SHIFT) as usize;
+        let is_own = |block: u32| self.record_of(block) == record;
+        let used_up = seed >> BLOCK_SHIFT;
         if used_up != 0 && is_own(used_up + 1) {
-            return (used_up as u32 + 1) << BLOCK_SHIFT;
+            return (used_up + 1) << BLOCK_SHIFT;
         }
         let first = (0..=used_up).rev().take_while(|&block| block != 0 && is_own(block)).last();
         let (first, len) = first.map_or((0, 0), |first| (first, used_up - first + 1));
-        let given = if len < MOST_BLOCKS as usize { self.give(record, 2 * len as u32) } else { 0 };
-        (if given == 0 { first as u32 } else { given }) << BLOCK_SHIFT
+        let given = if len < MOST_BLOCKS { self.give(record, 2 * len) } else { 0 };
+        (if given == 0 { first } else { given }) << BLOCK_SHIFT
     }
 
     /// Gives a number of blocks to a record; one if it has none yet, for which half of all are
     /// kept. Returns the first; 0 if there are too few.
     fn give(&self, record: u32, wanted: u32) -> u32 {
-        let all = self.owners.len() as u32;
+        let all = self.count;
         let (count, limit) = if wanted == 0 { (1, all) } else { (wanted, all / 2) };
         loop {
-            let more = |used| (used + count <= limit).then_some(used + count);
+            let more = |used: u32| {
+                let next = used + count;
+                (next <= limit && self.owners.grow(next as usize)).then_some(next)
+            };
             let Ok(first) = self.used.fetch_update(Relaxed, Relaxed, more) else { return 0 };
-            let new = &self.owners[first as usize..(first + count) as usize];
+            let new = &self.owners.all()[first as usize..(first + count) as usize];
+            let reserved = lock(&self.reserved);
             // Blocks after a reserved one are lost, which is rare.
-            let new = new.iter().take_while(|owner| owner.load(Relaxed) != RESERVED);
-            if new.map(|owner| owner.store(record, Relaxed)).count() > 0 {
+            let new = (first..).zip(new).take_while(|(block, _)| !reserved.contains(block));
+            if new.map(|(_, owner)| owner.store(record, Relaxed)).count() > 0 {
                 return first;
             }
         }
@@ -121,8 +119,8 @@ impl Blocks {
 }
 
 /// Returns the block of the seed that a hash was made from.
-fn block_of(hash: u32) -> usize {
-    (seed_of(hash) >> BLOCK_SHIFT) as usize
+fn block_of(hash: u32) -> u32 {
+    seed_of(hash) >> BLOCK_SHIFT
 }
 
 #[cfg(test)]
@@ -132,8 +130,21 @@ mod tests {
     use super::*;
     use crate::probes::hash_of;
 
-    fn blocks(len: usize) -> Blocks {
-        Blocks::of_size(len, 10_000).unwrap()
+    /// Blocks, and the seeds of records.
+    struct Given(Blocks, Vec<AtomicU32>);
+
+    impl Given {
+        fn new(len: u32) -> Self {
+            Self(Blocks::of_size(len).unwrap(), (0..10_000).map(|_| AtomicU32::new(0)).collect())
+        }
+
+        fn next(&self, record: u32) -> u32 {
+            self.0.next(record, &self.1[record as usize])
+        }
+
+        fn owner(&self, hash: u32) -> Owner {
+            self.0.owner(hash)
+        }
     }
 
     /// Returns the largest number of hashes in one of as many slots of a table, as HashMap and
@@ -159,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_record_gets_more_and_more_blocks_up_to_a_limit_and_then_uses_them_again() {
-        let blocks = blocks(1 << 17);
+        let blocks = Given::new(1 << 17);
         let mut seen = HashSet::new();
         for _ in 0..100_000 {
             let seed = blocks.next(7);
@@ -172,7 +183,7 @@ mod tests {
 
     #[test]
     fn large_records_leave_half_of_the_blocks_to_others() {
-        let blocks = blocks(1 << 8);
+        let blocks = Given::new(1 << 8);
         for _ in 0..1000 {
             assert!((1..5).all(|record| blocks.next(record) != 0));
         }
@@ -184,10 +195,10 @@ mod tests {
 
     #[test]
     fn blocks_of_earlier_objects_are_not_given_away() {
-        let blocks = blocks(1 << 10);
+        let blocks = Given::new(1 << 10);
         let reserved: Vec<_> =
             (1..1 << 10).step_by(3).map(|block| hash_of(block << 6 | 9)).collect();
-        reserved.iter().for_each(|&hash| blocks.reserve_hash(hash));
+        reserved.iter().for_each(|&hash| blocks.0.reserve_hash(hash));
         for _ in 0..1000 {
             assert_eq!(blocks.owner(hash_of(blocks.next(1))), Owner::Record(1));
         }

@@ -6,7 +6,6 @@
 
 use perk_jvmti_sys::jni_sys::jvalue;
 
-use super::Records;
 use super::blocks::{Blocks, Owner};
 use crate::jvm::{Global, Header, Headers, Jni, Jvmti, MethodRef, Reference};
 
@@ -28,17 +27,12 @@ pub(super) struct Identities {
 
 impl Identities {
     /// Finds out how this JVM holds identity hashes; `None` if perk cannot write or read them.
-    pub(super) fn find(
-        jvmti: Jvmti,
-        jni: Jni<'_>,
-        helper: &'static Global,
-        records: &Records,
-    ) -> Option<Self> {
+    pub(super) fn find(jvmti: Jvmti, jni: Jni<'_>, helper: &'static Global) -> Option<Self> {
         // SAFETY: the method does not have arguments.
         let shift = unsafe { jni.call_static_long(helper, c"hashShift", c"()J", &[]) }?;
         let shift = i32::try_from(shift).ok().filter(|&shift| shift != 0)?;
         Some(Self {
-            blocks: Blocks::reserve(records).ok()?,
+            blocks: Blocks::new().ok()?,
             headers: Headers::find(jvmti, jni, shift.unsigned_abs())?,
             shift,
             helper,

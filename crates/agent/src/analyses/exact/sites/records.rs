@@ -5,7 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::analyses::exact::tree::TREE_SHIFT;
-use crate::memory::{Numbers, Pages, reserve};
+use crate::memory::{Numbers, Pages, Region, reserve};
 
 /// The counts of a site. Only the thread whose tree has the node writes to them.
 #[repr(C)]
@@ -37,13 +37,11 @@ pub(in crate::analyses::exact) struct Key {
 /// The class number of the record that belongs to no site; no class has it.
 const NO_CLASS: u32 = u32::MAX;
 
-/// The number of records for which address space is reserved; pages that are never written use no
-/// memory.
+/// The limit of records.
 const MOST_RECORDS: usize = 1 << 25;
-/// The least number of records, if there is no space for more.
-const LEAST_RECORDS: usize = 1 << 17;
-/// The number of records at the end that are kept for sites of a class whose place is not known.
-const RESERVE: usize = 1 << 16;
+/// The number of records that are kept for sites of a class whose place is not known, should the
+/// region not grow.
+const RESERVE: usize = 1 << 13;
 
 /// The number of classes whose inheritance of `clone` is stored; it is looked up each time for
 /// others.
@@ -52,42 +50,44 @@ const CLONES: usize = 1 << 20;
 /// The records; see the module.
 #[derive(Debug)]
 pub(in crate::analyses::exact) struct Records {
-    all: &'static [Record],
+    region: Region<Record>,
     used: AtomicU32,
+    /// The first seed of the block of identity hashes that each record uses; 0 if it does not have one.
+    /// Only the thread that the record belongs to writes to it. It has as many as there are records.
+    seeds: Region<AtomicU32>,
     /// Whether a class inherits `clone`, by the number of the class; only probes use it.
     clones: &'static [AtomicU8],
 }
 
 impl Records {
-    /// Reserves the region.
+    /// Makes the region.
     ///
     /// # Errors
     /// The system's error if there is no space.
-    pub(super) fn reserve() -> io::Result<Self> {
-        let mut len = MOST_RECORDS;
-        let all: &'static [Record] = loop {
-            match reserve(len, Pages::Huge) {
-                Ok(all) => break all,
-                Err(error) if len <= LEAST_RECORDS => return Err(error),
-                Err(_) => len /= 2,
-            }
-        };
-        all[0].class.store(NO_CLASS, Relaxed);
-        Ok(Self { all, used: AtomicU32::new(1), clones: reserve(CLONES, Pages::Small)? })
+    pub(super) fn new() -> io::Result<Self> {
+        let region = Region::<Record>::new(MOST_RECORDS, Pages::Huge)?;
+        region.all()[0].class.store(NO_CLASS, Relaxed);
+        let seeds = Region::new(MOST_RECORDS, Pages::Huge)?;
+        Ok(Self { region, used: AtomicU32::new(1), seeds, clones: reserve(CLONES)? })
     }
 
     pub(super) fn address(&self) -> u64 {
-        self.all.as_ptr() as u64
+        self.region.address()
+    }
+
+    /// Returns the address of the seeds by the index of the record.
+    pub(super) fn seeds_address(&self) -> u64 {
+        self.seeds.address()
+    }
+
+    /// Returns the first seed of the block that a record uses, which can be changed.
+    pub(super) fn seed(&self, index: u32) -> &AtomicU32 {
+        &self.seeds.all()[index as usize]
     }
 
     /// Returns the address and the length of the probes' data on classes and `clone`.
     pub(super) fn clones(&self) -> (u64, i32) {
         (self.clones.as_ptr() as u64, self.clones.len() as i32)
-    }
-
-    /// Returns the number of records that there is room for.
-    pub(super) fn room(&self) -> usize {
-        self.all.len()
     }
 
     /// Returns the number of records, including the one that belongs to no site.
@@ -103,10 +103,13 @@ impl Records {
     /// Adds a record and returns its index; `None` if there is no room. Only a `spare`
     /// record can be one of the last. `tree` is the tree's part of the node's key.
     pub(in crate::analyses::exact) fn add(&self, key: Key, spare: bool, tree: u64) -> Option<u32> {
-        let room = if spare { self.all.len() } else { self.all.len() - RESERVE };
-        let one_more = |used| (used < room as u32).then_some(used + 1);
+        let kept = if spare { 0 } else { RESERVE };
+        let one_more = |used: u32| {
+            let wanted = used as usize + 1 + kept;
+            (self.region.grow(wanted) && self.seeds.grow(wanted)).then_some(used + 1)
+        };
         let index = self.used.fetch_update(Relaxed, Relaxed, one_more).ok()?;
-        let record = &self.all[index as usize];
+        let record = self.get(index);
         record.line.store(key.line, Relaxed);
         record.tree.store((tree >> TREE_SHIFT) as u16, Relaxed);
         record.node.store(key.node, Relaxed);
@@ -114,8 +117,12 @@ impl Records {
         Some(index)
     }
 
+    fn get(&self, index: u32) -> &'static Record {
+        &self.region.all()[index as usize]
+    }
+
     pub(in crate::analyses::exact) fn key(&self, index: u32) -> Key {
-        let record = &self.all[index as usize];
+        let record = self.get(index);
         Key {
             node: record.node.load(Relaxed),
             class: record.class.load(Relaxed),
@@ -130,13 +137,13 @@ impl Records {
 
     /// Returns the objects and bytes counted so far.
     pub(super) fn counts(&self, index: u32) -> (u64, u64) {
-        let record = &self.all[index as usize];
+        let record = self.get(index);
         (record.count.load(Relaxed), record.bytes.load(Relaxed))
     }
 
     /// Counts one more object or array; called by the thread whose record it is.
     pub(super) fn count(&self, index: u32, bytes: u64) {
-        let record = &self.all[index as usize];
+        let record = self.get(index);
         record.count.store(record.count.load(Relaxed) + 1, Relaxed);
         record.bytes.store(record.bytes.load(Relaxed) + bytes, Relaxed);
     }

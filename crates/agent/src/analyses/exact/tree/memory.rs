@@ -1,9 +1,9 @@
 //! The words of nodes and tables.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crate::memory::{Numbers, Pages, give_back, reserve};
+use crate::memory::{Numbers, Pages, Region};
 
 /// A method in its calling context.
 #[repr(C, align(64))]
@@ -90,30 +90,25 @@ pub(super) fn first_slot(address: u64, number: u32, line: u16) -> usize {
 /// The memory of nodes: a region that never moves, so that each node has an index.
 #[derive(Debug)]
 pub(super) struct Arena {
-    all: &'static [Node],
+    region: Region<Node>,
     used: AtomicUsize,
+    /// Whether the region could not grow: what is left is for nodes of unknown paths.
+    is_short: AtomicBool,
 }
 
 /// The limit of nodes: the lower halves of their addresses differ.
 const MOST_NODES: u64 = 1 << 26;
-/// The least number of nodes, if there is no room for more.
-const LEAST_NODES: usize = 1 << 16;
+/// The nodes that are kept for unknown paths, should the region not grow.
+const SPARE_NODES: usize = 1 << 13;
 
 impl Arena {
-    /// Reserves room for a number of nodes, or for fewer if there is no room for so many.
+    /// Makes room for a number of nodes.
     ///
     /// # Errors
     /// The system's error if there is no room.
-    pub(super) fn reserve(nodes: u64) -> io::Result<Self> {
-        let mut len = nodes.min(MOST_NODES) as usize;
-        let all = loop {
-            match reserve(len, Pages::Huge) {
-                Ok(all) => break all,
-                Err(error) if len <= LEAST_NODES => return Err(error),
-                Err(_) => len /= 2,
-            }
-        };
-        Ok(Self { all, used: AtomicUsize::new(0) })
+    pub(super) fn new(nodes: u64) -> io::Result<Self> {
+        let region = Region::new(nodes.min(MOST_NODES) as usize, Pages::Huge)?;
+        Ok(Self { region, used: AtomicUsize::new(0), is_short: AtomicBool::new(false) })
     }
 
     /// Gives up the memory.
@@ -122,36 +117,51 @@ impl Arena {
     /// Nobody may use nodes any more.
     pub(super) unsafe fn give_back(&self) {
         // SAFETY: the caller's promise.
-        unsafe { give_back(self.all) };
+        unsafe { self.region.give_back() };
     }
 
     /// Returns the first node.
     pub(super) fn first(&self) -> &'static Node {
-        &self.all[0]
+        self.get(0)
     }
 
     /// Returns the index of a node.
     pub(super) fn index_of(&self, address: u64) -> u32 {
-        ((address - self::address(self.first())) / size_of::<Node>() as u64) as u32
+        ((address - self.region.address()) / size_of::<Node>() as u64) as u32
     }
 
     /// Returns the node with an index.
     pub(super) fn get(&self, index: u32) -> &'static Node {
-        &self.all[index as usize]
+        &self.region.all()[index as usize]
     }
 
     /// Returns the node whose address has this lower half.
     pub(super) fn with_lower_half(&self, half: u32) -> &'static Node {
-        let offset = half.wrapping_sub(address(self.first()) as u32);
+        let offset = half.wrapping_sub(self.region.address() as u32);
         self.get(offset / size_of::<Node>() as u32)
     }
 
-    /// Returns zeroed nodes; `None` if there is no room.
-    pub(super) fn make(&self, len: usize) -> Option<&'static [Node]> {
-        let all = self.all;
-        let place = |used: usize| (used + len <= all.len()).then_some(used + len);
-        let start = self.used.fetch_update(Relaxed, Relaxed, place).ok()?;
-        Some(&all[start..start + len])
+    /// Whether there is no memory for more paths.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short.load(Relaxed)
+    }
+
+    /// Notes that there is no memory for more paths.
+    pub(super) fn set_short(&self) {
+        self.is_short.store(true, Relaxed);
+    }
+
+    /// Returns zeroed nodes; `None` if there is no room. Only those of unknown paths are `spare`.
+    pub(super) fn make(&self, len: usize, spare: bool) -> Option<&'static [Node]> {
+        let kept = if spare { 0 } else { SPARE_NODES };
+        let more = |used: usize| self.region.grow(used + len + kept).then_some(used + len);
+        match self.used.fetch_update(Relaxed, Relaxed, more) {
+            Ok(start) => Some(&self.region.all()[start..start + len]),
+            Err(_) => {
+                self.set_short();
+                None
+            }
+        }
     }
 }
 

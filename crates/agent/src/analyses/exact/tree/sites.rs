@@ -23,7 +23,7 @@ pub(in crate::analyses::exact) struct SiteTable {
 
 impl SiteTable {
     pub(super) fn new() -> Self {
-        Self { table: Table::new(FIRST_TABLE), count: 0, keeper: Keeper::default() }
+        Self { table: Table::small(FIRST_TABLE), count: 0, keeper: Keeper::default() }
     }
 
     /// Returns the table's address, and its size in bytes less one entry.
@@ -42,6 +42,9 @@ impl SiteTable {
                 _ => slot += 1,
             }
         }
+        if self.count + 2 > self.table.len() {
+            return None;
+        }
         let index = records.add(key, spare, number)?;
         self.table[slot & mask].store(index, Relaxed);
         self.count += 1;
@@ -51,9 +54,10 @@ impl SiteTable {
         Some(index)
     }
 
-    /// Doubles the table. No other thread reads it meanwhile: its only reader has called this.
+    /// Doubles the table, if there is memory for that. No other thread reads it meanwhile: its only
+    /// reader has called this.
     fn rehash(&mut self, records: &Records) {
-        let larger = Table::<AtomicU32>::new(self.table.len() * 2);
+        let Some(larger) = Table::<AtomicU32>::new(self.table.len() * 2) else { return };
         let mask = larger.len() - 1;
         for index in self.indexes() {
             let mut slot = first_slot(records.key(index));

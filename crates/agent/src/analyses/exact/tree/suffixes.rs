@@ -16,11 +16,16 @@ pub(super) struct Suffixes {
 
 impl Suffixes {
     /// Returns the node that stands for the `depth` innermost frames of a node's path: the first
-    /// node that had them.
+    /// node that had them. Without memory for more, each node stands for itself.
     pub(super) fn get_or_add(&mut self, node: &'static Node, depth: usize) -> u64 {
         // At most three of four entries may be in use.
         if self.table.len() * 3 < 4 * (self.count + 1) {
-            let larger = vec![0; (2 * self.table.len()).max(FIRST_TABLE)];
+            let len = (2 * self.table.len()).max(FIRST_TABLE);
+            let mut larger = Vec::new();
+            if larger.try_reserve_exact(len).is_err() {
+                return address(node);
+            }
+            larger.resize(len, 0);
             let known = std::mem::replace(&mut self.table, larger);
             for known in known.into_iter().filter(|known| *known != 0) {
                 // SAFETY: the addresses of the table are those of nodes, which live as long as it.
