@@ -79,7 +79,8 @@ impl CallTimes {
     /// of trace; and drops those whose share of the total is below `cutoff`. If nothing was timed,
     /// the shares are of the calls.
     pub fn rank(&mut self, cutoff: f64) {
-        self.rows.sort_by_key(|row| (Reverse(row.self_ns), Reverse(row.count), row.trace));
+        // In place: there can be millions.
+        self.rows.sort_unstable_by_key(|row| (Reverse(row.self_ns), Reverse(row.count), row.trace));
         let calls = self.rows.iter().map(|row| row.count).fold(0, u64::saturating_add);
         let share = |row: &CallRow| match self.total_ns {
             0 => row.count as f64 / calls as f64,
@@ -378,7 +379,7 @@ impl Sites {
     /// lives, allocated bytes take their place.
     pub fn rank(&mut self, cutoff: f64) {
         let by_allocated = self.selection.by_allocated;
-        self.rows.sort_by_key(|row| {
+        self.rows.sort_unstable_by_key(|row| {
             let Allocations { live_bytes, allocated_bytes, .. } = row.objects;
             let bytes = (live_bytes, allocated_bytes);
             let bytes = if by_allocated { (bytes.1, bytes.0) } else { bytes };

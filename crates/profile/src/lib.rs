@@ -10,6 +10,7 @@ pub mod deep;
 pub mod exact;
 pub mod fields;
 pub mod heap;
+mod id_table;
 pub mod ids;
 pub mod keyed;
 pub mod merge;

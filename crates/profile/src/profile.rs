@@ -1,7 +1,10 @@
 //! A profile: symbols, call tree, threads, traces, and the numbers measured on them.
 
 use std::cmp::Reverse;
+use std::hash::BuildHasher;
 
+use crate::id_table::IdTable;
+use crate::keyed::KeyedState;
 use crate::{
     Accounting, CallEdges, CallTimes, CallTree, ClassId, Column, FieldAccesses, FrameId,
     HeapHistogram, HeapSummary, Key, KeyedMap, Metric, MonitorDump, MonitorTimes, NamePattern,
@@ -37,8 +40,12 @@ pub struct Profile {
     /// One line for each thing that a reader passed over, so that nothing is dropped silently.
     pub notes: Vec<String>,
     traces: Vec<Trace>,
-    trace_ids: KeyedMap<(NodeId, Option<ThreadId>), TraceId>,
+    /// The first trace of each node and thread.
+    trace_ids: IdTable,
+    /// The traces that do not have the serial number that is the next after the one before, and those
+    /// that share a number.
     trace_serials: KeyedMap<u32, TraceId>,
+    hashes: KeyedState,
     next_serial: u32,
 }
 
@@ -169,8 +176,9 @@ impl Default for Profile {
             app: Vec::new(),
             notes: Vec::new(),
             traces: Vec::new(),
-            trace_ids: KeyedMap::default(),
+            trace_ids: IdTable::default(),
             trace_serials: KeyedMap::default(),
+            hashes: KeyedState::default(),
             next_serial: SYSTEM_TRACE,
         };
         let node = profile.tree.root();
@@ -197,7 +205,11 @@ impl Profile {
 
     /// The trace of `node` (of `thread`, if given), if there is one.
     pub fn find_trace(&self, node: NodeId, thread: Option<ThreadId>) -> Option<TraceId> {
-        self.trace_ids.get(&(node, thread)).copied()
+        let is_wanted = |index: usize| {
+            let Trace { node: its, thread: other, .. } = self.traces[index];
+            (its, other) == (node, thread)
+        };
+        self.trace_ids.get(self.hashes.hash_one((node, thread)), is_wanted).map(TraceId::new)
     }
 
     /// Adds a trace under a file's own serial number. Two traces may have the same frames, as files
@@ -207,14 +219,32 @@ impl Profile {
         let id = TraceId::new(self.traces.len());
         self.next_serial = self.next_serial.max(trace.serial.saturating_add(1));
         self.traces.push(trace);
-        self.trace_ids.entry((trace.node, trace.thread)).or_insert(id);
-        self.trace_serials.insert(trace.serial, id);
+        self.note_trace(id);
+        // An agent's traces are numbered without gaps.
+        let regular = SYSTEM_TRACE.checked_add(id.index() as u32);
+        if regular != Some(trace.serial) || !self.trace_serials.is_empty() {
+            self.trace_serials.insert(trace.serial, id);
+        }
         id
+    }
+
+    /// Makes a trace the one of its node and thread, unless another one is.
+    fn note_trace(&mut self, id: TraceId) {
+        let Trace { node, thread, .. } = self.traces[id.index()];
+        if self.find_trace(node, thread).is_none() {
+            let Self { traces, trace_ids, hashes, .. } = self;
+            trace_ids.insert(id.index(), |index| {
+                hashes.hash_one((traces[index].node, traces[index].thread))
+            });
+        }
     }
 
     /// The trace with a file's serial number.
     pub fn trace_by_serial(&self, serial: u32) -> Option<TraceId> {
-        self.trace_serials.get(&serial).copied()
+        self.trace_serials.get(&serial).copied().or_else(|| {
+            let regular = serial.checked_sub(SYSTEM_TRACE)? as usize;
+            (self.traces.get(regular)?.serial == serial).then(|| TraceId::new(regular))
+        })
     }
 
     /// Returns the trace of an id.
@@ -240,23 +270,24 @@ impl Profile {
     /// Moves traces to other nodes of the tree, which `place` may grow. The numbers of a trace move
     /// with it. The system trace stays without frames.
     pub fn move_traces(&mut self, mut place: impl FnMut(&mut CallTree, TraceId, Trace) -> NodeId) {
-        self.trace_ids.clear();
-        for (index, trace) in self.traces.iter_mut().enumerate() {
-            let id = TraceId::new(index);
-            if index > 0 {
-                trace.node = place(&mut self.tree, id, *trace);
-            }
-            self.trace_ids.entry((trace.node, trace.thread)).or_insert(id);
+        for (index, trace) in self.traces.iter_mut().enumerate().skip(1) {
+            trace.node = place(&mut self.tree, TraceId::new(index), *trace);
         }
+        self.note_traces();
     }
 
     /// Has traces be of other threads, or of none. Their numbers stay theirs.
     pub(crate) fn move_threads(&mut self, new: impl Fn(ThreadId) -> Option<ThreadId>) {
-        self.trace_ids.clear();
-        for (index, trace) in self.traces.iter_mut().enumerate() {
+        for trace in &mut self.traces {
             trace.thread = trace.thread.and_then(&new);
-            self.trace_ids.entry((trace.node, trace.thread)).or_insert(TraceId::new(index));
         }
+        self.note_traces();
+    }
+
+    /// Notes all traces again.
+    fn note_traces(&mut self) {
+        self.trace_ids.clear();
+        (0..self.traces.len()).for_each(|index| self.note_trace(TraceId::new(index)));
     }
 
     /// The name of a thread.

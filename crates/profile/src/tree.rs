@@ -1,14 +1,19 @@
 //! The calling-context tree: one node for each distinct path of frames from a thread's first frame.
 
-use crate::{FrameId, KeyedMap, NodeId};
+use std::hash::BuildHasher;
+
+use crate::id_table::IdTable;
+use crate::keyed::KeyedState;
+use crate::{FrameId, NodeId};
 
 /// The nodes of all call paths of a profile, shared by their common outer frames: a deep recursive
 /// stack costs one node more than the stack it grew from.
 #[derive(Clone, Debug)]
 pub struct CallTree {
     nodes: Vec<Node>,
-    /// The children of each node except its first.
-    children: KeyedMap<(NodeId, FrameId), NodeId>,
+    /// The children of each node except its first, by parent and frame.
+    children: IdTable,
+    hashes: KeyedState,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +29,7 @@ impl Default for CallTree {
     fn default() -> Self {
         let (root, frame) = (NodeId::new(0), FrameId::new(0));
         let root = Node { parent: root, first_child: root, frame };
-        Self { nodes: vec![root], children: KeyedMap::default() }
+        Self { nodes: vec![root], children: IdTable::default(), hashes: KeyedState::default() }
     }
 }
 
@@ -60,7 +65,10 @@ impl CallTree {
         if *first == root {
             *first = child;
         } else {
-            self.children.insert((parent, frame), child);
+            let Self { nodes, children, hashes } = self;
+            children.insert(child.index(), |child| {
+                hashes.hash_one((nodes[child].parent, nodes[child].frame))
+            });
         }
         child
     }
@@ -85,7 +93,11 @@ impl CallTree {
         if self.nodes[first.index()].frame == frame {
             return Some(first);
         }
-        self.children.get(&(node, frame)).copied()
+        let is_wanted = |child: usize| {
+            let Node { parent, frame: its, .. } = self.nodes[child];
+            (parent, its) == (node, frame)
+        };
+        self.children.get(self.hashes.hash_one((node, frame)), is_wanted).map(NodeId::new)
     }
 
     /// The path to `node`, from the innermost frame outward.
