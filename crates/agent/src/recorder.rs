@@ -36,7 +36,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::calls::CallBook;
 pub(crate) use self::calls::{CallPlaces, ProbeCost};
-pub(crate) use self::counted::{Calls, Objects, PathNode, PathSite, SitePaths};
+pub(crate) use self::counted::{CallNodes, Calls, Objects, PathNode, PathNodes, PathSite};
 pub(crate) use self::executed::{Executed, ExecutedLine, ExecutedMethod};
 use self::flush::Shown;
 pub(crate) use self::heap::ThreadList;

@@ -81,7 +81,9 @@ fn calls(a: &Accounting) -> Vec<String> {
     }
     if a.folded_call_count > 0 {
         let folded = a.folded_call_count;
-        let text = format!("{folded} of them without their path: the trees were full (max-nodes)");
+        let text = format!(
+            "{folded} of them without their path: the trees were full (memlimit, max-nodes)"
+        );
         lines.push(line("", &text));
     }
     if a.unsited_object_count > 0 {
@@ -276,7 +278,7 @@ mod tests {
             lines(&accounting)[..10],
             [
                 "calls     123456 counted in 890 nodes of call trees",
-                "          7 of them without their path: the trees were full (max-nodes)",
+                "          7 of them without their path: the trees were full (memlimit, max-nodes)",
                 "objects   1 object allocated at no known site",
                 "clock     cpu, timing tick",
                 "probes    in 4000 methods of 500 classes",

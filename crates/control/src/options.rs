@@ -416,6 +416,16 @@ impl Options {
         self.memory_limit_bytes.unwrap_or(256 << 20)
     }
 
+    /// The limit of the memory for call trees and their allocation sites, in bytes. A limit of nodes
+    /// takes the place of the default.
+    pub fn tree_limit_bytes(&self) -> u64 {
+        let default = match self.max_nodes == Self::default().max_nodes {
+            true => 256 << 20,
+            false => u64::MAX,
+        };
+        self.memory_limit_bytes.unwrap_or(default)
+    }
+
     fn read(&mut self, text: &str) -> Result<(), String> {
         let mut rest = Tokens(text);
         while !rest.0.is_empty() {

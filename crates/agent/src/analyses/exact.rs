@@ -11,6 +11,7 @@
 //!
 //! The two analyses of exact counts share the engine.
 
+mod budget;
 mod calibration;
 mod calls;
 mod classes;
@@ -27,8 +28,8 @@ mod tree;
 
 use std::ffi::c_void;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use perk_control::options::{Clock as ClockOption, TimesForm, TimingMethod};
 use perk_instrument::{Events, Names, Places, Probes, with_record};
@@ -36,6 +37,7 @@ use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
 
+use self::budget::Budget;
 use self::calibration::Calibration;
 pub(crate) use self::calls::ExactCalls;
 use self::classes::Classes;
@@ -52,8 +54,10 @@ use crate::common::{Common, Life};
 use crate::guard::Feature;
 use crate::hook;
 use crate::jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Reference, Vm};
+use crate::os;
 use crate::probes::{self, Selection};
 use crate::roster::Slot;
+use crate::sync::lock;
 use crate::threads::LiveThread;
 
 /// The recorded depth from which call paths are distinguished whole, and recursion is folded.
@@ -117,7 +121,8 @@ impl ExactEngine {
         let Common { jvmti, options, .. } = common;
         let jvmti = *jvmti;
         let with_calls = options.cpu.times.is_some() || bytecodes.is_some();
-        let sites = AllocationSites::new(jvmti, options)?;
+        let budget = Arc::new(Budget::new(options.tree_limit_bytes()));
+        let sites = AllocationSites::new(jvmti, options, &budget)?;
         if !with_calls && sites.is_none() {
             return Ok(None);
         }
@@ -167,7 +172,7 @@ impl ExactEngine {
         }
         Ok(Some(Self {
             common,
-            pool: TreePool::new(contexts(depth), options.max_nodes)
+            pool: TreePool::new(contexts(depth), options.max_nodes, budget)
                 .map_err(|error| format!("perk has no memory for a call tree: {error}"))?,
             clock: Box::leak(Box::new(Clock::new(timing))),
             timing,
@@ -450,6 +455,16 @@ impl Analysis for ExactEngine {
 
     fn release(&'static self, jni: Jni<'_>) {
         self.release_late(jni);
+    }
+
+    fn finish(&self) {
+        if let Some(limit_bytes) = self.pool.budget().reached() {
+            let folded_count = lock(self.common.recorder).folded_call_count();
+            os::say(&format!(
+                "HPROF WARNING: call trees have reached memlimit, {limit_bytes} bytes: {folded_count} \
+                 calls are counted by method alone, below <folded>, and new sites by class alone\n"
+            ));
+        }
     }
 
     fn account(&self, accounting: &mut Accounting) {

@@ -1,5 +1,6 @@
 //! Books the exact engine's counts on the profile.
 
+use std::iter::successors;
 use std::mem;
 
 use perk_profile::{
@@ -8,12 +9,15 @@ use perk_profile::{
 };
 use rustc_hash::FxHashMap;
 
-use super::counted::Calls;
+use super::counted::{CallNodes, Calls};
 use super::{Recorder, entry, now};
 use crate::roster::Slot;
 
 /// The frame above the methods whose path is not known because the tree was full.
 const LOST: &str = "<folded>";
+
+/// The rows that are moved at once.
+const ROWS_AT_ONCE: usize = 1 << 18;
 
 /// The cost of the probes of a call, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +40,7 @@ pub(crate) struct CallBook {
 
 /// The depth of each node of a tree whose calls are booked and, unless it is too deep, its place in the
 /// profile's tree.
-pub(crate) type CallPlaces = Vec<(usize, NodeId)>;
+pub(crate) type CallPlaces = Vec<(u32, NodeId)>;
 
 type EdgeKey = (Option<MethodId>, Option<MethodId>, Option<ThreadId>);
 
@@ -56,10 +60,20 @@ impl Booked {
 }
 
 impl Recorder {
+    /// Returns the number of calls whose path is not known.
+    pub(crate) fn folded_call_count(&self) -> u64 {
+        self.calls.folded_count
+    }
+
     /// Books the calls of one tree, by trace.
-    pub(crate) fn book_calls(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
-        let mut places = CallPlaces::with_capacity(calls.len());
-        self.book_part(thread, calls, calls.len(), &mut places, cost);
+    pub(crate) fn book_calls(
+        &mut self,
+        thread: Option<Slot>,
+        calls: &mut dyn CallNodes,
+        cost: ProbeCost,
+    ) {
+        let count = calls.count();
+        self.book_part(thread, calls, count, &mut CallPlaces::with_capacity(count), cost);
     }
 
     /// Books the next calls of one tree, up to `end`, for a flush alone: see
@@ -67,7 +81,7 @@ impl Recorder {
     pub(crate) fn show_calls(
         &mut self,
         thread: Option<Slot>,
-        calls: &[Calls],
+        calls: &mut dyn CallNodes,
         end: usize,
         places: &mut CallPlaces,
     ) {
@@ -77,7 +91,7 @@ impl Recorder {
     }
 
     /// Books the calls of one tree, by callee and caller, for a flush alone.
-    pub(crate) fn show_edges(&mut self, thread: Option<Slot>, calls: &[Calls]) {
+    pub(crate) fn show_edges(&mut self, thread: Option<Slot>, calls: &mut dyn CallNodes) {
         mem::swap(&mut self.calls, &mut self.shown.calls);
         self.book_edges(thread, calls, ProbeCost::default());
         mem::swap(&mut self.calls, &mut self.shown.calls);
@@ -87,35 +101,35 @@ impl Recorder {
     fn book_part(
         &mut self,
         thread: Option<Slot>,
-        calls: &[Calls],
+        calls: &mut dyn CallNodes,
         end: usize,
         places: &mut CallPlaces,
         cost: ProbeCost,
     ) {
         let thread = self.thread_of_trace(thread);
         let mut path = Vec::new();
-        for node in &calls[places.len().min(end)..end] {
+        for index in places.len().min(end)..end {
+            let node = calls.take(index);
             let frame = self.call_frame(node.method);
             let (outer_depth, parent) = match places.get(node.parent as usize) {
                 Some(&place) => place,
                 None => (0, self.profile.tree.root()),
             };
             let depth = outer_depth + 1;
-            let tree = &mut self.profile.tree;
-            let place = if depth <= self.timing_depth {
-                tree.insert_below(parent, [frame])
+            let place = if depth as usize <= self.timing_depth {
+                self.profile.tree.insert_below(parent, [frame])
             } else if node.count > 0 || node.self_ns > 0 {
                 path.clear();
-                let outward = std::iter::successors(Some(node), |it| calls.get(it.parent as usize));
-                let frames = outward.take(self.timing_depth);
-                path.extend(frames.filter_map(|it| self.call_frames[it.method_index()]));
-                tree.insert(path.iter().rev().copied())
+                let outward = successors(Some(node.node()), |it| calls.get(it.parent));
+                path.extend(outward.take(self.timing_depth).map(|it| self.call_frame(it.method)));
+                self.profile.tree.insert(path.iter().rev().copied())
             } else {
-                tree.root()
+                self.profile.tree.root()
             };
             places.push((depth, place));
             if node.count > 0 || node.self_ns > 0 {
-                let times = self.calls.account(node, calls.get(node.parent as usize), cost);
+                let is_folded = calls.get(node.parent).is_some_and(|it| it.is_lost());
+                let times = self.calls.account(&node, is_folded, cost);
                 let trace = self.profile.trace(place, thread);
                 entry(&mut self.calls.rows, trace.index()).add(times);
             }
@@ -123,16 +137,25 @@ impl Recorder {
     }
 
     /// Books the calls of one tree, by callee and caller.
-    pub(crate) fn book_edges(&mut self, thread: Option<Slot>, calls: &[Calls], cost: ProbeCost) {
+    pub(crate) fn book_edges(
+        &mut self,
+        thread: Option<Slot>,
+        calls: &mut dyn CallNodes,
+        cost: ProbeCost,
+    ) {
         let thread = self.thread_of_trace(thread);
-        let mut method =
-            |node: &Calls| (!node.is_lost()).then(|| self.numbered_method(node.method));
-        let methods: Vec<_> = calls.iter().map(&mut method).collect();
-        for (node, callee) in calls.iter().zip(&methods).filter(|(node, _)| node.count > 0) {
+        let mut methods: Vec<Option<MethodId>> = Vec::with_capacity(calls.count());
+        for index in 0..calls.count() {
+            let node = calls.take(index);
+            let callee = (!node.is_lost()).then(|| self.numbered_method(node.method));
+            methods.push(callee);
+            if node.count == 0 {
+                continue;
+            }
             let caller = methods.get(node.parent as usize).copied().flatten();
-            let times = self.calls.account(node, calls.get(node.parent as usize), cost);
-            let edge = self.calls.edges.entry((*callee, caller, thread));
-            edge.or_default().add(times);
+            let is_folded = calls.get(node.parent).is_some_and(|it| it.is_lost());
+            let times = self.calls.account(&node, is_folded, cost);
+            self.calls.edges.entry((callee, caller, thread)).or_default().add(times);
         }
     }
 
@@ -179,16 +202,23 @@ impl Recorder {
 }
 
 /// Returns the section of calls by trace, with one row for each.
-fn times(rows: Vec<Booked>, cutoff: f64) -> CallTimes {
+fn times(mut rows: Vec<Booked>, cutoff: f64) -> CallTimes {
     let total_ns = rows.iter().map(|row| row.self_ns).sum();
-    let rows = rows.iter().enumerate().filter(|(_, row)| row.count > 0 || row.self_ns > 0);
-    let rows = rows.map(|(index, row)| CallRow {
-        trace: TraceId::new(index),
-        count: row.count,
-        self_ns: row.self_ns,
-        total_ns: row.total_ns,
-    });
-    let mut times = CallTimes { total_ns, rows: rows.collect(), written: Some(now()) };
+    let is_called = |row: &&Booked| row.count > 0 || row.self_ns > 0;
+    let mut listed = Vec::with_capacity(rows.iter().filter(is_called).count());
+    // The memory of one grows as that of the other is given back.
+    while !rows.is_empty() {
+        let first = rows.len().saturating_sub(ROWS_AT_ONCE);
+        let part = rows.drain(first..).enumerate().filter(|(_, row)| is_called(&row));
+        listed.extend(part.map(|(index, row)| CallRow {
+            trace: TraceId::new(first + index),
+            count: row.count,
+            self_ns: row.self_ns,
+            total_ns: row.total_ns,
+        }));
+        rows.shrink_to_fit();
+    }
+    let mut times = CallTimes { total_ns, rows: listed, written: Some(now()) };
     times.rank(cutoff);
     times
 }
@@ -208,10 +238,10 @@ fn edges(rows: FxHashMap<EdgeKey, Booked>) -> CallEdges {
 }
 
 impl CallBook {
-    /// Subtracts the cost of the probes from a node's times.
-    fn account(&mut self, node: &Calls, caller: Option<&Calls>, cost: ProbeCost) -> Booked {
+    /// Subtracts the cost of the probes from a node's times. Calls whose path is not known are folded.
+    fn account(&mut self, node: &Calls, is_folded: bool, cost: ProbeCost) -> Booked {
         self.call_count += node.count;
-        if caller.is_some_and(Calls::is_lost) {
+        if is_folded {
             self.folded_count += node.count;
         }
         let self_ps = node.count.saturating_mul(cost.self_ps);

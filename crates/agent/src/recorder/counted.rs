@@ -32,18 +32,26 @@ impl Calls {
         self.method == Self::LOST
     }
 
-    /// Returns the number of the method.
-    pub(crate) fn method_index(&self) -> usize {
-        self.method as usize
+    /// Returns the node.
+    pub(crate) fn node(&self) -> PathNode {
+        PathNode { method: self.method, parent: self.parent, line: self.line }
     }
 }
 
-/// The nodes of a tree that have sites, and the nodes on the paths to them.
-#[derive(Debug, Default)]
-pub(crate) struct SitePaths {
-    /// The nodes; parents precede their children.
-    pub(crate) nodes: Vec<PathNode>,
-    pub(crate) sites: Vec<PathSite>,
+/// The nodes of a tree, in which parents precede their children. They are read one by one, where they are:
+/// a copy of all would take as much memory as the tree.
+pub(crate) trait PathNodes {
+    /// Returns the number of nodes.
+    fn count(&self) -> usize;
+
+    /// Returns a node; `None` for [`Calls::NO_PARENT`].
+    fn get(&self, index: u32) -> Option<PathNode>;
+}
+
+/// Nodes with their counts.
+pub(crate) trait CallNodes: PathNodes {
+    /// Returns the counts of a node since the last dump. Each node is read once.
+    fn take(&mut self, index: usize) -> Calls;
 }
 
 /// A method in its calling context.
@@ -55,6 +63,13 @@ pub(crate) struct PathNode {
     pub(crate) parent: u32,
     /// The line from which the parent calls the method; 0 if it is not given.
     pub(crate) line: u16,
+}
+
+impl PathNode {
+    /// Whether the node stands for unknown paths.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.method == Calls::LOST
+    }
 }
 
 /// A record, with the site that it counts.

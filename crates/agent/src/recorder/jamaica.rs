@@ -7,7 +7,7 @@ use perk_profile::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::counted::Calls;
+use super::counted::CallNodes;
 use super::{Recorder, entry};
 use crate::cycles::CycleRate;
 
@@ -16,18 +16,20 @@ impl Recorder {
     /// all that it called. `natives` are the numbers of native methods.
     pub(crate) fn book_invocations(
         &mut self,
-        calls: &[Calls],
+        calls: &mut dyn CallNodes,
         natives: &FxHashSet<u32>,
         rate: CycleRate,
     ) {
         let mut pairs: FxHashMap<(u32, u16, u32), u64> = FxHashMap::default();
         let mut times: FxHashMap<u32, u64> = FxHashMap::default();
         let mut native_calls: FxHashMap<u32, u64> = FxHashMap::default();
-        for node in calls.iter().filter(|node| !node.is_lost()) {
-            let outward = || {
-                let parent = |it: &&Calls| calls.get(it.parent as usize);
-                std::iter::successors(Some(node), parent).skip(1)
-            };
+        for index in 0..calls.count() {
+            let node = calls.take(index);
+            if node.is_lost() {
+                continue;
+            }
+            let outward =
+                || std::iter::successors(calls.get(node.parent), |it| calls.get(it.parent));
             if let Some(caller) = outward().next().filter(|it| node.count > 0 && !it.is_lost()) {
                 *pairs.entry((caller.method, node.line, node.method)).or_default() += node.count;
             }

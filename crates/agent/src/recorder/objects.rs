@@ -8,7 +8,7 @@ use perk_hprof::aprof;
 use perk_profile::{Allocations, ClassId, Frame, FrameId, Line, NodeId, Site, Sites, TraceId};
 use rustc_hash::FxHashMap;
 
-use super::counted::{Calls, Objects, PathNode, SitePaths};
+use super::counted::{Calls, Objects, PathNode, PathNodes, PathSite};
 use super::{Recorder, entry};
 use crate::roster::Slot;
 
@@ -47,49 +47,56 @@ impl ObjectBook {
 
 impl Recorder {
     /// Finds the traces of one tree's sites; those that are already known stay.
-    pub(crate) fn book_paths(&mut self, thread: Option<Slot>, paths: &SitePaths) {
+    pub(crate) fn book_paths(
+        &mut self,
+        thread: Option<Slot>,
+        nodes: &dyn PathNodes,
+        sites: &[PathSite],
+    ) {
         let is_new =
             |record: u32| !matches!(self.objects.sites.get(record as usize), Some(Some(_)));
-        let new: Vec<_> = paths.sites.iter().filter(|site| is_new(site.record)).collect();
+        let new: Vec<_> = sites.iter().filter(|site| is_new(site.record)).collect();
         if new.is_empty() {
             return;
         }
         let thread = self.thread_of_trace(thread);
-        let mut is_wanted = vec![false; paths.nodes.len()];
+        let mut is_wanted = vec![false; nodes.count()];
         for site in &new {
             if let Some(wanted) = is_wanted.get_mut(site.node as usize) {
                 *wanted = true;
             }
         }
-        for (place, node) in paths.nodes.iter().enumerate().rev() {
-            if is_wanted[place] && node.parent != Calls::NO_PARENT {
-                is_wanted[node.parent as usize] = true;
+        for place in (0..is_wanted.len()).rev().map(|place| place as u32) {
+            let parent = nodes.get(place).map_or(Calls::NO_PARENT, |node| node.parent);
+            if is_wanted[place as usize] && parent != Calls::NO_PARENT {
+                is_wanted[parent as usize] = true;
             }
         }
         // The depth of each wanted node and, unless it is too deep, the place of its callers.
         let root = self.profile.tree.root();
-        let mut callers: Vec<(usize, NodeId)> = vec![(0, root); paths.nodes.len()];
-        for (place, node) in paths.nodes.iter().enumerate().filter(|&(place, _)| is_wanted[place]) {
-            callers[place] = match paths.nodes.get(node.parent as usize) {
+        let mut callers: Vec<(u32, NodeId)> = vec![(0, root); is_wanted.len()];
+        for place in (0..is_wanted.len()).filter(|&place| is_wanted[place]) {
+            let Some(node) = nodes.get(place as u32) else { continue };
+            callers[place] = match nodes.get(node.parent) {
                 None => (1, root),
                 Some(parent) => {
                     let (depth, outer) = callers[node.parent as usize];
                     let frame = self.site_frame(parent.method, node.line);
-                    let known = depth < self.site_depth;
+                    let known = (depth as usize) < self.site_depth;
                     let tree = &mut self.profile.tree;
                     (depth + 1, if known { tree.insert_below(outer, [frame]) } else { root })
                 }
             };
         }
         for site in new {
-            let place = match paths.nodes.get(site.node as usize) {
+            let place = match nodes.get(site.node) {
                 Some(node) => {
                     let (depth, outer) = callers[site.node as usize];
-                    if depth <= self.site_depth {
+                    if depth as usize <= self.site_depth {
                         let frame = self.site_frame(node.method, site.line);
                         self.profile.tree.insert_below(outer, [frame])
                     } else {
-                        self.innermost(paths, node, site.line)
+                        self.innermost(nodes, node, site.line)
                     }
                 }
                 None => root,
@@ -102,12 +109,12 @@ impl Recorder {
 
     /// Returns the place of a path that is cut to its innermost frames, as many as the depth
     /// allows.
-    fn innermost(&mut self, paths: &SitePaths, node: &PathNode, line: u16) -> NodeId {
+    fn innermost(&mut self, nodes: &dyn PathNodes, node: PathNode, line: u16) -> NodeId {
         let mut frames = Vec::new();
         let (mut node, mut line) = (Some(node), line);
         while let Some(it) = node.filter(|_| frames.len() < self.site_depth) {
             frames.push(self.site_frame(it.method, line));
-            (node, line) = (paths.nodes.get(it.parent as usize), it.line);
+            (node, line) = (nodes.get(it.parent), it.line);
         }
         self.profile.tree.insert(frames.into_iter().rev())
     }
@@ -127,16 +134,18 @@ impl Recorder {
 
     /// Books all objects up to `moment`, for the dump that follows.
     pub(crate) fn book_objects(&mut self, objects: &Objects, moment: Instant) {
-        let sites = objects.sites.iter().enumerate().filter_map(|(record, counts)| {
-            let (class, trace) = (*self.objects.sites.get(record)?)?;
-            (counts.allocated_count > 0).then_some((class, trace, *counts))
-        });
-        let sites: Vec<_> = sites.collect();
+        let known = std::mem::take(&mut self.objects.sites);
+        let sites = || {
+            objects.sites.iter().zip(&known).filter_map(|(counts, site)| {
+                let (class, trace) = (*site)?;
+                (counts.allocated_count > 0).then_some((class, trace, *counts))
+            })
+        };
         let book = &mut self.objects;
         book.until = moment.saturating_duration_since(self.begun);
         book.by_class.clear();
         let mut count = |class, counts| book.by_class.entry(class).or_default().add(counts);
-        sites.iter().for_each(|&(class, _, counts)| count(class, counts));
+        sites().for_each(|(class, _, counts)| count(class, counts));
         // Of these objects, only the live ones are known. The time of their allocation is not
         // known.
         if book.tables != Tables::Between {
@@ -145,10 +154,11 @@ impl Recorder {
         if self.sites_are_exact {
             let system = self.profile.system_trace();
             let others = objects.others.iter().map(|&(class, counts)| (class, system, counts));
-            for (class, trace, counts) in sites.into_iter().chain(others) {
+            for (class, trace, counts) in sites().chain(others) {
                 self.book_site(class, trace, counts);
             }
         }
+        self.objects.sites = known;
     }
 
     /// Returns the table of `-Xaprof`, if this dump prints one.

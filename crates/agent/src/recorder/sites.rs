@@ -76,26 +76,28 @@ impl Recorder {
         let book = &mut self.sites;
         let booked = mem::take(&mut book.rows);
         let counted = booked.into_iter().map(|(site, objects)| (site, book.counted(site, objects)));
-        let rows: Rows = counted.filter(|(_, it)| *it != Allocations::default()).collect();
         let mut total = Allocations::default();
-        rows.values().for_each(|&objects| total.add(objects));
-        let changed = |(site, objects): &(&(ClassId, TraceId), &Allocations)| {
+        let mut rows = Vec::with_capacity(counted.len());
+        let mut now_all = book.last.is_some().then(Rows::default);
+        for (site, objects) in counted.filter(|(_, it)| *it != Allocations::default()) {
+            total.add(objects);
             let last = book.last.as_ref().filter(|_| selection.changed_only);
-            last.is_none_or(|last| last.get(site) != Some(objects))
-        };
-        let listed = rows.iter().filter(changed);
-        let listed = listed.map(|(&(class, trace), &objects)| Site { class, trace, objects });
+            if last.is_none_or(|last| last.get(&site) != Some(&objects)) {
+                rows.push(Site { class: site.0, trace: site.1, objects });
+            }
+            if let Some(all) = &mut now_all {
+                all.insert(site, objects);
+            }
+        }
         let mut sites = Sites {
             total,
-            rows: listed.collect(),
+            rows,
             sample_interval_bytes: book.sample_interval_bytes,
             selection,
             known: book.known,
             written: Some(now()),
         };
-        if let Some(last) = &mut book.last {
-            *last = rows;
-        }
+        book.last = now_all;
         sites.rank(cutoff);
         sites
     }

@@ -154,7 +154,10 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
   below those of its outermost frames that are known, on a frame `perk.[memory limit reached]`: no sample
   and no time is lost, and the totals of threads stay right. The number of such samples is in a warning
   at the end and in reports. The times of samples (`format=p`) take another eighth of the limit at most.
-  Names and threads are not limited. Exact counts have `max-nodes` instead. With `fields=shared`
+  Names and threads are not limited. It also limits the call trees and sites of exact counts (`cpu=times`,
+  `heap=sites`), with what a dump makes of them: a call on a path that has no room is counted by method
+  alone, below `<folded>`, a new site by class alone, and a warning says so. With `max-nodes` alone there
+  are as many nodes as it says. With `fields=shared`
   `memlimit` limits the records of objects, and its default is `4096m`.
 - `start=n` measures nothing until `perk start PID`; `perk stop PID` pauses it. What is counted
   exactly cannot be paused.

@@ -537,15 +537,16 @@ public final class PerkProbes extends PerkHeaders {
         int line = (int) (lineKey(position) >>> LINE_SHIFT);
         long table = U.getLong(null, tree + TREE_TABLE);
         long mask = U.getLong(null, tree + TREE_MASK);
-        long at = (((context >>> 4) * 31 + method) * 31 + line) * 0x9E3779B97F4A7C15L >>> 29;
+        long at = (((context >>> 4) * 31 + method) * 31 + line) * 0x9E3779B97F4A7C15L >>> 30;
         long node;
-        for (;; at += 8) {
+        for (;; at += 4) {
             at &= mask;
-            node = U.getLong(null, table + at);
-            if (node == 0) {
+            int index = U.getInt(null, table + at);
+            if (index == 0) {
                 node = grow(tree, context, method, line);
                 break;
             }
+            node = nodeAt(index);
             if (U.getLong(null, node + PARENT) == context && U.getLong(null, node + KEY) == wanted) {
                 break;
             }

@@ -9,7 +9,7 @@ use crate::analyses::{Analysis, Needs};
 use crate::guard::Feature;
 use crate::jvm::{Jni, Vm};
 use crate::os;
-use crate::recorder::CallPlaces;
+use crate::recorder::{CallPlaces, PathNodes};
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -91,31 +91,30 @@ impl ExactEngine {
         if form.is_none() && self.bytecodes.is_none() {
             return;
         }
-        let calls = tree.calls(&self.pool, running, reading);
+        let calls = &mut tree.calls(&self.pool, running, reading);
         let mut recorder = lock(self.common.recorder);
         match form {
-            Some(TimesForm::Old) => recorder.book_edges(thread, &calls, self.probe_cost()),
-            Some(TimesForm::Times) => recorder.book_calls(thread, &calls, self.probe_cost()),
-            None => recorder.book_invocations(
-                &calls,
-                &self.classes.natives(),
-                self.common.cycles.rate(),
-            ),
+            Some(TimesForm::Old) => recorder.book_edges(thread, calls, self.probe_cost()),
+            Some(TimesForm::Times) => recorder.book_calls(thread, calls, self.probe_cost()),
+            None => {
+                recorder.book_invocations(calls, &self.classes.natives(), self.common.cycles.rate())
+            }
         }
     }
 
     /// Books the calls of a tree for a flush. A large one is booked in parts: the threads of the program
     /// need the recorder, too.
     fn show_calls(&self, thread: Option<Slot>, tree: &Tree, running: &Running) {
-        let calls = tree.calls(&self.pool, running, Reading::Flush);
+        let calls = &mut tree.calls(&self.pool, running, Reading::Flush);
         let recorder = self.common.recorder;
         match self.common.options.cpu.times {
-            Some(TimesForm::Old) => lock(recorder).show_edges(thread, &calls),
+            Some(TimesForm::Old) => lock(recorder).show_edges(thread, calls),
             Some(TimesForm::Times) => {
-                let mut places = CallPlaces::with_capacity(calls.len());
-                while places.len() < calls.len() {
-                    let end = calls.len().min(places.len() + CALLS_PER_LOCK);
-                    lock(recorder).show_calls(thread, &calls, end, &mut places);
+                let count = calls.count();
+                let mut places = CallPlaces::with_capacity(count);
+                while places.len() < count {
+                    let end = count.min(places.len() + CALLS_PER_LOCK);
+                    lock(recorder).show_calls(thread, calls, end, &mut places);
                 }
             }
             None => {}

@@ -95,8 +95,8 @@ impl ExactEngine {
     /// Books the paths to the sites of a tree, if allocations are counted.
     pub(super) fn book_paths(&self, thread: Option<Slot>, tree: &Tree) {
         if let Some(sites) = &self.sites {
-            let paths = sites.paths(tree);
-            lock(self.common.recorder).book_paths(thread, &paths);
+            let (nodes, paths) = sites.paths(tree);
+            lock(self.common.recorder).book_paths(thread, &nodes, &paths);
         }
     }
 

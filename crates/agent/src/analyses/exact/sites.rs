@@ -16,7 +16,7 @@ mod live;
 mod records;
 
 use std::ffi::CString;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_control::options::{Jamaica, Options};
 use perk_hotspot::CLASSES_WITH_OWN_SIZES;
@@ -33,14 +33,15 @@ use self::identities::Identities;
 pub(super) use self::live::{Keeper, Kept};
 use self::live::{Sum, Walk, WalkSource};
 pub(super) use self::records::{Key, Records};
+use super::budget::Budget;
 use super::classes::Classes;
-use super::tree::Tree;
+use super::tree::{Tree, TreeNodes};
 use crate::class_sizes::{ClassSizes, Source};
 use crate::jvm::{
     FOUND, Global, IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm,
 };
 use crate::probes::find_record_field;
-use crate::recorder::{Objects, Recorder, SitePaths, entry};
+use crate::recorder::{Objects, PathSite, Recorder, entry};
 use crate::resolve::class_id;
 use crate::sync::lock;
 
@@ -109,7 +110,11 @@ impl AllocationSites {
     ///
     /// # Errors
     /// The reason why it is not available, in one line.
-    pub(super) fn new(jvmti: Jvmti, options: &Options) -> Result<Option<Self>, String> {
+    pub(super) fn new(
+        jvmti: Jvmti,
+        options: &Options,
+        budget: &Arc<Budget>,
+    ) -> Result<Option<Self>, String> {
         let with_sites = options.heap_sites && options.heap_sample_bytes.is_none();
         let by_class = options.aprof || options.jamaica == Some(Jamaica::All);
         if !with_sites && !by_class {
@@ -117,7 +122,7 @@ impl AllocationSites {
         }
         let has_live = with_sites && options.live;
         let liveness = if has_live { Liveness::Known } else { Liveness::Unknown };
-        let records = Records::new()
+        let records = Records::new(budget.clone())
             .map_err(|error| format!("perk has no memory for allocation records: {error}"))?;
         Ok(Some(Self {
             jvmti,
@@ -252,8 +257,8 @@ impl AllocationSites {
         self.identities.get()?.as_ref()
     }
 
-    /// Returns the records of a tree, and the paths to them.
-    pub(super) fn paths(&self, tree: &Tree) -> SitePaths {
+    /// Returns the nodes of a tree, and its records.
+    pub(super) fn paths(&self, tree: &Tree) -> (TreeNodes, Vec<PathSite>) {
         tree.site_paths(&self.records)
     }
 

@@ -16,20 +16,24 @@
 //! that stands for the same context.
 
 mod memory;
+mod nodes;
 mod parked;
 mod sites;
 mod suffixes;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
 pub(super) use self::memory::TREE_SHIFT;
 use self::memory::{Arena, NO_METHOD, Node, address, first_slot, key, node_at};
+use self::nodes::Seen;
+pub(super) use self::nodes::{TreeCalls, TreeNodes};
 pub(super) use self::parked::{ParkedThreads, Running};
 use self::sites::SiteTable;
 use self::suffixes::Suffixes;
+use super::budget::{Budget, NODE_BYTES};
 use crate::memory::Table;
 use crate::recorder::Calls;
 use crate::sync::lock;
@@ -59,6 +63,7 @@ pub(super) struct TreePool {
     /// The node that is nobody's child.
     nil: &'static Node,
     max_nodes: u64,
+    budget: Arc<Budget>,
     node_count: AtomicU64,
     trees: Mutex<Trees>,
 }
@@ -100,6 +105,8 @@ pub(super) struct Tree {
     users: Users,
     root: &'static Node,
     inner: Mutex<Inner>,
+    /// The counts of each node as of the last dump. It is locked before the recorder.
+    seen: Mutex<Vec<Seen>>,
     site_table: Mutex<SiteTable>,
 }
 
@@ -109,21 +116,14 @@ struct Inner {
     /// The number of nodes used in the last chunk.
     used: usize,
     count: usize,
-    table: Table<AtomicU64>,
+    /// The indexes of the nodes, found by parent, line and method; 0 in a free entry.
+    table: Table<AtomicU32>,
     /// The nodes of this tree with the paths of other trees' nodes.
     translated: FxHashMap<u64, u64>,
     /// The node above the methods whose path is not known because there was no room for it.
     lost: Option<&'static Node>,
     /// The node that stands for a context, by its innermost frames' methods and lines.
     suffixes: Suffixes,
-    /// The counts of each node as of the last dump.
-    seen: Vec<Seen>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    count: u64,
-    self_ns: u64,
 }
 
 impl TreePool {
@@ -132,7 +132,11 @@ impl TreePool {
     ///
     /// # Errors
     /// The system's error if there is no memory for nodes.
-    pub(super) fn new(contexts: Contexts, max_nodes: u64) -> std::io::Result<Self> {
+    pub(super) fn new(
+        contexts: Contexts,
+        max_nodes: u64,
+        budget: Arc<Budget>,
+    ) -> std::io::Result<Self> {
         // Trees grow by chunks, and have nodes for methods whose path is not known.
         let nodes = max_nodes.saturating_mul(5) / 4;
         let arena = Arena::new(nodes.saturating_add(SPARE_NODES))?;
@@ -143,7 +147,7 @@ impl TreePool {
         nil.next.store(address(nil), Relaxed);
         nil.last.store(address(nil) as u32, Relaxed);
         let (node_count, trees) = (AtomicU64::new(0), Mutex::default());
-        Ok(Self { contexts, arena, nil, max_nodes, node_count, trees })
+        Ok(Self { contexts, arena, nil, max_nodes, budget, node_count, trees })
     }
 
     /// Returns the address of the node that is nobody's child.
@@ -217,8 +221,16 @@ impl TreePool {
         address(self.arena.get(node.context.load(Relaxed)))
     }
 
+    /// Returns the limit of the memory.
+    pub(super) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Whether there may be one more node.
     fn may_grow(&self) -> bool {
-        self.node_count.load(Relaxed) < self.max_nodes && !self.arena.is_short()
+        self.node_count.load(Relaxed) < self.max_nodes
+            && !self.arena.is_short()
+            && self.budget.take(NODE_BYTES)
     }
 }
 
@@ -238,7 +250,7 @@ impl Tree {
         let table = Table::small(FIRST_TABLE);
         let site_table = SiteTable::new();
         let (sites, sites_mask) = site_table.words();
-        let (words, mask) = (table.as_ptr() as u64, size_of_val(&*table) as u64 - 8);
+        let (words, mask) = (table.as_ptr() as u64, size_of_val(&*table) as u64 - 4);
         let mut inner = Inner {
             chunks: Vec::new(),
             used: 0,
@@ -247,7 +259,6 @@ impl Tree {
             translated: FxHashMap::default(),
             lost: None,
             suffixes: Suffixes::default(),
-            seen: Vec::new(),
         };
         // Without room, nothing is counted.
         let root = inner.new_node(pool, key(NO_METHOD, 0, number), 0, true).unwrap_or(pool.nil);
@@ -259,6 +270,7 @@ impl Tree {
             number,
             users,
             root,
+            seen: Mutex::default(),
             site_table: Mutex::new(site_table),
             inner: Mutex::new(inner),
         }
@@ -302,7 +314,7 @@ impl Tree {
         let mut node = (has_room && pool.may_grow()).then(|| new(inner, key, false)).flatten();
         if node.is_none() {
             key = (inner.lost(pool, self.number), 0);
-            if let Some(known) = inner.find(key, method) {
+            if let Some(known) = inner.find(pool, key, method) {
                 return known;
             }
             has_room = has_room || inner.count + 1 < inner.table.len();
@@ -313,10 +325,10 @@ impl Tree {
         let its_context = if Some(context) == inner.lost.map(address) {
             context
         } else {
-            inner.context_of(pool.contexts, node)
+            inner.context_of(pool, node)
         };
         node.context.store(pool.arena.index_of(its_context), Relaxed);
-        inner.put(node);
+        inner.put(pool, node);
         address(node)
     }
 
@@ -325,10 +337,10 @@ impl Tree {
         if (inner.count + 1) * 4 <= inner.table.len() * 3 {
             return true;
         }
-        let has_grown = !pool.arena.is_short() && inner.rehash();
+        let has_grown = !pool.arena.is_short() && inner.rehash(pool);
         if has_grown {
             self.table.store(inner.table.as_ptr() as u64, Relaxed);
-            self.mask.store(size_of_val(&*inner.table) as u64 - 8, Relaxed);
+            self.mask.store(size_of_val(&*inner.table) as u64 - 4, Relaxed);
         } else {
             pool.arena.set_short();
         }
@@ -406,7 +418,7 @@ impl Tree {
 
     /// Returns the child of a context for a method, which is added if it is new.
     fn child(&self, inner: &mut Inner, pool: &TreePool, key: (u64, u16), method: u32) -> u64 {
-        inner.find(key, method).unwrap_or_else(|| self.add(inner, pool, key, method))
+        inner.find(pool, key, method).unwrap_or_else(|| self.add(inner, pool, key, method))
     }
 
     /// Books time on a node.
@@ -440,62 +452,15 @@ impl Tree {
     }
 
     /// Returns the counts since the last dump, with the times of calls that have not ended.
-    pub(super) fn calls(&self, pool: &TreePool, running: &Running, reading: Reading) -> Vec<Calls> {
-        let mut inner = lock(&self.inner);
-        let inner = &mut *inner;
-        let places = NodeIndexes::of(&inner.chunks);
-        let mut seen = std::mem::take(&mut inner.seen);
-        if reading == Reading::Dump {
-            seen.resize(inner.count, Seen::default());
-        }
-        let mut calls: Vec<Calls> = Vec::with_capacity(inner.count);
-        for (place, node) in inner.nodes().enumerate().skip(1) {
-            let running_ns = running.get(&address(node)).copied().unwrap_or_default();
-            let mut now = Seen {
-                count: node.count.load(Relaxed),
-                self_ns: node.self_ns.load(Relaxed).wrapping_add(running_ns),
-            };
-            if let Some(seen) = seen.get_mut(place) {
-                let before = *seen;
-                if reading != Reading::Flush {
-                    *seen = now;
-                }
-                now.count = now.count.saturating_sub(before.count);
-                now.self_ns = now.self_ns.saturating_sub(before.self_ns);
-            }
-            // The root does not have a row.
-            let parent = places.get(node.parent()).checked_sub(1).map(|it| it as u32);
-            if let Some(parent) = parent {
-                let is_entered = pool.is_entered(node);
-                calls[parent as usize].entered_count += if is_entered { now.count } else { 0 };
-            }
-            calls.push(Calls {
-                count: now.count,
-                self_ns: now.self_ns,
-                total_ns: 0,
-                entered_count: 0,
-                method: node.method(),
-                parent: parent.unwrap_or(Calls::NO_PARENT),
-                line: node.line(),
-            });
-        }
-        inner.seen = seen;
-        if pool.contexts == Contexts::Folded {
-            sum_up(&mut calls);
-        }
-        calls
-    }
-}
-
-/// Computes the totals of a tree's nodes, which precede their children.
-fn sum_up(calls: &mut [Calls]) {
-    for index in (0..calls.len()).rev() {
-        let Calls { self_ns, parent, .. } = calls[index];
-        calls[index].total_ns += self_ns;
-        let total_ns = calls[index].total_ns;
-        if let Some(parent) = calls.get_mut(parent as usize) {
-            parent.total_ns += total_ns;
-        }
+    pub(super) fn calls<'a>(
+        &'a self,
+        pool: &TreePool,
+        running: &'a Running,
+        reading: Reading,
+    ) -> TreeCalls<'a> {
+        let seen = lock(&self.seen);
+        let nodes = TreeNodes::of(&lock(&self.inner));
+        TreeCalls::new(nodes, pool, running, reading, seen)
     }
 }
 
@@ -545,9 +510,10 @@ impl Inner {
     }
 
     /// Returns the node whose children are the calls from `node`.
-    fn context_of(&mut self, contexts: Contexts, node: &'static Node) -> u64 {
+    fn context_of(&mut self, pool: &TreePool, node: &'static Node) -> u64 {
+        let TreePool { contexts, arena, .. } = pool;
         let method = node.method();
-        match contexts {
+        match *contexts {
             Contexts::Folded => {
                 let outer = outward(node).skip(1);
                 let same = outer.take_while(|it| it.method() != NO_METHOD);
@@ -555,11 +521,12 @@ impl Inner {
                 address(same.next().unwrap_or(node))
             }
             Contexts::Suffix(0) => address(&self.chunks[0][0]),
-            Contexts::Suffix(depth) => self.suffixes.get_or_add(node, depth),
+            Contexts::Suffix(depth) => self.suffixes.get_or_add(arena, node, depth),
         }
     }
 
-    fn find(&self, (context, line): (u64, u16), method: u32) -> Option<u64> {
+    fn find(&self, pool: &TreePool, key: (u64, u16), method: u32) -> Option<u64> {
+        let (context, line) = key;
         let mask = self.table.len() - 1;
         let mut slot = first_slot(context, method, line);
         loop {
@@ -567,32 +534,31 @@ impl Inner {
             if known == 0 {
                 return None;
             }
-            // SAFETY: the table has addresses of nodes.
-            let node = unsafe { node_at(known) };
+            let node = pool.arena.get(known);
             let (parent, its) = (node.parent(), node.method());
             if (parent, node.line(), its) == (context, line, method) {
-                return Some(known);
+                return Some(address(node));
             }
             slot += 1;
         }
     }
 
-    fn put(&self, node: &Node) {
+    fn put(&self, pool: &TreePool, node: &Node) {
         let mask = self.table.len() - 1;
         let mut slot = first_slot(node.parent(), node.method(), node.line());
         while self.table[slot & mask].load(Relaxed) != 0 {
             slot += 1;
         }
-        self.table[slot & mask].store(address(node), Relaxed);
+        self.table[slot & mask].store(pool.arena.index_of(address(node)), Relaxed);
     }
 
     /// Doubles the table and inserts all nodes again. Returns whether there is memory for that. No other
     /// thread reads it meanwhile: its only reader has called this.
-    fn rehash(&mut self) -> bool {
+    fn rehash(&mut self, pool: &TreePool) -> bool {
         let Some(table) = Table::new(self.table.len() * 2) else { return false };
         self.table = table;
         for node in self.nodes().skip(1) {
-            self.put(node);
+            self.put(pool, node);
         }
         true
     }
@@ -605,27 +571,4 @@ fn outward(node: &'static Node) -> impl Iterator<Item = &'static Node> {
         // SAFETY: a node's parent is a node; the root has none.
         (parent != 0).then(|| unsafe { node_at(parent) })
     })
-}
-
-/// The indexes of a tree's nodes, found by their addresses.
-struct NodeIndexes(Vec<(u64, usize)>);
-
-impl NodeIndexes {
-    fn of(chunks: &[&'static [Node]]) -> Self {
-        let mut first = 0;
-        let bases = chunks.iter().map(|chunk| {
-            let base = (address(&chunk[0]), first);
-            first += chunk.len();
-            base
-        });
-        let mut bases: Vec<_> = bases.collect();
-        bases.sort_unstable();
-        Self(bases)
-    }
-
-    fn get(&self, address: u64) -> usize {
-        let after = self.0.partition_point(|&(base, _)| base <= address);
-        let (base, first) = self.0[after - 1];
-        first + (address - base) as usize / size_of::<Node>()
-    }
 }

@@ -2,8 +2,10 @@
 //! of a record never changes. `java/helper/java/lang/PerkProbes.java` has the same layout.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use crate::analyses::exact::budget::{Budget, RECORD_BYTES};
 use crate::analyses::exact::tree::TREE_SHIFT;
 use crate::memory::{Numbers, Pages, Region, reserve};
 
@@ -52,6 +54,7 @@ const CLONES: usize = 1 << 20;
 pub(in crate::analyses::exact) struct Records {
     region: Region<Record>,
     used: AtomicU32,
+    budget: Arc<Budget>,
     /// The first seed of the block of identity hashes that each record uses; 0 if it does not have one.
     /// Only the thread that the record belongs to writes to it. It has as many as there are records.
     seeds: Region<AtomicU32>,
@@ -64,11 +67,12 @@ impl Records {
     ///
     /// # Errors
     /// The system's error if there is no space.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(super) fn new(budget: Arc<Budget>) -> io::Result<Self> {
         let region = Region::<Record>::new(MOST_RECORDS, Pages::Huge)?;
         region.all()[0].class.store(NO_CLASS, Relaxed);
         let seeds = Region::new(MOST_RECORDS, Pages::Huge)?;
-        Ok(Self { region, used: AtomicU32::new(1), seeds, clones: reserve(CLONES)? })
+        let (used, clones) = (AtomicU32::new(1), reserve(CLONES)?);
+        Ok(Self { region, used, budget, seeds, clones })
     }
 
     pub(super) fn address(&self) -> u64 {
@@ -103,6 +107,9 @@ impl Records {
     /// Adds a record and returns its index; `None` if there is no room. Only a `spare`
     /// record can be one of the last. `tree` is the tree's part of the node's key.
     pub(in crate::analyses::exact) fn add(&self, key: Key, spare: bool, tree: u64) -> Option<u32> {
+        if !spare && !self.budget.take(RECORD_BYTES) {
+            return None;
+        }
         let kept = if spare { 0 } else { RESERVE };
         let one_more = |used: u32| {
             let wanted = used as usize + 1 + kept;

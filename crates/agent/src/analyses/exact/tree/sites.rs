@@ -3,10 +3,11 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::{NodeIndexes, Tree, memory};
+use super::nodes::TreeNodes;
+use super::{Tree, memory};
 use crate::analyses::exact::sites::{Keeper, Key, Records};
 use crate::memory::Table;
-use crate::recorder::{Calls, PathNode, PathSite, SitePaths};
+use crate::recorder::PathSite;
 use crate::sync::lock;
 
 /// The initial capacity of a tree's table, in records.
@@ -94,29 +95,19 @@ impl Tree {
         index.unwrap_or(0)
     }
 
-    /// Returns the tree's records, and the paths to them.
-    pub(in crate::analyses::exact) fn site_paths(&self, records: &Records) -> SitePaths {
-        let sites = lock(&self.site_table);
-        if sites.count == 0 {
-            return SitePaths::default();
-        }
-        let indexes: Vec<_> = sites.indexes().collect();
-        drop(sites);
-        let inner = lock(&self.inner);
-        let places = NodeIndexes::of(&inner.chunks);
-        // The root does not have a row.
-        let row =
-            |node: u64| places.get(node).checked_sub(1).map_or(Calls::NO_PARENT, |it| it as u32);
-        let nodes = inner.nodes().skip(1).map(|node| PathNode {
-            method: node.method(),
-            parent: row(node.parent()),
-            line: node.line(),
-        });
+    /// Returns the tree's nodes and records.
+    pub(in crate::analyses::exact) fn site_paths(
+        &self,
+        records: &Records,
+    ) -> (TreeNodes, Vec<PathSite>) {
+        let indexes: Vec<_> = lock(&self.site_table).indexes().collect();
+        let nodes = TreeNodes::of(&lock(&self.inner));
         let sites = indexes.into_iter().map(|record| {
             let Key { node, class, line } = records.key(record);
-            PathSite { node: row(node), line, class, record }
+            PathSite { node: nodes.row(node), line, class, record }
         });
-        SitePaths { nodes: nodes.collect(), sites: sites.collect() }
+        let sites = sites.collect();
+        (nodes, sites)
     }
 
     /// Removes the records, as the tree goes to another thread, which gets records of its own.

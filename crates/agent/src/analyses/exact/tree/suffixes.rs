@@ -1,6 +1,6 @@
 //! Contexts that are the innermost frames of a path, with the node that stands for each.
 
-use super::memory::{NO_METHOD, Node, address, node_at};
+use super::memory::{Arena, NO_METHOD, Node, address};
 use super::outward;
 
 const FIRST_TABLE: usize = 16;
@@ -9,15 +9,15 @@ const FIRST_TABLE: usize = 16;
 /// are compared frame by frame instead.
 #[derive(Debug, Default)]
 pub(super) struct Suffixes {
-    /// The addresses of the nodes; 0 in a free entry.
-    table: Vec<u64>,
+    /// The indexes of the nodes; 0 in a free entry.
+    table: Vec<u32>,
     count: usize,
 }
 
 impl Suffixes {
     /// Returns the node that stands for the `depth` innermost frames of a node's path: the first
     /// node that had them. Without memory for more, each node stands for itself.
-    pub(super) fn get_or_add(&mut self, node: &'static Node, depth: usize) -> u64 {
+    pub(super) fn get_or_add(&mut self, arena: &Arena, node: &'static Node, depth: usize) -> u64 {
         // At most three of four entries may be in use.
         if self.table.len() * 3 < 4 * (self.count + 1) {
             let len = (2 * self.table.len()).max(FIRST_TABLE);
@@ -28,24 +28,22 @@ impl Suffixes {
             larger.resize(len, 0);
             let known = std::mem::replace(&mut self.table, larger);
             for known in known.into_iter().filter(|known| *known != 0) {
-                // SAFETY: the addresses of the table are those of nodes, which live as long as it.
-                let slot = self.slot(hash(unsafe { node_at(known) }, depth), |_| false);
+                let slot = self.slot(hash(arena.get(known), depth), |_| false);
                 self.table[slot] = known;
             }
         }
         let slot = self.slot(hash(node, depth), |known| {
-            // SAFETY: as above.
-            suffix(unsafe { node_at(known) }, depth).eq(suffix(node, depth))
+            suffix(arena.get(known), depth).eq(suffix(node, depth))
         });
         if self.table[slot] == 0 {
-            self.table[slot] = address(node);
+            self.table[slot] = arena.index_of(address(node));
             self.count += 1;
         }
-        self.table[slot]
+        address(arena.get(self.table[slot]))
     }
 
     /// Returns the index of the matching entry, or else of the free entry for it.
-    fn slot(&self, hash: u64, is_meant: impl Fn(u64) -> bool) -> usize {
+    fn slot(&self, hash: u64, is_meant: impl Fn(u32) -> bool) -> usize {
         let mask = self.table.len() - 1;
         let mut slot = hash as usize & mask;
         while self.table[slot] != 0 && !is_meant(self.table[slot]) {

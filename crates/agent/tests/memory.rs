@@ -1,5 +1,5 @@
-//! Little address space: perk takes no more than it uses, and a program that runs under a limit without
-//! perk runs under it with perk.
+//! The memory of probes. Address space: perk takes no more than it uses, and a program that runs under a
+//! limit without perk runs under it with perk. Call trees: the memory of a path, and its limit.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use perk_profile::{Accounting, Metric, Profile};
-use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, jdk};
+use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 
 const FILE: &str = "o";
 /// All that probes and samplers need memory of their own for.
@@ -18,7 +18,7 @@ const MEASUREMENTS: [&str; 11] = [
     "heap=all",
     "cpu=times,heap=sites,thread=y",
     "aprof=y",
-    "fields=shared,extended-accesses=y",
+    "fields=shared",
     "jamaica=y",
     "jamaica=bytecodes",
     "cpu=samples",
@@ -29,6 +29,8 @@ const MEASUREMENTS: [&str; 11] = [
 const LITTLE: [&str; 3] = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:ReservedCodeCacheSize=32m"];
 /// A limit under which the JVMs do run like that, with little to spare: with 50 MB less they do not start.
 const LIMIT_KIB: u64 = 1_500_000;
+/// A bound of what a dump takes for each path.
+const DUMP_BYTES: u64 = 150;
 /// The warning at the end.
 const SHORT: &str =
     "HPROF WARNING: the system refused perk more address space (ulimit -v, ulimit -d)";
@@ -61,8 +63,12 @@ fn assert_complete(outcome: &Outcome, options: &str) {
 
 /// Returns the size of the address space of a running program, in KiB.
 fn size_kib(run: &RunningJava) -> u64 {
+    status_kib(run, "VmSize:")
+}
+
+fn status_kib(run: &RunningJava, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", run.pid())).unwrap();
-    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     size.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
@@ -85,7 +91,7 @@ fn each_measurement_takes_little_more_than_the_program() {
         let mut run = run.env("MALLOC_ARENA_MAX", "1").spawn();
         run.wait_for_stdout("ready");
         let size = size_kib(&run);
-        fs::write(run.dir().join("go"), "").unwrap();
+        ["go", "end"].iter().for_each(|file| fs::write(run.dir().join(file), "").unwrap());
         assert_eq!(run.wait().code(), Some(0));
         size
     };
@@ -118,7 +124,7 @@ fn address_space_that_ends_in_mid_run_costs_paths_and_no_calls() {
         let mut prlimit = Command::new("prlimit");
         prlimit.arg("--pid").arg(run.pid().to_string()).arg(format!("--as={limit}:{limit}"));
         assert!(prlimit.status().unwrap().success());
-        fs::write(run.dir().join("go"), "").unwrap();
+        ["go", "end"].iter().for_each(|file| fs::write(run.dir().join(file), "").unwrap());
         let outcome = run.wait();
         assert_complete(&outcome, options);
         assert!(outcome.stderr.contains(SHORT), "{}", outcome.report());
@@ -128,4 +134,51 @@ fn address_space_that_ends_in_mid_run_costs_paths_and_no_calls() {
         let Accounting { folded_call_count, .. } = *profile.accounting.as_ref().unwrap();
         assert!(folded_call_count > all / 8 && folded_call_count < all, "{folded_call_count}");
     });
+}
+
+/// The program has 349,525 paths.
+#[test]
+fn memlimit_bounds_call_trees_and_no_call_is_lost() {
+    jdk::each(|jdk| {
+        let limit = 16 << 20;
+        let options = format!("cpu=times,heap=sites,format=p,cutoff=0,memlimit={limit}");
+        let outcome = run(jdk, &options, &["9"]).run();
+        assert_complete(&outcome, &options);
+        let profile = perk_hprof::read(outcome.bytes(FILE)).unwrap();
+        assert_eq!(calls(&profile), outcome.number("calls"), "{}", jdk.version);
+        let account = profile.accounting.as_ref().unwrap();
+        let folded = account.folded_call_count;
+        let line = format!(
+            "HPROF WARNING: call trees have reached memlimit, {limit} bytes: {folded} calls are counted \
+             by method alone, below <folded>, and new sites by class alone\n"
+        );
+        assert!(folded > 100_000 && outcome.stderr.contains(&line), "{}", outcome.report());
+        assert!(account.call_node_count < 200_000, "{}", account.call_node_count);
+        assert!(account.perk_peak_bytes < 3 * limit, "{}", account.perk_peak_bytes);
+    });
+}
+
+/// The program has 1,398,101 paths, each with a node, a trace and a row in the dump.
+#[test]
+fn the_memory_of_a_path() {
+    let jdk = jdk::compiler();
+    let options = "cpu=times,format=p,cutoff=0,memlimit=2048m";
+    let mut run = run(jdk, options, &["10", "wait"]).spawn();
+    run.wait_for_stdout("ready");
+    let before_kib = status_kib(&run, "VmRSS:");
+    fs::write(run.dir().join("go"), "").unwrap();
+    run.wait_for_stdout("calls=");
+    let after_kib = status_kib(&run, "VmRSS:");
+    run.signal(Signal::QUIT);
+    run.wait_until("the dump", |run| run.stderr().contains("done."));
+    let most_kib = status_kib(&run, "VmHWM:");
+    fs::write(run.dir().join("end"), "").unwrap();
+    let outcome = run.wait();
+    assert_complete(&outcome, options);
+    let per_path = |kib: u64| (kib << 10) / outcome.number("calls");
+    let (tree_bytes, dump_bytes) =
+        (per_path(after_kib - before_kib), per_path(most_kib - after_kib));
+    // Measured: see docs/measuring.md.
+    assert!(tree_bytes < 110, "{tree_bytes} bytes a path while the program runs");
+    assert!(dump_bytes < DUMP_BYTES, "{dump_bytes} bytes a path in the dump");
 }
