@@ -31,8 +31,11 @@ fn parser(is_accepted: fn(Format) -> bool) -> impl TypedValueParser<Value = Form
 /// The format that a file name's ending stands for, which the ending of a packing may follow. Where
 /// several formats share an ending, it stands for the first.
 pub(crate) fn of_path(path: &Path) -> anyhow::Result<Format> {
-    let mut written = FORMATS.into_iter().filter(|format| format.is_written());
-    written.find(|&format| has_ending(format, path)).with_context(|| {
+    let written = FORMATS.into_iter().filter(|format| format.is_written());
+    let found = written.filter_map(|format| Some((ending_of(format, path)?, format)));
+    // The first of those with the longest ending: `.xprof.txt` is longer than `.txt`.
+    let found = found.reduce(|best, it| if it.0.len() > best.0.len() { it } else { best });
+    found.map(|(_, format)| format).with_context(|| {
         let endings = list(|it| it.is_written(), |it| format!(".{}", it.ending()), "or");
         format!("{}: cannot write a form with this ending: use {endings}", path.display())
     })
@@ -40,12 +43,17 @@ pub(crate) fn of_path(path: &Path) -> anyhow::Result<Format> {
 
 /// Whether a file name has an ending of the format, which the ending of a packing may follow.
 pub(crate) fn has_ending(format: Format, path: &Path) -> bool {
+    ending_of(format, path).is_some()
+}
+
+/// The ending of the format that a file name has, the longest.
+fn ending_of(format: Format, path: &Path) -> Option<&'static str> {
     let name = packing::split(path).0;
     let name = name.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let has = |ending: &&str| {
         name.strip_suffix(*ending).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
     };
-    format.facts().endings.iter().any(has)
+    format.facts().endings.iter().filter(|it| has(it)).max_by_key(|it| it.len()).copied()
 }
 
 /// The formats that are taken, each with the name that `name` gives it: `a, b or c`.
@@ -83,6 +91,8 @@ mod tests {
             ("a.pb.gz", "pprof"),
             ("a.jfr", "jfr"),
             ("a.TXT.zst", "txt"),
+            ("a.xprof.txt", "xprof"),
+            ("a.xprof.txt.gz", "xprof"),
         ] {
             assert_eq!(of_path(Path::new(path)).unwrap().name(), name, "{path}");
         }

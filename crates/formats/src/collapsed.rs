@@ -64,6 +64,10 @@ impl FileFormat for Collapsed {
         read(input)
     }
 
+    fn holds_interval(&self, _profile: &Profile) -> bool {
+        false
+    }
+
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         write(view, out)
     }

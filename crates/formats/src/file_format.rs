@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::io::{self, Read, Write};
 
 use perk_analysis::label_tree::{LevelTree, Part};
-use perk_profile::{Line, Metric, NodeId, Profile, Section, deep};
+use perk_profile::{Line, Metric, NodeId, Profile, Section, Unit, deep};
 
 use crate::Error;
 
@@ -59,6 +59,17 @@ pub trait FileFormat: Sync {
     /// is without them.
     fn holds_callers(&self, _metric: &Metric) -> bool {
         false
+    }
+
+    /// Returns the part of the sum of `metric` that files of `profile` have, if the format holds the
+    /// metric.
+    fn written_total(&self, profile: &Profile, metric: &Metric) -> u64 {
+        metric.rows(profile).total
+    }
+
+    /// Whether files of `profile` say for how much time a sample stands, if it is known.
+    fn holds_interval(&self, _profile: &Profile) -> bool {
+        true
     }
 
     /// Returns the other parts of `profile` for which the format's files have no place.
@@ -372,8 +383,9 @@ impl dyn FileFormat {
         let is_shown =
             |it: &Metric| *it == shown || has_leading && it.is_leading() && !it.is_by_pair(profile);
         let is_held = |it: &Metric| self.holds(it) && (!self.has_one_metric() || is_shown(it));
-        let metrics = Metric::all_of(profile);
-        let metrics: Vec<_> = metrics.iter().filter(|it| !is_held(it)).map(Metric::name).collect();
+        let all = Metric::all_of(profile);
+        let sums = all.iter().filter(|it| is_held(it)).filter_map(|it| self.lost_sum(profile, it));
+        let metrics: Vec<_> = all.iter().filter(|it| !is_held(it)).map(Metric::name).collect();
         let metrics = match &metrics[..] {
             [] => None,
             [name] => Some(format!("the metric {name}")),
@@ -394,7 +406,24 @@ impl dyn FileFormat {
             (!holds.accounting && profile.accounting.is_some()).then_some("the accounting");
         let others = paths.into_iter().chain(lines).chain(self.special_losses(profile));
         let others = others.chain(documents.map(Document::title)).chain(accounting);
-        metrics.into_iter().chain(others.map(str::to_owned)).collect()
+        let has_samples = Metric::Samples.is_in(profile) && is_held(&Metric::Samples);
+        let is_lost = |_: &u64| has_samples && !self.holds_interval(profile);
+        let interval_ns = profile.sample_interval_ns().filter(is_lost);
+        let interval = interval_ns.map(|ns| format!("the interval of samples ({ns} ns)"));
+        let others = others.map(str::to_owned).chain(interval);
+        metrics.into_iter().chain(sums).chain(others).collect()
+    }
+
+    /// Returns the name of a metric and the part of its sum that files of `profile` do not have.
+    fn lost_sum(&self, profile: &Profile, metric: &Metric) -> Option<String> {
+        let total = metric.rows(profile).total;
+        let lost = total.saturating_sub(self.written_total(profile, metric));
+        let unit = match metric.unit() {
+            Unit::Count => "",
+            Unit::Nanoseconds => " ns",
+            Unit::Bytes => " bytes",
+        };
+        (lost > 0).then(|| format!("{lost} of {total}{unit} of the metric {}", metric.name()))
     }
 
     /// Returns a sentence about the parts of very deep stacks of `profiles` that the files leave
@@ -458,6 +487,11 @@ fn has_lines(profile: &Profile, is_looked_at: impl Fn(&Section) -> bool) -> bool
     let mut frames = (1..profile.tree.len()).filter_map(|it| profile.tree.frame(NodeId::new(it)));
     let mut traces = profile.sections().filter(|it| is_looked_at(it)).flat_map(Section::traces);
     frames.any(has_line) && traces.any(|trace| profile.frames(trace).any(has_line))
+}
+
+/// Returns the sum of a metric's rows, without what the profile does not list.
+pub(crate) fn listed(profile: &Profile, metric: &Metric) -> u64 {
+    metric.rows(profile).rows.iter().map(|row| row.1).fold(0, u64::saturating_add)
 }
 
 /// Returns the error of a format that cannot hold a profile.
@@ -529,5 +563,96 @@ mod tests {
             );
         }
         assert_eq!(refused, ["prof", "tsv", "fields"]);
+    }
+
+    /// What a file has, and what is said to be lost, is what the profile has.
+    #[test]
+    fn sums_are_written_or_said_to_be_lost() {
+        let mut profiles = vec![fixture::everything(), Profile::default(), Profile::default()];
+        for (profile, text) in profiles[1..].iter_mut().zip([
+            &b"2 A.f()V A.main()V 3\n1 A.main()V (unknown caller) 5\n"[..],
+            b"PROFILE: 10 (90%) A.f()V\nPROFILE_INVOKE: 2 @ 3 A.f()V -> A.g()V\n\
+              INSTANTIATION_COUNT: 3 * 1 = 3 blocks 96 bytes trees: 0 (0%) boot A\n",
+        ]) {
+            let title = "count callee caller time\n";
+            let old = [title.as_bytes(), text].concat();
+            let by = if text.starts_with(b"PROFILE") { ("jamaica", text) } else { ("prof", &*old) };
+            *profile = crate::by_name(by.0).unwrap().read(&mut &*by.1).unwrap();
+        }
+        // Numbers that no row has, and rows without a stack.
+        let mut unlisted = profiles.clone();
+        for profile in &mut unlisted {
+            let root = profile.tree.root();
+            let trace = profile.trace(root, None);
+            for event in &mut profile.events {
+                if let Event::Section(section) = event {
+                    for column in &mut section.head.columns {
+                        // Of calls all rows are listed.
+                        if matches!(column.metric, Metric::Calls | Metric::TotalTime) {
+                            continue;
+                        }
+                        let is_time = column.metric.unit() == Unit::Nanoseconds;
+                        column.total += if is_time { 7_000_000_000 } else { 7 };
+                    }
+                }
+            }
+            profile
+                .events
+                .push(Section::of(Metric::other("events", Unit::Count), 5, [(trace, 3)]).into());
+        }
+        profiles.extend(unlisted);
+        let mut pairs = 0;
+        for (index, profile) in profiles.iter().enumerate() {
+            for format in FORMATS.into_iter().filter(|it| it.is_read() && it.is_written()) {
+                let chosen = format.has_one_metric().then(|| Metric::all_of(profile));
+                let chosen =
+                    chosen.map_or_else(|| vec![None], |all| all.into_iter().map(Some).collect());
+                for metric in &chosen {
+                    let view = View { metric: metric.as_ref(), ..View::new(profile, "") };
+                    let mut file = Vec::new();
+                    if format.write_view(&view, &mut file).is_err() {
+                        continue;
+                    }
+                    let read = match format.read(&mut &file[..]) {
+                        // A page of another metric is not read back.
+                        Err(_) if format.name() == "html" => continue,
+                        read => read.unwrap(),
+                    };
+                    let losses = format.losses(&view);
+                    let is_shown = |it: &Metric| metric.as_ref().is_none_or(|shown| shown == it);
+                    for held in Metric::all_of(profile).iter().filter(|it| is_shown(it)) {
+                        if !format.holds(held) {
+                            continue;
+                        }
+                        pairs += 1;
+                        let what = format!("{index}: {format:?}: {held:?}: {losses:?}");
+                        let total = held.rows(profile).total;
+                        let written = format.written_total(profile, held);
+                        // A file of one metric has it as its own.
+                        let found = match metric {
+                            Some(_) => Metric::first_of(&read).map_or(0, |it| it.rows(&read).total),
+                            None => held.rows(&read).total,
+                        };
+                        let tolerance =
+                            if held.unit() == Unit::Nanoseconds { 1_000_000 } else { 0 };
+                        assert!(found.abs_diff(written) <= tolerance, "{what}: {written} {found}");
+                        let begin = format!("{} of {total}", total - written);
+                        let end = format!(" of the metric {}", held.name());
+                        let is_of_it = |it: &String| it.starts_with(&begin) && it.ends_with(&end);
+                        assert_eq!(losses.iter().any(is_of_it), written < total, "{what}");
+                    }
+                    let is_other = metric.as_ref().is_some_and(|it| *it != Metric::Samples);
+                    if is_other || !Metric::Samples.is_in(&read) {
+                        continue;
+                    }
+                    let interval_ns = profile.sample_interval_ns();
+                    let is_kept = read.sample_interval_ns() == interval_ns;
+                    let is_said = losses.iter().any(|it| it.starts_with("the interval"));
+                    let what = format!("{index}: {format:?}: {metric:?}: {losses:?}");
+                    assert!(is_kept != is_said || interval_ns.is_none(), "{what}");
+                }
+            }
+        }
+        assert!(pairs > 60, "{pairs}");
     }
 }

@@ -3,11 +3,11 @@
 use std::io::{self, Read, Write};
 
 use perk_hprof::{Format, aprof, ascii, binary, old};
-use perk_profile::{Event, Key, Metric, Profile, deep};
+use perk_profile::{Event, Key, Metric, MetricRows, Profile, deep};
 
 use crate::Error;
 use crate::file_format::{
-    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
+    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, listed, refusal,
 };
 
 /// HPROF text.
@@ -57,12 +57,35 @@ impl FileFormat for Text {
         !metric.is_other() && !metric.is_of_fields() && !is_left_out
     }
 
+    /// The text has no sums of calls, of objects and of waits, but the share of each row of the live
+    /// bytes; and no samples without a method.
+    fn written_total(&self, profile: &Profile, metric: &Metric) -> u64 {
+        match metric {
+            Metric::Samples => {
+                let MetricRows { total, rows } = metric.rows(profile);
+                let is_without = |row: &&(Key, u64)| profile.frames(row.0.trace).next().is_none();
+                let without = rows.iter().filter(is_without).map(|row| row.1);
+                total - without.fold(0, u64::saturating_add)
+            }
+            Metric::Calls
+            | Metric::AllocatedBytes
+            | Metric::AllocatedObjects
+            | Metric::LiveObjects
+            | Metric::BlockedCount => listed(profile, metric),
+            // There is no share of nothing.
+            Metric::LiveBytes if listed(profile, metric) == 0 => 0,
+            _ => metric.rows(profile).total,
+        }
+    }
+
+    fn holds_interval(&self, profile: &Profile) -> bool {
+        let interval_ns = profile.accounting.as_ref().map(|it| it.interval_ns);
+        interval_ns.is_some_and(|ns| profile.sample_interval_ns() == Some(ns))
+    }
+
     fn special_losses(&self, profile: &Profile) -> Vec<&'static str> {
-        let samples = Metric::Samples.rows(profile).rows;
-        let is_without = |row: &(Key, u64)| profile.frames(row.0.trace).next().is_none();
         let is_summary = |event: &Event| matches!(event, Event::HeapSummary(_));
         let losses = [
-            (samples.iter().any(is_without), "samples without a stack"),
             (profile.events.iter().any(is_summary), "heap summaries"),
             (
                 profile.sites().is_some_and(|sites| !sites.known.live),
@@ -156,6 +179,10 @@ impl FileFormat for Old {
 
     fn holds(&self, metric: &Metric) -> bool {
         matches!(metric, Metric::Calls | Metric::SelfTime | Metric::TotalTime)
+    }
+
+    fn written_total(&self, profile: &Profile, metric: &Metric) -> u64 {
+        listed(profile, metric)
     }
 }
 

@@ -57,6 +57,10 @@ impl FileFormat for Jamaica {
         of_jvm || metric.is_other() && metric::is_own(metric.name())
     }
 
+    fn written_total(&self, profile: &Profile, metric: &Metric) -> u64 {
+        perk_jamaica::written_total(profile, metric)
+    }
+
     fn holds_callers(&self, metric: &Metric) -> bool {
         *metric == Metric::Calls
     }

@@ -55,6 +55,11 @@ impl FileFormat for Speedscope {
         read(input)
     }
 
+    /// Total times are those of methods, and not of their samples.
+    fn holds(&self, metric: &perk_profile::Metric) -> bool {
+        *metric != perk_profile::Metric::TotalTime
+    }
+
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         write(view.profile, out)
     }

@@ -55,6 +55,10 @@ impl FileFormat for Svg {
         }
     }
 
+    fn holds_interval(&self, _profile: &perk_profile::Profile) -> bool {
+        false
+    }
+
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         write(view, out)
     }

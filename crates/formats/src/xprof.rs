@@ -12,7 +12,7 @@ use perk_profile::{Metric, Profile};
 
 use crate::Error;
 use crate::file_format::{
-    Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
+    Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View, listed, refusal,
 };
 mod read;
 mod write;
@@ -31,7 +31,7 @@ impl FileFormat for Xprof {
             name: "xprof",
             title: "-Xprof text",
             about: "Ticks by method and thread, as `-Xprof` printed them",
-            endings: &["xprof"],
+            endings: &["xprof", "xprof.txt"],
             page: "xprof.md",
             keeps: "samples by thread and method, without paths",
             reading: Reading::ToCut,
@@ -58,6 +58,17 @@ impl FileFormat for Xprof {
             return Err(refusal("the tables of -Xprof hold samples; the profile has none"));
         }
         write(view.profile, out)
+    }
+
+    fn written_total(&self, profile: &Profile, metric: &Metric) -> u64 {
+        match metric {
+            Metric::Samples => listed(profile, metric),
+            _ => metric.rows(profile).total,
+        }
+    }
+
+    fn holds_interval(&self, _profile: &Profile) -> bool {
+        false
     }
 
     fn holds(&self, metric: &Metric) -> bool {

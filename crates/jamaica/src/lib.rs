@@ -15,7 +15,7 @@ mod writer;
 
 pub use append::{Flaw, flaw};
 pub use reader::read;
-pub use writer::{write, write_part};
+pub use writer::{write, write_part, written_total};
 
 /// The beginnings of the lines.
 const KEYWORDS: [&str; 12] = [

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use perk_profile::{
-    Allocations, FrameId, KeyedMap, Line, Method, MethodId, Metric, Profile, Symbols, TraceId,
+    Allocations, FrameId, Key, KeyedMap, Line, Method, MethodId, Metric, MetricRows, Profile,
+    Symbols, TraceId,
 };
 
 use crate::lines::{self, LineNumbers};
 use crate::{NOTE, metric};
 
+/// The metrics that are written by method alone.
+const OF_METHODS: [&str; 4] =
+    [metric::BYTECODES, metric::CYCLES, metric::NATIVE_CALLS, metric::ARRAY_ALLOCATIONS];
 /// The size of a block if the profile does not give it: Jamaica's own default, in bytes.
 const BLOCK_BYTES: u64 = 32;
 
@@ -47,6 +51,28 @@ pub fn write_part(profile: &Profile, notes: &[String], out: &mut dyn Write) -> i
     writer.threads()?;
     writer.out.flush()?;
     Ok(writer.line_count)
+}
+
+/// Returns the part of the sum of `metric` that [`write()`] writes, if it writes the metric: calls
+/// have a caller, objects and other numbers a row.
+pub fn written_total(profile: &Profile, metric: &Metric) -> u64 {
+    let MetricRows { rows, .. } = metric.rows(profile);
+    let sum = |is_written: &dyn Fn(&Key) -> bool| {
+        let written = rows.iter().filter(|(key, _)| is_written(key)).map(|row| row.1);
+        written.fold(0, u64::saturating_add)
+    };
+    match metric {
+        Metric::Calls if metric.is_by_pair(profile) => {
+            let pairs = profile.call_edges().flat_map(|edges| edges.rows);
+            let pairs = pairs.filter(|edge| edge.caller.is_some() && edge.callee.is_some());
+            pairs.map(|edge| edge.count).fold(0, u64::saturating_add)
+        }
+        Metric::Calls => sum(&|key| profile.frames(key.trace).nth(1).is_some()),
+        _ if OF_METHODS.contains(&metric.name()) => {
+            sum(&|key| profile.frames(key.trace).next().is_some())
+        }
+        _ => sum(&|_| true),
+    }
 }
 
 struct Writer<'a> {
@@ -236,7 +262,10 @@ impl<'a> Writer<'a> {
             let count = counts.entry(key).or_default();
             *count = count.saturating_add(row.count);
         }
-        for edge in self.profile.call_edges().flat_map(|edges| edges.rows) {
+        // Beside call paths, pairs count the same calls again.
+        let is_by_pair = Metric::Calls.is_by_pair(self.profile);
+        let edges = self.profile.call_edges().filter(|_| is_by_pair);
+        for edge in edges.flat_map(|edges| edges.rows) {
             let Some((caller, callee)) = edge.caller.zip(edge.callee) else { continue };
             let name = |id| name(symbols, &symbols.get_method(id));
             let count = counts.entry((name(caller), 0, name(callee))).or_default();
