@@ -111,7 +111,7 @@ fn a_count_without_its_size_leads() {
             function(file, 1);
         });
         let profile = read(&bytes[..]).unwrap();
-        assert_eq!(Metric::leading_of(&profile).collect::<Vec<_>>(), [metric.clone()]);
+        assert_eq!(Metric::leading_of(&profile).collect::<Vec<_>>(), std::slice::from_ref(&metric));
         if let Some(sites) = profile.sites() {
             assert_eq!(sites.leading(), metric);
         }
