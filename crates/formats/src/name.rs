@@ -38,8 +38,11 @@ impl<'a> NameParts<'a> {
 
 /// Splits a name into class and method at its last dot that is outside brackets and after the last
 /// slash (`com.acme.Foo.bar(int)`, `example.org/x/pkg.(*Map[...]).Get`). A leading dot does not
-/// separate anything.
+/// separate anything, and the path of a library has no class.
 fn split(name: &str) -> (&str, &str) {
+    if name.starts_with('/') {
+        return ("", name);
+    }
     let mut depth = 0_u32;
     for (at, byte) in name.bytes().enumerate().rev() {
         match byte {
@@ -79,6 +82,8 @@ mod tests {
             ("main.(*Map[go.shape.int]).Get.func1", "main.(*Map[go.shape.int]).Get", "func1"),
             ("example.org/start", "", "example.org/start"),
             ("start_thread", "", "start_thread"),
+            ("/usr/lib/jvm/libjvm.so", "", "/usr/lib/jvm/libjvm.so"),
+            ("/usr/lib/libc.so.6", "", "/usr/lib/libc.so.6"),
             (".text", "", ".text"),
             ("T.", "T", ""),
             ("[unknown]", "", "[unknown]"),
