@@ -77,7 +77,8 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
         let title = jvm.title();
         match fault {
             Some(fault) => bail!("{title} has no profile: {fault}; no part of it is left"),
-            None if jvm.process.is_gone() => bail!(
+            // Its connections are closed before the kernel has ended it.
+            None if why == Why::Ended || jvm.process.is_gone() => bail!(
                 "{title} ended before its profile was complete: no part of it is left (it was killed, \
                  or its own messages say why)"
             ),
