@@ -88,7 +88,7 @@ pub(crate) fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {
     if !region::leaves_room(bytes) {
         return Err(io::Error::from_raw_os_error(libc::ENOMEM));
     }
-    // SAFETY: a new mapping of so many bytes, which nobody else has and which stays; all fields are
+    // SAFETY: a new mapping of that size, which nobody else has and which stays; all fields are
     // numbers, for which zeroes are valid.
     unsafe {
         let memory = libc::mmap(null_mut(), bytes, read_write, private, -1, 0);

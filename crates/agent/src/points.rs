@@ -32,7 +32,7 @@ impl Points {
         self.next_ns
     }
 
-    /// Passes the points up to a time, at most so many intervals apart from then on. Returns the
+    /// Passes the points up to a time; later parts have this number of intervals. Returns the
     /// intervals that these points represent.
     pub(crate) fn pass(&mut self, now_ns: u64, interval_ns: u64, intervals: u64) -> u64 {
         let mut passed = 0;

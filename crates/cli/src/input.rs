@@ -246,7 +246,7 @@ impl<R: Read> Read for CutIsEnd<R> {
     }
 }
 
-/// Reads so many bytes and no more, as long as memory allows.
+/// Reads a number of bytes and no more, as long as memory allows.
 struct Bounded<R> {
     source: R,
     memory: Memory,

@@ -15,6 +15,7 @@ pub(crate) use find::{Visible, find, visible};
 pub(crate) use list::list;
 pub(crate) use machine::{Libc, Machine};
 pub(crate) use process::{Process, Status, path_in};
+pub(crate) use program::WITH_VALUE;
 pub(crate) use user::{inner_id, name_of_user};
 
 /// A process that runs a JVM.

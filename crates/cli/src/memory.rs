@@ -45,8 +45,8 @@ impl Memory {
     }
 
     /// A reader of `source` that counts, so that the limit follows the size of a stream.
-    pub(crate) fn count<R: Read>(&self, source: R) -> Counted<R> {
-        Counted { source, count: 0, memory: self.clone() }
+    pub(crate) fn count<R: Read>(&self, source: R) -> CountingReader<R> {
+        CountingReader { source, count: 0, memory: self.clone() }
     }
 
     pub(crate) fn is_exceeded(&self) -> bool {
@@ -77,13 +77,13 @@ impl Memory {
 }
 
 /// Counts the bytes of a stream.
-pub(crate) struct Counted<R> {
+pub(crate) struct CountingReader<R> {
     source: R,
     count: u64,
     memory: Memory,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
         self.count += count as u64;

@@ -54,7 +54,7 @@ pub(crate) struct Lines<R> {
     line: Vec<u8>,
     /// The beginning of what was not given out yet.
     at: usize,
-    /// The line before has no end: it goes on.
+    /// The line before has no end: it continues.
     is_within: bool,
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Region<T: Numbers> {
 }
 
 impl<T: Numbers> Region<T> {
-    /// Makes a region of at most so many numbers, of which some can be used.
+    /// Makes a region of at most this number of numbers, of which some can be used.
     ///
     /// # Errors
     /// The system's error if there is no memory for any.
@@ -79,7 +79,7 @@ impl<T: Numbers> Region<T> {
         Err(io::Error::from_raw_os_error(libc::ENOMEM))
     }
 
-    /// Makes at least so many numbers usable. Returns whether they are.
+    /// Makes at least this number of numbers usable. Returns whether they are.
     pub(crate) fn grow(&self, len: usize) -> bool {
         let wanted = len * size_of::<T>();
         if wanted <= self.mapped_bytes.load(Ordering::Acquire) {
@@ -107,7 +107,7 @@ impl<T: Numbers> Region<T> {
     /// Returns the numbers that can be used now.
     pub(crate) fn all(&self) -> &'static [T] {
         let len = self.mapped_bytes.load(Ordering::Acquire) / size_of::<T>();
-        // SAFETY: so many bytes from `start` on were mapped by `map`, as zeroes, which are valid for
+        // SAFETY: this number of bytes from `start` on was mapped by `map`, as zeroes, which are valid for
         // numbers; only `give_back` unmaps them.
         unsafe { std::slice::from_raw_parts(self.start as *const T, len) }
     }
@@ -123,7 +123,7 @@ impl<T: Numbers> Region<T> {
     /// Nobody may use the numbers any more.
     pub(crate) unsafe fn give_back(&self) {
         let mapped = self.mapped_bytes.swap(0, Ordering::AcqRel);
-        // SAFETY: so many bytes were mapped by `map`; the caller's promise.
+        // SAFETY: this number of bytes was mapped by `map`; the caller's promise.
         unsafe { libc::munmap(self.start as *mut libc::c_void, mapped) };
     }
 
@@ -183,7 +183,7 @@ pub(crate) fn be_sparing() {
     }
 }
 
-/// Whether the program has some of its address space left, if there is a limit, after so many more bytes.
+/// Whether the program has some of its address space left, if there is a limit, after this number of bytes more.
 pub(super) fn leaves_room(bytes: usize) -> bool {
     space_left().is_none_or(|left| left >= LEFT_BYTES + bytes as u64)
 }

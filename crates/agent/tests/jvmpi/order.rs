@@ -21,7 +21,7 @@ fn every_id_is_defined_before_it_is_named() {
                     if name.len() <= 5 { name.to_owned() } else { format!("unknown.{name}") };
                 assert_eq!(outcome.number(&name), 0, "{name}: {report}");
             }
-            // The calls of threads that attach are told from the first one on.
+            // The calls of threads that attach are counted from the first one on.
             assert_eq!(outcome.number("entries"), outcome.number("calls"), "{report}");
             assert!(outcome.number("calls") >= 100_000 + 22_000, "{report}");
             // main, the classes, and then the threads whose stacks have them.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-/// Options of `java` whose value is the next word.
-const WITH_VALUE: [&str; 19] = [
+/// The options of `java` whose value is the next word (`java.c`, `IsWhiteSpaceOption`).
+pub(crate) const WITH_VALUE: [&str; 19] = [
     "-cp",
     "-classpath",
     "--class-path",

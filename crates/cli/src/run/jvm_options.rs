@@ -5,30 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fs, mem};
 
+use crate::jvms::WITH_VALUE;
+
 /// The variables from which every JVM takes options, before and after those of its command line, and the
 /// one that belongs to the `java` launcher.
 const TOOL_OPTIONS: &str = "JAVA_TOOL_OPTIONS";
 const LAST_OPTIONS: &str = "_JAVA_OPTIONS";
 const LAUNCHER_OPTIONS: &str = "JDK_JAVA_OPTIONS";
-
-/// The options of `java` whose value is the next word (`java.c`, `IsWhiteSpaceOption`).
-const WITH_NEXT_WORD: [&str; 15] = [
-    "-cp",
-    "-classpath",
-    "--class-path",
-    "-p",
-    "--module-path",
-    "--upgrade-module-path",
-    "--add-modules",
-    "--limit-modules",
-    "--add-exports",
-    "--add-opens",
-    "--add-reads",
-    "--patch-module",
-    "--enable-native-access",
-    "--describe-module",
-    "--source",
-];
 
 /// The options behind which the program's arguments begin, after one word.
 const WITH_PROGRAM: [&str; 3] = ["-jar", "-m", "--module"];
@@ -155,7 +138,7 @@ impl CommandLine {
             self.is_literal = true;
         } else if is(&WITH_PROGRAM) {
             self.is_program = true;
-        } else if is(&WITH_NEXT_WORD) {
+        } else if is(&WITH_VALUE) {
             self.is_value = true;
         } else if word.starts_with(b"-") {
             self.options.push(word.to_vec());
@@ -190,7 +173,7 @@ fn words(text: &[u8], quoting: Quoting) -> Vec<Vec<u8>> {
                     Some(b'r') => Some(b'\r'),
                     Some(b't') => Some(b'\t'),
                     Some(b'f') => Some(0x0c),
-                    // The line goes on.
+                    // The line continues.
                     Some(b'\n') | None => None,
                     other => other,
                 };

@@ -56,7 +56,7 @@ impl Tables {
         Ok(Self { unread: counters().map_err(no_memory)?, read: Mutex::default() })
     }
 
-    /// Gives all threads so many counters. Returns whether there is memory for them.
+    /// Gives all threads this number of counters. Returns whether there is memory for them.
     pub(super) fn grow(&self, len: usize) -> bool {
         let mut read = lock(&self.read);
         let has_grown = self.unread.grow(len) && read.all.iter().all(|it| it.grow(len));

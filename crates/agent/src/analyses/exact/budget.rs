@@ -22,7 +22,7 @@ impl Budget {
         Self { limit_bytes, used_bytes, is_spent }
     }
 
-    /// Takes so many bytes. Returns whether there are as many.
+    /// Takes a number of bytes. Returns whether they are left.
     pub(super) fn take(&self, bytes: u64) -> bool {
         let more = |used| (used + bytes <= self.limit_bytes).then_some(used + bytes);
         let is_taken = self.used_bytes.fetch_update(Relaxed, Relaxed, more).is_ok();

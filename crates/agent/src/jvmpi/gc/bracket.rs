@@ -69,7 +69,7 @@ fn wait_for_service() {
         let is_calm = now == last && service.is_runnable() != Some(true);
         calm = if is_calm { calm + 1 } else { 0 };
         last = now;
-        // Who waits for the bracket goes on waiting.
+        // A thread that waits for the bracket continues to wait.
         step();
     }
 }
