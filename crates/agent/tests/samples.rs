@@ -27,7 +27,7 @@ fn samples(text: &Recording) -> &Costs {
 fn samples_add_up_to_the_cpu_time_of_a_busy_main() {
     jdk::each(|jdk| {
         for interval_ms in [1, 10] {
-            let options = format!(",interval={interval_ms},cutoff=0");
+            let options = format!(",interval={interval_ms},cutoff=0,depth=64");
             let (outcome, text) = run(jdk, &options, "CpuBound", &["1500"]);
             let sampled_ns = text.sample_count() * interval_ms * 1_000_000;
             let whole = outcome.number("main_cpu_ns");
@@ -137,7 +137,7 @@ fn intervals_change_the_number_of_samples_not_their_sum() {
         for (interval, interval_ns) in
             [("1", 1_000_000), ("100", 100_000_000), ("500us", 500_000), ("20ms", 20_000_000)]
         {
-            let options = format!(",cutoff=0,interval={interval}");
+            let options = format!(",cutoff=0,depth=64,interval={interval}");
             let (outcome, text) = run(jdk, &options, "CpuBound", &["1000"]);
             let program = outcome.number("main_cpu_ns") - outcome.number("begin_cpu_ns");
             let of_main = samples_where(&text, support::in_main) * interval_ns;
