@@ -150,3 +150,67 @@ fn four_megabytes_are_not_enough_for_objects_that_live() {
         assert_eq!(accesses + lost.parse::<u64>().unwrap(), 6_000_000, "{}", jdk.version);
     });
 }
+
+const STRANGERS: &str = "
+public class Strangers {
+    static int[][] kept;
+
+    static void work(int count) {
+        kept = new int[count][];
+        for (int i = 0; i < count; i++) {
+            int[] array = new int[2];
+            array[0] = i;
+            kept[i] = array;
+        }
+    }
+
+    /** A clone has no record before its first access, and an identity hash of the JVM's. */
+    static void others(int count) {
+        int[] original = new int[4];
+        int sum = 0;
+        for (int i = 0; i < count; i++) {
+            int[] clone = original.clone();
+            sum += clone.hashCode();
+            clone[1] = i;
+            sum += clone[1];
+            if ((i & 7) == 0) synchronized (clone) { clone[0] = sum; }
+        }
+    }
+
+    public static void main(String[] arguments) throws InterruptedException {
+        work(500_000);
+        Thread thread = new Thread(() -> others(100_000));
+        thread.start();
+        thread.join();
+        System.out.println(\"made=\" + kept.length);
+    }
+}
+";
+
+/// 23 of the clones have a hash that would lead to the record of another array.
+#[test]
+fn identity_hashes_of_the_jvm_lead_to_no_record() {
+    let classes = perk_testkit::fixture::compile_text("Strangers", STRANGERS);
+    jdk::each(|jdk| {
+        for flag in ["-XX:+UseSerialGC", "-XX:+UseShenandoahGC", "-XX:+UseCompactObjectHeaders"] {
+            let mut plain = JavaRun::new(jdk).main("ExitBySystemExit");
+            let mut run = counted(jdk, ",aggregate=site,include=Strangers").jvm_arg("-Xmx300m");
+            (plain, run) = (plain.jvm_arg(flag), run.jvm_arg(flag));
+            if plain.run().stderr.contains("VM option") {
+                continue;
+            }
+            let outcome = run.classes(classes.clone()).main("Strangers").run();
+            outcome.assert_success();
+            assert_eq!(outcome.stderr, "");
+            let (mut own, mut others) = ([0; 4], [0; 4]);
+            for (record, count) in parse(outcome.bytes(FILE)).unwrap() {
+                if record.class == "[I" {
+                    let sum = if record.method() == "work" { &mut own } else { &mut others };
+                    record.fields.iter().for_each(|(_, counts)| add(sum, *counts, count));
+                }
+            }
+            assert_eq!(own, [0, 0, 500_000, 0], "{} {flag}", jdk.version);
+            assert_eq!(others[1] + others[3], 212_500, "{} {flag}: {others:?}", jdk.version);
+        }
+    });
+}

@@ -78,6 +78,9 @@ public final class PerkFields extends PerkHeaders {
     /** Stands for the unit if objects of the class do not have a field there. */
     private static final int NO_FIELD = UNIT_MASK;
 
+    /** The bits of a header below the unused one: those of the lock, of biased locking and of the age. */
+    private static final int USED_BITS = 7;
+
     // The JIT compilers treat a stable field as a constant once it is not zero.
 
     /** Null until the agent has called {@link #start}. */
@@ -87,6 +90,11 @@ public final class PerkFields extends PerkHeaders {
     @Stable private static long CLASS_FIELD;
     @Stable private static long RECORDS;
     @Stable private static long FIELDS;
+    /**
+     * The bit of headers whose hash is perk's: the JVM's own hashes lead to records of other objects. It is
+     * the one below the hash, which HotSpot does not use; 0 if there is none.
+     */
+    @Stable private static long MARK;
     /** 0 unless accesses without an instruction are counted. */
     @Stable private static long OFFSETS;
     /** The state of threads that are not counted, such as those that have ended. */
@@ -111,6 +119,7 @@ public final class PerkFields extends PerkHeaders {
         FIELDS = fields;
         OFFSETS = offsets;
         HASH_SHIFT = hashShift;
+        MARK = hashShift > USED_BITS ? 1L << hashShift - 1 : 0;
         ENDED.owner = -1;
         U = unsafe;
         return 0;
@@ -217,9 +226,9 @@ public final class PerkFields extends PerkHeaders {
             index = U.getInt(object, offset);
         } else if (offset == BY_HEADER && HASH_SHIFT != 0) {
             long header = U.getLong(object, 0);
-            if ((header & FREE_MASK) == FREE) {
+            if ((header & (FREE_MASK | MARK)) == (FREE | MARK)) {
                 index = seedOf((int) (header >>> HASH_SHIFT) & MOST_HASH);
-                // The hash may be one of the JVM's.
+                // Without a mark the hash may be one of the JVM's.
                 if (classAt(index) >= 0) {
                     index = 0;
                 }
@@ -320,14 +329,11 @@ public final class PerkFields extends PerkHeaders {
 
     /** Does this for an object without a field. Returns the index. */
     private static int unknownByHeader(Object object, PerkFields state, int units, int number) {
-        boolean isFree = HASH_SHIFT != 0 && isFree(U.getLong(object, 0));
-        if (!isFree) {
-            // A locked object has its hash elsewhere.
-            int index = HASH_SHIFT == 0 ? 0 : seedOf(System.identityHashCode(object));
-            if (index != 0 && classAt(index) == number) {
-                return index;
+        if (HASH_SHIFT == 0 || !isFree(U.getLong(object, 0))) {
+            int index = identifiedIndex(object, number);
+            if (index == 0) {
+                index = tag(object, 0);
             }
-            index = tag(object, 0);
             if (index != 0) {
                 return index;
             }
@@ -337,15 +343,45 @@ public final class PerkFields extends PerkHeaders {
             return 0;
         }
         begin(index, 0, number, units);
-        long hash = (long) hash(index) << HASH_SHIFT;
-        long header = isFree ? U.getLong(object, 0) : 0;
-        if (isFree(header) && U.compareAndSetLong(object, 0, header, header | hash)) {
-            return index;
+        while (HASH_SHIFT != 0) {
+            long header = U.getLong(object, 0);
+            if (!isFree(header)) {
+                break;
+            }
+            if (U.compareAndSetLong(object, 0, header, identified(header, index))) {
+                return index;
+            }
         }
         // Another thread was faster, or the header has no room. Then the record may stay unused.
-        int other = isFree ? seedOf(System.identityHashCode(object)) : 0;
-        boolean isOther = other != 0 && classAt(other) == number;
-        return isOther ? other : tag(object, index);
+        int other = identifiedIndex(object, number);
+        return other != 0 ? other : tag(object, index);
+    }
+
+    /** Returns the index of the record of a class to which the hash of an object leads; 0 if there is none. */
+    private static int identifiedIndex(Object object, int number) {
+        if (HASH_SHIFT == 0) {
+            return 0;
+        }
+        long header = U.getLong(object, 0);
+        if (MARK != 0 && (header & MARK) == 0 && (header & FREE_MASK) == FREE) {
+            // The hash is one of the JVM's.
+            return 0;
+        }
+        if ((header & FREE_MASK) != FREE) {
+            // A locked object has its hash elsewhere, and that does not tell whose it is.
+            int tagged = tag(object, 0);
+            if (tagged != 0) {
+                return tagged;
+            }
+        }
+        int index = seedOf(System.identityHashCode(object));
+        return index != 0 && classAt(index) == number ? index : 0;
+    }
+
+    /** Returns a header with the hash that leads to a record. */
+    @ForceInline
+    private static long identified(long header, int index) {
+        return header | (long) hash(index) << HASH_SHIFT | MARK;
     }
 
     /** The constructor of Object runs, which all other constructors call. */
@@ -685,7 +721,7 @@ public final class PerkFields extends PerkHeaders {
     private static void identify(Object object, int index) {
         long header = U.getLong(object, 0);
         if (HASH_SHIFT != 0 && isFree(header)) {
-            U.putLong(object, 0, header | (long) hash(index) << HASH_SHIFT);
+            U.putLong(object, 0, identified(header, index));
         } else {
             identifySafely(object, index);
         }
