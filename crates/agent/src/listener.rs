@@ -69,10 +69,10 @@ impl Listener {
                     jni.with_room(LOCALS, || obedient.obey(jni, command));
                 }),
                 Ok(Received::UnknownTag(tag)) => {
-                    complain(format!("there is no command {tag}: it is passed over"));
+                    complain(format!("there is no command {tag}: it is skipped"));
                 }
                 Ok(Received::UnknownControl(option)) => {
-                    complain(format!("CONTROL has no option {option}: it is passed over"));
+                    complain(format!("CONTROL has no option {option}: it is skipped"));
                 }
                 Ok(Received::Garbage { tag, length }) => {
                     return complain(format!(

@@ -94,7 +94,7 @@ pub(super) unsafe fn frequent_event(
     }
 }
 
-/// Runs `body` so, whosoever's doing the event is.
+/// Runs `body` so, also for an event of the bridge's own doing.
 ///
 /// # Safety
 /// As of [`event`].

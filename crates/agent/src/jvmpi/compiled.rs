@@ -149,8 +149,8 @@ pub(super) fn is_settled() -> bool {
     lock(&QUEUE).is_empty()
 }
 
-/// Sends what has come, on the bridge's thread. The agent is told neither of the code of perk's own
-/// methods, nor of that of a class which is unloaded.
+/// Sends what has come, on the bridge's thread. No event is sent of the code of perk's own methods, nor of
+/// that of a class which is unloaded.
 pub(super) fn send(bridge: &Bridge, jni: Jni<'_>) {
     /// The addresses of the code whose COMPILED_METHOD_LOAD was not sent.
     static UNTOLD: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());

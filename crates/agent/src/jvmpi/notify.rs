@@ -209,8 +209,8 @@ pub(super) fn send(kind: jint, env: *mut JNIEnv, contents: impl FnOnce() -> JVMP
     }
 }
 
-/// Delivers an event that the agent may change, whosoever's doing it is. Returns its contents then; `None` if
-/// it was not delivered.
+/// Delivers an event that the agent may change, also one of the bridge's own doing. Returns its contents
+/// then; `None` if it was not delivered.
 pub(super) fn ask(
     kind: jint,
     env: *mut JNIEnv,

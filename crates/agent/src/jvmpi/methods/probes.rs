@@ -250,7 +250,7 @@ impl State {
         });
     }
 
-    /// Looks the helper's methods up, before any that the agent could be told of runs.
+    /// Looks the helper's methods up, before any method runs whose events are sent.
     pub(super) fn know_own(&self, bridge: &Bridge, jni: Jni<'_>) {
         let Some(helper) = self.helper.get().filter(|_| HIDDEN.get().is_none()) else { return };
         // The JVM tells the methods of a class that is initialised, as it is by the use of a field.

@@ -74,7 +74,7 @@ fn start(env: *mut JNIEnv) -> bool {
     true
 }
 
-/// Has the agent be told an object's end, too. Returns false if it has ended.
+/// Has OBJECT_FREE of a new object be sent, too. Returns false if it has ended.
 fn tell_object(contents: JVMPI_Event_u) -> bool {
     // SAFETY: the event is OBJECT_ALLOC.
     let id = Id::from_raw(unsafe { contents.obj_alloc }.obj_id);
