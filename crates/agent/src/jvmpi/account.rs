@@ -52,10 +52,20 @@ pub(super) fn close(bridge: &Bridge, jni: Jni<'_>) {
     }
 }
 
-/// Prints the account on stderr, once, if it is wanted.
+/// Prints the account on stderr, once, if it is wanted; and what is missing, in any case.
 pub(super) fn print(bridge: &Bridge) {
     static IS_PRINTED: AtomicBool = AtomicBool::new(false);
-    if !bridge.options.verbose || IS_PRINTED.swap(true, Relaxed) {
+    if IS_PRINTED.swap(true, Relaxed) {
+        return;
+    }
+    let missing = bridge.objects.missing_count();
+    if missing > 0 {
+        os::say(&format!(
+            "HPROF WARNING: the system refused perk more address space (ulimit -v, ulimit -d): {missing} \
+             objects have no OBJECT_FREE, and are not found by their ids\n"
+        ));
+    }
+    if !bridge.options.verbose {
         return;
     }
     let kinds = kinds();

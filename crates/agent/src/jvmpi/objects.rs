@@ -64,6 +64,11 @@ impl Objects {
         Id((self.given.fetch_add(count, Relaxed) + 1) << 4)
     }
 
+    /// Returns the number of objects of which nothing is known but their ids, as there was no memory.
+    pub(super) fn missing_count(&self) -> u64 {
+        self.records.missing_count(self.given.load(Relaxed).cast_unsigned())
+    }
+
     /// Whether the id was ever given.
     fn is_given(&self, id: Id) -> bool {
         id.0 & 15 == 0 && id.0 >> 4 <= self.given.load(Relaxed)

@@ -73,3 +73,57 @@ fn objects_are_told_from_the_moment_that_the_event_is_enabled() {
         assert!(outcome.number("allocs") < 6000, "{}", outcome.report());
     });
 }
+
+const SPACE: &str = "
+public class Space {
+    static volatile Object last;
+
+    static native void limit(long more);
+    static native void report();
+
+    public static void main(String[] arguments) {
+        System.load(arguments[0]);
+        int count = Integer.parseInt(arguments[1]);
+        limit(Long.parseLong(arguments[2]) << 20);
+        for (int i = 0; i < count; i++) last = new Object();
+        report();
+    }
+}
+";
+
+/// An object takes 16 bytes in perk.
+#[test]
+fn objects_without_room_are_counted_at_the_end() {
+    const OBJECTS: u64 = 3_000_000;
+    let classes = perk_testkit::fixture::compile_text("Space", SPACE);
+    jdk::each(|jdk| {
+        let run = |more: &str| {
+            let run = profiled(jdk, "", "space", "").jvm_arg("--enable-native-access=ALL-UNNAMED");
+            let flags = ["-XX:+UseSerialGC", "-Xms16m", "-Xmx16m", "-Xmn2m"];
+            let run = flags.iter().fold(run, |run, flag| run.jvm_arg(flag));
+            let path = library("space").display().to_string();
+            let count = OBJECTS.to_string();
+            let run = run.classes(classes.clone()).main("Space").args([path, count, more.into()]);
+            let outcome = run.run();
+            outcome.assert_success();
+            outcome
+        };
+        let living = |outcome: &Outcome, missing: u64| {
+            let (allocs, frees) = (outcome.number("allocs"), outcome.number("frees"));
+            assert!(allocs >= OBJECTS, "{}", outcome.report());
+            allocs.checked_sub(frees + missing).unwrap_or_else(|| panic!("{}", outcome.report()))
+        };
+        let plenty = run("2000");
+        assert_eq!(plenty.stderr, "");
+        assert!(living(&plenty, 0) < 5000, "{}", plenty.report());
+        let little = run("48");
+        let warning =
+            "HPROF WARNING: the system refused perk more address space (ulimit -v, ulimit -d): ";
+        let missing = little.stderr.strip_prefix(warning).and_then(|it| it.split_once(' '));
+        let (missing, rest) = missing.unwrap_or_else(|| panic!("{}", little.report()));
+        assert_eq!(rest, "objects have no OBJECT_FREE, and are not found by their ids\n");
+        let missing: u64 = missing.parse().unwrap();
+        assert!(missing > 100_000, "{missing}");
+        assert!(living(&little, missing) < 5000, "{}", little.report());
+    });
+}

@@ -1,16 +1,14 @@
 //! A table with an entry for each id that was ever given: the object's class, kind and size, whether the
 //! agent knows the id, and whether the object is gone.
 //!
-//! An id's entry is at its serial number. The table is made of chunks of zeroed memory that never
-//! move; a page of which all objects are gone returns to the system. So it is read without locks, in
-//! callbacks of heap walks, too.
+//! An id's entry is at its serial number, in memory that grows and never moves; a page of which all
+//! objects are gone returns to the system. So it is read without locks, in callbacks of heap walks, too.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use super::super::Id;
-use crate::memory::{clear, reserve};
-use crate::sync::lock;
+use crate::memory::{Pages, Region, clear};
 
 /// What `OBJECT_ALLOC` tells of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +22,10 @@ pub(in crate::jvmpi) struct Record {
     pub(in crate::jvmpi) size_bytes: u64,
 }
 
-/// The entries of a page and of a chunk.
+/// The entries of a page.
 const PAGE: usize = 256;
-const CHUNK: usize = 1 << 22;
-/// The most chunks; later ids have no entry.
-const CHUNKS: usize = 1 << 14;
+/// The limit of entries; later ids have none.
+const MOST: usize = 1 << 36;
 
 /// The first word of an entry: flags, the kind, the size.
 const NOTED: u64 = 1;
@@ -40,52 +37,93 @@ const SIZE_SHIFT: u32 = 16;
 /// The table; see the module.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    chunks: OnceLock<Box<[OnceLock<Chunk>]>>,
-    growing: Mutex<()>,
+    memory: OnceLock<Option<Memory>>,
+    /// Whether the system gives no more memory: later ids have no entry.
+    is_full: AtomicBool,
 }
 
-/// Some of the entries.
-#[derive(Clone, Copy, Debug)]
-struct Chunk {
+/// The memory of the entries.
+#[derive(Debug)]
+struct Memory {
     /// Two words each.
-    words: &'static [AtomicU64],
+    words: Region<AtomicU64>,
     /// The number of freed objects of each page.
-    freed: &'static [AtomicU32],
+    freed: Region<AtomicU32>,
+}
+
+/// The entry of an id.
+struct Place {
+    words: &'static [AtomicU64; 2],
+    /// The words of its page, and the number of freed objects there.
+    page: &'static [AtomicU64],
+    freed: &'static AtomicU32,
+}
+
+impl Memory {
+    fn new() -> Option<Self> {
+        let words = Region::new(MOST * 2, Pages::Small).ok()?;
+        let freed = Region::new(MOST / PAGE, Pages::Small).ok()?;
+        Some(Self { words, freed })
+    }
+
+    fn grow(&self, serial: usize) -> bool {
+        let page = serial / PAGE + 1;
+        serial < MOST && self.words.grow(page * PAGE * 2) && self.freed.grow(page)
+    }
+
+    fn place(&self, serial: usize) -> Option<Place> {
+        let page = serial / PAGE;
+        let words = self.words.all().get(page * PAGE * 2..)?.get(..PAGE * 2)?;
+        let own = words.get(serial % PAGE * 2..)?.first_chunk()?;
+        Some(Place { words: own, page: words, freed: self.freed.all().get(page)? })
+    }
 }
 
 impl Records {
-    /// Returns the entry's chunk, which is made if it `must_exist`, and its index therein.
-    fn entry(&self, id: Id, must_exist: bool) -> Option<(Chunk, usize)> {
+    /// Returns an id's entry, which is made if it `must_exist`.
+    fn entry(&self, id: Id, must_exist: bool) -> Option<Place> {
         let serial = usize::try_from(id.0 >> 4).ok()?;
-        let chunks = self.chunks.get_or_init(|| (0..CHUNKS).map(|_| OnceLock::new()).collect());
-        let place = chunks.get(serial / CHUNK)?;
-        if place.get().is_none() && must_exist {
-            let _growing = lock(&self.growing);
-            if place.get().is_none() {
-                let words = reserve(CHUNK * 2).ok()?;
-                let freed = reserve(CHUNK / PAGE).ok()?;
-                let _ = place.set(Chunk { words, freed });
-            }
+        let memory = self.memory.get_or_init(Memory::new).as_ref();
+        if let Some(place) = memory.and_then(|memory| memory.place(serial)) {
+            return Some(place);
         }
-        Some((*place.get()?, serial % CHUNK))
+        if !must_exist || self.is_full.load(Ordering::Relaxed) {
+            return None;
+        }
+        let grown = memory.filter(|memory| memory.grow(serial));
+        if grown.is_none() {
+            self.is_full.store(true, Ordering::Relaxed);
+        }
+        grown?.place(serial)
+    }
+
+    /// Returns the number of those of the first ids that have no entry, as there was no memory.
+    pub(super) fn missing_count(&self, given: u64) -> u64 {
+        if !self.is_full.load(Ordering::Relaxed) {
+            return 0;
+        }
+        let memory = self.memory.get().and_then(Option::as_ref);
+        let entries = memory.map_or(0, |it| it.words.all().len() / 2) as u64;
+        // The first entry is of no id.
+        (given + 1).saturating_sub(entries.max(1))
     }
 
     /// Enters an object.
     pub(super) fn note(&self, id: Id, record: Record) {
-        let Some((chunk, at)) = self.entry(id, true) else { return };
+        let Some(place) = self.entry(id, true) else { return };
         let word = NOTED
             | u64::from(record.kind) << KIND_SHIFT
             | record.size_bytes.min(u64::MAX >> SIZE_SHIFT) << SIZE_SHIFT;
         let class = record.class.map_or(0, |class| class.0);
-        chunk.words[at * 2 + 1].store(class.cast_unsigned(), Ordering::Relaxed);
-        chunk.words[at * 2].fetch_or(word, Ordering::Release);
+        place.words[1].store(class.cast_unsigned(), Ordering::Relaxed);
+        place.words[0].fetch_or(word, Ordering::Release);
     }
 
     /// Returns what was entered for an object that is not gone.
     pub(super) fn get(&self, id: Id) -> Option<Record> {
-        let (chunk, at) = self.entry(id, false)?;
-        let word = chunk.words[at * 2].load(Ordering::Acquire);
-        let class = chunk.words[at * 2 + 1].load(Ordering::Relaxed);
+        let place = self.entry(id, false)?;
+        let word = place.words[0].load(Ordering::Acquire);
+        let class = place.words[1].load(Ordering::Relaxed);
         (word & (NOTED | FREED) == NOTED).then(|| Record {
             class: Id::from_tag(class.cast_signed()),
             kind: (word >> KIND_SHIFT) as u8,
@@ -95,32 +133,30 @@ impl Records {
 
     /// Notes that the agent is told the id.
     pub(super) fn tell(&self, id: Id) {
-        if let Some((chunk, at)) = self.entry(id, true) {
-            let word = &chunk.words[at * 2];
-            if word.load(Ordering::Relaxed) & TOLD == 0 {
-                word.fetch_or(TOLD, Ordering::Relaxed);
-            }
+        if let Some(Place { words: [word, _], .. }) = self.entry(id, true)
+            && word.load(Ordering::Relaxed) & TOLD == 0
+        {
+            word.fetch_or(TOLD, Ordering::Relaxed);
         }
     }
 
     /// Whether the object is gone.
     pub(super) fn is_freed(&self, id: Id) -> bool {
-        self.entry(id, false).is_some_and(|(chunk, at)| {
-            chunk.words[at * 2].load(Ordering::Acquire) & FREED != 0
-                || chunk.freed[at / PAGE].load(Ordering::Acquire) == PAGE as u32
+        self.entry(id, false).is_some_and(|place| {
+            place.words[0].load(Ordering::Acquire) & FREED != 0
+                || place.freed.load(Ordering::Acquire) == PAGE as u32
         })
     }
 
     /// Notes that the object is gone. Returns whether the agent was told its id.
     pub(super) fn free(&self, id: Id) -> bool {
-        let Some((chunk, at)) = self.entry(id, true) else { return false };
-        let before = chunk.words[at * 2].fetch_or(FREED, Ordering::AcqRel);
+        let Some(place) = self.entry(id, true) else { return false };
+        let before = place.words[0].fetch_or(FREED, Ordering::AcqRel);
         if before & FREED != 0 {
             return false;
         }
-        let page = at / PAGE;
-        if chunk.freed[page].fetch_add(1, Ordering::AcqRel) + 1 == PAGE as u32 {
-            clear(&chunk.words[page * PAGE * 2..][..PAGE * 2]);
+        if place.freed.fetch_add(1, Ordering::AcqRel) + 1 == PAGE as u32 {
+            clear(place.page);
         }
         before & TOLD != 0
     }
@@ -145,7 +181,7 @@ mod tests {
 
     #[test]
     fn an_id_that_nobody_was_told_ends_in_silence() {
-        let (records, id) = (Records::default(), Id((CHUNK as i64) << 4));
+        let (records, id) = (Records::default(), Id(1 << 26));
         records.note(id, Record { class: None, ..RECORD });
         assert_eq!(records.get(id).unwrap().class, None);
         assert!(!records.free(id));
@@ -153,6 +189,8 @@ mod tests {
         let last = Id(i64::MAX);
         records.note(last, RECORD);
         assert_eq!((records.get(last), records.free(last)), (None, false));
+        let entries = records.missing_count(0);
+        assert_eq!((entries, records.missing_count(1 << 40) >> 39), (0, 1));
     }
 
     #[test]
