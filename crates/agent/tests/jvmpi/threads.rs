@@ -10,6 +10,8 @@ use crate::support::{library, profiled};
 fn run(jdk: &perk_testkit::Jdk, agent: &str, class: &str, classes: PathBuf) -> Outcome {
     let path = library(agent).display().to_string();
     let run = profiled(jdk, "", agent, "").jvm_arg("--enable-native-access=ALL-UNNAMED");
+    // Exceptions then have all frames, also those that the JDK hides.
+    let run = run.jvm_arg("-XX:+UnlockDiagnosticVMOptions").jvm_arg("-XX:+ShowHiddenFrames");
     let outcome = run.classes(classes).main(class).args([path]).run();
     outcome.assert_success();
     outcome
@@ -106,6 +108,12 @@ public class Control {
         line = line(); synchronized (lock) { turns++; }
     }
 
+    static void frames() {
+        String[] told = trace(env(), 64).split(",");
+        StackTraceElement[] all = new Throwable().getStackTrace();
+        System.out.println("frames=" + (told.length - 1 == all.length) + " " + all[all.length - 1]);
+    }
+
     static String hex(long env) { return Integer.toHexString(status(env)); }
 
     static void deep(int depth) {
@@ -143,6 +151,7 @@ public class Control {
         System.out.println("waiting=" + trace(envs[2], 64).matches(".*Object\\.wait0?:-3,.*Control\\.lambda.*:\\d+,.*java\\.lang\\.Thread\\.run:-?\\d+"));
         System.out.println("dead=" + trace(envs[6], 4) + ".");
         deep(20);
+        start(7, Control::frames).join();
 
         suspend(envs[0]);
         System.out.println("suspended=" + hex(envs[0]) + " " + trace(envs[0], 1).startsWith("Control.spin:"));
@@ -187,6 +196,8 @@ fn threads_are_controlled_and_looked_at() {
         assert_eq!((value("own"), value("waiting"), value("dead")), ("true", "true", "."));
         assert!(value("deep").starts_with("Control.trace:-3,Control.deep:"), "{}", value("deep"));
         assert_eq!((value("deep").split(',').count(), outcome.number("deep.count")), (3, 23));
+        let frames = value("frames");
+        assert!(frames.starts_with("true java.base/java.lang.Thread.run("), "{frames}");
         assert_eq!((value("cpu"), value("suspended")), ("true", "8001 true"));
         assert_eq!((value("ran"), value("stands"), value("goes")), ("true", "true", "true"));
         assert_eq!((value("waiter"), value("self")), ("false 8003", "1"));
