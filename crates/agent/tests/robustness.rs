@@ -28,6 +28,22 @@ fn names(profile: &Profile) -> (BTreeSet<String>, BTreeSet<String>) {
     (threads.collect(), methods.collect())
 }
 
+/// A `finalize` that does nothing gets no probe: with one, the JVM would keep the objects and finalise
+/// them.
+#[test]
+fn an_empty_finalize_stays_empty() {
+    let measurements =
+        ["cpu=times", "heap=sites", "jamaica=bytecodes", "fields=shared", "cpu=times,heap=all"];
+    jdk::each(|jdk| {
+        for options in measurements {
+            let agent = JavaRun::new(jdk).agent(&format!("{options},file=o"));
+            let outcome = agent.jvm_arg("-XX:+UseSerialGC").main("EmptyFinalizers").run();
+            outcome.assert_success();
+            assert_eq!(outcome.number("kept"), 0, "{options} on {}", jdk.version);
+        }
+    });
+}
+
 /// The names of `StrangeNames`, as the agent decodes them.
 #[test]
 fn strange_names_stay_readable() {

@@ -2,6 +2,7 @@
 
 use perk_classfile::{
     ClassEditor, ClassFile, Code, Edited, Error, Member, PoolError, Reach, SkipReason, access,
+    opcode,
 };
 use perk_hotspot::annotations::Marks;
 
@@ -101,6 +102,9 @@ fn add_calls(
         }
         let Some(code) = method.code()? else { continue };
         let member = method_name(name, &method, source)?;
+        if must_stay_empty(&member, &code) {
+            continue;
+        }
         let marks = Marks::of(class, &method);
         let is_synchronized = method.access_flags() & access::SYNCHRONIZED != 0;
         let kinds = kinds(&member, marks, is_synchronized, is_selected, probes);
@@ -179,12 +183,11 @@ fn add_events(
     let mut events = EventProbes::new(probes);
     for (index, method) in class.methods().enumerate() {
         let member = method_name(name, &method, source_file(class))?;
-        // A class whose `finalize` is not empty would have objects that must be finalised.
-        let is_finalize = name == OBJECT && member.name == b"finalize";
         let Some(code) = method.code()? else { continue };
         let full_name = || [member.name, member.descriptor].concat();
-        if is_finalize || Marks::of(class, &method).switches_thread {
-            let reason = if is_finalize { "it must stay empty" } else { "it switches threads" };
+        let is_empty = must_stay_empty(&member, &code);
+        if is_empty || Marks::of(class, &method).switches_thread {
+            let reason = if is_empty { "it must stay empty" } else { "it switches threads" };
             instrumented.exempt.push((full_name(), reason));
             continue;
         }
@@ -237,7 +240,7 @@ fn add_to_each(
             false => methods.selected(name, member.name),
         };
         let Some(code) = method.code()?.filter(|_| is_wanted) else { continue };
-        if Marks::of(class, &method).switches_thread {
+        if must_stay_empty(&member, &code) || Marks::of(class, &method).switches_thread {
             continue;
         }
         let has_probes = add((index, &member), &code, methods, editor, &mut missing)?;
@@ -258,9 +261,14 @@ fn method_name<'m>(
     Ok(MethodName { class, name, descriptor, source, is_native: false })
 }
 
+/// Whether it is a `finalize` that does nothing. The JVM looks at its code: with any more, each object of
+/// the class and of those below it would have to be finalised, and live until then.
+fn must_stay_empty(method: &MethodName<'_>, code: &Code<'_>) -> bool {
+    method.name == b"finalize" && method.descriptor == b"()V" && code.bytes() == [opcode::RETURN]
+}
+
 /// Whether it is a method of Object that does not have any probes, except that its constructor
-/// reports the object. Every constructor finally calls that constructor. `finalize` must stay
-/// empty, because instances of a class with a `finalize` that is not empty have to be finalised.
+/// reports the object. Every constructor finally calls that constructor. `finalize` must stay empty.
 fn is_root(method: &MethodName<'_>) -> bool {
     method.class == OBJECT && matches!(method.name, b"<init>" | b"finalize")
 }
