@@ -18,6 +18,7 @@ pub(crate) mod wall;
 pub(crate) mod xprof;
 
 use std::ffi::{CStr, c_void};
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use perk_profile::Accounting;
 
 use crate::guard::Feature;
 use crate::jvm::{Borrowed, Jni, MethodRef, NewObject};
+use crate::recorder::Flush;
 use crate::roster::Slot;
 use crate::threads::LiveThread;
 
@@ -257,9 +259,18 @@ pub(crate) trait Analysis: Send + Sync {
     /// are. Called on a thread of which the JVM does not know; calls no JVM function.
     fn show(&self) {}
 
+    /// Adds to a flush what goes to the file without the recorder's profile, as long as the flush
+    /// `is_wanted`. Called as [`show`](Self::show).
+    ///
+    /// # Errors
+    /// The error of the system, after which nothing is shown.
+    fn show_more(&self, flush: &mut Flush, is_wanted: &dyn Fn() -> bool) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Writes the analysis's own sections; `jni` is missing if the process ends without the JVM's
-    /// knowledge.
-    fn dump(&self, jni: Option<Jni<'_>>) {}
+    /// knowledge. No dump follows the `last` one.
+    fn dump(&self, jni: Option<Jni<'_>>, last: bool) {}
 
     /// Adds the analysis's part of the accounting.
     fn account(&self, accounting: &mut Accounting) {}

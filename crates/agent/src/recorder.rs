@@ -20,8 +20,10 @@ mod sizes;
 mod timeline;
 mod traces;
 mod wall;
+mod written;
 
 use std::io;
+use std::mem;
 use std::time::{Instant, SystemTime};
 
 use perk_control::messages::DumpPart;
@@ -38,6 +40,7 @@ use self::calls::CallBook;
 pub(crate) use self::calls::{CallPlaces, ProbeCost};
 pub(crate) use self::counted::{CallNodes, Calls, Objects, PathNode, PathNodes, PathSite};
 pub(crate) use self::executed::{Executed, ExecutedLine, ExecutedMethod};
+pub(crate) use self::flush::Flush;
 use self::flush::Shown;
 pub(crate) use self::heap::ThreadList;
 pub(crate) use self::kept::{KeptMethods, MethodText};
@@ -48,6 +51,7 @@ use self::sites::SiteBook;
 pub(crate) use self::sizes::DumpedSizes;
 use self::traces::TraceMemory;
 use self::wall::WallBook;
+pub(crate) use self::written::WrittenCalls;
 use crate::jvm::ThreadInfo;
 use crate::os;
 use crate::output::Output;
@@ -95,6 +99,10 @@ pub(crate) struct Recorder {
     /// The frames that are kept of each trace of sites.
     site_depth: usize,
     times: Option<TimesForm>,
+    /// Whether calls go to the file from their trees.
+    writes_calls: bool,
+    /// Whether those of the dump that is made are there.
+    has_written_calls: bool,
     /// Whether the text output is the table of `cpu=old` and can contain nothing else.
     is_table: bool,
     /// The frames that are kept of each trace of calls.
@@ -161,6 +169,8 @@ impl Recorder {
             sites_are_exact: options.heap_sample_bytes.is_none(),
             site_depth: if options.heap_sites { options.depth as usize } else { 0 },
             times: options.cpu.times,
+            writes_calls: written::are_written(options),
+            has_written_calls: false,
             is_table: DumpPart::of(options).eq([DumpPart::Old]) && !has_peer,
             timing_depth: options.timing_depth as usize,
             per_thread: options.thread,
@@ -178,7 +188,7 @@ impl Recorder {
         self.begun_ns = os::nano_time();
         self.profile.created = Some(now());
         self.profile.depth = Some(depth);
-        if let File::Opened(output) = std::mem::replace(&mut self.file, File::Closed) {
+        if let File::Opened(output) = mem::replace(&mut self.file, File::Closed) {
             if self.jamaica.is_some() {
                 self.file = File::Jamaica(output);
                 return;
@@ -376,7 +386,9 @@ impl Recorder {
         match self.times {
             Some(TimesForm::Times) => {
                 let times = self.take_times();
-                self.write(|writer, profile, _| writer.call_times(profile, &times));
+                if !mem::take(&mut self.has_written_calls) {
+                    self.write(|writer, profile, _| writer.call_times(profile, &times));
+                }
             }
             Some(TimesForm::Old) => {
                 let edges = self.take_edges();
@@ -470,7 +482,7 @@ impl Recorder {
             self.outcome = Err(format!("can't write {}: {error}", output.name()));
             cannot_write(&output.name(), error, part);
         };
-        match std::mem::replace(&mut self.file, File::Closed) {
+        match mem::replace(&mut self.file, File::Closed) {
             File::Begun(mut writer) => lose(writer.out()),
             File::Jamaica(output) => lose(&output),
             File::Opened(_) | File::Closed => {}

@@ -417,7 +417,7 @@ impl Session {
         let (first, rest): (Vec<_>, Vec<_>) =
             DumpPart::of(options).partition(|part| *part <= DumpPart::Heap);
         first.iter().for_each(|part| self.progress(part.progress()));
-        self.analyses.iter().for_each(|analysis| analysis.dump(jni));
+        self.analyses.iter().for_each(|analysis| analysis.dump(jni, last));
         rest.iter().for_each(|part| self.progress(part.progress()));
         let accounting = self.accounting();
         let lines = if last { selection_lines(&accounting) } else { Vec::new() };

@@ -30,7 +30,7 @@ const LITTLE: [&str; 3] = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:ReservedCodeCache
 /// A limit under which the JVMs do run like that, with little to spare: with 50 MB less they do not start.
 const LIMIT_KIB: u64 = 1_500_000;
 /// A bound of what a dump takes for each path.
-const DUMP_BYTES: u64 = 150;
+const DUMP_BYTES: u64 = 24;
 /// The warning at the end.
 const SHORT: &str =
     "HPROF WARNING: the system refused perk more address space (ulimit -v, ulimit -d)";

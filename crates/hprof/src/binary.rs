@@ -134,7 +134,7 @@ const WIDE_ID: u64 = 0xc << 32;
 
 /// The form of extended files, as their first record gives it. Files of form 1 have a separate
 /// record type for each kind of section.
-const EXTENDED_FORM: u32 = 2;
+const EXTENDED_FORM: u32 = 3;
 
 /// Ids are table positions, from 1. As with the original agent, the leading digit gives the table.
 const NAME: u64 = 0xa << 32;
@@ -149,6 +149,9 @@ const SPANS: [Span; 3] = [Span::SinceLast, Span::Interim, Span::SinceStart];
 const HAS_SUBJECTS: u8 = 0x1;
 /// SECTION: the rows are of pairs of methods.
 const IS_BY_PAIR: u8 = 0x2;
+/// SECTION: the rows are as they were counted: those of one trace and subject add up, and they are in no
+/// order.
+const AS_COUNTED: u8 = 0x4;
 /// SECTION: the column is of another tool.
 const IS_OTHER: u8 = 0x1;
 /// SECTION: rows are left out, and a column's total is the total of the rows that are written.
@@ -164,6 +167,8 @@ const STATE_SUBJECT: u8 = 4;
 
 /// Perk's own records: the record is the last of its section.
 const IS_LAST: u8 = 0x1;
+/// TRACES: those whose node and thread an earlier one has are that one.
+const MAY_REPEAT: u8 = 0x2;
 /// FIELD ACCESSES: the accesses by other means than instructions follow those of instructions.
 const HAS_EXTENDED: u8 = 0x2;
 /// FIELD ACCESSES: the modifiers of fields, by their number.

@@ -3,9 +3,9 @@
 use std::io::{self, Read, Write};
 
 use perk_profile::{
-    CallEdges, CallTimes, ClassId, CpuSamples, Event, FieldAccesses, HeapHistogram, HeapSummary,
-    MonitorDump, MonitorTimes, Profile, Section, SectionView, Sites, ThreadId, TimelineHead,
-    Timestamp, TraceId, WaitEvent, deep,
+    CallEdges, CallTimes, ClassId, CpuSamples, Event, FieldAccesses, FrameId, HeapHistogram,
+    HeapSummary, MonitorDump, MonitorTimes, Profile, Section, SectionHead, SectionView, Sites,
+    Subject, ThreadId, TimelineHead, Timestamp, TraceId, WaitEvent, deep,
 };
 
 use crate::format::SectionKind;
@@ -55,6 +55,26 @@ pub struct TimedRow {
     pub trace: TraceId,
     /// The number of samples.
     pub count: u64,
+}
+
+/// A call path of a source of paths that is not a profile, such as a call tree of the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedPath {
+    /// The path without its innermost frame, by its position in the source; `None` for no frames.
+    pub parent: Option<u32>,
+    /// The innermost frame.
+    pub frame: FrameId,
+}
+
+/// Numbers of a path of such a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedRow<const N: usize> {
+    /// The path, by its position in the source; `None` for no frames.
+    pub path: Option<u32>,
+    /// The subject of the numbers.
+    pub subject: Subject,
+    /// The numbers, one for each column of the section.
+    pub numbers: [u64; N],
 }
 
 /// A writer of any format, which the agent calls as events happen.
@@ -317,6 +337,53 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Returns the number of paths of a source that the file has.
+    pub fn path_count(&self, source: u64) -> usize {
+        match self {
+            Self::Binary(writer) => writer.path_count(source),
+            Self::Ascii(_) | Self::Old(_) => 0,
+        }
+    }
+
+    /// Writes the next paths of a source, which only extended files hold. A path's parent is a path of
+    /// the same source before it.
+    pub fn paths(
+        &mut self,
+        profile: &Profile,
+        source: u64,
+        paths: &[CountedPath],
+    ) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.paths(profile, source, paths),
+            Self::Ascii(_) | Self::Old(_) => Err(only_extended()),
+        }
+    }
+
+    /// Writes a part of a section whose paths are of a source and in the file, with traces of serial
+    /// numbers from `serial` on. Rows of one path and subject add up. The parts of a section follow each
+    /// other up to its [end](Self::end_counted).
+    pub fn counted_rows<const N: usize>(
+        &mut self,
+        profile: &Profile,
+        head: &SectionHead,
+        source: u64,
+        serial: u32,
+        rows: &[CountedRow<N>],
+    ) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.counted_rows(profile, head, source, serial, rows),
+            Self::Ascii(_) | Self::Old(_) => Err(only_extended()),
+        }
+    }
+
+    /// Ends a section of which parts may have been written, with the head that counts.
+    pub fn end_counted(&mut self, head: &SectionHead) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.end_counted(head),
+            Self::Ascii(_) | Self::Old(_) => Err(only_extended()),
+        }
+    }
+
     /// Returns the sink.
     pub fn out(&mut self) -> &mut W {
         match self {
@@ -380,6 +447,11 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
         }
     }
     writer.out().flush()
+}
+
+/// The refusal of paths and rows that only extended files can hold.
+pub(crate) fn only_extended() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "only extended HPROF holds numbers of call trees")
 }
 
 fn is_of_fields(section: &Section) -> bool {

@@ -212,6 +212,13 @@ impl Profile {
         self.trace_ids.get(self.hashes.hash_one((node, thread)), is_wanted).map(TraceId::new)
     }
 
+    /// Takes serial numbers for traces that are not in the profile. Returns the first of them.
+    pub fn take_serials(&mut self, count: u32) -> u32 {
+        let first = self.next_serial;
+        self.next_serial = first.saturating_add(count);
+        first
+    }
+
     /// Adds a trace under a file's own serial number. Two traces may have the same frames, as files
     /// distinguish bytecode indexes that they do not print. If the serial number exists already, it
     /// means the new trace from now on.

@@ -370,6 +370,37 @@ impl Section {
         self.head = more.head;
     }
 
+    /// Adds up the rows of one trace and subject, and orders the rows as HPROF prints them if they are
+    /// calls or allocation sites, or else by trace.
+    #[must_use]
+    pub fn added_up(self, profile: &Profile) -> Self {
+        let mut order: Vec<_> = (0..self.len()).collect();
+        order.sort_by_key(|&row| self.key(row));
+        let mut sum = Self::new(self.head.clone());
+        let width = self.head.columns.len();
+        for row in order {
+            let numbers = &self.numbers[row * width..(row + 1) * width];
+            match sum.len().checked_sub(1).filter(|&last| sum.key(last) == self.key(row)) {
+                Some(last) => {
+                    let sums = sum.numbers[last * width..].iter_mut();
+                    sums.zip(numbers).for_each(|(sum, number)| *sum = sum.saturating_add(*number));
+                }
+                None => sum.push(self.key(row), numbers),
+            }
+        }
+        match sum.view(profile) {
+            SectionView::CallTimes(mut times) => {
+                times.rank(0.0);
+                times.into()
+            }
+            SectionView::Sites(mut sites) => {
+                sites.rank(0.0);
+                sites.into()
+            }
+            _ => sum,
+        }
+    }
+
     /// Changes the numbers of rows.
     pub fn change(&mut self, mut change: impl FnMut(Key, &mut [u64])) {
         let width = self.head.columns.len();

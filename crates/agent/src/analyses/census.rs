@@ -174,7 +174,7 @@ impl Analysis for Census {
         self.reflection.native_bound(jni, method, function)
     }
 
-    fn dump(&self, jni: Option<Jni<'_>>) {
+    fn dump(&self, jni: Option<Jni<'_>>, _: bool) {
         let Some(jni) = jni else { return };
         self.book_compiled(jni);
         self.book_threads(jni);

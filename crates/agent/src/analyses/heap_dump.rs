@@ -161,7 +161,7 @@ impl Analysis for HeapDumps {
         Ok(())
     }
 
-    fn dump(&self, jni: Option<Jni<'_>>) {
+    fn dump(&self, jni: Option<Jni<'_>>, _: bool) {
         if let Some(jni) = jni.filter(|_| self.common.options.heap_dump) {
             self.dump_with_threads(jni);
         }

@@ -412,7 +412,7 @@ impl Analysis for Monitors {
     }
 
     /// Writes MONITOR DUMP, if the JVM can be asked, and MONITOR TIME.
-    fn dump(&self, jni: Option<Jni<'_>>) {
+    fn dump(&self, jni: Option<Jni<'_>>, _: bool) {
         let mut moment = None;
         if let Some(jni) = jni {
             jni.with_room(u8::MAX, || moment = Some(self.moment(jni)));

@@ -48,21 +48,46 @@ enum Shown {
     Link,
 }
 
-/// A copy of a file's first bytes that is still to be made.
+/// A copy of a file's first bytes, to which more is added before it is shown.
 #[derive(Debug)]
 pub(crate) struct FileCopy {
     source: File,
     bytes: u64,
     part: Part,
+    /// Whether the first bytes are copied; until then, what is added waits.
+    is_made: bool,
+    pending: Vec<u8>,
 }
 
 impl FileCopy {
-    /// Makes the copy, ends it with `tail`, and shows it under the file's own name.
-    pub(crate) fn show(mut self, tail: &[u8]) -> io::Result<()> {
+    /// Copies the first bytes.
+    pub(crate) fn make(&mut self) -> io::Result<()> {
         let begin = ReadAt { file: &self.source, offset: 0 };
         io::copy(&mut begin.take(self.bytes), &mut self.part.file())?;
-        self.part.file().write_all(tail)?;
+        self.is_made = true;
+        Ok(())
+    }
+
+    /// Shows the copy under the file's own name.
+    pub(crate) fn show(&mut self) -> io::Result<()> {
+        self.flush()?;
         self.part.finish()
+    }
+}
+
+impl Write for FileCopy {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.is_made && self.pending.len() + bytes.len() > BUFFER_BYTES {
+            self.flush()?;
+        }
+        self.pending.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.part.file().write_all(&self.pending)?;
+        self.pending.clear();
+        Ok(())
     }
 }
 
@@ -140,7 +165,8 @@ impl OutputFile {
         self.flush()?;
         let Destination::File(part) = &self.destination else { return Ok(None) };
         let source = part.file().try_clone()?;
-        Ok(Some(FileCopy { source, bytes: self.written_bytes, part: part.twin()? }))
+        let (bytes, part) = (self.written_bytes, part.twin()?);
+        Ok(Some(FileCopy { source, bytes, part, is_made: false, pending: Vec::new() }))
     }
 
     /// Ends writing and gives the file its name.

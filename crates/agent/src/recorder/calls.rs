@@ -52,6 +52,11 @@ pub(super) struct Booked {
 }
 
 impl Booked {
+    /// Returns the numbers of a row.
+    pub(super) fn numbers(self) -> [u64; 3] {
+        [self.count, self.self_ns, self.total_ns]
+    }
+
     fn add(&mut self, other: Self) {
         self.count += other.count;
         self.self_ns += other.self_ns;
@@ -239,7 +244,7 @@ fn edges(rows: FxHashMap<EdgeKey, Booked>) -> CallEdges {
 
 impl CallBook {
     /// Subtracts the cost of the probes from a node's times. Calls whose path is not known are folded.
-    fn account(&mut self, node: &Calls, is_folded: bool, cost: ProbeCost) -> Booked {
+    pub(super) fn account(&mut self, node: &Calls, is_folded: bool, cost: ProbeCost) -> Booked {
         self.call_count += node.count;
         if is_folded {
             self.folded_count += node.count;

@@ -3,15 +3,19 @@
 //! without any flush.
 
 use std::io;
+use std::sync::Mutex;
 
 use perk_control::options::TimesForm;
 use perk_hprof::Writer;
 use perk_profile::{Accounting, Event, MonitorRow};
 
-use super::calls::CallBook;
+use super::calls::{CallBook, ProbeCost};
+use super::counted::CallNodes;
 use super::timeline::timed_row;
+use super::written::WrittenCalls;
 use super::{File, Recorder};
 use crate::output::FileCopy;
+use crate::sync::lock;
 
 /// What the analyses book for a flush alone.
 #[derive(Debug, Default)]
@@ -22,18 +26,73 @@ pub(super) struct Shown {
 
 /// A flush that is still to be shown: the file so far, and the sections that follow there.
 #[derive(Debug)]
-pub(crate) struct Flushed {
-    file: FileCopy,
-    sections: Vec<u8>,
+pub(crate) struct Flush {
+    writer: Writer<FileCopy>,
+    /// Whether it has a section of calls, of the recorder's profile.
+    has_calls: bool,
+    written: WrittenCalls,
+    book: CallBook,
 }
 
-impl Flushed {
-    /// Shows it under the file's name. Needs no lock.
+impl Flush {
+    /// Whether the recorder's profile has the calls.
+    pub(crate) fn has_calls(&self) -> bool {
+        self.has_calls
+    }
+
+    /// Copies the file so far. Needs no lock.
     ///
     /// # Errors
     /// The error of the system; what was shown before is still there.
-    pub(crate) fn show(self) -> io::Result<()> {
-        self.file.show(&self.sections)
+    pub(crate) fn copy(&mut self) -> io::Result<()> {
+        self.writer.out().make()
+    }
+
+    /// Adds the calls of one tree as they are now, as long as the flush `is_wanted`. The recorder is locked
+    /// for a part of them at a time: the threads of the program need it, too.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub(crate) fn show_calls(
+        &mut self,
+        recorder: &Mutex<Recorder>,
+        tree: u64,
+        calls: &mut dyn CallNodes,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        let Self { writer, written, book, .. } = self;
+        let mut at = 0;
+        while at < calls.count() && is_wanted() {
+            let mut recorder = lock(recorder);
+            let known = writer.path_count(tree);
+            let part = recorder.next_part(calls, &mut at, known, book, ProbeCost::default());
+            written.write(writer, &recorder.profile, tree, &part)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the section of calls.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub(crate) fn end_calls(&mut self) -> io::Result<()> {
+        self.written.end(&mut self.writer)
+    }
+
+    /// Ends it and shows it under the file's name.
+    ///
+    /// # Errors
+    /// The error of the system; what was shown before is still there.
+    pub(crate) fn show(mut self, recorder: &Mutex<Recorder>) -> io::Result<()> {
+        {
+            let recorder = &mut *lock(recorder);
+            if let Some(accounting) = &mut recorder.profile.accounting {
+                accounting.call_count += self.book.call_count;
+                accounting.folded_call_count += self.book.folded_count;
+            }
+            self.writer.accounting(&recorder.profile)?;
+        }
+        self.writer.out().show()
     }
 }
 
@@ -49,24 +108,25 @@ impl Recorder {
     ///
     /// # Errors
     /// The error of the system.
-    pub(crate) fn flush(&mut self, mut accounting: Accounting) -> io::Result<Option<Flushed>> {
+    pub(crate) fn flush(&mut self, mut accounting: Accounting) -> io::Result<Option<Flush>> {
         // Paths are written once, for all flushes and the dumps that follow.
         self.write(|writer, profile, _| writer.traces(profile));
         let File::Begun(writer) = &mut self.file else { return Ok(None) };
-        let Some(mut fork) = writer.fork(Vec::new()) else { return Ok(None) };
         let Some(file) = writer.out().copy()? else { return Ok(None) };
+        let Some(mut fork) = writer.fork(file) else { return Ok(None) };
         self.account(&mut accounting);
         accounting.call_count = self.shown.calls.call_count;
         accounting.folded_call_count = self.shown.calls.folded_count;
         self.profile.accounting = Some(accounting);
+        let has_calls = !self.shown.calls.rows.is_empty();
         self.write_sections(&mut fork)?;
         self.shown = Shown::default();
-        Ok(Some(Flushed { file, sections: std::mem::take(fork.out()) }))
+        let (written, book) = (WrittenCalls::default(), CallBook::default());
+        Ok(Some(Flush { writer: fork, has_calls, written, book }))
     }
 
     /// Writes what a dump would write, and keeps it.
-    fn write_sections(&mut self, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
-        writer.accounting(&self.profile)?;
+    fn write_sections(&mut self, writer: &mut Writer<FileCopy>) -> io::Result<()> {
         if let Some(waits) = self.shown.waits.take() {
             let times = self.monitor_times(waits);
             writer.monitor_times(&self.profile, &times)?;
@@ -96,7 +156,10 @@ impl Recorder {
         match self.times {
             Some(TimesForm::Times) => {
                 let times = self.shown_times();
-                writer.call_times(&self.profile, &times)
+                match self.writes_calls && times.rows.is_empty() {
+                    true => Ok(()),
+                    false => writer.call_times(&self.profile, &times),
+                }
             }
             Some(TimesForm::Old) => {
                 let edges = self.shown_edges();

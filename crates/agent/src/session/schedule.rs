@@ -4,6 +4,7 @@
 //! moment in which a recording begins or ends.
 
 use std::ffi::CStr;
+use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use super::Session;
 use crate::common::Life;
 use crate::guard::{Feature, contain, uncounted};
 use crate::jvm::{Jni, Vm};
+use crate::recorder::Flush;
 use crate::sync::lock;
 use crate::{os, remote, threads};
 
@@ -172,10 +174,19 @@ impl Session {
         if !is_wanted() {
             return;
         }
-        let flushed = lock(recorder).flush(accounting);
-        let shown = flushed.and_then(|flushed| flushed.map_or(Ok(()), |it| it.show()));
+        let flush = lock(recorder).flush(accounting);
+        let shown = flush.and_then(|flush| flush.map_or(Ok(()), |it| self.show(it, &is_wanted)));
         if let Err(error) = shown {
             os::say(&format!("HPROF WARNING: perk cannot show the profile so far: {error}\n"));
         }
+    }
+
+    /// Shows a flush, unless the program waits for its end.
+    fn show(&self, mut flush: Flush, is_wanted: &dyn Fn() -> bool) -> io::Result<()> {
+        flush.copy()?;
+        for analysis in &self.analyses {
+            analysis.show_more(&mut flush, is_wanted)?;
+        }
+        if is_wanted() { flush.show(self.common.recorder) } else { Ok(()) }
     }
 }

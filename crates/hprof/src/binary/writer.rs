@@ -1,5 +1,6 @@
 //! Writes HPROF binary.
 
+mod counted;
 mod extended;
 mod fields;
 mod heap;

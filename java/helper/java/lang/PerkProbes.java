@@ -48,6 +48,7 @@ public final class PerkProbes extends PerkHeaders {
     private static final int TREE_MASK = 8;
     private static final int TREE_SITES = 16;
     private static final int TREE_SITES_MASK = 24;
+    private static final int TREE_LOST = 32;
 
     /** The class; the line and the tree are as in the key of a node. */
     private static final int RECORD_KEY = 0;
@@ -535,26 +536,38 @@ public final class PerkProbes extends PerkHeaders {
         }
         long context = nodeAt(U.getInt(null, parent + CONTEXT));
         int line = (int) (lineKey(position) >>> LINE_SHIFT);
+        long node = child(context, method, line, wanted);
+        if (node == 0) {
+            // The agent makes no more paths: most calls that have none are known by their method.
+            long lost = U.getLong(null, tree + TREE_LOST);
+            node = lost == 0 ? 0 : child(lost, method, line, wanted);
+            if (node == 0) {
+                node = grow(tree, context, method, line);
+            }
+        }
+        // Callers share the nodes of unknown paths, and must not find each other's children by them.
+        if (last != NIL && (U.getLong(null, last + PARENT) == context || U.getLong(null, node + PARENT) != context)) {
+            expect(last, expected, node);
+        }
+        return node;
+    }
+
+    /** Returns the child of a context that has a key; 0 if there is none. */
+    private long child(long context, int method, int line, long key) {
         long table = U.getLong(null, tree + TREE_TABLE);
         long mask = U.getLong(null, tree + TREE_MASK);
         long at = (((context >>> 4) * 31 + method) * 31 + line) * 0x9E3779B97F4A7C15L >>> 30;
-        long node;
         for (;; at += 4) {
             at &= mask;
             int index = U.getInt(null, table + at);
             if (index == 0) {
-                node = grow(tree, context, method, line);
-                break;
+                return 0;
             }
-            node = nodeAt(index);
-            if (U.getLong(null, node + PARENT) == context && U.getLong(null, node + KEY) == wanted) {
-                break;
+            long node = nodeAt(index);
+            if (U.getLong(null, node + PARENT) == context && U.getLong(null, node + KEY) == key) {
+                return node;
             }
         }
-        if (last != NIL) {
-            expect(last, expected, node);
-        }
-        return node;
     }
 
     /** Expects a node after the last one from now on, and next to it the one that was expected. */

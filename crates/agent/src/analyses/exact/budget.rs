@@ -2,9 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// The bytes of a node: itself, its part of the tables of its tree, and what a dump makes of it, which is
-/// a node of the profile's tree, a trace and a row.
-pub(super) const NODE_BYTES: u64 = 160;
+/// The bytes of a node: itself, its part of the tables of its tree, and the sums that a dump needs.
+pub(super) const NODE_BYTES: u64 = 104;
 /// The bytes of a record in the same sense.
 pub(super) const RECORD_BYTES: u64 = 340;
 

@@ -1,5 +1,7 @@
 //! Exact calls: the nodes of all trees, booked at each dump.
 
+use std::io;
+
 use perk_control::options::TimesForm;
 use perk_profile::Accounting;
 
@@ -9,7 +11,7 @@ use crate::analyses::{Analysis, Needs};
 use crate::guard::Feature;
 use crate::jvm::{Jni, Vm};
 use crate::os;
-use crate::recorder::{CallPlaces, PathNodes};
+use crate::recorder::{CallNodes, CallPlaces, Flush, PathNodes, WrittenCalls};
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -39,18 +41,70 @@ impl Analysis for ExactCalls {
     fn settle(&self, last: bool) {
         let jni = self.0.vm.get().and_then(Vm::jni);
         self.0.clock.refresh(jni);
+        if self.0.writes_calls() {
+            return;
+        }
         let running = self.0.running(jni);
-        let reading = if last { Reading::LastDump } else { Reading::Dump };
         for (thread, tree) in self.0.trees() {
-            self.0.book_calls(thread, tree, &running, reading);
+            self.0.book_calls(thread, tree, &running, reading(last));
         }
     }
 
-    fn show(&self) {
+    fn reset(&self) {
+        if !self.0.writes_calls() {
+            return;
+        }
         let running = self.0.running(None);
-        for (thread, tree) in self.0.trees() {
+        for (_, tree) in self.0.trees() {
+            let mut calls = tree.calls(&self.0.pool, &running, Reading::Dump);
+            (0..calls.count()).for_each(|index| {
+                calls.take(index);
+            });
+        }
+    }
+
+    fn dump(&self, jni: Option<Jni<'_>>, last: bool) {
+        if !self.0.writes_calls() {
+            return;
+        }
+        let recorder = self.0.common.recorder;
+        let running = self.0.running(jni);
+        let (trees, reading) = (self.0.trees(), reading(last));
+        if !self.0.writes_trees(&trees) {
+            for (thread, tree) in trees {
+                self.0.book_calls(thread, tree, &running, reading);
+            }
+            return;
+        }
+        let (cost, mut written) = (self.0.probe_cost(), WrittenCalls::default());
+        for (_, tree) in trees {
+            let calls = &mut tree.calls(&self.0.pool, &running, reading);
+            lock(recorder).write_calls(tree.address(), calls, cost, &mut written);
+        }
+        lock(recorder).end_calls(&written);
+    }
+
+    fn show(&self) {
+        let trees = self.0.trees();
+        if self.0.writes_calls() && self.0.writes_trees(&trees) {
+            return;
+        }
+        let running = self.0.running(None);
+        for (thread, tree) in trees {
             self.0.show_calls(thread, tree, &running);
         }
+    }
+
+    fn show_more(&self, flush: &mut Flush, is_wanted: &dyn Fn() -> bool) -> io::Result<()> {
+        if !self.0.writes_calls() || flush.has_calls() {
+            return Ok(());
+        }
+        let running = self.0.running(None);
+        for (_, tree) in self.0.trees() {
+            let calls = &mut tree.calls(&self.0.pool, &running, Reading::Flush);
+            flush.show_calls(self.0.common.recorder, tree.address(), calls, is_wanted)?;
+        }
+        flush.end_calls()
     }
 
     fn account(&self, accounting: &mut Accounting) {
@@ -65,7 +119,22 @@ impl Analysis for ExactCalls {
     }
 }
 
+fn reading(last: bool) -> Reading {
+    if last { Reading::LastDump } else { Reading::Dump }
+}
+
 impl ExactEngine {
+    /// Whether calls go to the file from their trees.
+    fn writes_calls(&self) -> bool {
+        self.common.options.cpu.times.is_some() && lock(self.common.recorder).writes_calls()
+    }
+
+    /// Whether those of these trees do: of deeper ones, the paths are cut.
+    fn writes_trees(&self, trees: &[(Option<Slot>, &'static Tree)]) -> bool {
+        let depth = lock(self.common.recorder).timing_depth();
+        !trees.iter().any(|(_, tree)| tree.is_deeper(depth))
+    }
+
     /// Returns the times of calls that have not ended and are not booked yet.
     pub(super) fn running(&self, jni: Option<Jni<'_>>) -> Running {
         let mut running = Running::default();

@@ -28,14 +28,14 @@ use rustc_hash::FxHashMap;
 
 pub(super) use self::memory::TREE_SHIFT;
 use self::memory::{Arena, NO_METHOD, Node, address, first_slot, key, node_at};
-use self::nodes::Seen;
+use self::nodes::LastCounts;
 pub(super) use self::nodes::{TreeCalls, TreeNodes};
 pub(super) use self::parked::{ParkedThreads, Running};
 use self::sites::SiteTable;
 use self::suffixes::Suffixes;
 use super::budget::{Budget, NODE_BYTES};
 use crate::memory::Table;
-use crate::recorder::Calls;
+use crate::recorder::{Calls, PathNodes};
 use crate::sync::lock;
 
 const LARGEST_CHUNK: usize = 4096;
@@ -100,13 +100,15 @@ pub(super) struct Tree {
     sites: AtomicU64,
     /// The size of that table in bytes, less one entry.
     sites_mask: AtomicU64,
+    /// The address of the node above the methods whose path is not known, once there is one.
+    lost: AtomicU64,
     /// The tree's part of the keys of its nodes; 0 if threads do not leave it.
     number: u64,
     users: Users,
     root: &'static Node,
     inner: Mutex<Inner>,
-    /// The counts of each node as of the last dump. It is locked before the recorder.
-    seen: Mutex<Vec<Seen>>,
+    /// The counts as of the last dump. They are locked before the recorder.
+    last: Mutex<LastCounts>,
     site_table: Mutex<SiteTable>,
 }
 
@@ -267,10 +269,11 @@ impl Tree {
             mask: AtomicU64::new(mask),
             sites: AtomicU64::new(sites),
             sites_mask: AtomicU64::new(sites_mask),
+            lost: AtomicU64::new(0),
             number,
             users,
             root,
-            seen: Mutex::default(),
+            last: Mutex::default(),
             site_table: Mutex::new(site_table),
             inner: Mutex::new(inner),
         }
@@ -313,7 +316,8 @@ impl Tree {
         };
         let mut node = (has_room && pool.may_grow()).then(|| new(inner, key, false)).flatten();
         if node.is_none() {
-            key = (inner.lost(pool, self.number), 0);
+            key.0 = inner.lost(pool, self.number);
+            self.lost.store(inner.lost.map_or(0, address), Relaxed);
             if let Some(known) = inner.find(pool, key, method) {
                 return known;
             }
@@ -406,11 +410,15 @@ impl Tree {
         let node = found.unwrap_or_else(|| {
             let inner = &mut *lock(&self.inner);
             let node = self.child(inner, pool, (pool.context_of(caller), line), method);
-            if address(last) != pool.nil() {
-                last.expect(&pool.arena, node);
-            }
+            let context = pool.context_of(caller);
             // SAFETY: it is the address of a node.
-            unsafe { node_at(node) }
+            let node = unsafe { node_at(node) };
+            // Callers share the nodes of unknown paths, and must not find each other's children by them.
+            let is_own = last.parent() == context || node.parent() != context;
+            if address(last) != pool.nil() && is_own {
+                last.expect(&pool.arena, address(node));
+            }
+            node
         });
         node.call_from(caller);
         address(node)
@@ -451,6 +459,12 @@ impl Tree {
         })
     }
 
+    /// Whether it has paths of more frames than a number of them.
+    pub(super) fn is_deeper(&self, depth: usize) -> bool {
+        let nodes = TreeNodes::of(&lock(&self.inner));
+        nodes.count() > depth && nodes.depth() > depth
+    }
+
     /// Returns the counts since the last dump, with the times of calls that have not ended.
     pub(super) fn calls<'a>(
         &'a self,
@@ -458,9 +472,9 @@ impl Tree {
         running: &'a Running,
         reading: Reading,
     ) -> TreeCalls<'a> {
-        let seen = lock(&self.seen);
+        let last = lock(&self.last);
         let nodes = TreeNodes::of(&lock(&self.inner));
-        TreeCalls::new(nodes, pool, running, reading, seen)
+        TreeCalls::new(nodes, pool, running, reading, last)
     }
 }
 

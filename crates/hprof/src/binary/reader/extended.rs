@@ -1,5 +1,7 @@
 //! Reads the records that extended files have in addition to those of HPROF.
 
+use std::mem;
+
 use perk_profile::{
     Allocations, CallEdge, CallEdges, Column, Event, Frame, FrameKind, HeapClassRow, HeapHistogram,
     HeapRoot, HeapSummary, Key, MethodId, Metric, NodeId, ObjectLayout, Section, SectionHead,
@@ -11,9 +13,10 @@ use super::monitors::lock_kind;
 use crate::Error;
 use crate::binary::cursor::Cursor;
 use crate::binary::{
-    CLASS_SUBJECT, EXTENDED_FORM, FIELD_SUBJECT, FRAME, HAS_SUBJECTS, HEAP_HAS_LAYOUT, HEAP_IS_CUT,
-    HEAP_IS_INFERRED, IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LIVE_IS_UNKNOWN,
-    LOCK_SUBJECT, NO_SUBJECT, SITES_ARE_LEFT_OUT, SPANS, STATE_SUBJECT, UNITS, tag,
+    AS_COUNTED, CLASS_SUBJECT, EXTENDED_FORM, FIELD_SUBJECT, FRAME, HAS_SUBJECTS, HEAP_HAS_LAYOUT,
+    HEAP_IS_CUT, HEAP_IS_INFERRED, IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN,
+    LIVE_IS_UNKNOWN, LOCK_SUBJECT, MAY_REPEAT, NO_SUBJECT, SITES_ARE_LEFT_OUT, SPANS,
+    STATE_SUBJECT, UNITS, tag,
 };
 
 /// The contents of earlier records.
@@ -24,6 +27,8 @@ pub(super) struct Extended {
     traces: Vec<TraceId>,
     /// The section whose last record has not come yet.
     open: Option<Event>,
+    /// Whether its rows are as they were counted.
+    is_as_counted: bool,
 }
 
 impl Reader {
@@ -37,7 +42,8 @@ impl Reader {
             )));
         }
         let (nodes, traces) = (vec![self.profile.tree.root()], vec![self.profile.system_trace()]);
-        self.extended.get_or_insert(Extended { nodes, traces, open: None });
+        let extended = Extended { nodes, traces, open: None, is_as_counted: false };
+        self.extended.get_or_insert(extended);
         Ok(())
     }
 
@@ -46,7 +52,7 @@ impl Reader {
         let last = marks & IS_LAST != 0;
         match tag {
             tag::NODES => return self.nodes(body),
-            tag::TRACES => return self.traces(body),
+            tag::TRACES => return self.traces(body, marks),
             tag::FRAME_KINDS => return self.frame_kinds(body),
             tag::WAIT => return self.wait(body),
             tag::LARGE_HEAP_SUMMARY => {
@@ -85,8 +91,14 @@ impl Reader {
     }
 
     fn whole_section(&mut self, section: Event) {
+        let is_as_counted =
+            self.extended.as_mut().is_some_and(|it| mem::take(&mut it.is_as_counted));
         match section {
             Event::FieldAccesses(accesses) => self.field_accesses_end(accesses),
+            Event::Section(section) if is_as_counted => {
+                let section = section.added_up(&self.profile);
+                self.section(Event::Section(section));
+            }
             section => self.section(section),
         }
     }
@@ -137,7 +149,7 @@ impl Reader {
         Ok(())
     }
 
-    fn traces(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+    fn traces(&mut self, body: &mut Cursor<'_>, marks: u8) -> Result<(), Error> {
         while !body.is_empty() {
             let serial = body.u4("a trace's serial number")?;
             let node = body.u4("a trace's node")?;
@@ -148,7 +160,10 @@ impl Reader {
                 return Err(body.error(what));
             };
             let thread = (thread != 0).then(|| self.thread(thread));
-            let trace = self.profile.push_trace(Trace { serial, node, thread });
+            let known = (marks & MAY_REPEAT != 0).then(|| self.profile.find_trace(node, thread));
+            let trace = known
+                .flatten()
+                .unwrap_or_else(|| self.profile.push_trace(Trace { serial, node, thread }));
             if let Some(extended) = &mut self.extended {
                 extended.traces.push(trace);
             }
@@ -167,6 +182,9 @@ impl Reader {
         let count = body.u1("the number of columns")?;
         let columns = (0..count).map(|_| column(body)).collect::<Result<Vec<_>, _>>()?;
         let is_by_pair = marks & IS_BY_PAIR != 0;
+        if let Some(extended) = &mut self.extended {
+            extended.is_as_counted |= marks & AS_COUNTED != 0;
+        }
         let mut section =
             Section::new(SectionHead { columns, is_by_pair, span, selection, written: None });
         let mut numbers = Vec::new();

@@ -4,8 +4,8 @@
 use std::io::{self, Write};
 
 use perk_profile::{
-    Allocations, Column, Frame, FrameKind, HeapHistogram, HeapRoot, HeapSummary, Key, NodeId,
-    Profile, SectionHead, Subject, Trace, TraceId, mutf8,
+    Allocations, Column, Frame, FrameId, FrameKind, HeapHistogram, HeapRoot, HeapSummary, Key,
+    NodeId, Profile, SectionHead, Subject, Trace, TraceId, mutf8,
 };
 
 use super::{Body, Writer, class_serial, index};
@@ -20,18 +20,76 @@ use crate::format::SectionKind;
 /// The most rows of a record. Further rows go into another record.
 const RECORD_ROWS: usize = 1 << 16;
 
-/// The parts of a profile that are written.
+/// The parts of a profile that are written. The root and the system trace are implied and not written.
 #[derive(Clone, Debug)]
 pub(super) struct Extended {
-    /// The nodes and traces that the file has. The root and the system trace are implied and not
-    /// written.
-    node_count: usize,
-    trace_count: usize,
+    /// The number of nodes and traces that the file has.
+    node_count: u32,
+    pub(super) trace_count: u32,
+    /// The numbers of the profile's nodes and traces.
+    nodes: Numbers,
+    traces: Numbers,
+    /// Those of the paths of each source, in order of the sources.
+    sources: Vec<(u64, Numbers)>,
 }
 
 impl Default for Extended {
     fn default() -> Self {
-        Self { node_count: 1, trace_count: 1 }
+        let mut first = Numbers::default();
+        first.add(1, 0);
+        let (nodes, traces, sources) = (first.clone(), first, Vec::new());
+        Self { node_count: 1, trace_count: 1, nodes, traces, sources }
+    }
+}
+
+impl Extended {
+    /// Returns the numbers of the paths of a source.
+    pub(super) fn paths(&self, source: u64) -> Numbers {
+        let at = self.sources.binary_search_by_key(&source, |of| of.0);
+        at.map_or_else(|_| Numbers::default(), |at| self.sources[at].1.clone())
+    }
+
+    /// Adds further paths of a source. Returns the numbers of all of them.
+    pub(super) fn add_paths(&mut self, source: u64, count: usize) -> Numbers {
+        let at = self.sources.binary_search_by_key(&source, |of| of.0).unwrap_or_else(|at| {
+            self.sources.insert(at, (source, Numbers::default()));
+            at
+        });
+        let numbers = &mut self.sources[at].1;
+        numbers.add(count, self.node_count);
+        self.node_count += count as u32;
+        numbers.clone()
+    }
+}
+
+/// The numbers that entries of a table have in the file, where entries of other tables come in between.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Numbers {
+    /// The index and the number of the first entry of each part that is in one piece.
+    parts: Vec<(usize, u32)>,
+    count: usize,
+}
+
+impl Numbers {
+    /// Returns the number of entries that the file has.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Adds further entries, whose numbers go up from `first`.
+    pub(super) fn add(&mut self, count: usize, first: u32) {
+        let next = self.parts.last().map(|&(index, number)| number + (self.count - index) as u32);
+        if next != Some(first) {
+            self.parts.push((self.count, first));
+        }
+        self.count += count;
+    }
+
+    /// Returns the number of an entry that the file has.
+    pub(super) fn get(&self, index: usize) -> u32 {
+        let after = self.parts.partition_point(|&(first, _)| first <= index);
+        let (first, number) = self.parts[after - 1];
+        number + (index - first) as u32
     }
 }
 
@@ -59,12 +117,10 @@ impl<W: Write> Writer<W> {
                 self.name(profile, Some(field))?;
             }
         }
-        let span = SPANS.iter().position(|span| *span == section.span).unwrap_or(0);
-        let head = Body::default().u1(marks).u1(span as u8).u2(section.selection.flags());
-        let head = head.u1(section.columns.len() as u8);
-        let head = section.columns.iter().fold(head, |body, column| body.column(column));
+        let head = section_head(marks, section);
+        let traces = self.trace_numbers();
         self.rows(tag::SECTION, &head, rows, |body, (key, numbers)| {
-            let body = body.u4(number(key.trace));
+            let body = body.u4(traces.get(key.trace.index()));
             let body = if marks & HAS_SUBJECTS == 0 { body } else { body.subject(key.subject) };
             numbers.as_ref().iter().fold(body, |body, &number| body.u8(number))
         })
@@ -99,16 +155,50 @@ impl<W: Write> Writer<W> {
         })
     }
 
-    /// Writes the nodes and traces that are new. Their numbers are their positions in the profile,
-    /// which are not written.
+    /// Returns the numbers by which rows refer to the profile's traces.
+    pub(super) fn trace_numbers(&self) -> Numbers {
+        self.extended.as_ref().map(|extended| extended.traces.clone()).unwrap_or_default()
+    }
+
+    /// Writes the nodes and traces that are new. Their numbers are their positions in the file, which
+    /// are not written.
     pub(super) fn tree(&mut self, profile: &Profile) -> io::Result<()> {
         let Some(extended) = &mut self.extended else { return Ok(()) };
-        let nodes = extended.node_count..profile.tree.len();
-        let traces = extended.trace_count..profile.traces().len();
-        (extended.node_count, extended.trace_count) = (nodes.end, traces.end);
+        let nodes = extended.nodes.count()..profile.tree.len();
+        let traces = extended.traces.count()..profile.traces().len();
+        extended.nodes.add(nodes.len(), extended.node_count);
+        extended.traces.add(traces.len(), extended.trace_count);
+        extended.node_count += nodes.len() as u32;
+        extended.trace_count += traces.len() as u32;
+        let numbers = extended.nodes.clone();
         let tree = &profile.tree;
+        self.new_frames(profile, nodes.clone().filter_map(|node| tree.frame(NodeId::new(node))))?;
+        if !nodes.is_empty() {
+            self.rows(tag::NODES, &Body::default(), nodes, |body, node| {
+                let node = NodeId::new(node);
+                let parent = tree.parent(node).map_or(0, |parent| numbers.get(parent.index()));
+                let frame = tree.frame(node).map_or(0, |frame| index(frame.index()) as u32);
+                body.u4(parent).u4(frame)
+            })?;
+        }
+        if !traces.is_empty() {
+            self.rows(tag::TRACES, &Body::default(), traces, |body, trace| {
+                let Trace { serial, node, thread } = profile.get_trace(TraceId::new(trace));
+                let thread = thread.map_or(0, |thread| profile.get_thread(thread).serial);
+                body.u4(serial).u4(numbers.get(node.index())).u4(thread)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes those of `frames` that are new.
+    pub(super) fn new_frames(
+        &mut self,
+        profile: &Profile,
+        frames: impl Iterator<Item = FrameId>,
+    ) -> io::Result<()> {
         let mut kinds = Vec::new();
-        for frame in nodes.clone().filter_map(|node| tree.frame(NodeId::new(node))) {
+        for frame in frames {
             if self.frame(profile, frame)? {
                 let Frame { line, kind, .. } = profile.symbols.get_frame(frame);
                 if kind != FrameKind::of_line(line) {
@@ -126,21 +216,6 @@ impl<W: Write> Writer<W> {
                     body.u4(index(id.index()) as u32).u1(kind as u8)
                 },
             )?;
-        }
-        if !nodes.is_empty() {
-            self.rows(tag::NODES, &Body::default(), nodes, |body, node| {
-                let node = NodeId::new(node);
-                let parent = tree.parent(node).map_or(0, |parent| parent.index() as u32);
-                let frame = tree.frame(node).map_or(0, |frame| index(frame.index()) as u32);
-                body.u4(parent).u4(frame)
-            })?;
-        }
-        if !traces.is_empty() {
-            self.rows(tag::TRACES, &Body::default(), traces, |body, trace| {
-                let Trace { serial, node, thread } = profile.get_trace(TraceId::new(trace));
-                let thread = thread.map_or(0, |thread| profile.get_thread(thread).serial);
-                body.u4(serial).u4(node.index() as u32).u4(thread)
-            })?;
         }
         Ok(())
     }
@@ -193,7 +268,7 @@ impl Body {
         body.u8(column.total).u8(column.period.unwrap_or(0))
     }
 
-    fn subject(self, subject: Subject) -> Self {
+    pub(super) fn subject(self, subject: Subject) -> Self {
         match subject {
             Subject::None => self.u1(NO_SUBJECT),
             Subject::Class(class) => self.u1(CLASS_SUBJECT).u4(class_serial(class)),
@@ -216,7 +291,10 @@ impl Body {
     }
 }
 
-/// Returns the number by which rows refer to a trace.
-pub(super) fn number(trace: TraceId) -> u32 {
-    trace.index() as u32
+/// Returns what SECTION begins with.
+pub(super) fn section_head(marks: u8, section: &SectionHead) -> Body {
+    let span = SPANS.iter().position(|span| *span == section.span).unwrap_or(0);
+    let head = Body::default().u1(marks).u1(span as u8).u2(section.selection.flags());
+    let head = head.u1(section.columns.len() as u8);
+    section.columns.iter().fold(head, |body, column| body.column(column))
 }

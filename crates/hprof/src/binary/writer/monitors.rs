@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use perk_profile::{Monitor, MonitorDump, Profile, ThreadState, WaitEvent};
 
-use super::extended::number;
 use super::{Body, Writer, class_serial};
 use crate::Format;
 use crate::binary::{monitors, tag};
@@ -41,11 +40,12 @@ impl<W: Write> Writer<W> {
         }
         let threads = dump.threads.iter().map(DumpRow::Thread);
         let rows: Vec<_> = threads.chain(dump.monitors.iter().map(DumpRow::Monitor)).collect();
+        let traces = self.trace_numbers();
         self.rows(tag::MONITOR_DUMP, &Body::default(), rows.iter(), |body, row| match row {
             DumpRow::Thread(thread) => body
                 .u1(monitors::THREAD_ROW)
                 .u4(thread.serial)
-                .u4(number(thread.trace))
+                .u4(traces.get(thread.trace.index()))
                 .u1(monitors::status_code(thread.status))
                 .u1(monitors::flags(thread)),
             DumpRow::Monitor(monitor) => {

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use perk_profile::{Profile, TimelineHead, mutf8};
 
-use super::extended::number;
 use super::{Body, Writer};
 use crate::binary::{IS_OTHER, UNITS, tag};
 use crate::write::TimedRow;
@@ -23,6 +22,7 @@ impl<W: Write> Writer<W> {
     ) -> io::Result<()> {
         let is_extended = self.extended.is_some();
         self.tree(profile)?;
+        let traces = self.trace_numbers();
         let name = mutf8::encode(head.metric.file_name());
         let unit = UNITS.iter().position(|unit| *unit == head.metric.unit()).unwrap_or(0);
         let marks = if head.metric.is_other() { IS_OTHER } else { 0 };
@@ -35,7 +35,7 @@ impl<W: Write> Writer<W> {
             let (mut tick, mut thread, mut trace) = (0, 0, 0);
             for row in rows.by_ref().take(RECORD_ROWS) {
                 let of_row = if is_extended {
-                    number(row.trace)
+                    traces.get(row.trace.index())
                 } else {
                     self.trace(profile, row.trace)?;
                     profile.get_trace(row.trace).serial

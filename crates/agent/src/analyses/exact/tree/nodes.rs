@@ -3,6 +3,8 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
+use rustc_hash::FxHashMap;
+
 use super::memory::{Node, address};
 use super::{Contexts, Inner, Reading, Running, TreePool};
 use crate::recorder::{CallNodes, Calls, PathNode, PathNodes};
@@ -19,11 +21,35 @@ pub(in crate::analyses::exact) struct TreeNodes {
     count: usize,
 }
 
-/// The counts of a node at a dump.
+/// The counts of a node at a moment, or since then.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+struct NodeCounts {
     count: u64,
     self_ns: u64,
+}
+
+/// The counts of all nodes as of the last dump, by index.
+#[derive(Debug, Default)]
+pub(super) struct LastCounts {
+    counts: Counts,
+    self_ns: Counts,
+}
+
+impl LastCounts {
+    /// Makes room for the counts of a number of nodes.
+    fn resize(&mut self, count: usize) {
+        self.counts.low.resize(count, 0);
+        self.self_ns.low.resize(count, 0);
+    }
+
+    fn get(&self, index: usize) -> NodeCounts {
+        NodeCounts { count: self.counts.get(index), self_ns: self.self_ns.get(index) }
+    }
+
+    fn set(&mut self, index: usize, now: NodeCounts) {
+        self.counts.set(index, now.count);
+        self.self_ns.set(index, now.self_ns);
+    }
 }
 
 /// The nodes with their counts since the last dump, and the times of calls that have not ended.
@@ -32,12 +58,49 @@ pub(in crate::analyses::exact) struct TreeCalls<'a> {
     nodes: TreeNodes,
     running: &'a Running,
     reading: Reading,
-    /// By index.
-    seen: MutexGuard<'a, Vec<Seen>>,
+    last: MutexGuard<'a, LastCounts>,
     /// By row.
-    entered_counts: Vec<u64>,
+    entered_counts: Counts,
     /// By row; empty if paths are cut, as then there are no totals.
     totals_ns: Vec<u64>,
+}
+
+/// Numbers of which few have more than 32 bits.
+#[derive(Debug, Default)]
+struct Counts {
+    low: Vec<u32>,
+    /// The upper halves that are not 0, by index.
+    high: FxHashMap<usize, u32>,
+}
+
+impl Counts {
+    fn new(count: usize) -> Self {
+        Self { low: vec![0; count], high: FxHashMap::default() }
+    }
+
+    /// Returns the number at an index; 0 if there is none.
+    fn get(&self, index: usize) -> u64 {
+        let high = match self.high.is_empty() {
+            true => 0,
+            false => self.high.get(&index).copied().unwrap_or(0),
+        };
+        u64::from(high) << 32 | u64::from(self.low.get(index).copied().unwrap_or(0))
+    }
+
+    /// Sets the number at an index, if there is one.
+    fn set(&mut self, index: usize, number: u64) {
+        let Some(low) = self.low.get_mut(index) else { return };
+        *low = number as u32;
+        match number >> 32 {
+            0 if self.high.is_empty() => {}
+            0 => drop(self.high.remove(&index)),
+            high => drop(self.high.insert(index, high as u32)),
+        }
+    }
+
+    fn add(&mut self, index: usize, count: u64) {
+        self.set(index, self.get(index).saturating_add(count));
+    }
 }
 
 impl TreeNodes {
@@ -66,6 +129,16 @@ impl TreeNodes {
         index.checked_sub(1).map_or(Calls::NO_PARENT, |row| row as u32)
     }
 
+    /// Returns the most frames of a path, or a number above 65,000.
+    pub(super) fn depth(&self) -> usize {
+        let mut depths: Vec<u16> = Vec::with_capacity(self.count());
+        for row in 0..self.count() {
+            let outer = depths.get(self.row(self.node(row).parent()) as usize);
+            depths.push(outer.copied().unwrap_or(0).saturating_add(1));
+        }
+        depths.into_iter().max().unwrap_or(0).into()
+    }
+
     fn node(&self, row: usize) -> &'static Node {
         let index = row + 1;
         let chunk = self.firsts.partition_point(|first| *first <= index) - 1;
@@ -91,19 +164,20 @@ impl<'a> TreeCalls<'a> {
         pool: &TreePool,
         running: &'a Running,
         reading: Reading,
-        mut seen: MutexGuard<'a, Vec<Seen>>,
+        mut last: MutexGuard<'a, LastCounts>,
     ) -> Self {
         if reading == Reading::Dump {
-            seen.resize(nodes.count, Seen::default());
+            last.resize(nodes.count);
         }
         let count = nodes.count();
-        let (entered_counts, totals_ns) = (vec![0; count], Vec::new());
-        let mut calls = Self { nodes, running, reading, seen, entered_counts, totals_ns };
+        let (entered_counts, totals_ns) = (Counts::new(count), Vec::new());
+        let mut calls = Self { nodes, running, reading, last, entered_counts, totals_ns };
         for row in 0..count {
             let node = calls.nodes.node(row);
             let parent = calls.nodes.row(node.parent());
             if parent != Calls::NO_PARENT && pool.is_entered(node) {
-                calls.entered_counts[parent as usize] += calls.since(row).count;
+                let count = calls.since(row).count;
+                calls.entered_counts.add(parent as usize, count);
             }
         }
         if pool.contexts == Contexts::Folded {
@@ -120,20 +194,20 @@ impl<'a> TreeCalls<'a> {
         calls
     }
 
-    fn now(&self, row: usize) -> Seen {
+    fn now(&self, row: usize) -> NodeCounts {
         let node = self.nodes.node(row);
         let running_ns = self.running.get(&address(node)).copied().unwrap_or_default();
-        Seen {
+        NodeCounts {
             count: node.count.load(Relaxed),
             self_ns: node.self_ns.load(Relaxed).wrapping_add(running_ns),
         }
     }
 
-    fn since(&self, row: usize) -> Seen {
-        let (now, before) = (self.now(row), self.seen.get(row + 1).copied().unwrap_or_default());
-        Seen {
-            count: now.count.saturating_sub(before.count),
-            self_ns: now.self_ns.saturating_sub(before.self_ns),
+    fn since(&self, row: usize) -> NodeCounts {
+        let (now, last) = (self.now(row), self.last.get(row + 1));
+        NodeCounts {
+            count: now.count.saturating_sub(last.count),
+            self_ns: now.self_ns.saturating_sub(last.self_ns),
         }
     }
 }
@@ -151,20 +225,18 @@ impl PathNodes for TreeCalls<'_> {
 impl CallNodes for TreeCalls<'_> {
     fn take(&mut self, row: usize) -> Calls {
         let now = self.now(row);
-        let before = self.seen.get(row + 1).copied().unwrap_or_default();
-        if self.reading != Reading::Flush
-            && let Some(seen) = self.seen.get_mut(row + 1)
-        {
-            *seen = now;
+        let last = self.last.get(row + 1);
+        if self.reading == Reading::Dump {
+            self.last.set(row + 1, now);
         }
-        let self_ns = now.self_ns.saturating_sub(before.self_ns);
+        let self_ns = now.self_ns.saturating_sub(last.self_ns);
         let node = self.nodes.node(row);
         Calls {
-            count: now.count.saturating_sub(before.count),
+            count: now.count.saturating_sub(last.count),
             self_ns,
             // The program may have gone on since the totals were summed up.
             total_ns: self.totals_ns.get(row).map_or(0, |total_ns| self_ns.max(*total_ns)),
-            entered_count: self.entered_counts[row],
+            entered_count: self.entered_counts.get(row),
             method: node.method(),
             parent: self.nodes.row(node.parent()),
             line: node.line(),
