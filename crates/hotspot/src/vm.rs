@@ -30,6 +30,7 @@ mod heap;
 mod memory;
 mod method;
 mod nmethod;
+mod notes;
 mod tables;
 mod top;
 

@@ -255,15 +255,27 @@ impl<M: Memory> Walker<'_, M> {
             // `None`: the frame is just being marked.
             pc = nmethods.original_pc(self.memory, blob, cursor.sp).unwrap_or(pc);
         }
-        self.emit_compiled(blob, cursor.pc, pc)
+        self.emit_compiled(blob, cursor.pc, pc, false)
+    }
+
+    /// Writes the methods of compiled code that was interrupted at `pc`.
+    pub(super) fn emit_interrupted(&mut self, blob: &Blob, pc: usize) -> bool {
+        self.emit_compiled(blob, pc, pc.wrapping_add(1), true)
     }
 
     /// Writes the methods at `wanted`, an address of compiled code, which is executing at `pc`.
-    pub(super) fn emit_compiled(&mut self, blob: &Blob, pc: usize, wanted: usize) -> bool {
+    fn emit_compiled(
+        &mut self,
+        blob: &Blob,
+        pc: usize,
+        wanted: usize,
+        is_interrupted: bool,
+    ) -> bool {
         let nmethods = &self.vm.nmethods;
         let level = nmethods.level(self.memory, blob).unwrap_or(0);
-        let kind = if level == C2_LEVEL { Code::C2 } else { Code::C1 };
-        let mut scopes = nmethods.scopes(self.memory, blob, wanted);
+        let is_c2 = level == C2_LEVEL;
+        let kind = if is_c2 { Code::C2 } else { Code::C1 };
+        let mut scopes = nmethods.scopes(self.memory, blob, wanted, is_interrupted && is_c2);
         while let Some(open) = &mut scopes {
             let Some(scope) = nmethods.next_scope(self.memory, open) else { break };
             let Some(_) = self.vm.methods.bytecodes(self.memory, scope.method) else { break };

@@ -6,6 +6,7 @@
 
 use super::code::{Blob, Place};
 use super::memory::Memory;
+use super::notes::{self, Descriptions, Path};
 use super::tables::{Missing, Number, Tables};
 
 /// Bytes below this one end a compressed number.
@@ -164,30 +165,37 @@ impl Nmethods {
     }
 
     /// The scopes at an address: of the first description from it on. The address of an
-    /// interrupted instruction is to be increased by 1, as descriptions have the end of theirs.
-    /// Async-signal-safe.
-    pub(super) fn scopes(&self, memory: &impl Memory, blob: &Blob, pc: usize) -> Option<Scopes> {
-        let (descs, end, scopes, metadata) = self.tables.read(memory, blob)?;
+    /// interrupted instruction is to be increased by 1, as descriptions have the end of theirs. With
+    /// `is_interrupted`, those of another description if it knows better. Async-signal-safe.
+    pub(super) fn scopes(
+        &self,
+        memory: &impl Memory,
+        blob: &Blob,
+        pc: usize,
+        is_interrupted: bool,
+    ) -> Option<Scopes> {
+        let (at, end, scopes, metadata) = self.tables.read(memory, blob)?;
+        let count = end.checked_sub(at)?.checked_div(self.desc_size)?;
+        let table = DescTable { nmethods: self, memory, blob, at, count, scopes, metadata };
         let wanted = pc.wrapping_sub(blob.code_begin()) as i64;
-        let desc = |index: usize| descs.wrapping_add(index.wrapping_mul(self.desc_size));
         let mut low = 0usize;
-        let mut high = end.checked_sub(descs)?.checked_div(self.desc_size)?;
+        let mut high = count;
         for _ in 0..MAX_SEARCH {
             if low >= high {
                 break;
             }
             let middle = low.wrapping_add(high.wrapping_sub(low) / 2);
-            if self.desc_pc.read(memory, desc(middle))? < wanted {
+            if table.end(middle)? < wanted {
                 low = middle.wrapping_add(1);
             } else {
                 high = middle;
             }
         }
-        if desc(low) >= end {
+        if low >= count {
             return None;
         }
-        let scope = self.desc_scope.read(memory, desc(low))?;
-        Some(Scopes { blob: *blob, scopes, metadata, next: Some(scope as usize), depth: 0 })
+        let better = if is_interrupted { notes::better(&table, low) } else { None };
+        table.scopes(better.unwrap_or(low))
     }
 
     /// The next scope further out. `None` after the outermost, and where the information does not
@@ -215,6 +223,50 @@ impl Nmethods {
         // The entry, where a synchronized method locks, is before the first bytecode.
         let bci = (bci as i32).wrapping_sub(1).max(0);
         Some(Scope { method, bci, is_inlined: caller != 0 })
+    }
+}
+
+/// The descriptions of a compiled method.
+struct DescTable<'a, M> {
+    nmethods: &'a Nmethods,
+    memory: &'a M,
+    blob: &'a Blob,
+    /// The address of the first one.
+    at: usize,
+    count: usize,
+    scopes: usize,
+    metadata: usize,
+}
+
+impl<M: Memory> DescTable<'_, M> {
+    fn read(&self, number: Number, index: usize) -> Option<i64> {
+        let desc = index.wrapping_mul(self.nmethods.desc_size);
+        number.read(self.memory, self.at.wrapping_add(desc))
+    }
+
+    fn scopes(&self, index: usize) -> Option<Scopes> {
+        let next = self.scope(index)? as usize;
+        let Self { scopes, metadata, .. } = *self;
+        Some(Scopes { blob: *self.blob, scopes, metadata, next: Some(next), depth: 0 })
+    }
+}
+
+impl<M: Memory> Descriptions for DescTable<'_, M> {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn end(&self, index: usize) -> Option<i64> {
+        self.read(self.nmethods.desc_pc, index)
+    }
+
+    fn scope(&self, index: usize) -> Option<i64> {
+        self.read(self.nmethods.desc_scope, index)
+    }
+
+    fn path(&self, index: usize) -> Option<Path> {
+        let mut scopes = self.scopes(index)?;
+        Path::new(|| self.nmethods.next_scope(self.memory, &mut scopes))
     }
 }
 

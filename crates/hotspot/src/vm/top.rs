@@ -71,7 +71,7 @@ impl<M: Memory> Walker<'_, M> {
                 } else if start.pc < blob.complete {
                     self.emit_entry(&blob, start.pc)
                 } else {
-                    self.emit_compiled(&blob, start.pc, start.pc.wrapping_add(1))
+                    self.emit_interrupted(&blob, start.pc)
                 }
             }
             BlobKind::Stub => {
