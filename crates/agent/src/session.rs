@@ -381,9 +381,10 @@ impl Session {
     pub(crate) fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let Common { threads, options, recorder, .. } = self.common;
         self.analyses.iter().for_each(|analysis| analysis.virtual_thread_ended(jni, thread));
-        let slot = threads.known_slot_of_virtual(&thread);
-        let slot = slot.filter(|_| !options.tells_all_threads());
-        if let Some(slot) = slot {
+        if options.tells_all_threads() {
+            return;
+        }
+        if let Some(slot) = threads.take_slot_of_virtual(&thread) {
             self.analyses.iter().for_each(|analysis| analysis.slot_freed(jni, slot));
             lock(recorder).thread_ended(slot);
         }

@@ -27,9 +27,10 @@ thread_local! {
 /// The number of registries so far: each session has one.
 static REGISTRIES: AtomicU32 = AtomicU32::new(0);
 
-/// The offset of virtual threads' tags: a tag is the slot plus this, which is above the range of
-/// class tags.
-const VIRTUAL_THREAD_TAG: i64 = 1 << 40;
+/// The tag of virtual threads that have ended and given back their slot; it is above the range of class
+/// tags. The tag of one that has a slot is the slot plus [`FIRST_SLOT_TAG`].
+const ENDED_TAG: i64 = 1 << 40;
+const FIRST_SLOT_TAG: i64 = ENDED_TAG + 1;
 
 /// The registry; see the module.
 #[derive(Debug)]
@@ -42,6 +43,9 @@ pub(crate) struct Threads {
     own: Mutex<Vec<Arc<Global>>>,
     /// Whether a virtual thread has a slot.
     has_virtual: AtomicBool,
+    /// Who gives a virtual thread its slot, or takes it back, holds this: the thread itself and a sampler
+    /// may do so at once.
+    tagging: Mutex<()>,
 }
 
 /// A platform thread that lives, or has ended a moment ago.
@@ -112,6 +116,7 @@ impl Threads {
             table: Mutex::default(),
             own: Mutex::default(),
             has_virtual: AtomicBool::new(false),
+            tagging: Mutex::default(),
         }
     }
 
@@ -320,7 +325,7 @@ impl Threads {
         }
     }
 
-    /// Returns the slot of a virtual thread, which gets one if it has none.
+    /// Returns the slot of a virtual thread, which gets one if it has none; `None` if it has given it back.
     pub(crate) fn slot_of_virtual(
         &self,
         jni: Jni<'_>,
@@ -329,11 +334,18 @@ impl Threads {
         if let Some(slot) = self.known_slot_of_virtual(thread) {
             return Some(slot);
         }
+        // This may wait until the thread is mounted, which no lock must do.
         let info = self.jvmti.thread_info(jni, thread).ok()?;
-        let slot = lock(self.recorder).thread_started(info, false);
-        self.has_virtual.store(true, Relaxed);
-        self.jvmti.set_tag(thread, VIRTUAL_THREAD_TAG + slot.index() as i64);
-        Some(slot)
+        let _tagging = lock(&self.tagging);
+        match self.jvmti.tag(thread) {
+            ENDED_TAG => None,
+            tag => slot_of_tag(tag).or_else(|| {
+                let slot = lock(self.recorder).thread_started(info, false);
+                self.has_virtual.store(true, Relaxed);
+                self.jvmti.set_tag(thread, FIRST_SLOT_TAG + slot.index() as i64);
+                Some(slot)
+            }),
+        }
     }
 
     /// Returns the slot of a virtual thread, if it has one.
@@ -341,9 +353,21 @@ impl Threads {
         if !self.has_virtual.load(Relaxed) {
             return None;
         }
-        let slot = usize::try_from(self.jvmti.tag(thread) - VIRTUAL_THREAD_TAG);
-        slot.ok().map(Slot::from_index)
+        slot_of_tag(self.jvmti.tag(thread))
     }
+
+    /// Takes the slot of a virtual thread that has ended, if it has one: another thread may get it. A
+    /// sampler that has found the thread before finds no slot of it any more.
+    pub(crate) fn take_slot_of_virtual(&self, thread: &(impl Reference + ?Sized)) -> Option<Slot> {
+        let slot = self.known_slot_of_virtual(thread)?;
+        let _tagging = lock(&self.tagging);
+        self.jvmti.set_tag(thread, ENDED_TAG);
+        Some(slot)
+    }
+}
+
+fn slot_of_tag(tag: i64) -> Option<Slot> {
+    usize::try_from(tag - FIRST_SLOT_TAG).ok().map(Slot::from_index)
 }
 
 impl Table {
@@ -368,5 +392,5 @@ pub(crate) fn become_own() {
 
 /// Returns the number of the class whose object had this tag; `None` if the tag was a thread's.
 pub(crate) fn class_of_tag(tag: i64) -> Option<usize> {
-    (1..VIRTUAL_THREAD_TAG).contains(&tag).then(|| (tag - 1) as usize)
+    (1..ENDED_TAG).contains(&tag).then(|| (tag - 1) as usize)
 }
