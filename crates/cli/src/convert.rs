@@ -1,9 +1,13 @@
 //! `perk convert`: the same profile in another form.
 
+use std::fs;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use perk_formats::View;
+use perk_profile::Timestamp;
 
 use crate::args::ConvertArgs;
 use crate::file_format;
@@ -62,6 +66,9 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
             form.title()
         ));
     }
+    if form.is_dated() && profile.created.is_none() {
+        profile.created = input_date(&args.file);
+    }
     let metric = args.metric.as_deref().map(|name| metric::find(&profile, name)).transpose()?;
     let title = match &profile.accounting {
         Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),
@@ -91,4 +98,11 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         talk::say(format_args!("left out, as {title} has no place for it: {}", losses.join(", ")));
     }
     Ok(())
+}
+
+/// Returns the date of a file, for a profile without one: that of the last change, or now.
+fn input_date(path: &Path) -> Option<Timestamp> {
+    let changed = if is_stream(path) { None } else { fs::metadata(path).ok()?.modified().ok() };
+    let date = changed.unwrap_or_else(SystemTime::now).duration_since(UNIX_EPOCH).ok()?;
+    Some(Timestamp { unix_ms: u64::try_from(date.as_millis()).ok()?, utc_offset_s: 0 })
 }

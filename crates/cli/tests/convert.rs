@@ -2,6 +2,7 @@
 //! are read, and deep stacks do not grow.
 
 use std::fs;
+use std::time::{Duration, UNIX_EPOCH};
 
 use perk_profile::{
     CallEdge, CallEdges, Event, HeapClassRow, HeapHistogram, LockKind, MonitorRow, MonitorTimes,
@@ -207,4 +208,61 @@ fn one_deep_stack_is_written_whole() {
     let output = folder.run(&["convert", "a.speedscope.json", "-o", "b.collapsed"]);
     assert_eq!(stderr(&output), "");
     assert_eq!(fs::read_to_string(folder.join("b.collapsed")).unwrap(), stack);
+}
+
+/// Times of the JVM and of the process are not those of the program's methods.
+#[test]
+fn what_no_method_used_is_not_written_as_the_programs() {
+    let folder = Folder::new();
+    let text = "\nFlat profile of 0.14 secs (0 total ticks): main\n\n\nGlobal summary of 0.14 \
+                seconds:\n100.0%    14             Received ticks\n";
+    folder.file("a.txt", text);
+    let names = ["a.collapsed", "a.html", "a.svg"];
+    for name in names {
+        let output = folder.run(&["convert", "--threads", "a.txt", "-o", name]);
+        assert_refused(&output, &[name, "no numbers of the program's methods", "thread-elapsed"]);
+    }
+    let metric = ["convert", "--threads", "a.txt", "-o", names[0], "--metric", "thread-elapsed"];
+    assert_eq!(folder.run(&metric).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(folder.join(names[0])).unwrap(), "[main];[no stack] 140000000\n");
+    let report = stdout(&folder.run(&["report", "a.txt"]));
+    assert!(report.contains("Metrics without call paths\n"), "{report}");
+    assert!(!report.contains("[no stack]"), "{report}");
+}
+
+/// A form that needs a date has that of the file, where the profile has none.
+#[test]
+fn texts_are_as_old_as_what_they_are_of() {
+    let folder = Folder::new();
+    folder.file("a", "T.main;T.f 3\n");
+    let date = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    fs::File::options().write(true).open(folder.join("a")).unwrap().set_modified(date).unwrap();
+    for name in ["a.txt", "a.hprof", "a.jfr"] {
+        assert_eq!(folder.run(&["convert", "a", "-o", name]).status.code(), Some(0));
+        let json = stdout(&folder.run(&["report", "--json", name]));
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["created_unix_ms"], 1_700_000_000_000_u64, "{name}");
+    }
+}
+
+#[test]
+fn rounded_times_are_named() {
+    let folder = Folder::new();
+    let edges = |folder: &Folder, name: &str, total_ns| {
+        only(folder, name, |profile| {
+            let node = path(profile, "T.main");
+            let frame = profile.tree.frame(node).unwrap();
+            let callee = Some(profile.symbols.get_frame(frame).method);
+            let edge = CallEdge { callee, caller: None, thread: None, count: 3, total_ns };
+            let edges = CallEdges { rows: vec![edge], written: None }.section(profile);
+            profile.events.push(edges.into());
+        });
+    };
+    edges(&folder, "whole", 4_000_000);
+    edges(&folder, "parts", 4_600_000);
+    let said = |name: &str| stderr(&folder.run(&["convert", name, "-o", "x.prof"]));
+    assert_eq!(said("whole"), "");
+    fs::remove_file(folder.join("x.prof")).unwrap();
+    let parts = said("parts");
+    assert!(parts.contains("digits of the metric ") && parts.contains(" (rows in ms)"), "{parts}");
 }

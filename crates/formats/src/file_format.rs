@@ -67,6 +67,17 @@ pub trait FileFormat: Sync {
         metric.rows(profile).total
     }
 
+    /// Returns the precision with which files of `profile` have the numbers of `metric`, if it
+    /// changes some of them.
+    fn rounding(&self, _profile: &Profile, _metric: &Metric) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether each file has a date.
+    fn is_dated(&self) -> bool {
+        false
+    }
+
     /// Whether files of `profile` say for how much time a sample stands, if it is known.
     fn holds_interval(&self, _profile: &Profile) -> bool {
         true
@@ -344,9 +355,20 @@ impl dyn FileFormat {
         // A table says what it needs.
         let is_refused_by_itself = is_table && view.profiles().into_iter().any(has_numbers);
         if !is_refused_by_itself && self.is_empty_of(view) {
-            let what =
-                format!("{}: nothing to write: all numbers of the profile are 0", self.title());
-            return Err(refusal(what));
+            let all: Vec<_> = view.profiles().into_iter().flat_map(Metric::all_of).collect();
+            let why = match &all[..] {
+                [] => "all numbers of the profile are 0".to_owned(),
+                [first, ..] => {
+                    let mut names: Vec<_> = all.iter().map(Metric::name).collect();
+                    names.dedup();
+                    let (names, first) = (names.join(", "), first.name());
+                    format!(
+                        "the profile has no numbers of the program's methods, only {names} \
+                         (--metric '{first}' writes it)"
+                    )
+                }
+            };
+            return Err(refusal(format!("{}: nothing to write: {why}", self.title())));
         }
         self.write(view, out)
     }
@@ -357,13 +379,15 @@ impl dyn FileFormat {
             return other.is_empty_of(view);
         }
         let Some(holds) = &self.facts().written else { return true };
-        let is_shown = |metric: &Metric| match view.metric {
-            Some(chosen) if self.has_one_metric() => metric == chosen,
-            _ => self.holds(metric),
-        };
         let shows = |profile: &Profile| {
-            Metric::all_of(profile).iter().any(is_shown)
-                || Document::all_of(profile).any(|it| holds.documents.contains(&it))
+            let has_metric = match view.metric {
+                Some(chosen) if self.has_one_metric() => chosen.is_in(profile),
+                None if self.has_one_metric() => {
+                    Metric::first_of(profile).is_some_and(|first| self.holds(&first))
+                }
+                _ => Metric::all_of(profile).iter().any(|metric| self.holds(metric)),
+            };
+            has_metric || Document::all_of(profile).any(|it| holds.documents.contains(&it))
         };
         // The format itself refuses a metric that the profile does not have.
         let is_missing = view.metric.is_some_and(|metric| !metric.is_in(view.profile));
@@ -385,6 +409,10 @@ impl dyn FileFormat {
         let is_held = |it: &Metric| self.holds(it) && (!self.has_one_metric() || is_shown(it));
         let all = Metric::all_of(profile);
         let sums = all.iter().filter(|it| is_held(it)).filter_map(|it| self.lost_sum(profile, it));
+        let rounded = all.iter().filter(|it| is_held(it)).filter_map(|it| {
+            let precision = self.rounding(profile, it)?;
+            Some(format!("digits of the metric {} ({precision})", it.name()))
+        });
         let metrics: Vec<_> = all.iter().filter(|it| !is_held(it)).map(Metric::name).collect();
         let metrics = match &metrics[..] {
             [] => None,
@@ -411,7 +439,7 @@ impl dyn FileFormat {
         let interval_ns = profile.sample_interval_ns().filter(is_lost);
         let interval = interval_ns.map(|ns| format!("the interval of samples ({ns} ns)"));
         let others = others.map(str::to_owned).chain(interval);
-        metrics.into_iter().chain(sums).chain(others).collect()
+        metrics.into_iter().chain(sums).chain(rounded).chain(others).collect()
     }
 
     /// Returns the name of a metric and the part of its sum that files of `profile` do not have.
@@ -500,159 +528,4 @@ pub(crate) fn refusal(what: impl Into<String>) -> io::Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use perk_profile::{
-        Event, HeapHistogram, LockKind, MonitorDump, MonitorRow, MonitorTimes, Unit, Waits,
-    };
-
-    use super::*;
-    use crate::{FORMATS, fixture};
-
-    #[test]
-    fn files_hold_what_their_format_says() {
-        let mut profile = fixture::everything();
-        // This is pprof's name for the time of waits for locks.
-        profile.events.retain(|event| match event {
-            Event::Section(it) => {
-                it.head.column(&Metric::other("delay", Unit::Nanoseconds)).is_none()
-            }
-            _ => true,
-        });
-        for event in &mut profile.events {
-            // The text has milliseconds.
-            if let Event::Section(section) = event
-                && let Some(place) = section.head.place(&Metric::SelfTime)
-            {
-                section.change(|_, numbers| numbers[place] *= 1_000_000);
-                section.head.columns[place].total *= 1_000_000;
-            }
-        }
-        let class = profile.symbols.class("T");
-        let trace = profile.total_cpu_samples().rows[0].0;
-        let waits =
-            Waits { blocked_count: 1, blocked_ns: 5_000_000, wait_count: 2, waited_ns: 3_000_000 };
-        let rows = vec![MonitorRow { trace, class, kind: LockKind::Monitor, waits }];
-        let times = MonitorTimes { total_ns: 5_000_000, rows, written: None };
-        profile.events.push(times.into());
-        profile.events.push(Event::MonitorDump(MonitorDump::default()));
-        profile.events.push(Event::Heap(HeapHistogram::default()));
-        let view = View::new(&profile, "");
-        let mut refused = Vec::new();
-        for format in FORMATS.into_iter().filter(|format| format.is_read()) {
-            let Some(holds) = &format.facts().written else { continue };
-            let mut file = Vec::new();
-            if format.write_view(&view, &mut file).is_err() {
-                refused.push(format.name());
-                continue;
-            }
-            let read = format.read(&mut &file[..]).unwrap();
-            let metrics = Metric::all_of(&read);
-            for metric in Metric::all_of(&profile) {
-                let is_shown = metric == Metric::Samples || !format.has_one_metric();
-                let is_held = format.holds(&metric) && is_shown;
-                assert_eq!(metrics.contains(&metric), is_held, "{format:?}: {metric:?}");
-            }
-            for document in Document::all_of(&profile) {
-                let is_held = holds.documents.contains(&document);
-                assert_eq!(document.is_in(&read), is_held, "{format:?}: {document:?}");
-            }
-            assert_eq!(read.accounting.is_some(), holds.accounting, "{format:?}");
-            assert!(
-                has_paths(&read, |_| false)
-                    || matches!(holds.detail, Detail::Methods | Detail::None)
-            );
-        }
-        assert_eq!(refused, ["prof", "tsv", "fields"]);
-    }
-
-    /// What a file has, and what is said to be lost, is what the profile has.
-    #[test]
-    fn sums_are_written_or_said_to_be_lost() {
-        let mut profiles = vec![fixture::everything(), Profile::default(), Profile::default()];
-        for (profile, text) in profiles[1..].iter_mut().zip([
-            &b"2 A.f()V A.main()V 3\n1 A.main()V (unknown caller) 5\n"[..],
-            b"PROFILE: 10 (90%) A.f()V\nPROFILE_INVOKE: 2 @ 3 A.f()V -> A.g()V\n\
-              INSTANTIATION_COUNT: 3 * 1 = 3 blocks 96 bytes trees: 0 (0%) boot A\n",
-        ]) {
-            let title = "count callee caller time\n";
-            let old = [title.as_bytes(), text].concat();
-            let by = if text.starts_with(b"PROFILE") { ("jamaica", text) } else { ("prof", &*old) };
-            *profile = crate::by_name(by.0).unwrap().read(&mut &*by.1).unwrap();
-        }
-        // Numbers that no row has, and rows without a stack.
-        let mut unlisted = profiles.clone();
-        for profile in &mut unlisted {
-            let root = profile.tree.root();
-            let trace = profile.trace(root, None);
-            for event in &mut profile.events {
-                if let Event::Section(section) = event {
-                    for column in &mut section.head.columns {
-                        // Of calls all rows are listed.
-                        if matches!(column.metric, Metric::Calls | Metric::TotalTime) {
-                            continue;
-                        }
-                        let is_time = column.metric.unit() == Unit::Nanoseconds;
-                        column.total += if is_time { 7_000_000_000 } else { 7 };
-                    }
-                }
-            }
-            profile
-                .events
-                .push(Section::of(Metric::other("events", Unit::Count), 5, [(trace, 3)]).into());
-        }
-        profiles.extend(unlisted);
-        let mut pairs = 0;
-        for (index, profile) in profiles.iter().enumerate() {
-            for format in FORMATS.into_iter().filter(|it| it.is_read() && it.is_written()) {
-                let chosen = format.has_one_metric().then(|| Metric::all_of(profile));
-                let chosen =
-                    chosen.map_or_else(|| vec![None], |all| all.into_iter().map(Some).collect());
-                for metric in &chosen {
-                    let view = View { metric: metric.as_ref(), ..View::new(profile, "") };
-                    let mut file = Vec::new();
-                    if format.write_view(&view, &mut file).is_err() {
-                        continue;
-                    }
-                    let read = match format.read(&mut &file[..]) {
-                        // A page of another metric is not read back.
-                        Err(_) if format.name() == "html" => continue,
-                        read => read.unwrap(),
-                    };
-                    let losses = format.losses(&view);
-                    let is_shown = |it: &Metric| metric.as_ref().is_none_or(|shown| shown == it);
-                    for held in Metric::all_of(profile).iter().filter(|it| is_shown(it)) {
-                        if !format.holds(held) {
-                            continue;
-                        }
-                        pairs += 1;
-                        let what = format!("{index}: {format:?}: {held:?}: {losses:?}");
-                        let total = held.rows(profile).total;
-                        let written = format.written_total(profile, held);
-                        // A file of one metric has it as its own.
-                        let found = match metric {
-                            Some(_) => Metric::first_of(&read).map_or(0, |it| it.rows(&read).total),
-                            None => held.rows(&read).total,
-                        };
-                        let tolerance =
-                            if held.unit() == Unit::Nanoseconds { 1_000_000 } else { 0 };
-                        assert!(found.abs_diff(written) <= tolerance, "{what}: {written} {found}");
-                        let begin = format!("{} of {total}", total - written);
-                        let end = format!(" of the metric {}", held.name());
-                        let is_of_it = |it: &String| it.starts_with(&begin) && it.ends_with(&end);
-                        assert_eq!(losses.iter().any(is_of_it), written < total, "{what}");
-                    }
-                    let is_other = metric.as_ref().is_some_and(|it| *it != Metric::Samples);
-                    if is_other || !Metric::Samples.is_in(&read) {
-                        continue;
-                    }
-                    let interval_ns = profile.sample_interval_ns();
-                    let is_kept = read.sample_interval_ns() == interval_ns;
-                    let is_said = losses.iter().any(|it| it.starts_with("the interval"));
-                    let what = format!("{index}: {format:?}: {metric:?}: {losses:?}");
-                    assert!(is_kept != is_said || interval_ns.is_none(), "{what}");
-                }
-            }
-        }
-        assert!(pairs > 60, "{pairs}");
-    }
-}
+mod tests;

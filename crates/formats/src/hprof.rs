@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 
 use perk_hprof::{Format, aprof, ascii, binary, old};
-use perk_profile::{Event, Key, Metric, MetricRows, Profile, deep};
+use perk_profile::{Event, Key, Metric, MetricRows, Profile, Unit, deep};
 
 use crate::Error;
 use crate::file_format::{
@@ -78,6 +78,32 @@ impl FileFormat for Text {
         }
     }
 
+    /// The times of a section are whole milliseconds, and its rows are shares of them. The sum of
+    /// live bytes is computed from the shares of its rows.
+    fn rounding(&self, profile: &Profile, metric: &Metric) -> Option<&'static str> {
+        if profile.has_pairs() && Format::Old.holds(profile).is_ok() {
+            return rounded_to_ms(profile, metric);
+        }
+        let MetricRows { total, rows } = metric.rows(profile);
+        let is_changed = match metric {
+            Metric::LiveBytes => listed(profile, metric) < total,
+            it if it.unit() != Unit::Nanoseconds => false,
+            _ => {
+                let shares = u128::from(total.max(1));
+                let is_share = |ns: u64| u128::from(ns) * 10_000 % shares == 0;
+                total % MS_NS != 0 || !rows.iter().all(|row| is_share(row.1))
+            }
+        };
+        is_changed.then_some(match metric {
+            Metric::LiveBytes => "the sum from shares of 0.01 %",
+            _ => "the sum in ms, rows in 0.01 %",
+        })
+    }
+
+    fn is_dated(&self) -> bool {
+        true
+    }
+
     fn holds_interval(&self, profile: &Profile) -> bool {
         let interval_ns = profile.accounting.as_ref().map(|it| it.interval_ns);
         interval_ns.is_some_and(|ns| profile.sample_interval_ns() == Some(ns))
@@ -134,6 +160,10 @@ impl FileFormat for Binary {
         Ok(binary::read(input)?)
     }
 
+    fn is_dated(&self) -> bool {
+        true
+    }
+
     /// Writes plain records if they hold everything and no deep stacks have to be written whole.
     /// Otherwise writes perk's own records among them.
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -184,6 +214,20 @@ impl FileFormat for Old {
     fn written_total(&self, profile: &Profile, metric: &Metric) -> u64 {
         listed(profile, metric)
     }
+
+    fn rounding(&self, profile: &Profile, metric: &Metric) -> Option<&'static str> {
+        rounded_to_ms(profile, metric)
+    }
+}
+
+/// The number of nanoseconds in the unit of times in text.
+const MS_NS: u64 = 1_000_000;
+
+/// Returns the precision of the rows of `cpu=old`, if one is not in whole milliseconds.
+fn rounded_to_ms(profile: &Profile, metric: &Metric) -> Option<&'static str> {
+    let is_time = metric.unit() == Unit::Nanoseconds;
+    let is_changed = is_time && metric.rows(profile).rows.iter().any(|row| row.1 % MS_NS != 0);
+    is_changed.then_some("rows in ms")
 }
 
 pub(crate) struct Aprof;

@@ -87,6 +87,10 @@ impl FileFormat for Jfr {
             || *metric == waiting_samples()
     }
 
+    fn is_dated(&self) -> bool {
+        true
+    }
+
     fn special_losses(&self, profile: &Profile) -> Vec<&'static str> {
         write::losses(profile)
     }

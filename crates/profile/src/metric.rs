@@ -255,9 +255,11 @@ impl Metric {
     }
 
     /// The first metric that `profile` has: samples, times, calls, allocated bytes, locks or one of
-    /// another tool; calls by callee and caller if it has no others.
+    /// another tool that has stacks; calls by callee and caller if it has no others. What the JVM
+    /// itself used, and sums without a stack, say nothing of the program's methods: only their name
+    /// chooses them.
     pub fn first_of(profile: &Profile) -> Option<Metric> {
-        let has = |metric: &Metric| metric.is_in(profile);
+        let has = |metric: &Metric| metric.is_in(profile) && metric.is_of_methods(profile);
         let is_by_path = |metric: &Metric| has(metric) && !metric.is_by_pair(profile);
         Self::candidates(profile).find(is_by_path).or_else(|| Self::candidates(profile).find(has))
     }
@@ -288,6 +290,19 @@ impl Metric {
     /// Whether it is of another tool.
     pub fn is_other(&self) -> bool {
         matches!(self, Metric::Other(..))
+    }
+
+    /// Whether its numbers in `profile` are of the program's methods, or may be: not of the JVM's own
+    /// threads or the whole process, and not sums of another tool without any stack.
+    fn is_of_methods(&self, profile: &Profile) -> bool {
+        let Metric::Other(name, _) = self else { return true };
+        let has_stack = |(section, _): (&Section, usize)| {
+            let root = profile.tree.root();
+            section.head.is_by_pair
+                || section.traces().any(|trace| profile.get_trace(trace).node != root)
+        };
+        ![JVM, PROCESS_CPU, GC_CPU].contains(&&**name)
+            && self.sections(profile).into_iter().any(has_stack)
     }
 
     /// Whether it is of allocated objects.
@@ -431,6 +446,7 @@ fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
     use crate::{CallRow, CallTimes, LockKind, MonitorRow, MonitorTimes, Subject, Waits};
 
     #[test]
@@ -452,7 +468,8 @@ mod tests {
     #[test]
     fn metrics_of_a_name_add_up() {
         let mut profile = Profile::default();
-        let trace = profile.system_trace();
+        let node = fixture::stack(&mut profile, "T.f");
+        let trace = profile.trace(node, None);
         for (name, unit, count) in [
             ("misses", Unit::Count, 2),
             ("delay", Unit::Nanoseconds, 50),
@@ -471,6 +488,25 @@ mod tests {
         assert_eq!(Metric::find(&profile, "nothing"), None);
         let numbers = misses.rows(&profile);
         assert_eq!((numbers.total, numbers.rows), (5, vec![(trace.into(), 5)]));
+    }
+
+    /// What no method did is shown where its name is given, and nowhere as the program's.
+    #[test]
+    fn what_the_jvm_used_is_not_the_first_metric() {
+        let mut profile = Profile::default();
+        let node = fixture::stack(&mut profile, "T.f");
+        let (path, none) = (profile.trace(node, None), profile.system_trace());
+        let rows =
+            [(JVM, path), (JVM, none), (PROCESS_CPU, none), (GC_CPU, none), ("elapsed", none)];
+        for (name, trace) in rows {
+            let metric = Metric::other(name, Unit::Nanoseconds);
+            profile.events.push(Section::of(metric, 5, [(trace, 5)]).into());
+        }
+        assert_eq!(Metric::first_of(&profile), None);
+        assert_eq!(Metric::find(&profile, JVM), Some(Metric::other(JVM, Unit::Nanoseconds)));
+        let events = Metric::other("events", Unit::Count);
+        profile.events.push(Section::of(events.clone(), 5, [(path, 5)]).into());
+        assert_eq!(Metric::first_of(&profile), Some(events));
     }
 
     #[test]

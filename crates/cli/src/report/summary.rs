@@ -6,7 +6,7 @@ use perk_render::{Part, Screen, Section};
 use super::content::Content;
 use super::head::{Extent, Head};
 use super::jamaica::Counts;
-use super::metric::{By, MetricView};
+use super::metric::{By, MetricView, totals};
 use super::process::WholeProcess;
 use super::views::{sections, top_samples};
 use super::{heap, wall};
@@ -137,10 +137,11 @@ fn others(content: &Content<'_>, head: Option<&Head<'_>>, file: &str, page: &mut
         };
         counts.is_none() && is_asked && !has(std::slice::from_ref(&view.metric))
     });
-    let others: Vec<_> = others.collect();
+    let (others, sums): (Vec<_>, Vec<_>) = others.partition(|view| view.has_paths());
     for view in others {
         page.add(|rows| sections([by_total(view).top(rows)]));
     }
+    page.add(|rows| sections(totals(sums.clone(), rows).map(|table| table.top(rows))));
 }
 
 fn by_total<'t>(view: &'t MetricView<'_>) -> perk_render::Table<'t> {
