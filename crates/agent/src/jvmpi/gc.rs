@@ -23,7 +23,7 @@ pub(super) use hold::{disable, during, during_request, enable, thread_ended};
 pub(super) use thread::{require, wake};
 
 use super::notify::{self, Phase};
-use super::{Bridge, Id, bridge, classes, events};
+use super::{Bridge, Id, bridge, classes, events, threads};
 use crate::jvm::{Jni, Jvmti};
 use crate::sync::lock;
 
@@ -109,13 +109,20 @@ fn take_freed() -> Vec<Id> {
     std::mem::take(&mut *lock(&FREED))
 }
 
+/// Is held while `RunGC` has the JVM collect, and while the bridge walks the heap for a bracket. A walk while
+/// ZGC or Shenandoah of JDK 17 marks keeps all dead objects alive that have ids: `RunGC` would end none.
+static COLLECTING: Mutex<()> = Mutex::new(());
+
 /// `RunGC`
 pub(super) unsafe extern "C" fn run() {
     let Some(bridge) = bridge().filter(|_| notify::phase() == Phase::Live) else { return };
     if bridge.current_jni().is_none() || hold::is_held_by_caller() || thread::is_current() {
         return;
     }
-    notify::quiet(|| bridge.jvmti.force_garbage_collection());
+    threads::critical(|| {
+        let _collecting = lock(&COLLECTING);
+        notify::quiet(|| bridge.jvmti.force_garbage_collection());
+    });
     if is_wanted() {
         thread::deliver();
     }

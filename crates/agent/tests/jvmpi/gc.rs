@@ -45,6 +45,19 @@ fn each_object_ends_once_and_the_living_keep_their_ids() {
     });
 }
 
+/// A walk of the heap while ZGC or Shenandoah of JDK 17 marks keeps dead objects with ids alive.
+#[test]
+fn no_walk_of_the_bridge_keeps_objects_alive() {
+    jdk::each(|jdk| {
+        for collector in collectors(jdk).into_iter().skip(3) {
+            let run = heap(jdk, "fg", "rounds").jvm_arg(collector).jvm_arg("-Xmx512m");
+            let outcome = run.run();
+            outcome.assert_success();
+            assert_eq!(outcome.value("left"), "0 200000", "{} {collector}", jdk.version);
+        }
+    });
+}
+
 #[test]
 fn unloaded_classes_are_told_once_each() {
     jdk::each(|jdk| {

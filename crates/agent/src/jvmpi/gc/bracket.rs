@@ -10,7 +10,7 @@ use perk_jvmti_sys::jvmpi::{
 };
 
 use super::super::{Bridge, Id, notify};
-use super::{freed_count, step, take_freed};
+use super::{COLLECTING, freed_count, step, take_freed};
 use crate::jvm::Jni;
 use crate::os::{self, Tid};
 use crate::sync::lock;
@@ -108,6 +108,7 @@ fn usage(bridge: &Bridge, jni: Jni<'_>) -> JVMPI_Event_gc_info {
     let last = last.filter(|(at, took, _)| at.elapsed() < *took * REST);
     let used_objects = last.map_or_else(
         || {
+            let _collecting = lock(&COLLECTING);
             let begin = Instant::now();
             let (count, _) = bridge.jvmti.heap_totals(&[]).unwrap_or_default();
             *lock(&COUNT) = Some((Instant::now(), begin.elapsed(), count));

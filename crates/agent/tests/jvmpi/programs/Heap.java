@@ -124,6 +124,20 @@ public class Heap {
         System.out.println("kept=" + all.size());
     }
 
+    /** Each RunGC ends the objects of its round, also if the JVM marks a large heap meanwhile. */
+    static void rounds() {
+        Object[] living = new Object[200_000];
+        for (int i = 0; i < living.length; i++) living[i] = new Object[] {i};
+        int left = 0;
+        for (int round = 0; round < 25; round++) {
+            long[] ids = new long[100];
+            for (int i = 0; i < ids.length; i++) ids[i] = id(new Kept());
+            runGC();
+            for (long id : ids) if (request(4, id) == 0) left++;
+        }
+        System.out.println("left=" + left + " " + living.length);
+    }
+
     static void unload(String classes) throws Exception {
         URL url = new java.io.File(classes).toURI().toURL();
         List<WeakReference<Class<?>>> loaded = new ArrayList<>();
@@ -224,6 +238,7 @@ public class Heap {
         switch (arguments[1]) {
             case "kinds": kinds(); break;
             case "frees": frees(); break;
+            case "rounds": rounds(); break;
             case "unload": unload(arguments[2]); break;
             case "hold": hold(); break;
             case "race": race(); break;
