@@ -51,11 +51,11 @@ impl Filter {
             return profile;
         }
         let traces = Traces::new(self, &mut profile);
-        let mut passed_over = 0_usize;
+        let mut skipped = 0_usize;
         profile.events.retain_mut(|event| {
             match event {
                 Event::Section(pairs) if pairs.head.is_by_pair => {
-                    passed_over += pairs.len();
+                    skipped += pairs.len();
                     return false;
                 }
                 Event::Section(section) => traces.filter(section),
@@ -65,10 +65,10 @@ impl Filter {
             }
             true
         });
-        if passed_over > 0 {
-            let pairs = if passed_over == 1 { "pair" } else { "pairs" };
+        if skipped > 0 {
+            let pairs = if skipped == 1 { "pair" } else { "pairs" };
             profile.notes.push(format!(
-                "{passed_over} {pairs} of caller and callee passed over: no traces to filter by"
+                "{skipped} {pairs} of caller and callee skipped: no traces to filter by"
             ));
         }
         profile
@@ -308,10 +308,10 @@ mod tests {
     }
 
     #[test]
-    fn pairs_without_traces_are_passed_over() {
+    fn pairs_without_traces_are_skipped() {
         let profile = filter(&["T.f"], &[], &[]).apply(edges(&[("T.f", "T.main", 3, 5)]));
         assert_eq!(profile.call_edges().count(), 0);
-        let note = "1 pair of caller and callee passed over: no traces to filter by";
+        let note = "1 pair of caller and callee skipped: no traces to filter by";
         assert_eq!(profile.notes, [note]);
     }
 }

@@ -377,7 +377,7 @@ fn from_names_the_form() {
     assert_eq!(report(&folder, &["a", "--from", "collapsed"]), plain);
     assert_refused(&folder.run(&["report", "b"]), &["b is not in a form that perk can read"]);
     let output = folder.run(&["report", "--all", "b", "--from", "collapsed"]);
-    let note = "perk: b: line 1 passed over: expected";
+    let note = "perk: b: line 1 skipped: expected";
     assert!(stderr(&output).starts_with(note), "{output:?}");
     assert!(stdout(&output).contains("Lexer.next"), "{output:?}");
     for (file, form, parts) in [

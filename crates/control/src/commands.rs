@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_passed_over() {
+    fn what_is_unknown_is_skipped() {
         assert_eq!(one("09000000010000000361626c"), Received::UnknownTag(9));
         assert_eq!(one("000000000100000000"), Received::UnknownTag(0));
         assert_eq!(one("0800000001000000020063"), Received::UnknownControl(99));

@@ -100,7 +100,7 @@ struct Reader {
     thread: Option<ThreadId>,
     /// The numbers of the traces by innermost frame. The table contains them again.
     leaves: KeyedMap<Box<[u8]>, Numbers>,
-    passed_over: u64,
+    skipped: u64,
 }
 
 impl Reader {
@@ -112,7 +112,7 @@ impl Reader {
         } else if text.is_empty() || text.starts_with(b"-----") {
             self.end_trace();
         } else if self.part == Part::Before {
-            self.passed_over += 1;
+            self.skipped += 1;
         } else if let Some((numbers, unit)) = trace_head(text)? {
             self.end_trace();
             self.part = Part::Trace;
@@ -133,7 +133,7 @@ impl Reader {
         } else if self.part == Part::Summary {
             self.summary(text)?;
         } else {
-            self.passed_over += 1;
+            self.skipped += 1;
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ impl Reader {
                 let why = format!("without a whole stack: {}", self.builder.name(label));
                 self.builder.note(count, "sample", "samples", &why);
             }
-            (_, None) => self.passed_over += 1,
+            (_, None) => self.skipped += 1,
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Reader {
 
     fn finish(mut self) -> Profile {
         self.end_profile();
-        self.builder.note(self.passed_over, "line", "lines", "of other text passed over");
+        self.builder.note(self.skipped, "line", "lines", "of other text skipped");
         self.builder.finish()
     }
 }

@@ -173,7 +173,7 @@ pub fn recognise(head: &[u8]) -> bool {
     other_count <= stack_count && has_frames
 }
 
-/// Reads collapsed stacks. Equal stacks add up. Lines of another form are passed over, unless they
+/// Reads collapsed stacks. Equal stacks add up. Lines of another form are skipped, unless they
 /// are the majority.
 ///
 /// # Errors
@@ -423,7 +423,7 @@ impl Reader {
     /// Returns the profile. `cut_line` is the last line, if it has no line end.
     fn finish(mut self, cut_line: Option<usize>) -> Profile {
         self.builder.note(self.rounded, "count", "counts", "with decimals rounded");
-        self.builder.note(self.comment_count, "comment", "comments", "passed over");
+        self.builder.note(self.comment_count, "comment", "comments", "skipped");
         self.builder.profile.notes.extend(self.bad_lines.note());
         if let Some(line) = cut_line.filter(|_| self.stack_count > 0) {
             let note = format!("line {line} has no end: the file may be cut off there");

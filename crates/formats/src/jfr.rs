@@ -112,10 +112,10 @@ pub fn recognise(head: &[u8]) -> bool {
 }
 
 /// Reads a recording: samples, allocations, waits for locks, threads. The notes name the recorded
-/// program, and the data that was passed over.
+/// program, and the data that was skipped.
 ///
 /// # Errors
-/// [`Error::Offset`] if no chunk can be understood. Other faulty data is passed over and counted.
+/// [`Error::Offset`] if no chunk can be understood. Other faulty data is skipped and counted.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut source = Source::new(input);
     let mut chunk = Chunk::default();

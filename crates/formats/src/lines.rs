@@ -58,9 +58,9 @@ impl BadLines {
     pub(crate) fn note(&self) -> Option<String> {
         let (line, expected) = self.first?;
         Some(match self.count {
-            1 => format!("line {line} passed over: expected {expected}"),
+            1 => format!("line {line} skipped: expected {expected}"),
             count => {
-                format!("{count} lines passed over, the first is line {line}: expected {expected}")
+                format!("{count} lines skipped, the first is line {line}: expected {expected}")
             }
         })
     }

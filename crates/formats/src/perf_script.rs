@@ -103,7 +103,7 @@ struct Reader {
     /// The number of records without a sample, by kind.
     records: BTreeMap<String, u64>,
     /// The number of lines that do not belong to a sample.
-    passed_over: u64,
+    skipped: u64,
 }
 
 /// A sample whose frames are being read.
@@ -136,7 +136,7 @@ impl Reader {
             self.begin_without_head();
             match frame(line) {
                 Some((symbol, file)) => self.push_frame(symbol, file),
-                None => self.passed_over += 1,
+                None => self.skipped += 1,
             }
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl Reader {
             return Ok(());
         }
         let Some(head) = head else {
-            self.passed_over += 1;
+            self.skipped += 1;
             return Ok(());
         };
         self.end_sample();
@@ -270,7 +270,7 @@ impl Reader {
         let Some(sample) = self.sample.take() else { return };
         let Sample { thread, event, time_ns, period, is_sure } = sample;
         if !is_sure && self.stack.is_empty() {
-            self.passed_over += 1;
+            self.skipped += 1;
             return;
         }
         let frames = self.stack.drain(..).rev();
@@ -303,11 +303,11 @@ impl Reader {
             self.builder.interval_ns = None;
         }
         for (kind, count) in std::mem::take(&mut self.records) {
-            self.builder.note(count, "record", "records", &format!("{kind} passed over"));
+            self.builder.note(count, "record", "records", &format!("{kind} skipped"));
         }
         let one = "line that is not part of a sample";
         let many = "lines that are not part of a sample";
-        self.builder.note(self.passed_over, one, many, "passed over");
+        self.builder.note(self.skipped, one, many, "skipped");
         self.builder.finish()
     }
 }

@@ -118,7 +118,7 @@ fn faults_have_a_line() {
     let table = format!("{head}\n ns percent samples top\n");
     check(&format!("{table}5 1.0% -4 x\n"), 3, "a counter and samples, from 0 to below 2^64");
     let passed = read(format!("{table}what\n").as_bytes());
-    assert_eq!(passed.notes, ["1 line of other text passed over"]);
+    assert_eq!(passed.notes, ["1 line of other text skipped"]);
 }
 
 #[test]

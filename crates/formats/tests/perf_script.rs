@@ -193,17 +193,14 @@ fn frames_of_all_kinds() {
 }
 
 #[test]
-fn what_is_passed_over_is_told() {
+fn what_is_skipped_is_told() {
     let text = "java 7 5.25: 3 cycles: \n\t 1 f (x)\n  file.c:12\n\tnothing\n\
                 java 7 5.3: PERF_RECORD_FORK(1:2):(3:4)\njava 7 5.3: PERF_RECORD_FORK(1:2):(3:4)\n\
                 java 8\n";
     let profile = read(text.as_bytes());
     assert_eq!(
         profile.notes,
-        [
-            "2 records PERF_RECORD_FORK passed over",
-            "3 lines that are not part of a sample passed over"
-        ]
+        ["2 records PERF_RECORD_FORK skipped", "3 lines that are not part of a sample skipped"]
     );
     assert_eq!(samples(&profile)["java:f(n)"], 1);
 }

@@ -427,7 +427,7 @@ fn defined(objects: &[Random]) -> Vec<String> {
         }
         for (site, site_name) in SITES.into_iter().enumerate() {
             let of_site: Vec<_> = of_class.iter().filter(|it| it.0 == Some(site)).collect();
-            // The length of an array is passed over.
+            // The length of an array is skipped.
             let used = |it: &&&&Random| numbers(it)[usize::from(is_array)..].to_vec();
             let locked = |it: &&&&&Random| used(it).iter().any(|it| it[3] > 0 && it[0] > 0);
             let locked = of_site.iter().filter(locked).count();

@@ -95,7 +95,7 @@ fn threads_of_one_name_are_told_apart_and_blocked_ones_are_no_samples() {
     assert_eq!(blocked, [12, 11, 1]);
     assert_eq!(Metric::all_of(&profile).len(), 8);
     assert_eq!(sample_paths(&profile, "DestroyJavaVM"), Vec::<String>::new());
-    assert_eq!(profile.notes, ["1 line that belongs to no table passed over"]);
+    assert_eq!(profile.notes, ["1 line that belongs to no table skipped"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn what_the_program_prints_in_between_is_told() {
     assert_eq!(samples(&profile), samples(&read(text.as_bytes())));
     assert_eq!(
         profile.notes,
-        ["2 lines that belong to no table passed over", "the file ends without a global summary"]
+        ["2 lines that belong to no table skipped", "the file ends without a global summary"]
     );
 }
 

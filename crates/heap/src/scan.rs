@@ -182,7 +182,7 @@ fn scan_from(reader: impl Read, input: &Input, watch: &mut dyn Watch) -> Result<
                 let is_in_dump = stream.is_in_segment();
                 let passed = (is_fault && is_in_dump).then(|| stream.skip_segment());
                 if let Some(Ok(bytes)) = passed {
-                    note += &format!("; {bytes} bytes of a heap dump passed over");
+                    note += &format!("; {bytes} bytes of a heap dump skipped");
                     scanner.notes.push(note);
                     continue;
                 }

@@ -184,7 +184,7 @@ impl Reader {
         }
         reader.notes.extend(reader.skipped.note());
         if reader.other_lines > 0 {
-            let what = "lines of the program's own output were passed over";
+            let what = "lines of the program's own output were skipped";
             reader.notes.push(format!("{} {what}", reader.other_lines));
         }
         Ok(reader)
@@ -359,7 +359,7 @@ ________________Size__Instances__Average__Class________________
         assert_eq!(table.total, row("", 2 * 23_916_904, 2 * 518_123));
         assert_eq!(
             profile.notes,
-            ["2 lines of the program's own output were passed over", "2 tables were added up"]
+            ["2 lines of the program's own output were skipped", "2 tables were added up"]
         );
         assert!(recognise(JDK_1_3.as_bytes()) && !recognise(b"an Allocation profile (sizes"));
     }

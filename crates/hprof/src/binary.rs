@@ -108,7 +108,7 @@ pub(crate) mod tag {
 }
 
 /// The beginning of the text of the UTF8 record that carries perk's accounting. No record refers to
-/// it, so other readers pass over it.
+/// it, so other readers skip it.
 const ACCOUNTING: &str = "perk accounting\n";
 /// The id of that record.
 const ACCOUNTING_ID: u64 = NAME;

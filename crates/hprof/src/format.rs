@@ -13,7 +13,7 @@ pub enum Format {
     Ascii,
     /// Records: the agent's `format=b`.
     Binary,
-    /// Records with additional ones of perk, which other readers pass over. It holds everything
+    /// Records with additional ones of perk, which other readers skip. It holds everything
     /// exactly.
     Extended,
     /// The table of the agent's `cpu=old`, which is that of JDK 1.1's `java -prof`.

@@ -213,7 +213,7 @@ HEAP DUMP END
 }
 
 #[test]
-fn monitors_of_the_jvm_are_passed_over() {
+fn monitors_of_the_jvm_are_skipped() {
     let profile = read(
         "\
 TRACE 3:
@@ -243,7 +243,7 @@ MONITOR TIME END
     let times = profile.monitor_times().next().unwrap();
     assert_eq!((times.rows.len(), class(times.rows[0].class)), (1, "java.lang.Object"));
     assert_eq!(times.rows[0].waits.blocked_ns, 80_000_000);
-    assert_eq!(profile.notes, ["2 monitors of the JVM itself passed over"]);
+    assert_eq!(profile.notes, ["2 monitors of the JVM itself skipped"]);
 }
 
 /// JDK 1.1 gives only shares, of the ticks. The counts are the whole numbers that print so.
@@ -350,7 +350,7 @@ fn other_lines_are_told() {
     let profile = read(body);
     assert_eq!(
         profile.notes,
-        ["2 lines that are not records passed over, the first is line 7: \"HPROF said so\""]
+        ["2 lines that are not records skipped, the first is line 7: \"HPROF said so\""]
     );
     for (text, line) in [("# README\n\nmore\n", 1), ("\n\n\u{0}\u{1}\n", 3)] {
         let error = ascii::read(text.as_bytes()).unwrap_err();

@@ -33,7 +33,7 @@ const KEYWORDS: [&str; 12] = [
     "PROFILE_THREADS",
 ];
 
-/// The beginning of a line for people, which perk passes over.
+/// The beginning of a line for people, which perk skips.
 const NOTE: &str = "PERK_NOTE";
 
 /// The reason why a file cannot be read.

@@ -234,7 +234,7 @@ impl<'a> Words<'a> {
         self.word()?.parse().ok()
     }
 
-    /// Returns the next number. Words and signs before it are passed over; names are not, as no
+    /// Returns the next number. Words and signs before it are skipped; names are not, as no
     /// number follows a name.
     fn number(&mut self) -> Option<u64> {
         loop {
@@ -267,7 +267,7 @@ impl<'a> Words<'a> {
         self.number()?.try_into().ok()
     }
 
-    /// Returns the next method. An arrow before it is passed over.
+    /// Returns the next method. An arrow before it is skipped.
     fn signature(&mut self) -> Option<Signature<'a>> {
         let word = self.word()?;
         let word = if word == "->" { self.word()? } else { word };

@@ -49,7 +49,7 @@ struct Reader {
     sites: Sites,
     site_places: KeyedMap<String, usize>,
     thread_count: usize,
-    passed_over: BTreeMap<String, usize>,
+    unknown_keywords: BTreeMap<String, usize>,
     odd_mode_count: usize,
     tree_object_count: u64,
     /// The lines that are damaged, the first of them, and the number of those that are not.
@@ -77,7 +77,7 @@ impl Reader {
         if rest.is_empty() || keyword.is_empty() || !keyword.chars().all(is_keyword) {
             return Err("a keyword such as PROFILE and a colon");
         }
-        *self.passed_over.entry(keyword.to_owned()).or_default() += 1;
+        *self.unknown_keywords.entry(keyword.to_owned()).or_default() += 1;
         Ok(())
     }
 
@@ -312,15 +312,12 @@ impl Reader {
                 self.odd_mode_count as u64,
                 "methods in a mode that is neither interpreted nor compiled",
             ),
-            (
-                self.tree_object_count,
-                "objects organised in a tree: their number by class passed over",
-            ),
+            (self.tree_object_count, "objects organised in a tree: their number by class skipped"),
         ];
         let notes = &mut self.profile.notes;
         notes.extend(self.skipped.note());
-        for (keyword, count) in self.passed_over {
-            notes.push(format!("{count} lines {keyword} passed over: perk does not know them"));
+        for (keyword, count) in self.unknown_keywords {
+            notes.push(format!("{count} lines {keyword} skipped: perk does not know them"));
         }
         for (count, what) in counted {
             if count > 0 {

@@ -136,7 +136,7 @@ fn methods_of_several_runs_are_one_whether_their_lines_are_known_or_not() {
 }
 
 #[test]
-fn notes_come_first_and_are_passed_over() {
+fn notes_come_first_and_are_skipped() {
     let notes = ["11 Feb 2031, a\nb".to_owned(), "HotSpot has no blocks: 32 bytes".to_owned()];
     let mut out = Vec::new();
     let line_count = write_part(&read(ALL.as_bytes()).unwrap(), &notes, &mut out).unwrap();
@@ -159,9 +159,9 @@ fn what_it_does_not_know_is_counted() {
     assert_eq!(
         profile.notes,
         [
-            "2 lines PROFILE_VERSION passed over: perk does not know them",
+            "2 lines PROFILE_VERSION skipped: perk does not know them",
             "1 methods in a mode that is neither interpreted nor compiled",
-            "2 objects organised in a tree: their number by class passed over",
+            "2 objects organised in a tree: their number by class skipped",
         ]
     );
     assert_eq!(profile.symbols.class_name(profile.sites().unwrap().rows[0].class), "char[]");

@@ -21,7 +21,7 @@ macro_rules! accounting {
             }
 
             /// Reads what [`Accounting::to_text`] wrote. Unknown lines (of a later version) and
-            /// values that are not numbers are passed over.
+            /// values that are not numbers are skipped.
             pub fn from_text(text: &str) -> Self {
                 let mut accounting = Self::default();
                 for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {

@@ -37,7 +37,7 @@ pub struct Profile {
     /// The patterns of the classes that are the program's own, where somebody gave them; else analyses
     /// find them.
     pub app: Vec<NamePattern>,
-    /// One line for each thing that a reader passed over, so that nothing is dropped silently.
+    /// One line for each thing that a reader skipped, so that nothing is dropped silently.
     pub notes: Vec<String>,
     traces: Vec<Trace>,
     /// The first trace of each node and thread.

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_hold_no_jdk_are_passed_over() {
+    fn folders_that_hold_no_jdk_are_skipped() {
         assert_eq!(find(vec![PathBuf::from("/no/such/folder")]), []);
     }
 }

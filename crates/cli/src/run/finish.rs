@@ -149,7 +149,7 @@ impl<'a> Finish<'a> {
         if has_several && !self.per_process && !self.analyses.are_of_jamaica() && !self.args.quiet {
             say(format_args!("{} are of one JVM each, and cannot be merged", self.unmergeable()));
         }
-        self.pass_over(&idle, !busy.is_empty());
+        self.skip(&idle, !busy.is_empty());
         for (pid, error) in &outcome.unreadable {
             let file = self.folder.file_of(*pid);
             say(format_args!(
@@ -250,7 +250,7 @@ impl<'a> Finish<'a> {
     }
 
     /// Says that JVMs have no profile: they did nothing that was measured.
-    fn pass_over(&self, idle: &[Jvm], are_others_shown: bool) {
+    fn skip(&self, idle: &[Jvm], are_others_shown: bool) {
         if self.args.quiet {
             return;
         }

@@ -158,7 +158,7 @@ fn a_jvm_of_another_user_in_a_container() {
 }
 
 #[test]
-fn a_folder_without_execution_is_passed_over() {
+fn a_folder_without_execution_is_skipped() {
     if !can_unshare() {
         return;
     }

@@ -84,15 +84,15 @@ fn takes_windows_line_ends_blank_lines_and_no_last_newline() {
 }
 
 #[test]
-fn single_bad_lines_and_comments_are_passed_over_and_told() {
+fn single_bad_lines_and_comments_are_skipped_and_told() {
     let text = "# a comment 3\na.b 1\n\na.b\n#\na.c 2\na.d -1\na.e 4\n";
     let profile = read(text.as_bytes()).unwrap();
     assert_eq!(written(&profile), "a.b 1\na.c 2\na.e 4\n");
     let bad =
-        "2 lines passed over, the first is line 4: expected frames, a space and a count of samples";
-    assert_eq!(profile.notes, ["2 comments passed over", bad]);
+        "2 lines skipped, the first is line 4: expected frames, a space and a count of samples";
+    assert_eq!(profile.notes, ["2 comments skipped", bad]);
     let profile = read(&b"a.b 1\nx 1.2.3\n"[..]).unwrap();
-    let bad = "line 2 passed over: expected a number of samples, 0 or more, at the end";
+    let bad = "line 2 skipped: expected a number of samples, 0 or more, at the end";
     assert_eq!(profile.notes, [bad]);
     assert!(recognise(b"# eventName 1\n#\n\na.b 1\n") && !recognise(b"# only 1\n# comments 2\n"));
 }
@@ -102,7 +102,7 @@ fn a_file_without_its_end_is_read_as_far_as_it_is_whole() {
     let profile = read(&b"a.b 1\na.c 2\na.d"[..]).unwrap();
     assert_eq!(written(&profile), "a.b 1\na.c 2\n");
     let cut = "line 3 has no end: the file may be cut off there";
-    let bad = "line 3 passed over: expected frames, a space and a count of samples";
+    let bad = "line 3 skipped: expected frames, a space and a count of samples";
     assert_eq!(profile.notes, [bad, cut]);
     assert_eq!(read(&b"a.b 1\na.c 2"[..]).unwrap().notes, [cut.replace('3', "2")]);
 }
@@ -237,7 +237,7 @@ fn heads() {
             (written(&profile).as_str(), profile.total_cpu_samples().total),
             ("a;b 1\nb;c 3\n", 4)
         );
-        assert!(profile.notes.iter().any(|it| it.contains(" passed over: expected ")), "{title}");
+        assert!(profile.notes.iter().any(|it| it.contains(" skipped: expected ")), "{title}");
     }
     check(b"two\nlines\na;b 1\n", false);
     check(b"a\nb 1\nc 2\n", false);

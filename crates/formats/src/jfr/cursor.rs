@@ -134,7 +134,7 @@ impl<'a> Cursor<'a> {
         Ok(value | u64::from(self.byte()?) << 56)
     }
 
-    /// Passes over numbers.
+    /// Skips numbers.
     #[inline]
     pub(super) fn skip_numbers(&mut self, numbers: Numbers) -> Result<(), Fault> {
         const LAST_BYTES: u64 = 0x8080_8080_8080_8080;
@@ -198,7 +198,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Passes over a string.
+    /// Skips a string.
     pub(super) fn skip_text(&mut self) -> Result<(), Fault> {
         let at = self.at;
         match self.byte()? {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_passed_over_as_they_are_read() {
+    fn numbers_are_skipped_as_they_are_read() {
         // Numbers of all lengths in many orders, including those of nine bytes.
         let mut state = 7_u64;
         let mut bytes = Vec::new();

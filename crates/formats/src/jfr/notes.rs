@@ -131,18 +131,18 @@ impl Notes {
         let first = self.first_stray.unwrap_or(0);
         add(
             self.stray_bytes,
-            &format!("byte that belongs to no event passed over, at byte {first}"),
-            &format!("bytes that belong to no event passed over, the first at byte {first}"),
+            &format!("byte that belongs to no event skipped, at byte {first}"),
+            &format!("bytes that belong to no event skipped, the first at byte {first}"),
         );
         add(
             self.bad_checkpoint_count,
-            "checkpoint is not as its types say: constants after the fault passed over",
-            "checkpoints are not as their types say: constants after the faults passed over",
+            "checkpoint is not as its types say: constants after the fault skipped",
+            "checkpoints are not as their types say: constants after the faults skipped",
         );
         add(
             self.bad_event_count,
-            "event is not as its type says: passed over",
-            "events are not as their types say: passed over",
+            "event is not as its type says: skipped",
+            "events are not as their types say: skipped",
         );
         add(
             self.lost_stack_count,

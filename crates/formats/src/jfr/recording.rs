@@ -171,7 +171,7 @@ impl Recording {
         self.notes.bad_checkpoint_count += view.bad_checkpoint_count;
         let mut known = Known::default();
         let mut kinds: KeyedMap<i64, Option<EventType>> = KeyedMap::default();
-        let mut passed_over: KeyedMap<i64, u64> = KeyedMap::default();
+        let mut skipped: KeyedMap<i64, u64> = KeyedMap::default();
         let mut threads: Vec<(i64, Event)> = Vec::new();
         let events = Events::new(chunk).filter(|it| !it.is_inner());
         for event in events.take_while(|_| !memory::is_full(1)) {
@@ -185,10 +185,10 @@ impl Recording {
                     Some(place) => self.event(view, &mut known, what, place, &mut threads),
                     None => self.notes.bad_event_count += 1,
                 },
-                None => *passed_over.entry(event.type_id).or_default() += 1,
+                None => *skipped.entry(event.type_id).or_default() += 1,
             }
         }
-        for (type_id, count) in passed_over {
+        for (type_id, count) in skipped {
             self.notes.skip(view.types.name_of(type_id), count);
         }
         let end_ns = chunk.start_ns.saturating_add(chunk.duration_ns);

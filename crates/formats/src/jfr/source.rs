@@ -206,7 +206,7 @@ impl<R: Read> Source<R> {
         self.stray_end = self.offset;
     }
 
-    /// Passes over bytes that are not a chunk.
+    /// Skips bytes that are not a chunk.
     fn skip_stray(&mut self) -> Result<(), Error> {
         loop {
             if self.peek(BEGIN_BYTES)?.is_empty() {

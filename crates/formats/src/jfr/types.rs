@@ -67,11 +67,11 @@ pub(super) struct Type {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
-    /// The steps that pass over a value.
+    /// The steps that skip a value.
     steps: Vec<Step>,
 }
 
-/// One or more fields of a type that are passed over at once.
+/// One or more fields of a type that are skipped at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Numbers(Numbers),
@@ -308,12 +308,12 @@ impl Types {
         self.types.iter().find(|it| it.name == name).map(|it| it.id)
     }
 
-    /// Passes over the fields of a type.
+    /// Skips the fields of a type.
     pub(super) fn skip_fields(&self, place: usize, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
         self.skip_struct(place, cursor, 0)
     }
 
-    /// Passes over the value of a field.
+    /// Skips the value of a field.
     pub(super) fn skip_field(&self, field: &Field, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
         self.skip_field_at(field, cursor, 0)
     }
@@ -363,7 +363,7 @@ impl Types {
         })
     }
 
-    /// Passes over one value.
+    /// Skips one value.
     pub(super) fn skip(
         &self,
         kind: Kind,

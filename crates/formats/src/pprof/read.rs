@@ -319,7 +319,7 @@ impl Builder {
         let strings = &self.file.tables.strings;
         let samples = &self.file.samples;
         let mut labels = Vec::with_capacity(samples.label_sets.len());
-        let mut passed_over = samples.number_labels.clone();
+        let mut skipped = samples.number_labels.clone();
         for (set, &uses) in samples.label_sets.iter().zip(&samples.label_set_uses) {
             let (mut thread, mut id, mut subject) = (None, None, Subject::None);
             for &Label { key, text, number } in set {
@@ -328,7 +328,7 @@ impl Builder {
                     if name == THREAD_ID_LABEL && id.is_none() {
                         id = Some((key, number));
                     } else {
-                        *passed_over.entry(key).or_default() += uses;
+                        *skipped.entry(key).or_default() += uses;
                     }
                     continue;
                 }
@@ -342,37 +342,37 @@ impl Builder {
                 {
                     subject = Subject::State(state);
                 } else {
-                    *passed_over.entry(key).or_default() += uses;
+                    *skipped.entry(key).or_default() += uses;
                 }
             }
             let thread = match (thread, id) {
                 (Some(name), Some((_, id))) => Some(self.builder.thread_with_serial(&name, id)),
                 (Some(name), None) => Some(self.builder.thread(&name)),
                 (None, Some((key, _))) => {
-                    *passed_over.entry(key).or_default() += uses;
+                    *skipped.entry(key).or_default() += uses;
                     None
                 }
                 (None, None) => None,
             };
             labels.push((thread, subject));
         }
-        let mut passed_over: Vec<_> = passed_over.into_iter().collect();
-        passed_over.sort_unstable();
+        let mut skipped: Vec<_> = skipped.into_iter().collect();
+        skipped.sort_unstable();
         let mut told = Vec::new();
-        for &(key, count) in passed_over.iter().take(TOLD) {
+        for &(key, count) in skipped.iter().take(TOLD) {
             told.push(format!("{} (of {count} samples)", strings.of(key, "label", key)?));
         }
-        if passed_over.len() > TOLD {
-            told.push(format!("{} more", passed_over.len() - TOLD));
+        if skipped.len() > TOLD {
+            told.push(format!("{} more", skipped.len() - TOLD));
         }
         if !told.is_empty() {
-            let note = format!("labels passed over: {}", told.join(", "));
+            let note = format!("labels skipped: {}", told.join(", "));
             self.builder.profile.notes.push(note);
         }
         Ok(labels)
     }
 
-    /// Keeps the file's description of itself, and adds notes about data that is passed over.
+    /// Keeps the file's description of itself, and adds notes about data that is skipped.
     fn tell(&mut self, intervals: &mut columns::Intervals) -> Result<(), Error> {
         let (file, profile) = (&self.file, &mut self.builder.profile);
         let unix_ms = u64::try_from(file.time_ns / 1_000_000).unwrap_or(0);
@@ -392,7 +392,7 @@ impl Builder {
             }
         }
         if comments > TOLD {
-            profile.notes.push(format!("{} more comments passed over", comments - TOLD));
+            profile.notes.push(format!("{} more comments skipped", comments - TOLD));
         }
         let sites = run.iter().find_map(|line| line.strip_prefix(SITES_INTERVAL)?.parse().ok());
         intervals.sites_bytes = sites.or(intervals.sites_bytes);
@@ -408,7 +408,7 @@ impl Builder {
         {
             let pattern = file.tables.strings.of(index, field, index)?;
             if !pattern.is_empty() {
-                profile.notes.push(format!("{field} passed over: {pattern}"));
+                profile.notes.push(format!("{field} skipped: {pattern}"));
             }
         }
         if let Some(offset) = file.cut {
@@ -425,7 +425,7 @@ impl Builder {
         ];
         let unknown = unknown.into_iter().fold(0, u64::saturating_add);
         if unknown > 0 {
-            profile.notes.push(format!("{unknown} fields of unknown kinds passed over"));
+            profile.notes.push(format!("{unknown} fields of unknown kinds skipped"));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::wire::{Field, Message};
 use crate::Error;
 use crate::stacks::Stacks;
 
-/// The most different numbers that labels of a key may have. Others are passed over: they number the
+/// The most different numbers that labels of a key may have. Others are skipped: they number the
 /// samples, or say when they were taken.
 const MAX_LABEL_NUMBERS: u64 = 1 << 16;
 /// The number of stacks that are known by their bytes at a time.

@@ -213,9 +213,9 @@ fn allocations_are_sites_and_contentions_locks() {
     assert_eq!((sites.total.allocated_count, sites.total.live_count), (3, 0));
     assert_eq!(sites.sample_interval_bytes, Some(524_288));
     let notes = [
-        "labels passed over: main.f (of 1 samples), bytes (of 1 samples)",
+        "labels skipped: main.f (of 1 samples), bytes (of 1 samples)",
         "1 negative values counted as 0",
-        "1 fields of unknown kinds passed over",
+        "1 fields of unknown kinds skipped",
     ];
     assert_eq!(profile.notes, notes);
     assert_eq!(fixture::text(&read(&written(&profile)[..]).unwrap()), expected);
@@ -269,10 +269,7 @@ fn threads_of_one_name_are_told_apart_by_their_ids() {
         named("w", 200_004, 1),
     ];
     assert_eq!(threads(&profile), expected);
-    assert_eq!(
-        profile.notes,
-        ["labels passed over: thread_id (of 1 samples), bytes (of 6 samples)"]
-    );
+    assert_eq!(profile.notes, ["labels skipped: thread_id (of 1 samples), bytes (of 6 samples)"]);
     let again = read(&written(&profile)[..]).unwrap();
     assert_eq!(threads(&again), expected);
     assert_eq!(again.notes, [""; 0]);
@@ -296,7 +293,7 @@ fn numbers_that_differ_with_each_sample_do_not_keep_them_apart() {
         function(file, 1);
     });
     let profile = read(&bytes[..]).unwrap();
-    assert_eq!(profile.notes, [format!("labels passed over: time (of {count} samples)")]);
+    assert_eq!(profile.notes, [format!("labels skipped: time (of {count} samples)")]);
     assert_eq!(profile.total_cpu_samples().rows.len(), 1);
 }
 
@@ -443,7 +440,7 @@ fn files_of_the_go_runtime_have_the_numbers_that_its_own_tool_shows() {
     assert_eq!(sites.sample_interval_bytes, Some(512 << 10));
     let stacks = fixture::text(&heap);
     assert!(stacks.contains("\nruntime.main;main.main;[unknown] 907144837\n"), "{stacks}");
-    assert_eq!(heap.notes, ["labels passed over: bytes (of 9 samples)"]);
+    assert_eq!(heap.notes, ["labels skipped: bytes (of 9 samples)"]);
 
     let mutex = real(include_bytes!("../../../../testdata/pprof/mutex.pb.gz"));
     let expected = "# blocked Nanoseconds\nmain.main.func1;sync.(*Mutex).Unlock;[unknown] 91999024\n\

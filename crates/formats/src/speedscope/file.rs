@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::stacks::{ROOT, Stacks};
 
-/// A file. Unknown fields are passed over.
+/// A file. Unknown fields are skipped.
 #[derive(Debug, Deserialize)]
 pub(super) struct File {
     pub(super) shared: Shared,

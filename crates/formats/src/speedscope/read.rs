@@ -250,13 +250,13 @@ impl Reader {
         Ok(nodes.into_iter().zip(is_end.iter().copied()).map(&mut key).collect())
     }
 
-    /// Adds notes about the data that is passed over or changed.
+    /// Adds notes about the data that is skipped or changed.
     fn tell(&mut self) {
         for (count, what) in [
             (self.rounded_count, "weights rounded to whole numbers"),
             (self.negative_count, "negative weights counted as 0"),
             (self.open_count, "frames without an end counted up to the last event"),
-            (self.lost_count, "samples without a weight passed over"),
+            (self.lost_count, "samples without a weight skipped"),
         ] {
             if count > 0 {
                 self.builder.profile.notes.push(format!("{count} {what}"));

@@ -181,10 +181,10 @@ fn a_cut_file_is_read_as_far_as_it_is_whole() {
         r#"{"type":"sampled","unit":"none","samples":[[0,1],[0],[1]],"weights":[4,5,67]}"#;
     let (text, notes) = cut_after(samples, ",6");
     assert_eq!(text, "# samples Count\na.x 5\na.x;b.y 4\n");
-    assert_eq!(notes, ["1 samples without a weight passed over", &note]);
+    assert_eq!(notes, ["1 samples without a weight skipped", &note]);
     let (text, notes) = cut_after(samples, "[1]]");
     assert_eq!(text, "");
-    assert_eq!(notes, ["3 samples without a weight passed over", &note]);
+    assert_eq!(notes, ["3 samples without a weight skipped", &note]);
     let turned = r#"{"type":"sampled","unit":"none","weights":[4,5,67],"samples":[[0,1],[0],[1]]}"#;
     assert_eq!(cut_after(turned, ",[1").0, "# samples Count\na.x 5\na.x;b.y 4\n");
     let events = r#"{"type":"evented","unit":"none","events":[{"type":"O","frame":0,"at":1},

@@ -79,7 +79,7 @@ struct Reader {
     /// The number of rows.
     row_count: u64,
     /// The number of lines that are not part of a table.
-    passed_over: u64,
+    skipped: u64,
     /// The number of threads whose rows have more ticks than the thread itself.
     overfull: u64,
 }
@@ -111,7 +111,7 @@ impl Reader {
             self.has_global = true;
             self.elapsed(None, elapsed_ns);
         } else if self.section == Section::Before {
-            self.passed_over += 1;
+            self.skipped += 1;
         } else if line == LOCAL_HEAD.as_bytes() {
             self.section = Section::Local;
         } else if let Some(table) = table_of(line) {
@@ -122,7 +122,7 @@ impl Reader {
                     self.row_count += 1;
                     self.row(row);
                 }
-                None => self.passed_over += 1,
+                None => self.skipped += 1,
             }
         }
         Ok(())
@@ -155,7 +155,7 @@ impl Reader {
                 }
             },
             (Section::Global, None) => self.global(row),
-            _ => self.passed_over += 1,
+            _ => self.skipped += 1,
         }
     }
 
@@ -222,7 +222,7 @@ impl Reader {
             self.kind_count += 1;
             format!("{RECEIVED_METRIC}{OF_KIND}{}", self.builder.name(row.name))
         } else {
-            self.passed_over += 1;
+            self.skipped += 1;
             return;
         };
         let metric = self.builder.metric(&name, Unit::Count);
@@ -241,7 +241,7 @@ impl Reader {
     fn finish(mut self) -> Profile {
         self.end_thread();
         let one = "line that belongs";
-        self.builder.note(self.passed_over, one, "lines that belong", "to no table passed over");
+        self.builder.note(self.skipped, one, "lines that belong", "to no table skipped");
         let what = "more ticks in the tables than in the title";
         self.builder.note(self.overfull, "thread has", "threads have", what);
         if !self.has_global {

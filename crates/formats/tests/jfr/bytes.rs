@@ -264,13 +264,13 @@ fn unfinished_chunks_are_read_as_far_as_they_go() {
     for rest in [&[200, 101, 1][..], &[0; 100]] {
         let bytes = [&*unfinished, rest, &full(false).finish()].concat();
         let profile = noted(read(&bytes), "1 chunk was never finished");
-        let stray = format!("{} bytes that belong to no event passed over", rest.len());
+        let stray = format!("{} bytes that belong to no event skipped", rest.len());
         check_full(&noted(profile, &stray), 2);
     }
 }
 
 #[test]
-fn a_chunk_without_types_is_passed_over() {
+fn a_chunk_without_types_is_skipped() {
     let mut chunk = unfinished(full(false));
     chunk.is_untyped = true;
     let profile = read(&chunk.finish());
@@ -289,18 +289,8 @@ fn a_bad_chunk_loses_only_itself() {
     let metadata = good.windows(4).position(|it| it == b"root").unwrap();
     type Change = (&'static str, fn(&mut [u8], usize), u64, &'static str);
     let changes: [Change; 6] = [
-        (
-            "magic",
-            |chunk, _| chunk[0] = b'X',
-            2,
-            "belong to no event passed over, the first at byte",
-        ),
-        (
-            "version",
-            |chunk, _| chunk[5] = 9,
-            2,
-            "belong to no event passed over, the first at byte",
-        ),
+        ("magic", |chunk, _| chunk[0] = b'X', 2, "belong to no event skipped, the first at byte"),
+        ("version", |chunk, _| chunk[5] = 9, 2, "belong to no event skipped, the first at byte"),
         // The name of the tree's root is longer than the metadata.
         (
             "metadata",

@@ -30,7 +30,7 @@ use crate::heap::{
 const NO_TRACE: u32 = 0;
 
 /// Reads a file of any size. Of heap dumps only the number of objects per class is kept. Records of
-/// unknown kinds, and parts of heap dumps that make no sense, are passed over with a note. A file
+/// unknown kinds, and parts of heap dumps that make no sense, are skipped with a note. A file
 /// that is cut off is read with a note, unless nothing of it can be read.
 ///
 /// # Errors
@@ -111,8 +111,8 @@ struct Reader {
     elapsed_us: u64,
     /// The time stamps of the sections.
     sections_elapsed_us: Vec<u64>,
-    /// Tags that were passed over, with the number of their records and bytes.
-    passed_over: BTreeMap<u8, (u64, u64)>,
+    /// Tags that were skipped, with the number of their records and bytes.
+    skipped: BTreeMap<u8, (u64, u64)>,
     /// The count of numbers that are the largest of 32 bits, without a record that gives the larger
     /// ones.
     full_count: u64,
@@ -162,7 +162,7 @@ impl Reader {
                 let mut body = Cursor::new(bytes, offset as usize + HEAD_BYTES, self.id_bytes);
                 self.body(tag, &mut body)?;
             }
-            Record::Other { tag, bytes } => self.pass_over(tag, bytes),
+            Record::Other { tag, bytes } => self.skip(tag, bytes),
         }
         Ok(())
     }
@@ -197,7 +197,7 @@ impl Reader {
                 self.tally_fault.get_or_insert(error);
                 match stream.skip_segment() {
                     Ok(bytes) => {
-                        note += &format!("; {bytes} bytes of a heap dump passed over");
+                        note += &format!("; {bytes} bytes of a heap dump skipped");
                         false
                     }
                     Err(_) => true,
@@ -253,8 +253,8 @@ impl Reader {
         }
     }
 
-    fn pass_over(&mut self, tag: u8, length: u64) {
-        let (count, bytes) = self.passed_over.entry(tag).or_default();
+    fn skip(&mut self, tag: u8, length: u64) {
+        let (count, bytes) = self.skipped.entry(tag).or_default();
         *count += 1;
         *bytes = bytes.saturating_add(length);
     }
@@ -299,7 +299,7 @@ impl Reader {
                 self.extended_record(tag, body)?;
             }
             _ => {
-                self.pass_over(tag, body.left() as u64);
+                self.skip(tag, body.left() as u64);
                 return Ok(());
             }
         }
@@ -540,10 +540,9 @@ impl Reader {
             );
             self.profile.notes.push(note);
         }
-        for (tag, (count, bytes)) in self.passed_over {
+        for (tag, (count, bytes)) in self.skipped {
             let name = tag::name(tag);
-            let note =
-                format!("{count} records {name} (tag {tag:#04x}, {bytes} bytes) passed over");
+            let note = format!("{count} records {name} (tag {tag:#04x}, {bytes} bytes) skipped");
             self.profile.notes.push(note);
         }
         Ok(self.profile)

@@ -106,7 +106,7 @@ impl Held {
         }))
     }
 
-    /// Passes over the elements of an array.
+    /// Skips the elements of an array.
     pub(super) fn pass(&mut self, array: &ArrayHead) -> io::Result<()> {
         self.file.seek_relative((u64::from(array.length) * INT_BYTES).cast_signed())
     }

@@ -100,7 +100,7 @@ pub enum Record<'a> {
         /// Its body.
         bytes: &'a [u8],
     },
-    /// A record of an unknown kind, or of a size that its kind does not have, which is passed over.
+    /// A record of an unknown kind, or of a size that its kind does not have, which is skipped.
     Other {
         /// Its tag.
         tag: u8,

@@ -1,4 +1,4 @@
-//! Goes through the objects of a heap dump by their heads alone. Their contents are passed over.
+//! Goes through the objects of a heap dump by their heads alone. Their contents are skipped.
 
 use std::io::{self, Read};
 

@@ -163,7 +163,7 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// Passes over the rest of the segment at hand. Returns the number of bytes, which is 0 without
+    /// Skips the rest of the segment at hand. Returns the number of bytes, which is 0 without
     /// a segment.
     pub fn skip_segment(&mut self) -> io::Result<u64> {
         let left = match self.state {
@@ -197,7 +197,7 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    /// Passes over this number of bytes of the segment, which has them. The input need not have
+    /// Skips this number of bytes of the segment, which has them. The input need not have
     /// them yet.
     pub(super) fn pass(&mut self, bytes: u64, what: &str) -> io::Result<()> {
         if let State::Segment(segment) = &mut self.state {
@@ -551,7 +551,7 @@ impl<R: Read> Stream<R> {
         &self.buffer[start..self.start]
     }
 
-    /// Passes over bytes of `what`.
+    /// Skips bytes of `what`.
     pub(super) fn skip(&mut self, bytes: u64, what: &str) -> io::Result<()> {
         let mut left = bytes;
         while left > 0 {

@@ -215,9 +215,9 @@ fn lengths_that_lie_are_the_end_of_the_file() {
     }
 }
 
-/// A segment that cannot be understood is passed over from that point on, and the next one is read.
+/// A segment that cannot be understood is skipped from that point on, and the next one is read.
 #[test]
-fn a_segment_that_makes_no_sense_is_passed_over() {
+fn a_segment_that_makes_no_sense_is_skipped() {
     let segment = |body: &[u8]| {
         let mut bytes = vec![0x1C, 0, 0, 0, 0];
         bytes.extend((body.len() as u32).to_be_bytes());
@@ -238,7 +238,7 @@ fn a_segment_that_makes_no_sense_is_passed_over() {
     assert_eq!(only(&profile).object_count(), 3);
     assert!(!only(&profile).is_cut);
     assert_eq!(profile.notes.len(), 2, "{:?}", profile.notes);
-    assert!(profile.notes[0].ends_with("has tag 0x66; 30 bytes of a heap dump passed over"));
+    assert!(profile.notes[0].ends_with("has tag 0x66; 30 bytes of a heap dump skipped"));
     assert!(profile.notes[1].contains("runs beyond its segment; 17 bytes"));
 }
 
@@ -331,7 +331,7 @@ fn a_dump_of_android_is_counted() {
 fn an_unknown_sub_record_is_an_error_or_a_note() {
     let profile = read(&android(&[0x91; 20]));
     assert_eq!(only(&profile).object_count(), 6);
-    assert!(profile.notes[0].ends_with("has tag 0x91; 20 bytes of a heap dump passed over"));
+    assert!(profile.notes[0].ends_with("has tag 0x91; 20 bytes of a heap dump skipped"));
     let mut nothing = b"JAVA PROFILE 1.0.3\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
     nothing.extend(record(0x1C, &[0x91; 20]));
     nothing.extend(record(0x2C, &[]));

@@ -10,7 +10,7 @@ import java.util.stream.Stream;
 
 /**
  * Writes class files of the image of the JVM that runs this to standard output: those that the
- * arguments name, as modules or files of modules, or all. What is not there is passed over. Each
+ * arguments name, as modules or files of modules, or all. What is not there is skipped. Each
  * file's path comes first, from its module on and as UTF-8, and its bytes then; both behind their
  * lengths in four bytes.
  */

@@ -61,7 +61,7 @@ pub(super) fn find(folders: &[PathBuf], files: Vec<SourceFile>) -> anyhow::Resul
 }
 
 /// Adds the files below `root` that have one of the names. Hidden folders (`.git`) and links to
-/// folders are passed over.
+/// folders are skipped.
 fn search(root: &Path, by_name: &mut HashMap<&str, Vec<Candidate>>) -> anyhow::Result<()> {
     let real = fs::canonicalize(root)?;
     if !real.is_dir() {
@@ -72,7 +72,7 @@ fn search(root: &Path, by_name: &mut HashMap<&str, Vec<Candidate>>) -> anyhow::R
         let entries = match fs::read_dir(real.join(&folder)) {
             Err(error) if !folder.as_os_str().is_empty() => {
                 let path = root.join(folder);
-                talk::say(format_args!("{} is passed over: {error}", path.display()));
+                talk::say(format_args!("{} is skipped: {error}", path.display()));
                 continue;
             }
             entries => entries?,

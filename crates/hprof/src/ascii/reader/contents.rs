@@ -297,7 +297,7 @@ fn line_of(place: &str) -> Option<Line> {
     })
 }
 
-/// The things that were passed over or mended, or that are missing.
+/// The things that were skipped or mended, or that are missing.
 #[derive(Default)]
 pub(super) struct Notes {
     /// The first line that is not a record, with its number and beginning, and the number of such
@@ -348,7 +348,7 @@ impl Notes {
                 "line that is not a record",
                 "lines that are not records",
             );
-            notes.push(format!("{count} passed over, the first is line {line}: \"{found}\""));
+            notes.push(format!("{count} skipped, the first is line {line}: \"{found}\""));
         }
         if let Some((title, line)) = self.open_section {
             let count = count(self.open_sections, "section has", "sections have");
@@ -362,7 +362,7 @@ impl Notes {
         tell(self.elided, "line of dots", "lines of dots", "where rows were left out");
         let cut = "cut off by the agent, which makes lines in 1,023 bytes: the rest is lost";
         tell(self.lost_ends, "line was", "lines were", cut);
-        tell(self.lost_lines, "such line", "such lines", "passed over: too little of it is left");
+        tell(self.lost_lines, "such line", "such lines", "skipped: too little of it is left");
         let wrapped = "negative, and taken as having grown over 2^31";
         tell(self.wrapped, "counter is", "counters are", wrapped);
         let top =
@@ -373,7 +373,7 @@ impl Notes {
             "traces that rows refer to are",
             top,
         );
-        tell(self.raw_monitors, "monitor", "monitors", "of the JVM itself passed over");
+        tell(self.raw_monitors, "monitor", "monitors", "of the JVM itself skipped");
         let odd =
             "shares that fit no total: a counter has grown over 2^31, or numbers were changed";
         tell(self.odd_sites, "SITES has", "SITES have", odd);

@@ -1,4 +1,4 @@
-//! Writes the times of samples. Other readers pass over the records.
+//! Writes the times of samples. Other readers skip the records.
 
 use std::io::{self, Write};
 
