@@ -68,6 +68,7 @@ impl<R: Read> Read for Lines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.line.len() {
             self.line.clear();
+            self.at = 0;
             if self.source.by_ref().take(PART_BYTES).read_until(b'\n', &mut self.line)? == 0 {
                 return Ok(0);
             }
@@ -89,7 +90,10 @@ mod tests {
     fn stripped(text: &str) -> Option<String> {
         is_prefixed(text.as_bytes()).then(|| {
             let mut stripped = String::new();
-            Lines::new(text.as_bytes()).read_to_string(&mut stripped).unwrap();
+            let mut lines = Lines::new(text.as_bytes());
+            lines.read_to_string(&mut stripped).unwrap();
+            // Readers may ask again at the end.
+            assert_eq!(lines.read(&mut [0; 8]).unwrap(), 0);
             stripped
         })
     }
