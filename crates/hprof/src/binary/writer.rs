@@ -49,7 +49,7 @@ pub struct Writer<W: Write> {
     /// The number of records with numbers that do not fit four bytes.
     wide_count: u64,
     /// The state of perk's own records, if the file has them.
-    extended: Option<Extended>,
+    extended: Option<Box<Extended>>,
     heap: Heap,
 }
 
@@ -78,7 +78,7 @@ impl<W: Write> Writer<W> {
     /// The errors of the sink.
     pub fn begin_extended(out: W, profile: &Profile) -> io::Result<Self> {
         let mut writer = Self::header(out, BinaryForm::default(), profile)?;
-        writer.extended = Some(Extended::default());
+        writer.extended = Some(Box::default());
         writer.record(tag::EXTENDED, Body::default().u4(EXTENDED_FORM))?;
         writer.settings(profile)?;
         Ok(writer)
