@@ -5,16 +5,19 @@ PREFIX ?= /usr/local
 demo install: export PERK := $(TARGET)/release/perk
 install: export INSTALL_PREFIX := $(DESTDIR)$(PREFIX)
 
-.PHONY: all build test demo install dist lint bench clean help
+.PHONY: all build test test-all demo install dist lint bench clean help
 
 all: build
 
 build: ## build perk, with the agent in it, optimized
 	cargo build --release -p perk-cli
 
-test: export PERK_AGENT_SO := $(TARGET)/release/libperk.so
-test: export PERK_TOOLS := $(CURDIR)/.tools
-test: ## run all tests on the JDKs of this machine
+test test-all: export PERK_AGENT_SO := $(TARGET)/release/libperk.so
+test test-all: export PERK_TOOLS := $(CURDIR)/.tools
+test-all: export PERK_JDK := all
+test: ## run all tests, each on one JDK of this machine
+test-all: ## run all tests on all JDKs of this machine
+test test-all:
 	tools/setup.sh jdk17 jdk21 chromium jacoco jq visualvm jhat
 	cargo build --release -p perk-agent
 	tools/test.sh
@@ -43,4 +46,4 @@ clean: ## remove what was built, and keep what was downloaded
 	cargo clean
 
 help: ## print this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10

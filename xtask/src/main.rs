@@ -10,6 +10,7 @@ mod jvmpi;
 mod jvmti;
 mod readers;
 mod roundtrip;
+mod slow;
 mod soak;
 mod workspace;
 
@@ -63,6 +64,7 @@ usage: cargo run -p xtask -- COMMAND
                       the same on these files, such as those that cargo-fuzz has found
   roundtrip-jdk JAVA_HOME [--modules java.base|all]
                       read and write a JDK's classes, and run it with probes in all of them
+  slow [JUNIT_XML]    the 30 slowest tests of the last run of cargo-nextest
   help                print this text
 ";
 
@@ -81,6 +83,8 @@ fn main() -> ExitCode {
         ["readers", rest @ ..] => readers::run(rest),
         ["soak", rest @ ..] => soak::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["slow"] => slow::run(&workspace::root().join("target/nextest/default/junit.xml")),
+        ["slow", file] => slow::run(Path::new(file)),
         ["roundtrip-jdk", rest @ ..] => roundtrip::run(rest),
         ["formats"] => check::formats::write(),
         ["jvmpi"] => jvmpi::generate(),

@@ -201,20 +201,18 @@ fn virtual_threads_are_told_apart_with_coloured_references() {
 
 #[test]
 fn frames_of_virtual_threads_in_the_heap_are_sampled() {
-    for version in [21, 25] {
-        jdk::on(version, |jdk| {
-            let run = sampled(jdk, ",depth=1000,interval=1,engine=signal,cutoff=0");
-            let outcome = run.main("HotSpots").args(["2500", "yielding"]).run();
-            outcome.assert_success();
-            let text = checked(&outcome);
-            let yielding = samples_where(&text, |trace| trace.has("HotSpots.unwound"));
-            let whole = samples_where(&text, |trace| {
-                trace.has("HotSpots.unwound") && trace.has("java.lang.VirtualThread.run")
-            });
-            // The first samples show that there are virtual threads.
-            assert!(yielding > 0 && whole * 10 >= yielding * 9, "{whole} of {yielding}");
+    jdk::each_of(&[21, 25], |jdk| {
+        let run = sampled(jdk, ",depth=1000,interval=1,engine=signal,cutoff=0");
+        let outcome = run.main("HotSpots").args(["2500", "yielding"]).run();
+        outcome.assert_success();
+        let text = checked(&outcome);
+        let yielding = samples_where(&text, |trace| trace.has("HotSpots.unwound"));
+        let whole = samples_where(&text, |trace| {
+            trace.has("HotSpots.unwound") && trace.has("java.lang.VirtualThread.run")
         });
-    }
+        // The first samples show that there are virtual threads.
+        assert!(yielding > 0 && whole * 10 >= yielding * 9, "{whole} of {yielding}");
+    });
 }
 
 #[test]

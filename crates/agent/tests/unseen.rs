@@ -105,33 +105,31 @@ fn flight_recorder_records_input_and_output() {
 #[test]
 fn virtual_threads_may_wait_at_a_dump() {
     const COUNT: u64 = 2000;
-    for version in [21, 25] {
-        jdk::on(version, |jdk| {
-            for options in ["heap=sites", "heap=all"] {
-                let run = JavaRun::new(jdk).main("VirtualParked").args([COUNT.to_string()]);
-                let outcome = run.agent(&format!("{options},format=p,cutoff=0,file={FILE}")).run();
-                outcome.assert_success();
-                assert_eq!(outcome.stdout, "waiting\n");
-                let profile = profile(&outcome);
-                let rows = &profile.sites().expect("a section of sites").rows;
-                let threads = rows.iter().filter(|site| {
-                    profile.symbols.class_name(site.class) == "java.lang.VirtualThread"
-                });
-                let live = threads.map(|site| site.objects.live_count).sum::<u64>();
-                assert_eq!(live, COUNT, "{options}");
-                // There are few records; an invalid index would have created many.
-                let peak_bytes = profile.accounting.as_ref().unwrap().perk_peak_bytes;
-                assert!(peak_bytes < 200 << 20, "{peak_bytes}");
-            }
-            let run = JavaRun::new(jdk).main("VirtualParked").args(["200", "until stop"]);
-            let mut running = run.agent(&format!("format=p,file={FILE}")).spawn();
-            running.wait_for_stdout("waiting");
-            running.signal(Signal::QUIT);
-            running.wait_until("a dump", |run| run.dir().join(FILE).exists());
-            std::fs::write(running.dir().join("stop"), "").unwrap();
-            running.wait().assert_success();
-        });
-    }
+    jdk::each_of(&[21, 25], |jdk| {
+        for options in ["heap=sites", "heap=all"] {
+            let run = JavaRun::new(jdk).main("VirtualParked").args([COUNT.to_string()]);
+            let outcome = run.agent(&format!("{options},format=p,cutoff=0,file={FILE}")).run();
+            outcome.assert_success();
+            assert_eq!(outcome.stdout, "waiting\n");
+            let profile = profile(&outcome);
+            let rows = &profile.sites().expect("a section of sites").rows;
+            let threads = rows
+                .iter()
+                .filter(|site| profile.symbols.class_name(site.class) == "java.lang.VirtualThread");
+            let live = threads.map(|site| site.objects.live_count).sum::<u64>();
+            assert_eq!(live, COUNT, "{options}");
+            // There are few records; an invalid index would have created many.
+            let peak_bytes = profile.accounting.as_ref().unwrap().perk_peak_bytes;
+            assert!(peak_bytes < 200 << 20, "{peak_bytes}");
+        }
+        let run = JavaRun::new(jdk).main("VirtualParked").args(["200", "until stop"]);
+        let mut running = run.agent(&format!("format=p,file={FILE}")).spawn();
+        running.wait_for_stdout("waiting");
+        running.signal(Signal::QUIT);
+        running.wait_until("a dump", |run| run.dir().join(FILE).exists());
+        std::fs::write(running.dir().join("stop"), "").unwrap();
+        running.wait().assert_success();
+    });
 }
 
 #[test]

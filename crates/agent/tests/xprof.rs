@@ -324,26 +324,23 @@ fn carriers_have_the_ticks_of_virtual_threads() {
                 thread.join();
             }
         }";
-    for version in [21, 25] {
-        jdk::on(version, |jdk| {
-            let compiler = jdk::version(25).expect("JDK 25 compiles the program");
-            let folder = tempfile::tempdir().unwrap();
-            let source = folder.path().join("VirtualBurner.java");
-            std::fs::write(&source, TEXT).unwrap();
-            let compiled = Command::new(compiler.javac())
-                .args(["--release", "21", "-d"])
-                .args([folder.path(), &source])
-                .status();
-            assert!(compiled.unwrap().success());
-            let run = flat(jdk, "y,interval=1").classes(folder.path()).main("VirtualBurner").run();
-            assert_printed(&run);
-            let (threads, _) = read(&run.stdout);
-            let carriers = threads.iter().filter(|it| it.name.starts_with("ForkJoinPool-1-worker"));
-            let share =
-                carriers.map(|it| it.share("Compiled", "VirtualBurner.fib")).fold(0., f64::max);
-            assert!(share >= 80.0, "{threads:?}");
-        });
-    }
+    jdk::each_of(&[21, 25], |jdk| {
+        let compiler = jdk::version(25).expect("JDK 25 compiles the program");
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("VirtualBurner.java");
+        std::fs::write(&source, TEXT).unwrap();
+        let compiled = Command::new(compiler.javac())
+            .args(["--release", "21", "-d"])
+            .args([folder.path(), &source])
+            .status();
+        assert!(compiled.unwrap().success());
+        let run = flat(jdk, "y,interval=1").classes(folder.path()).main("VirtualBurner").run();
+        assert_printed(&run);
+        let (threads, _) = read(&run.stdout);
+        let carriers = threads.iter().filter(|it| it.name.starts_with("ForkJoinPool-1-worker"));
+        let share = carriers.map(|it| it.share("Compiled", "VirtualBurner.fib")).fold(0., f64::max);
+        assert!(share >= 80.0, "{threads:?}");
+    });
 }
 
 /// The collector's own account of its pauses is as long as the ticks.

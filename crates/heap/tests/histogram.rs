@@ -17,16 +17,17 @@ const LAYOUTS: [(&[&str], u32); 4] = [
 
 /// The classes whose sizes may differ by some bytes for each object: HotSpot adds fields to them that
 /// dumps do not give, or to the class above, and few instances show how large they are. One object
-/// of `java.lang.Class` in JDK 17 is larger than its static fields.
-const HIDDEN: [&str; 6] = [
-    "java.lang.Class",
-    "java.lang.InternalError",
-    "java.lang.invoke.ConstantCallSite",
-    "java.lang.invoke.MethodHandleNatives$CallSiteContext",
-    "java.lang.ref.Finalizer$FinalizerThread",
-    "jdk.internal.misc.InnocuousThread",
+/// of `java.lang.Class` in JDK 17 is larger than its static fields. The only cell of a counter, of which
+/// there is one when threads have met, has padding on both sides.
+const HIDDEN: [(&str, u64); 7] = [
+    ("java.lang.Class", 16),
+    ("java.lang.InternalError", 16),
+    ("java.lang.invoke.ConstantCallSite", 16),
+    ("java.lang.invoke.MethodHandleNatives$CallSiteContext", 16),
+    ("java.lang.ref.Finalizer$FinalizerThread", 16),
+    ("java.util.concurrent.ConcurrentHashMap$CounterCell", 256),
+    ("jdk.internal.misc.InnocuousThread", 16),
 ];
-const HIDDEN_BYTES: u64 = 16;
 
 /// Number and bytes of objects by class.
 type Rows = BTreeMap<String, (u64, u64)>;
@@ -78,8 +79,9 @@ fn compare(jdk: &Jdk, flags: &[&str]) -> (usize, Vec<String>) {
         if of_jvm.0 != found.0 {
             continue;
         }
-        let is_hidden = HIDDEN.contains(&name.as_str())
-            && (found.1..=found.1 + HIDDEN_BYTES * found.0).contains(&of_jvm.1);
+        let is_hidden = HIDDEN.iter().any(|(class, bytes)| {
+            *class == name && (found.1..=found.1 + bytes * found.0).contains(&of_jvm.1)
+        });
         match of_jvm.1 == found.1 {
             true => equal += 1,
             false if is_hidden => hidden_count += 1,

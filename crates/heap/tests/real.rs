@@ -68,19 +68,17 @@ fn holders_are_those_of_a_plain_solver() {
 fn the_class_archive_of_a_whole_dump_is_no_fault() {
     let is_meant =
         |note: &String| note.contains("references to objects that the dump does not have");
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            let dumped = mix(jdk, &["-XX:+UseG1GC"]);
-            let heap = Heap::open(&dumped.path, &Options::default(), &mut Nothing).unwrap();
-            let count = heap.totals().dangling_count;
-            assert!(count > 50, "JDK {version} has {count}");
-            assert!(!heap.notes().iter().any(is_meant), "{:?}", heap.notes());
-            let bytes = std::fs::read(&dumped.path).unwrap();
-            std::fs::write(&dumped.path, &bytes[..bytes.len() / 2]).unwrap();
-            let heap = Heap::open(&dumped.path, &Options::default(), &mut Nothing).unwrap();
-            assert!(heap.notes().iter().any(is_meant), "{:?}", heap.notes());
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        let dumped = mix(jdk, &["-XX:+UseG1GC"]);
+        let heap = Heap::open(&dumped.path, &Options::default(), &mut Nothing).unwrap();
+        let count = heap.totals().dangling_count;
+        assert!(count > 50, "JDK {} has {count}", jdk.version);
+        assert!(!heap.notes().iter().any(is_meant), "{:?}", heap.notes());
+        let bytes = std::fs::read(&dumped.path).unwrap();
+        std::fs::write(&dumped.path, &bytes[..bytes.len() / 2]).unwrap();
+        let heap = Heap::open(&dumped.path, &Options::default(), &mut Nothing).unwrap();
+        assert!(heap.notes().iter().any(is_meant), "{:?}", heap.notes());
+    });
 }
 
 #[test]

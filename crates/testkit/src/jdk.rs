@@ -6,13 +6,18 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::{env, fs, io};
+use std::{env, fs, io, thread};
 
 use perk_control::JavaHome;
 use perk_control::jdk::find_in_path;
 
 /// The versions that tests run on.
 const TESTED_VERSIONS: [u32; 3] = [17, 21, 25];
+/// The environment variable that chooses the versions a test runs on: a version, or [`ALL_VERSIONS`].
+/// Without it, each test runs on one, which follows from its name.
+pub const CHOICE_VARIABLE: &str = "PERK_JDK";
+/// The choice of all versions.
+const ALL_VERSIONS: &str = "all";
 /// The version that must exist, because fixtures are compiled with it.
 const REQUIRED_VERSION: u32 = 17;
 
@@ -78,15 +83,52 @@ pub fn compiler() -> &'static Jdk {
         .unwrap_or_else(|| panic!("no JDK {REQUIRED_VERSION} with javac: set PERK_JDKS"))
 }
 
-/// Runs a test on each tested version, and reports on stderr which of them were not found.
+/// Runs a test on the tested versions that [`CHOICE_VARIABLE`] chooses, and reports on stderr which of
+/// them were not found.
 ///
 /// # Panics
 ///
 /// Panics if JDK 17 was not found.
-pub fn each(mut test: impl FnMut(&Jdk)) {
-    for wanted in TESTED_VERSIONS {
+pub fn each(test: impl FnMut(&Jdk)) {
+    each_of(&TESTED_VERSIONS, test);
+}
+
+/// As [`each`], for a test of some versions.
+///
+/// # Panics
+///
+/// As [`each`].
+pub fn each_of(versions: &[u32], mut test: impl FnMut(&Jdk)) {
+    let thread = thread::current();
+    let choice = env::var(CHOICE_VARIABLE).unwrap_or_default();
+    for wanted in chosen(versions, &choice, thread.name().unwrap_or_default()) {
         on(wanted, &mut test);
     }
+}
+
+/// Returns those of some versions on which the test of a name runs.
+///
+/// # Panics
+///
+/// Panics if the choice is unknown.
+fn chosen(versions: &[u32], choice: &str, test: &str) -> Vec<u32> {
+    if choice == ALL_VERSIONS {
+        return versions.to_vec();
+    }
+    if choice.is_empty() {
+        let found: Vec<_> =
+            versions.iter().copied().filter(|&wanted| version(wanted).is_some()).collect();
+        // Any spread will do that is the same in each run.
+        let hash = test
+            .bytes()
+            .fold(7_usize, |hash, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
+        let place = hash % found.len().max(1);
+        return found.get(place).map_or_else(|| versions.to_vec(), |wanted| vec![*wanted]);
+    }
+    let wanted = TESTED_VERSIONS.into_iter().find(|wanted| wanted.to_string() == choice);
+    let wanted =
+        wanted.unwrap_or_else(|| panic!("{CHOICE_VARIABLE} is {choice}, not a tested version"));
+    versions.iter().copied().filter(|&version| version == wanted).collect()
 }
 
 /// Runs a test on one version, and reports on stderr if it was not found.
@@ -180,6 +222,23 @@ mod tests {
         let found = find(vec![first]);
         let homes: Vec<_> = found.iter().map(|jdk| (jdk.version, &jdk.home)).collect();
         assert_eq!(homes, [(8, &old), (21, &second)]);
+    }
+
+    #[test]
+    fn a_test_has_one_version_or_those_that_are_chosen() {
+        let names = (0..40).map(|number| format!("tests::name_{number}"));
+        let spread: BTreeSet<_> = names.map(|name| chosen(&TESTED_VERSIONS, "", &name)).collect();
+        assert_eq!(
+            spread,
+            all()
+                .iter()
+                .filter(|jdk| TESTED_VERSIONS.contains(&jdk.version))
+                .map(|jdk| vec![jdk.version])
+                .collect()
+        );
+        assert_eq!(chosen(&TESTED_VERSIONS, "all", "name"), TESTED_VERSIONS);
+        assert_eq!(chosen(&TESTED_VERSIONS, "21", "name"), [21]);
+        assert_eq!(chosen(&[17, 25], "21", "name"), [0_u32; 0]);
     }
 
     #[test]

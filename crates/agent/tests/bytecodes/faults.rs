@@ -56,7 +56,7 @@ fn large() -> PathBuf {
 #[test]
 fn methods_of_60_kilobytes_are_counted_or_named() {
     let classes = large();
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let plain = JavaRun::new(jdk).classes(classes.clone()).main("Large");
         let expected = plain.run().stdout;
         for mode in MODES {
@@ -79,7 +79,7 @@ fn methods_of_60_kilobytes_are_counted_or_named() {
             }
             assert_eq!(lines[&(first + 500)], times(-1) + times(10_000), "{mode}");
         }
-    }
+    });
 }
 
 /// Writes a class with `static int run(int)`, which calls a subroutine twice: as compilers of Java 1.3
@@ -118,21 +118,21 @@ fn subroutines_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     write_subroutine(folder.path());
     fs::copy(classes.join("Subroutines.class"), folder.path().join("Subroutines.class")).unwrap();
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         for mode in MODES {
             let run = JavaRun::new(jdk).classes(folder.path()).main("Subroutines");
             let outcome = with_agent(jdk, &run, mode).run();
             assert_eq!(outcome.stdout, "25\n", "{}", outcome.report());
             assert_eq!(counted(&outcome, "Made")["Made.run(I)I"], 10 * 1001);
         }
-    }
+    });
 }
 
 #[test]
 fn exceptions_end_blocks_where_only_some_classes_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let stepper = native_library::compile("crates/agent/tests/bytecodes/stepper.rs", folder.path());
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let plain = JavaRun::new(jdk).main("Bytecodes").args(["60"]);
         let steps = stepped(&plain, &stepper, "Bytecodes");
         for mode in MODES {
@@ -142,7 +142,7 @@ fn exceptions_end_blocks_where_only_some_classes_are_counted() {
                 assert_same(&counted(&run.run(), "Bytecodes"), &steps, &what);
             }
         }
-    }
+    });
 }
 
 fn crowds(jdk: &Jdk, mode: &str, arguments: [&str; 2]) -> Outcome {
@@ -163,7 +163,7 @@ fn calls(outcome: &Outcome, method: &str) -> u64 {
 
 #[test]
 fn crowds_of_threads_are_counted() {
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let kinds = [("platform", 200), ("virtual", 1000)];
         for (kind, count) in kinds.into_iter().filter(|it| it.0 == "platform" || jdk.version >= 21)
         {
@@ -178,7 +178,7 @@ fn crowds_of_threads_are_counted() {
                 }
             }
         }
-    }
+    });
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn counters_go_beyond_32_bits() {
 #[test]
 fn stack_overflows_cost_a_block_each() {
     const TIMES: u64 = 20;
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         for mode in MODES {
             let outcome = crowds(jdk, mode, ["overflow", &TIMES.to_string()]);
             assert_eq!(outcome.value("sink"), (10 * TIMES).to_string());
@@ -203,7 +203,7 @@ fn stack_overflows_cost_a_block_each() {
             let expected = outcome.number("downs") * 5;
             assert!(down.abs_diff(expected) <= 6 * TIMES, "{mode} {down} {expected}");
         }
-    }
+    });
 }
 
 /// Other JDKs have no asynchronous exceptions.
@@ -241,7 +241,7 @@ fn old_and_new_versions_of_a_method_count() {
     let folder = tempfile::tempdir().unwrap();
     let jar =
         fixture::agent_jar(folder.path(), "Versions", &[format!("{}/", classes.display()).into()]);
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         for mode in MODES {
             let plain = JavaRun::new(jdk).classes(classes.clone()).main("Versions");
             let run = with_agent(jdk, &plain, mode).jvm_arg(format!("-javaagent:{jar}"));
@@ -250,5 +250,5 @@ fn old_and_new_versions_of_a_method_count() {
             let expected = (95..105).map(|turns| 9 * turns + 12).sum::<u64>() + 8;
             assert_eq!(found["Versions$Work.turn(I)I"], expected, "{mode}");
         }
-    }
+    });
 }

@@ -88,7 +88,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn runs_add_up_in_a_file_unless_it_is_replaced() {
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let folder = tempfile::tempdir().unwrap();
         let again = |mode, count, more: &str| {
             let options = format!("{mode}{more}");
@@ -109,7 +109,7 @@ fn runs_add_up_in_a_file_unless_it_is_replaced() {
         let other = format!("{FILE}.{}", outcome.pid);
         assert_numbers(outcome.bytes(&other), "bytecodes", &[3, 3], &outcome.report());
         assert_eq!(names(folder.path()).len(), 2);
-    }
+    });
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn dump(running: &mut RunningJava) {
 
 #[test]
 fn dumps_on_request_and_the_last_one_add_up_at_each_end_of_the_program() {
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         for (mode, end, code) in [("y", "halt", 4), ("bytecodes", "exit", 3)] {
             let mut running = until_stop(&run(jdk, PROGRAM, mode), &["0", end]);
             let mut before = Vec::new();
@@ -216,12 +216,12 @@ fn dumps_on_request_and_the_last_one_add_up_at_each_end_of_the_program() {
             assert_eq!(outcome.stderr, PROGRESS.repeat(4));
             assert_numbers(outcome.bytes(FILE), mode, &rounds(&outcome), mode);
         }
-    }
+    });
 }
 
 #[test]
 fn a_killed_program_leaves_the_parts_that_were_dumped() {
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let run = run(jdk, PROGRAM, "y").file(FILE, WHOLE);
         let mut running = until_stop(&run, &["0", "return"]);
         running.signal(Signal::KILL);
@@ -235,12 +235,12 @@ fn a_killed_program_leaves_the_parts_that_were_dumped() {
         assert!(outcome.text(FILE).starts_with(WHOLE));
         let profile = perk_jamaica::read(outcome.bytes(FILE)).unwrap();
         assert!(number(&profile, metric::BYTECODES, "sum") >= 909, "{}", outcome.report());
-    }
+    });
 }
 
 #[test]
 fn two_jvms_that_append_to_one_file_lose_nothing() {
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let folder = tempfile::tempdir().unwrap();
         let both = run(jdk, PROGRAM, "bytecodes").dir(folder.path());
         let mut running =
@@ -254,7 +254,7 @@ fn two_jvms_that_append_to_one_file_lose_nothing() {
         let bytes = fs::read(folder.path().join(FILE)).unwrap();
         assert_numbers(&bytes, "bytecodes", &all, &outcomes[1].report());
         assert_eq!(names(folder.path()), [FILE, "stop"]);
-    }
+    });
 }
 
 /// The turns of the loop of `BytecodesHot` in each of which lines are executed that the others skip.
@@ -262,7 +262,7 @@ const EVERY: u64 = 1 << 24;
 
 #[test]
 fn a_dump_is_of_one_moment_of_all_threads() {
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         for (mode, end) in [("bytecodes", "join"), ("y", "exit")] {
             let mut running = until_stop(&run(jdk, "BytecodesHot", mode), &[end]);
             (0..4).for_each(|_| dump(&mut running));
@@ -288,7 +288,7 @@ fn a_dump_is_of_one_moment_of_all_threads() {
                 assert_eq!((turns, seldom), (turns_before, [turns_before / EVERY; 3]));
             }
         }
-    }
+    });
 }
 
 /// Returns the executions of a line in a line `PROFILE_LINES`.

@@ -75,7 +75,7 @@ fn assert_same(found: &BTreeMap<String, u64>, steps: &BTreeMap<String, u64>, wha
 fn bytecodes_are_those_of_single_steps() {
     let folder = tempfile::tempdir().unwrap();
     let stepper = native_library::compile("crates/agent/tests/bytecodes/stepper.rs", folder.path());
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let all = ["-Xint", "-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:+UseSerialGC"];
         for (arguments, flags) in [(&["300"][..], &all[..]), (&["9", "exit"], &all[..1])] {
             let plain = JavaRun::new(jdk).main("Bytecodes").args(arguments);
@@ -87,7 +87,7 @@ fn bytecodes_are_those_of_single_steps() {
                 assert_same(&found, &steps, &what);
             }
         }
-    }
+    });
 }
 
 /// The beginnings of the names of classes that do the same in each run.
@@ -105,7 +105,7 @@ const SAME_IN_EACH_RUN: [&str; 9] = [
 
 #[test]
 fn the_methods_of_the_jdk_are_counted_in_compiled_code_as_in_the_interpreter() {
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let [interpreted, compiled] = ["-Xint", "-Xmixed"].map(|flag| {
             let run = run(jdk, "Intrinsics", "bytecodes").args(["same"]).jvm_arg(flag);
             let mut found = counted(&run.run(), "");
@@ -114,7 +114,7 @@ fn the_methods_of_the_jdk_are_counted_in_compiled_code_as_in_the_interpreter() {
         });
         assert_same(&compiled, &interpreted, &jdk.version.to_string());
         assert!(interpreted.len() > 200, "{}", interpreted.len());
-    }
+    });
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn exceptions_of_the_jvm_end_blocks_as_others_do() {
     const PROGRAM: &str = "BytecodeFaults";
     let folder = tempfile::tempdir().unwrap();
     let stepper = native_library::compile("crates/agent/tests/bytecodes/stepper.rs", folder.path());
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let plain = JavaRun::new(jdk).main(PROGRAM).args(["40"]);
         let mut steps = stepped(&plain, &stepper, PROGRAM);
         // HotSpot reports no steps there: `ldc` and the call that throws.
@@ -134,7 +134,7 @@ fn exceptions_of_the_jvm_end_blocks_as_others_do() {
         let overflown = |run: JavaRun| run.args(["40", "overflow"]).run().stdout;
         let plain = overflown(JavaRun::new(jdk).main(PROGRAM));
         assert_eq!(overflown(run(jdk, PROGRAM, "y")), plain);
-    }
+    });
 }
 
 #[test]
@@ -143,13 +143,13 @@ fn bytecodes_of_random_programs_are_those_of_single_steps() {
     let stepper = native_library::compile("crates/agent/tests/bytecodes/stepper.rs", folder.path());
     for program in (1..=SEEDS).map(RandomProgram::new) {
         let classes = fixture::compile_text_for(8, &program.class, &program.source);
-        for jdk in jdk::all() {
+        jdk::each(|jdk| {
             let plain = JavaRun::new(jdk).classes(classes.clone()).main(&program.class);
             let steps = stepped(&plain, &stepper, &program.class);
             for mode in MODES {
                 let found = counted(&with_agent(jdk, &plain, mode).run(), &program.class);
                 assert_same(&found, &steps, &format!("{} {mode} {}", jdk.version, program.class));
             }
-        }
+        });
     }
 }

@@ -71,7 +71,7 @@ fn growth(outcome: &Outcome, from: &str, to: &str) -> u64 {
 }
 
 fn with_virtual_threads(test: impl Fn(&Jdk)) {
-    [21, 25].into_iter().for_each(|version| jdk::on(version, &test));
+    jdk::each_of(&[21, 25], test);
 }
 
 #[test]

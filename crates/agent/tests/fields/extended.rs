@@ -81,18 +81,18 @@ fn assert_counted(jdk: &Jdk, run: &JavaRun, n: u64, what: &str) {
 fn accesses_without_an_instruction_have_numbers_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let library = native_library::compile("crates/agent/tests/fields/accessor.rs", folder.path());
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let run = run(jdk, ",accesses=extended", N, Some(&library));
         assert_counted(jdk, &run, N, "");
         for flag in ["-Xint", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xcheck:jni"] {
             assert_counted(jdk, &run.clone().jvm_arg(flag), N, flag);
         }
-    }
+    });
 }
 
 #[test]
 fn accesses_by_instructions_are_the_same_with_them() {
-    for jdk in jdk::all() {
+    jdk::each(|jdk| {
         let direct = |options: &str| {
             let mut found = BTreeMap::<_, u64>::new();
             for (mut record, count) in read(&run(jdk, options, 100, None).run()) {
@@ -107,5 +107,5 @@ fn accesses_by_instructions_are_the_same_with_them() {
             found
         };
         assert_eq!(direct(",accesses=extended"), direct(",accesses=instructions"));
-    }
+    });
 }

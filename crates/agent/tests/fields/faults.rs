@@ -196,20 +196,18 @@ fn stacks_that_overflow() {
 #[test]
 fn flight_recorder_at_the_same_time() {
     // The runtime of JDK 21 that tests use may lack it.
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            let recorded = run(jdk, "", "crowd").jvm_arg("-XX:StartFlightRecording=filename=x.jfr");
-            let outcome = recorded.run();
-            outcome.assert_success();
-            // On JDK 25 the recorder uses ConstantPool, whose only field the JVM hides.
-            let hidden = "the JVM does not show these fields to agents\n";
-            assert!(outcome.stderr.is_empty() || outcome.stderr.ends_with(hidden));
-            assert_eq!(outcome.stderr.lines().count(), usize::from(!outcome.stderr.is_empty()));
-            let records = parse(outcome.bytes(FILE)).unwrap();
-            assert_crowd(&records);
-            assert!(outcome.bytes("x.jfr").starts_with(b"FLR\0"));
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        let recorded = run(jdk, "", "crowd").jvm_arg("-XX:StartFlightRecording=filename=x.jfr");
+        let outcome = recorded.run();
+        outcome.assert_success();
+        // On JDK 25 the recorder uses ConstantPool, whose only field the JVM hides.
+        let hidden = "the JVM does not show these fields to agents\n";
+        assert!(outcome.stderr.is_empty() || outcome.stderr.ends_with(hidden));
+        assert_eq!(outcome.stderr.lines().count(), usize::from(!outcome.stderr.is_empty()));
+        let records = parse(outcome.bytes(FILE)).unwrap();
+        assert_crowd(&records);
+        assert!(outcome.bytes("x.jfr").starts_with(b"FLR\0"));
+    });
 }
 
 #[test]
@@ -217,57 +215,51 @@ fn an_agent_that_retransforms_all_classes() {
     let folder = tempfile::tempdir().unwrap();
     let jar = fixture::agent_jar(folder.path(), "FieldAgent", &[fixture::fixtures().join("")]);
     // The runtime of JDK 21 that tests use may lack agents.
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            let run = counted(jdk, "").jvm_arg(format!("-javaagent:{jar}"));
-            let outcome = run.main("FieldAgent").run();
-            outcome.assert_success();
-            assert!(outcome.stdout.starts_with("right=true\nmany=true\n"), "{}", outcome.report());
-            let rounds = outcome.number("rounds");
-            let records = read(&outcome);
-            let of_class = |class: &str| {
-                let is_wanted = |it: &&Record| it.class == class && it.is_of("FieldAgent$Cell");
-                let found = records.keys().find(is_wanted).expect("a record");
-                found.fields.iter().map(|(_, counts)| *counts).collect::<Vec<_>>()
-            };
-            // The program itself reads each once more; the last field comes first.
-            let [reads, writes] = [rounds + 1, rounds];
-            let cell = [[reads, 0, writes + 1, 0], [reads, 0, writes, 0], [reads, 0, writes, 0]];
-            assert_eq!(of_class("FieldAgent$Cell"), cell, "{version}");
-            assert_eq!(of_class("[I"), [[0; 4], [reads, 0, writes, 0]], "{version}");
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        let run = counted(jdk, "").jvm_arg(format!("-javaagent:{jar}"));
+        let outcome = run.main("FieldAgent").run();
+        outcome.assert_success();
+        assert!(outcome.stdout.starts_with("right=true\nmany=true\n"), "{}", outcome.report());
+        let rounds = outcome.number("rounds");
+        let records = read(&outcome);
+        let of_class = |class: &str| {
+            let is_wanted = |it: &&Record| it.class == class && it.is_of("FieldAgent$Cell");
+            let found = records.keys().find(is_wanted).expect("a record");
+            found.fields.iter().map(|(_, counts)| *counts).collect::<Vec<_>>()
+        };
+        // The program itself reads each once more; the last field comes first.
+        let [reads, writes] = [rounds + 1, rounds];
+        let cell = [[reads, 0, writes + 1, 0], [reads, 0, writes, 0], [reads, 0, writes, 0]];
+        assert_eq!(of_class("FieldAgent$Cell"), cell, "{}", jdk.version);
+        assert_eq!(of_class("[I"), [[0; 4], [reads, 0, writes, 0]], "{}", jdk.version);
+    });
 }
 
 /// Each class has one object.
 #[test]
 fn a_hundred_thousand_classes() {
     const CLASSES: u64 = 100_000;
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            let run = counted(jdk, ",aggregate=site").main("FieldMany").args([CLASSES.to_string()]);
-            let outcome = run.timeout(LONG).run();
-            assert_eq!(outcome.stdout, format!("sum={}\n", 2 * CLASSES), "{}", outcome.report());
-            let records = read(&outcome);
-            let of_class = |it: &&Record| it.class.starts_with("FieldMany$C");
-            let objects: Vec<&Record> = records.keys().filter(of_class).collect();
-            assert_eq!(objects.len() as u64, CLASSES);
-            assert!(objects.iter().all(|it| it.fields[0].1 == [2, 0, 1, 0]));
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        let run = counted(jdk, ",aggregate=site").main("FieldMany").args([CLASSES.to_string()]);
+        let outcome = run.timeout(LONG).run();
+        assert_eq!(outcome.stdout, format!("sum={}\n", 2 * CLASSES), "{}", outcome.report());
+        let records = read(&outcome);
+        let of_class = |it: &&Record| it.class.starts_with("FieldMany$C");
+        let objects: Vec<&Record> = records.keys().filter(of_class).collect();
+        assert_eq!(objects.len() as u64, CLASSES);
+        assert!(objects.iter().all(|it| it.fields[0].1 == [2, 0, 1, 0]));
+    });
 }
 
 /// Counters have 32 bits, and the bits above elsewhere.
 #[test]
 fn counters_that_exceed_32_bits() {
     let times = (1 << 32) + 1000_u64;
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            let run = counted(jdk, ",include=FieldScale").main("FieldScale");
-            let outcome = run.args(["counter", &times.to_string()]).timeout(LONG).run();
-            let records = read(&outcome);
-            let one = records.keys().find(|it| it.class == "FieldScale$One").expect("the object");
-            assert_eq!(one.fields[0].1, [times, 0, 1, 0], "{version}");
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        let run = counted(jdk, ",include=FieldScale").main("FieldScale");
+        let outcome = run.args(["counter", &times.to_string()]).timeout(LONG).run();
+        let records = read(&outcome);
+        let one = records.keys().find(|it| it.class == "FieldScale$One").expect("the object");
+        assert_eq!(one.fields[0].1, [times, 0, 1, 0], "{}", jdk.version);
+    });
 }

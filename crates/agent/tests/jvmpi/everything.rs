@@ -78,13 +78,11 @@ fn a_program_with_every_collector_and_compiler() {
 
 #[test]
 fn the_compiler_compiles_the_same() {
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            let of = |run: JavaRun| run.main("CompileInProcess").args(["60"]);
-            let expected = plain(jdk, of);
-            let (outcome, numbers) = run(jdk, "", of);
-            assert_eq!(outcome.stdout, expected);
-            check(&numbers);
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        let of = |run: JavaRun| run.main("CompileInProcess").args(["60"]);
+        let expected = plain(jdk, of);
+        let (outcome, numbers) = run(jdk, "", of);
+        assert_eq!(outcome.stdout, expected);
+        check(&numbers);
+    });
 }

@@ -82,32 +82,30 @@ const KINDS: [(&[&str], &str); 7] = [
 /// What was measured up to the last flush is shown and written in the forms asked for.
 #[test]
 fn a_killed_program_has_the_profile_of_its_last_flush() {
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            for (round, (options, metric)) in (0..).zip(KINDS) {
-                let folder = Folder::new();
-                let options = [options, &["-o", "o.hprof", "-o", "o.html"]].concat();
-                let child = start(&folder, &options, &rounds(jdk, &["forever"]));
-                let method = if metric == "allocated" { "Rounds.round" } else { "Rounds.contend" };
-                let pid = wait_for("a flush of the program's work", || {
-                    let (file, pid) = flushed(&folder);
-                    fs::copy(file, folder.join("copy.hprof")).ok()?;
-                    (sum(&folder, "copy.hprof", metric, method) > 0).then_some(pid)
-                });
-                std::thread::sleep(Duration::from_millis(round * 397 % 1100));
-                kill_process(pid, Signal::KILL).unwrap();
-                let output = child.wait_with_output().unwrap();
-                let text = stderr(&output);
-                assert_eq!(output.status.code(), Some(137), "{text}");
-                let line =
-                    format!("perk: Rounds (pid {}) was killed by signal 9: ", pid.as_raw_nonzero());
-                assert!(text.contains(&line) && text.contains(" s may be missing\n"), "{text}");
-                assert!(sum(&folder, "o.hprof", metric, method) > 0, "{options:?}: {text}");
-                assert!(fs::read_to_string(folder.join("o.html")).unwrap().contains("Rounds"));
-                assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "{text}");
-            }
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        for (round, (options, metric)) in (0..).zip(KINDS) {
+            let folder = Folder::new();
+            let options = [options, &["-o", "o.hprof", "-o", "o.html"]].concat();
+            let child = start(&folder, &options, &rounds(jdk, &["forever"]));
+            let method = if metric == "allocated" { "Rounds.round" } else { "Rounds.contend" };
+            let pid = wait_for("a flush of the program's work", || {
+                let (file, pid) = flushed(&folder);
+                fs::copy(file, folder.join("copy.hprof")).ok()?;
+                (sum(&folder, "copy.hprof", metric, method) > 0).then_some(pid)
+            });
+            std::thread::sleep(Duration::from_millis(round * 397 % 1100));
+            kill_process(pid, Signal::KILL).unwrap();
+            let output = child.wait_with_output().unwrap();
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(137), "{text}");
+            let line =
+                format!("perk: Rounds (pid {}) was killed by signal 9: ", pid.as_raw_nonzero());
+            assert!(text.contains(&line) && text.contains(" s may be missing\n"), "{text}");
+            assert!(sum(&folder, "o.hprof", metric, method) > 0, "{options:?}: {text}");
+            assert!(fs::read_to_string(folder.join("o.html")).unwrap().contains("Rounds"));
+            assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "{text}");
+        }
+    });
 }
 
 /// The counts of a flush are those of one moment, as far as the program's threads allow.
@@ -156,28 +154,26 @@ fn a_killed_jvm_of_a_launcher_has_a_profile() {
 /// Flushes change nothing: each call and each object is counted once.
 #[test]
 fn flushes_do_not_change_the_result() {
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            let folder = Folder::new();
-            let options = ["--cpu", "times", "--include", "Rounds", "--heap", "sites"];
-            let options = [&options[..], &["--monitor", "-o", "o.hprof"]].concat();
-            let stop = folder.join("stop").display().to_string();
-            let child = start(&folder, &options, &rounds(jdk, &["until", "700", &stop]));
-            let first = flushed(&folder).0;
-            let written = || fs::metadata(&first).and_then(|it| it.modified()).unwrap();
-            let before = written();
-            wait_for("another flush", || (written() > before).then_some(()));
-            fs::write(&stop, "").unwrap();
-            let output = child.wait_with_output().unwrap();
-            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-            for method in ["Rounds.early", "Rounds.late"] {
-                assert_eq!(sum(&folder, "o.hprof", "calls", method), 1 + 700 * 7, "{method}");
-                assert_eq!(nodes(&folder, "o.hprof", method), 700, "{method}");
-            }
-            let calls = json(&folder, "o.hprof")["accounting"]["call_count"].as_u64().unwrap();
-            assert!(calls >= 9802, "{calls}");
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        let folder = Folder::new();
+        let options = ["--cpu", "times", "--include", "Rounds", "--heap", "sites"];
+        let options = [&options[..], &["--monitor", "-o", "o.hprof"]].concat();
+        let stop = folder.join("stop").display().to_string();
+        let child = start(&folder, &options, &rounds(jdk, &["until", "700", &stop]));
+        let first = flushed(&folder).0;
+        let written = || fs::metadata(&first).and_then(|it| it.modified()).unwrap();
+        let before = written();
+        wait_for("another flush", || (written() > before).then_some(()));
+        fs::write(&stop, "").unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        for method in ["Rounds.early", "Rounds.late"] {
+            assert_eq!(sum(&folder, "o.hprof", "calls", method), 1 + 700 * 7, "{method}");
+            assert_eq!(nodes(&folder, "o.hprof", method), 700, "{method}");
+        }
+        let calls = json(&folder, "o.hprof")["accounting"]["call_count"].as_u64().unwrap();
+        assert!(calls >= 9802, "{calls}");
+    });
 }
 
 /// The agent alone flushes where it is asked to.

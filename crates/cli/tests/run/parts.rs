@@ -12,68 +12,64 @@ use crate::util::{Folder, assert_refused, stderr, wait_for};
 /// The profile is written while the program goes on, whose end and exit code perk waits for.
 #[test]
 fn the_program_goes_on_after_the_duration() {
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            for (options, metric) in [
-                (&["--cpu", "samples", "--wall", "--alloc", "--lock"][..], "samples"),
-                (&["--cpu", "times", "--include", "Rounds", "--heap", "sites"], "calls"),
-            ] {
-                let folder = Folder::new();
-                let options = [options, &["--duration", "2s", "-o", "o.hprof"]].concat();
-                let child = start(&folder, &options, &rounds(jdk, &["forever"]));
-                wait_for("the profile", || folder.join("o.hprof").exists().then_some(()));
-                let written = fs::read(folder.join("o.hprof")).unwrap();
-                assert!(sum(&folder, "o.hprof", metric, "Rounds.contend") > 0);
-                let wall_ns = json(&folder, "o.hprof")["accounting"]["wall_ns"].as_u64().unwrap();
-                assert!(wall_ns >= 2_000_000_000, "{wall_ns}");
-                kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-                let output = child.wait_with_output().unwrap();
-                let text = stderr(&output);
-                assert_eq!(output.status.code(), Some(143), "{text}");
-                assert_eq!(text.matches("written   o.hprof").count(), 1, "{text}");
-                assert_eq!(fs::read(folder.join("o.hprof")).unwrap(), written);
-                assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "{text}");
-            }
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        for (options, metric) in [
+            (&["--cpu", "samples", "--wall", "--alloc", "--lock"][..], "samples"),
+            (&["--cpu", "times", "--include", "Rounds", "--heap", "sites"], "calls"),
+        ] {
+            let folder = Folder::new();
+            let options = [options, &["--duration", "2s", "-o", "o.hprof"]].concat();
+            let child = start(&folder, &options, &rounds(jdk, &["forever"]));
+            wait_for("the profile", || folder.join("o.hprof").exists().then_some(()));
+            let written = fs::read(folder.join("o.hprof")).unwrap();
+            assert!(sum(&folder, "o.hprof", metric, "Rounds.contend") > 0);
+            let wall_ns = json(&folder, "o.hprof")["accounting"]["wall_ns"].as_u64().unwrap();
+            assert!(wall_ns >= 2_000_000_000, "{wall_ns}");
+            kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+            let output = child.wait_with_output().unwrap();
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(143), "{text}");
+            assert_eq!(text.matches("written   o.hprof").count(), 1, "{text}");
+            assert_eq!(fs::read(folder.join("o.hprof")).unwrap(), written);
+            assert_eq!(fs::read_dir(folder.join("tmp")).unwrap().count(), 0, "{text}");
+        }
+    });
 }
 
 /// What happens outside of the part is not in the profile, by samples or by exact counts.
 #[test]
 fn only_the_part_asked_for_is_measured() {
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            let command = rounds(jdk, &["sleep", "4000", "7000"]);
-            let exact = ["--cpu", "times", "--include", "Rounds", "--heap", "sites"];
-            for (part, in_early, in_late) in
-                [(&["--delay", "3s"][..], 0, 4000), (&["--duration", "3s"], 4000, 0)]
-            {
-                let folder = Folder::new();
-                let options = [&exact[..], part, &["-o", "o.hprof"]].concat();
-                let output = perk_run(&folder, &options, &command);
-                let text = stderr(&output);
-                assert_eq!(output.status.code(), Some(3), "{text}");
-                let calls = |method| sum(&folder, "o.hprof", "calls", method);
-                // The call of `early` itself began in time.
-                let both = [calls("Rounds.early") / 7, calls("Rounds.late") / 7];
-                assert_eq!(both, [in_early, in_late], "{part:?}: {text}");
-                let objects = |method| nodes(&folder, "o.hprof", method);
-                assert_eq!([objects("Rounds.early"), objects("Rounds.late")], both, "{part:?}");
-                let options = [&["--wall", "--cpu", "samples"], part, &["-o", "s.hprof"]].concat();
-                let output = perk_run(&folder, &options, &command);
-                assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-                let samples = |method| sum(&folder, "s.hprof", "samples", method);
-                let both = [samples("Rounds.early") > 0, samples("Rounds.late") > 0];
-                assert_eq!(both, [in_early > 0, in_late > 0], "{part:?}");
-                // The account is of the same part.
-                let accounting = &json(&folder, "s.hprof")["accounting"];
-                let number = |name: &str| accounting[name].as_u64().unwrap() as f64;
-                let sampled_ns = number("sample_count") * number("interval_ns");
-                let java_ns = number("java_cpu_ns");
-                assert!((0.7..1.4).contains(&(sampled_ns / java_ns)), "{part:?}: {accounting}");
-            }
-        });
-    }
+    jdk::each_of(&[17, 25], |jdk| {
+        let command = rounds(jdk, &["sleep", "4000", "7000"]);
+        let exact = ["--cpu", "times", "--include", "Rounds", "--heap", "sites"];
+        for (part, in_early, in_late) in
+            [(&["--delay", "3s"][..], 0, 4000), (&["--duration", "3s"], 4000, 0)]
+        {
+            let folder = Folder::new();
+            let options = [&exact[..], part, &["-o", "o.hprof"]].concat();
+            let output = perk_run(&folder, &options, &command);
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(3), "{text}");
+            let calls = |method| sum(&folder, "o.hprof", "calls", method);
+            // The call of `early` itself began in time.
+            let both = [calls("Rounds.early") / 7, calls("Rounds.late") / 7];
+            assert_eq!(both, [in_early, in_late], "{part:?}: {text}");
+            let objects = |method| nodes(&folder, "o.hprof", method);
+            assert_eq!([objects("Rounds.early"), objects("Rounds.late")], both, "{part:?}");
+            let options = [&["--wall", "--cpu", "samples"], part, &["-o", "s.hprof"]].concat();
+            let output = perk_run(&folder, &options, &command);
+            assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+            let samples = |method| sum(&folder, "s.hprof", "samples", method);
+            let both = [samples("Rounds.early") > 0, samples("Rounds.late") > 0];
+            assert_eq!(both, [in_early > 0, in_late > 0], "{part:?}");
+            // The account is of the same part.
+            let accounting = &json(&folder, "s.hprof")["accounting"];
+            let number = |name: &str| accounting[name].as_u64().unwrap() as f64;
+            let sampled_ns = number("sample_count") * number("interval_ns");
+            let java_ns = number("java_cpu_ns");
+            assert!((0.7..1.4).contains(&(sampled_ns / java_ns)), "{part:?}: {accounting}");
+        }
+    });
 }
 
 #[test]

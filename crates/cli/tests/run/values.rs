@@ -29,33 +29,30 @@ fn number(folder: &Folder, file: &str, value: &str, method: &str) -> u64 {
 /// The numbers of one run with everything are those of four runs, and what the program did.
 #[test]
 fn values_do_not_disturb_each_other() {
-    for version in [17, 25] {
-        jdk::on(version, |jdk| {
-            let folder = Folder::new();
-            let [java, classes] =
-                [jdk.java(), fixture::fixtures()].map(|it| it.to_str().unwrap().to_owned());
-            let line = [&*java, "-cp", &*classes, "FourValues", &MS.to_string()].map(str::to_owned);
-            let run = |options: &[&str], file: &str| {
-                let output = perk_run(&folder, &[options, &["-o", file]].concat(), &line);
-                assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-            };
-            let options = VALUES.map(|it| it.1);
-            run(&options, "all.pb.gz");
-            run(&[&options[..], &["--threads", "-o", "all.hprof"]].concat(), "threads.pb.gz");
-            run(&[&options[..], &["--engine", "signal"]].concat(), "signal.pb.gz");
-            for (value, option, method, weight, expected) in VALUES {
-                run(&[option], "alone.pb.gz");
-                let files =
-                    ["all.pb.gz", "threads.pb.gz", "all.hprof", "signal.pb.gz", "alone.pb.gz"];
-                let numbers = files.map(|file| number(&folder, file, value, method) * weight);
-                for number in numbers {
-                    assert!(
-                        number.abs_diff(expected) <= expected / 5,
-                        "{jdk:?}: {value}: {numbers:?}, not {expected}"
-                    );
-                }
-                assert_eq!(numbers[1], numbers[2], "{value}");
+    jdk::each_of(&[17, 25], |jdk| {
+        let folder = Folder::new();
+        let [java, classes] =
+            [jdk.java(), fixture::fixtures()].map(|it| it.to_str().unwrap().to_owned());
+        let line = [&*java, "-cp", &*classes, "FourValues", &MS.to_string()].map(str::to_owned);
+        let run = |options: &[&str], file: &str| {
+            let output = perk_run(&folder, &[options, &["-o", file]].concat(), &line);
+            assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        };
+        let options = VALUES.map(|it| it.1);
+        run(&options, "all.pb.gz");
+        run(&[&options[..], &["--threads", "-o", "all.hprof"]].concat(), "threads.pb.gz");
+        run(&[&options[..], &["--engine", "signal"]].concat(), "signal.pb.gz");
+        for (value, option, method, weight, expected) in VALUES {
+            run(&[option], "alone.pb.gz");
+            let files = ["all.pb.gz", "threads.pb.gz", "all.hprof", "signal.pb.gz", "alone.pb.gz"];
+            let numbers = files.map(|file| number(&folder, file, value, method) * weight);
+            for number in numbers {
+                assert!(
+                    number.abs_diff(expected) <= expected / 5,
+                    "{jdk:?}: {value}: {numbers:?}, not {expected}"
+                );
             }
-        });
-    }
+            assert_eq!(numbers[1], numbers[2], "{value}");
+        }
+    });
 }

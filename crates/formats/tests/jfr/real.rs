@@ -290,17 +290,15 @@ fn recordings_that_perk_writes_are_read_by_the_jdk() {
 
 #[test]
 fn virtual_threads_are_read_as_the_jdk_reads_them() {
-    for version in [21, 25] {
-        jdk::on(version, |jdk| {
-            let outcome = recorded(jdk).main("VirtualChurn").args(["60"]).run();
-            outcome.assert_success();
-            let (profile, _) = check(jdk, outcome.bytes("x.jfr"));
-            let threads: Vec<_> =
-                profile.threads.iter().map(|it| profile.symbols.strings.get(it.name)).collect();
-            let unnamed = threads.iter().filter(|&&name| name == UNNAMED_VIRTUAL).count();
-            assert_eq!(unnamed, 1, "{threads:?}");
-        });
-    }
+    jdk::each_of(&[21, 25], |jdk| {
+        let outcome = recorded(jdk).main("VirtualChurn").args(["60"]).run();
+        outcome.assert_success();
+        let (profile, _) = check(jdk, outcome.bytes("x.jfr"));
+        let threads: Vec<_> =
+            profile.threads.iter().map(|it| profile.symbols.strings.get(it.name)).collect();
+        let unnamed = threads.iter().filter(|&&name| name == UNNAMED_VIRTUAL).count();
+        assert_eq!(unnamed, 1, "{threads:?}");
+    });
 }
 
 /// Checks that perk has about the megabytes that a thread has allocated: those after its last sample

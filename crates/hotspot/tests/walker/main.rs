@@ -158,16 +158,14 @@ fn stacks_are_those_of_jvmti() {
 
 #[test]
 fn walks_cross_from_virtual_threads_to_their_carriers() {
-    for version in [21, 25] {
-        jdk::on(version, |jdk| {
-            let walks = walk(jdk, "", &[], &["2500", "virtual"]);
-            walks.assert_complete(100);
-            assert!(walks.number("borders") > 100, "{}", walks.text);
-            assert!(walks.number("thawed") > 0, "{}", walks.text);
-            let is_enough = |walks: &Walks| walks.number("compared") >= 20;
-            walk_enough(jdk, ",compare", &[], &["virtual"], is_enough).assert_equal(20);
-        });
-    }
+    jdk::each_of(&[21, 25], |jdk| {
+        let walks = walk(jdk, "", &[], &["2500", "virtual"]);
+        walks.assert_complete(100);
+        assert!(walks.number("borders") > 100, "{}", walks.text);
+        assert!(walks.number("thawed") > 0, "{}", walks.text);
+        let is_enough = |walks: &Walks| walks.number("compared") >= 20;
+        walk_enough(jdk, ",compare", &[], &["virtual"], is_enough).assert_equal(20);
+    });
 }
 
 #[test]
@@ -185,31 +183,27 @@ fn walks_of_virtual_threads_go_on_in_the_heap() {
         walks.assert_equal(100);
         assert!(walks.number("compared_thawed") >= least, "{}", walks.text);
     };
-    for version in [21, 25] {
-        jdk::on(version, |jdk| {
-            for options in stopping {
-                equal(jdk, options, 50);
-            }
-            equal(jdk, &["-XX:+UseZGC", "-Xmx100m"], 10);
-            // A thread in native code can miss a pause of Shenandoah.
-            equal(jdk, &["-XX:+UseShenandoahGC", "-Xmx100m"], 0);
-            let flag = if version == 21 { "-XX:+ZGenerational" } else { "-XX:+UseZGC" };
-            equal(jdk, &["-XX:+UseZGC", flag, "-Xmx100m"], 10);
-            if version == 25 {
-                equal(jdk, &["-XX:+UseCompactObjectHeaders"], 50);
-            }
-        });
-    }
+    jdk::each_of(&[21, 25], |jdk| {
+        for options in stopping {
+            equal(jdk, options, 50);
+        }
+        equal(jdk, &["-XX:+UseZGC", "-Xmx100m"], 10);
+        // A thread in native code can miss a pause of Shenandoah.
+        equal(jdk, &["-XX:+UseShenandoahGC", "-Xmx100m"], 0);
+        let flag = if jdk.version == 21 { "-XX:+ZGenerational" } else { "-XX:+UseZGC" };
+        equal(jdk, &["-XX:+UseZGC", flag, "-Xmx100m"], 10);
+        if jdk.version == 25 {
+            equal(jdk, &["-XX:+UseCompactObjectHeaders"], 50);
+        }
+    });
 }
 
 #[test]
 fn running_virtual_threads_have_all_frames() {
-    for version in [21, 25] {
-        jdk::on(version, |jdk| {
-            let is_enough = |walks: &Walks| walks.total("java") >= 100;
-            let walks = walk_enough(jdk, "", &[], &["yielding"], is_enough);
-            let (thawed, frozen) = (walks.number("thawed"), walks.number("java_frozen"));
-            assert!(thawed > 0 && frozen * 200 <= walks.total("java"), "{}", walks.text);
-        });
-    }
+    jdk::each_of(&[21, 25], |jdk| {
+        let is_enough = |walks: &Walks| walks.total("java") >= 100;
+        let walks = walk_enough(jdk, "", &[], &["yielding"], is_enough);
+        let (thawed, frozen) = (walks.number("thawed"), walks.number("java_frozen"));
+        assert!(thawed > 0 && frozen * 200 <= walks.total("java"), "{}", walks.text);
+    });
 }
