@@ -8,6 +8,9 @@ use crate::{
     SectionHead, SiteSelection, Span, Subject, Symbols, ThreadId, Timestamp, TraceId,
 };
 
+/// The class and the method above the methods whose call path is not known, as there was no memory for it.
+pub const FOLDED: &str = "<folded>";
+
 /// Calls and their times by trace, as `cpu=times` counts them.
 ///
 /// In a profile of full depth every node of the call tree that was entered has a row. The exact

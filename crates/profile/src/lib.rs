@@ -41,7 +41,8 @@ mod fixture;
 
 pub use accounting::{Accounting, CpuGroup, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR};
 pub use exact::{
-    Allocations, CallEdge, CallEdges, CallRow, CallTimes, HeapSummary, KnownObjects, Site, Sites,
+    Allocations, CallEdge, CallEdges, CallRow, CallTimes, FOLDED, HeapSummary, KnownObjects, Site,
+    Sites,
 };
 pub use fields::{AccessCounts, AllocationSite, Field, FieldAccesses, FieldCounts, FieldModifier};
 pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};

@@ -3,18 +3,16 @@
 use std::iter::successors;
 use std::mem;
 
+use perk_control::options::Format;
 use perk_profile::{
-    CallEdge, CallEdges, CallRow, CallTimes, Frame, FrameId, Line, Method, MethodId, NodeId,
-    ThreadId, TraceId,
+    CallEdge, CallEdges, CallRow, CallTimes, FOLDED, Frame, FrameId, Line, Method, MethodId,
+    NodeId, ThreadId, TraceId,
 };
 use rustc_hash::FxHashMap;
 
 use super::counted::{CallNodes, Calls};
 use super::{Recorder, entry, now};
 use crate::roster::Slot;
-
-/// The frame above the methods whose path is not known because the tree was full.
-const LOST: &str = "<folded>";
 
 /// The rows that are moved at once.
 const ROWS_AT_ONCE: usize = 1 << 18;
@@ -166,12 +164,17 @@ impl Recorder {
 
     /// Returns the section of calls by trace; the next section begins from zero.
     pub(super) fn take_times(&mut self) -> CallTimes {
-        times(mem::take(&mut self.calls.rows), self.cutoff)
+        times(mem::take(&mut self.calls.rows), self.cutoff_of_calls())
+    }
+
+    /// perk's own file has all rows: those with little time have the most calls, and no total says how many.
+    fn cutoff_of_calls(&self) -> f64 {
+        if self.format == Format::Extended { 0.0 } else { self.cutoff }
     }
 
     /// Returns the section of calls by trace for a flush.
     pub(super) fn shown_times(&mut self) -> CallTimes {
-        times(mem::take(&mut self.shown.calls.rows), self.cutoff)
+        times(mem::take(&mut self.shown.calls.rows), self.cutoff_of_calls())
     }
 
     /// Returns the table of calls by callee and caller for a flush.
@@ -199,8 +202,8 @@ impl Recorder {
 
     fn lost_frame(&mut self) -> FrameId {
         let symbols = &mut self.profile.symbols;
-        let class = symbols.class(LOST);
-        let name = symbols.strings.intern(LOST);
+        let class = symbols.class(FOLDED);
+        let name = symbols.strings.intern(FOLDED);
         let method = symbols.method(Method { class, name, signature: None, source: None });
         symbols.frame(Frame::new(method, Line::Unknown))
     }
