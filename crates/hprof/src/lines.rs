@@ -43,7 +43,12 @@ pub(crate) fn counter(text: &[u8]) -> Option<(u64, bool, &[u8])> {
 /// Returns a percentage with two decimals, in hundredths. The decimals follow a point, or the
 /// separator of another locale.
 pub(crate) fn hundredths(percent: &[u8]) -> Option<u32> {
-    let number_part = numeral::with_point(percent.strip_suffix(b"%")?)?;
+    let mut number_part = percent.strip_suffix(b"%")?;
+    // Some locales have a blank there, which does not end the line.
+    for blank in [" ", "\u{a0}", "\u{202f}"] {
+        number_part = number_part.strip_suffix(blank.as_bytes()).unwrap_or(number_part);
+    }
+    let number_part = numeral::with_point(number_part)?;
     let (whole, decimals) = number_part.split_at_checked(number_part.len().checked_sub(3)?)?;
     let decimals = decimals.strip_prefix(b".")?;
     let whole = u32::try_from(number(whole)?).ok()?;
@@ -128,6 +133,9 @@ mod tests {
             (b"25.06%", Some(2506)),
             (b"100.00%", Some(10_000)),
             (b"12,44%", Some(1244)),
+            (b"12,44 %", Some(1244)),
+            ("12,44\u{a0}%".as_bytes(), Some(1244)),
+            ("12,44\u{202f}%".as_bytes(), Some(1244)),
             ("\u{661}\u{662}\u{66B}\u{664}\u{664}%".as_bytes(), Some(1244)),
             (b"-1.00%", None),
             (b"1,234.5%", None),

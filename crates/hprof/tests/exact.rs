@@ -76,6 +76,21 @@ fn text_of_call_times() {
 }
 
 /// No row was cut off in these files, so that the rows add up to the total.
+/// Some locales have a blank before the sign of percentages.
+#[test]
+fn blanks_before_percent_signs_change_nothing() {
+    for name in [TIMES, SITES] {
+        let text = String::from_utf8(golden(name)).unwrap();
+        let plain = read(name);
+        for blank in [" ", "\u{a0}", "\u{202f}"] {
+            let text = text.replace('%', &format!("{blank}%"));
+            let profile = perk_hprof::read(text.as_bytes()).unwrap();
+            assert_eq!(profile.notes, [""; 0], "{name}");
+            assert_eq!(profile.events, plain.events, "{name}");
+        }
+    }
+}
+
 #[test]
 fn call_times_add_up() {
     for (name, total_ms, count) in

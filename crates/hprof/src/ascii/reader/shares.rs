@@ -32,11 +32,14 @@ impl<'a> RowHead<'a> {
                 let mut parts = first.windows(FULL[0].len());
                 first.split_at(parts.position(|part| FULL.contains(&part))?)
             }
-            rank => (rank, word(line)?),
+            rank => {
+                let own = share(line)?;
+                return Some(Self { rank: number(rank), own, accumulated: share(line)? });
+            }
         };
         let end = shares.iter().position(|&byte| byte == b'%').map_or(shares.len(), |at| at + 1);
         let (own, rest) = shares.split_at(end);
-        let accumulated = if rest.is_empty() { word(line)? } else { rest };
+        let accumulated = if rest.is_empty() { share(line)? } else { rest };
         Some(Self { rank: number(rank), own, accumulated })
     }
 
@@ -44,6 +47,19 @@ impl<'a> RowHead<'a> {
     pub(super) fn hundredths(&self) -> Option<(u32, u32)> {
         hundredths(self.own).zip(hundredths(self.accumulated))
     }
+}
+
+/// Takes a percentage off `line`. Some locales have a blank before its sign; old agents have none behind it.
+fn share<'a>(line: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let end = line.iter().position(|&byte| byte == b'%')? + 1;
+    let (share, rest) = line.split_at(end);
+    let share = share.trim_ascii_start();
+    let (_, number) = share.split_last()?;
+    if number.trim_ascii_end().contains(&b' ') {
+        return None;
+    }
+    *line = rest;
+    Some(share)
 }
 
 /// Returns the whole number of which a row prints `own` and `sum` hundredths of a percent, as
