@@ -88,7 +88,8 @@ pub(crate) struct Measured {
     /// Limit of call tree nodes; calls beyond it are counted without their path [default: 8m]
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) max_nodes: Option<u64>,
-    /// Limit of the memory for call traces of samples; new stacks beyond it are cut short [default: 256m]
+    /// Limit of the memory for call paths; new ones beyond it are cut short, or counted by method alone
+    /// [default: 256m]
     #[arg(long, value_name = "SIZE", value_parser = count)]
     pub(crate) memlimit: Option<u64>,
     /// Do not keep changed classes of the JDK in the user's cache folder, and take none from there

@@ -62,8 +62,9 @@ impl<'a> Analyses<'a> {
         let are_counted = args.heap == Some(Heap::Sites) && args.sample.is_none();
         let are_sampled = has_sites && (args.alloc.is_some() || args.sample.is_some());
         let has_samples = cpu == Cpu::Samples || has_wall || has_monitors || are_sampled;
-        const LIMITED: &str =
-            "--cpu samples, --wall, --alloc, --sample, --monitor, --locks or --fields";
+        let has_limit = has_samples || has_fields || has_tree;
+        const LIMITED: &str = "--cpu, --wall, --heap sites, --alloc, --sample, --monitor, --locks, \
+                               --fields or --jamaica";
         const CALLS: &str = "--cpu times or --cpu old";
         let has_probes = has_tree || has_fields || has_jamaica;
         const PROBES: &str = "--cpu times, --cpu old, --heap sites, --fields or --jamaica";
@@ -85,7 +86,7 @@ impl<'a> Analyses<'a> {
             ("accesses", args.accesses.is_some(), has_fields, "--fields"),
             ("force", args.force, has_jamaica, "--jamaica"),
             ("max-nodes", args.max_nodes.is_some(), has_tree, TREE),
-            ("memlimit", args.memlimit.is_some(), has_samples || has_fields, LIMITED),
+            ("memlimit", args.memlimit.is_some(), has_limit, LIMITED),
             ("no-cache", args.no_cache, has_tree, TREE),
             ("sample", args.sample.is_some(), has_sites, "--heap sites"),
             ("gc", args.gc, has_heap, "--heap"),
@@ -439,6 +440,7 @@ mod tests {
             ("--wall --memlimit 64m", "wall=y,memlimit=64m,depth=2048"),
             ("--native", "cpu=samples,native=y,depth=2048"),
             ("--cpu times", "cpu=times,depth=2048"),
+            ("--cpu times --memlimit 64m", "cpu=times,memlimit=64m,depth=2048"),
             ("--heap dump --gc", "heap=dump,gc=y,depth=2048"),
             ("--heap all --cpu samples", "cpu=samples,heap=all,gc=y,depth=2048"),
             ("--heap dump", "heap=dump,depth=2048"),
@@ -548,9 +550,9 @@ mod tests {
                 "--max-nodes works only with --cpu times, --cpu old, --heap sites or --jamaica",
             ),
             (
-                "--cpu times --memlimit 1m",
-                "--memlimit works only with --cpu samples, --wall, --alloc, --sample, --monitor, \
-                 --locks or --fields",
+                "--aprof --memlimit 1m",
+                "--memlimit works only with --cpu, --wall, --heap sites, --alloc, --sample, --monitor, \
+                 --locks, --fields or --jamaica",
             ),
             ("--sample 512k", "--sample works only with --heap sites"),
             ("--aprof --gc", "--gc works only with --heap"),
