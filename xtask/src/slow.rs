@@ -28,10 +28,10 @@ pub(crate) fn run(file: &Path) -> Result<()> {
     let seconds = |tests: &[TimedTest]| tests.iter().map(|it| it.millis).sum::<u64>() as f64 / 1e3;
     let listed = &tests[..LISTED.min(tests.len())];
     for test in listed {
-        println!("{:8.1} s  {}", test.millis as f64 / 1e3, test.name);
+        eprintln!("{:8.1} s  {}", test.millis as f64 / 1e3, test.name);
     }
     let (part, all) = (seconds(listed), seconds(&tests));
-    println!(
+    eprintln!(
         "{part:8.1} s  these {} of {} tests, which took {all:.1} s",
         listed.len(),
         tests.len()
