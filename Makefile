@@ -15,8 +15,8 @@ build: ## build perk, with the agent in it, optimized
 test test-all: export PERK_AGENT_SO := $(TARGET)/release/libperk.so
 test test-all: export PERK_TOOLS := $(CURDIR)/.tools
 test-all: export PERK_JDK := all
-test: ## run all tests, each on one JDK of this machine
-test-all: ## run all tests on all JDKs of this machine
+test: ## run the tests, each on one JDK of this machine
+test-all: ## run all tests, on all JDKs of this machine
 test test-all:
 	tools/setup.sh jdk17 jdk21 chromium jacoco jq visualvm jhat
 	cargo build --release -p perk-agent
