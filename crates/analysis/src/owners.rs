@@ -63,7 +63,7 @@ impl Owners {
         let symbols = &profile.symbols;
         let native = Native::new(symbols);
         let methods = (0..symbols.method_count()).map(MethodId::new);
-        // Nobody's code: it stands for callers that are not known.
+        // Nobody's code: it represents callers that are not known.
         let is_folded = |method| symbols.class_name(symbols.get_method(method).class) == FOLDED;
         let owner = |method| match native.is_native(symbols, method) || is_folded(method) {
             true => Owner::Jvm,

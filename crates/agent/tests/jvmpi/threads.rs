@@ -109,9 +109,9 @@ public class Control {
     }
 
     static void frames() {
-        String[] told = trace(env(), 64).split(",");
+        String[] sent = trace(env(), 64).split(",");
         StackTraceElement[] all = new Throwable().getStackTrace();
-        System.out.println("frames=" + (told.length - 1 == all.length) + " " + all[all.length - 1]);
+        System.out.println("frames=" + (sent.length - 1 == all.length) + " " + all[all.length - 1]);
     }
 
     static String hex(long env) { return Integer.toHexString(status(env)); }

@@ -358,15 +358,15 @@ impl Builder {
         }
         let mut skipped: Vec<_> = skipped.into_iter().collect();
         skipped.sort_unstable();
-        let mut told = Vec::new();
+        let mut names = Vec::new();
         for &(key, count) in skipped.iter().take(TOLD) {
-            told.push(format!("{} (of {count} samples)", strings.of(key, "label", key)?));
+            names.push(format!("{} (of {count} samples)", strings.of(key, "label", key)?));
         }
         if skipped.len() > TOLD {
-            told.push(format!("{} more", skipped.len() - TOLD));
+            names.push(format!("{} more", skipped.len() - TOLD));
         }
-        if !told.is_empty() {
-            let note = format!("labels skipped: {}", told.join(", "));
+        if !names.is_empty() {
+            let note = format!("labels skipped: {}", names.join(", "));
             self.builder.profile.notes.push(note);
         }
         Ok(labels)

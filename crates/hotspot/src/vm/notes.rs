@@ -62,7 +62,7 @@ impl Path {
         }
     }
 
-    /// The scope that so many others are around.
+    /// The scope inside of this number of others.
     fn at(&self, depth: usize) -> Option<(usize, i32)> {
         let index = self.count.checked_sub(depth)?.checked_sub(1)?;
         self.scopes.get(index).copied()
