@@ -517,6 +517,12 @@ fn has_lines(profile: &Profile, is_looked_at: impl Fn(&Section) -> bool) -> bool
     frames.any(has_line) && traces.any(|trace| profile.frames(trace).any(has_line))
 }
 
+/// Whether rows of a metric are times that are not whole numbers of a step.
+pub(crate) fn has_rounded_times(profile: &Profile, metric: &Metric, step_ns: u64) -> bool {
+    metric.unit() == Unit::Nanoseconds
+        && metric.rows(profile).rows.iter().any(|row| row.1 % step_ns != 0)
+}
+
 /// Returns the sum of a metric's rows, without what the profile does not list.
 pub(crate) fn listed(profile: &Profile, metric: &Metric) -> u64 {
     metric.rows(profile).rows.iter().map(|row| row.1).fold(0, u64::saturating_add)

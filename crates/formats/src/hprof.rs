@@ -7,7 +7,8 @@ use perk_profile::{Event, Key, Metric, MetricRows, Profile, Unit, deep};
 
 use crate::Error;
 use crate::file_format::{
-    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, listed, refusal,
+    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, has_rounded_times,
+    listed, refusal,
 };
 
 /// HPROF text.
@@ -225,9 +226,7 @@ const MS_NS: u64 = 1_000_000;
 
 /// Returns the precision of the rows of `cpu=old`, if one is not in whole milliseconds.
 fn rounded_to_ms(profile: &Profile, metric: &Metric) -> Option<&'static str> {
-    let is_time = metric.unit() == Unit::Nanoseconds;
-    let is_changed = is_time && metric.rows(profile).rows.iter().any(|row| row.1 % MS_NS != 0);
-    is_changed.then_some("rows in ms")
+    has_rounded_times(profile, metric, MS_NS).then_some("rows in ms")
 }
 
 pub(crate) struct Aprof;

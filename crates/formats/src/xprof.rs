@@ -8,11 +8,12 @@ use perk_hprof::xprof::{
     BLOCKED, GLOBAL_HEAD, LOCAL_HEAD, LOST, RECEIVED, Row, THREAD_HEAD, Table, ThreadTables,
     WAITING, write_summary,
 };
-use perk_profile::{Metric, Profile, Unit};
+use perk_profile::{Metric, Profile};
 
 use crate::Error;
 use crate::file_format::{
-    Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View, listed, refusal,
+    Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View, has_rounded_times, listed,
+    refusal,
 };
 mod read;
 mod write;
@@ -69,10 +70,7 @@ impl FileFormat for Xprof {
 
     fn rounding(&self, profile: &Profile, metric: &Metric) -> Option<&'static str> {
         const STEP_NS: u64 = 10_000_000;
-        let is_time = metric.unit() == Unit::Nanoseconds;
-        let is_changed =
-            is_time && metric.rows(profile).rows.iter().any(|row| row.1 % STEP_NS != 0);
-        is_changed.then_some("rows in 0.01 s")
+        has_rounded_times(profile, metric, STEP_NS).then_some("rows in 0.01 s")
     }
 
     fn holds_interval(&self, _profile: &Profile) -> bool {

@@ -235,10 +235,7 @@ fn add_to_each(
     let mut missing = Vec::new();
     for (index, method) in class.methods().enumerate() {
         let member = method_name(name, &method, source)?;
-        let is_wanted = match is_root(&member) {
-            true => member.name == b"<init>",
-            false => methods.selected(name, member.name),
-        };
+        let is_wanted = is_root(&member) || methods.selected(name, member.name);
         let Some(code) = method.code()?.filter(|_| is_wanted) else { continue };
         if must_stay_empty(&member, &code) || Marks::of(class, &method).switches_thread {
             continue;
@@ -267,10 +264,10 @@ fn must_stay_empty(method: &MethodName<'_>, code: &Code<'_>) -> bool {
     method.name == b"finalize" && method.descriptor == b"()V" && code.bytes() == [opcode::RETURN]
 }
 
-/// Whether it is a method of Object that does not have any probes, except that its constructor
-/// reports the object. Every constructor finally calls that constructor. `finalize` must stay empty.
+/// Whether it is the constructor of Object, which every other constructor calls in the end. It has no
+/// probes, except that it reports the object.
 fn is_root(method: &MethodName<'_>) -> bool {
-    method.class == OBJECT && matches!(method.name, b"<init>" | b"finalize")
+    method.class == OBJECT && method.name == b"<init>"
 }
 
 /// Whether a class is left alone, because it runs below the probes: the helpers, the classes that

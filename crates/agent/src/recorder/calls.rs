@@ -131,8 +131,7 @@ impl Recorder {
             };
             places.push((depth, place));
             if node.count > 0 || node.self_ns > 0 {
-                let is_folded = calls.get(node.parent).is_some_and(|it| it.is_lost());
-                let times = self.calls.account(&node, is_folded, cost);
+                let times = self.calls.account(&node, calls, cost);
                 let trace = self.profile.trace(place, thread);
                 entry(&mut self.calls.rows, trace.index()).add(times);
             }
@@ -156,8 +155,7 @@ impl Recorder {
                 continue;
             }
             let caller = methods.get(node.parent as usize).copied().flatten();
-            let is_folded = calls.get(node.parent).is_some_and(|it| it.is_lost());
-            let times = self.calls.account(&node, is_folded, cost);
+            let times = self.calls.account(&node, calls, cost);
             self.calls.edges.entry((callee, caller, thread)).or_default().add(times);
         }
     }
@@ -246,10 +244,16 @@ fn edges(rows: FxHashMap<EdgeKey, Booked>) -> CallEdges {
 }
 
 impl CallBook {
-    /// Subtracts the cost of the probes from a node's times. Calls whose path is not known are folded.
-    pub(super) fn account(&mut self, node: &Calls, is_folded: bool, cost: ProbeCost) -> Booked {
+    /// Subtracts the cost of the probes from the times of one of these nodes. Calls whose path is not known
+    /// are folded.
+    pub(super) fn account(
+        &mut self,
+        node: &Calls,
+        nodes: &dyn CallNodes,
+        cost: ProbeCost,
+    ) -> Booked {
         self.call_count += node.count;
-        if is_folded {
+        if nodes.get(node.parent).is_some_and(|it| it.is_lost()) {
             self.folded_count += node.count;
         }
         let self_ps = node.count.saturating_mul(cost.self_ps);

@@ -133,8 +133,7 @@ impl Recorder {
                 part.paths.push(CountedPath { parent, frame });
             }
             if node.count > 0 || node.self_ns > 0 {
-                let is_folded = calls.get(node.parent).is_some_and(|it| it.is_lost());
-                let numbers = book.account(&node, is_folded, cost).numbers();
+                let numbers = book.account(&node, calls, cost).numbers();
                 let path = Some(index as u32);
                 part.rows.push(CountedRow { path, subject: Subject::None, numbers });
             }

@@ -409,8 +409,8 @@ impl Tree {
         let found = [expected, other].into_iter().find(|it| it.key.load(Relaxed) == wanted);
         let node = found.unwrap_or_else(|| {
             let inner = &mut *lock(&self.inner);
-            let node = self.child(inner, pool, (pool.context_of(caller), line), method);
             let context = pool.context_of(caller);
+            let node = self.child(inner, pool, (context, line), method);
             // SAFETY: it is the address of a node.
             let node = unsafe { node_at(node) };
             // Callers share the nodes of unknown paths, and must not find each other's children by them.
