@@ -455,7 +455,7 @@ fn split_count(line: &[u8]) -> Result<Option<(&[u8], Count)>, &'static str> {
     for &digit in digits {
         if !digit.is_ascii_digit() {
             let count = decimal(digits).ok_or("a number of samples, 0 or more, at the end")?;
-            return Ok(Some((stack, Count::Rounded(count))));
+            return Ok(Some((stack, count)));
         }
         let next = count.checked_mul(10).and_then(|it| it.checked_add(u64::from(digit - b'0')));
         count = next.ok_or("a number of samples below 2^64")?;
@@ -463,12 +463,33 @@ fn split_count(line: &[u8]) -> Result<Option<(&[u8], Count)>, &'static str> {
     Ok(Some((stack, Count::Whole(count))))
 }
 
-/// Reads a number such as `12.5` or `1.2e+06`, rounded.
-fn decimal(digits: &[u8]) -> Option<u64> {
+/// Reads a number such as `12.5`, rounded, or `1.2e+06`, which is whole.
+fn decimal(digits: &[u8]) -> Option<Count> {
     let is_plain = digits.first()?.is_ascii_digit()
         && digits.iter().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(byte));
-    let number: f64 = std::str::from_utf8(digits).ok().filter(|_| is_plain)?.parse().ok()?;
-    (number.round() < u64::MAX as f64).then_some(number.round() as u64)
+    let text = std::str::from_utf8(digits).ok().filter(|_| is_plain)?;
+    let number: f64 = text.parse().ok()?;
+    if let Some(whole) = whole(text) {
+        return Some(Count::Whole(whole));
+    }
+    (number.round() < u64::MAX as f64).then_some(Count::Rounded(number.round() as u64))
+}
+
+/// Returns the value of a number with a point or a power of ten, if it is whole and below 2^64.
+fn whole(text: &str) -> Option<u64> {
+    let (number, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (before, behind) = number.split_once('.').unwrap_or((number, ""));
+    let behind = behind.trim_end_matches('0');
+    let all = format!("{before}{behind}");
+    let digits = all.trim_end_matches('0');
+    if digits.trim_start_matches('0').is_empty() {
+        return Some(0);
+    }
+    let zeros = i64::try_from(all.len() - digits.len()).ok()?;
+    let power = power.parse::<i64>().ok()?.checked_add(zeros)?;
+    let power = power.checked_sub(i64::try_from(behind.len()).ok()?)?;
+    let factor = 10_u64.checked_pow(u32::try_from(power).ok()?)?;
+    digits.parse::<u64>().ok()?.checked_mul(factor)
 }
 
 /// Returns the end of the frame that begins at `begin`. A frame ends at a semicolon, except the one

@@ -167,9 +167,27 @@ fn large_counts_do_not_wrap() {
 
 #[test]
 fn counts_with_decimals_are_rounded_and_told() {
-    let profile = read(&b"a.b 1.5\na.c 1.25e+02\na.d 3\n"[..]).unwrap();
-    assert_eq!(written(&profile), "a.b 2\na.c 125\na.d 3\n");
+    let profile = read(&b"a.b 1.5\na.c 1.255e+02\na.d 3\n"[..]).unwrap();
+    assert_eq!(written(&profile), "a.b 2\na.c 126\na.d 3\n");
     assert_eq!(profile.notes, ["2 counts with decimals rounded"]);
+}
+
+#[test]
+fn whole_counts_are_exact_however_they_are_written() {
+    for (count, whole) in [
+        ("1e3", 1000),
+        ("1.25E+02", 125),
+        ("12.0", 12),
+        ("1500e-2", 15),
+        ("0.000", 0),
+        ("0e99", 0),
+        ("9007199254740993.0", 9_007_199_254_740_993),
+        ("1.8446744073709551615e19", u64::MAX),
+    ] {
+        let profile = read(format!("a.b {count}\n").as_bytes()).unwrap();
+        assert_eq!(profile.total_cpu_samples().total, whole, "{count}");
+        assert_eq!(profile.notes, [""; 0], "{count}");
+    }
 }
 
 #[test]
