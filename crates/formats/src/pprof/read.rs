@@ -24,6 +24,10 @@ use crate::stacks::ROOT;
 
 /// The keys of labels that name the thread.
 const THREAD_LABELS: [&str; 3] = ["thread", "thread name", "thread_name"];
+/// The keys of labels that number the thread.
+const THREAD_ID_LABELS: [&str; 2] = [THREAD_ID_LABEL, "thread id"];
+/// The keys of labels whose text can be empty, as the names of virtual threads are.
+const TEXT_LABELS: [&str; 4] = ["thread", "thread name", "thread_name", CLASS_LABEL];
 /// The number of comments and kinds of labels that are reported one by one.
 const TOLD: usize = 8;
 
@@ -324,9 +328,11 @@ impl Builder {
             let (mut thread, mut id, mut subject) = (None, None, Subject::None);
             for &Label { key, text, number } in set {
                 let name = strings.of(key, "label", key)?;
-                if text == 0 {
-                    if name == THREAD_ID_LABEL && id.is_none() {
-                        id = Some((key, number));
+                // The format does not distinguish an empty text from the number 0.
+                let is_text = text != 0 || number == 0 && TEXT_LABELS.contains(&name.as_str());
+                if !is_text {
+                    if THREAD_ID_LABELS.contains(&name.as_str()) && id.is_none() {
+                        id = Some(number);
                     } else {
                         *skipped.entry(key).or_default() += uses;
                     }
@@ -346,12 +352,10 @@ impl Builder {
                 }
             }
             let thread = match (thread, id) {
-                (Some(name), Some((_, id))) => Some(self.builder.thread_with_serial(&name, id)),
-                (Some(name), None) => Some(self.builder.thread(&name)),
-                (None, Some((key, _))) => {
-                    *skipped.entry(key).or_default() += uses;
-                    None
+                (name, Some(id)) => {
+                    Some(self.builder.thread_with_serial(&name.unwrap_or_default(), id))
                 }
+                (Some(name), None) => Some(self.builder.thread(&name)),
                 (None, None) => None,
             };
             labels.push((thread, subject));

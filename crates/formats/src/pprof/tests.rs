@@ -5,6 +5,9 @@ use super::wire::Encoder;
 use super::*;
 use crate::{Error, fixture};
 
+mod damage;
+mod labels;
+
 fn written(profile: &Profile) -> Vec<u8> {
     let mut out = Vec::new();
     write(profile, &mut out).unwrap();
@@ -157,144 +160,6 @@ fn slashes_in_names_of_classes_become_dots() {
     let method = profile.symbols.get_method(profile.symbols.get_frame(frame).method);
     let signature = profile.symbols.strings.get(method.signature.unwrap());
     assert_eq!(signature, "(Ljava/lang/Object;)Ljava/lang/Object;");
-}
-
-#[test]
-fn allocations_are_sites_and_contentions_locks() {
-    let strings = [
-        "main.f",
-        "alloc_objects",
-        "count",
-        "alloc_space",
-        "bytes",
-        "inuse_space",
-        "contentions",
-        "delay",
-        "us",
-        "bytes",
-        "thread",
-        "w\u{f6}rker",
-        "class",
-        "byte[]",
-        "space",
-    ];
-    let bytes = file(&strings, |file| {
-        for (name, unit) in [(2, 3), (4, 5), (6, 5), (7, 3), (8, 9)] {
-            value_type(file, name, unit);
-        }
-        file.message(2, |sample| {
-            sample.packed(1, [1]);
-            sample.packed(2, [2, 96, 48, 5, 7]);
-            for (key, text, number) in [(10, 0, 48), (11, 12, 0), (13, 14, 0), (1, 1, 0)] {
-                sample.message(3, |label| {
-                    label.number(1, key);
-                    label.number(2, text);
-                    label.number(3, number);
-                });
-            }
-        });
-        sample(file, &[1], &[1, 8, 0, -5, 0]);
-        function(file, 1);
-        file.message(11, |period| {
-            period.number(1, 15);
-            period.number(2, 5);
-        });
-        file.number(12, 524_288);
-        file.number(99, 1);
-    });
-    let profile = read(&bytes[..]).unwrap();
-    let expected = "# allocated Bytes\n[w\u{f6}rker];main.f;byte[] 96\nmain.f;[unknown] 8\n\
-        # live Bytes\n[w\u{f6}rker];main.f;byte[] 48\n\
-        # objects Count\n[w\u{f6}rker];main.f;byte[] 2\nmain.f;[unknown] 1\n\
-        # blocked Nanoseconds\n[w\u{f6}rker];main.f;byte[] 7000\n\
-        # contentions Count\n[w\u{f6}rker];main.f;byte[] 5\n";
-    assert_eq!(fixture::text(&profile), expected);
-    let sites = profile.sites().unwrap();
-    assert_eq!((sites.total.allocated_count, sites.total.live_count), (3, 0));
-    assert_eq!(sites.sample_interval_bytes, Some(524_288));
-    let notes = [
-        "labels skipped: main.f (of 1 samples), bytes (of 1 samples)",
-        "1 negative values counted as 0",
-        "1 fields of unknown kinds skipped",
-    ];
-    assert_eq!(profile.notes, notes);
-    assert_eq!(fixture::text(&read(&written(&profile)[..]).unwrap()), expected);
-}
-
-#[test]
-fn threads_of_one_name_are_told_apart_by_their_ids() {
-    let strings = ["main.f", "samples", "count", "thread", "w", "thread_id", "v", "bytes"];
-    let bytes = file(&strings, |file| {
-        value_type(file, 2, 3);
-        for (name, id, bytes) in [(5, 7, 1), (5, 8, 1), (5, 7, 2), (7, 7, 1), (0, 9, 1), (5, 0, 1)]
-        {
-            file.message(2, |sample| {
-                sample.packed(1, [1]);
-                sample.packed(2, [1]);
-                for (key, text, number) in [(4, name, 0), (6, 0, id), (8, 0, bytes)] {
-                    if text > 0 || number > 0 {
-                        sample.message(3, |label| {
-                            label.number(1, key);
-                            label.number(2, text);
-                            label.number(3, number);
-                        });
-                    }
-                }
-            });
-        }
-        function(file, 1);
-    });
-    let profile = read(&bytes[..]).unwrap();
-    let threads = |profile: &Profile| -> Vec<_> {
-        let rows = profile.total_cpu_samples().rows;
-        let thread = |&(trace, count): &(TraceId, u64)| {
-            let thread = profile.get_trace(trace).thread.map(|thread| {
-                (profile.thread_name(thread).to_owned(), profile.get_thread(thread).serial)
-            });
-            (thread, count)
-        };
-        let mut rows: Vec<_> = rows.iter().map(thread).collect();
-        rows.sort();
-        rows
-    };
-    let named = |name: &str, serial, count| (Some((name.to_owned(), serial)), count);
-    // The id of `v` is another thread's, and one sample has no id.
-    let serials: Vec<u32> = profile.threads.iter().map(|thread| thread.serial).collect();
-    assert_eq!(serials, [7, 8, 200_003, 200_004]);
-    let expected = [
-        (None, 1),
-        named("v", 200_003, 1),
-        named("w", 7, 2),
-        named("w", 8, 1),
-        named("w", 200_004, 1),
-    ];
-    assert_eq!(threads(&profile), expected);
-    assert_eq!(profile.notes, ["labels skipped: thread_id (of 1 samples), bytes (of 6 samples)"]);
-    let again = read(&written(&profile)[..]).unwrap();
-    assert_eq!(threads(&again), expected);
-    assert_eq!(again.notes, [""; 0]);
-}
-
-#[test]
-fn numbers_that_differ_with_each_sample_do_not_keep_them_apart() {
-    let count = 100_000;
-    let bytes = file(&["main.f", "samples", "count", "time"], |file| {
-        value_type(file, 2, 3);
-        for number in 1..=count {
-            file.message(2, |sample| {
-                sample.packed(1, [1]);
-                sample.packed(2, [1]);
-                sample.message(3, |label| {
-                    label.number(1, 4);
-                    label.number(3, number);
-                });
-            });
-        }
-        function(file, 1);
-    });
-    let profile = read(&bytes[..]).unwrap();
-    assert_eq!(profile.notes, [format!("labels skipped: time (of {count} samples)")]);
-    assert_eq!(profile.total_cpu_samples().rows.len(), 1);
 }
 
 #[test]
@@ -478,66 +343,6 @@ fn many_stacks_and_names_of_a_megabyte() {
 }
 
 #[test]
-fn says_what_is_wrong() {
-    #[track_caller]
-    fn check(bytes: &[u8], message: &str) {
-        assert_eq!(read(bytes).unwrap_err().to_string(), message);
-    }
-    let strings = ["a.x", "samples", "count"];
-    check(b"\x0B", "byte 1: expected a field of type 0, 1, 2 or 5");
-    check(b"\0\0", "byte 0: expected a field's number, from 1");
-    check(b"\x10\0", "byte 0: expected a field of the type that pprof gives it");
-    let cut =
-        "byte 0: expected the rest of the file: it is cut off before the names of its metrics";
-    check(b"x", cut);
-    check(b"\x12\x05\x0A\x09", cut);
-    check(b"\x12\x02\x0A\x09", "byte 3: expected a length within the message");
-    let bytes = file(&strings, |file| {
-        value_type(file, 2, 3);
-        sample(file, &[1], &[1]);
-        sample(file, &[1], &[1, 2]);
-    });
-    check(&bytes, "byte 15: expected as many values as in the first sample");
-    let bytes = file(&strings, |file| sample(file, &[1], &[1]));
-    check(&bytes, "byte 2: expected a value for each of the sample types");
-    let bytes = file(&strings, |file| {
-        value_type(file, 2, 3);
-        sample(file, &[1], &[1]);
-    });
-    check(&bytes, "location[1]: expected an entry of this id, as samples name it");
-    let bytes = file(&[], |file| {
-        value_type(file, 2, 3);
-        sample(file, &[1], &[1]);
-        function(file, 1);
-    });
-    check(&bytes, "sample_type[2]: expected indexes of the string table");
-    assert_eq!(fixture::text(&read(&b""[..]).unwrap()), "");
-}
-
-#[test]
-fn only_profiles_are_recognised() {
-    for head in [
-        &b""[..],
-        b"\n",
-        b"\n\nmain;a;b 12\n",
-        b"main;a 1\n",
-        b"JAVA PROFILE 1.0.1",
-        b"{\"$schema\": 1}",
-        b"\x7FELF\x02\x01\x01\0\0\0",
-        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
-        b"%PDF-1.7\n",
-        b"FLR\0\0\x02",
-        &[0; 4096],
-        &[0xFF; 64],
-    ] {
-        assert!(!recognise(head), "{head:?}");
-    }
-    let bytes = written(&fixture::everything());
-    // A file that is cut off after the types of its values is still recognised.
-    assert!((200..bytes.len()).all(|end| recognise(&bytes[..end])));
-}
-
-#[test]
 fn everything_survives() {
     let mut profile = fixture::everything();
     profile.notes = vec!["comment: from elsewhere".into()];
@@ -624,66 +429,4 @@ fn comments_of_older_files_are_read() {
     assert_eq!((accounting.sample_count, accounting.program.as_str()), (3, "Main"));
     assert_eq!(profile.sites().unwrap().sample_interval_bytes, Some(512));
     assert_eq!(profile.notes, ["comment: perk is fast", "comment: by hand"]);
-}
-
-#[test]
-fn a_cut_file_is_read_as_far_as_it_is_whole() {
-    let bytes = file(&["a.x", "samples", "count", "b.y"], |file| {
-        value_type(file, 2, 3);
-        sample(file, &[4, 1], &[3]);
-        sample(file, &[1], &[1]);
-        function(file, 1);
-        function(file, 4);
-    });
-    let whole = "# samples Count\na.x 1\na.x;b.y 3\n";
-    assert_eq!(fixture::text(&read(&bytes[..]).unwrap()), whole);
-    // The last name is five bytes of the file.
-    for end in bytes.len() - 4..bytes.len() {
-        let profile = read(&bytes[..end]).unwrap();
-        assert_eq!(fixture::text(&profile), whole.replace("b.y", "[unknown]"));
-        let note = format!("cut off at byte {}: lost names are [unknown]", bytes.len() - 5);
-        assert_eq!(profile.notes, [note]);
-    }
-    let error = read(&bytes[..bytes.len() - 6]).unwrap_err().to_string();
-    assert!(error.ends_with("it is cut off before the names of its metrics"), "{error}");
-}
-
-#[test]
-fn cut_anywhere_it_reads_or_says_why_not() {
-    let bytes = written(&fixture::everything());
-    for end in 0..bytes.len() {
-        match read(&bytes[..end]) {
-            Ok(profile) => drop(written(&profile)),
-            Err(error) => assert!(!matches!(error, Error::Input { .. }), "{error}"),
-        }
-    }
-}
-
-#[test]
-fn flipped_bits_do_no_harm() {
-    let mut profile = fixture::everything();
-    profile.accounting = None;
-    let bytes = written(&profile);
-    for at in (0..bytes.len() * 8).step_by(3) {
-        let mut damaged = bytes.clone();
-        damaged[at / 8] ^= 1 << (at % 8);
-        if let Ok(profile) = read(&damaged[..]) {
-            written(&profile);
-        }
-    }
-}
-
-proptest! {
-    #[test]
-    fn frames_survive(stacks in fixture::stacks()) {
-        let profile = fixture::of_stacks(&stacks);
-        let read = read(&written(&profile)[..]).unwrap();
-        prop_assert_eq!(fixture::frames(&read), fixture::frames(&profile));
-    }
-
-    #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-        recognise(&bytes);
-        let _ = read(&bytes[..]);
-    }
 }
