@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use perk_open::Format;
 use perk_profile::NamePattern;
 
 use crate::diff::limit::{Limit, limit};
@@ -20,7 +21,7 @@ use crate::file_format::written_format;
 use crate::filter::name_pattern;
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
-use crate::window::{self, FormOrTime, FormOrTimeParser};
+use crate::window;
 pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs};
 pub(crate) use heap::{HeapArgs, Refs};
 pub(crate) use measured::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured, Timing, Xprof};
@@ -390,7 +391,7 @@ Examples:
   perk convert app.hprof --focus Main.parse -o parse.html
   perk convert app.hprof --from 2s --to 5s -o part.html
   perk convert app.tsv.gz -o fields.html
-  perk convert app.hprof --to collapsed -o - | grep Main.parse")]
+  perk convert app.hprof --output-format collapsed -o - | grep Main.parse")]
 pub(crate) struct ConvertArgs {
     /// The profile; - is stdin
     #[arg(value_name = "FILE")]
@@ -402,10 +403,11 @@ pub(crate) struct ConvertArgs {
         help::endings()
     ))]
     pub(crate) output: PathBuf,
-    /// Take samples up to this time of the recording: 5s, 800ms; or the form to write; without it,
-    /// the ending of the output file decides
-    #[arg(long, value_name = "TIME|FORM", value_parser = FormOrTimeParser(written_format()))]
-    pub(crate) to: Vec<FormOrTime>,
+    /// The format to write [default: that of the ending of the output file]
+    #[arg(long, value_name = "FORMAT", value_parser = written_format())]
+    pub(crate) output_format: Option<Format>,
+    #[command(flatten)]
+    pub(crate) window: WindowArgs,
     /// Tell threads apart in collapsed stacks and .svg
     #[arg(long)]
     pub(crate) threads: bool,

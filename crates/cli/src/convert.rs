@@ -7,22 +7,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
 use perk_formats::View;
+use perk_open::{Input, display_name, has_only_heaps, is_stream};
 use perk_profile::Timestamp;
 
 use crate::args::ConvertArgs;
 use crate::file_format;
-use crate::input::{self, Input, display_name, has_only_heaps, is_stream};
+use crate::input;
 use crate::output::{self, Target};
-use crate::window::{self, FormAndTime};
-use crate::{metric, talk};
+use crate::{metric, talk, window};
 
 /// Reads one file and writes another.
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let to_stdout = is_stream(&args.output);
-    let to = FormAndTime::of("--to", &args.to)?;
-    let form = match to.form {
+    let form = match args.output_format {
         Some(form) => form,
-        None if to_stdout => bail!("-o - has no ending: give the form with --to"),
+        None if to_stdout => bail!("-o - has no ending: name the format with --output-format"),
         None => file_format::of_path(&args.output)?,
     };
     if let Some(name) = args.metric.as_ref().filter(|_| !form.has_one_metric()) {
@@ -38,10 +37,10 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         }
         target.check()?;
     }
-    let window = args.read.window(to.time_ns)?;
-    let Input { mut profile, form: input_form } = input::read(&args.file, &args.read)?;
+    let window = args.read.window(args.window.to);
+    let Input { mut profile, format: input_form } = input::read(&args.file, &args.read)?;
     // `.prof` is the ending of several forms.
-    if to.form.is_none()
+    if args.output_format.is_none()
         && input_form.is_written()
         && file_format::has_ending(input_form, &target.path)
     {

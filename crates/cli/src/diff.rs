@@ -14,12 +14,13 @@ use std::rc::Rc;
 
 use anyhow::bail;
 use perk_analysis::diff::{Change, Diff, MetricDiff, align_cpu_time};
+use perk_open::{display_name, is_stream};
 use perk_profile::units::{amount, printable};
 use perk_profile::{Allocations, Metric, Profile, Symbols, Unit};
 use perk_render::{Column, Json, Part, Screen, Table};
 
 use crate::args::DiffArgs;
-use crate::input::{self, display_name, is_stream};
+use crate::input;
 use crate::metric::{self, adds_up, is_exact};
 use crate::talk::say;
 use crate::window;
@@ -46,7 +47,7 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         bail!("only one of the profiles can come from stdin");
     }
     let names = [display_name(&args.before), display_name(&args.after)];
-    let window = args.read.window(args.window.to)?;
+    let window = args.read.window(args.window.to);
     let mut before = input::read(&args.before, &args.read)?.profile;
     window::apply_and_say(window, &mut before, &names[0])?;
     args.filter.apply_and_say(&mut before, &names[0]);

@@ -4,19 +4,17 @@ use std::path::Path;
 
 use anyhow::Context;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use perk_formats::{FORMATS, FileFormat};
+use perk_formats::FORMATS;
+use perk_open::Format;
 
 use crate::packing;
 
-/// A format of the registry.
-pub(crate) type Format = &'static dyn FileFormat;
-
-/// The parser of `--from`.
+/// The parser of `--input-format`.
 pub(crate) fn read_format() -> impl TypedValueParser<Value = Format> {
     parser(|format| format.is_read())
 }
 
-/// The parser of `--to`.
+/// The parser of `--output-format`.
 pub(crate) fn written_format() -> impl TypedValueParser<Value = Format> {
     parser(|format| format.is_written())
 }

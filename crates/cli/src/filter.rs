@@ -56,9 +56,9 @@ impl FilterArgs {
         for note in &profile.notes[note_count..] {
             talk::say(format_args!("{name}: {note}"));
         }
-        let metrics = before.into_iter().map(|(before, metric)| {
-            (metric.rows(profile).total, before, perk_render::metric(&metric))
-        });
+        let metrics = before
+            .into_iter()
+            .map(|(before, metric)| (metric.rows(profile).total, before, metric.title()));
         let accessed = accessed.and_then(|before| {
             Some((object_count(profile)?, before, "objects with field accesses".to_owned()))
         });

@@ -20,14 +20,14 @@ pub(crate) mod what;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use perk_heap::{Heap, Options};
+use perk_open::{display_name, is_stream};
 use perk_profile::Symbols;
 use perk_profile::units::printable;
 use perk_render::{Json, Part, Screen, Section, Table};
 
 use crate::args::{HeapArgs, Refs};
-use crate::input::{display_name, is_stream};
 use crate::talk;
 
 use refs::Direction;
@@ -89,9 +89,7 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     let name = display_name(&args.file);
     let is_text = !args.json && !args.csv;
     let mut progress = watch::Progress::new(&name, is_text && !has_view(args));
-    let heap = Heap::open(&args.file, &options(args), &mut progress)
-        .map_err(named)
-        .with_context(|| format!("cannot analyse {name}"))?;
+    let heap = perk_open::heap(&args.file, &options(args), &mut progress)?;
     drop(progress);
     for note in heap.notes() {
         talk::say(format_args!("{name}: {}", printable(note)));
@@ -147,20 +145,6 @@ fn of_words(section: Section<'_>) -> Section<'_> {
         part => part,
     });
     parts.collect()
-}
-
-/// Returns the error; that of a profile names its form, and what shows it.
-fn named(error: perk_heap::Error) -> anyhow::Error {
-    let perk_heap::Error::NotDump { head } = &error else { return error.into() };
-    if let Some(form) = perk_formats::recognise(head) {
-        let title = form.title();
-        let shows = if form.is_read() { "; `perk report` shows it" } else { "" };
-        return anyhow!("it is not a heap dump but of the form {title}{shows}");
-    }
-    match perk_formats::foreign(head) {
-        Some(kind) => anyhow!("it is {kind}"),
-        None => error.into(),
-    }
 }
 
 fn options(args: &HeapArgs) -> Options {

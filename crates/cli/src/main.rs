@@ -15,7 +15,6 @@ mod input;
 mod jvms;
 mod listen;
 mod man;
-mod memory;
 mod metric;
 mod output;
 mod packing;
@@ -24,8 +23,6 @@ mod remote;
 mod report;
 mod run;
 mod talk;
-mod task_prefix;
-mod utf16;
 mod view;
 mod window;
 

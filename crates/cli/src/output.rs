@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use perk_files::{Access, Destination};
 use perk_formats::View;
+use perk_open::{Format, display_name};
 
-use crate::file_format::{self, Format};
-use crate::input::display_name;
+use crate::file_format;
 use crate::packing::{self, Packer};
 use crate::progress::Watched;
 

@@ -27,13 +27,14 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use perk_analysis::{InferredCallers, MethodTree, inferred};
+use perk_open::display_name;
 use perk_profile::Profile;
 use perk_profile::units::{plural, printable};
 use perk_render::{Part, Screen, Section};
 
 use crate::args::ReportArgs;
 use crate::filter::quoted;
-use crate::input::{self, display_name};
+use crate::input;
 use crate::{accounting, talk, window};
 use content::Content;
 use fields::Fields;
@@ -59,7 +60,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         bail!("--csv shows one view: ask for one of them");
     }
     let page = args.output.as_deref().map(source::page_target).transpose()?;
-    let window = args.read.window(args.window.to)?;
+    let window = args.read.window(args.window.to);
     let mut input = input::read(&args.file, &args.read)?;
     input.profile.merge_unnamed_threads();
     let name = display_name(&args.file);
@@ -91,7 +92,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         content.add_metrics_of_fields();
         let head = content.head(ask.methods());
         let top = args.top.unwrap_or(usize::MAX);
-        let file = (&*name, input.form.ending());
+        let file = (&*name, input.format.ending());
         json::report(&content, file, head, top, ask.min).write(&mut out)?;
     } else if args.csv {
         for line in content.conditions() {
@@ -102,7 +103,7 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
         // The first screen has the other numbers further down.
         let is_short = ask.views.is_empty() && !ask.is_long && !ask.is_brief;
         let total = if is_short { content.totals().swap_remove(0) } else { content.total() };
-        let mut lines = vec![format!("{name}: {}, {total}", input.form.title())];
+        let mut lines = vec![format!("{name}: {}, {total}", input.format.title())];
         lines.extend(content.conditions());
         missing = write_text(&content, &ask, lines, &mut out)?;
     }

@@ -2,18 +2,19 @@
 
 use anyhow::bail;
 use perk_analysis::InferredCallers;
+use perk_open::display_name;
 use perk_profile::units::duration;
 
 use crate::args::ViewArgs;
-use crate::input::{self, display_name};
+use crate::input;
 use crate::{metric, window};
 
 /// Reads a file and shows it until the user leaves.
 pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
-    let window = args.read.window(args.window.to)?;
+    let window = args.read.window(args.window.to);
     let mut input = input::read(&args.file, &args.read)?;
     let mut name = display_name(&args.file);
-    if input::has_only_heaps(&input.profile) {
+    if input.has_only_heaps() {
         bail!(
             "{name} has only heap dumps: perk heap shows what holds their objects, perk report their classes"
         );

@@ -1,82 +1,13 @@
 //! The options `--from` and `--to`: a window of the recording.
 
-use std::ffi::OsStr;
-
 use anyhow::bail;
-use clap::builder::{PossibleValue, TypedValueParser};
-use clap::{Arg, Command};
 use perk_analysis::Window;
 use perk_analysis::window::{NoWindow, Shown};
 use perk_profile::Profile;
 use perk_profile::TICK_NS;
 use perk_profile::units::{duration, printable};
 
-use crate::file_format::Format;
 use crate::talk;
-
-/// A value of `--from` or `--to`: a time begins with a digit, the name of a form does not.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum FormOrTime {
-    /// The form of a file.
-    Form(Format),
-    /// A time since the recording's start, in nanoseconds.
-    Time(u64),
-}
-
-/// The values of an option that takes a form, a time or both.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct FormAndTime {
-    /// The form of a file.
-    pub(crate) form: Option<Format>,
-    /// A time since the recording's start, in nanoseconds.
-    pub(crate) time_ns: Option<u64>,
-}
-
-impl FormAndTime {
-    /// Tells the values apart.
-    ///
-    /// # Errors
-    /// Where one is given twice.
-    pub(crate) fn of(option: &str, values: &[FormOrTime]) -> anyhow::Result<Self> {
-        let mut told = Self::default();
-        for value in values {
-            let is_twice = match *value {
-                FormOrTime::Form(form) => told.form.replace(form).is_some(),
-                FormOrTime::Time(time_ns) => told.time_ns.replace(time_ns).is_some(),
-            };
-            if is_twice {
-                bail!("{option} is given twice");
-            }
-        }
-        Ok(told)
-    }
-}
-
-/// The parser of an option that takes a form or a time.
-#[derive(Clone)]
-pub(crate) struct FormOrTimeParser<P>(pub(crate) P);
-
-impl<P: TypedValueParser<Value = Format>> TypedValueParser for FormOrTimeParser<P> {
-    type Value = FormOrTime;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<FormOrTime, clap::Error> {
-        match value.as_encoded_bytes().first() {
-            Some(byte) if byte.is_ascii_digit() => {
-                time.parse_ref(command, arg, value).map(FormOrTime::Time)
-            }
-            _ => self.0.parse_ref(command, arg, value).map(FormOrTime::Form),
-        }
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        self.0.possible_values()
-    }
-}
 
 /// A time on the command line, in nanoseconds: `2s`, `1.5s`, `500ms`, `2m`.
 pub(crate) fn time(text: &str) -> Result<u64, String> {

@@ -90,7 +90,10 @@ fn what_a_form_cannot_hold_is_refused() {
     let expected = "perk: left out, as pprof has no place for it: field accesses by object\n";
     assert_eq!(stderr(&output), expected);
     // No output is written to stdout either.
-    assert_refused(&folder.run(&["convert", "heap", "--to", "html", "-o", "-"]), &["heap dumps"]);
+    assert_refused(
+        &folder.run(&["convert", "heap", "--output-format", "html", "-o", "-"]),
+        &["heap dumps"],
+    );
 }
 
 #[test]

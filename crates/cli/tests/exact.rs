@@ -319,8 +319,16 @@ fn estimates_are_marked() {
 fn one_value_of_each_path_is_written() {
     let folder = folder();
     let collapsed = |value: &str| {
-        let output =
-            folder.run(&["convert", "p.hprof", "--to", "collapsed", "--metric", value, "-o", "-"]);
+        let output = folder.run(&[
+            "convert",
+            "p.hprof",
+            "--output-format",
+            "collapsed",
+            "--metric",
+            value,
+            "-o",
+            "-",
+        ]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         (stdout(&output), stderr(&output))
     };

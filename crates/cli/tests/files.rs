@@ -51,7 +51,7 @@ fn converting_there_and_back_changes_nothing() {
     let folder = profiles();
     for form in FORMS {
         let input = format!("p.{form}");
-        let output = folder.run(&["convert", &input, "--to", "collapsed", "-o", "-"]);
+        let output = folder.run(&["convert", &input, "--output-format", "collapsed", "-o", "-"]);
         assert!(output.status.success(), "{form}: {}", stderr(&output));
         let mut lines: Vec<_> = stdout(&output).lines().map(str::to_owned).collect();
         lines.sort();
@@ -188,8 +188,8 @@ fn outputs_that_cannot_be() {
         ),
         (&["p.txt", "-o", "no/x.txt"], &["cannot write no/x.txt", "No such file"]),
         (&["p.txt", "-o", "p.txt"], &["p.txt is both input and output"]),
-        (&["./p.txt", "-o", "p.txt", "--to", "html"], &["both input and output"]),
-        (&["p.txt", "-o", "-"], &["--to"]),
+        (&["./p.txt", "-o", "p.txt", "--output-format", "html"], &["both input and output"]),
+        (&["p.txt", "-o", "-"], &["--output-format"]),
     ] {
         let arguments: Vec<_> = ["convert"].iter().chain(arguments).copied().collect();
         assert_refused(&folder.run(&arguments), parts);
@@ -210,7 +210,8 @@ fn a_full_disk_leaves_the_old_file() {
 #[test]
 fn a_device_stays_a_device() {
     let folder = profiles();
-    let output = folder.run(&["convert", "p.txt", "--to", "collapsed", "-o", "/dev/stdout"]);
+    let output =
+        folder.run(&["convert", "p.txt", "--output-format", "collapsed", "-o", "/dev/stdout"]);
     assert_eq!(stdout(&output).lines().count(), 4, "{}", stderr(&output));
 }
 
@@ -236,7 +237,7 @@ fn a_closed_pipe_is_no_error() {
     for arguments in [
         &["report", "big.collapsed", "--json"][..],
         &["report", "big.collapsed", "--top", "20000"],
-        &["convert", "big.collapsed", "--to", "html", "-o", "-"],
+        &["convert", "big.collapsed", "--output-format", "html", "-o", "-"],
         &["completions", "bash"],
         &["run", "--help"],
     ] {

@@ -38,7 +38,8 @@ fn field_accesses_are_a_metric_by_allocation_site() {
     let folder = Folder::new();
     let seed = testdata("shared-fields/seed.tsv");
     let collapsed = |arguments: &[&str]| {
-        let output = folder.run(&[arguments, &["--to", "collapsed", "-o", "-"]].concat());
+        let output =
+            folder.run(&[arguments, &["--output-format", "collapsed", "-o", "-"]].concat());
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         stdout(&output)
     };
@@ -67,10 +68,18 @@ fn jamaica_is_reported_and_converted() {
     assert_eq!((output.status.code(), &*stderr(&output)), (Some(0), ""), "not as cpu=old");
     let [a, b] = ["a.jamaica", "b.prof"].map(|name| std::fs::read(folder.join(name)).unwrap());
     assert!(a == b, "{}", String::from_utf8_lossy(&b));
-    let output =
-        folder.run(&["convert", &file, "--metric", "cycles", "--to", "collapsed", "-o", "-"]);
+    let output = folder.run(&[
+        "convert",
+        &file,
+        "--metric",
+        "cycles",
+        "--output-format",
+        "collapsed",
+        "-o",
+        "-",
+    ]);
     assert!(stdout(&output).contains("java.io.PrintStream.println "), "{}", stdout(&output));
-    let output = folder.run(&["convert", &file, "--to", "collapsed", "-o", "-"]);
+    let output = folder.run(&["convert", &file, "--output-format", "collapsed", "-o", "-"]);
     let total: u64 = stdout(&output)
         .lines()
         .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())

@@ -135,7 +135,7 @@ fn heap_dumps_alone_are_neither_converted_nor_browsed() {
             let said = stderr(&output);
             assert!(parts.iter().all(|part| said.contains(part)), "{target}: {said}");
         }
-        let output = folder.run(&["convert", file, "-o", "-", "--to", "collapsed"]);
+        let output = folder.run(&["convert", file, "-o", "-", "--output-format", "collapsed"]);
         assert!(stderr(&output).contains("cannot write stdout: "), "{}", stderr(&output));
         let output = folder.run(&["view", file]);
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""));

@@ -82,7 +82,7 @@ fn a_profile_survives_pprof_and_speedscope() {
     folder.file("a.folded", format!("{STACKS}[main];A.b;C.d 7\n[no stack] 2\n[below cutoff] 3\n"));
     for name in ["x.pb", "x.speedscope.json"] {
         folder.run(&["convert", "a.folded", "-o", name]);
-        let collapsed = ["convert", name, "--to", "collapsed", "-o", "-"];
+        let collapsed = ["convert", name, "--output-format", "collapsed", "-o", "-"];
         let merged = folder.run(&collapsed);
         assert!(stdout(&merged).contains("\nA.b;C.d 7\n") || stdout(&merged).starts_with("A.b;"));
         assert!(stderr(&merged).contains("all threads are one in collapsed stacks"));
@@ -153,7 +153,7 @@ fn what_follows_packed_data_is_skipped() {
 /// Returns the stacks of a file, and the messages about it.
 #[track_caller]
 fn as_stacks(folder: &Folder, file: &str) -> (Vec<String>, String) {
-    let output = folder.run(&["convert", file, "--to", "collapsed", "-o", "-"]);
+    let output = folder.run(&["convert", file, "--output-format", "collapsed", "-o", "-"]);
     assert_eq!(output.status.code(), Some(0), "{file}: {}", stderr(&output));
     let mut lines: Vec<_> = stdout(&output).lines().map(str::to_owned).collect();
     lines.sort();
@@ -236,8 +236,10 @@ fn a_bomb_stops_at_max_bytes() {
         assert_refused(&run_bounded(&folder, &["report", file, "--max-bytes", "1m"]), parts);
     }
     for form in ["collapsed", "txt", "pprof", "speedscope"] {
-        let output =
-            run_bounded(&folder, &["report", "zeros.gz", "--max-bytes", "1m", "--from", form]);
+        let output = run_bounded(
+            &folder,
+            &["report", "zeros.gz", "--max-bytes", "1m", "--input-format", form],
+        );
         assert_refused(&output, &["zeros.gz"]);
     }
 }
@@ -249,7 +251,8 @@ fn bombs_stop_at_max_memory() {
     let names: String = (0..20_000).map(|i| format!("Main{i}.run;A.b{} 1\n", i + 1)).collect();
     folder.file("names.collapsed", &names);
     for form in ["txt", "hprof", "pprof", "speedscope", "html", "jfr"] {
-        let output = folder.run(&["convert", "names.collapsed", "--to", form, "-o", form]);
+        let output =
+            folder.run(&["convert", "names.collapsed", "--output-format", form, "-o", form]);
         assert_eq!(output.status.code(), Some(0), "{form}: {}", stderr(&output));
         folder.file(&format!("{form}.gz"), gzip(&fs::read(folder.join(form)).unwrap()));
     }
@@ -374,9 +377,9 @@ fn from_names_the_form() {
     folder.file("b", "all:\nLexer.next 60\nTypes.of 25\n");
     folder.file("c", "Dear all,\nthe profile is late.\n");
     let plain = report(&folder, &["a"]);
-    assert_eq!(report(&folder, &["a", "--from", "collapsed"]), plain);
+    assert_eq!(report(&folder, &["a", "--input-format", "collapsed"]), plain);
     assert_refused(&folder.run(&["report", "b"]), &["b is not in a form that perk can read"]);
-    let output = folder.run(&["report", "--all", "b", "--from", "collapsed"]);
+    let output = folder.run(&["report", "--all", "b", "--input-format", "collapsed"]);
     let note = "perk: b: line 1 skipped: expected";
     assert!(stderr(&output).starts_with(note), "{output:?}");
     assert!(stdout(&output).contains("Lexer.next"), "{output:?}");
@@ -389,7 +392,7 @@ fn from_names_the_form() {
         ("a", "svg", &["svg", "possible values"]),
         ("a", "nothing", &["nothing", "possible values"]),
     ] {
-        let output = folder.run(&["report", file, "--from", form]);
+        let output = folder.run(&["report", file, "--input-format", form]);
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{form}: {text}");
         assert!(parts.iter().all(|part| text.contains(part)), "{form}: {text}");
@@ -447,7 +450,7 @@ fn files_of_other_tools_are_named_with_what_to_do() {
         assert_refused(&folder.run(&["heap", name]), &[shown]);
     }
     // Whoever says the form gets the error of its reader.
-    let output = folder.run(&["report", "--from", "collapsed", "trace.json"]);
+    let output = folder.run(&["report", "--input-format", "collapsed", "trace.json"]);
     assert_refused(&output, &["bad collapsed stacks"]);
 }
 

@@ -316,7 +316,8 @@ fn lock_times_are_in_every_view_and_form() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 
         let stacks = |file: &str, metric: &str| {
-            let convert = ["convert", file, "--metric", metric, "--to", "collapsed", "-o", "-"];
+            let convert =
+                ["convert", file, "--metric", metric, "--output-format", "collapsed", "-o", "-"];
             let output = folder.run(&convert);
             assert_eq!(output.status.code(), Some(0), "{file}: {}", stderr(&output));
             stdout(&output)
@@ -336,8 +337,16 @@ fn lock_times_are_in_every_view_and_form() {
                 }
             }
         }
-        let page =
-            folder.run(&["convert", "o.hprof", "--metric", "blocked", "--to", "html", "-o", "-"]);
+        let page = folder.run(&[
+            "convert",
+            "o.hprof",
+            "--metric",
+            "blocked",
+            "--output-format",
+            "html",
+            "-o",
+            "-",
+        ]);
         assert!(stdout(&page).contains(r#""value":"blocked","unit":"nanoseconds""#));
         for view in ["--tree", "--lines", "--edges", "--csv", "--json"] {
             let text = report(&folder, &["o.hprof", "--metric", "blocked", view]);
@@ -353,6 +362,15 @@ fn lock_times_are_in_every_view_and_form() {
 
 /// Returns the collapsed stacks of a metric; empty if the file does not have it.
 fn stacks_or_none(folder: &Folder, file: &str, metric: &str) -> String {
-    let output = folder.run(&["convert", file, "--metric", metric, "--to", "collapsed", "-o", "-"]);
+    let output = folder.run(&[
+        "convert",
+        file,
+        "--metric",
+        metric,
+        "--output-format",
+        "collapsed",
+        "-o",
+        "-",
+    ]);
     stdout(&output)
 }

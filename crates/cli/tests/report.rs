@@ -234,7 +234,7 @@ fn filters_leave_a_part() {
         "a",
         "--hide",
         "b",
-        "--to",
+        "--output-format",
         "collapsed",
         "-o",
         "-",

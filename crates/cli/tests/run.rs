@@ -334,7 +334,8 @@ fn exact_counts_of_several_jvms_add_up() {
         let named = |file: &&String| file.starts_with(extra[1].split('.').next().unwrap());
         let mut calls = 0;
         for file in files.iter().filter(named) {
-            let convert = ["convert", file, "--metric", "calls", "--to", "collapsed", "-o", "-"];
+            let convert =
+                ["convert", file, "--metric", "calls", "--output-format", "collapsed", "-o", "-"];
             let stacks = stdout(&folder.run(&convert));
             let of_main = stacks.lines().filter_map(|line| line.split_once("Work.main "));
             calls += of_main.map(|it| it.1.parse::<u64>().unwrap()).sum::<u64>();

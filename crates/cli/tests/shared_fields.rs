@@ -445,9 +445,11 @@ fn files_with_and_without_other_means_are_compared_by_what_both_have() {
 #[test]
 fn html_is_the_page_of_fields() {
     let folder = folder(5);
-    for (file, arguments) in
-        [("a.html", &[][..]), ("b.html", &["--to", "fields-html"]), ("c.fields.html", &[])]
-    {
+    for (file, arguments) in [
+        ("a.html", &[][..]),
+        ("b.html", &["--output-format", "fields-html"]),
+        ("c.fields.html", &[]),
+    ] {
         let output = folder.run(&[&["convert", "a b.tsv", "-o", file], arguments].concat());
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(!stderr(&output).contains("left out"), "{}", stderr(&output));

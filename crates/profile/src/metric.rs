@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::units::printable;
 use crate::{Key, KeyedSet, Profile, Section, SectionHead, Span, TraceId};
 
 /// The unit of the numbers of a [`Metric`].
@@ -194,6 +195,21 @@ impl Metric {
         match self {
             Metric::Other(name, _) => name,
             own => own.facts().map_or("", |facts| facts.name),
+        }
+    }
+
+    /// Its name in headings and sentences: `samples`, `allocated bytes`, `blocked time`.
+    pub fn title(&self) -> String {
+        match self {
+            Metric::AllocatedBytes => "allocated bytes".to_owned(),
+            Metric::LiveBytes => "live bytes".to_owned(),
+            Metric::LiveObjects => "live objects".to_owned(),
+            Metric::WallTime => "wall-clock time".to_owned(),
+            Metric::BlockedTime => "blocked time".to_owned(),
+            Metric::BlockingTime => "blocking time".to_owned(),
+            Metric::WaitedTime => "waited time".to_owned(),
+            Metric::Other(name, _) if &**name == JVM => "JVM threads".to_owned(),
+            other => printable(other.name()),
         }
     }
 

@@ -19,7 +19,7 @@ pub use bar::bar;
 pub use cell::{Cell, Row};
 pub use json::Json;
 pub use locks::{DumpNames, lock_suffix};
-pub use names::{class, class_name, frame, full_name, labels, metric, place, short_method};
+pub use names::{class, class_name, frame, full_name, labels, place, short_method};
 pub use screen::{Colour, Screen};
 pub use table::{Column, Rows, Table};
 pub use text::{Part, Section, middle_cut, text};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use perk_profile::units::printable;
-use perk_profile::{ClassId, FrameId, Line, MethodId, Metric, Symbols, metric as metrics, names};
+use perk_profile::{ClassId, FrameId, Line, MethodId, Symbols, names};
 
 /// The names of `methods`: `class.method`, with parameter types only where two of them would
 /// otherwise look the same.
@@ -129,21 +129,6 @@ pub fn class_name(symbols: &Symbols, id: ClassId) -> Cow<'_, str> {
 pub fn full_name(symbols: &Symbols, id: MethodId) -> String {
     let signature = symbols.get_method(id).signature;
     symbols.method_name(id) + signature.map_or("", |id| symbols.strings.get(id))
-}
-
-/// A metric in headings and sentences: `samples`, `allocated bytes`, `blocked time`.
-pub fn metric(metric: &Metric) -> String {
-    match metric {
-        Metric::AllocatedBytes => "allocated bytes".to_owned(),
-        Metric::LiveBytes => "live bytes".to_owned(),
-        Metric::LiveObjects => "live objects".to_owned(),
-        Metric::WallTime => "wall-clock time".to_owned(),
-        Metric::BlockedTime => "blocked time".to_owned(),
-        Metric::BlockingTime => "blocking time".to_owned(),
-        Metric::WaitedTime => "waited time".to_owned(),
-        Metric::Other(name, _) if &**name == metrics::JVM => "JVM threads".to_owned(),
-        other => printable(other.name()),
-    }
 }
 
 #[cfg(test)]

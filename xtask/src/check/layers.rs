@@ -35,6 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-files",
         ],
     ),
+    ("perk-open", &["perk-formats", "perk-heap", "perk-profile", "perk-unpack"]),
     ("perk-render", &["perk-profile"]),
     ("perk-ui", &["perk-render", "perk-analysis", "perk-formats", "perk-hprof", "perk-profile"]),
     (
@@ -47,6 +48,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-heap",
             "perk-hprof",
             "perk-jamaica",
+            "perk-open",
             "perk-profile",
             "perk-control",
             "perk-files",

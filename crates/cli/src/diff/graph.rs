@@ -6,7 +6,6 @@ use perk_profile::{Metric, Profile};
 
 use crate::args::{DiffArgs, Side};
 use crate::file_format;
-use crate::input;
 use crate::metric;
 use crate::output::Target;
 use crate::talk;
@@ -20,7 +19,7 @@ pub(super) fn write(
     let mut metrics = match &args.metric {
         Some(name) => [metric::find(profiles[0], name)?, metric::find(profiles[1], name)?],
         None => common(profiles).with_context(|| {
-            let instead = match profiles.map(input::has_only_heaps) {
+            let instead = match profiles.map(perk_open::has_only_heaps) {
                 [true, true] => ": heap dumps are compared by class, without -o",
                 _ => "",
             };

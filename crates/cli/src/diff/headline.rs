@@ -238,8 +238,8 @@ fn words(it: &MetricDiff) -> Words {
         (Metric::Calls, _) => ("makes", "calls".to_owned()),
         (Metric::AllocatedBytes, _) => ("allocates", "bytes".to_owned()),
         (Metric::AllocatedObjects, _) => ("allocates", "objects".to_owned()),
-        (Metric::WallTime, _) => ("takes", perk_render::metric(&it.metric)),
-        (metric, _) => ("has", perk_render::metric(metric)),
+        (Metric::WallTime, _) => ("takes", it.metric.title()),
+        (metric, _) => ("has", metric.title()),
     };
     let [much, less] = match it.unit {
         Unit::Nanoseconds => ["much", "less"],

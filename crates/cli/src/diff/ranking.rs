@@ -188,7 +188,7 @@ impl<'d> Ranking<'d> {
     fn heading(&self, by_what: &str) -> String {
         let name = match (&self.shown.metric, self.shown.unit) {
             (Metric::Samples, Unit::Nanoseconds) => "CPU time".to_owned(),
-            (metric, _) => perk_render::metric(metric),
+            (metric, _) => metric.title(),
         };
         let mut chars = name.chars();
         let name: String =

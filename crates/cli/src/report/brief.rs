@@ -45,7 +45,7 @@ pub(super) fn lines(
 fn others(content: &Content<'_>) -> Vec<String> {
     let symbols = &content.profile.symbols;
     if let Some(view) = content.main_view() {
-        let name = perk_render::metric(&view.metric);
+        let name = view.metric.title();
         let methods = view.methods().iter().filter(|row| row.own > 0).take(NAMED);
         let line = methods.map(|row| {
             let share = percent(row.own, view.numbers.total);

@@ -261,7 +261,7 @@ impl<'a> Content<'a> {
             if number > 0 {
                 let traces = plural(rows.len() as u64, "cut trace");
                 let share = percent(number, view.numbers.total);
-                let metric = perk_render::metric(&view.metric);
+                let metric = view.metric.title();
                 lines.push(format!(
                     "inferred: the callers of {traces}, {share} % of {metric} (see --no-infer)"
                 ));

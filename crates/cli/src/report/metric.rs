@@ -124,7 +124,7 @@ impl<'a> MetricView<'a> {
     pub(super) fn title(&self, title: &str) -> String {
         match &self.metric {
             Metric::Samples => title.to_owned(),
-            metric => format!("{title}: {}", perk_render::metric(metric)),
+            metric => format!("{title}: {}", metric.title()),
         }
     }
 
@@ -390,7 +390,7 @@ impl<'a> MetricView<'a> {
 
 /// `12 samples`, `12 ms of delay`
 fn quantity(metric: &Metric, number: u64) -> String {
-    let name = perk_render::metric(metric);
+    let name = metric.title();
     match (metric, metric.unit()) {
         (Metric::Samples, _) => plural(number, "sample"),
         (_, Unit::Count) => format!("{number} {name}"),

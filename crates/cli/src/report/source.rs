@@ -107,7 +107,7 @@ impl Sources {
     /// The numbers of all files, and what there is to know about them, in sentences.
     pub(super) fn facts(&self, view: &MetricView<'_>) -> Vec<String> {
         let total = view.numbers.total;
-        let metric = perk_render::metric(&self.metric);
+        let metric = self.metric.title();
         let share = |number| format!("{} % of {metric}", percent(number, total));
         let found = self.found.iter().map(|it| it.file.own).fold(0, u64::saturating_add);
         let missing = self.missing.iter().map(|it| it.own).fold(0, u64::saturating_add);
@@ -203,7 +203,7 @@ impl Sources {
     ) -> io::Result<()> {
         let page = SourcePage {
             title,
-            metric: &perk_render::metric(&self.metric),
+            metric: &self.metric.title(),
             facts: &self.facts(view),
             files: &self.found,
             total: view.numbers.total,
@@ -221,7 +221,7 @@ impl Sources {
         AnnotatedFile { file, path, .. }: &AnnotatedFile,
     ) -> String {
         let share = percent(file.own, view.numbers.total);
-        let metric = perk_render::metric(&self.metric);
+        let metric = self.metric.title();
         let lines = match self.has_coverage {
             true => format!(", {}", covered(file.covered_lines())),
             false => String::new(),

@@ -89,7 +89,7 @@ pub(super) fn bottom_up<'t>(
 }
 
 fn heading(title: &str, view: &MetricView<'_>, min: f64) -> String {
-    let metric = perk_render::metric(&view.metric);
+    let metric = view.metric.title();
     format!("{title} {metric}, branches below {min} % left out")
 }
 

@@ -12,13 +12,13 @@ use perk_files::PrivateFolder;
 use perk_formats::jamaica::JAMAICA;
 use perk_formats::shared_fields::ALIKE;
 use perk_formats::xprof::XPROF;
+use perk_open::Options;
 use perk_profile::units::printable;
 use perk_profile::{Event, NAME_SEPARATOR, Process as Part, Profile};
 use perk_render::Screen;
 
-use crate::input::{self, ReadArgs};
+use crate::input;
 use crate::jvms::Process;
-use crate::window::FormOrTime;
 
 /// The folder the agents write to. It goes when it is dropped.
 #[derive(Debug)]
@@ -196,18 +196,21 @@ impl Folder {
                 true => fs::metadata(&file).and_then(|it| it.modified()).ok(),
                 false => None,
             };
-            let from = match self.ending {
+            let format = match self.ending {
                 PACKED => Some(ALIKE),
                 OF_JAMAICA => Some(JAMAICA),
                 OF_XPROF => Some(XPROF),
                 _ => None,
             };
-            let from = from.into_iter().map(FormOrTime::Form).collect();
-            // What was to be masked, the agent has masked.
-            let mut args = ReadArgs { from, keep_secrets: true, ..ReadArgs::default() };
-            // The file is perk's own: it is small, and its packed data is none to do harm.
-            args.max_memory = Some(u64::MAX);
-            match input::read(&file, &args) {
+            // What was to be masked, the agent has masked. The file is perk's own: it is small, and its
+            // packed data is none to do harm.
+            let options = Options {
+                format,
+                keep_secrets: true,
+                max_memory_bytes: Some(u64::MAX),
+                ..Options::default()
+            };
+            match input::open(&file, &options) {
                 Ok(input) => {
                     let (profile, others) = (input.profile, Vec::new());
                     outcome.complete.push(Jvm { pid, file, profile, flushed, others });

@@ -215,7 +215,8 @@ fn calls_by_caller_are_graphs() {
             assert_eq!(text.lines().filter(|found| *found == line).count(), 1, "{line}");
         }
         assert!(text.lines().all(|line| line.matches(';').count() <= 1));
-        let arguments = ["convert", "o.pb", "--metric", "calls", "--to", "collapsed", "-o", "-"];
+        let arguments =
+            ["convert", "o.pb", "--metric", "calls", "--output-format", "collapsed", "-o", "-"];
         let output = folder.run(&arguments);
         assert_eq!(stdout(&output), text, "{}", stderr(&output));
         let page = std::fs::read_to_string(folder.join("o.html")).unwrap();

@@ -58,7 +58,7 @@ pub(super) fn nodes(folder: &Folder, file: &str, method: &str) -> u64 {
 }
 
 fn sum_of(folder: &Folder, file: &str, metric: &str, frames: &[&str]) -> u64 {
-    let convert = ["convert", file, "--metric", metric, "--to", "collapsed", "-o", "-"];
+    let convert = ["convert", file, "--metric", metric, "--output-format", "collapsed", "-o", "-"];
     let output = folder.run(&convert);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = String::from_utf8(output.stdout).unwrap();

@@ -17,7 +17,7 @@ const VALUES: [(&str, &str, &str, u64, u64); 4] = [
 
 /// The number of a value at a method and what it called.
 fn number(folder: &Folder, file: &str, value: &str, method: &str) -> u64 {
-    let args = ["convert", file, "--value", value, "--to", "collapsed", "-o", "-"];
+    let args = ["convert", file, "--value", value, "--output-format", "collapsed", "-o", "-"];
     let output = folder.run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = String::from_utf8(output.stdout).unwrap();

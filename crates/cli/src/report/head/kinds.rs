@@ -178,7 +178,7 @@ fn title(content: &Content<'_>, metric: &Metric) -> String {
         Metric::BlockedTime => "locks".to_owned(),
         Metric::BlockingTime => "blocking".to_owned(),
         Metric::WaitedTime => "waiting".to_owned(),
-        metric => perk_render::metric(metric).replace(" bytes", ""),
+        metric => metric.title().replace(" bytes", ""),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::input::read_head;
+use crate::bounded::read_head;
 
 /// The bytes that can stand in front of UTF-8.
 const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";

@@ -1,0 +1,24 @@
+//! Opens what perk reads: profiles and heap dumps, in files or streams, packed or not, of any format.
+//!
+//! [`profile`] makes a [`Profile`](perk_profile::Profile) of an input, [`heap`] a
+//! [`Heap`](perk_heap::Heap). The content decides the format. What a reader skips is in the notes of what it
+//! made; this crate prints nothing. Packed data is unpacked, up to three times; UTF-16 and the prefixes of
+//! build tools are decoded. Bytes and memory are bounded ([`Options`]).
+#![forbid(unsafe_code)]
+
+mod bounded;
+mod heap;
+mod memory;
+mod packed;
+mod profile;
+mod source;
+mod task_prefix;
+mod utf16;
+
+pub use heap::heap;
+pub use perk_formats::FileFormat;
+pub use profile::{Input, Options, has_only_heaps, profile};
+pub use source::{Source, display_name, is_stream};
+
+/// A format of the registry.
+pub type Format = &'static dyn FileFormat;
