@@ -19,6 +19,7 @@ use perk_jvmti_sys::{
 };
 
 use crate::analyses::{Analysis, Event, Needs, Thrown};
+use crate::common::Life;
 use crate::guard::{Feature, contain, guard, inside, is_unheard};
 use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use crate::session::Session;
@@ -196,7 +197,7 @@ pub(crate) fn register(
             Since::Load => jvmti.enable(row.number)?,
             Since::Hook => {
                 let hook = new_jvmti().ok_or(JVMTI_ERROR_NOT_AVAILABLE)?;
-                hook::begin(hook, &of_hook(), session.common().life)?;
+                hook::begin(hook, &of_hook(), session.common().life == Life::Program)?;
             }
             Since::Init => {}
         }

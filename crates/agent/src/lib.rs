@@ -17,38 +17,31 @@
 
 mod analyses;
 mod api;
-mod arch;
-mod archive;
-mod binder;
 mod class_sizes;
 mod common;
 mod cycles;
 mod entry;
 mod events;
-mod guard;
-mod hook;
-mod jvm;
+mod intrinsics;
 mod jvmpi;
 mod listener;
 mod load;
-mod memory;
-mod native;
 mod obey;
-mod os;
 mod output;
 mod packages;
 mod points;
-mod probes;
 mod process_cpu;
 mod random;
 mod recorder;
 mod remote;
 mod resolve;
 mod roster;
+mod selection;
 mod session;
-mod sync;
 mod threads;
 mod worker;
+
+use perk_jvm::{self as jvm, arch, archive, binder, guard, hook, memory, native, os, probes, sync};
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;

@@ -19,17 +19,17 @@ const SYNCHRONIZED: u16 = 0x0020;
 /// One of a field (table 4.5-A).
 const VOLATILE: u16 = 0x0040;
 
-/// The classes, with the folders of the agent's source in which they are.
+/// The classes, with the folders in which they are.
 const CLASSES: [(&str, &str); 5] = [
-    ("PerkProbes", "analyses/exact"),
-    ("PerkFields", "analyses/fields"),
-    ("PerkCounts", "analyses/bytecodes"),
-    ("PerkEvents", "jvmpi/methods"),
-    ("PerkHeaders", "probes"),
+    ("PerkProbes", "agent/src/analyses/exact"),
+    ("PerkFields", "agent/src/analyses/fields"),
+    ("PerkCounts", "agent/src/analyses/bytecodes"),
+    ("PerkEvents", "agent/src/jvmpi/methods"),
+    ("PerkHeaders", "jvm/src/probes"),
 ];
 
 fn carried((class, folder): (&str, &str)) -> Vec<u8> {
-    let folder = workspace().join("crates/agent/src").join(folder);
+    let folder = workspace().join("crates").join(folder);
     let file = folder.join(class).with_extension("class");
     std::fs::read(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
@@ -61,7 +61,10 @@ fn the_class_for_programs_is_its_source_compiled() {
     let output = javac.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let compiled = std::fs::read(out.path().join("perk/Profiler.class")).unwrap();
-    assert!(carried(("Profiler", "api")) == compiled, "compile it again: see java/api/README.md");
+    assert!(
+        carried(("Profiler", "agent/src/api")) == compiled,
+        "compile it again: see java/api/README.md"
+    );
 }
 
 #[test]

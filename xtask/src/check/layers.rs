@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-instrument", &["perk-classfile", "perk-hotspot"]),
     ("perk-jvmti-sys", &[]),
     ("perk-control", &["perk-profile"]),
+    ("perk-jvm", &["perk-jvmti-sys", "perk-instrument", "perk-hotspot", "perk-profile"]),
     ("perk-files", &[]),
     ("perk-unpack", &[]),
     ("perk-hprof", &["perk-files", "perk-hotspot", "perk-profile"]),
@@ -25,6 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "perk-agent",
         &[
+            "perk-jvm",
             "perk-jvmti-sys",
             "perk-instrument",
             "perk-hotspot",
@@ -76,7 +78,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const TEST_ONLY: &[&str] = &["perk-testkit", "perk-jvmti-sys", "perk-classfile"];
 
 /// The crates at the border to the JVM.
-const MAY_BE_UNSAFE: &[&str] = &["perk-jvmti-sys", "perk-agent"];
+const MAY_BE_UNSAFE: &[&str] = &["perk-jvmti-sys", "perk-jvm", "perk-agent"];
 
 const FORBID: &str = "#![forbid(unsafe_code)]";
 

@@ -30,11 +30,13 @@ use super::{Analysis, Event, Needs, Thrown};
 use crate::common::Common;
 use crate::guard::Feature;
 use crate::hook;
+use crate::intrinsics;
 use crate::jvm::{
     Borrowed, Global, Image, Jni, Local, MethodRef, Reference, StackFrame, Vm, Walker,
 };
 use crate::os;
-use crate::probes::{self, HelperClass, Selection};
+use crate::probes::{self, HelperClass};
+use crate::selection::{self, Selection};
 use crate::sync::lock;
 use crate::threads::LiveThread;
 
@@ -127,7 +129,7 @@ impl Bytecodes {
             self.begin_thread(jni, &thread, 0);
         }
         hook::overtaken();
-        probes::warn_of_intrinsics(self.common.jvmti, Counted::Bytecodes);
+        intrinsics::warn(self.common.jvmti, Counted::Bytecodes);
         self.has_begun.store(true, Relaxed);
         // SAFETY: the method does not have arguments.
         let started = unsafe { jni.call_static_long(helper, c"start", c"()J", &[]) };
@@ -412,7 +414,8 @@ impl Analysis for Bytecodes {
         function: *mut c_void,
     ) -> Option<*mut c_void> {
         let change = |class: &[u8]| self.instrument(class);
-        probes::bind_makers(self.common.jvmti, jni, method, function, change)
+        // SAFETY: `native_method_bind` passes the function that the JVM is about to bind to the method.
+        unsafe { probes::bind_makers(self.common.jvmti, jni, method, function, change) }
     }
 
     fn survey(&self) {
@@ -444,6 +447,6 @@ impl Analysis for Bytecodes {
                  address space for their counters\n"
             ));
         }
-        probes::warn_of_missing("bytecodes", &lock(&self.skipped), &self.selection);
+        selection::warn_of_missing("bytecodes", &lock(&self.skipped), &self.selection);
     }
 }

@@ -55,8 +55,9 @@ use crate::guard::Feature;
 use crate::hook;
 use crate::jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Reference, Vm};
 use crate::os;
-use crate::probes::{self, Selection};
+use crate::probes;
 use crate::roster::Slot;
+use crate::selection::Selection;
 use crate::sync::lock;
 use crate::threads::LiveThread;
 
@@ -286,7 +287,8 @@ impl ExactEngine {
                 // The JVM will report what is wrong with a class.
                 None => with_record(class, names).ok().flatten(),
             };
-            return probes::bind_hidden(&name, &signature, function, change);
+            // SAFETY: `native_method_bind` passes the function that the JVM is about to bind to the method.
+            return unsafe { probes::bind_hidden(&name, &signature, function, change) };
         }
         let class_name = mutf8::encode(class);
         if !self.classes.counts_natives_of(&class_name) {

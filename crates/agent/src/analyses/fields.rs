@@ -44,11 +44,13 @@ use super::{Analysis, Event, Needs};
 use crate::common::Common;
 use crate::guard::{Feature, contain, uncounted};
 use crate::hook;
+use crate::intrinsics;
 use crate::jvm::{Borrowed, Global, Headers, Jni, Local, LongField, MethodRef};
 use crate::memory;
 use crate::os;
 use crate::output::Output;
-use crate::probes::{self, Selection};
+use crate::probes;
+use crate::selection::{self, Selection};
 use crate::sync::lock;
 use crate::threads::LiveThread;
 
@@ -177,7 +179,7 @@ impl SharedFields {
         started.map_err(|error| format!("RunAgentThread: {error}"))?;
         hook::overtaken();
         if self.common.options.extended_accesses {
-            probes::warn_of_intrinsics(self.common.jvmti, Counted::Accesses);
+            intrinsics::warn(self.common.jvmti, Counted::Accesses);
         }
         let arguments = [
             jvalue { j: self.records.address() as i64 },
@@ -307,7 +309,7 @@ impl SharedFields {
         }
         self.flush();
         lock(&self.writer).finish();
-        probes::warn_of_missing("accesses", &lock(&self.skipped), &self.selection);
+        selection::warn_of_missing("accesses", &lock(&self.skipped), &self.selection);
         let no_room = match memory::is_short() {
             false => "the records of objects have reached memlimit",
             true => "there is no address space for more records of objects",
@@ -525,7 +527,8 @@ impl Analysis for SharedFields {
         function: *mut c_void,
     ) -> Option<*mut c_void> {
         let change = |class: &[u8]| self.change(class, self.probes, true);
-        probes::bind_makers(self.common.jvmti, jni, method, function, change)
+        // SAFETY: `native_method_bind` passes the function that the JVM is about to bind to the method.
+        unsafe { probes::bind_makers(self.common.jvmti, jni, method, function, change) }
     }
 
     fn finish(&self) {

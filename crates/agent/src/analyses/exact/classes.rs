@@ -16,8 +16,9 @@ use self::cache::{ClassCache, Found};
 use crate::analyses::bytecodes::Bytecodes;
 use crate::jvm::Image;
 use crate::os;
-use crate::probes::{Selection, skipped_methods};
+use crate::probes::skipped_methods;
 use crate::recorder::{MethodText, Recorder};
+use crate::selection::Selection;
 use crate::sync::lock;
 
 /// Methods that are called everywhere, and are compiled to one instruction or are part of the

@@ -322,7 +322,7 @@ impl Shared {
         };
         let thread = watched.java_thread.load(Ordering::Relaxed);
         let depth = self.most_frames;
-        let memory = Walked(checked::Blocks::new());
+        let memory = Walked(checked::Blocks::default());
         let walk = match thread {
             0 => None,
             thread => Some(self.vm.walk(

@@ -1,0 +1,47 @@
+//! The agent's view of the JVM: JVMTI and JNI behind types that keep references valid.
+
+pub mod arch;
+pub mod archive;
+pub mod binder;
+mod control;
+mod env;
+mod fields;
+mod flags;
+pub mod guard;
+mod headers;
+mod heap;
+pub mod hook;
+mod image;
+mod jni;
+mod management;
+pub mod memory;
+mod monitors;
+pub mod native;
+pub mod os;
+mod pending;
+pub mod probes;
+mod reflection;
+mod refs;
+mod stopped;
+mod sweep;
+pub mod sync;
+mod table;
+mod values;
+mod walk;
+
+pub use env::{
+    Jvmti, LineTable, MethodRef, StackFrame, ThreadInfo, VIRTUAL_THREAD_GROUP,
+    VirtualThreadFunction,
+};
+pub use fields::{LongField, ObjectField};
+pub use flags::{Exported, bool_flag, clear_exported_bool, int_flag, set_bool_flag, text_flag};
+pub use headers::{Header, Headers};
+pub use heap::{DeclaredField, FOUND, IntField, NewObject};
+pub use image::Image;
+pub use jni::{Jni, Vm};
+pub use management::{Commands, HeapDumper};
+pub use monitors::ThreadMoment;
+pub use refs::{Borrowed, Global, Local, Reference, Weak};
+pub use table::Functions;
+pub use values::{Type, TypedField};
+pub use walk::Walker;

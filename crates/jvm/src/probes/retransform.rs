@@ -1,0 +1,37 @@
+//! Probes in classes that are loaded already.
+
+use perk_jvmti_sys::jni_sys::jclass;
+use perk_jvmti_sys::jvmtiError;
+
+use crate::{Borrowed, Jvmti};
+
+/// Has the JVM pass classes to the hooks of class files again. If it refuses one, it changes none of those
+/// that it was given with it: they are passed on in halves, and `refused` gets the ones that remain.
+///
+/// # Safety
+/// They must be references to classes, and be valid meanwhile.
+pub unsafe fn retransform(
+    jvmti: Jvmti,
+    classes: &[jclass],
+    refused: &mut dyn FnMut(&Borrowed<'_>, jvmtiError),
+) {
+    // SAFETY: the caller's promise.
+    let Err(error) = (unsafe { jvmti.retransform(classes) }) else { return };
+    match classes {
+        [] => {}
+        [class] => {
+            // SAFETY: the caller's promise.
+            if let Some(class) = unsafe { Borrowed::from_raw(*class) } {
+                refused(&class, error);
+            }
+        }
+        _ => {
+            let (first, second) = classes.split_at(classes.len() / 2);
+            // SAFETY: the caller's promise.
+            unsafe {
+                retransform(jvmti, first, refused);
+                retransform(jvmti, second, refused);
+            }
+        }
+    }
+}
