@@ -3,6 +3,7 @@
 //! A check returns one line for each broken rule, with the way to repair it.
 
 mod agent;
+mod borders;
 pub(crate) mod formats;
 mod layers;
 mod rooms;
@@ -12,10 +13,11 @@ use anyhow::{Result, bail};
 use crate::workspace::Metadata;
 
 /// The checks by name, in the order in which they run.
-const CHECKS: [(&str, Check); 5] = [
+const CHECKS: [(&str, Check); 6] = [
     ("layers", layers::check),
     ("formats", formats::check),
     ("rooms", rooms::check),
+    ("borders", borders::check),
     ("agent-deps", agent::check_deps),
     ("agent-size", agent::check_size),
 ];
@@ -55,6 +57,7 @@ mod tests {
         assert_eq!(layers::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(formats::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(rooms::check(&metadata).unwrap(), [""; 0]);
+        assert_eq!(borders::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(agent::check_deps(&metadata).unwrap(), [""; 0]);
     }
 

@@ -1,7 +1,7 @@
 //! Processor cycles for CPU times: on x86-64 those of the time stamp counter, whose rate is constant
 //! and is measured over the run; on other processors a cycle is a nanosecond.
 
-use crate::os;
+use crate::{arch, os};
 
 /// The rate where no counter of cycles can be read: a cycle is a nanosecond.
 const DEFAULT_HZ: u64 = 1_000_000_000;
@@ -54,9 +54,9 @@ impl Moment {
     /// Reads both clocks. Of a few readings, the one that was interrupted least counts.
     fn now() -> Option<Self> {
         let read = || {
-            let before = os::cycle_count()?;
+            let before = arch::cycle_count()?;
             let ns = os::raw_ns();
-            let after = os::cycle_count()?;
+            let after = arch::cycle_count()?;
             Some((after.wrapping_sub(before), Self { cycles: before / 2 + after / 2, ns }))
         };
         (0..5).filter_map(|_| read()).min_by_key(|(width, _)| *width).map(|(_, moment)| moment)

@@ -41,7 +41,9 @@ mod session;
 mod threads;
 mod worker;
 
-use perk_jvm::{self as jvm, arch, archive, binder, guard, hook, memory, native, os, probes, sync};
+use perk_jvm::{
+    self as jvm, arch, archive, binder, guard, hook, memory, native, os, probes, sync, trampolines,
+};
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;

@@ -1,4 +1,4 @@
-//! The parts that depend on the processor.
+//! What depends on the processor. Another one is one more folder with the same items.
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
@@ -6,6 +6,6 @@ mod aarch64;
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
-pub use self::aarch64::{leave_load, load, registers, unwinding};
+pub use self::aarch64::*;
 #[cfg(target_arch = "x86_64")]
-pub use self::x86_64::{leave_load, load, registers, unwinding};
+pub use self::x86_64::*;

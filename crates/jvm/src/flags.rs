@@ -5,6 +5,8 @@ use std::ffi::{CStr, CString, c_char, c_void};
 
 use perk_hotspot::vm::Symbols;
 
+use crate::os;
+
 /// `VMStructEntry`: a field of a type.
 #[repr(C)]
 struct Field {
@@ -105,12 +107,9 @@ fn value(name: &CStr) -> Option<*const u8> {
 
 /// Clears a `bool` variable that the JVM exports, if there is one of that name, while agents are loaded.
 pub fn clear_exported_bool(name: &CStr) {
-    // SAFETY: the name ends in NUL; the JVM has such a variable at this address, which it reads as a byte.
-    unsafe {
-        let value = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).cast::<u8>();
-        if !value.is_null() {
-            value.write_volatile(0);
-        }
+    if let Some(value) = os::symbol(name) {
+        // SAFETY: the JVM has such a variable at this address, which it reads as a byte.
+        unsafe { value.cast::<u8>().write_volatile(0) };
     }
 }
 
@@ -121,9 +120,7 @@ pub struct Exported;
 impl Symbols for Exported {
     fn address(&self, name: &str) -> Option<usize> {
         let name = CString::new(name).ok()?;
-        // SAFETY: the name ends in NUL.
-        let symbol = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        (!symbol.is_null()).then(|| symbol.addr())
+        os::symbol(&name).map(|symbol| symbol.addr().get())
     }
 }
 
@@ -132,9 +129,8 @@ impl Symbols for Exported {
 /// # Safety
 /// The symbol must be a pointer to such a table.
 unsafe fn table<T>(symbol: &CStr) -> Option<*const T> {
-    // SAFETY: the name ends in NUL; the caller's promise.
-    unsafe {
-        let symbol = libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()).cast::<*const T>();
-        if symbol.is_null() || (*symbol).is_null() { None } else { Some(*symbol) }
-    }
+    let symbol = os::symbol(symbol)?.cast::<*const T>();
+    // SAFETY: the caller's promise.
+    let table = unsafe { symbol.read() };
+    (!table.is_null()).then_some(table)
 }

@@ -1,7 +1,7 @@
 //! The class files of the JDK itself, read through the JDK's own `libjimage`, whose few functions
 //! have been the same since JDK 9.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_longlong, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
@@ -57,34 +57,29 @@ impl Image {
 
     fn open(java_home: &Path, jvm: &str) -> Option<Self> {
         let text = |path: &Path| CString::new(path.as_os_str().as_bytes()).ok();
-        let library = text(&java_home.join("lib/libjimage.so"))?;
+        let library = java_home.join("lib/libjimage.so");
         let modules = java_home.join("lib/modules");
         let build = format!("{jvm} {}", os::build_of(&modules)?);
         let modules = text(&modules)?;
         // SAFETY: the library is the one the JVM itself uses; loading it again has no effect.
-        let library = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW) };
-        let library = NonNull::new(library)?;
-        let symbol = |name: &str| {
-            let name = CString::new(OsStr::new(name).as_bytes()).ok()?;
-            // SAFETY: the handle is open and the name ends in NUL.
-            NonNull::new(unsafe { libc::dlsym(library.as_ptr(), name.as_ptr()) })
-        };
+        let library = unsafe { os::Library::open(&library, os::Binding::Now) }.ok()?;
+        let symbol = |name: &CStr| library.symbol(name);
         // SAFETY: these are the types under which the library exports these functions.
         unsafe {
-            let open: Open = std::mem::transmute(symbol("JIMAGE_Open")?);
+            let open: Open = std::mem::transmute(symbol(c"JIMAGE_Open")?);
             let mut error = 0;
             let file = NonNull::new(open(modules.as_ptr(), &mut error))?;
             Some(Self {
                 file,
                 build,
                 package_to_module: std::mem::transmute::<NonNull<c_void>, PackageToModule>(symbol(
-                    "JIMAGE_PackageToModule",
+                    c"JIMAGE_PackageToModule",
                 )?),
                 find_resource: std::mem::transmute::<NonNull<c_void>, FindResource>(symbol(
-                    "JIMAGE_FindResource",
+                    c"JIMAGE_FindResource",
                 )?),
                 get_resource: std::mem::transmute::<NonNull<c_void>, GetResource>(symbol(
-                    "JIMAGE_GetResource",
+                    c"JIMAGE_GetResource",
                 )?),
             })
         }

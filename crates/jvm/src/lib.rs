@@ -26,6 +26,7 @@ mod stopped;
 mod sweep;
 pub mod sync;
 mod table;
+pub mod trampolines;
 mod values;
 mod walk;
 

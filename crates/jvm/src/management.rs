@@ -2,10 +2,11 @@
 
 use std::ffi::{CStr, CString, c_void};
 use std::path::Path;
+use std::ptr::NonNull;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jint, jstring};
 
-use crate::{Jni, Local, Reference};
+use crate::{Jni, Local, Reference, os};
 
 /// `DumpHeap0`
 type DumpHeap = unsafe extern "system" fn(*mut JNIEnv, jstring, jboolean) -> jint;
@@ -33,11 +34,8 @@ fn entry(_: Jni<'_>, after: usize) -> Option<*const c_void> {
     // SAFETY: HotSpot exports the function with this signature; an interface it does not have is
     // null; the table has such an entry.
     unsafe {
-        let symbol = libc::dlsym(libc::RTLD_DEFAULT, c"JVM_GetManagement".as_ptr());
-        if symbol.is_null() {
-            return None;
-        }
-        let get = std::mem::transmute::<*mut c_void, GetManagement>(symbol);
+        let symbol = os::symbol(c"JVM_GetManagement")?;
+        let get = std::mem::transmute::<NonNull<c_void>, GetManagement>(symbol);
         VERSIONS.iter().find_map(|&(version, place)| {
             let table = get(version);
             let entry = (!table.is_null()).then(|| *table.add(place + after));

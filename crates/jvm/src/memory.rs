@@ -6,8 +6,10 @@ mod region;
 use std::alloc::{GlobalAlloc, Layout, System, alloc, dealloc, handle_alloc_error};
 use std::io;
 use std::ops::Deref;
-use std::ptr::{NonNull, null_mut};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use crate::os;
 
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -81,54 +83,29 @@ pub enum Pages {
 
 /// Reserves zeroed memory of a size that is known. It is only used when it is written to, page by page.
 pub fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {
-    let (read_write, private) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-    );
     let bytes = len * size_of::<T>();
     if !region::leaves_room(bytes) {
-        return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+        return Err(os::no_memory());
     }
+    let memory = os::map_zeroes(bytes)?;
     // SAFETY: a new mapping of that size, which nobody else has and which stays; all fields are
     // numbers, for which zeroes are valid.
-    unsafe {
-        let memory = libc::mmap(null_mut(), bytes, read_write, private, -1, 0);
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(std::slice::from_raw_parts(memory.cast(), len))
-    }
-}
-
-/// Returns the size of a page in bytes.
-pub fn page_bytes() -> usize {
-    // SAFETY: sysconf has no preconditions.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).ok().filter(|bytes| bytes.is_power_of_two()).unwrap_or(4096)
+    Ok(unsafe { std::slice::from_raw_parts(memory.as_ptr().cast(), len) })
 }
 
 /// Sets words that `reserve` made to 0. Whole pages go back to the system, which makes them anew when
 /// they are written to.
 pub fn clear(words: &[AtomicU64]) {
     let first = words.as_ptr() as usize;
-    let start = first.next_multiple_of(page_bytes());
-    let end = (first + size_of_val(words)) & !(page_bytes() - 1);
+    let start = first.next_multiple_of(os::page_bytes());
+    let end = (first + size_of_val(words)) & !(os::page_bytes() - 1);
     let is_done = start < end
         // SAFETY: the pages are of an anonymous mapping of the agent's own and wholly within the words,
         // which nobody else uses now; the system gives zeroes for them.
-        && unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) } == 0;
+        && unsafe { os::forget(start, end - start) };
     let index = |address: usize| (address - first) / size_of::<AtomicU64>();
     let edges = if is_done { [&words[..index(start)], &words[index(end)..]] } else { [words, &[]] };
     edges.into_iter().flatten().for_each(|word| word.store(0, Relaxed));
-}
-
-/// The kernel may have switched them off: then the pages are small.
-///
-/// # Safety
-/// The memory must be the caller's, and be aligned to huge pages.
-unsafe fn ask_for_huge_pages(memory: *mut libc::c_void, bytes: usize) {
-    // SAFETY: the caller's promise; the contents stay.
-    unsafe { libc::madvise(memory, bytes, libc::MADV_HUGEPAGE) };
 }
 
 /// Tables of at least this size are on huge pages.
@@ -154,7 +131,7 @@ impl<T: Numbers> Table<T> {
             let memory = alloc(layout);
             let start = NonNull::new(memory.cast())?;
             if layout.align() == HUGE {
-                ask_for_huge_pages(memory.cast(), layout.size());
+                os::ask_for_huge_pages(memory.cast(), layout.size());
             }
             memory.write_bytes(0, layout.size());
             Some(Self { start, len })

@@ -132,14 +132,10 @@ mod tests {
 
     #[inline(never)]
     fn innermost() -> (Registers, Vec<u64>) {
-        let (pc, sp, fp): (usize, usize, usize);
-        // SAFETY: registers are read.
-        unsafe {
-            std::arch::asm!("lea {0}, [rip]", "mov {1}, rsp", "mov {2}, rbp", out(reg) pc, out(reg) sp, out(reg) fp);
-        }
+        let registers = arch::own_registers();
         // SAFETY: the stack has the frames of the test's callers above.
-        let stack = unsafe { std::slice::from_raw_parts(sp as *const u64, 256) };
-        (Registers { pc, sp, fp }, stack.to_vec())
+        let stack = unsafe { std::slice::from_raw_parts(registers.sp as *const u64, 256) };
+        (registers, stack.to_vec())
     }
 
     #[inline(never)]

@@ -23,7 +23,6 @@ mod objects;
 mod sites;
 mod state;
 mod threads;
-mod trampolines;
 mod tree;
 
 use std::ffi::c_void;
@@ -46,7 +45,6 @@ use self::late::Late;
 pub(crate) use self::objects::ExactSites;
 use self::sites::AllocationSites;
 use self::state::{Position, States};
-use self::trampolines::Trampolines;
 use self::tree::{Contexts, ParkedThreads, Tree, TreePool};
 use super::bytecodes::Bytecodes;
 use super::{Analysis, Event, Needs};
@@ -60,6 +58,7 @@ use crate::roster::Slot;
 use crate::selection::Selection;
 use crate::sync::lock;
 use crate::threads::LiveThread;
+use crate::trampolines::{self, NativeCalls, Trampolines};
 
 /// The recorded depth from which call paths are distinguished whole, and recursion is folded.
 const WHOLE_DEPTH: u32 = 256;
@@ -308,19 +307,6 @@ impl ExactEngine {
         trampoline
     }
 
-    /// Enters a native method that the calling thread calls. Returns the position of its caller; 0
-    /// if it is not counted.
-    fn enter_native(&self, jni: Jni<'_>, number: u32) -> u64 {
-        self.current(jni).map_or(0, |current| current.enter(jni, self, number).0)
-    }
-
-    /// Leaves the native method, which returns to its caller.
-    fn leave_native(&self, jni: Jni<'_>, caller: u64) {
-        if let Some(current) = self.current(jni) {
-            current.leave(jni, self, Position(caller));
-        }
-    }
-
     /// Measures the cost of the probes, and ends the clock.
     fn end_counting(&self, jni: Jni<'_>) {
         self.calibrate(jni);
@@ -356,6 +342,18 @@ impl ExactEngine {
             (owner.and_then(|&(tid, _)| self.common.threads.slot_of_tid(tid)), tree)
         });
         owned.collect()
+    }
+}
+
+impl NativeCalls for ExactEngine {
+    fn enter(&self, jni: Jni<'_>, number: u32) -> u64 {
+        self.current(jni).map_or(0, |current| current.enter(jni, self, number).0)
+    }
+
+    fn leave(&self, jni: Jni<'_>, caller: u64) {
+        if let Some(current) = self.current(jni) {
+            current.leave(jni, self, Position(caller));
+        }
     }
 }
 

@@ -19,7 +19,7 @@ mod ring;
 mod timers;
 mod virtual_threads;
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -65,7 +65,7 @@ pub(crate) struct Signals {
     shared: &'static Shared,
     interval_ns: u64,
     /// The signal of the timers.
-    signal: libc::c_int,
+    signal: c_int,
     timers: Mutex<Timers>,
     /// Its lock is held only while records are taken.
     intake: Mutex<Intake>,

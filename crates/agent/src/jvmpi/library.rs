@@ -1,12 +1,11 @@
 //! The profiler's library: found as the JVM would find it, checked, loaded and started.
 
-use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::fs::File;
 use std::io::Read;
 use std::mem::transmute;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use std::sync::Mutex;
 
 use perk_control::jvmpi::Library;
@@ -15,6 +14,7 @@ use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
 use super::interface::{self, Notify};
 use crate::jvm::Jvmti;
 use crate::sync::lock;
+use crate::{arch, os};
 
 /// The entry of a library.
 type OnLoad = unsafe extern "system" fn(*mut JavaVM, *mut c_char, *mut c_void) -> jint;
@@ -36,25 +36,20 @@ pub(super) unsafe fn start(vm: *mut JavaVM, jvmti: Jvmti, library: &Library) -> 
         check(path).map_err(|reason| format!("{}: {reason}", path.display()))?;
     }
     let file = path.unwrap_or_else(|| file_name(name));
-    let c_file = CString::new(file.as_os_str().as_bytes()).unwrap_or_default();
-    // SAFETY: the name ends in NUL. The library's initialisers run, as the user asks for.
-    let handle = unsafe { libc::dlopen(c_file.as_ptr(), libc::RTLD_LAZY) };
-    if handle.is_null() {
-        return Err(format!("cannot load the library {name}: {}", last_error()));
-    }
-    // SAFETY: the handle is good; the name ends in NUL.
-    let entry = unsafe { libc::dlsym(handle, c"JVM_OnLoad".as_ptr()) };
-    if entry.is_null() {
+    // SAFETY: the library's initialisers run, as the user asks for.
+    let handle = unsafe { os::Library::open(&file, os::Binding::Lazy) };
+    let handle = handle.map_err(|reason| format!("cannot load the library {name}: {reason}"))?;
+    let Some(entry) = handle.symbol(c"JVM_OnLoad") else {
         return Err(format!(
             "{} is not a JVMPI agent: it has no function JVM_OnLoad",
             file.display()
         ));
-    }
+    };
     let options = library.options.as_deref().map(|it| CString::new(it).unwrap_or_default());
     // Agents keep the string, and cut it in place.
     let options = options.map_or(null_mut(), CString::into_raw);
     // SAFETY: the function is what JVMPI says, with the JVM and a string that ends in NUL, or null.
-    let result = unsafe { transmute::<*mut c_void, OnLoad>(entry)(vm, options, null_mut()) };
+    let result = unsafe { transmute::<NonNull<c_void>, OnLoad>(entry)(vm, options, null_mut()) };
     match result {
         JNI_OK => Ok(()),
         _ => Err(format!("JVM_OnLoad of {name} failed with {result}")),
@@ -99,23 +94,10 @@ fn check(path: &Path) -> Result<(), String> {
             Err("it is a 32-bit library: compile it for this machine, or find one of 64 bits"
                 .to_owned())
         }
-        (b"\x7fELF", 2) if machine == MACHINE => Ok(()),
+        (b"\x7fELF", 2) if machine == arch::ELF_MACHINE => Ok(()),
         (b"\x7fELF", _) => Err("it is a library for another machine".to_owned()),
         _ => Err("it is not a library".to_owned()),
     }
-}
-
-/// This machine in the head of a library.
-const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
-
-fn last_error() -> String {
-    // SAFETY: it returns null or a string that lives until the next such call of this thread.
-    let error = unsafe { libc::dlerror() };
-    if error.is_null() {
-        return "unknown reason".to_owned();
-    }
-    // SAFETY: as above.
-    unsafe { CStr::from_ptr(error) }.to_string_lossy().into_owned()
 }
 
 /// Notes that `GetEnv` is called, perhaps by a second agent.
@@ -142,14 +124,5 @@ pub(super) fn check_one_agent() -> Result<(), String> {
 
 /// Returns the library that a function is in.
 fn file_of(function: Notify) -> Option<PathBuf> {
-    // SAFETY: all fields are pointers, for which zeroes are valid; the name lives as long as the
-    // library is loaded.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(function as *const c_void, &mut info) == 0 || info.dli_fname.is_null() {
-            return None;
-        }
-        let name = CStr::from_ptr(info.dli_fname).to_bytes();
-        Some(PathBuf::from(OsStr::from_bytes(name)))
-    }
+    os::library_of(function as *const () as usize)
 }

@@ -8,7 +8,6 @@
 //! `RawMonitorWait` too. A thread that enters again after `RawMonitorWait` sends nothing, as with
 //! monitors of Java.
 
-mod futex;
 mod place;
 mod table;
 
@@ -25,6 +24,7 @@ use perk_jvmti_sys::jvmpi::{
 use self::place::{Entering, Place};
 use super::{Bridge, bridge, notify, threads};
 use crate::jvm::Jni;
+use crate::os::futex::Deadline;
 
 pub(super) use self::table::all;
 
@@ -112,7 +112,7 @@ impl Monitor {
         if !self.is_mine() {
             return;
         }
-        let deadline = u64::try_from(ms).ok().filter(|&ms| ms > 0).map(futex::Deadline::after_ms);
+        let deadline = u64::try_from(ms).ok().filter(|&ms| ms > 0).map(Deadline::after_ms);
         let (me, env) = threads::identity();
         let place = self.place;
         let entry_count = place.entry_count();

@@ -1,54 +1,33 @@
 //! AArch64.
 
-use std::arch::naked_asm;
-use std::ffi::c_void;
+mod load;
+mod registers;
+mod trampolines;
 
-use framehop::UnwindRegsNative;
-use perk_hotspot::vm::{InterpreterRegisters, Registers};
+pub(crate) use self::load::{leave_load, load};
+pub use self::registers::registers;
+pub(crate) use self::registers::unwinding;
+pub(crate) use self::trampolines::{
+    COUNT, FLOAT_REGISTERS, REGISTERS, TRAMPOLINE_BYTES, trampolines,
+};
 
-/// Reads eight bytes. Returns 0 if [`leave_load`] has ended it.
-///
-/// # Safety
-/// `value` must be valid. A fault must lead to [`leave_load`].
-#[unsafe(naked)]
-pub unsafe extern "C" fn load(address: usize, value: *mut u64) -> u32 {
-    // The first instruction is the one that fails.
-    naked_asm!("ldr x2, [x0]", "str x2, [x1]", "mov w0, #1", "ret")
+/// The processor in the head of an ELF file.
+pub const ELF_MACHINE: u16 = 183;
+
+/// Returns the processor's count of cycles, which runs at a constant rate; `None` if this kind of
+/// processor has none.
+pub fn cycle_count() -> Option<u64> {
+    None
 }
 
-#[unsafe(naked)]
-unsafe extern "C" fn load_failed() {
-    naked_asm!("mov w0, #0", "ret")
-}
-
-/// Ends [`load`] if the interrupted thread is at its read. Returns whether it is.
-///
-/// # Safety
-/// The registers must be those that the kernel passes to a signal handler.
-pub unsafe fn leave_load(context: *mut c_void) -> bool {
-    // SAFETY: the caller's promise.
-    let pc = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc };
-    let is_load = *pc == load as *const () as u64;
-    if is_load {
-        *pc = load_failed as *const () as u64;
+/// Returns the registers of its caller.
+#[cfg(test)]
+#[inline(always)]
+pub(crate) fn own_registers() -> perk_hotspot::vm::Registers {
+    let (pc, sp, fp): (usize, usize, usize);
+    // SAFETY: the registers are only read.
+    unsafe {
+        std::arch::asm!("adr {0}, .", "mov {1}, sp", "mov {2}, x29", out(reg) pc, out(reg) sp, out(reg) fp);
     }
-    is_load
-}
-
-/// Returns the registers of the interrupted thread.
-///
-/// # Safety
-/// As of [`leave_load`].
-pub unsafe fn registers(context: *const c_void) -> (Registers, InterpreterRegisters) {
-    // SAFETY: the caller's promise.
-    let all = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
-    let registers =
-        Registers { pc: all.pc as usize, sp: all.sp as usize, fp: all.regs[29] as usize };
-    let (bytecode, method) = (all.regs[22] as usize, all.regs[12] as usize);
-    (registers, InterpreterRegisters { bytecode, method })
-}
-
-/// Returns the registers as the unwinder of native code has them. The link register is not known: leaf functions are left by their frames.
-pub fn unwinding(registers: Registers) -> UnwindRegsNative {
-    UnwindRegsNative::new(0, registers.sp as u64, registers.fp as u64)
+    perk_hotspot::vm::Registers { pc, sp, fp }
 }

@@ -6,13 +6,13 @@
 //! which only the part in use is mapped. A region that cannot grow stays as it is: its user counts
 //! without a place for each number from then on.
 
+use std::io;
 use std::marker::PhantomData;
-use std::ptr::null_mut;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::{fs, io};
 
-use super::{HUGE, Numbers, Pages, ask_for_huge_pages, page_bytes};
+use super::{HUGE, Numbers, Pages};
+use crate::os;
 use crate::sync::lock;
 
 /// The least and the most that a region grows by, if the system gives so much.
@@ -72,11 +72,11 @@ impl<T: Numbers> Region<T> {
                 Self { start, most_bytes, mapped_bytes, growing, pages, numbers: PhantomData };
             match region.map(0, region.least_piece()) {
                 Ok(()) => return Ok(region),
-                Err(error) if error.raw_os_error() == Some(libc::EEXIST) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(io::Error::from_raw_os_error(libc::ENOMEM))
+        Err(os::no_memory())
     }
 
     /// Makes at least this number of numbers usable. Returns whether they are.
@@ -93,7 +93,7 @@ impl<T: Numbers> Region<T> {
         if wanted > self.most_bytes {
             return false;
         }
-        let least = (wanted - mapped).next_multiple_of(page_bytes());
+        let least = (wanted - mapped).next_multiple_of(os::page_bytes());
         let usual = (mapped / 2).clamp(self.least_piece(), LARGEST_PIECE);
         let piece = least.max(usual).next_multiple_of(self.least_piece());
         let mut pieces = [piece.min(self.most_bytes - mapped), least].into_iter();
@@ -124,7 +124,7 @@ impl<T: Numbers> Region<T> {
     pub unsafe fn give_back(&self) {
         let mapped = self.mapped_bytes.swap(0, Ordering::AcqRel);
         // SAFETY: this number of bytes was mapped by `map`; the caller's promise.
-        unsafe { libc::munmap(self.start as *mut libc::c_void, mapped) };
+        unsafe { os::unmap(self.start as *mut _, mapped) };
     }
 
     fn least_piece(&self) -> usize {
@@ -133,26 +133,10 @@ impl<T: Numbers> Region<T> {
 
     /// Maps the next piece of the window.
     fn map(&self, mapped: usize, bytes: usize) -> io::Result<()> {
-        let wanted = (self.start + mapped) as *mut libc::c_void;
-        let flags = libc::MAP_PRIVATE
-            | libc::MAP_ANONYMOUS
-            | libc::MAP_NORESERVE
-            | libc::MAP_FIXED_NOREPLACE;
-        // SAFETY: a new mapping, which replaces no other one: the flag forbids that, and a kernel that
-        // does not know it takes the address as a wish. It is nobody else's, and stays until `drop`.
-        unsafe {
-            let memory =
-                libc::mmap(wanted, bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
-            if memory == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            if memory != wanted {
-                libc::munmap(memory, bytes);
-                return Err(io::Error::from_raw_os_error(libc::EEXIST));
-            }
-            if self.pages == Pages::Huge {
-                ask_for_huge_pages(memory, bytes);
-            }
+        let memory = os::map_zeroes_at(self.start + mapped, bytes)?;
+        if self.pages == Pages::Huge {
+            // SAFETY: it was mapped just now; a window and its pieces are multiples of a huge page.
+            unsafe { os::ask_for_huge_pages(memory.as_ptr(), bytes) };
         }
         self.mapped_bytes.store(mapped + bytes, Ordering::Release);
         Ok(())
@@ -162,52 +146,20 @@ impl<T: Numbers> Region<T> {
 /// Returns an address far below those that the system gives out, which it does from above. (Where it does
 /// so from below, it has not come so far by then.)
 fn far_address() -> io::Result<usize> {
-    // SAFETY: a new mapping, which is nobody else's and is unmapped at once.
-    unsafe {
-        let (flags, bytes) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, page_bytes());
-        let page = libc::mmap(null_mut(), bytes, libc::PROT_NONE, flags, -1, 0);
-        if page == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        libc::munmap(page, bytes);
-        Ok(page as usize - page as usize / 16)
-    }
+    os::free_address().map(|address| address - address / 16)
 }
 
 /// Has the threads share the C library's arenas if there is little address space: each takes 64 MiB of it,
 /// and threads take them until nothing is left.
 pub fn be_sparing() {
-    if space_left().is_some_and(|left| left < SHORT_BYTES) {
-        // SAFETY: mallopt takes any numbers; those of the arenas that exist stay.
-        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    if os::space_left().is_some_and(|left| left < SHORT_BYTES) {
+        os::share_arenas();
     }
 }
 
 /// Whether the program has some of its address space left, if there is a limit, after this number of bytes more.
 pub(super) fn leaves_room(bytes: usize) -> bool {
-    space_left().is_none_or(|left| left >= LEFT_BYTES + bytes as u64)
-}
-
-/// Returns the bytes of address space that the process can still map (`ulimit -v`, `ulimit -d`); `None` if
-/// there is no limit, or the kernel does not say.
-fn space_left() -> Option<u64> {
-    let limit = |resource| {
-        let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the answer lives until the call returns.
-        let result = unsafe { libc::getrlimit(resource, &mut limits) };
-        (result == 0 && limits.rlim_cur != libc::RLIM_INFINITY).then_some(limits.rlim_cur)
-    };
-    let limits = [limit(libc::RLIMIT_AS), limit(libc::RLIMIT_DATA)];
-    if limits == [None; 2] {
-        return None;
-    }
-    let statm = fs::read_to_string("/proc/self/statm").ok()?;
-    // Pages: all, resident, shared, code, unused, data and stack.
-    let pages = |place| statm.split_ascii_whitespace().nth(place)?.parse::<u64>().ok();
-    let left = [0, 5].into_iter().zip(limits).filter_map(|(place, limit)| {
-        Some(limit?.saturating_sub(pages(place)?.saturating_mul(page_bytes() as u64)))
-    });
-    left.min()
+    os::space_left().is_none_or(|left| left >= LEFT_BYTES + bytes as u64)
 }
 
 #[cfg(test)]

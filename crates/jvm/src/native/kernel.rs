@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 
-/// Where the kernel lists its symbols.
-const SYMBOLS: &str = "/proc/kallsyms";
+use crate::os;
+
 /// Stands for all functions if the kernel hides their addresses.
 const KERNEL: &str = "[kernel]";
 
@@ -23,7 +23,7 @@ struct Functions {
 impl KernelCode {
     /// Returns the name of the function that has an instruction.
     pub fn name(&mut self, address: u64) -> &str {
-        let read = || File::open(SYMBOLS).map(|it| Functions::read(BufReader::new(it)));
+        let read = || File::open(os::KERNEL_SYMBOLS).map(|it| Functions::read(BufReader::new(it)));
         let functions = self.0.get_or_insert_with(|| read().unwrap_or_default());
         let after = functions.all.partition_point(|(begin, _)| *begin <= address);
         let found = after.checked_sub(1).and_then(|index| functions.all.get(index));

@@ -12,7 +12,7 @@ use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object, ObjectSection};
 
 use super::functions::Functions;
-use crate::os::{Load, Mapping};
+use crate::os::{self, Load, Mapping};
 use crate::sync::lock;
 
 /// The bits of an address within a page.
@@ -63,7 +63,7 @@ pub(super) struct Module {
 
 /// Returns the files whose code is mapped now.
 pub(super) fn mapped() -> Vec<Mapped> {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let maps = fs::read_to_string(os::MAPPINGS).unwrap_or_default();
     maps.lines().filter_map(mapped_of_line).collect()
 }
 

@@ -91,7 +91,7 @@ pub(super) struct Watched {
 /// What has sent a signal: a timer with an id, or an event with a descriptor.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    Timer(libc::c_int),
+    Timer(c_int),
     Event(RawFd),
 }
 
@@ -242,15 +242,11 @@ impl Memory for Walked {
 
 pub(super) unsafe extern "C" fn on_signal(
     _: c_int,
-    info: *mut libc::siginfo_t,
+    info: *mut os::SignalInfo,
     context: *mut c_void,
 ) {
-    // SAFETY: errno belongs to the thread.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    let before = unsafe { *errno };
     // SAFETY: the kernel passes both; the state is never freed.
-    unsafe {
+    os::keeping_errno(|| unsafe {
         if let Some(shared) = SHARED.load(Ordering::Acquire).as_ref()
             && shared.is_on.load(Ordering::Relaxed)
         {
@@ -260,8 +256,7 @@ pub(super) unsafe extern "C" fn on_signal(
                 shared.on_point(&*(value as *const Watched), sender, context);
             }
         }
-        *errno = before;
-    }
+    });
 }
 
 impl Shared {

@@ -132,7 +132,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::page_bytes;
+    use crate::os::{are_resident, page_bytes};
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::thread;
 
@@ -210,12 +210,9 @@ mod tests {
             ring.read(&mut Vec::new(), |words| read += words[0]);
         }
         assert_eq!(read, (0..1 << 18).sum());
-        let mut is_resident = vec![0_u8; pages + 1];
+        let mut is_resident = vec![0_u8; pages];
         let start = ring.words.as_ptr() as usize & !(page_bytes() - 1);
-        // SAFETY: the range is mapped, and the vector has a byte for each of its pages.
-        let status =
-            unsafe { libc::mincore(start as *mut libc::c_void, bytes, is_resident.as_mut_ptr()) };
-        assert_eq!(status, 0);
+        assert!(are_resident(start, &mut is_resident));
         let count = is_resident.iter().filter(|it| **it & 1 == 1).count();
         assert!((1..=pages / 8).contains(&count), "{count} of {pages}");
     }

@@ -6,6 +6,7 @@
 //! have one after their first sample, and at once if the interval is shorter than the ticks or the
 //! kernel's frames are wanted.
 
+use std::ffi::c_int;
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +14,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::handler::Watched;
-use crate::os::event::{self, CpuEvent};
+use crate::os::event::{self, CpuEvent, has_thread_ended, is_out_of_descriptors};
 use crate::os::timer::CpuTimer;
 use crate::os::{self, Tid};
 use crate::points::Points;
@@ -24,7 +25,7 @@ use crate::sync::lock;
 /// The clocks; see the module.
 #[derive(Debug)]
 pub(super) struct Timers {
-    signal: libc::c_int,
+    signal: c_int,
     running: FxHashMap<Owner, Running>,
     /// The threads of the numbers that records may have.
     owners: FxHashMap<u64, Owner>,
@@ -122,7 +123,7 @@ impl Running {
 impl Timers {
     /// Makes it for threads with this interval or a longer one. `has_kernel` has events record the
     /// kernel's frames.
-    pub(super) fn new(signal: libc::c_int, interval_ns: u64, has_kernel: bool) -> Self {
+    pub(super) fn new(signal: c_int, interval_ns: u64, has_kernel: bool) -> Self {
         Self {
             signal,
             running: FxHashMap::default(),
@@ -214,7 +215,7 @@ impl Timers {
             .then(|| CpuEvent::new(tid, self.signal, value, after_ns, self.has_kernel))
             .transpose();
         match event {
-            Err(error) if !matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ESRCH)) => {
+            Err(error) if !is_out_of_descriptors(&error) && !has_thread_ended(&error) => {
                 self.has_events = false;
                 Ok(None)
             }
@@ -235,7 +236,7 @@ impl Timers {
             // The handler sets the next signal if this one comes too early.
             match self.event(it.tid, watched, watched.next_ns().saturating_sub(cpu_ns)) {
                 Ok(Some(event)) => it.clock = Clock::Event { _event: event },
-                Err(error) if error.raw_os_error() == Some(libc::EMFILE) => break,
+                Err(error) if is_out_of_descriptors(&error) => break,
                 _ => {}
             }
         }

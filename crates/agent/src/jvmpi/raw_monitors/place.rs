@@ -11,7 +11,7 @@ use perk_jvmti_sys::jni_sys::JNIEnv;
 use perk_jvmti_sys::jvmpi::JVMPI_RawMonitor;
 
 use super::Moment;
-use super::futex::{self, Deadline};
+use crate::os::futex::{self, Deadline};
 use crate::sync::lock;
 
 /// The bit of [`Place::word`] that says the place is locked.

@@ -1,9 +1,9 @@
 //! The folder of the files of kept classes: `perk/classes` in the user's cache folder.
 
 use std::env;
-use std::fs::{self, DirBuilder, File, Metadata};
+use std::fs::{self, DirBuilder, Metadata};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -40,12 +40,7 @@ impl Place {
 
     /// Returns the contents of the file. Nobody changes it: it is only replaced.
     pub(super) fn read(&self) -> Option<Mapping> {
-        let mut options = File::options();
-        let file = options
-            .read(true)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-            .open(&self.file)
-            .ok()?;
+        let file = os::open_in_place(&self.file).ok()?;
         let metadata = file.metadata().ok()?;
         if let Some(fault) = fault(&metadata, metadata.is_file()) {
             report(&self.file, fault);

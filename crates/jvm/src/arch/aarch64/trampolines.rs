@@ -2,15 +2,15 @@
 
 use std::arch::naked_asm;
 
-use super::{enter, exit};
+use crate::trampolines::{enter, exit};
 
-pub(super) const COUNT: usize = 4096;
+pub(crate) const COUNT: usize = 4096;
 /// The number of registers for arguments.
-pub(super) const REGISTERS: usize = 8;
-pub(super) const FLOAT_REGISTERS: usize = 8;
+pub(crate) const REGISTERS: usize = 8;
+pub(crate) const FLOAT_REGISTERS: usize = 8;
 
 /// The size and alignment of a trampoline.
-pub(super) const TRAMPOLINE_BYTES: usize = 8;
+pub(crate) const TRAMPOLINE_BYTES: usize = 8;
 
 /// All trampolines, one after the other. Each passes its address on in x16, which no function
 /// expects anything in.
@@ -18,7 +18,7 @@ pub(super) const TRAMPOLINE_BYTES: usize = 8;
 /// # Safety
 /// Only the JVM calls one, in the place of a native method's function.
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn trampolines() {
+pub(crate) unsafe extern "C" fn trampolines() {
     naked_asm!(
         ".p2align 3",
         ".rept {count}",
@@ -33,7 +33,7 @@ pub(super) unsafe extern "C" fn trampolines() {
 /// Keeps the registers that can hold arguments above the frame's base, the [`Passage`] below them;
 /// the arguments on the stack are above all of it.
 ///
-/// [`Passage`]: super::Passage
+/// [`Passage`]: crate::trampolines::Passage
 ///
 /// # Safety
 /// As of [`trampolines`].

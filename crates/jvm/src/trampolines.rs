@@ -11,17 +11,13 @@
 //!
 //! A trampoline does not know the types of the arguments; it keeps all registers that can hold
 //! some, and copies the stack. It consists of a few instructions that pass their own address on; a
-//! table gives the function that it stands for, so no code is made at run time.
+//! table gives the function that it represents, so no code is made at run time.
 //!
 //! The JDK's own natives are left alone, and counted at calls that are bound ([`Leaves`]): some of
 //! them change which thread is the current one, or run where Java code is not allowed, and many are
 //! called so often that the cost of a trampoline would be noticeable.
 //!
 //! [`Leaves`]: perk_instrument::Leaves
-
-#[cfg_attr(target_arch = "x86_64", path = "trampolines/x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "trampolines/aarch64.rs")]
-mod code;
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -34,18 +30,27 @@ use std::sync::{Mutex, OnceLock};
 use perk_jvmti_sys::jni_sys::JNIEnv;
 use rustc_hash::FxHashMap;
 
-use super::ExactEngine;
 use crate::guard::{Feature, contain};
-use crate::jvm::Jni;
 use crate::sync::lock;
+use crate::{Jni, arch};
 
 /// The number of native methods that can be counted.
-pub(super) const COUNT: usize = code::COUNT;
+pub const COUNT: usize = arch::COUNT;
 
-static ENGINE: OnceLock<&'static ExactEngine> = OnceLock::new();
+static CALLS: OnceLock<&'static dyn NativeCalls> = OnceLock::new();
 static NATIVES: [AtomicPtr<Native>; COUNT] = [const { AtomicPtr::new(null_mut()) }; COUNT];
 
-/// The native method that a trampoline stands for.
+/// Counts the calls of native methods.
+pub trait NativeCalls: Sync + std::fmt::Debug {
+    /// Enters a native method that the calling thread calls. Returns the position of its caller; 0
+    /// if it is not counted.
+    fn enter(&self, jni: Jni<'_>, number: u32) -> u64;
+
+    /// Leaves the native method, which returns to its caller.
+    fn leave(&self, jni: Jni<'_>, caller: u64);
+}
+
+/// The native method that a trampoline represents.
 #[derive(Debug)]
 struct Native {
     number: u32,
@@ -57,7 +62,7 @@ struct Native {
 /// offsets.
 #[derive(Debug)]
 #[repr(C)]
-struct Passage {
+pub(crate) struct Passage {
     function: *mut c_void,
     /// The number of words of the stack that hold arguments.
     stack_words: usize,
@@ -66,13 +71,13 @@ struct Passage {
 }
 
 /// Starts the trampolines' counting.
-pub(super) fn begin(engine: &'static ExactEngine) {
-    let _ = ENGINE.set(engine);
+pub fn begin(calls: &'static dyn NativeCalls) {
+    let _ = CALLS.set(calls);
 }
 
 /// The trampolines in use.
 #[derive(Debug, Default)]
-pub(super) struct Trampolines {
+pub struct Trampolines {
     /// By the method's number and its function: a native that is bound again gets the same
     /// trampoline.
     by_native: Mutex<FxHashMap<(u32, usize), usize>>,
@@ -80,12 +85,7 @@ pub(super) struct Trampolines {
 
 impl Trampolines {
     /// Returns the trampoline to bind for a native method; `None` if there are too many.
-    pub(super) fn bind(
-        &self,
-        number: u32,
-        signature: &str,
-        function: *mut c_void,
-    ) -> Option<*mut c_void> {
+    pub fn bind(&self, number: u32, signature: &str, function: *mut c_void) -> Option<*mut c_void> {
         let mut by_native = lock(&self.by_native);
         let next = by_native.len();
         let index = *by_native.entry((number, function.addr())).or_insert(next);
@@ -103,16 +103,16 @@ impl Trampolines {
 
 /// Returns the trampoline at an index of the table.
 fn trampoline(index: usize) -> *mut c_void {
-    (first() + index * code::TRAMPOLINE_BYTES) as *mut c_void
+    (first() + index * arch::TRAMPOLINE_BYTES) as *mut c_void
 }
 
 /// Returns the index of the trampoline that `address` is in.
 fn place_of(address: usize) -> usize {
-    (address - first()) / code::TRAMPOLINE_BYTES
+    (address - first()) / arch::TRAMPOLINE_BYTES
 }
 
 fn first() -> usize {
-    (code::trampolines as *const () as usize).next_multiple_of(code::TRAMPOLINE_BYTES)
+    (arch::trampolines as *const () as usize).next_multiple_of(arch::TRAMPOLINE_BYTES)
 }
 
 /// Returns how many arguments of a native method are passed on the stack, each in a word. The first
@@ -135,14 +135,14 @@ fn stack_words(signature: &str) -> usize {
         }
     }
     let beyond = |count: usize, registers: usize| count.saturating_sub(registers);
-    beyond(others, code::REGISTERS) + beyond(floats, code::FLOAT_REGISTERS)
+    beyond(others, arch::REGISTERS) + beyond(floats, arch::FLOAT_REGISTERS)
 }
 
 /// Called by a trampoline, to enter its native method and look up the function.
 ///
 /// # Safety
 /// Only trampolines may call it, with the environment of their thread and room for the answer.
-unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage) {
+pub(crate) unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage) {
     let native = NATIVES[place_of(place)].load(Acquire);
     // SAFETY: a trampoline is bound after its place in the table, which is never taken back.
     let (native, passage) = unsafe { (&*native, &mut *passage) };
@@ -151,7 +151,7 @@ unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage
     contain(Feature::Probes, || {
         // SAFETY: the environment is that of the calling thread.
         let jni = unsafe { Jni::from_raw(env) };
-        passage.caller = ENGINE.get().map_or(0, |it| it.enter_native(jni, number));
+        passage.caller = CALLS.get().map_or(0, |it| it.enter(jni, number));
     });
 }
 
@@ -160,12 +160,12 @@ unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *mut Passage
 ///
 /// # Safety
 /// As of [`enter`], which has filled the passage.
-unsafe extern "C" fn exit(env: *mut JNIEnv, passage: *const Passage) {
+pub(crate) unsafe extern "C" fn exit(env: *mut JNIEnv, passage: *const Passage) {
     // SAFETY: the environment is that of the calling thread; the caller's promise.
     let (jni, passage) = unsafe { (Jni::from_raw(env), &*passage) };
     contain(Feature::Probes, || {
-        if let Some(engine) = ENGINE.get().filter(|_| passage.caller != 0 && !jni.is_throwing()) {
-            engine.leave_native(jni, passage.caller);
+        if let Some(calls) = CALLS.get().filter(|_| passage.caller != 0 && !jni.is_throwing()) {
+            calls.leave(jni, passage.caller);
         }
     });
 }
@@ -177,7 +177,7 @@ mod tests {
     /// Returns arguments of each kind that fill the registers, together with those that every
     /// native method has.
     fn full() -> (String, String) {
-        ("J".repeat(code::REGISTERS - 2), "D".repeat(code::FLOAT_REGISTERS))
+        ("J".repeat(arch::REGISTERS - 2), "D".repeat(arch::FLOAT_REGISTERS))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io;
 use std::mem::zeroed;
 use std::ptr::null_mut;
 
-use super::Tid;
+use super::thread::Tid;
 
 /// `struct sigevent` of the kernel, for `SIGEV_THREAD_ID`.
 #[repr(C)]
@@ -52,7 +52,7 @@ impl CpuTimer {
             value,
             signal,
             notify: libc::SIGEV_THREAD_ID,
-            tid: tid.0,
+            tid: tid.number(),
             padding: [0; 11],
         };
         let mut timer: libc::c_int = 0;

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr::null_mut;
 
-use crate::memory::page_bytes;
+use super::pages::{are_resident, page_bytes};
 
 /// The pages that the kernel is asked about at once.
 const PAGES_AT_ONCE: usize = 1 << 12;
@@ -40,14 +40,10 @@ impl Stack {
         let mut resident = [0_u8; PAGES_AT_ONCE];
         while at < end && lowest.is_none() {
             let bytes = (end - at).min(PAGES_AT_ONCE * page_bytes);
-            // SAFETY: there is room for a byte for each page; the memory itself is not accessed, and
-            // a range that is not mapped is an error.
-            let known = unsafe { libc::mincore(at as *mut _, bytes, resident.as_mut_ptr()) };
-            let pages = &resident[..bytes.div_ceil(page_bytes)];
-            lowest = match known {
-                0 => pages.iter().position(|page| page & 1 != 0).map(|page| at + page * page_bytes),
-                _ => None,
-            };
+            let pages = &mut resident[..bytes.div_ceil(page_bytes)];
+            let is_known = are_resident(at, pages);
+            let lowest_of = || pages.iter().position(|page| page & 1 != 0);
+            lowest = is_known.then(lowest_of).flatten().map(|page| at + page * page_bytes);
             at += bytes;
         }
         lowest.map(|lowest| end - lowest)

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering::Acquire};
 
 /// The end of a wait, by the monotonic clock.
 #[derive(Debug)]
-pub(super) struct Deadline(libc::timespec);
+pub struct Deadline(libc::timespec);
 
 impl Deadline {
-    pub(super) fn after_ms(ms: u64) -> Self {
+    /// Returns the end of a wait that begins now.
+    pub fn after_ms(ms: u64) -> Self {
         let now = monotonic();
         let nanoseconds = now.tv_nsec + (ms % 1000) as i64 * 1_000_000;
         // The kernel refuses times that it cannot count; this is 30000 years.
@@ -33,7 +34,7 @@ fn monotonic() -> libc::timespec {
 }
 
 /// Waits while a word has a value, until the deadline if there is one.
-pub(super) fn wait(word: &AtomicU32, value: u32, deadline: Option<&Deadline>) {
+pub fn wait(word: &AtomicU32, value: u32, deadline: Option<&Deadline>) {
     while word.load(Acquire) == value && !deadline.is_some_and(Deadline::is_over) {
         let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
         let until = deadline.map_or(null(), |deadline| &raw const deadline.0);
@@ -48,7 +49,7 @@ pub(super) fn wait(word: &AtomicU32, value: u32, deadline: Option<&Deadline>) {
 }
 
 /// Wakes at most `count` threads that wait for a word.
-pub(super) fn wake(word: &AtomicU32, count: i32) {
+pub fn wake(word: &AtomicU32, count: i32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the word lives until the call returns.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, count) };

@@ -6,8 +6,9 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Tid, checked};
-use crate::memory::page_bytes;
+use super::checked;
+use super::pages::page_bytes;
+use super::thread::Tid;
 
 /// The first version of `struct perf_event_attr`, which all kernels accept.
 #[repr(C)]
@@ -23,6 +24,16 @@ struct Attributes {
     wakeup_events: u32,
     breakpoint: u32,
     config1: u64,
+}
+
+/// Whether an error is that too many descriptors are in use.
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EMFILE)
+}
+
+/// Whether an error is that the thread has ended.
+pub fn has_thread_ended(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
 }
 
 /// `struct f_owner_ex`.
@@ -171,14 +182,14 @@ impl CpuEvent {
             wakeup_events: 1,
             ..Attributes::default()
         };
-        let owner = Owner { kind: F_OWNER_TID, id: tid.0 };
+        let owner = Owner { kind: F_OWNER_TID, id: tid.number() };
         // SAFETY: the kernel reads the structs, which live until the calls return.
         unsafe {
             let (any_cpu, no_group) = (-1, -1);
             let opened = libc::syscall(
                 libc::SYS_perf_event_open,
                 &raw const attributes,
-                tid.0,
+                tid.number(),
                 any_cpu,
                 no_group,
                 CLOSE_ON_EXEC,

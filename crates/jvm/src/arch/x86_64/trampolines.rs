@@ -2,15 +2,15 @@
 
 use std::arch::naked_asm;
 
-use super::{enter, exit};
+use crate::trampolines::{enter, exit};
 
-pub(super) const COUNT: usize = 4096;
+pub(crate) const COUNT: usize = 4096;
 /// The number of registers for arguments.
-pub(super) const REGISTERS: usize = 6;
-pub(super) const FLOAT_REGISTERS: usize = 8;
+pub(crate) const REGISTERS: usize = 6;
+pub(crate) const FLOAT_REGISTERS: usize = 8;
 
 /// The size and alignment of a trampoline.
-pub(super) const TRAMPOLINE_BYTES: usize = 16;
+pub(crate) const TRAMPOLINE_BYTES: usize = 16;
 
 /// All trampolines, one after the other. Each passes an address within itself on in r11, which no
 /// function expects anything in.
@@ -18,7 +18,7 @@ pub(super) const TRAMPOLINE_BYTES: usize = 16;
 /// # Safety
 /// Only the JVM calls one, in place of a native method's function.
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn trampolines() {
+pub(crate) unsafe extern "C" fn trampolines() {
     naked_asm!(
         ".rept {count}",
         ".p2align 4",
@@ -33,7 +33,7 @@ pub(super) unsafe extern "C" fn trampolines() {
 /// Keeps the registers that can hold arguments below the frame's base, the [`Passage`] under them;
 /// above the base are the caller's base and address, then the arguments on the stack.
 ///
-/// [`Passage`]: super::Passage
+/// [`Passage`]: crate::trampolines::Passage
 ///
 /// # Safety
 /// As of [`trampolines`].
