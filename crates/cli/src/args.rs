@@ -17,7 +17,7 @@ use perk_open::Format;
 use perk_profile::NamePattern;
 
 use crate::diff::limit::{Limit, limit};
-use crate::file_format::written_format;
+use crate::file_format::{endings, written_format};
 use crate::filter::name_pattern;
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
@@ -399,8 +399,8 @@ pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) read: ReadArgs,
     #[arg(short, long, value_name = "FILE", help = format!(
-        "The file to write, in the form of the ending: {}; .gz or .zst may follow; - is stdout",
-        help::endings()
+        "The file to write, in the form of the ending: {}; - is stdout",
+        endings()
     ))]
     pub(crate) output: PathBuf,
     /// The format to write [default: that of the ending of the output file]

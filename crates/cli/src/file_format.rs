@@ -1,8 +1,9 @@
 //! The choice of a file format on the command line: by its name or by a path's ending.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use perk_formats::FORMATS;
 use perk_open::Format;
@@ -33,10 +34,28 @@ pub(crate) fn of_path(path: &Path) -> anyhow::Result<Format> {
     let found = written.filter_map(|format| Some((ending_of(format, path)?, format)));
     // The first of those with the longest ending: `.xprof.txt` is longer than `.txt`.
     let found = found.reduce(|best, it| if it.0.len() > best.0.len() { it } else { best });
-    found.map(|(_, format)| format).with_context(|| {
-        let endings = list(|it| it.is_written(), |it| format!(".{}", it.ending()), "or");
-        format!("{}: cannot write a form with this ending: use {endings}", path.display())
-    })
+    if let Some((_, format)) = found {
+        return Ok(format);
+    }
+    let shown = path.display();
+    if path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/") {
+        let file = path.join("app.hprof");
+        bail!("{shown} is a folder: name a file in it, such as {}", file.display());
+    }
+    bail!("{shown}: cannot write a form with this ending: use {}", endings())
+}
+
+/// The endings of the files that are written, as a list, and those of their packings.
+pub(crate) fn endings() -> String {
+    let mut endings: Vec<String> = Vec::new();
+    for ending in FORMATS.into_iter().filter(|it| it.is_written()).map(|it| it.ending()) {
+        let ending = format!(".{ending}");
+        if !endings.contains(&ending) {
+            endings.push(ending);
+        }
+    }
+    let last = endings.pop().unwrap_or_default();
+    format!("{} or {last}; .gz or .zst may follow, as in .pb.gz", endings.join(", "))
 }
 
 /// Whether a file name has an ending of the format, which the ending of a packing may follow.
@@ -97,5 +116,18 @@ mod tests {
         for path in ["a", "a.class", ".txt", "txt", "a.gz", "a.txt.gz.gz"] {
             assert!(of_path(Path::new(path)).is_err(), "{path}");
         }
+    }
+
+    #[test]
+    fn a_refusal_says_what_would_do() {
+        let reason = |path: &str| of_path(Path::new(path)).unwrap_err().to_string();
+        let endings = reason("a.class");
+        for format in FORMATS.into_iter().filter(|it| it.is_written()) {
+            assert!(endings.contains(&format!(".{}", format.ending())), "{endings}");
+        }
+        assert!(endings.ends_with(".gz or .zst may follow, as in .pb.gz"), "{endings}");
+        let folder = "/proc is a folder: name a file in it, such as /proc/app.hprof";
+        assert_eq!(reason("/proc"), folder);
+        assert_eq!(reason("no/x/"), "no/x/ is a folder: name a file in it, such as no/x/app.hprof");
     }
 }

@@ -75,23 +75,9 @@ pub(crate) fn open(path: &Path, options: &Options) -> anyhow::Result<Input> {
     Ok(input)
 }
 
-/// A size on the command line: a whole number, `k`, `m` or `g` behind it.
+/// A size on the command line.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let lower = text.to_ascii_lowercase();
-    let digits = lower.trim_end_matches(['k', 'm', 'g']);
-    let shift = match &lower[digits.len()..] {
-        "" => 0,
-        "k" => 10,
-        "m" => 20,
-        "g" => 30,
-        _ => 64,
-    };
-    let number =
-        digits.parse::<u64>().ok().filter(|_| digits.bytes().all(|it| it.is_ascii_digit()));
-    number
-        .and_then(|number| number.checked_mul(1_u64.checked_shl(shift)?))
-        .filter(|&bytes| bytes > 0)
-        .ok_or_else(|| "use a size such as 500m or 8g".to_owned())
+    perk_control::options::scaled(text).ok_or_else(|| "use a size such as 500m or 8g".to_owned())
 }
 
 #[cfg(test)]

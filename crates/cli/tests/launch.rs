@@ -18,6 +18,7 @@ fn refused_before_the_program_starts() {
     for (arguments, parts) in [
         (&["-o", "x.class"][..], &["x.class", ".txt, .hprof, ", ".collapsed or .pb"][..]),
         (&["-o", "x"], &["x: cannot write a form with this ending"]),
+        (&["-o", "."], &[". is a folder: name a file in it"]),
         (&["-o", "no/x.txt"], &["cannot write no/x.txt"]),
         (&["-o", "folder.txt"], &["cannot write folder.txt", "folder"]),
         (&["-o", "a.txt", "-o", "a.txt"], &["a.txt", "twice"]),
@@ -42,7 +43,7 @@ fn refused_before_the_program_starts() {
         (&["--cpu", "times", "--exclude", "a,,b"], &["--exclude", "com.acme.*"]),
         (&["--cpu", "times", "--max-nodes", "0"], &["--max-nodes", "512k"]),
         (&["--sample", "512k"], &["--sample", "--heap sites"]),
-        (&["--heap", "sites", "--sample", "1g"], &["--sample", "512k"]),
+        (&["--heap", "sites", "--sample", "2g"], &["--sample", "512k"]),
         (&["--aprof", "--gc"], &["--gc", "--heap"]),
         (&["--from-signal"], &["--from-signal", "--aprof"]),
         (&["--cpu", "times", "-o", "a.prof"], &["cannot write a.prof", "the profile has none"]),

@@ -34,7 +34,7 @@ mod usage;
 pub use file_name::resolve_file_name;
 use perk_profile::{NamePattern, WholePattern};
 use table::{Set, TABLE};
-pub use table::{interval_ns, pattern, scaled, thread_name};
+pub use table::{interval_ns, pattern, sample_bytes, scaled, thread_name};
 pub use usage::{options_markdown, usage};
 
 /// The environment variable whose value is appended to the agent's options.

@@ -262,7 +262,7 @@ fn errors_without_a_recorded_case() {
         ("exclude=a::b", "exclude option value must be class or method names with : between them"),
         ("max-nodes=", "syntax error parsing max-nodes=DECIMAL"),
         ("max-nodes=0", "max-nodes option value must be decimal and > 0"),
-        ("heap=sites,sample=1g", "sample option value must be decimal, > 0 and below 2048m"),
+        ("heap=sites,sample=2g", "sample option value must be decimal, > 0 and below 2048m"),
         ("heap=sites,sample=2048m", "sample option value must be decimal, > 0 and below 2048m"),
         ("gc=1", "gc option value must be y|n"),
         ("aprof=", "aprof option value must be y|n|between"),

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory, Error, FromArgMatches};
-use perk_formats::FORMATS;
 
 use super::Cli;
 
@@ -17,19 +16,6 @@ pub(crate) fn parse() -> Result<Cli, Error> {
 /// The command line. Its help has lines that end where the terminal's do.
 pub(crate) fn command() -> Command {
     with_paragraphs(Cli::command())
-}
-
-/// The endings of the files that are written: `.txt, .hprof, … or .pb.gz`.
-pub(crate) fn endings() -> String {
-    let mut endings: Vec<String> = Vec::new();
-    for ending in FORMATS.into_iter().filter(|it| it.is_written()).map(|it| it.ending()) {
-        let ending = format!(".{ending}");
-        if !endings.contains(&ending) {
-            endings.push(ending);
-        }
-    }
-    let last = endings.pop().unwrap_or_default();
-    format!("{} or {last}", endings.join(", "))
 }
 
 /// What is wrong with the arguments `given`, and what to do.
@@ -84,6 +70,8 @@ fn paragraphs(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use perk_formats::FORMATS;
+
     use super::*;
 
     fn each_command(command: &mut Command, check: &mut impl FnMut(&mut Command)) {

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use perk_control::options;
 use perk_profile::{NamePattern, WholePattern};
 
-use super::help::endings;
+use crate::file_format::endings;
 
 /// What is measured, shown and written.
 #[derive(Clone, Debug, Args)]
@@ -96,7 +96,7 @@ pub(crate) struct Measured {
     #[arg(long)]
     pub(crate) no_cache: bool,
     /// Estimate --heap sites from one sample per SIZE bytes: 512k, 1m
-    #[arg(long, value_name = "SIZE", value_parser = count)]
+    #[arg(long, value_name = "SIZE", value_parser = sample)]
     pub(crate) sample: Option<u64>,
     /// Collect garbage before --heap reads the objects [default of perk run where it counts live ones]
     #[arg(long)]
@@ -126,7 +126,7 @@ pub(crate) struct Measured {
     #[arg(short, long)]
     pub(crate) quiet: bool,
     #[arg(short, long, value_name = "FILE", help = format!(
-        "Write the profile here, in the form of the ending: {}; .gz or .zst may follow (repeatable)",
+        "Write the profile here, in the form of the ending: {} (repeatable)",
         endings()
     ))]
     pub(crate) output: Vec<PathBuf>,
@@ -231,8 +231,14 @@ fn interval(text: &str) -> Result<u64, String> {
 
 /// A number in the agent's syntax.
 fn count(text: &str) -> Result<u64, String> {
-    let error = "use a whole number, with k (1024) or m (1024 k) after it, such as 512k";
+    let error =
+        "use a whole number, with k (1024), m (1024 k) or g (1024 m) after it, such as 512k";
     options::scaled(text).ok_or_else(|| error.to_owned())
+}
+
+/// A size that the JVM can take samples at, in the agent's syntax.
+fn sample(text: &str) -> Result<u64, String> {
+    options::sample_bytes(text).ok_or_else(|| "use a size below 2g, such as 512k".to_owned())
 }
 
 /// A name of threads in the agent's syntax.
@@ -265,12 +271,16 @@ mod tests {
 
     #[test]
     fn counts_and_patterns() {
-        for (text, number) in [("1", 1), ("512k", 512 << 10), ("8m", 8 << 20)] {
+        for (text, number) in [("1", 1), ("512k", 512 << 10), ("8m", 8 << 20), ("1g", 1 << 30)] {
             assert_eq!(count(text), Ok(number));
         }
-        for text in ["", "0", "k", "-1", "1.5m", "1g", "1 k", "1km", "2147483648"] {
+        for text in ["", "0", "k", "-1", "1.5m", "1t", "1 k", "1km"] {
             assert!(count(text).is_err(), "{text}");
         }
+        assert_eq!(
+            (sample("512k"), sample("1g").is_ok(), sample("2g").is_ok()),
+            (Ok(512 << 10), true, false)
+        );
         for text in ["com.acme.*", "*Parser", "Größe$Inner"] {
             assert_eq!(pattern(text).unwrap().as_str(), text);
         }

@@ -54,15 +54,19 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(value * 2_f64.powi(power))
 }
 
-/// Parses a whole number above 0. A `k` after it multiplies it by 1024, an `m` by 1024 * 1024.
+/// Parses a whole number above 0. A `k` after it multiplies it by 1024, an `m` by 1024 * 1024, a `g` by
+/// 1024 * 1024 * 1024; they may be capital letters.
 pub(super) fn scaled(text: &str) -> Option<u64> {
-    const UNITS: [(char, u64); 2] = [('k', 1 << 10), ('m', 1 << 20)];
-    let (number, unit) = UNITS
-        .iter()
-        .find_map(|&(suffix, unit)| Some((text.strip_suffix(suffix)?, unit)))
-        .unwrap_or((text, 1));
-    let number = u64::try_from(decimal(number)?).ok().filter(|&number| number > 0)?;
-    Some(number * unit)
+    let (digits, shift) = match text.split_at_checked(text.len().checked_sub(1)?)? {
+        (digits, "k" | "K") => (digits, 10),
+        (digits, "m" | "M") => (digits, 20),
+        (digits, "g" | "G") => (digits, 30),
+        _ => (text, 0),
+    };
+    // `parse` would accept a sign.
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = digits.parse().ok().filter(|&number| is_plain && number > 0)?;
+    number.checked_mul(1 << shift)
 }
 
 /// Returns the decimal number at the beginning of a text, or 0, as `atoi` does.
@@ -121,8 +125,16 @@ mod tests {
         assert_eq!(scaled("1"), Some(1));
         assert_eq!(scaled("512k"), Some(524_288));
         assert_eq!(scaled("8m"), Some(8_388_608));
-        assert_eq!(scaled("2147483647m"), Some(2_147_483_647 << 20));
-        for bad in ["", "k", "0", "0k", "-1", "1K", "1g", "1 k", "1.5m", "1km", "2147483648"] {
+        assert_eq!(scaled("1g"), Some(1 << 30));
+        assert_eq!(
+            (scaled("2K"), scaled("3M"), scaled("8G")),
+            (Some(2048), Some(3 << 20), Some(8 << 30))
+        );
+        assert_eq!(scaled("17179869183g"), Some(17_179_869_183 << 30));
+        assert_eq!(scaled("18446744073709551615"), Some(u64::MAX));
+        for bad in
+            ["", "k", "0", "0k", "-1", "+1", "1t", "1 k", " 1", "1.5m", "1km", "1é", "17179869184g"]
+        {
             assert_eq!(scaled(bad), None, "{bad:?}");
         }
     }

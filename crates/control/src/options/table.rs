@@ -377,7 +377,7 @@ pub(super) static TABLE: &[Spec] = &[
     },
     Spec {
         name: "max-nodes",
-        values: "<n>[k|m]",
+        values: "<n>[k|m|g]",
         about: "limit of call tree nodes",
         default: "8m",
         section: Section::Perk,
@@ -454,7 +454,7 @@ pub(super) static TABLE: &[Spec] = &[
     },
     Spec {
         name: "sample",
-        values: "<n>[k|m]",
+        values: "<n>[k|m|g]",
         about: "bytes between heap samples",
         default: "off",
         section: Section::Perk,
@@ -729,16 +729,21 @@ pub fn pattern(text: &str) -> Option<NamePattern> {
     (!text.split('.').any(str::is_empty)).then_some(pattern)
 }
 
-/// Parses a number or size of `max-nodes`, `memlimit` and `sample`: a whole number above 0. A `k` after it
-/// multiplies it by 1024, an `m` by 1024 * 1024. Any other text gives `None`.
+/// Parses a number or size, such as those of `max-nodes`, `memlimit` and `sample`: a whole number above 0. A
+/// `k` after it multiplies it by 1024, an `m` by 1024 * 1024, a `g` by 1024 * 1024 * 1024. Any other text gives
+/// `None`.
 pub fn scaled(value: &str) -> Option<u64> {
     numbers::scaled(value)
 }
 
-/// Sets the sampling interval, which the JVM takes as a signed number of 32 bits.
+/// Parses a value of `sample`, which the JVM takes as a signed number of 32 bits. Any other text gives
+/// `None`.
+pub fn sample_bytes(value: &str) -> Option<u64> {
+    scaled(value).filter(|&bytes| i32::try_from(bytes).is_ok())
+}
+
 fn set_sample(options: &mut Options, value: &str) -> Option<()> {
-    let bytes = scaled(value).filter(|&bytes| i32::try_from(bytes).is_ok())?;
-    options.heap_sample_bytes = Some(bytes);
+    options.heap_sample_bytes = Some(sample_bytes(value)?);
     Some(())
 }
 

@@ -98,8 +98,8 @@ HPROF ERROR: hprof option error: Unknown option: foo (foo=bar) [hprof_init.c:495
     }
     text.push_str(
         "
-A unit in `interval` is `us`, `ms` or `s`; a number without one is in milliseconds. `k` is 1024
-and `m` 1024 * 1024. With `force=n` a file that exists is not overwritten: the process id goes into
+A unit in `interval` is `us`, `ms` or `s`; a number without one is in milliseconds. `k` is 1024,
+`m` 1024 * 1024 and `g` 1024 * 1024 * 1024. With `force=n` a file that exists is not overwritten: the process id goes into
 the name, before a `.txt` ending of text output and at the end of the name of binary output.
 
 - `engine=signal` interrupts threads where they run (Linux on x86-64). `engine=polling` walks their
@@ -148,7 +148,7 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
   in `xprof=tiers:inlined`. It needs the signals of `engine=signal`, whatever samples `cpu=samples`
   takes. [xprof.md](xprof.md) describes the tables.
 - `max-nodes` limits the call trees: calls on paths beyond it are counted by method alone.
-- `memlimit` is a number of bytes; `k` and `m` after it mean KiB and MiB. It limits the memory of the call
+- `memlimit` is a number of bytes; `k`, `m` and `g` after it mean KiB, MiB and GiB. It limits the memory of the call
   traces of samples (`cpu=samples`, `wall`, `heap=sites` with `sample`) and of waits (`monitor=y`), which
   grows with each new stack; the default is for them. At the limit, a sample with a new stack is booked
   below those of its outermost frames that are known, on a frame `perk.[memory limit reached]`: no sample
