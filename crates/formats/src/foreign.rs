@@ -99,6 +99,11 @@ const MEMBERS: &[(&[u8], &str, &str)] = &[
         "a thread dump of a JVM in JSON",
         "perk attach PID --wall shows what threads wait for",
     ),
+    (
+        b"\"stream\":\"stdout\"",
+        "a container's log in JSON",
+        "jq -rj .log FILE > x.txt gives the text of the program",
+    ),
     (b"\"recording\"", "the JSON of jfr print", "give perk the .jfr file"),
     (b"\"resourceProfiles\"", "a profile of OpenTelemetry in JSON", TO_SPEEDSCOPE),
     (b"\"jmhVersion\"", "results of JMH in JSON", RUN),
@@ -211,6 +216,14 @@ mod tests {
             (b"0SECTION       TITLE subcomponent dump routine\n", "a javacore of OpenJ9"),
             (b"[\n {\"jmhVersion\": \"1.37\"}]", "results of JMH in JSON"),
             (b"{\"traceEvents\": [{\"ph\": \"X\"}]}", "a trace in Chrome's JSON"),
+            (
+                b"{\"log\":\"JAVA PROFILE 1.0.1\\n\",\"stream\":\"stdout\",\"time\":\"2026\"}\n",
+                "a container's log in JSON",
+            ),
+            (
+                b"web-1  | 2026-11-26 12:00:00\nweb-1  | Full thread dump OpenJDK 64-Bit Server VM 12\n",
+                "a thread dump of a JVM",
+            ),
             (b"{\n  \"a\": 5\n}\n", "JSON of another tool"),
             (b"{\"a\": 5\n", "JSON of another tool"),
             (b"[]", "JSON of another tool"),

@@ -10,9 +10,9 @@ mod bounded;
 mod heap;
 mod memory;
 mod packed;
+mod prefix;
 mod profile;
 mod source;
-mod task_prefix;
 mod utf16;
 
 pub use heap::heap;

@@ -11,7 +11,8 @@ use perk_profile::{Metric, NamePattern, Profile, secrets};
 use crate::bounded::{CutIsEnd, read_head};
 use crate::memory::Memory;
 use crate::packed::{self, Faults};
-use crate::{Format, Source, task_prefix, utf16};
+use crate::prefix::{self, Prefix};
+use crate::{Format, Source, utf16};
 
 /// The bytes of its beginning that the error of an unknown format shows.
 const NAMED_BYTES: usize = 16;
@@ -127,11 +128,11 @@ impl Source {
         if head.is_empty() && !may_be_empty {
             bail!("{name} is empty");
         }
-        let is_prefixed = task_prefix::is_prefixed(&head);
+        let prefix = Prefix::of_head(&head);
         let whole = Cursor::new(head).chain(source);
-        let mut source: Box<dyn Read + '_> = match is_prefixed {
-            true => Box::new(task_prefix::Lines::new(whole)),
-            false => Box::new(whole),
+        let mut source: Box<dyn Read + '_> = match prefix.clone() {
+            Some(prefix) => Box::new(prefix::Lines::new(whole, prefix)),
+            None => Box::new(whole),
         };
         let head =
             read_head(&mut source, HEAD_BYTES).with_context(|| format!("cannot read {name}"))?;
@@ -162,6 +163,7 @@ impl Source {
             true => cannot_read(),
             false => format!("{name}: bad {} file", format.title()),
         })?;
+        profile.notes.extend(prefix.and_then(|prefix| prefix.note()));
         profile.notes.extend(faults.rest());
         profile
             .notes
