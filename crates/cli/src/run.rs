@@ -38,6 +38,7 @@ pub(crate) use signals::not_ignored;
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     if let Some(options) = jvmpi::agent_options(args)? {
         let plan = Plan::new(&args.command)?;
+        plan.check_probes()?;
         let mut command = plan.command(&agent::library()?, &options, &[]);
         return Ok(exit_code(start(&plan, &mut command, &mut |_| ())?.status, false));
     }
@@ -46,6 +47,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     analyses.check_times(args.delay.is_some(), args.duration.is_some())?;
     let are_printed = analyses.are_printed();
     let plan = Plan::new(&args.command)?.with_children(args.children);
+    if analyses.agent_options(String::new()).changes_classes() {
+        plan.check_probes()?;
+    }
     let targets = match analyses.are_of_jamaica() {
         true => append::targets(&measured.output, measured.force)?,
         false => targets(&measured.output, &analyses.sketch())?,

@@ -376,6 +376,13 @@ impl Options {
         matches!(self.output, Output::Net { .. })
     }
 
+    /// Whether an analysis puts probes into classes.
+    pub fn changes_classes(&self) -> bool {
+        let has_exact_sites = self.heap_sites && self.heap_sample_bytes.is_none();
+        let has_calls = self.cpu.times.is_some() || self.jamaica.is_some();
+        has_calls || has_exact_sites || self.aprof || self.fields
+    }
+
     /// Parses the agent's options, with the value of [`OPTIONS_VARIABLE`] if it is set.
     pub fn parse(agent_options: &str, env: Option<&str>) -> Result<Parsed, OptionError> {
         if agent_options == "help" {

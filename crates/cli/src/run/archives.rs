@@ -1,5 +1,6 @@
 //! Archives of classes that the JVM would make: it does not load agents then, or does not start with
-//! one. (An archive that it would read, or an AOT cache for which it records, is the agent's matter.)
+//! one. With changed classes it cannot record for an AOT cache. (An archive that it would read is the
+//! agent's matter.)
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,8 +22,10 @@ struct Archives {
     file: String,
     /// `-Xshare:dump`
     dump: bool,
-    /// `-XX:AOTMode=create`
-    create: bool,
+    /// `-XX:AOTMode=`
+    mode: String,
+    /// `-XX:AOTCacheOutput=`
+    has_output: bool,
 }
 
 impl Archives {
@@ -42,7 +45,8 @@ impl Archives {
                 (Some(("DumpSharedSpaces", is_on)), _) => all.dump = is_on,
                 (_, Some(("ArchiveClassesAtExit", file))) => all.at_exit = !file.is_empty(),
                 (_, Some(("SharedArchiveFile", file))) => all.file = file.to_owned(),
-                (_, Some(("AOTMode", mode))) => all.create = mode == "create",
+                (_, Some(("AOTCacheOutput", file))) => all.has_output = !file.is_empty(),
+                (_, Some(("AOTMode", mode))) => all.mode = mode.to_owned(),
                 _ => {}
             }
         }
@@ -59,6 +63,8 @@ pub(super) struct Changes {
     pub(super) place: usize,
     /// What the JVM then does not do, in one line.
     pub(super) line: Option<String>,
+    /// The option with which the JVM records for an AOT cache.
+    pub(super) recording: Option<&'static str>,
 }
 
 impl Changes {
@@ -98,8 +104,17 @@ impl Archives {
         all.iter().find(|it| it.1).map(|it| it.0)
     }
 
+    /// Returns the option with which the JVM records for an AOT cache.
+    fn recording(&self) -> Option<&'static str> {
+        match &*self.mode {
+            "record" => Some("-XX:AOTMode=record"),
+            "" | "auto" if self.has_output => Some("-XX:AOTCacheOutput"),
+            _ => None,
+        }
+    }
+
     fn changes(&self) -> anyhow::Result<Changes> {
-        let none = [("-Xshare:dump", self.dump), ("-XX:AOTMode=create", self.create)];
+        let none = [("-Xshare:dump", self.dump), ("-XX:AOTMode=create", self.mode == "create")];
         if let Some((option, _)) = none.iter().find(|it| it.1) {
             bail!("{option} makes an archive and runs no program: there is nothing to measure");
         }
@@ -109,7 +124,7 @@ impl Archives {
                  out, and make the archive in a run without perk"
             );
         }
-        let mut changes = Changes::default();
+        let mut changes = Changes { recording: self.recording(), ..Changes::default() };
         if self.on_demand {
             changes.options.push("-XX:-RecordDynamicDumpInfo");
             changes.line = Some(
@@ -170,6 +185,24 @@ mod tests {
         }
         assert_refused("java -Xshare:dump", &[], "-Xshare:dump");
         assert_refused("java -XX:AOTMode=create -XX:AOTCache=x", &[], "-XX:AOTMode=create");
+    }
+
+    #[test]
+    fn a_recording_for_a_cache_is_known() {
+        let find = |_: &str| Some("-Xint".into());
+        let sources = Sources { variable: &find, file: &|_| None };
+        for (line, option) in [
+            ("-XX:AOTMode=record -XX:AOTConfiguration=x", Some("-XX:AOTMode=record")),
+            ("-XX:AOTCacheOutput=x", Some("-XX:AOTCacheOutput")),
+            ("-XX:AOTMode=auto -XX:AOTCacheOutput=x", Some("-XX:AOTCacheOutput")),
+            ("-XX:AOTMode=record -XX:AOTMode=off", None),
+            ("-XX:AOTCacheOutput=x -XX:AOTCacheOutput=", None),
+            ("-XX:AOTCache=x", None),
+        ] {
+            let words: Vec<_> = line.split(' ').map(OsString::from).collect();
+            let changes = Changes::of(Some(&words), &sources).unwrap();
+            assert_eq!(changes.recording, option, "{line}");
+        }
     }
 
     #[test]

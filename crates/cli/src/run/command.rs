@@ -17,6 +17,9 @@ use super::jvm_options::Sources;
 /// The variable from which every JVM takes options.
 const TOOL_OPTIONS: &str = "JAVA_TOOL_OPTIONS";
 
+/// The first version that has an AOT cache.
+const OLDEST_WITH_AOT: u32 = 24;
+
 /// A command that can be profiled.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
@@ -59,6 +62,23 @@ impl<'a> Plan<'a> {
     pub(super) fn with_children(self, with_children: bool) -> Self {
         let route = if with_children { Route::Environment } else { self.route };
         Self { route, ..self }
+    }
+
+    /// Checks that the JVM can run with changed classes.
+    ///
+    /// # Errors
+    /// The option with which it cannot, in one line.
+    pub(super) fn check_probes(&self) -> anyhow::Result<()> {
+        // Others do not know the option, and say so.
+        let may_know = self.feature_version.is_none_or(|version| version >= OLDEST_WITH_AOT);
+        if let Some(option) = self.changes.recording.filter(|_| may_know) {
+            bail!(
+                "{option}: a JVM that records for an AOT cache crashes at its end if its classes have \
+                 probes: leave the option out, or measure without probes (--cpu samples, --wall, --alloc, \
+                 --monitor)"
+            );
+        }
+        Ok(())
     }
 
     /// Whether the command is `java` itself.
@@ -204,7 +224,7 @@ mod tests {
             route,
             is_java: true,
             feature_version: Some(21),
-            changes: Changes { options: vec!["-X"], place: 0, line: None },
+            changes: Changes { options: vec!["-X"], place: 0, line: None, recording: None },
         };
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         let arguments: Vec<_> = command.get_args().collect();
