@@ -15,17 +15,17 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use perk_open::Format;
 use perk_profile::NamePattern;
+use perk_report::Limit;
 
-use crate::diff::limit::{Limit, limit};
 use crate::file_format::{endings, written_format};
-use crate::filter::name_pattern;
 use crate::input::{ReadArgs, size};
 use crate::listen::{address, command, time};
-use crate::window;
+use crate::selection::name_pattern;
+use crate::time;
 pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs};
 pub(crate) use heap::{HeapArgs, Refs};
 pub(crate) use measured::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured, Timing, Xprof};
-pub(crate) use report::{ReportArgs, TreeOrder};
+pub(crate) use report::ReportArgs;
 
 /// A profiler for the JVM: see where a Java program spends its time.
 #[derive(Debug, Parser)]
@@ -282,7 +282,7 @@ pub(crate) struct ListenArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct WindowArgs {
     /// Show samples up to this time of the recording: 5s, 800ms
-    #[arg(long, value_name = "TIME", value_parser = window::time)]
+    #[arg(long, value_name = "TIME", value_parser = time::time)]
     pub(crate) to: Option<u64>,
 }
 
@@ -342,7 +342,7 @@ pub(crate) struct DiffArgs {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
     /// Exit with 1 if this limit is exceeded: 'calls>+5%' (repeatable)
-    #[arg(long, value_name = "LIMIT", value_parser = limit)]
+    #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_on: Vec<Limit>,
     /// Rows of each table, also changes that may be chance [default: 5 to 15, of the three metrics that
     /// changed most; with --json: all]

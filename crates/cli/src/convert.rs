@@ -9,12 +9,13 @@ use anyhow::{Context, bail};
 use perk_formats::View;
 use perk_open::{Input, display_name, has_only_heaps, is_stream};
 use perk_profile::Timestamp;
+use perk_report::selection::metric;
 
 use crate::args::ConvertArgs;
 use crate::file_format;
 use crate::input;
 use crate::output::{self, Target};
-use crate::{metric, talk, window};
+use crate::{selection, talk};
 
 /// Reads one file and writes another.
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
@@ -56,8 +57,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
              objects: perk heap shows what holds them, perk report their classes"
         );
     }
-    window::apply_and_say(window, &mut profile, &display_name(&args.file))?;
-    args.filter.apply_and_say(&mut profile, &display_name(&args.file));
+    selection::apply((window, &args.filter.filter()), &mut profile, &name)?;
     if file_format::merges_threads(form) && !args.threads && profile.has_threads() {
         profile = profile.without_threads().into_owned();
         talk::say(format_args!(

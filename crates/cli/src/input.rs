@@ -10,13 +10,13 @@ use perk_profile::units::printable;
 
 use crate::file_format::read_format;
 use crate::progress::Watched;
-use crate::{talk, window};
+use crate::{talk, time};
 
 /// How a file is read.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReadArgs {
     /// Show samples from this time of the recording on: 2s, 500ms
-    #[arg(long, value_name = "TIME", value_parser = window::time)]
+    #[arg(long, value_name = "TIME", value_parser = time::time)]
     pub(crate) from: Option<u64>,
     /// The format of the file, where its content does not identify it
     #[arg(long, value_name = "FORMAT", value_parser = read_format())]
@@ -30,7 +30,7 @@ pub(crate) struct ReadArgs {
     pub(crate) max_memory: Option<u64>,
     /// The classes that are the program's own: 'com.acme.*' (repeatable, or with commas) [default: those that
     /// the file names, or the packages of the main class]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = crate::filter::name_pattern)]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = crate::selection::name_pattern)]
     pub(crate) app: Vec<NamePattern>,
     /// Show passwords, tokens and keys of the command line; without this, *** stands there
     #[arg(long)]
@@ -67,7 +67,7 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
 pub(crate) fn open(path: &Path, options: &Options) -> anyhow::Result<Input> {
     let name = perk_open::display_name(path);
     let source = Source::at(path)?
-        .watched(|reader, name, length_bytes| Watched::new(reader, name, length_bytes));
+        .watched(Watched::new);
     let input = source.profile(options)?;
     for note in &input.profile.notes {
         talk::say(format_args!("{name}: {}", printable(note)));

@@ -2,29 +2,28 @@
 //! profiles. stdout is data, stderr is talk.
 #![forbid(unsafe_code)]
 
-mod accounting;
 mod agent;
+mod answer;
 mod args;
 mod attach;
 mod convert;
 mod diff;
 mod file_format;
-mod filter;
 mod heap;
 mod input;
 mod jvms;
 mod listen;
 mod man;
-mod metric;
 mod output;
 mod packing;
 mod progress;
 mod remote;
 mod report;
 mod run;
+mod selection;
 mod talk;
+mod time;
 mod view;
-mod window;
 
 use std::env;
 use std::io::{self, Write};

@@ -1,13 +1,13 @@
 //! `perk view`: a profile in the terminal.
 
 use anyhow::bail;
-use perk_analysis::InferredCallers;
 use perk_open::display_name;
 use perk_profile::units::duration;
+use perk_report::selection::{metric, window};
 
 use crate::args::ViewArgs;
 use crate::input;
-use crate::{metric, window};
+use crate::selection;
 
 /// Reads a file and shows it until the user leaves.
 pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
@@ -23,9 +23,8 @@ pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
         input.profile.notes.extend(window::lines(&shown));
         name += &format!(", {} to {}", duration(shown.from_ns), duration(shown.to_ns));
     }
-    if let Some(line) =
-        args.filter.apply(&mut input.profile, &mut InferredCallers::default(), &name)
-    {
+    let filter = args.filter.filter();
+    if let Some(line) = selection::apply_filter(&filter, &mut input.profile, &name) {
         name += &format!(", {line}");
         input.profile.notes.push(line);
     }

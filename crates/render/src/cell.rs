@@ -1,14 +1,12 @@
 //! The rows of a table.
 
-use std::borrow::Cow;
-
 use perk_profile::{ClassId, FrameId, MethodId};
 
-use crate::{Json, Table};
+use crate::{Json, LazyTable, Table};
 
 /// One value of a row.
 #[derive(Debug)]
-pub enum Cell<'a> {
+pub enum Cell {
     /// Not known: empty in CSV, `null` in JSON, these words in text.
     Missing(&'static str),
     /// A number in the unit of its column.
@@ -20,7 +18,7 @@ pub enum Cell<'a> {
     /// Yes or no.
     Bool(bool),
     /// Text.
-    Text(Cow<'a, str>),
+    Text(String),
     /// A method. Text adds its types where rows would otherwise look the same; CSV and JSON have its full
     /// name.
     Method(MethodId),
@@ -28,66 +26,74 @@ pub enum Cell<'a> {
     Class(ClassId),
     /// A call path, innermost frame first.
     Path(Vec<FrameId>),
+    /// The methods of a call path, innermost first, and the words that follow where it is cut.
+    Methods(Vec<MethodId>, Option<&'static str>),
     /// A part of a JSON document.
-    Json(Json<'a>),
+    Json(Json),
 }
 
-impl<'a> Cell<'a> {
+impl Cell {
     /// A method, or `words` where it is not known.
     pub fn method_or(method: Option<MethodId>, words: &'static str) -> Self {
         method.map_or(Cell::Missing(words), Cell::Method)
     }
 }
 
-impl From<u64> for Cell<'_> {
+impl From<u64> for Cell {
     fn from(number: u64) -> Self {
         Cell::Number(number)
     }
 }
 
-impl From<bool> for Cell<'_> {
+impl From<bool> for Cell {
     fn from(is_so: bool) -> Self {
         Cell::Bool(is_so)
     }
 }
 
-impl<'a> From<&'a str> for Cell<'a> {
-    fn from(text: &'a str) -> Self {
-        Cell::Text(text.into())
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Cell::Text(text.to_owned())
     }
 }
 
-impl From<String> for Cell<'_> {
+impl From<String> for Cell {
     fn from(text: String) -> Self {
-        Cell::Text(text.into())
+        Cell::Text(text)
     }
 }
 
-impl From<MethodId> for Cell<'_> {
+impl From<MethodId> for Cell {
     fn from(method: MethodId) -> Self {
         Cell::Method(method)
     }
 }
 
-impl From<ClassId> for Cell<'_> {
+impl From<ClassId> for Cell {
     fn from(class: ClassId) -> Self {
         Cell::Class(class)
     }
 }
 
-impl<'a> From<Json<'a>> for Cell<'a> {
-    fn from(json: Json<'a>) -> Self {
+impl From<Json> for Cell {
+    fn from(json: Json) -> Self {
         Cell::Json(json)
     }
 }
 
-impl<'a> From<Table<'a>> for Cell<'a> {
-    fn from(table: Table<'a>) -> Self {
+impl From<Table> for Cell {
+    fn from(table: Table) -> Self {
         Cell::Json(table.into())
     }
 }
 
-impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+impl From<LazyTable<'_>> for Cell {
+    fn from(table: LazyTable<'_>) -> Self {
+        Table::from(table).into()
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Self {
         value.map_or(Cell::Missing(""), Into::into)
     }
@@ -95,8 +101,8 @@ impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
 
 /// A row: a cell for each column, and what text shows beside and below it.
 #[derive(Debug, Default)]
-pub struct Row<'a> {
-    pub(crate) cells: Vec<Cell<'a>>,
+pub struct Row {
+    pub(crate) cells: Vec<Cell>,
     /// The rows of a tree above this one; text indents its name.
     pub depth: usize,
     /// Text after the row's name.

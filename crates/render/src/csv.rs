@@ -16,17 +16,17 @@ fn of_writer(error: csv::Error) -> io::Error {
     }
 }
 
-impl Table<'_> {
-    /// Writes the first `top` rows as CSV. A method has the same name in all tables.
+impl Table {
+    /// Writes the rows as CSV. A method has the same name in all tables.
     ///
     /// # Errors
     /// `out` does not take it.
-    pub fn csv(self, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
         writer.write_record(self.columns.iter().flat_map(titles)).map_err(of_writer)?;
-        let name = |method| crate::full_name(self.symbols, method);
+        let name = |method| crate::full_name(self.names(), method);
         let mut cells = Vec::new();
-        for row in self.rows().take(top) {
+        for row in &self.rows {
             for (column, value) in self.columns.iter().zip(&row.cells) {
                 match (column.kind, value) {
                     _ if column.csv.is_none() => {}
@@ -54,7 +54,7 @@ impl Table<'_> {
 
     /// Class, simple name, signature and source.
     fn parts(&self, method: MethodId) -> [String; 4] {
-        let symbols = self.symbols;
+        let symbols = self.names();
         let method = symbols.get_method(method);
         let text = |id: Option<_>| id.map_or("", |id| symbols.strings.get(id));
         let class = symbols.class_name(method.class);
@@ -62,19 +62,19 @@ impl Table<'_> {
             .map(str::to_owned)
     }
 
-    fn plain(&self, value: &Cell<'_>) -> String {
+    fn plain(&self, value: &Cell) -> String {
         match value {
             Cell::Number(number) | Cell::Worded(number, _) => number.to_string(),
             Cell::Share(part, total) => percent(*part, *total),
             Cell::Bool(is_so) => is_so.to_string(),
-            Cell::Text(text) => text.clone().into_owned(),
-            Cell::Class(class) => crate::class_name(self.symbols, *class).into_owned(),
+            Cell::Text(text) => text.clone(),
+            Cell::Class(class) => crate::class_name(self.names(), *class).into_owned(),
             Cell::Path(frames) => {
                 let frames: Vec<_> =
-                    frames.iter().map(|&frame| crate::frame(self.symbols, frame)).collect();
+                    frames.iter().map(|&frame| crate::frame(self.names(), frame)).collect();
                 frames.join("; ")
             }
-            Cell::Missing(_) | Cell::Method(_) | Cell::Json(_) => String::new(),
+            Cell::Missing(_) | Cell::Method(_) | Cell::Methods(..) | Cell::Json(_) => String::new(),
         }
     }
 }
@@ -116,6 +116,7 @@ mod tests {
     use perk_profile::{Method, Symbols};
 
     use super::*;
+    use crate::LazyTable;
 
     #[test]
     fn cells_are_no_formulas() {
@@ -142,14 +143,13 @@ mod tests {
         let name = symbols.strings.intern("f");
         let method = symbols.method(Method { class, name, signature: None, source: None });
         let mut text = Vec::new();
-        Table::of(&symbols, "", [Some(10), None, Some(0)])
+        let table = LazyTable::of(&symbols, "", [Some(10), None, Some(0)])
             .column(Column::method(), move |_| method)
             .column(Column::measure("self", Unit::Count, 40, Some(10)), |number| *number)
             .column(Column::other("note").no_csv(), |_| "no part of CSV")
             .column(Column::count("call_count"), |_| Cell::Missing("-"))
-            .table()
-            .csv(2, &mut text)
-            .unwrap();
+            .table();
+        Table::from(table.top(2)).csv(&mut text).unwrap();
         let expected = "name,class,method,signature,source,self_count,self_percent,self_cpu_ns,\
                         call_count\nT.f,T,f,,,10,25.00,100,\nT.f,T,f,,,,,,\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);

@@ -1,8 +1,10 @@
 //! Rendering: typed tables and documents as text for people, as CSV and as JSON.
 //!
-//! An analysis defines the columns of a [`Table`] once: the key of a number with its unit, its heading,
-//! the total that its shares are of. The renderers do the rest: escaping, alignment, the width of the
-//! screen, names of methods. Nothing here reads files or knows where a number comes from.
+//! A view defines the columns of a table once: the key of a number with its unit, its heading, the total
+//! that its shares are of. A [`LazyTable`] borrows what it shows and makes no row before it is asked for; a
+//! [`Table`] is a value of its own, with the names that its rows need. The renderers do the rest:
+//! escaping, alignment, the width of the screen, names of methods. Nothing here reads files or knows where a
+//! number comes from.
 #![forbid(unsafe_code)]
 
 mod bar;
@@ -12,6 +14,7 @@ mod json;
 mod locks;
 mod names;
 mod screen;
+mod subset;
 mod table;
 mod text;
 
@@ -21,5 +24,5 @@ pub use json::Json;
 pub use locks::{DumpNames, lock_suffix};
 pub use names::{class, class_name, frame, full_name, labels, place, short_method};
 pub use screen::{Colour, Screen};
-pub use table::{Column, Rows, Table};
+pub use table::{Column, LazyTable, Rows, Table};
 pub use text::{Part, Section, middle_cut, text};

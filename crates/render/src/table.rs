@@ -4,24 +4,83 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
+use std::sync::LazyLock;
 
 use perk_profile::{MethodId, Symbols, Unit};
 
+use crate::subset::Subset;
 use crate::{Cell, Row, Screen};
 
-/// A table. Its rows are made one by one as it is rendered.
-pub struct Table<'a> {
-    pub(crate) symbols: &'a Symbols,
-    /// Text has it above the titles; nothing where it is empty.
-    pub heading: String,
-    pub(crate) legend: Option<&'static str>,
+/// A table: a value that needs nothing else. It has the names of the methods and classes of its rows.
+#[derive(Debug)]
+pub struct Table {
+    pub(crate) look: Look,
     pub(crate) columns: Vec<Column>,
-    /// The number of rows.
-    len: usize,
-    row: Box<dyn Fn(usize, Wanted) -> Row<'a> + 'a>,
+    pub(crate) rows: Vec<Row>,
+    /// The names that the rows have; nothing where they have none.
+    names: Option<Box<Symbols>>,
+    /// The names of methods in text, where more than the rows decides about them.
+    labels: Option<Labels>,
+}
+
+/// What text shows around the rows of a table, and how.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// Above the titles; nothing where it is empty.
+    pub(crate) heading: String,
+    pub(crate) legend: Option<&'static str>,
     pub(crate) is_ranked: bool,
     pub(crate) cut: Cut,
     pub(crate) notes: Vec<String>,
+}
+
+/// The names of a table without any.
+static NO_NAMES: LazyLock<Symbols> = LazyLock::new(Symbols::default);
+
+impl Table {
+    /// The first `count` rows alone.
+    pub fn top(mut self, count: usize) -> Self {
+        self.rows.truncate(count);
+        self
+    }
+
+    /// Text keeps the beginning of long lines: they are several names and words.
+    pub fn of_words(mut self) -> Self {
+        self.look.cut = Cut::Words;
+        self
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub(crate) fn names(&self) -> &Symbols {
+        self.names.as_deref().unwrap_or(&NO_NAMES)
+    }
+
+    /// The names of the rows' methods in text.
+    pub(crate) fn labels(&self) -> Cow<'_, Labels> {
+        if let Some(labels) = &self.labels {
+            return Cow::Borrowed(labels);
+        }
+        let cells = self.rows.iter().flat_map(|row| &row.cells);
+        let methods = cells.filter_map(|cell| match *cell {
+            Cell::Method(method) => Some(method),
+            _ => None,
+        });
+        Cow::Owned(crate::labels(self.names(), methods))
+    }
+}
+
+/// A table whose rows are made when it becomes a [`Table`]: those that are left by then.
+pub struct LazyTable<'a> {
+    symbols: &'a Symbols,
+    look: Look,
+    columns: Vec<Column>,
+    /// The number of rows.
+    len: usize,
+    row: Box<dyn Fn(usize) -> Row + 'a>,
     labels: Option<Rc<Labels>>,
 }
 
@@ -49,23 +108,16 @@ impl Cut {
     }
 }
 
-/// The cells of a row that are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
-    All,
-    Methods,
-}
-
-/// The names of methods, told apart.
+/// The names of methods, those of different methods different.
 pub(crate) type Labels = HashMap<MethodId, String>;
 
-impl fmt::Debug for Table<'_> {
+impl fmt::Debug for LazyTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Table").field("heading", &self.heading).finish_non_exhaustive()
+        f.debug_struct("LazyTable").field("heading", &self.look.heading).finish_non_exhaustive()
     }
 }
 
-impl<'a> Table<'a> {
+impl<'a> LazyTable<'a> {
     /// A table with a row for each of `items`, whose methods and classes are those of `symbols`: see
     /// [`Rows`].
     pub fn of<T: 'a>(
@@ -77,34 +129,38 @@ impl<'a> Table<'a> {
         Rows { symbols, heading: heading.into(), items, columns: Vec::new(), fills: Vec::new() }
     }
 
-    /// Methods have these names, told apart from more methods than those of the rows.
+    /// The same with another heading.
+    pub fn headed(mut self, heading: impl Into<String>) -> Self {
+        self.look.heading = heading.into();
+        self
+    }
+
+    /// Methods have these names, which differ for more methods than those of the rows.
     pub fn labelled(self, labels: &Rc<Labels>) -> Self {
         Self { labels: Some(Rc::clone(labels)), ..self }
     }
 
     /// Text numbers the rows.
-    pub fn ranked(self) -> Self {
-        Self { is_ranked: true, ..self }
+    pub fn ranked(mut self) -> Self {
+        self.look.is_ranked = true;
+        self
     }
 
     /// Text cuts long lines at their end: they are not names.
-    pub fn cut_at_end(self) -> Self {
-        Self { cut: Cut::AtEnd, ..self }
-    }
-
-    /// Text keeps the beginning of long lines: they are several names and words.
-    pub fn of_words(self) -> Self {
-        Self { cut: Cut::Words, ..self }
+    pub fn cut_at_end(mut self) -> Self {
+        self.look.cut = Cut::AtEnd;
+        self
     }
 
     /// Text has this line below the heading.
-    pub fn legend(self, legend: &'static str) -> Self {
-        Self { legend: Some(legend), ..self }
+    pub fn legend(mut self, legend: &'static str) -> Self {
+        self.look.legend = Some(legend);
+        self
     }
 
     /// Text has this line after the rows.
     pub fn note(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
+        self.look.notes.push(note.into());
         self
     }
 
@@ -117,23 +173,20 @@ impl<'a> Table<'a> {
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
+}
 
-    /// The rows, in order.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
-        (0..self.len).map(|index| (self.row)(index, Wanted::All))
-    }
-
-    /// The names of the rows' methods.
-    pub(crate) fn labels(&self) -> Rc<Labels> {
-        if let Some(labels) = &self.labels {
-            return Rc::clone(labels);
-        }
-        let cells = (0..self.len).flat_map(|index| (self.row)(index, Wanted::Methods).cells);
-        let methods = cells.filter_map(|cell| match cell {
-            Cell::Method(method) => Some(method),
-            _ => None,
+impl From<LazyTable<'_>> for Table {
+    fn from(lazy: LazyTable<'_>) -> Self {
+        let LazyTable { symbols, look, columns, len, row, labels } = lazy;
+        let mut names = Subset::new(symbols);
+        let rows = (0..len).map(|index| {
+            let mut row = row(index);
+            row.cells.iter_mut().for_each(|cell| names.take(cell));
+            row
         });
-        Rc::new(crate::labels(self.symbols, methods))
+        let rows = rows.collect();
+        let labels = labels.map(|labels| names.labels(&labels));
+        Self { look, columns, rows, names: names.symbols(), labels }
     }
 }
 
@@ -143,12 +196,12 @@ pub struct Rows<'a, T> {
     heading: String,
     items: Vec<T>,
     columns: Vec<Column>,
-    /// Each adds cells; those with `true` add methods.
-    fills: Vec<(bool, Fill<'a, T>)>,
+    /// Each adds cells.
+    fills: Vec<Fill<'a, T>>,
 }
 
 /// Adds to the row of a thing.
-type Fill<'a, T> = Box<dyn Fn(&T, &mut Row<'a>) + 'a>;
+type Fill<'a, T> = Box<dyn Fn(&T, &mut Row) + 'a>;
 
 impl<T> fmt::Debug for Rows<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -158,7 +211,7 @@ impl<T> fmt::Debug for Rows<'_, T> {
 
 impl<'a, T: 'a> Rows<'a, T> {
     /// A column and its cells.
-    pub fn column<C: Into<Cell<'a>>>(self, column: Column, cell: impl Fn(&T) -> C + 'a) -> Self {
+    pub fn column<C: Into<Cell>>(self, column: Column, cell: impl Fn(&T) -> C + 'a) -> Self {
         self.columns([column], move |item| [cell(item).into()])
     }
 
@@ -166,46 +219,31 @@ impl<'a, T: 'a> Rows<'a, T> {
     pub fn columns<const N: usize>(
         mut self,
         columns: [Column; N],
-        cells: impl Fn(&T) -> [Cell<'a>; N] + 'a,
+        cells: impl Fn(&T) -> [Cell; N] + 'a,
     ) -> Self {
-        let is_method = |it: &Column| matches!(it.kind, Kind::Method | Kind::MethodParts);
-        let has_methods = columns.iter().any(is_method);
         self.columns.extend(columns);
-        self.fills.push((has_methods, Box::new(move |item, row| row.cells.extend(cells(item)))));
+        self.fills.push(Box::new(move |item, row| row.cells.extend(cells(item))));
         self
     }
 
     /// Changes rows: their depth, the text beside and below them.
-    pub fn each(mut self, change: impl Fn(&T, &mut Row<'a>) + 'a) -> Self {
-        self.fills.push((false, Box::new(change)));
+    pub fn each(mut self, change: impl Fn(&T, &mut Row) + 'a) -> Self {
+        self.fills.push(Box::new(change));
         self
     }
 
     /// The table.
-    pub fn table(self) -> Table<'a> {
+    pub fn table(self) -> LazyTable<'a> {
         let Self { symbols, heading, items, columns, fills } = self;
         let (len, width) = (items.len(), columns.len());
-        let row = move |index: usize, wanted| {
+        let row = move |index: usize| {
             let mut row = Row { cells: Vec::with_capacity(width), ..Row::default() };
-            for (has_methods, fill) in &fills {
-                if *has_methods || wanted == Wanted::All {
-                    fill(&items[index], &mut row);
-                }
-            }
+            fills.iter().for_each(|fill| fill(&items[index], &mut row));
             row
         };
-        Table {
-            symbols,
-            heading,
-            legend: None,
-            columns,
-            len,
-            row: Box::new(row),
-            is_ranked: false,
-            cut: Cut::Name,
-            notes: Vec::new(),
-            labels: None,
-        }
+        let look =
+            Look { heading, legend: None, is_ranked: false, cut: Cut::Name, notes: Vec::new() };
+        LazyTable { symbols, look, columns, len, row: Box::new(row), labels: None }
     }
 }
 

@@ -4,7 +4,7 @@ use perk_profile::units::{amount, duration, percent, printable};
 use perk_profile::{FrameId, Symbols, Unit};
 
 use crate::table::{Aspect, Cut, Kind, Labels};
-use crate::{Cell, Column, Row, Screen, Table};
+use crate::{Cell, Column, LazyTable, Row, Screen, Table};
 
 /// A terminal has this much room for the last column, if it can be had by leaving out shares: all of
 /// them but the first stand beside the numbers they are of.
@@ -30,17 +30,21 @@ const INNER: usize = 9;
 const OUTER: usize = 3;
 
 /// Parts that belong together: an empty line separates sections.
-pub type Section<'a> = Vec<Part<'a>>;
+pub type Section = Vec<Part>;
 
 /// A part of a section.
 #[derive(Debug)]
-pub enum Part<'a> {
+pub enum Part {
     /// A heading.
     Heading(String),
     /// A table; nothing where it has no rows.
-    Table(Table<'a>),
+    Table(Table),
     /// A sentence, broken at blanks.
     Sentence(String),
+    /// A line, broken at blanks; what follows stands this many columns further in.
+    Line(String, usize),
+    /// A line that is never broken.
+    Fact(String),
     /// A heading and a sentence in the same lines.
     Remark(&'static str, &'static str),
     /// Names, further in, each shortened where it must be.
@@ -48,25 +52,38 @@ pub enum Part<'a> {
 }
 
 /// The sections as text; empty where there is nothing in them.
-pub fn text<'a>(sections: impl IntoIterator<Item = Section<'a>>, screen: &Screen) -> String {
+pub fn text<'a>(sections: impl IntoIterator<Item = &'a Section>, screen: &Screen) -> String {
     let sections = sections
         .into_iter()
-        .map(|section| section.into_iter().map(|part| part.text(screen)).collect::<String>());
+        .map(|section| section.iter().map(|part| part.text(screen)).collect::<String>());
     let sections: Vec<_> = sections.filter(|section| !section.is_empty()).collect();
     sections.join("\n")
 }
 
-impl Part<'_> {
-    fn text(self, screen: &Screen) -> String {
+impl From<LazyTable<'_>> for Part {
+    fn from(table: LazyTable<'_>) -> Self {
+        Part::Table(table.into())
+    }
+}
+
+impl Part {
+    /// A table.
+    pub fn table(table: impl Into<Table>) -> Self {
+        Part::Table(table.into())
+    }
+
+    fn text(&self, screen: &Screen) -> String {
         match self {
-            Part::Heading(heading) => screen.heading(&heading) + "\n",
+            Part::Heading(heading) => screen.heading(heading) + "\n",
             Part::Table(table) => table.text(screen),
-            Part::Sentence(sentence) => screen.wrap(&sentence, SENTENCE_INDENT) + "\n",
+            Part::Sentence(sentence) => screen.wrap(sentence, SENTENCE_INDENT) + "\n",
+            Part::Line(line, indent) => screen.wrap(line, *indent) + "\n",
+            Part::Fact(line) => format!("{line}\n"),
             Part::Remark(heading, sentence) => {
                 let text = format!("{}: {sentence}", screen.heading(heading));
                 screen.wrap(&text, SENTENCE_INDENT) + "\n"
             }
-            Part::Names(names) => indented(&names, NAMES_INDENT, screen, Cut::Name),
+            Part::Names(names) => indented(names, NAMES_INDENT, screen, Cut::Name),
         }
     }
 }
@@ -84,9 +101,9 @@ struct Shown<'t> {
     aspect: Aspect,
 }
 
-impl Table<'_> {
+impl Table {
     /// All columns at their right edge, the name last and at its left.
-    fn text(self, screen: &Screen) -> String {
+    fn text(&self, screen: &Screen) -> String {
         if self.is_empty() {
             return String::new();
         }
@@ -106,12 +123,11 @@ impl Table<'_> {
         shown.retain(|it| it.1.aspect != Aspect::Bar || screen.width.is_some());
         let (names, shown): (Vec<_>, Vec<_>) =
             shown.into_iter().map(|it| it.1).partition(|it| it.aspect == Aspect::Name);
-        let show =
-            |row: &Row<'_>, it: &Shown<'_>| it.text(&row.cells[it.index], self.symbols, &labels);
+        let show = |row: &Row, it: &Shown<'_>| it.text(&row.cells[it.index], self.names(), &labels);
         let is_narrow = screen.width.is_some_and(|width| width < BESIDE);
-        let has_room_beside = self.cut != Cut::Words || !is_narrow;
+        let has_room_beside = self.look.cut != Cut::Words || !is_narrow;
         let join = |names: Vec<String>| names.join(" → ");
-        let rank = self.is_ranked.then(|| "#".to_owned());
+        let rank = self.look.is_ranked.then(|| "#".to_owned());
         let mut lines: Vec<Vec<Field>> = Vec::new();
         // The titles are at none.
         let mut depths = vec![0];
@@ -120,13 +136,13 @@ impl Table<'_> {
         let name = join(names.iter().map(|it| it.heading.to_owned()).collect());
         let rank = rank.map(Field::from);
         lines.push(rank.into_iter().chain(headings).chain([name.into()]).collect());
-        for (index, row) in self.rows().enumerate() {
-            let rank = self.is_ranked.then(|| Field::from((index + 1).to_string()));
+        for (index, row) in self.rows.iter().enumerate() {
+            let rank = self.look.is_ranked.then(|| Field::from((index + 1).to_string()));
             let cells = shown.iter().map(|it| {
                 let percent = it.percent(&row.cells[it.index]);
-                Field { text: show(&row, it), percent }
+                Field { text: show(row, it), percent }
             });
-            let name = join(names.iter().map(|it| show(&row, it)).collect());
+            let name = join(names.iter().map(|it| show(row, it)).collect());
             depths.push(row.depth);
             let (suffix, next) = match row.suffix.strip_prefix(", ") {
                 Some(words) if !has_room_beside => ("", Some(words.to_owned())),
@@ -135,35 +151,37 @@ impl Table<'_> {
             lines.push(rank.into_iter().chain(cells).chain([(name + suffix).into()]).collect());
             let paths = self.columns.iter().zip(&row.cells);
             let paths = paths.filter_map(|(column, cell)| self.path(column, cell)).flatten();
-            below.push(next.into_iter().chain(paths).chain(row.below).collect::<Vec<_>>());
+            below.push(
+                next.into_iter().chain(paths).chain(row.below.iter().cloned()).collect::<Vec<_>>(),
+            );
         }
         let mut text = String::new();
-        if !self.heading.is_empty() {
-            text += &(screen.heading(&self.heading) + "\n");
+        if !self.look.heading.is_empty() {
+            text += &(screen.heading(&self.look.heading) + "\n");
         }
-        if let Some(legend) = self.legend {
+        if let Some(legend) = self.look.legend {
             text += &(screen.cut_end(legend, 0) + "\n");
         }
-        let bars = usize::from(self.is_ranked)..;
+        let bars = usize::from(self.look.is_ranked)..;
         let bars = bars.zip(&shown).filter(|it| it.1.aspect == Aspect::Bar).map(|it| it.0);
         let bars: Vec<_> = bars.collect();
-        let mut lines = aligned(lines, &depths, &bars, screen, self.cut).into_iter();
+        let mut lines = aligned(lines, &depths, &bars, screen, self.look.cut).into_iter();
         let titles = lines.next().unwrap_or_default();
         text += &(screen.heading(&titles) + "\n");
         for (line, below) in lines.zip(below) {
             text += &(line + "\n");
-            text += &indented(&below, INDENT, screen, self.cut.below());
+            text += &indented(&below, INDENT, screen, self.look.cut.below());
         }
-        for note in &self.notes {
+        for note in &self.look.notes {
             text += &(screen.wrap(note, 0) + "\n");
         }
         text
     }
 
     /// The frames of a path as lines.
-    fn path(&self, column: &Column, cell: &Cell<'_>) -> Option<Vec<String>> {
+    fn path(&self, column: &Column, cell: &Cell) -> Option<Vec<String>> {
         let (Kind::Path(unknown), Cell::Path(frames)) = (column.kind, cell) else { return None };
-        let lines = middle_cut(frames, |&id: &FrameId| crate::frame(self.symbols, id));
+        let lines = middle_cut(frames, |&id: &FrameId| crate::frame(self.names(), id));
         Some(if frames.is_empty() && !unknown.is_empty() {
             vec![unknown.to_owned()]
         } else {
@@ -186,12 +204,12 @@ impl From<String> for Field {
 
 impl Shown<'_> {
     /// The share that a cell shows, in percent.
-    fn percent(&self, cell: &Cell<'_>) -> Option<f64> {
+    fn percent(&self, cell: &Cell) -> Option<f64> {
         let (part, total) = self.share(cell)?;
         (total > 0).then(|| part as f64 * 100.0 / total as f64)
     }
 
-    fn share(&self, cell: &Cell<'_>) -> Option<(u64, u64)> {
+    fn share(&self, cell: &Cell) -> Option<(u64, u64)> {
         match (cell, self.aspect) {
             (Cell::Share(part, total), _) => Some((*part, *total)),
             (Cell::Number(number) | Cell::Worded(number, _), Aspect::Share | Aspect::Bar) => {
@@ -201,7 +219,7 @@ impl Shown<'_> {
         }
     }
 
-    fn text(&self, cell: &Cell<'_>, symbols: &Symbols, labels: &Labels) -> String {
+    fn text(&self, cell: &Cell, symbols: &Symbols, labels: &Labels) -> String {
         let (unit, each_ns) = match self.column.kind {
             Kind::Measure { unit, each_ns } => (unit, each_ns),
             Kind::Number(unit) => (unit, None),
@@ -227,7 +245,7 @@ impl Shown<'_> {
             (Cell::Text(text), _) => printable(text),
             (Cell::Method(method), _) => labels[method].clone(),
             (Cell::Class(class), _) => crate::class(symbols, *class),
-            (Cell::Path(_) | Cell::Json(_), _) => String::new(),
+            (Cell::Path(_) | Cell::Methods(..) | Cell::Json(_), _) => String::new(),
         }
     }
 }
@@ -312,7 +330,7 @@ mod tests {
 
     fn shown(titles: &[&'static str], rows: &[(&[&str], &[&str])], width: Option<usize>) -> String {
         let symbols = Symbols::default();
-        let mut table = Table::of(&symbols, "", rows);
+        let mut table = LazyTable::of(&symbols, "", rows);
         let last = titles.len() - 1;
         for (index, &title) in titles.iter().enumerate() {
             let column = match index == last {
@@ -323,7 +341,7 @@ mod tests {
         }
         let lines = |lines: &[&str]| lines.iter().map(|&it| it.to_owned()).collect();
         let table = table.each(move |item, row| row.below = lines(item.1)).table().ranked();
-        text([vec![Part::Table(table)]], &Screen { width, bold: false })
+        text([&vec![table.into()]], &Screen { width, bold: false })
     }
 
     const ROWS: [(&[&str], &[&str]); 2] =
@@ -338,14 +356,17 @@ mod tests {
             ("a.B", " (2)"),
         ];
         let table = || {
-            Table::of(&symbols, String::new(), &names)
+            LazyTable::of(&symbols, String::new(), &names)
                 .column(Column::words().name("object"), |it| it.0)
                 .each(|it, row| it.1.clone_into(&mut row.suffix))
                 .table()
-                .of_words()
         };
-        let shown =
-            |width| text([vec![Part::Table(table())]], &Screen { width: Some(width), bold: false });
+        let shown = |width| {
+            text(
+                [&vec![Part::Table(Table::from(table()).of_words())]],
+                &Screen { width: Some(width), bold: false },
+            )
+        };
         assert_eq!(
             shown(200),
             "object\ncom.acme.cache.Order 0x18, held by java.util.HashMap 0x20 .table\na.B (2)\n"
@@ -382,11 +403,11 @@ mod tests {
     fn bars_are_on_wide_terminals_alone() {
         let symbols = Symbols::default();
         let text = |width, bold| {
-            let table = Table::of(&symbols, "", [7_u64, 1])
+            let table = LazyTable::of(&symbols, "", [7_u64, 1])
                 .column(Column::count("n").of(8).share_at(0, "%").bar_at(1), |&it| it)
                 .column(Column::words().name("name"), |_| "org.example.Main.method")
                 .table();
-            text([vec![Part::Table(table)]], &Screen { width, bold })
+            text([&vec![table.into()]], &Screen { width, bold })
         };
         let bars = "87.50  ███████   org.example.Main.method";
         assert_eq!(text(Some(80), false).lines().nth(1), Some(bars));
@@ -408,7 +429,7 @@ mod tests {
     fn tables_without_rows_and_empty_sections_are_left_out() {
         assert_eq!(shown(&["self", "method"], &[], None), "");
         let sections = [vec![], vec![Part::Sentence("one".into())], vec![Part::Names(vec![])]];
-        assert_eq!(text(sections, &Screen::default()), "one\n");
+        assert_eq!(text(&sections, &Screen::default()), "one\n");
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
-use crate::heap::what::{What, address, class, layout, what};
 use crate::input::size;
 use perk_profile::{ObjectLayout, WholePattern};
+use perk_report::What;
+use perk_report::parse::{address, class, layout, what};
 
 /// Show what holds the memory of a heap dump
 ///

@@ -6,9 +6,8 @@ use clap::{Args, ValueEnum};
 use perk_profile::NamePattern;
 
 use super::{FilterArgs, WindowArgs};
-use crate::filter::name_pattern;
 use crate::input::ReadArgs;
-use crate::report::share;
+use crate::selection::{name_pattern, share};
 
 /// Show a profile: where to begin, top methods, call paths, allocations, locks
 ///
@@ -137,4 +136,13 @@ pub(crate) enum TreeOrder {
     TopDown,
     /// From the methods on top of the stacks to their callers
     BottomUp,
+}
+
+impl From<TreeOrder> for perk_report::TreeOrder {
+    fn from(order: TreeOrder) -> Self {
+        match order {
+            TreeOrder::TopDown => Self::TopDown,
+            TreeOrder::BottomUp => Self::BottomUp,
+        }
+    }
 }

@@ -3,10 +3,10 @@
 use anyhow::{Context, bail};
 use perk_formats::View;
 use perk_profile::{Metric, Profile};
+use perk_report::selection::metric;
 
 use crate::args::{DiffArgs, Side};
 use crate::file_format;
-use crate::metric;
 use crate::output::Target;
 use crate::talk;
 

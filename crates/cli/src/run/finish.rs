@@ -16,17 +16,18 @@ use perk_open::Format;
 use perk_profile::units::{plural, printable};
 use perk_profile::{Profile, secrets};
 use perk_render::Screen;
+use perk_report::words::quoted;
+use perk_report::{EndOfRun, View as _, accounting};
 
 use super::append;
 use super::options::Analyses;
 use super::outcome::{Fault, Folder, Jvm, Outcome, short_name};
 use crate::args::Measured;
 use crate::file_format::merges_threads;
-use crate::filter::quoted;
 use crate::output::{self, Target};
 use crate::packing;
+use crate::talk;
 use crate::talk::say;
-use crate::{accounting, report, talk};
 
 /// The files asked for; fails if one of them could not be written, or not hold a profile such as
 /// `sketch`.
@@ -308,7 +309,11 @@ impl<'a> Finish<'a> {
         let holds_fields = |form: Format| form.holds_fields() && form.is_read();
         let file = targets.iter().find(|target| holds_fields(target.form));
         let file = file.map(|target| &*target.path);
-        text += &report::summary(&jvm.profile, file, self.args.top, &screen).unwrap_or_default();
+        let request = EndOfRun { path: file.map(Path::to_owned), top: self.args.top, screen };
+        match request.answer(&jvm.profile) {
+            Ok(answer) => text += &answer.text(&screen),
+            Err(error) => say(format_args!("{error:#}")),
+        }
         if self.analyses.dump_heap() && jvm.profile.heaps().next().is_some() {
             let bytes = fs::metadata(&jvm.file).map_or(0, |metadata| metadata.len());
             text += &format!("heap dump: {} MB\n", bytes.div_ceil(1_000_000));

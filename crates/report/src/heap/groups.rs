@@ -1,0 +1,189 @@
+//! Objects by class, by package and by class loader, and what they retain.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use perk_heap::{Heap, ObjectId, SetOf, SetSize};
+use perk_render::{Column, LazyTable};
+
+use super::{Content, HeapTable, names};
+
+/// Groups of objects, those that retain most first.
+pub(super) struct Groups<'c> {
+    content: &'c Content<'c>,
+    of: Of,
+    groups: Vec<Group>,
+}
+
+/// What the groups are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Classes,
+    Packages,
+    Loaders,
+}
+
+struct Group {
+    name: String,
+    /// The number of classes; those of a loader are the ones that it defined.
+    class_count: u64,
+    /// The address of the loader, of a class and of a loader.
+    loader: u64,
+    size: SetSize,
+}
+
+impl<'c> Groups<'c> {
+    /// The instances of each class.
+    pub(super) fn classes(content: &'c Content<'c>) -> Self {
+        let heap = content.heap;
+        let class_names = names::class_names(heap);
+        let group = |(class, name): (&perk_heap::Class, String)| Group {
+            name,
+            class_count: 1,
+            loader: class.loader,
+            size: SetSize::default(),
+        };
+        let groups = heap.classes().iter().zip(class_names).map(group).collect();
+        Self { content, of: Of::Classes, groups }.sized(&|object| Some(heap.class_of(object).0))
+    }
+
+    /// The instances of the classes of each package.
+    pub(super) fn packages(content: &'c Content<'c>) -> Self {
+        let heap = content.heap;
+        let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut groups: Vec<Group> = Vec::new();
+        let of_class: Vec<u32> = classes(heap)
+            .map(|class| {
+                let name = names::package(heap, class);
+                let next = groups.len() as u32;
+                let number = *numbers.entry(name).or_insert(next);
+                if number == next {
+                    groups.push(Group {
+                        name: name.to_owned(),
+                        class_count: 0,
+                        loader: 0,
+                        size: SetSize::default(),
+                    });
+                }
+                groups[number as usize].class_count += 1;
+                number
+            })
+            .collect();
+        Self { content, of: Of::Packages, groups }
+            .sized(&|object| Some(of_class[heap.class_of(object).0 as usize]))
+    }
+
+    /// Each loader with its classes and their instances.
+    pub(super) fn loaders(content: &'c Content<'c>) -> Self {
+        let heap = content.heap;
+        let mut numbers: BTreeMap<u64, u32> = BTreeMap::new();
+        let mut groups: Vec<Group> = Vec::new();
+        let of_class: Vec<u32> = heap
+            .classes()
+            .iter()
+            .map(|class| {
+                let next = groups.len() as u32;
+                let number = *numbers.entry(class.loader).or_insert(next);
+                if number == next {
+                    groups.push(Group {
+                        name: names::loader(heap, class.loader),
+                        class_count: 0,
+                        loader: class.loader,
+                        size: SetSize::default(),
+                    });
+                }
+                groups[number as usize].class_count += 1;
+                number
+            })
+            .collect();
+        let loaders: HashMap<ObjectId, u32> = numbers
+            .iter()
+            .filter_map(|(&address, &number)| Some((heap.find(address)?, number)))
+            .collect();
+        let mut is_of_loaders = vec![false; of_class.len()];
+        loaders.keys().for_each(|&it| is_of_loaders[heap.class_of(it).0 as usize] = true);
+        Self { content, of: Of::Loaders, groups }.sized(&|object| {
+            let class = heap.class_of(object).0 as usize;
+            let as_loader = loaders.get(&object).filter(|_| is_of_loaders[class]);
+            let as_class = || heap.as_class(object).map_or(class, |it| it.0 as usize);
+            Some(as_loader.copied().unwrap_or_else(|| of_class[as_class()]))
+        })
+    }
+
+    /// The same with the sizes of the groups; those without objects that are held are left out.
+    fn sized(mut self, group_of: &SetOf<'_>) -> Self {
+        let sizes = self.content.heap.sets(self.groups.len(), group_of);
+        for (group, size) in self.groups.iter_mut().zip(sizes) {
+            group.size = size;
+        }
+        self.groups.retain(|group| group.size.count > 0);
+        self.groups.sort_by(|a, b| {
+            let key = |it: &Group| (Reverse(it.size.least_bytes), Reverse(it.size.shallow_bytes));
+            key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+        });
+        self
+    }
+
+    /// The table with a heading.
+    pub(super) fn headed(&self, heading: &'static str) -> LazyTable<'_> {
+        let all = self.content.heap.totals().reachable.bytes;
+        let retained = Column::bytes("least_retained_bytes").of(all);
+        let retained = retained.share_at(0, "at least %").at(1, "retained").bar_at(2);
+        let (name, title) = match self.of {
+            Of::Classes => (Column::other("class"), "class"),
+            Of::Packages => (Column::other("package"), "package"),
+            Of::Loaders => (Column::other("loader"), "class loader"),
+        };
+        let mut rows = LazyTable::of(&self.content.symbols, heading, &self.groups)
+            .column(name.name(title), |it| &*it.name);
+        if self.of == Of::Classes {
+            rows = rows.column(Column::other("loader"), |it| {
+                (it.loader != 0).then(|| format!("0x{:x}", it.loader))
+            });
+        } else {
+            rows = rows.column(Column::count("class_count").at(5, "classes"), |it| it.class_count);
+        }
+        let table = rows
+            .column(Column::count("instance_count").at(4, "objects"), |it| it.size.count)
+            .column(Column::bytes("shallow_bytes").at(3, "shallow"), |it| it.size.shallow_bytes)
+            .column(retained, |it| it.size.least_bytes)
+            .table()
+            .ranked();
+        let (what, of_all) = match self.of {
+            Of::Classes => ("class", "--instances CLASS has it exactly."),
+            Of::Packages => ("package", ""),
+            Of::Loaders => (
+                "class loader",
+                "The objects are the loader, its classes and the instances of these; strings, arrays and \
+                 collections of all programs are the boot loader's.",
+            ),
+        };
+        let note = format!(
+            "What is held by objects of several rows below each other counts in each. Retained is the least: \
+             what several objects of a {what} hold together is not in it. {of_all}"
+        );
+        table.note(note.trim_end())
+    }
+}
+
+fn classes(heap: &Heap) -> impl Iterator<Item = perk_heap::ClassIndex> + use<> {
+    (0..heap.classes().len() as u32).map(perk_heap::ClassIndex)
+}
+
+impl HeapTable for Groups<'_> {
+    fn key(&self) -> &'static str {
+        match self.of {
+            Of::Classes => "classes",
+            Of::Packages => "packages",
+            Of::Loaders => "loaders",
+        }
+    }
+
+    fn table(&self) -> LazyTable<'_> {
+        self.headed(match self.of {
+            Of::Classes => "Classes by what their instances retain",
+            Of::Packages => "Packages by what the instances of their classes retain",
+            Of::Loaders => "Class loaders",
+        })
+    }
+}

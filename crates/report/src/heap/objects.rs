@@ -1,0 +1,257 @@
+//! The objects that retain most, and the instances of a class.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::iter;
+
+use perk_heap::{Amount, Heap, Holder, ObjectId, Reach};
+use perk_profile::WholePattern;
+use perk_profile::units::{bytes, plural};
+use perk_render::{Column, Json, LazyTable, Part, Section};
+
+use super::{Content, HeapTable, names, what};
+
+/// Objects that are shown without `--top` where all would be too many.
+const MOST: usize = 1000;
+/// The biggest objects for each one that is shown where those of a class with the same holder are one row.
+const CANDIDATES: usize = 50;
+/// The holders above each other that are looked at for that.
+const MOST_LEVELS: usize = 1000;
+
+/// Objects, those that retain most first.
+pub(super) struct Objects<'c> {
+    content: &'c Content<'c>,
+    rows: Vec<Row>,
+    heading: String,
+    /// Of the instances of a class: all, and what they retain together.
+    set: Option<Set>,
+}
+
+struct Row {
+    object: ObjectId,
+    /// The place in the holder, where the holder itself has it.
+    place: Option<String>,
+    /// The other objects of its class that its holder holds, where these have no rows, and what they retain.
+    others: Amount,
+}
+
+/// The instances of classes of one name.
+struct Set {
+    name: String,
+    amount: Amount,
+    least_bytes: u64,
+    retained: Amount,
+    unheld_count: u64,
+}
+
+impl<'c> Objects<'c> {
+    /// The biggest objects.
+    pub(super) fn biggest(content: &'c Content<'c>) -> anyhow::Result<Self> {
+        let count = content.top.unwrap_or(if content.is_text { super::ROWS } else { MOST });
+        Self::of_biggest(
+            content,
+            count,
+            "Biggest objects, without those that are 90 % of their holder",
+        )
+    }
+
+    /// The first `count` of them.
+    pub(super) fn of_biggest(
+        content: &'c Content<'c>,
+        count: usize,
+        heading: &str,
+    ) -> anyhow::Result<Self> {
+        let rows = content.heap.biggest(count).into_iter();
+        let rows =
+            rows.map(|object| Row::new(content.heap, object)).collect::<anyhow::Result<_>>()?;
+        Ok(Self { content, rows, heading: heading.to_owned(), set: None })
+    }
+
+    /// The first `count` of them, those of a class with the same holder as one. Of what such objects hold, that
+    /// of the first is shown.
+    pub(super) fn of_biggest_kinds(
+        content: &'c Content<'c>,
+        count: usize,
+        heading: &str,
+    ) -> anyhow::Result<Self> {
+        let heap = content.heap;
+        let holder = |object| match heap.holder(object) {
+            Holder::Object(holder) => Some(holder),
+            Holder::Roots | Holder::Nothing => None,
+        };
+        let class_name = |object| {
+            let stands_for = heap.as_class(object);
+            let class = stands_for.unwrap_or_else(|| heap.class_of(object));
+            (stands_for.is_some(), &*heap.class(class).name)
+        };
+        let kind = |object| (class_name(object), holder(object));
+        let mut first_of = HashMap::new();
+        let mut rows: Vec<Row> = Vec::new();
+        for object in heap.biggest(count.saturating_mul(CANDIDATES)) {
+            let above = iter::successors(Some(object), |&it| holder(it)).take(MOST_LEVELS);
+            let is_other = |it: ObjectId| first_of.get(&kind(it)).is_some_and(|&first| first != it);
+            if rows.len() == count || above.into_iter().any(is_other) {
+                continue;
+            }
+            first_of.insert(kind(object), object);
+            let mut row = Row::new(heap, object)?;
+            let (held, class) = (heap.held_by(holder(object)), class_name(object));
+            for other in held.into_iter().filter(|&it| it != object && class_name(it) == class) {
+                row.others.count += 1;
+                row.others.bytes += heap.retained_bytes(other);
+            }
+            rows.push(row);
+        }
+        Ok(Self { content, rows, heading: heading.to_owned(), set: None })
+    }
+
+    /// The instances of a class.
+    pub(super) fn instances(
+        content: &'c Content<'c>,
+        class: &WholePattern,
+    ) -> anyhow::Result<Self> {
+        let heap = content.heap;
+        let classes = what::classes(heap, class)?;
+        let mut objects = what::instances(heap, &classes)?;
+        let mut is_meant = vec![false; heap.classes().len()];
+        classes.iter().for_each(|class| is_meant[class.0 as usize] = true);
+        let is_meant = |it| is_meant[heap.class_of(it).0 as usize];
+        let sizes = heap.sets(1, &|it| is_meant(it).then_some(0));
+        let name = match &classes[..] {
+            [class] => heap.class(*class).name.clone(),
+            classes => format!("{} ({})", class.as_str(), classes_of(classes.len())),
+        };
+        let set = Set {
+            name,
+            amount: Amount {
+                count: objects.len() as u64,
+                bytes: objects.iter().map(|&it| heap.shallow_bytes(it)).sum(),
+            },
+            least_bytes: sizes.first().map_or(0, |it| it.least_bytes),
+            retained: heap.retained_by_all(&is_meant)?,
+            unheld_count: objects.iter().filter(|&&it| heap.reach(it) != Reach::Held).count()
+                as u64,
+        };
+        objects.sort_by_key(|&it| (Reverse(heap.retained_bytes(it)), it));
+        objects.truncate(content.top.unwrap_or(if content.is_text {
+            super::ROWS
+        } else {
+            usize::MAX
+        }));
+        let row = |object| Row { object, place: None, others: Amount::default() };
+        let rows = objects.into_iter().map(row).collect();
+        let heading = "Instances by what each retains".to_owned();
+        Ok(Self { content, rows, heading, set: Some(set) })
+    }
+
+    fn holder(heap: &Heap, row: &Row) -> String {
+        match heap.holder(row.object) {
+            Holder::Object(holder) => names::object(heap, holder),
+            Holder::Roots => match &*names::root_kinds(heap, row.object) {
+                "" => "[several objects or roots together]".to_owned(),
+                kinds => format!("[root: {kinds}]"),
+            },
+            Holder::Nothing => format!("[{}]", names::reach(heap.reach(row.object))),
+        }
+    }
+}
+
+impl Row {
+    fn new(heap: &Heap, object: ObjectId) -> anyhow::Result<Self> {
+        let place = match heap.holder(object) {
+            Holder::Object(holder) => {
+                heap.place_of(holder, object)?.map(|place| names::place(heap, Some(holder), &place))
+            }
+            Holder::Roots | Holder::Nothing => None,
+        };
+        Ok(Self { object, place, others: Amount::default() })
+    }
+
+    /// `, and 30 more of its class there = 27.6 MB`, if that is worth a word.
+    fn others(&self, heap: &Heap) -> String {
+        let Amount { count, bytes: retained } = self.others;
+        if count == 0 || 2 * retained < heap.retained_bytes(self.object) {
+            return String::new();
+        }
+        format!(", and {count} more of its class there = {}", bytes(retained))
+    }
+}
+
+/// `12 classes`
+fn classes_of(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "class" } else { "classes" })
+}
+
+impl HeapTable for Objects<'_> {
+    fn key(&self) -> &'static str {
+        if self.set.is_some() { "instances" } else { "biggest" }
+    }
+
+    fn table(&self) -> LazyTable<'_> {
+        let heap = self.content.heap;
+        let all = heap.totals().reachable.bytes;
+        let retained = Column::bytes("retained_bytes").of(all);
+        LazyTable::of(&self.content.symbols, self.heading.clone(), &self.rows)
+            .column(Column::other("address"), |it| names::address(heap, it.object))
+            .column(Column::other("class"), |it| names::class(heap, it.object))
+            .column(Column::words().name("object"), |it| names::object(heap, it.object))
+            .column(Column::bytes("shallow_bytes").at(3, "shallow"), |it| {
+                heap.shallow_bytes(it.object)
+            })
+            .column(retained.share_at(0, "retained %").at(1, "retained").bar_at(2), |it| {
+                heap.retained_bytes(it.object)
+            })
+            .column(Column::other("reach"), |it| names::reach(heap.reach(it.object)))
+            .column(Column::other("holder_address"), |it| match heap.holder(it.object) {
+                Holder::Object(holder) => Some(names::address(heap, holder)),
+                Holder::Roots | Holder::Nothing => None,
+            })
+            .column(Column::other("holder"), |it| Self::holder(heap, it))
+            .column(Column::other("place"), |it| it.place.clone())
+            .each(|it, row| {
+                let place = it.place.as_ref().map_or(String::new(), |place| format!(" {place}"));
+                row.suffix =
+                    format!(", held by {}{place}{}", Self::holder(heap, it), it.others(heap));
+            })
+            .table()
+            .ranked()
+    }
+
+    fn sections(&self, top: usize) -> Vec<Section> {
+        let mut sections = Vec::new();
+        if let Some(set) = &self.set {
+            let unheld = match set.unheld_count {
+                0 => String::new(),
+                count => format!("; {} of them not reachable, which retain nothing", count),
+            };
+            sections.push(vec![Part::Sentence(format!(
+                "{} of {} = {} retain exactly {} together in {} (at least {}, added up in the \
+                 dominator tree){unheld}",
+                plural(set.amount.count, "instance"),
+                set.name,
+                bytes(set.amount.bytes),
+                bytes(set.retained.bytes),
+                plural(set.retained.count, "object"),
+                bytes(set.least_bytes)
+            ))]);
+        }
+        sections.push(vec![Part::table(self.table().top(top))]);
+        sections
+    }
+
+    fn members(&self, top: usize) -> Vec<(&'static str, Json)> {
+        let set = self.set.as_ref().map(|set| {
+            Json::object([
+                ("name", set.name.as_str().into()),
+                ("instance_count", set.amount.count.into()),
+                ("shallow_bytes", set.amount.bytes.into()),
+                ("retained_bytes", set.retained.bytes.into()),
+                ("retained_count", set.retained.count.into()),
+                ("least_retained_bytes", set.least_bytes.into()),
+                ("unreachable_count", set.unheld_count.into()),
+            ])
+        });
+        let set = set.map(|set| ("set", set));
+        set.into_iter().chain([(self.key(), self.table().top(top).into())]).collect()
+    }
+}

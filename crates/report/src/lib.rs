@@ -1,0 +1,38 @@
+//! The views of profiles, comparisons and heaps.
+//!
+//! A request is a plain struct: [`ProfileRequest`], [`DiffRequest`], [`HeapRequest`]. [`View::answer`] makes an
+//! [`Answer`] of it: a value that owns all it needs, with tables, sentences and notes, as text for people, as
+//! one table for CSV and as a document for JSON. Terminal, browser and scripts say the same numbers, as they
+//! come from the same answer. Nothing here parses arguments or prints.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use perk_render::Screen;
+//! use perk_report::{Named, ProfileRequest, View};
+//!
+//! # fn main() -> anyhow::Result<()> {
+//! let path = Path::new("app.hprof");
+//! let input = perk_open::profile(path, &perk_open::Options::default())?;
+//! let subject = Named::new(perk_open::display_name(path), input);
+//! let answer = ProfileRequest::default().answer(subject)?;
+//! print!("{}", answer.text(&Screen::default()));
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod accounting;
+mod answer;
+mod diff;
+mod heap;
+mod profile;
+pub mod selection;
+mod view;
+pub mod words;
+
+pub use answer::{Answer, Want};
+pub use diff::{DiffRequest, Limit};
+pub use heap::{HeapRequest, HeapView, What, parse};
+pub use profile::{EndOfRun, Extent, ProfileRequest, ProfileView, TreeOrder, heap_classes};
+pub use view::{Named, View};

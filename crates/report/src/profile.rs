@@ -1,0 +1,419 @@
+//! The views of a profile.
+
+mod allocations;
+mod brief;
+mod calls;
+mod content;
+mod fields;
+mod head;
+mod heap;
+mod jamaica;
+mod json;
+mod metric;
+mod monitors;
+mod process;
+mod source;
+mod summary;
+mod tree;
+mod views;
+mod wall;
+
+#[cfg(test)]
+mod fixture;
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use perk_analysis::{Filter, InferredCallers, MethodTree, Window, inferred};
+use perk_open::Input;
+use perk_profile::Profile;
+use perk_profile::units::{plural, printable};
+use perk_render::{Part, Screen, Section};
+
+use crate::selection::{self, filter, window};
+use crate::words::quoted;
+use crate::{Answer, Named, View, Want, accounting};
+use content::Content;
+use fields::Fields;
+pub use heap::classes as heap_classes;
+pub use views::{ProfileView, TreeOrder};
+
+/// Rows of a table without `--top`.
+const ROWS: usize = 15;
+/// Rows with lines below them without `--top`.
+const BLOCKS: usize = 5;
+/// Columns by which the first lines go on further in, and those of the accounting.
+const INDENT: usize = 4;
+const ACCOUNTS: usize = 10;
+/// Stands for the caller of a thread's first method.
+const NO_CALLER: &str = "[thread start, or not known]";
+/// What is asked of a profile.
+#[derive(Clone, Debug)]
+pub struct ProfileRequest {
+    /// The part of the recording.
+    pub window: Window,
+    /// The traces that count.
+    pub filter: Filter,
+    /// The name of the metric to show; `None` for each, and in trees the first that there is.
+    pub metric: Option<String>,
+    /// Whether traces that were cut are joined to the longer ones that they most likely belong to.
+    pub infers_callers: bool,
+    /// The views to show; none for what `extent` says.
+    pub views: Vec<ProfileView>,
+    /// How much is shown where no view is named.
+    pub extent: Extent,
+    /// Whether everything is shown, and a table for each thread.
+    pub threads: bool,
+    /// Whether everything is shown, and the call traces with each method on top.
+    pub traces: bool,
+    /// Rows of each table; `None` for as many as fit, and in tables and documents all.
+    pub top: Option<usize>,
+    /// Branches of trees below this share are left out, in percent.
+    pub min_percent: f64,
+    /// The folders with source files.
+    pub sources: Vec<PathBuf>,
+    /// Whether source files are shown whole.
+    pub whole_sources: bool,
+    /// How a command line names the input, for advice to look further.
+    pub path: PathBuf,
+    /// The screen that text is for: how much of a summary fits.
+    pub screen: Screen,
+    /// The forms of the answer.
+    pub want: Want,
+}
+
+/// How much of a profile is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// What matters most, on a screen.
+    #[default]
+    Summary,
+    /// All tables, call paths and the accounting.
+    Everything,
+    /// Ten lines of plain facts.
+    Facts,
+}
+
+impl Default for ProfileRequest {
+    fn default() -> Self {
+        Self {
+            window: Window::default(),
+            filter: Filter::default(),
+            metric: None,
+            infers_callers: true,
+            views: Vec::new(),
+            extent: Extent::default(),
+            threads: false,
+            traces: false,
+            top: None,
+            min_percent: 0.5,
+            sources: Vec::new(),
+            whole_sources: false,
+            path: "FILE".into(),
+            screen: Screen::default(),
+            want: Want::default(),
+        }
+    }
+}
+
+impl ProfileRequest {
+    /// Fails if no profile can answer the request.
+    ///
+    /// # Errors
+    /// One table is wanted of several views.
+    pub fn check(&self) -> anyhow::Result<()> {
+        if self.want.table && self.views.len() + usize::from(self.threads) > 1 {
+            bail!("--csv shows one view: ask for one of them");
+        }
+        Ok(())
+    }
+
+    fn is_long(&self) -> bool {
+        self.extent == Extent::Everything || self.threads || self.traces
+    }
+
+    fn rows(&self) -> usize {
+        self.top.unwrap_or(ROWS)
+    }
+
+    /// Rows of tables with lines below each.
+    fn blocks(&self) -> usize {
+        self.top.unwrap_or(BLOCKS)
+    }
+
+    /// Methods of each kind of numbers that advice is on.
+    fn methods(&self) -> usize {
+        self.top.unwrap_or(head::MOST)
+    }
+
+    /// The file and the filters of objects, as words of a command line.
+    fn words(&self) -> String {
+        let mut words = printable(&quoted(&self.path.display().to_string()));
+        for (option, names) in [("focus", &self.filter.focus), ("ignore", &self.filter.ignore)] {
+            for name in names {
+                words += &printable(&format!(" --{option} {}", quoted(name.as_str())));
+            }
+        }
+        words
+    }
+}
+
+impl View<Named<Input>> for ProfileRequest {
+    fn answer(&self, subject: Named<Input>) -> anyhow::Result<Answer> {
+        self.check()?;
+        let Named { name, it: Input { format, mut profile } } = subject;
+        let mut answer = Answer::default();
+        profile.merge_unnamed_threads();
+        let window = window::apply(self.window, &mut profile, &name)?;
+        let metric = self.metric.as_deref().map(|it| selection::metric::find(&profile, it));
+        let metric = metric.transpose()?;
+        let mut joined = match !self.infers_callers || jamaica::is_in(&profile) {
+            true => InferredCallers::default(),
+            false => inferred::infer(&mut profile),
+        };
+        let filtered =
+            filter::apply(&self.filter, &mut profile, &mut joined, &name, &mut answer.notes);
+        let tree = MethodTree::new(&profile);
+        let mut content = Content::of_metric(&profile, &tree, &joined, metric);
+        (content.filtered, content.window) = (filtered, window);
+        if !self.sources.is_empty()
+            && !content.is_empty()
+            && let Some(nothing) =
+                content.find_sources(&self.sources, self.whole_sources, &mut answer.notes)?
+        {
+            answer.missing = vec![format!("{name} has {nothing}")];
+            return Ok(answer);
+        }
+        if let Some((sources, view)) = content.sources().filter(|_| self.want.page) {
+            let mut page = Vec::new();
+            sources.write_page(view, &name, &mut page)?;
+            answer.page = Some(page);
+            return Ok(answer);
+        }
+        let mut missing = Vec::new();
+        if self.want.text {
+            // The first screen has the other numbers further down.
+            let is_short =
+                self.views.is_empty() && !self.is_long() && self.extent == Extent::Summary;
+            let total = if is_short { content.totals().swap_remove(0) } else { content.total() };
+            let mut lines = vec![format!("{name}: {}, {total}", format.title())];
+            lines.extend(content.conditions());
+            answer.sections = sections(&content, self, lines, &mut missing);
+        }
+        if self.want.table {
+            answer.notes.extend(content.conditions().iter().map(|line| format!("{name}: {line}")));
+            let view = self.table_view();
+            let table = view.table(&content, self, &mut answer.notes);
+            let table = table.filter(|table| !table.is_empty());
+            answer.table = table.map(|it| it.top(self.top.unwrap_or(usize::MAX)).into());
+            missing.extend(answer.table.is_none().then(|| view.missing(&content)));
+        }
+        if self.want.document {
+            content.add_metrics_of_fields();
+            let head = content.head(self.methods());
+            let top = self.top.unwrap_or(usize::MAX);
+            let file = (&*name, format.ending());
+            answer.document = Some(json::report(&content, file, head, top, self.min_percent));
+        }
+        if content.is_empty() {
+            let what = if content.window.is_some() {
+                "no samples in the window"
+            } else if content.filtered.is_none() {
+                "nothing to report: no samples, calls, allocation sites, monitors, heap dumps or field accesses"
+            } else {
+                "no numbers that pass the filter"
+            };
+            missing = vec![what.to_owned()];
+        }
+        answer.missing = missing.iter().map(|what| format!("{name} has {what}")).collect();
+        Ok(answer)
+    }
+}
+
+/// The views asked for, or everything, below these lines; adds to `missing` what is not there.
+fn sections(
+    content: &Content<'_>,
+    request: &ProfileRequest,
+    mut lines: Vec<String>,
+    missing: &mut Vec<String>,
+) -> Vec<Section> {
+    let screen = &request.screen;
+    if request.extent == Extent::Facts {
+        let head = content.head(head::MOST);
+        let title = lines.swap_remove(0);
+        let lines = brief::lines(content, head, title, &request.words());
+        return vec![lines.into_iter().map(Part::Fact).collect()];
+    }
+    let first = |lines: Vec<String>| -> Section {
+        lines.into_iter().map(|line| Part::Line(line, INDENT)).collect()
+    };
+    if !request.views.is_empty() {
+        let mut all = vec![first(lines)];
+        for view in &request.views {
+            let sections = view.sections(content, request);
+            match perk_render::text(&sections, screen).is_empty() {
+                true => missing.push(view.missing(content)),
+                false => all.extend(sections),
+            }
+        }
+        return all;
+    }
+    let accounting = content.profile.accounting.as_ref();
+    if let Some(accounting) = accounting {
+        let jvm = format!(" (pid {}, {})", accounting.pid, printable(&accounting.jvm));
+        let program = screen.cut_end(&printable(&accounting.program), jvm.chars().count());
+        lines.insert(1, format!("{program}{jvm}"));
+    }
+    let head = content.head(request.methods());
+    if !request.is_long() {
+        lines.extend(content.losses().map(|losses| format!("lost: {losses}")));
+        let first = first(lines);
+        let used = perk_render::text([&first], screen).lines().count() + 1;
+        let mut all = vec![first];
+        all.extend(summary::of_report(content, head, request, used));
+        return all;
+    }
+    let mut all = vec![first(lines)];
+    all.extend(views::everything(content, head, request));
+    if let Some(accounting) = accounting {
+        let of_run = if content.window.is_some() { " of the whole run" } else { "" };
+        let heading = Part::Heading(format!("Accounting{of_run}"));
+        let lines = accounting::lines(accounting).into_iter();
+        let lines = lines.map(|line| Part::Line(line, ACCOUNTS));
+        all.push([heading].into_iter().chain(lines).collect());
+    }
+    all
+}
+
+/// What matters of a profile at the end of its run.
+#[derive(Clone, Debug, Default)]
+pub struct EndOfRun {
+    /// The file that holds the profile, if one does.
+    pub path: Option<PathBuf>,
+    /// Rows of each table; `None` for as many as fit.
+    pub top: Option<usize>,
+    /// The screen that text is for.
+    pub screen: Screen,
+}
+
+impl View<&Profile> for EndOfRun {
+    fn answer(&self, profile: &Profile) -> anyhow::Result<Answer> {
+        let mut answer = Answer::default();
+        let joined = InferredCallers::default();
+        let tree = MethodTree::new(profile);
+        let content = Content::of_metric(profile, &tree, &joined, None);
+        if content.is_empty() {
+            return Ok(answer);
+        }
+        let head = content.head(self.top.unwrap_or(head::MOST));
+        let facts = content.fields.iter().flat_map(Fields::facts).map(Part::Sentence);
+        answer.sections.push(facts.collect());
+        let request = ProfileRequest {
+            top: self.top,
+            path: self.path.clone().unwrap_or_else(|| "FILE".into()),
+            screen: self.screen,
+            ..ProfileRequest::default()
+        };
+        answer.sections.extend(summary::of_run(&content, head, &request, summary::LINES));
+        Ok(answer)
+    }
+}
+
+/// The blocks of the first rows, and how many more there are.
+fn blocks<T>(rows: &[T], top: usize, block: impl Fn(&T) -> Section) -> Vec<Section> {
+    let mut blocks: Vec<_> = rows.iter().take(top).map(block).collect();
+    if rows.len() > top {
+        let more = plural((rows.len() - top) as u64, "more method");
+        blocks.push(vec![Part::Sentence(format!("and {more} (--top)"))]);
+    }
+    blocks
+}
+
+/// Stands in the place of the threads' tables where there are none.
+fn no_threads() -> Part {
+    Part::Remark("Threads", "the profile does not distinguish threads (perk run --threads does)")
+}
+
+#[cfg(test)]
+mod tests {
+    use perk_profile::{Frame, Line, Method, Metric, Section, Unit};
+
+    use super::*;
+
+    /// A profile of what another tool measured, on one frame.
+    fn measured() -> Profile {
+        let mut profile = Profile::default();
+        let class = profile.symbols.class("T");
+        let name = profile.symbols.strings.intern("f");
+        let method = profile.symbols.method(Method { class, name, signature: None, source: None });
+        let frame = profile.symbols.frame(Frame::new(method, Line::Number(3)));
+        let node = profile.tree.insert([frame]);
+        let trace = profile.trace(node, None);
+        for (name, unit, number) in
+            [("delay", Unit::Nanoseconds, 5_000_000), ("misses", Unit::Count, 7)]
+        {
+            let metric = Metric::other(name, unit);
+            profile.events.push(Section::of(metric, 2 * number, [(trace, number)]).into());
+        }
+        profile
+    }
+
+    fn input(profile: &Profile) -> Named<Input> {
+        let format = perk_formats::by_name("collapsed").unwrap();
+        Named::new("file", Input { format, profile: profile.clone() })
+    }
+
+    fn shown(request: &ProfileRequest) -> String {
+        request.answer(input(&measured())).unwrap().text(&Screen::default())
+    }
+
+    #[test]
+    fn what_other_tools_measured_is_shown() {
+        let everything = ProfileRequest { extent: Extent::Everything, ..ProfileRequest::default() };
+        let text = shown(&everything);
+        let first = "file: collapsed stacks, 10 ms of delay, 5 ms of them below the file's cutoff; \
+                     14 misses, 7 of them below the file's cutoff\n";
+        assert!(text.starts_with(first), "{text}");
+        assert!(text.contains("1   delay  50.00    5 ms  T.f\n"), "{text}");
+        assert!(text.contains("\nTop methods by self: delay\n"), "{text}");
+        assert!(text.contains("\nTop methods by total: misses\n"), "{text}");
+        let text = shown(&ProfileRequest { metric: Some("misses".into()), ..everything });
+        assert!(text.contains("1  misses  50.00       7  T.f\n"), "{text}");
+        assert!(!text.contains("by self: delay"), "{text}");
+    }
+
+    #[test]
+    fn the_end_of_a_run_says_what_to_do_about_fields() {
+        let file = "A\x1cb\x1c()V\x1c1\tp.T\np.T\x1cx\x1cI\t1\t2\t1\t0\n\n";
+        let profile = perk_formats::shared_fields::read(file.as_bytes()).unwrap();
+        let shown = |path: Option<&str>| {
+            let request = EndOfRun { path: path.map(PathBuf::from), ..EndOfRun::default() };
+            request.answer(&profile).unwrap().text(&Screen::default())
+        };
+        let text = shown(None);
+        assert!(
+            text.starts_with("1 object, 1 of them shared between threads (100.00 %);"),
+            "{text}"
+        );
+        assert!(text.contains("\nWhat to do\n1 to make final (1 of them shared).\n"), "{text}");
+        assert!(text.ends_with("        perk report FILE --field p.T.x\n"), "{text}");
+        let text = shown(Some("a b.tsv"));
+        assert!(text.ends_with("        perk report 'a b.tsv' --field p.T.x\n"), "{text}");
+    }
+
+    #[test]
+    fn titles_of_csv_have_units() {
+        for (value, row) in [
+            ("delay", "self_ns,self_percent,total_ns,total_percent\ndelay,T.f,T,f,,,5000000,50.00"),
+            ("misses", "self_count,self_percent,total_count,total_percent\nmisses,T.f,T,f,,,7"),
+        ] {
+            let metric = Some(value.to_owned());
+            let request = ProfileRequest { metric, want: Want::TABLE, ..ProfileRequest::default() };
+            let mut text = Vec::new();
+            let table = request.answer(input(&measured())).unwrap().table.unwrap();
+            table.csv(&mut text).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.contains(row), "{text}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The part of a profile that is looked at: a window of time, a filter, a metric.
+
+pub mod filter;
+pub mod metric;
+pub mod window;
