@@ -24,6 +24,7 @@ mod entry;
 mod events;
 mod intrinsics;
 mod jvmpi;
+mod launcher;
 mod listener;
 mod load;
 mod obey;

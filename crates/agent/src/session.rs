@@ -26,7 +26,7 @@ use crate::listener::Listener;
 use crate::process_cpu::{self, ProcessCpu};
 use crate::resolve::class_id;
 use crate::sync::lock;
-use crate::{guard, memory, os, packages, threads};
+use crate::{guard, launcher, memory, os, packages, threads};
 
 /// The session of a process; see the module. What is small of it lives as long as the process, as
 /// callbacks may still have it; the rest is released when a session in a running program ends.
@@ -453,6 +453,12 @@ impl Session {
         self.analyses.iter().for_each(|analysis| analysis.vm_dies(jni));
         self.survey();
         self.end(Some(jni));
+        if launcher::has_failed(self.common.jvmti, jni) {
+            os::say(
+                "HPROF WARNING: java found no main class or method to run: what was measured is the start \
+                 of the JVM\n",
+            );
+        }
     }
 
     /// Whether the file is finished.

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use perk_control::Fatal;
 use perk_testkit::hprof::Recording;
-use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, agent, jdk, part_of};
+use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, agent, fixture, jdk, part_of};
 
 use support::{
     FILE, INTERVAL_NS, Mount, assert_near, checked, progress, read_perk_text, read_records,
@@ -58,6 +58,24 @@ fn stop(running: RunningJava) -> Outcome {
 fn sections(running: &RunningJava) -> usize {
     let text = fs::read_to_string(running.dir().join(FILE)).unwrap_or_default();
     text.matches(SECTION_END).count()
+}
+
+#[test]
+fn a_program_that_java_does_not_find_is_named() {
+    let classes = fixture::compile_text("NoMain", "public class NoMain {}");
+    jdk::each(|jdk| {
+        let run = |main: &str| {
+            let run = JavaRun::new(jdk).classes(&classes).agent(&format!("heap=sites,file={FILE}"));
+            let outcome = run.main(main).run();
+            outcome.assert_code(1);
+            assert_eq!(outcome.stdout, "");
+            outcome.stderr.matches("HPROF WARNING: java found no main class or method").count()
+        };
+        assert_eq!((run("NoSuchMain"), run("NoMain")), (1, 1));
+        let ended = sampled(jdk, "cpu=samples").main("ExitBySystemExit").args(["1"]).run();
+        ended.assert_code(1);
+        assert!(!ended.stderr.contains("WARNING"), "{}", ended.report());
+    });
 }
 
 #[test]
