@@ -374,6 +374,26 @@ impl Section {
     /// calls or allocation sites, or else by trace.
     #[must_use]
     pub fn added_up(self, profile: &Profile) -> Self {
+        let sum = self.summed();
+        match sum.view(profile) {
+            SectionView::CallTimes(mut times) => {
+                times.rank(0.0);
+                times.into()
+            }
+            SectionView::Sites(mut sites) => {
+                sites.rank(0.0);
+                sites.into()
+            }
+            _ => sum,
+        }
+    }
+
+    /// Adds up the rows of one trace and subject, and orders the rows by them.
+    fn summed(self) -> Self {
+        // Files of one dump have each row once, in order: there can be millions.
+        if (1..self.len()).all(|row| self.key(row - 1) < self.key(row)) {
+            return self;
+        }
         let mut order: Vec<_> = (0..self.len()).collect();
         order.sort_by_key(|&row| self.key(row));
         let mut sum = Self::new(self.head.clone());
@@ -388,17 +408,7 @@ impl Section {
                 None => sum.push(self.key(row), numbers),
             }
         }
-        match sum.view(profile) {
-            SectionView::CallTimes(mut times) => {
-                times.rank(0.0);
-                times.into()
-            }
-            SectionView::Sites(mut sites) => {
-                sites.rank(0.0);
-                sites.into()
-            }
-            _ => sum,
-        }
+        sum
     }
 
     /// Changes the numbers of rows.
@@ -463,6 +473,28 @@ mod tests {
         assert_eq!(shown(&section), [(1, [50, 0]), (3, [70, 0])]);
         assert_eq!(section.totals([Metric::Calls, Metric::SelfTime]), [12, 120]);
         assert_eq!(section.listed(0), 7);
+    }
+
+    #[test]
+    fn only_rows_that_repeat_are_added_up() {
+        let section = |traces: &[usize]| {
+            let row = |&trace: &usize| (TraceId::new(trace).into(), [1]);
+            let columns = [Column::new(Metric::Samples, traces.len() as u64)];
+            Section::with_rows(SectionHead::new(columns), traces.iter().map(row))
+        };
+        let profile = Profile::default();
+        let rows = |section: &Section| {
+            let traces = section.traces.iter().map(|trace| trace.index());
+            traces.zip(section.numbers.iter().copied()).collect::<Vec<_>>()
+        };
+        let sum = section(&[3, 1, 3, 2]).added_up(&profile);
+        assert_eq!(rows(&sum), [(1, 1), (2, 1), (3, 2)]);
+        // Rows in order are not even copied.
+        let ordered = section(&[1, 2, 3]);
+        let numbers = ordered.numbers.as_ptr();
+        let sum = ordered.added_up(&profile);
+        assert_eq!(rows(&sum), [(1, 1), (2, 1), (3, 1)]);
+        assert_eq!(sum.numbers.as_ptr(), numbers);
     }
 
     #[test]
