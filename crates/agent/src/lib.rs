@@ -23,7 +23,6 @@ mod cycles;
 mod entry;
 mod events;
 mod intrinsics;
-mod jvmpi;
 mod launcher;
 mod listener;
 mod load;
@@ -45,6 +44,7 @@ mod worker;
 use perk_jvm::{
     self as jvm, arch, archive, binder, guard, hook, memory, native, os, probes, sync, trampolines,
 };
+use perk_jvmpi as jvmpi;
 
 #[global_allocator]
 static ALLOCATOR: memory::Counting = memory::Counting;

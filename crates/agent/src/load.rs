@@ -114,7 +114,7 @@ pub(crate) fn load_jvmpi(
     let options = options.map_err(|error| Stop::Line(error.to_string(), 1))?;
     let jvmti = running_jvmti(new_jvmti)?;
     // SAFETY: `vm` is the JVM that calls `Agent_OnLoad`.
-    unsafe { jvmpi::load::start(vm, jvmti, options) }.map_err(refused)
+    unsafe { jvmpi::start(vm, jvmti, options) }.map_err(refused)
 }
 
 fn refused(what: String) -> Stop {

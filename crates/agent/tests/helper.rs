@@ -24,7 +24,7 @@ const CLASSES: [(&str, &str); 5] = [
     ("PerkProbes", "agent/src/analyses/exact"),
     ("PerkFields", "agent/src/analyses/fields"),
     ("PerkCounts", "agent/src/analyses/bytecodes"),
-    ("PerkEvents", "agent/src/jvmpi/methods"),
+    ("PerkEvents", "jvmpi/src/methods"),
     ("PerkHeaders", "jvm/src/probes"),
 ];
 

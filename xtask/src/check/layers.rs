@@ -17,6 +17,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-jvmti-sys", &[]),
     ("perk-control", &["perk-profile"]),
     ("perk-jvm", &["perk-jvmti-sys", "perk-instrument", "perk-hotspot", "perk-profile"]),
+    (
+        "perk-jvmpi",
+        &["perk-jvm", "perk-jvmti-sys", "perk-instrument", "perk-profile", "perk-control"],
+    ),
     ("perk-files", &[]),
     ("perk-unpack", &[]),
     ("perk-hprof", &["perk-files", "perk-hotspot", "perk-profile"]),
@@ -27,6 +31,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "perk-agent",
         &[
             "perk-jvm",
+            "perk-jvmpi",
             "perk-jvmti-sys",
             "perk-instrument",
             "perk-hotspot",
@@ -92,7 +97,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 const TEST_ONLY: &[&str] = &["perk-testkit", "perk-jvmti-sys", "perk-classfile"];
 
 /// The crates at the border to the JVM.
-const MAY_BE_UNSAFE: &[&str] = &["perk-jvmti-sys", "perk-jvm", "perk-agent"];
+const MAY_BE_UNSAFE: &[&str] = &["perk-jvmti-sys", "perk-jvm", "perk-jvmpi", "perk-agent"];
 
 const FORBID: &str = "#![forbid(unsafe_code)]";
 

@@ -1,0 +1,236 @@
+//! The calls that the agent is told of, by thread: each METHOD_EXIT is that of the last METHOD_ENTRY
+//! without one.
+//!
+//! A thread has a stack of the calls that have begun while events of methods were on. It is the order
+//! of the methods' own frames, but for frames whose end was not seen: the JVM's stack was full at their
+//! exit, or a constructor was ended in the one of its superclass. These are ended when a call below
+//! them is seen again.
+
+use std::cell::{Cell, UnsafeCell};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jmethodID};
+use perk_jvmti_sys::jvmpi::{
+    JVMPI_EVENT_METHOD_ENTRY, JVMPI_EVENT_METHOD_ENTRY2, JVMPI_EVENT_METHOD_EXIT,
+    JVMPI_Event_method, JVMPI_Event_method_entry2, JVMPI_Event_u, jobjectID,
+};
+
+use super::super::notify::{self, bit};
+use perk_jvm::sync::lock;
+
+/// The bits of the events of an entry, and of an exit.
+pub(super) const ENTRIES: u64 = bit(JVMPI_EVENT_METHOD_ENTRY) | ENTRY2;
+pub(super) const ENTRY2: u64 = bit(JVMPI_EVENT_METHOD_ENTRY2);
+pub(super) const EXIT: u64 = bit(JVMPI_EVENT_METHOD_EXIT);
+
+/// The bit of an open call whose entry was told. Methods are pointers, so it is free.
+const IS_TOLD: usize = 1;
+
+/// Whether the agent has ever enabled an event of entries: it gets the exits of those that were told.
+/// Otherwise it gets all exits.
+static WANTS_PAIRS: AtomicBool = AtomicBool::new(false);
+
+/// The calls of a thread.
+#[derive(Debug)]
+struct Calls {
+    /// The upper half of the numbers of the thread's calls; not 0.
+    serial: u32,
+    /// The open calls: their methods, with [`IS_TOLD`]. Only the thread itself uses them.
+    open: UnsafeCell<Vec<usize>>,
+    /// The number of entries and exits that were delivered. Only the thread itself changes them.
+    entries: AtomicU64,
+    exits: AtomicU64,
+    /// The number of methods that virtual threads have entered on this thread.
+    passed: AtomicU64,
+}
+
+// SAFETY: only the thread itself uses the open calls.
+unsafe impl Send for Calls {}
+// SAFETY: as above.
+unsafe impl Sync for Calls {}
+
+/// The calls of all threads.
+static ALL: Mutex<Vec<Arc<Calls>>> = Mutex::new(Vec::new());
+static LAST_SERIAL: AtomicU32 = AtomicU32::new(0);
+/// The numbers of threads that have ended.
+static ENDED_ENTRIES: AtomicU64 = AtomicU64::new(0);
+static ENDED_EXITS: AtomicU64 = AtomicU64::new(0);
+static ENDED_PASSED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The calls of the thread, once it has any; they live as long as the thread.
+    static CALLS: Cell<*const Calls> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Returns the calls of the calling thread.
+fn calls() -> &'static Calls {
+    let known = CALLS.get();
+    // SAFETY: they live until `thread_ended` on this thread, after which no method of it is told.
+    match unsafe { known.as_ref() } {
+        Some(known) => known,
+        None => begin(),
+    }
+}
+
+#[cold]
+fn begin() -> &'static Calls {
+    let calls = Arc::new(Calls {
+        // Numbers of calls are positive.
+        serial: (LAST_SERIAL.fetch_add(1, Relaxed) + 1) & 0x7fff_ffff,
+        open: UnsafeCell::default(),
+        entries: AtomicU64::new(0),
+        exits: AtomicU64::new(0),
+        passed: AtomicU64::new(0),
+    });
+    let begun = Arc::as_ptr(&calls);
+    lock(&ALL).push(calls);
+    CALLS.set(begun);
+    // SAFETY: the list keeps them.
+    unsafe { &*begun }
+}
+
+/// Forgets the calls of the calling thread, which ends.
+pub(crate) fn thread_ended() {
+    let ended = CALLS.replace(std::ptr::null());
+    let mut all = lock(&ALL);
+    if let Some(index) = all.iter().position(|it| Arc::as_ptr(it) == ended) {
+        let calls = all.swap_remove(index);
+        ENDED_ENTRIES.fetch_add(calls.entries.load(Relaxed), Relaxed);
+        ENDED_EXITS.fetch_add(calls.exits.load(Relaxed), Relaxed);
+        ENDED_PASSED.fetch_add(calls.passed.load(Relaxed), Relaxed);
+    }
+}
+
+/// Returns the number of events of a kind that were delivered from here.
+pub(crate) fn told(kind: jint) -> u64 {
+    let sum = |ended: &AtomicU64, of: fn(&Calls) -> &AtomicU64| {
+        let all = lock(&ALL);
+        ended.load(Relaxed) + all.iter().map(|it| of(it).load(Relaxed)).sum::<u64>()
+    };
+    match kind {
+        JVMPI_EVENT_METHOD_ENTRY => sum(&ENDED_ENTRIES, |it| &it.entries),
+        JVMPI_EVENT_METHOD_EXIT => sum(&ENDED_EXITS, |it| &it.exits),
+        _ => 0,
+    }
+}
+
+/// Returns the number of methods that virtual threads have entered.
+pub(super) fn passed() -> u64 {
+    let all = lock(&ALL);
+    ENDED_PASSED.load(Relaxed) + all.iter().map(|it| it.passed.load(Relaxed)).sum::<u64>()
+}
+
+/// Counts a method that a virtual thread enters.
+pub(super) fn pass() {
+    add_one(&calls().passed);
+}
+
+/// Adds to a number that only this thread changes.
+fn add_one(number: &AtomicU64) {
+    number.store(number.load(Relaxed) + 1, Relaxed);
+}
+
+/// Notes that the agent enables an event of entries.
+pub(super) fn want_pairs() {
+    WANTS_PAIRS.store(true, Relaxed);
+}
+
+/// Begins a call, and tells the agent. `object` is asked for METHOD_ENTRY2. Returns the number of the
+/// call, for [`leave`]; 0 if the agent is not to be told of its end either.
+pub(super) fn enter(
+    env: *mut JNIEnv,
+    method: jmethodID,
+    object: impl FnOnce() -> jobjectID,
+) -> i64 {
+    let wanted = notify::wanted_of_methods(ENTRIES | EXIT);
+    if wanted == 0 || method.is_null() {
+        return 0;
+    }
+    let calls = calls();
+    let is_told = if wanted & ENTRIES != 0 { IS_TOLD } else { 0 };
+    // SAFETY: only this thread uses them, and nothing that is called here does.
+    let depth = unsafe {
+        let open = &mut *calls.open.get();
+        open.push(method as usize | is_told);
+        open.len()
+    };
+    if wanted & bit(JVMPI_EVENT_METHOD_ENTRY) != 0
+        && notify::tell(JVMPI_EVENT_METHOD_ENTRY, env, of_method(method))
+    {
+        add_one(&calls.entries);
+    }
+    if wanted & ENTRY2 != 0 {
+        notify::send(JVMPI_EVENT_METHOD_ENTRY2, env, || JVMPI_Event_u {
+            method_entry2: JVMPI_Event_method_entry2 { method_id: method, obj_id: object() },
+        });
+    }
+    i64::from(calls.serial) << 32 | depth as i64
+}
+
+/// Ends the call with a number, and all calls above it.
+pub(super) fn leave(env: *mut JNIEnv, number: i64) {
+    let Some(depth) = depth_of(number) else { return };
+    end_above(env, depth - 1);
+}
+
+/// Ends all calls above the one with a number.
+pub(super) fn keep(env: *mut JNIEnv, number: i64) {
+    if let Some(depth) = depth_of(number) {
+        end_above(env, depth);
+    }
+}
+
+/// Returns the number of open calls up to one. A frame of a virtual thread that came from another
+/// carrier has none.
+fn depth_of(number: i64) -> Option<usize> {
+    let is_own = number >> 32 == i64::from(calls().serial);
+    Some((number & 0xffff_ffff) as usize).filter(|depth| is_own && *depth > 0)
+}
+
+/// Ends the calls above so many, the last one first.
+#[inline(never)]
+fn end_above(env: *mut JNIEnv, count: usize) {
+    let calls = calls();
+    let next = || {
+        // SAFETY: only this thread uses them; the borrow ends here.
+        let open = unsafe { &mut *calls.open.get() };
+        if open.len() > count { open.pop() } else { None }
+    };
+    while let Some(call) = next() {
+        exit(env, calls, (call & !IS_TOLD) as jmethodID, call & IS_TOLD != 0);
+    }
+}
+
+/// Ends the last open call of a method, and all above it. Without one, the entry was not told.
+pub(super) fn leave_method(env: *mut JNIEnv, method: jmethodID) {
+    let calls = calls();
+    // SAFETY: only this thread uses them; the borrow ends here.
+    let found = unsafe {
+        let open = &*calls.open.get();
+        open.iter().rposition(|it| it & !IS_TOLD == method as usize)
+    };
+    match found {
+        Some(index) => end_above(env, index),
+        None => exit(env, calls, method, false),
+    }
+}
+
+/// Forgets the open calls of the calling thread, whose ends are not told.
+pub(super) fn forget() {
+    // SAFETY: only this thread uses them; the borrow ends here.
+    unsafe { &mut *calls().open.get() }.clear();
+}
+
+fn exit(env: *mut JNIEnv, calls: &Calls, method: jmethodID, is_told: bool) {
+    if (is_told || !WANTS_PAIRS.load(Relaxed))
+        && notify::wanted_of_methods(EXIT) != 0
+        && notify::tell(JVMPI_EVENT_METHOD_EXIT, env, of_method(method))
+    {
+        add_one(&calls.exits);
+    }
+}
+
+fn of_method(method: jmethodID) -> JVMPI_Event_u {
+    JVMPI_Event_u { method: JVMPI_Event_method { method_id: method } }
+}
