@@ -41,7 +41,7 @@ static CALLS: OnceLock<&'static dyn NativeCalls> = OnceLock::new();
 static NATIVES: [AtomicPtr<Native>; COUNT] = [const { AtomicPtr::new(null_mut()) }; COUNT];
 
 /// Counts the calls of native methods.
-pub trait NativeCalls: Sync + std::fmt::Debug {
+pub trait NativeCalls: Sync {
     /// Enters a native method that the calling thread calls. Returns the position of its caller; 0
     /// if it is not counted.
     fn enter(&self, jni: Jni<'_>, number: u32) -> u64;

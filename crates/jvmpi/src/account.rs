@@ -1,61 +1,31 @@
 //! The account of what was sent and what was not, with `verbose=y`.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+pub(crate) mod lines;
+
+use std::sync::atomic::Ordering::Relaxed;
 
 use perk_jvmti_sys::jvmpi::table::CONSTANTS;
 
+use self::lines::Account;
 use super::notify::{self, Counts};
-use super::{Bridge, cpu, methods};
+use super::{Bridge, cpu, jvm_events, methods};
+use crate::state::STATE;
 use perk_jvm::Jni;
 use perk_jvm::os;
 
 const NS_PER_S: f64 = 1e9;
 
-/// The number of hidden classes at the JVM's end.
-static HIDDEN_CLASSES: AtomicU64 = AtomicU64::new(0);
-
-/// The lines of the account.
-#[derive(Debug, Default)]
-pub(super) struct Account(String);
-
-impl Account {
-    /// Begins a part.
-    pub(super) fn title(&mut self, title: &str) {
-        self.0.push_str(&format!("perk: {title}\n"));
-    }
-
-    /// Adds a number of what is named, unless it is 0.
-    pub(super) fn number(&mut self, number: u64, what: &str) {
-        if number > 0 {
-            self.0.push_str(&format!("perk:   {number:>12} {what}\n"));
-        }
-    }
-
-    /// Adds lines that name some of what was counted, and how many more there are.
-    pub(super) fn names<'a>(&mut self, names: impl ExactSizeIterator<Item = &'a String>) {
-        const MOST: usize = 5;
-        let more = names.len().saturating_sub(MOST);
-        for name in names.take(MOST) {
-            self.0.push_str(&format!("perk:                  {name}\n"));
-        }
-        if more > 0 {
-            self.0.push_str(&format!("perk:                  and {more} more\n"));
-        }
-    }
-}
-
 /// Counts what only the JVM can tell, at its end.
 pub(super) fn close(bridge: &Bridge, jni: Jni<'_>) {
-    if bridge.options.verbose && methods::needs_class_files() {
+    if bridge.options.verbose && jvm_events::needs_class_files() {
         let count = notify::quiet(|| methods::hidden_class_count(bridge, jni));
-        HIDDEN_CLASSES.store(count, Relaxed);
+        STATE.account.hidden_classes.store(count, Relaxed);
     }
 }
 
 /// Prints the account on stderr, once, if it is wanted; and what is missing, in any case.
 pub(super) fn print(bridge: &Bridge) {
-    static IS_PRINTED: AtomicBool = AtomicBool::new(false);
-    if IS_PRINTED.swap(true, Relaxed) {
+    if STATE.account.is_printed.swap(true, Relaxed) {
         return;
     }
     let missing = bridge.objects.missing_count();
@@ -94,7 +64,7 @@ pub(super) fn print(bridge: &Bridge) {
     if account.0.len() == title_end {
         account.0.truncate(before);
     }
-    methods::account(bridge, HIDDEN_CLASSES.load(Relaxed), &mut account);
+    methods::account(bridge, STATE.account.hidden_classes.load(Relaxed), &mut account);
     let [own, all] = [cpu::own_ns(), os::process_cpu_ns()].map(|ns| ns as f64 / NS_PER_S);
     account.title(&format!("{own:.3} s of the JVM's {all:.3} s of CPU time were perk's own"));
     os::say(&account.0);
@@ -106,7 +76,10 @@ fn kinds() -> Vec<(&'static str, Counts)> {
     let events = CONSTANTS.iter().flat_map(|group| group.constants).filter_map(|(name, kind)| {
         let name = name.strip_prefix("JVMPI_EVENT_").filter(|_| *kind > last)?;
         last = *kind;
-        Some((name, notify::counts(*kind as i32)))
+        let kind = *kind as i32;
+        let mut counts = notify::counts(kind);
+        counts.sent += methods::told(kind);
+        Some((name, counts))
     });
     events.collect()
 }

@@ -1,17 +1,16 @@
 //! The stacks of threads, as `GetCallTrace` and the dumps have them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jint};
 use perk_jvmti_sys::jvmpi::{JVMPI_CallFrame, JVMPI_CallTrace};
 use perk_jvmti_sys::{JVMTI_THREAD_STATE_ALIVE, jvmtiFrameInfo};
 
-use super::threads::{self, Thread};
+use super::threads;
 use super::{Bridge, bridge, lines};
+use crate::state::STATE;
+use crate::state::threads::Thread;
 use perk_jvm::{MethodRef, Reference};
-
-/// The methods of perk's own that run on the program's threads. Their frames are left out.
-pub(super) static HIDDEN: OnceLock<Vec<MethodRef>> = OnceLock::new();
 
 // Frames of the JVM are written where the agent's will be.
 const _: () = assert!(size_of::<JVMPI_CallFrame>() == size_of::<jvmtiFrameInfo>());
@@ -63,7 +62,7 @@ impl Bridge {
                 let info = unsafe { infos.add(index).read() };
                 // SAFETY: the JVM's own.
                 let method = unsafe { MethodRef::from_raw(info.method) };
-                if HIDDEN.get().is_some_and(|hidden| hidden.contains(&method)) {
+                if STATE.own.hidden.get().is_some_and(|hidden| hidden.contains(&method)) {
                     continue;
                 }
                 let (method, lineno) = lines.frame(method, info.location);

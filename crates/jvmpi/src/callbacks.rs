@@ -15,10 +15,10 @@ use perk_jvmti_sys::{
     jvmtiEventCallbacks,
 };
 
+use super::arrival::{any_event, event, object_event};
 use super::notify::{self, Phase};
 use super::{
     Bridge, account, bridge, class_files, compiled, cpu, events, gc, library, methods, objects,
-    threads,
 };
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os;
@@ -65,57 +65,6 @@ pub(super) fn enable_always(jvmti: Jvmti, has_library: bool) -> Result<(), jvmti
         jvmti.enable(JVMTI_EVENT_CLASS_FILE_LOAD_HOOK)?;
     }
     Ok(())
-}
-
-/// Runs `body` with the bridge and the thread's environment. Events of the bridge's own doing are not
-/// handled. `thread` is the one that the event names; it may be null.
-///
-/// # Safety
-/// `env` must be the calling thread's environment, `thread` a reference or null.
-unsafe fn event(env: *mut JNIEnv, thread: jthread, body: impl FnOnce(&'static Bridge, Jni<'_>)) {
-    if !notify::is_quiet() {
-        // SAFETY: the caller's promise.
-        cpu::own(|| unsafe { any_event(env, thread, body) });
-    }
-}
-
-/// Runs `body` so for an event that comes very often.
-///
-/// # Safety
-/// As of [`event`].
-pub(super) unsafe fn frequent_event(
-    env: *mut JNIEnv,
-    thread: jthread,
-    body: impl FnOnce(&'static Bridge, Jni<'_>),
-) {
-    if !notify::is_quiet() {
-        // SAFETY: the caller's promise.
-        cpu::own_often(|| unsafe { any_event(env, thread, body) });
-    }
-}
-
-/// Runs `body` so, also for an event of the bridge's own doing.
-///
-/// # Safety
-/// As of [`event`].
-unsafe fn any_event(
-    env: *mut JNIEnv,
-    thread: jthread,
-    body: impl FnOnce(&'static Bridge, Jni<'_>),
-) {
-    contain(Feature::Jvmpi, || {
-        if let Some(bridge) = bridge() {
-            threads::meet(bridge, env);
-            // SAFETY: the caller's promise.
-            let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
-            jni.without_exception(|| {
-                // Only the account has it.
-                let is_virtual =
-                    bridge.options.verbose && thread.is_some_and(|it| jni.is_virtual(&it));
-                notify::of_thread(is_virtual, || body(bridge, jni));
-            });
-        }
-    });
 }
 
 unsafe extern "system" fn vm_start(_: JvmtiEnv, env: *mut JNIEnv) {
@@ -203,26 +152,6 @@ unsafe extern "system" fn data_dump_request(_: JvmtiEnv) {
         let env = bridge().and_then(Bridge::current_jni).map_or(std::ptr::null_mut(), Jni::raw);
         notify::send_plain(JVMPI_EVENT_DATA_DUMP_REQUEST, env);
     });
-}
-
-/// Handles an event of an object. `body` has the bridge, the thread's environment and the object.
-///
-/// # Safety
-/// `env` must be the calling thread's environment, the others references or null.
-unsafe fn object_event(
-    env: *mut JNIEnv,
-    thread: jthread,
-    object: jobject,
-    body: impl FnOnce(&'static Bridge, Jni<'_>, &Borrowed<'_>),
-) {
-    // SAFETY: the caller's promise; the reference is good until the callback returns.
-    unsafe {
-        event(env, thread, |bridge, jni| {
-            if let Some(object) = Borrowed::from_raw(object) {
-                body(bridge, jni, &object);
-            }
-        });
-    }
 }
 
 unsafe extern "system" fn monitor_contended_enter(

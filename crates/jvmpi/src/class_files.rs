@@ -1,11 +1,9 @@
 //! CLASS_LOAD_HOOK: the agent may exchange the file of a class that is about to be loaded.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_uchar, c_uint, c_void};
 use std::hash::{DefaultHasher, Hasher};
 use std::ptr::null_mut;
-use std::sync::Mutex;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jobject};
 use perk_jvmti_sys::jvmpi::{
@@ -13,7 +11,10 @@ use perk_jvmti_sys::jvmpi::{
 };
 use perk_jvmti_sys::{JvmtiEnv, call};
 
+use super::own;
 use super::{Bridge, bridge, cpu, methods, notify, threads};
+use crate::state::STATE;
+use crate::state::entries::Key;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os::checked;
 use perk_jvm::sync::lock;
@@ -23,14 +24,6 @@ thread_local! {
     /// The memory that handlers which run now have had from `malloc_f`: its address and size.
     static ALLOCATED: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
 }
-
-/// The files that the agent made of others, by [`key`]. When a class that is loaded is transformed, the
-/// JVM begins with the file that it had before the agent.
-static CHANGED: Mutex<BTreeMap<Key, Vec<u8>>> = Mutex::new(BTreeMap::new());
-
-/// Numbers that two class files do not share, for all that is known: the length, the hash of the bytes, and
-/// that of the class loader, as the agent may make different files of the same one.
-type Key = (usize, u64, u32);
 
 /// Returns the key of a file that a class loader loads; null for the JVM's own loader.
 ///
@@ -91,7 +84,7 @@ pub(super) unsafe extern "system" fn class_file_load_hook(
             let old = file.slice();
             let changed = match redefined.is_null() {
                 // What the bridge loads is the program's, too, but for the helper.
-                true if !methods::is_own_name(name) => asked(bridge, env, file, loader),
+                true if !own::is_own_name(name) => asked(bridge, env, file, loader),
                 true => None,
                 false => earlier(bridge, old, loader),
             };
@@ -121,12 +114,12 @@ pub(super) unsafe extern "system" fn class_file_load_hook(
 /// # Safety
 /// The loader must be a reference of the calling thread's.
 unsafe fn earlier(bridge: &Bridge, file: &[u8], loader: jobject) -> Option<File> {
-    if lock(&CHANGED).is_empty() {
+    if lock(&STATE.class_files.changed).is_empty() {
         return None;
     }
     // SAFETY: the caller's promise.
     let key = unsafe { key(bridge, file, loader) };
-    lock(&CHANGED).get(&key).and_then(|it| File::copy(bridge, it))
+    lock(&STATE.class_files.changed).get(&key).and_then(|it| File::copy(bridge, it))
 }
 
 /// Asks the agent, if it wants to be. There is no environment while the JVM loads its first classes.
@@ -149,7 +142,7 @@ unsafe fn asked(bridge: &Bridge, env: *mut JNIEnv, file: File, loader: jobject) 
     if let Some(new) = answer {
         // SAFETY: both are files; the caller's promise.
         let (key, new) = unsafe { (key(bridge, file.slice(), loader), new.slice()) };
-        lock(&CHANGED).insert(key, new.to_vec());
+        lock(&STATE.class_files.changed).insert(key, new.to_vec());
     }
     answer
 }

@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::collections::hash_map::Entry;
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use perk_jvmti_sys::jni_sys::{jclass, jfieldID, jint, jmethodID};
 use perk_jvmti_sys::jvmpi::{
@@ -16,12 +15,14 @@ use perk_jvmti_sys::{
     JVMTI_CLASS_STATUS_ARRAY, JVMTI_CLASS_STATUS_INITIALIZED, JVMTI_CLASS_STATUS_PREPARED,
     JVMTI_CLASS_STATUS_PRIMITIVE, JVMTI_EVENT_CLASS_PREPARE, call,
 };
-use rustc_hash::FxHashMap;
 
+use super::own;
+use super::signature::{class_name, signature};
 use super::threads::critical;
-use super::{Bridge, Id, bridge, events, methods, notify};
+use super::{Bridge, Id, bridge, jvm_events, notify};
+use crate::state::classes::{Classes, Known};
 use perk_jvm::sync::lock;
-use perk_jvm::{Jni, Jvmti, Local, MethodRef, Reference, Weak};
+use perk_jvm::{Jni, Jvmti, Local, MethodRef, Reference};
 
 /// The bit of a field's modifiers.
 const STATIC: jint = 0x0008;
@@ -29,25 +30,6 @@ const STATIC: jint = 0x0008;
 thread_local! {
     /// The classes that the calling thread has prepared for the bridge, until they are announced.
     static NOTED: Cell<Vec<Id>> = const { Cell::new(Vec::new()) };
-}
-
-/// The classes that have an id.
-#[derive(Debug, Default)]
-pub(super) struct Classes {
-    by_id: Mutex<FxHashMap<Id, Known>>,
-    /// Whether the classes that were there when CLASS_UNLOAD was enabled have ids.
-    are_known: AtomicBool,
-    /// References to delete: their classes ended where the JVM could not be called.
-    buried: Mutex<Vec<Weak>>,
-}
-
-#[derive(Debug)]
-struct Known {
-    reference: Weak,
-    /// Whether CLASS_LOAD was sent without a request.
-    is_announced: bool,
-    /// Whether CLASS_UNLOAD will be sent: of prepared classes, and of those that were requested.
-    has_end: bool,
 }
 
 impl Classes {
@@ -96,7 +78,7 @@ impl Classes {
 pub(super) fn switch(bridge: &'static Bridge, _: bool) {
     let has_ends = notify::is_enabled(JVMPI_EVENT_CLASS_UNLOAD);
     let is_wanted = has_ends || notify::is_enabled(JVMPI_EVENT_CLASS_LOAD);
-    events::set(bridge, JVMTI_EVENT_CLASS_PREPARE, is_wanted);
+    jvm_events::set(bridge, JVMTI_EVENT_CLASS_PREPARE, is_wanted);
     if bridge.classes.are_known.swap(has_ends, Relaxed) || !has_ends {
         return;
     }
@@ -143,7 +125,7 @@ impl Bridge {
     pub(super) fn class_prepared(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) {
         let is_load = notify::is_wanted(JVMPI_EVENT_CLASS_LOAD);
         let is_wanted = is_load || notify::is_enabled(JVMPI_EVENT_CLASS_UNLOAD);
-        if !is_wanted || methods::is_own(self, jni, class) {
+        if !is_wanted || own::is_own(self, jni, class) {
             return;
         }
         let id = self.class_id(jni, class);
@@ -226,7 +208,7 @@ impl Bridge {
     pub(super) fn announce_method(&self, jni: Jni<'_>, method: MethodRef) -> bool {
         let class = notify::quiet(|| self.jvmti.declaring_class(jni, method));
         let Ok(class) = class else { return false };
-        let is_own = methods::is_own(self, jni, &class);
+        let is_own = own::is_own(self, jni, &class);
         if !is_own {
             self.announce_class(jni, &class);
         }
@@ -236,7 +218,7 @@ impl Bridge {
     /// Whether a method is one of perk's own.
     pub(super) fn is_own_method(&self, jni: Jni<'_>, method: MethodRef) -> bool {
         let class = notify::quiet(|| self.jvmti.declaring_class(jni, method));
-        class.is_ok_and(|class| methods::is_own(self, jni, &class))
+        class.is_ok_and(|class| own::is_own(self, jni, &class))
     }
 
     /// Runs `body` with the contents of a class's CLASS_LOAD, which live as long.
@@ -326,23 +308,6 @@ fn interfaces<'a>(jvmti: Jvmti, jni: Jni<'a>, class: &(impl Reference + ?Sized))
     }
 }
 
-/// Returns the name of a class as the agent has it, by its signature as JVMTI gives it. A hidden
-/// class's signature has a dot before its number, where the name has a slash.
-pub(super) fn class_name(signature: &CStr, has_slashes: bool) -> CString {
-    let bytes = signature.to_bytes();
-    let named = match bytes {
-        [b'L', name @ .., b';'] => name,
-        _ => bytes,
-    };
-    let exchanged = named.iter().map(|byte| match byte {
-        b'/' if !has_slashes => b'.',
-        b'.' => b'/',
-        other => *other,
-    });
-    // The JVM's string has no NUL within.
-    CString::new(exchanged.collect::<Vec<_>>()).unwrap_or_default()
-}
-
 /// The description of a class. The strings are JVMTI's.
 #[derive(Debug, Default)]
 struct Described {
@@ -427,21 +392,6 @@ impl Described {
     }
 }
 
-/// Returns the signature of a class in the JVM's own bytes.
-pub(super) fn signature(jvmti: Jvmti, class: &(impl Reference + ?Sized)) -> CString {
-    let mut text: *mut c_char = null_mut();
-    // SAFETY: the environment and reference are valid; the string is ours to free.
-    unsafe {
-        let result = call!(jvmti.raw(), GetClassSignature, class.raw(), &mut text, null_mut());
-        if result.ok().is_err() || text.is_null() {
-            return CString::default();
-        }
-        let copy = CStr::from_ptr(text).to_owned();
-        jvmti.free(text);
-        copy
-    }
-}
-
 /// # Safety
 /// The method must be one of the JVM's.
 unsafe fn method(jvmti: Jvmti, id: jmethodID) -> JVMPI_Method {
@@ -476,19 +426,4 @@ unsafe fn field(jvmti: Jvmti, class: jclass, id: jfieldID) -> (JVMPI_Field, bool
         let _ = call!(jvmti.raw(), GetFieldModifiers, class, id, &mut modifiers).ok();
     }
     (JVMPI_Field { field_name: name, field_signature: signature }, modifiers & STATIC != 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_those_of_java() {
-        let dots = |signature| class_name(signature, false).into_string().unwrap();
-        assert_eq!(dots(c"Ljava/util/Map$Entry;"), "java.util.Map$Entry");
-        assert_eq!(dots(c"LMain$$Lambda.0x0001;"), "Main$$Lambda/0x0001");
-        assert_eq!(dots(c"[[Ljava/lang/String;"), "[[Ljava.lang.String;");
-        assert_eq!(dots(c"[I"), "[I");
-        assert_eq!(class_name(c"Ljava/util/Map;", true).as_c_str(), c"java/util/Map");
-    }
 }

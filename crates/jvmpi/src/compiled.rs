@@ -1,86 +1,26 @@
 //! COMPILED_METHOD_LOAD and COMPILED_METHOD_UNLOAD. JVMTI tells of them on threads of the JVM's own that the
 //! agent does not know, so the bridge's thread sends them, in their order.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use perk_jvmti_sys::jni_sys::{jint, jmethodID};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_COMPILED_METHOD_LOAD, JVMPI_EVENT_COMPILED_METHOD_UNLOAD,
     JVMPI_Event_compiled_method_load, JVMPI_Event_u, JVMPI_Lineno,
 };
-use perk_jvmti_sys::{
-    JVMTI_EVENT_COMPILED_METHOD_LOAD, JVMTI_EVENT_COMPILED_METHOD_UNLOAD, JvmtiEnv,
-    jvmtiAddrLocationMap,
-};
+use perk_jvmti_sys::{JvmtiEnv, jvmtiAddrLocationMap};
 
-use super::{Bridge, bridge, events, gc, notify};
+use super::{Bridge, bridge, gc, notify};
+use crate::state::STATE;
+use crate::state::entries::{Change, Code};
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::sync::lock;
 use perk_jvm::{Jni, LineTable, MethodRef};
 
 /// The room for references of a handler.
 const ROOM: u8 = 16;
-
-/// What is to be sent.
-#[derive(Debug)]
-enum Change {
-    Load(Code),
-    Unload {
-        method: MethodRef,
-        address: usize,
-        /// Whether COMPILED_METHOD_LOAD of it is in the queue before.
-        is_known: bool,
-    },
-}
-
-/// A method's code.
-#[derive(Debug)]
-struct Code {
-    method: MethodRef,
-    address: usize,
-    size_bytes: jint,
-    lines: Vec<(jint, jint)>,
-}
-
-static QUEUE: Mutex<VecDeque<Change>> = Mutex::new(VecDeque::new());
-/// The addresses of the code that the agent knows, as the JVM may tell of one twice when it is asked
-/// for what is there.
-static KNOWN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
-static IS_ON: AtomicBool = AtomicBool::new(false);
-
-/// Has the JVM tell of compiled methods, those that are there first.
-pub(super) fn switch_load(bridge: &'static Bridge, on: bool) {
-    if on {
-        require(bridge);
-    }
-    events::set(bridge, JVMTI_EVENT_COMPILED_METHOD_LOAD, on);
-    if IS_ON.swap(on, SeqCst) == on {
-        return;
-    }
-    if on {
-        let _ = bridge.jvmti.generate_events(JVMTI_EVENT_COMPILED_METHOD_LOAD);
-    } else {
-        lock(&KNOWN).clear();
-    }
-}
-
-/// Has the JVM tell of code that it drops.
-pub(super) fn switch_unload(bridge: &'static Bridge, on: bool) {
-    if on {
-        require(bridge);
-    }
-    events::set(bridge, JVMTI_EVENT_COMPILED_METHOD_UNLOAD, on);
-}
-
-fn require(bridge: &'static Bridge) {
-    if let Some(jni) = bridge.current_jni() {
-        jni.without_exception(|| gc::require(bridge, jni));
-    }
-}
 
 /// `CompiledMethodLoad`
 pub(super) unsafe extern "system" fn compiled_method_load(
@@ -95,7 +35,7 @@ pub(super) unsafe extern "system" fn compiled_method_load(
     contain(Feature::Jvmpi, || {
         let Some(bridge) = bridge() else { return };
         if !notify::is_enabled(JVMPI_EVENT_COMPILED_METHOD_LOAD)
-            || !lock(&KNOWN).insert(address as usize)
+            || !lock(&STATE.compiled.known).insert(address as usize)
         {
             return;
         }
@@ -120,8 +60,8 @@ pub(super) unsafe extern "system" fn compiled_method_unload(
 ) {
     contain(Feature::Jvmpi, || {
         let address = address as usize;
-        let is_known = lock(&KNOWN).remove(&address);
-        if !is_known && IS_ON.load(SeqCst) {
+        let is_known = lock(&STATE.compiled.known).remove(&address);
+        if !is_known && STATE.compiled.is_on.load(SeqCst) {
             return;
         }
         // SAFETY: the id was one of the JVM's; the JVM looks whether it is still one.
@@ -140,29 +80,28 @@ fn lines_of(places: impl Iterator<Item = (usize, i64)>, lines: &LineTable) -> Ve
 }
 
 fn push(change: Change) {
-    lock(&QUEUE).push_back(change);
+    lock(&STATE.compiled.queue).push_back(change);
     gc::wake();
 }
 
 /// Whether all were sent.
 pub(super) fn is_settled() -> bool {
-    lock(&QUEUE).is_empty()
+    lock(&STATE.compiled.queue).is_empty()
 }
 
 /// Sends what has come, on the bridge's thread. No event is sent of the code of perk's own methods, nor of
 /// that of a class which is unloaded.
 pub(super) fn send(bridge: &Bridge, jni: Jni<'_>) {
-    /// The addresses of the code whose COMPILED_METHOD_LOAD was not sent.
-    static UNTOLD: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
-    let next = || lock(&QUEUE).pop_front();
+    let next = || lock(&STATE.compiled.queue).pop_front();
     while let Some(change) = next() {
         jni.with_room(ROOM, || match change {
             Change::Load(code) if bridge.announce_method(jni, code.method) => {
-                lock(&UNTOLD).remove(&code.address);
+                lock(&STATE.compiled.untold).remove(&code.address);
                 send_load(jni, &code);
             }
-            Change::Load(code) => _ = lock(&UNTOLD).insert(code.address),
-            Change::Unload { address, is_known: true, .. } if lock(&UNTOLD).remove(&address) => {}
+            Change::Load(code) => _ = lock(&STATE.compiled.untold).insert(code.address),
+            Change::Unload { address, is_known: true, .. }
+                if lock(&STATE.compiled.untold).remove(&address) => {}
             Change::Unload { method, is_known: false, .. } if bridge.is_own_method(jni, method) => {
             }
             Change::Unload { method, address, .. } => {

@@ -4,8 +4,7 @@
 //! The event comes just before the release. Releases by `JNI MonitorExit`, and those by
 //! `Object.wait`, have no probe; virtual threads and their carriers do not tell theirs.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jobject};
 use perk_jvmti_sys::jvmpi::{
@@ -13,29 +12,11 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_MONITOR_CONTENDED_EXIT, JVMPI_Event_monitor, JVMPI_Event_u,
 };
 
-use super::{Bridge, Id, bridge, events, methods, notify};
+use super::{Bridge, Id, bridge, notify};
+use crate::state::STATE;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::sync::lock;
 use perk_jvm::{Borrowed, Jni, Reference};
-
-/// The number of threads that wait to enter a monitor, by its object.
-static WAITING: Mutex<Vec<(Id, usize)>> = Mutex::new(Vec::new());
-/// The number of objects there.
-static OBJECTS: AtomicUsize = AtomicUsize::new(0);
-
-/// Brings the probes, and the JVM's events, to what the agent wants.
-pub(super) fn switch(bridge: &'static Bridge, on: bool) {
-    let kind = JVMPI_EVENT_MONITOR_CONTENDED_EXIT;
-    if !on {
-        // The ends of these are not told.
-        lock(&WAITING).clear();
-        OBJECTS.store(0, Relaxed);
-    }
-    methods::switch_probes(bridge, kind, methods::MONITORS, c"isReleasing");
-    for kind in [JVMPI_EVENT_MONITOR_CONTENDED_ENTER, JVMPI_EVENT_MONITOR_CONTENDED_ENTERED] {
-        events::apply(bridge, kind);
-    }
-}
 
 /// Whether a kind of event has its source in an event of the JVM's that is needed here.
 pub(super) fn needs(kind: jint) -> bool {
@@ -46,7 +27,7 @@ pub(super) fn needs(kind: jint) -> bool {
 /// Notes that a thread begins or ends to wait for a monitor.
 pub(super) fn note(bridge: &Bridge, object: &(impl Reference + ?Sized), waits: bool) {
     let id = notify::quiet(|| bridge.objects.id(bridge.jvmti, object));
-    let mut waiting = lock(&WAITING);
+    let mut waiting = lock(&STATE.contention.waiting);
     match (waiting.iter().position(|it| it.0 == id), waits) {
         (Some(index), true) => waiting[index].1 += 1,
         (Some(index), false) => {
@@ -56,12 +37,14 @@ pub(super) fn note(bridge: &Bridge, object: &(impl Reference + ?Sized), waits: b
         (None, true) => waiting.push((id, 1)),
         (None, false) => {}
     }
-    OBJECTS.store(waiting.len(), Relaxed);
+    STATE.contention.objects.store(waiting.len(), Relaxed);
 }
 
 /// `PerkEvents.released`
 pub(super) extern "system" fn released(env: *mut JNIEnv, _: jclass, object: jobject) {
-    if OBJECTS.load(Relaxed) == 0 || !notify::is_wanted(JVMPI_EVENT_MONITOR_CONTENDED_EXIT) {
+    if STATE.contention.objects.load(Relaxed) == 0
+        || !notify::is_wanted(JVMPI_EVENT_MONITOR_CONTENDED_EXIT)
+    {
         return;
     }
     contain(Feature::Jvmpi, || {
@@ -72,7 +55,7 @@ pub(super) extern "system" fn released(env: *mut JNIEnv, _: jclass, object: jobj
             let Some(id) = notify::quiet(|| Id::from_tag(bridge.jvmti.tag(&object))) else {
                 return;
             };
-            let has_waiting = || lock(&WAITING).iter().any(|it| it.0 == id);
+            let has_waiting = || lock(&STATE.contention.waiting).iter().any(|it| it.0 == id);
             // An inner release of a monitor that the thread has entered twice does not free it.
             let is_last = || {
                 let owner = notify::quiet(|| bridge.jvmti.monitor_owner(jni, &object));

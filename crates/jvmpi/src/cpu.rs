@@ -5,18 +5,15 @@
 //! first pieces on a thread are measured, and then one in [`MANY`], which counts for all of them.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
+use crate::state::STATE;
 use perk_jvm::os;
 
 /// So many pieces of frequent work are measured on each thread.
 const FIRST: u64 = 2000;
 /// After them one in so many is. It is a prime, as programs repeat themselves.
 const MANY: u64 = 61;
-
-static IS_ON: AtomicBool = AtomicBool::new(false);
-static OWN_NS: AtomicI64 = AtomicI64::new(0);
 
 thread_local! {
     /// For how much the time of the calling thread counts now, 0 if it is not the bridge's, and its CPU
@@ -28,17 +25,17 @@ thread_local! {
 
 /// Has the time measured from now on.
 pub(super) fn begin() {
-    IS_ON.store(true, Relaxed);
+    STATE.cpu.is_on.store(true, Relaxed);
 }
 
 /// Returns the time of the bridge's work that has ended.
 pub(super) fn own_ns() -> u64 {
-    OWN_NS.load(Relaxed).max(0).cast_unsigned()
+    STATE.cpu.own_ns.load(Relaxed).max(0).cast_unsigned()
 }
 
 /// Runs `body`, work of the bridge's.
 pub(super) fn own<T>(body: impl FnOnce() -> T) -> T {
-    if !IS_ON.load(Relaxed) || CLOCK.get().0 > 0 {
+    if !STATE.cpu.is_on.load(Relaxed) || CLOCK.get().0 > 0 {
         return body();
     }
     counted(1, body)
@@ -46,7 +43,7 @@ pub(super) fn own<T>(body: impl FnOnce() -> T) -> T {
 
 /// Runs `body`, work of the bridge's that comes very often.
 pub(super) fn own_often<T>(body: impl FnOnce() -> T) -> T {
-    if !IS_ON.load(Relaxed) || CLOCK.get().0 > 0 {
+    if !STATE.cpu.is_on.load(Relaxed) || CLOCK.get().0 > 0 {
         return body();
     }
     match next_weight() {
@@ -72,7 +69,7 @@ pub(super) fn of_agent_often(body: impl FnOnce()) {
     }
     let begin_ns = os::thread_cpu_ns();
     body();
-    OWN_NS.fetch_sub(since(begin_ns, os::thread_cpu_ns()) * weight, Relaxed);
+    STATE.cpu.own_ns.fetch_sub(since(begin_ns, os::thread_cpu_ns()) * weight, Relaxed);
 }
 
 /// Returns for how many pieces of frequent work the next one counts; 0 if it is not measured.
@@ -100,15 +97,14 @@ fn switch(weight: i64) -> i64 {
     let now_ns = os::thread_cpu_ns();
     CLOCK.set((weight, now_ns));
     if outer > 0 {
-        OWN_NS.fetch_add(since(begin_ns, now_ns) * outer, Relaxed);
+        STATE.cpu.own_ns.fetch_add(since(begin_ns, now_ns) * outer, Relaxed);
     }
     outer
 }
 
 /// Returns the nanoseconds between two readings of the clock, without those that one takes.
 fn since(begin_ns: u64, end_ns: u64) -> i64 {
-    static COST_NS: OnceLock<u64> = OnceLock::new();
-    let cost_ns = COST_NS.get_or_init(|| {
+    let cost_ns = STATE.cpu.cost_ns.get_or_init(|| {
         let mut costs: [u64; 31] = std::array::from_fn(|_| {
             let begin_ns = os::thread_cpu_ns();
             os::thread_cpu_ns() - begin_ns

@@ -4,13 +4,9 @@ use std::ffi::c_void;
 
 use perk_jvmti_sys::jni_sys::jint;
 use perk_jvmti_sys::jvmpi::*;
-use perk_jvmti_sys::*;
 
 use super::notify::{self, Phase};
-use super::{
-    Bridge, bridge, classes, compiled, contended_exit, gc, instructions, methods, objects, refs,
-};
-use perk_jvm::os;
+use super::{Bridge, bridge, classes, gc, jvm_events, methods, objects, refs, switches};
 
 /// What `EnableEvent` has to do for a kind of event.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +14,7 @@ enum Source {
     /// The bridge receives it in any case.
     Always,
     /// The JVM's event is switched on and off with it.
-    Jvm(&'static [jvmtiEvent]),
+    Jvm,
     /// A part of the bridge brings the JVM to what the agent wants of it.
     Part(fn(&'static Bridge, bool)),
     /// It never occurs here.
@@ -37,7 +33,6 @@ fn source(kind: jint) -> Source {
         | JVMPI_EVENT_DATA_DUMP_REQUEST
         | JVMPI_EVENT_DATA_RESET_REQUEST => Always,
         JVMPI_EVENT_CLASS_LOAD => Part(classes::switch),
-        JVMPI_EVENT_CLASS_LOAD_HOOK => Jvm(&[JVMTI_EVENT_CLASS_FILE_LOAD_HOOK]),
         JVMPI_EVENT_OBJECT_ALLOC => Part(objects::switch),
         JVMPI_EVENT_METHOD_ENTRY | JVMPI_EVENT_METHOD_ENTRY2 | JVMPI_EVENT_METHOD_EXIT => {
             Part(methods::switch)
@@ -45,11 +40,6 @@ fn source(kind: jint) -> Source {
         JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER
         | JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTERED
         | JVMPI_EVENT_RAW_MONITOR_CONTENDED_EXIT => Always,
-        JVMPI_EVENT_MONITOR_CONTENDED_ENTER => Jvm(&[JVMTI_EVENT_MONITOR_CONTENDED_ENTER]),
-        JVMPI_EVENT_MONITOR_CONTENDED_ENTERED => Jvm(&[JVMTI_EVENT_MONITOR_CONTENDED_ENTERED]),
-        JVMPI_EVENT_MONITOR_WAIT => Jvm(&[JVMTI_EVENT_MONITOR_WAIT]),
-        // The time that a thread has waited is counted from the other event.
-        JVMPI_EVENT_MONITOR_WAITED => Jvm(&[JVMTI_EVENT_MONITOR_WAIT, JVMTI_EVENT_MONITOR_WAITED]),
         JVMPI_EVENT_OBJECT_FREE
         | JVMPI_EVENT_CLASS_UNLOAD
         | JVMPI_EVENT_GC_START
@@ -58,11 +48,12 @@ fn source(kind: jint) -> Source {
         | JVMPI_EVENT_JNI_GLOBALREF_FREE
         | JVMPI_EVENT_JNI_WEAK_GLOBALREF_ALLOC
         | JVMPI_EVENT_JNI_WEAK_GLOBALREF_FREE => Part(refs::switch),
-        JVMPI_EVENT_COMPILED_METHOD_LOAD => Part(compiled::switch_load),
-        JVMPI_EVENT_COMPILED_METHOD_UNLOAD => Part(compiled::switch_unload),
-        JVMPI_EVENT_INSTRUCTION_START => Part(instructions::switch),
-        JVMPI_EVENT_MONITOR_CONTENDED_EXIT => Part(contended_exit::switch),
+        JVMPI_EVENT_COMPILED_METHOD_LOAD => Part(switches::compiled_load),
+        JVMPI_EVENT_COMPILED_METHOD_UNLOAD => Part(switches::compiled_unload),
+        JVMPI_EVENT_INSTRUCTION_START => Part(switches::instructions),
+        JVMPI_EVENT_MONITOR_CONTENDED_EXIT => Part(switches::contended_exit),
         JVMPI_EVENT_OBJECT_MOVE | JVMPI_EVENT_ARENA_NEW | JVMPI_EVENT_ARENA_DELETE => Never,
+        _ if !jvm_events::sources(kind).is_empty() => Jvm,
         _ => Unavailable,
     }
 }
@@ -83,12 +74,12 @@ fn switch(kind: jint, on: bool) -> jint {
         Source::Unavailable => return JVMPI_NOT_AVAILABLE,
         Source::Never => {}
         // The JVM does not obey a thread that it does not know.
-        Source::Jvm(_) | Source::Part(_)
+        Source::Jvm | Source::Part(_)
             if notify::phase() == Phase::Live && bridge.current_jni().is_none() =>
         {
             return JVMPI_FAIL;
         }
-        Source::Always | Source::Jvm(_) | Source::Part(_) => {
+        Source::Always | Source::Jvm | Source::Part(_) => {
             notify::set_enabled(kind, on);
             // What is enabled before VMInit is switched on there, but for class files.
             let is_early = kind == JVMPI_EVENT_CLASS_LOAD_HOOK || methods::has_probes(kind);
@@ -105,54 +96,18 @@ pub(super) fn apply_all(bridge: &'static Bridge) {
     (1..=JVMPI_MAX_EVENT_TYPE_VAL).for_each(|kind| apply(bridge, kind));
 }
 
-/// Brings the JVM's events to what the agent wants of a kind. Other threads may do so at the same time:
+/// Brings the sources of a kind to what the agent wants of it. Other threads may do so at the same time:
 /// the last one to look sees the last wish.
 pub(super) fn apply(bridge: &'static Bridge, kind: jint) {
-    let source = source(kind);
-    loop {
-        let on = is_wanted(kind);
-        match source {
-            Source::Jvm(events) => events.iter().for_each(|event| set_as_needed(bridge, *event)),
-            Source::Part(switch) => switch(bridge, on),
-            Source::Always | Source::Never | Source::Unavailable => return,
-        }
-        if on == is_wanted(kind) {
-            return;
-        }
+    match source(kind) {
+        Source::Jvm => jvm_events::apply(bridge, kind),
+        Source::Part(switch) => loop {
+            let on = jvm_events::is_wanted(kind);
+            switch(bridge, on);
+            if on == jvm_events::is_wanted(kind) {
+                return;
+            }
+        },
+        Source::Always | Source::Never | Source::Unavailable => {}
     }
-}
-
-/// Switches an event of the JVM's on or off.
-pub(super) fn set(bridge: &Bridge, event: jvmtiEvent, on: bool) {
-    let jvmti = bridge.jvmti;
-    let result = if on { jvmti.enable(event) } else { jvmti.disable(event) };
-    if let Err(error) = result
-        && notify::phase() == Phase::Live
-    {
-        os::say(&format!("HPROF ERROR: the JVM refused event {event:?}: {error}\n"));
-    }
-}
-
-/// Switches an event of the JVM's on or off, whichever the kinds that the agent has enabled need.
-fn set_as_needed(bridge: &Bridge, event: jvmtiEvent) {
-    loop {
-        let on = is_needed(event);
-        set(bridge, event, on);
-        if on == is_needed(event) {
-            return;
-        }
-    }
-}
-
-/// Whether a kind that the agent has enabled needs an event of the JVM's.
-fn is_needed(event: jvmtiEvent) -> bool {
-    (1..=JVMPI_MAX_EVENT_TYPE_VAL).any(|kind| {
-        matches!(source(kind), Source::Jvm(events) if events.contains(&event)) && is_wanted(kind)
-    })
-}
-
-/// Whether a kind is enabled, or the bridge needs what is switched on with it.
-fn is_wanted(kind: jint) -> bool {
-    let has_other_use = kind == JVMPI_EVENT_CLASS_LOAD_HOOK && methods::needs_class_files();
-    notify::is_enabled(kind) || has_other_use || contended_exit::needs(kind)
 }

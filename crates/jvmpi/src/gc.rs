@@ -7,11 +7,12 @@
 //! back ([`hold`]); the JVM itself collects meanwhile.
 
 mod bracket;
+mod freed;
 mod hold;
 mod thread;
+mod waking;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use perk_jvmti_sys::jni_sys::jlong;
 use perk_jvmti_sys::jvmpi::{
@@ -20,19 +21,16 @@ use perk_jvmti_sys::jvmpi::{
 use perk_jvmti_sys::{JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, JVMTI_EVENT_OBJECT_FREE, JvmtiEnv};
 
 pub(super) use hold::{disable, during, during_request, enable, thread_ended};
-pub(super) use thread::{require, wake};
+pub(super) use thread::require;
+pub(super) use waking::wake;
+
+use self::freed::{freed_count, take_freed};
 
 use super::notify::{self, Phase};
-use super::{Bridge, Id, bridge, classes, events, threads};
+use super::{Bridge, Id, bridge, classes, jvm_events, threads};
+use crate::state::STATE;
 use perk_jvm::sync::lock;
 use perk_jvm::{Jni, Jvmti};
-
-/// The number of collections that the JVM has told of, but for the bridge's own.
-static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
-/// Whether the bridge itself has the JVM collect.
-static IS_OWN: AtomicBool = AtomicBool::new(false);
-/// The ids whose objects are gone, until the next bracket.
-static FREED: Mutex<Vec<Id>> = Mutex::new(Vec::new());
 
 /// Whether the agent wants an event of a bracket.
 fn is_wanted() -> bool {
@@ -44,7 +42,7 @@ fn is_wanted() -> bool {
 /// Has the JVM tell of the ends of objects from VMInit on, as ids must not outlive them. The thread is
 /// started if it will be needed, and is announced before anything else is sent.
 pub(super) fn begin(bridge: &'static Bridge, jni: Jni<'_>) {
-    events::set(bridge, JVMTI_EVENT_OBJECT_FREE, true);
+    jvm_events::set(bridge, JVMTI_EVENT_OBJECT_FREE, true);
     if is_wanted() {
         thread::require(bridge, jni);
         thread::wait_for_start();
@@ -57,23 +55,23 @@ pub(super) fn switch(bridge: &'static Bridge, _: bool) {
     if is_wanted && let Some(jni) = bridge.current_jni() {
         jni.without_exception(|| thread::require(bridge, jni));
     }
-    events::set(bridge, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, is_wanted);
+    jvm_events::set(bridge, JVMTI_EVENT_GARBAGE_COLLECTION_FINISH, is_wanted);
     classes::switch(bridge, is_wanted);
 }
 
 /// Has the JVM collect for the bridge's own sake: the agent is told nothing but the objects' ends, in
 /// a later bracket.
 pub(super) fn collect_quietly(jvmti: Jvmti) {
-    IS_OWN.store(true, SeqCst);
+    STATE.gc.is_own.store(true, SeqCst);
     notify::quiet(|| jvmti.force_garbage_collection());
-    IS_OWN.store(false, SeqCst);
+    STATE.gc.is_own.store(false, SeqCst);
 }
 
 /// `GarbageCollectionFinish`, at a safepoint: nothing but waking the thread is possible.
 pub(super) unsafe extern "system" fn collection_finished(_: JvmtiEnv) {
-    if !IS_OWN.load(SeqCst) {
-        COLLECTIONS.fetch_add(1, SeqCst);
-        thread::wake();
+    if !STATE.gc.is_own.load(SeqCst) {
+        STATE.gc.collections.fetch_add(1, SeqCst);
+        waking::wake();
     }
 }
 
@@ -81,13 +79,13 @@ pub(super) unsafe extern "system" fn collection_finished(_: JvmtiEnv) {
 pub(super) unsafe extern "system" fn object_free(_: JvmtiEnv, tag: jlong) {
     let Some(id) = Id::from_tag(tag) else { return };
     let is_first = {
-        let mut freed = lock(&FREED);
+        let mut freed = lock(&STATE.gc.freed);
         freed.push(id);
         freed.len() == 1
     };
-    if thread::is_started() {
+    if waking::is_started() {
         if is_first {
-            thread::wake();
+            waking::wake();
         }
     } else if let Some(bridge) = bridge().filter(|_| !hold::keeps_ids()) {
         // Nobody is told, but the ids end.
@@ -99,28 +97,14 @@ pub(super) unsafe extern "system" fn object_free(_: JvmtiEnv, tag: jlong) {
     }
 }
 
-/// Returns the number of ids whose objects are gone.
-fn freed_count() -> usize {
-    lock(&FREED).len()
-}
-
-/// Takes the ids whose objects are gone.
-fn take_freed() -> Vec<Id> {
-    std::mem::take(&mut *lock(&FREED))
-}
-
-/// Is held while `RunGC` has the JVM collect, and while the bridge walks the heap for a bracket. A walk while
-/// ZGC or Shenandoah of JDK 17 marks keeps all dead objects alive that have ids: `RunGC` would end none.
-static COLLECTING: Mutex<()> = Mutex::new(());
-
 /// `RunGC`
 pub(super) unsafe extern "C" fn run() {
     let Some(bridge) = bridge().filter(|_| notify::phase() == Phase::Live) else { return };
-    if bridge.current_jni().is_none() || hold::is_held_by_caller() || thread::is_current() {
+    if bridge.current_jni().is_none() || hold::is_held_by_caller() || waking::is_current() {
         return;
     }
     threads::critical(|| {
-        let _collecting = lock(&COLLECTING);
+        let _collecting = lock(&STATE.gc.collecting);
         notify::quiet(|| bridge.jvmti.force_garbage_collection());
     });
     if is_wanted() {
@@ -131,16 +115,9 @@ pub(super) unsafe extern "C" fn run() {
 /// Handles the JVM's end: what has been collected is told before JVM_SHUT_DOWN.
 pub(super) fn end() {
     let has_more =
-        COLLECTIONS.load(SeqCst) > thread::told() || freed_count() > 0 || thread::is_due();
-    if has_more && is_wanted() && !thread::is_current() {
+        STATE.gc.collections.load(SeqCst) > thread::told() || freed_count() > 0 || thread::is_due();
+    if has_more && is_wanted() && !waking::is_current() {
         thread::deliver();
     }
     thread::settle();
-}
-
-/// The number of events of brackets that were sent, as a sign of life.
-static STEPS: AtomicU64 = AtomicU64::new(0);
-
-fn step() {
-    STEPS.fetch_add(1, Relaxed);
 }

@@ -14,7 +14,8 @@ mod classes;
 mod list;
 mod records;
 mod roots;
-mod shapes;
+pub(crate) mod shapes;
+mod shaping;
 mod traces;
 mod walk;
 
@@ -29,15 +30,15 @@ use perk_jvmti_sys::jvmpi::{
 
 pub(super) use self::classes::Classes;
 pub(super) use self::records::{ClassParts, Level, Records};
-pub(super) use self::shapes::{Fields, Kind, Shapes};
+pub(super) use self::shapes::{Fields, Kind};
 
 use self::list::List;
 use self::roots::Roots;
 use self::traces::Traces;
 use self::walk::{OWN, Walk};
-use super::objects::Objects;
 use super::threads::critical;
 use super::{Bridge, notify, object_dump};
+use crate::state::objects::Objects;
 use perk_jvm::{Jni, Local, Type};
 
 /// Sends HEAP_DUMP. `None` if it cannot.

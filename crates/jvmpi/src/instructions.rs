@@ -1,9 +1,6 @@
 //! INSTRUCTION_START, by probes before each instruction, if the option `instructions=y` is given. Without
 //! it the agent may enable the event, and none comes; a line on stderr says so.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_INSTRUCTION_START, JVMPI_Event_instruction, JVMPI_Event_instruction_if_info,
@@ -11,10 +8,10 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_Event_instruction_u, JVMPI_Event_u,
 };
 
-use super::notify::{self, Phase};
-use super::{Bridge, bridge, methods};
+use super::notify::{self};
+use super::{bridge, methods};
+use crate::state::STATE;
 use perk_jvm::guard::{Feature, contain};
-use perk_jvm::os;
 use perk_jvm::sync::lock;
 
 /// The frames above the method's own while a native method of the helper runs: it, and its caller.
@@ -35,32 +32,9 @@ const NOTHING: JVMPI_Event_instruction_u = JVMPI_Event_instruction_u {
     tableswitch_info: JVMPI_Event_instruction_tableswitch_info { key: 0, low: 0, hi: 0 },
 };
 
-/// The keys of each `lookupswitch` that has a probe.
-static KEYS: Mutex<Vec<Box<[i32]>>> = Mutex::new(Vec::new());
-
-/// Brings the probes to what the agent wants.
-pub(super) fn switch(bridge: &'static Bridge, on: bool) {
-    static IS_SAID: AtomicBool = AtomicBool::new(false);
-    if !bridge.options.instructions {
-        if on && notify::phase() == Phase::Live && !IS_SAID.swap(true, Relaxed) {
-            os::say(
-                "HPROF WARNING: the profiler has enabled INSTRUCTION_START, which is not sent \
-                 without perk's option instructions=y\n",
-            );
-        }
-    } else {
-        methods::switch_probes(
-            bridge,
-            JVMPI_EVENT_INSTRUCTION_START,
-            methods::STEPS,
-            c"isStepping",
-        );
-    }
-}
-
 /// Notes the keys of a `lookupswitch`. Returns their number.
 pub(super) fn add_keys(keys: Vec<i32>) -> u32 {
-    let mut all = lock(&KEYS);
+    let mut all = lock(&STATE.instructions.keys);
     all.push(keys.into());
     all.len() as u32 - 1
 }
@@ -100,7 +74,7 @@ pub(super) extern "system" fn stepped(
 
 /// Returns where a `lookupswitch` goes; its keys are those of a number.
 fn chosen(key: jint, keys: jint) -> JVMPI_Event_instruction_lookupswitch_info {
-    let all = lock(&KEYS);
+    let all = lock(&STATE.instructions.keys);
     let keys = all.get(keys as usize).map_or(&[][..], |keys| keys);
     let total = keys.len();
     let chosen = keys.binary_search(&key).unwrap_or(total);

@@ -1,19 +1,24 @@
 //! The JVM's side of JVMPI: perk answers the functions of a profiler library of JDK 1.2 to 5, and sends
 //! it its events.
 //!
-//! 1. [`load`] takes the options, exchanges `GetEnv`, asks the JVM for what events need, and loads the
+//! 1. `load` takes the options, exchanges `GetEnv`, asks the JVM for what events need, and loads the
 //!    library if it is named;
-//! 2. [`callbacks`] receives the JVM's events and passes them to the part that each concerns;
-//! 3. the parts fill JVMPI's events, and [`notify`] delivers those that the agent has enabled;
-//! 4. [`interface`] is the table of functions that the agent calls.
+//! 2. `callbacks` receives the JVM's events and passes them to the part that each concerns;
+//! 3. the parts fill JVMPI's events, and `notify` delivers those that the agent has enabled;
+//! 4. `interface` is the table of functions that the agent calls.
+//!
+//! What the parts know is in one `state`. Arrows between modules point down: `state` and the parts that
+//! deliver (`notify`, `gc::hold`, `cpu`, `threads::current`) call nothing above them.
 //!
 //! The id of an object is its tag, so ids do not move. Events come from the agent's own doing, too: it
-//! may call every function in a handler. Work of the bridge itself is [`quiet`](notify::quiet).
+//! may call every function in a handler. Work of the bridge itself is `notify::quiet`.
 //!
 //! Locks: none is held while the agent is called. Where one is held while the JVM is called, the thread
-//! is in [`threads::critical`]: `SuspendThread` does not leave a thread suspended there.
+//! is in `threads::critical`: `SuspendThread` does not leave a thread suspended there.
 
 mod account;
+mod agent;
+mod arrival;
 mod call_trace;
 mod callbacks;
 mod class_files;
@@ -24,8 +29,10 @@ mod cpu;
 mod events;
 mod gc;
 mod heap_dump;
+mod id;
 mod instructions;
 mod interface;
+mod jvm_events;
 mod library;
 mod lines;
 mod load;
@@ -36,89 +43,24 @@ mod natives;
 mod notify;
 mod object_dump;
 mod objects;
+mod own;
 mod raw_monitors;
 mod refs;
 mod requests;
+mod signature;
+mod state;
 mod suspension;
+mod switches;
 mod system_threads;
 mod threads;
 
 pub use self::load::start;
 
-use std::sync::OnceLock;
+use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_DATA_DUMP_REQUEST, JVMPI_EVENT_DATA_RESET_REQUEST};
 
-use perk_control::jvmpi::Jvmpi;
-use perk_jvmti_sys::jni_sys::JavaVM;
-use perk_jvmti_sys::jvmpi::{
-    JVMPI_EVENT_DATA_DUMP_REQUEST, JVMPI_EVENT_DATA_RESET_REQUEST, jobjectID,
-};
-
-use perk_jvm::{Jni, Jvmti, Vm};
-
-/// The state of the bridge. It is made at load and lives as long as the process.
-#[derive(Debug)]
-pub(crate) struct Bridge {
-    jvmti: Jvmti,
-    vm: Vm,
-    options: Jvmpi,
-    threads: threads::Threads,
-    objects: objects::Objects,
-    classes: classes::Classes,
-    methods: methods::Methods,
-    shapes: heap_dump::Shapes,
-}
-
-impl Bridge {
-    /// # Safety
-    /// `vm` must be the running JVM.
-    unsafe fn new(vm: *mut JavaVM, jvmti: Jvmti, options: Jvmpi) -> Self {
-        Self {
-            jvmti,
-            // SAFETY: the caller's promise.
-            vm: unsafe { Vm::from_raw(vm) },
-            options,
-            threads: threads::Threads::default(),
-            objects: objects::Objects::default(),
-            classes: classes::Classes::default(),
-            methods: methods::Methods::default(),
-            shapes: heap_dump::Shapes::default(),
-        }
-    }
-
-    /// Returns the environment of the calling thread; `None` if it is not one of the JVM's.
-    fn current_jni(&self) -> Option<Jni<'_>> {
-        self.vm.jni()
-    }
-}
-
-static BRIDGE: OnceLock<Bridge> = OnceLock::new();
-
-/// Returns the bridge, once the agent is loaded.
-fn bridge() -> Option<&'static Bridge> {
-    BRIDGE.get()
-}
-
-/// The id of an object: its tag. It is a multiple of 16 and never 0; ids of ended objects are not used
-/// again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Id(i64);
-
-impl Id {
-    /// Wraps a tag; `None` if the object has none.
-    fn from_tag(tag: i64) -> Option<Self> {
-        (tag > 0).then_some(Self(tag))
-    }
-
-    /// Wraps an argument of the agent's, which may be anything.
-    fn from_raw(id: jobjectID) -> Option<Self> {
-        Self::from_tag(id as i64)
-    }
-
-    /// Returns the id as the agent has it.
-    fn raw(self) -> jobjectID {
-        self.0 as jobjectID
-    }
-}
+use self::id::Id;
+use self::state::bridge;
+use self::state::bridge::Bridge;
 
 /// Handles the end of the JVM, after its last event: the account is printed, if it is wanted.
 pub fn ended() {

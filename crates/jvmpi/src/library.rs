@@ -6,21 +6,19 @@ use std::io::Read;
 use std::mem::transmute;
 use std::path::{Path, PathBuf};
 use std::ptr::{NonNull, null_mut};
-use std::sync::Mutex;
 
 use perk_control::jvmpi::Library;
 use perk_jvmti_sys::jni_sys::{JNI_OK, JavaVM, jint};
 
-use super::interface::{self, Notify};
+use super::agent;
+use crate::state::STATE;
+use crate::state::entries::Notify;
 use perk_jvm::Jvmti;
 use perk_jvm::sync::lock;
 use perk_jvm::{arch, os};
 
 /// The entry of a library.
 type OnLoad = unsafe extern "system" fn(*mut JavaVM, *mut c_char, *mut c_void) -> jint;
-
-/// The functions that agents had set when `GetEnv` was called again: another agent's, perhaps.
-static SET_BEFORE: Mutex<Vec<Notify>> = Mutex::new(Vec::new());
 
 /// Loads the library and calls its `JVM_OnLoad`.
 ///
@@ -102,7 +100,7 @@ fn check(path: &Path) -> Result<(), String> {
 
 /// Notes that `GetEnv` is called, perhaps by a second agent.
 pub(super) fn asked(set: Option<Notify>) {
-    lock(&SET_BEFORE).extend(set);
+    lock(&STATE.interface.set_before).extend(set);
 }
 
 /// Checks that one agent has set the function. The table has one place for it.
@@ -110,8 +108,8 @@ pub(super) fn asked(set: Option<Notify>) {
 /// # Errors
 /// The line that names both libraries.
 pub(super) fn check_one_agent() -> Result<(), String> {
-    let Some(last) = interface::notify_event().and_then(file_of) else { return Ok(()) };
-    let others = std::mem::take(&mut *lock(&SET_BEFORE));
+    let Some(last) = agent::notify_event().and_then(file_of) else { return Ok(()) };
+    let others = std::mem::take(&mut *lock(&STATE.interface.set_before));
     match others.into_iter().filter_map(file_of).find(|other| *other != last) {
         None => Ok(()),
         Some(other) => Err(format!(

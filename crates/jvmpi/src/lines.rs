@@ -7,13 +7,14 @@
 //! of loaded classes. A method keeps its id when its class is redefined, though, and has other lines
 //! then: [`forget`] is called after that. Too many tables are forgotten, too, which bounds the memory.
 
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{PoisonError, RwLockReadGuard};
 
 use perk_jvmti_sys::jni_sys::jint;
-use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::bridge;
+use crate::state::STATE;
+use crate::state::entries::Tables;
 use perk_jvm::{Jvmti, LineTable, MethodRef};
 
 /// The line of a frame whose line is not known.
@@ -22,14 +23,6 @@ const UNKNOWN: jint = -1;
 const NATIVE: jint = -3;
 /// The most methods whose tables are kept.
 const MOST_METHODS: usize = 1 << 16;
-
-/// A method's id as the agent knows it, and its lines.
-type Entry = (MethodRef, LineTable);
-type Tables = FxHashMap<MethodRef, Entry>;
-
-static TABLES: RwLock<Tables> = RwLock::new(Tables::with_hasher(FxBuildHasher));
-/// How often the tables were forgotten: what was read before is not kept.
-static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
 
 /// The tables, while a stack is looked at.
 #[derive(Debug)]
@@ -60,15 +53,15 @@ impl Lines {
     fn ask(&mut self, method: MethodRef, bci: i64) -> (MethodRef, jint) {
         // The JVM is called without the lock.
         self.tables = None;
-        let before = FORGOTTEN.load(SeqCst);
+        let before = STATE.lines.forgotten.load(SeqCst);
         let table = self.jvmti.line_table(method).unwrap_or_default();
         let known = self.replacement(method).unwrap_or(method);
         let line = line_at(&table, bci);
-        let mut tables = TABLES.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = STATE.lines.tables.write().unwrap_or_else(PoisonError::into_inner);
         if tables.len() >= MOST_METHODS {
             tables.clear();
         }
-        if FORGOTTEN.load(SeqCst) == before {
+        if STATE.lines.forgotten.load(SeqCst) == before {
             tables.insert(method, (known, table));
         }
         (known, line)
@@ -89,13 +82,13 @@ impl Lines {
 }
 
 fn read() -> RwLockReadGuard<'static, Tables> {
-    TABLES.read().unwrap_or_else(PoisonError::into_inner)
+    STATE.lines.tables.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Forgets the tables, as methods may have other lines now.
 pub(super) fn forget() {
-    FORGOTTEN.fetch_add(1, SeqCst);
-    TABLES.write().unwrap_or_else(PoisonError::into_inner).clear();
+    STATE.lines.forgotten.fetch_add(1, SeqCst);
+    STATE.lines.tables.write().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
 /// Returns the line of the last entry that begins at or before an instruction.

@@ -4,7 +4,8 @@ use perk_control::jvmpi::Jvmpi;
 use perk_jvmti_sys::jni_sys::JavaVM;
 use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
 
-use super::{BRIDGE, Bridge, callbacks, cpu, interface, library, methods};
+use super::{Bridge, callbacks, classes, cpu, interface, library, methods};
+use crate::state::STATE;
 use perk_jvm::Jvmti;
 use perk_jvm::archive;
 
@@ -76,7 +77,8 @@ pub unsafe fn start(vm: *mut JavaVM, jvmti: Jvmti, options: Jvmpi) -> Result<(),
     if bridge.options.verbose {
         cpu::begin();
     }
-    if BRIDGE.set(bridge).is_err() {
+    let _ = STATE.delivery.announce_noted.set(classes::announce_noted);
+    if STATE.bridge.set(bridge).is_err() {
         return Err("perk is loaded already".to_owned());
     }
     callbacks::enable_always(jvmti, has_library).map_err(refused)?;

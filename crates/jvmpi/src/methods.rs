@@ -12,24 +12,18 @@ mod vm;
 use std::ffi::CStr;
 
 use perk_control::jvmpi::Methods as Source;
-use perk_instrument::EVENTS_HELPER;
 use perk_jvmti_sys::jni_sys::jint;
 use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_INSTRUCTION_START, JVMPI_EVENT_MONITOR_CONTENDED_EXIT};
 use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
 
 use super::Bridge;
-use super::account::Account;
 use super::notify::{self, Phase};
+use crate::account::lines::Account;
 use perk_jvm::{Jni, Local, Reference};
 
 pub(super) use calls::{thread_ended, told};
-pub(super) use probes::{MONITORS, STEPS, needs_class_files, of_number};
-
-/// The state of the events of methods.
-#[derive(Debug, Default)]
-pub(super) struct Methods {
-    probes: probes::State,
-}
+pub(super) use numbers::of_number;
+pub(super) use probes::{MONITORS, STEPS};
 
 /// Returns the capabilities that the option needs besides those of the bridge.
 pub(super) fn needed(source: Source) -> &'static [Capability] {
@@ -44,29 +38,19 @@ pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
     vm::fill(table);
 }
 
-/// Whether a class is one of perk's own.
-pub(super) fn is_own(bridge: &Bridge, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> bool {
-    bridge.methods.probes.is_own(jni, class)
-}
-
-/// Whether a class file of this name is one of perk's own.
-pub(super) fn is_own_name(name: &CStr) -> bool {
-    name.to_bytes().starts_with(EVENTS_HELPER.as_bytes())
-}
-
 /// Handles the start of the JVM, before any Java code runs.
 pub(super) fn begin(bridge: &Bridge, jni: Jni<'_>) {
-    bridge.methods.probes.begin(bridge, jni);
+    bridge.probes.begin(bridge, jni);
 }
 
 /// Handles the start of the calling thread.
 pub(super) fn thread_started(bridge: &Bridge, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) {
-    bridge.methods.probes.thread_started(bridge, jni, thread);
+    bridge.probes.thread_started(bridge, jni, thread);
 }
 
 /// Returns a class with what events need, if they need anything; `bytes` are the class file.
 pub(super) fn class_file(bridge: &Bridge, name: &CStr, bytes: &[u8]) -> Option<Vec<u8>> {
-    bridge.methods.probes.class_file(name, bytes)
+    bridge.probes.class_file(name, bytes)
 }
 
 /// Returns the number of hidden classes, which the JVM does not pass to the hook of class files.
@@ -91,9 +75,9 @@ pub(super) fn switch_probes(bridge: &'static Bridge, kind: jint, probes: u8, fie
     loop {
         let on = notify::is_enabled(kind);
         if on {
-            bridge.methods.probes.prepare(bridge, probes);
+            bridge.probes.prepare(bridge, probes);
         }
-        bridge.methods.probes.set(bridge, &[(field, on)]);
+        bridge.probes.set(bridge, &[(field, on)]);
         if notify::is_enabled(kind) == on {
             return;
         }
@@ -112,18 +96,18 @@ pub(super) fn switch(bridge: &'static Bridge, _: bool) {
         match bridge.options.methods {
             Source::Vm if notify::phase() == Phase::Live => {
                 if let Some(jni) = bridge.current_jni() {
-                    notify::quiet(|| bridge.methods.probes.know_own(bridge, jni));
+                    notify::quiet(|| bridge.probes.know_own(bridge, jni));
                 }
                 vm::switch(bridge, wanted != 0);
             }
             Source::Vm => {}
             Source::Probes => {
                 if wanted != 0 {
-                    bridge.methods.probes.prepare(bridge, probes::BRACKETS);
+                    bridge.probes.prepare(bridge, probes::BRACKETS);
                 }
                 let with_objects = wanted & calls::ENTRY2 != 0;
                 let fields = [(c"isOnWithObjects", with_objects), (c"isOn", wanted != 0)];
-                bridge.methods.probes.set(bridge, &fields);
+                bridge.probes.set(bridge, &fields);
             }
         }
         if notify::enabled(calls::ENTRIES | calls::EXIT) == wanted {
@@ -145,5 +129,5 @@ pub(super) fn account_of_virtual(bridge: &Bridge, account: &mut Account) {
 
 /// Appends the account of the methods that the agent cannot be told of; there are so many hidden classes.
 pub(super) fn account(bridge: &Bridge, hidden_classes: u64, account: &mut Account) {
-    bridge.methods.probes.account(hidden_classes, account);
+    bridge.probes.account(hidden_classes, account);
 }

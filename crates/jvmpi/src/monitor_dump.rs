@@ -19,8 +19,9 @@ use perk_jvmti_sys::{
 
 use super::call_trace::Traces;
 use super::suspension::status_of;
-use super::threads::{self, Thread};
+use super::threads;
 use super::{Bridge, Id, notify, raw_monitors};
+use crate::state::threads::Thread;
 use perk_jvm::{Jni, Local, MethodRef};
 
 /// Sends MONITOR_DUMP. `None` if it cannot.

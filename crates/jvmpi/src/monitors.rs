@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::mem::transmute;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong};
 use perk_jvmti_sys::jvmpi::{
@@ -12,6 +12,7 @@ use perk_jvmti_sys::jvmpi::{
 };
 
 use super::{Bridge, contended_exit, cpu, notify, threads};
+use crate::state::STATE;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os;
 use perk_jvm::{Borrowed, Jni};
@@ -69,18 +70,15 @@ fn ms_since(begin_ns: u64) -> i64 {
 /// The native method of `Thread.sleep`: it takes the time to sleep, in its own unit.
 type Sleep = unsafe extern "system" fn(*mut JNIEnv, jclass, jlong);
 
-/// The JVM's own, once the method is bound.
-static SLEEP: AtomicUsize = AtomicUsize::new(0);
-
 /// Returns the function to bind instead of the JVM's, for a method that takes milliseconds.
 pub(super) fn sleep_of_milliseconds(original: usize) -> usize {
-    SLEEP.store(original, Ordering::Release);
+    STATE.natives.sleep.store(original, Ordering::Release);
     sleep_ms as *const () as usize
 }
 
 /// Returns the function to bind instead of the JVM's, for a method that takes nanoseconds.
 pub(super) fn sleep_of_nanoseconds(original: usize) -> usize {
-    SLEEP.store(original, Ordering::Release);
+    STATE.natives.sleep.store(original, Ordering::Release);
     sleep_ns as *const () as usize
 }
 
@@ -103,7 +101,7 @@ unsafe extern "system" fn sleep_ns(env: *mut JNIEnv, class: jclass, ns: jlong) {
 unsafe fn sleep(env: *mut JNIEnv, class: jclass, time: jlong, limit_ms: jlong) {
     // SAFETY: the function that the JVM would have bound, with its arguments.
     let original = || unsafe {
-        let function = SLEEP.load(Ordering::Acquire);
+        let function = STATE.natives.sleep.load(Ordering::Acquire);
         transmute::<usize, Sleep>(function)(env, class, time);
     };
     let is_told = [JVMPI_EVENT_MONITOR_WAIT, JVMPI_EVENT_MONITOR_WAITED].map(notify::is_enabled);

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jlong, jobject};
 
 use super::{Bridge, lines, monitors};
+use crate::state::STATE;
 use perk_jvm::{Jni, MethodRef};
 
 /// A function that takes the address of the JVM's function, and returns that of another.
@@ -50,22 +51,19 @@ impl Bridge {
 /// The methods of `java.lang.instrument` that change classes.
 type Change = unsafe extern "system" fn(*mut JNIEnv, jobject, jlong, jobject);
 
-static REDEFINE: AtomicUsize = AtomicUsize::new(0);
-static RETRANSFORM: AtomicUsize = AtomicUsize::new(0);
-
 fn redefining(original: usize) -> usize {
-    REDEFINE.store(original, Ordering::Release);
+    STATE.natives.redefine.store(original, Ordering::Release);
     redefine as *const () as usize
 }
 
 fn retransforming(original: usize) -> usize {
-    RETRANSFORM.store(original, Ordering::Release);
+    STATE.natives.retransform.store(original, Ordering::Release);
     retransform as *const () as usize
 }
 
 unsafe extern "system" fn redefine(env: *mut JNIEnv, this: jobject, agent: jlong, what: jobject) {
     // SAFETY: the arguments of the method.
-    unsafe { change(&REDEFINE, env, this, agent, what) };
+    unsafe { change(&STATE.natives.redefine, env, this, agent, what) };
 }
 
 unsafe extern "system" fn retransform(
@@ -75,7 +73,7 @@ unsafe extern "system" fn retransform(
     what: jobject,
 ) {
     // SAFETY: as above.
-    unsafe { change(&RETRANSFORM, env, this, agent, what) };
+    unsafe { change(&STATE.natives.retransform, env, this, agent, what) };
 }
 
 /// Calls the JVM's function. Methods have other lines afterwards.

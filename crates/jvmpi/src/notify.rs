@@ -3,7 +3,7 @@
 mod waiting;
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jint};
 use perk_jvmti_sys::jvmpi::{
@@ -13,16 +13,16 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_METHOD_ENTRY2, JVMPI_EVENT_METHOD_EXIT, JVMPI_EVENT_OBJECT_ALLOC,
     JVMPI_EVENT_OBJECT_FREE, JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER,
     JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTERED, JVMPI_EVENT_RAW_MONITOR_CONTENDED_EXIT, JVMPI_Event,
-    JVMPI_Event_monitor, JVMPI_Event_u, JVMPI_MAX_EVENT_TYPE_VAL, JVMPI_REQUESTED_EVENT,
+    JVMPI_Event_monitor, JVMPI_Event_u, JVMPI_REQUESTED_EVENT,
 };
 
-use super::{classes, cpu, gc, interface, methods, threads};
+use super::{agent, cpu, gc, threads};
+use crate::state::STATE;
+use crate::state::entries::Notify;
+use crate::state::parts::KINDS;
 use perk_jvm::Jni;
 
 pub(super) use waiting::{has_started, thread_ended};
-
-/// The number of kinds of events, with those that do not exist.
-pub(super) const KINDS: usize = JVMPI_MAX_EVENT_TYPE_VAL as usize + 1;
 
 /// The time from JVM_OnLoad to the JVM's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,20 +35,8 @@ pub(super) enum Phase {
     Over = 3,
 }
 
-/// The value of [`PHASE`] while the handler of JVM_SHUT_DOWN runs, which may still make requests.
+/// The value of `STATE.delivery.phase` while the handler of JVM_SHUT_DOWN runs, which may still make requests.
 const ENDING: u8 = 2;
-
-static PHASE: AtomicU8 = AtomicU8::new(0);
-/// A bit for each kind of event that the agent has enabled.
-static ENABLED: AtomicU64 = AtomicU64::new(0);
-/// The number of events of each kind that were delivered.
-static SENT: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
-/// The number of those that were not, as they were the doing of a handler of the same kind.
-static NESTED: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
-/// The number of those that were not, as JVM_SHUT_DOWN was sent or the agent has ended the process.
-static LATE: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
-/// The number of delivered events of virtual threads, if [`of_thread`] is told of these.
-static CARRIED: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
 
 thread_local! {
     /// A bit for each kind whose handler this thread is in, [`QUIET`] and [`HAS_CLASSES`].
@@ -85,7 +73,7 @@ pub(super) const fn bit(kind: jint) -> u64 {
 
 /// Returns the phase.
 pub(super) fn phase() -> Phase {
-    match PHASE.load(Relaxed) {
+    match STATE.delivery.phase.load(Relaxed) {
         0 => Phase::Starting,
         1 | ENDING => Phase::Live,
         _ => Phase::Over,
@@ -94,7 +82,7 @@ pub(super) fn phase() -> Phase {
 
 /// Sends JVM_SHUT_DOWN. Only answers to requests follow it, and the CLASS_LOAD that these need.
 pub(super) fn send_shut_down(env: *mut JNIEnv) {
-    PHASE.fetch_max(ENDING, SeqCst);
+    STATE.delivery.phase.fetch_max(ENDING, SeqCst);
     send_plain(JVMPI_EVENT_JVM_SHUT_DOWN, env);
     enter(Phase::Over);
 }
@@ -102,29 +90,29 @@ pub(super) fn send_shut_down(env: *mut JNIEnv) {
 /// Whether an event may be sent; counts it if not.
 fn may_send(kind: jint, is_requested: bool) -> bool {
     const LAST: u64 = bit(JVMPI_EVENT_JVM_SHUT_DOWN) | bit(JVMPI_EVENT_CLASS_LOAD);
-    let phase = PHASE.load(Relaxed);
+    let phase = STATE.delivery.phase.load(Relaxed);
     let may = phase < ENDING || phase == ENDING && (is_requested || bit(kind) & LAST != 0);
     if !may {
-        LATE[kind as usize].fetch_add(1, Relaxed);
+        STATE.delivery.late[kind as usize].fetch_add(1, Relaxed);
     }
     may
 }
 
 /// Enters a phase; there is no way back.
 pub(super) fn enter(phase: Phase) {
-    PHASE.fetch_max(phase as u8, Relaxed);
+    STATE.delivery.phase.fetch_max(phase as u8, Relaxed);
 }
 
 /// Whether the agent has enabled a kind of event.
 pub(super) fn is_enabled(kind: jint) -> bool {
-    ENABLED.load(Relaxed) & bit(kind) != 0
+    STATE.delivery.enabled.load(Relaxed) & bit(kind) != 0
 }
 
 /// Notes that the agent wants a kind of event, or does not.
 pub(super) fn set_enabled(kind: jint, on: bool) {
     match on {
-        true => ENABLED.fetch_or(bit(kind), Relaxed),
-        false => ENABLED.fetch_and(!bit(kind), Relaxed),
+        true => STATE.delivery.enabled.fetch_or(bit(kind), Relaxed),
+        false => STATE.delivery.enabled.fetch_and(!bit(kind), Relaxed),
     };
 }
 
@@ -155,10 +143,12 @@ pub(super) fn expect_classes() {
 /// Announces the classes, unless the thread holds a lock of the bridge's or was not announced itself.
 #[cold]
 fn announce_classes() {
-    let has_begun = || waiting::is_announced() || PHASE.load(Relaxed) >= ENDING;
+    let has_begun = || waiting::is_announced() || STATE.delivery.phase.load(Relaxed) >= ENDING;
     if !threads::is_in_critical() && has_begun() {
         DOING.set(DOING.get() & !HAS_CLASSES);
-        classes::announce_noted();
+        if let Some(announce) = STATE.delivery.announce_noted.get() {
+            announce();
+        }
     }
 }
 
@@ -177,7 +167,7 @@ pub(super) fn is_quiet() -> bool {
 
 /// Returns the bits of those of `kinds` that the agent has enabled.
 pub(super) fn enabled(kinds: u64) -> u64 {
-    ENABLED.load(Relaxed) & kinds
+    STATE.delivery.enabled.load(Relaxed) & kinds
 }
 
 /// Whether an event of this kind would be delivered on the calling thread: what it needs has a cost.
@@ -197,7 +187,7 @@ fn is_nested(kind: jint) -> bool {
     };
     let is_nested = handled & of_its_kind != 0;
     if is_nested {
-        NESTED[kind as usize].fetch_add(1, Relaxed);
+        STATE.delivery.nested[kind as usize].fetch_add(1, Relaxed);
     }
     is_nested
 }
@@ -245,7 +235,7 @@ fn deliver(
         return None;
     }
     if bits == 0 && IS_VIRTUAL.get() {
-        CARRIED[kind as usize].fetch_add(1, Relaxed);
+        STATE.delivery.carried[kind as usize].fetch_add(1, Relaxed);
     }
     let mut event = JVMPI_Event { event_type: kind | bits, env_id: env, u: contents };
     handled(kind, |notify| call(notify, &mut event));
@@ -253,9 +243,9 @@ fn deliver(
 }
 
 /// Runs `body` with the agent's function, if it has set one, as the handler of a kind of event.
-pub(super) fn handled(kind: jint, body: impl FnOnce(interface::Notify)) {
-    let Some(notify) = interface::notify_event() else { return };
-    SENT[kind as usize].fetch_add(1, Relaxed);
+pub(super) fn handled(kind: jint, body: impl FnOnce(Notify)) {
+    let Some(notify) = agent::notify_event() else { return };
+    STATE.delivery.sent[kind as usize].fetch_add(1, Relaxed);
     let outer = DOING.get();
     DOING.set(outer & !QUIET | bit(kind));
     let handler = || gc::during(kind, || body(notify));
@@ -267,7 +257,7 @@ pub(super) fn handled(kind: jint, body: impl FnOnce(interface::Notify)) {
 }
 
 /// Calls the agent's function. An exception that it leaves is none of the program's, and is dropped.
-fn call(notify: interface::Notify, event: &mut JVMPI_Event) {
+fn call(notify: Notify, event: &mut JVMPI_Event) {
     let env = event.env_id;
     // SAFETY: the environment is the calling thread's, if it has one.
     let jni = (!env.is_null()).then(|| unsafe { Jni::from_raw(env) });
@@ -291,7 +281,7 @@ pub(super) fn tells_methods(kinds: u64) -> bool {
     if doing & QUIET == 0 {
         let enabled = enabled(kinds);
         for kind in (1..KINDS).filter(|kind| enabled & 1 << kind != 0) {
-            NESTED[kind].fetch_add(1, Relaxed);
+            STATE.delivery.nested[kind].fetch_add(1, Relaxed);
         }
     }
     false
@@ -313,7 +303,7 @@ pub(super) fn tell(kind: jint, env: *mut JNIEnv, contents: JVMPI_Event_u) -> boo
         waiting::add(kind, contents);
         return false;
     }
-    let Some(notify) = interface::notify_event() else { return false };
+    let Some(notify) = agent::notify_event() else { return false };
     let mut event = JVMPI_Event { event_type: kind, env_id: env, u: contents };
     let outer = DOING.replace(bit(kind));
     gc::during(kind, || call(notify, &mut event));
@@ -334,13 +324,13 @@ pub(super) struct Counts {
     pub(super) late: u64,
 }
 
-/// Returns the numbers of events of a kind.
+/// Returns the numbers of events of a kind, without those that [`tell`] has delivered.
 pub(super) fn counts(kind: jint) -> Counts {
     let read = |counts: &[AtomicU64; KINDS]| counts[kind as usize].load(Relaxed);
     Counts {
-        sent: read(&SENT) + methods::told(kind),
-        carried: read(&CARRIED),
-        nested: read(&NESTED),
-        late: read(&LATE),
+        sent: read(&STATE.delivery.sent),
+        carried: read(&STATE.delivery.carried),
+        nested: read(&STATE.delivery.nested),
+        late: read(&STATE.delivery.late),
     }
 }

@@ -19,8 +19,8 @@ use perk_jvmti_sys::{
 };
 
 use super::heap_dump::{ClassParts, Classes, Fields, Kind, Level, Records};
-use super::objects::Objects;
 use super::{Bridge, Id, notify};
+use crate::state::objects::Objects;
 use perk_jvm::{Jni, Reference, Type, TypedField};
 
 thread_local! {

@@ -4,12 +4,13 @@
 //! OBJECT_ALLOC for a new one ([`alloc`]), and by walks of the heap, which tag with [`Objects::next`].
 
 mod alloc;
-mod kinds;
-mod records;
+mod described;
+pub(crate) mod kinds;
+pub(crate) mod records;
 
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{PoisonError, RwLock};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
 
 use perk_jvmti_sys::call;
 use perk_jvmti_sys::jni_sys::{jlong, jobject};
@@ -22,19 +23,8 @@ pub(super) use records::Record;
 use super::notify::{self, Phase};
 use super::threads::critical;
 use super::{Bridge, Id, bridge};
+use crate::state::objects::Objects;
 use perk_jvm::{Borrowed, Jni, Jvmti, Local, Reference};
-
-/// The ids; see the module.
-#[derive(Debug, Default)]
-pub(super) struct Objects {
-    /// The number of ids that were given.
-    given: AtomicI64,
-    /// The number of walks that gave objects ids. Who gives an id to an object that others may know
-    /// holds it for writing, in [`critical`]; a walk adds one. OBJECT_ALLOC holds it for reading.
-    pub(super) walks: RwLock<u64>,
-    records: records::Records,
-    kinds: kinds::Kinds,
-}
 
 impl Objects {
     /// Returns the id of an object, which gets one if it has none. The agent is about to be told it.

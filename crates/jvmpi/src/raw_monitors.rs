@@ -8,7 +8,7 @@
 //! `RawMonitorWait` too. A thread that enters again after `RawMonitorWait` sends nothing, as with
 //! monitors of Java.
 
-mod place;
+pub(crate) mod place;
 mod table;
 
 use std::ffi::c_char;
@@ -35,18 +35,6 @@ struct Monitor {
     /// See [`Place`].
     generation: u32,
     handle: usize,
-}
-
-/// A monitor at a moment. Threads are given by their environments, null for those without one.
-#[derive(Debug)]
-pub(super) struct Moment {
-    pub(super) name: *mut c_char,
-    pub(super) handle: JVMPI_RawMonitor,
-    pub(super) owner: *mut JNIEnv,
-    /// How often the owner has entered it.
-    pub(super) entry_count: u32,
-    pub(super) entering: Vec<*mut JNIEnv>,
-    pub(super) waiting: Vec<*mut JNIEnv>,
 }
 
 impl Monitor {

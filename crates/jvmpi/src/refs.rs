@@ -1,8 +1,6 @@
 //! The events of global references: the functions of JNI that make and delete them are exchanged when
 //! one of the events is first enabled, and stay.
 
-use std::sync::OnceLock;
-
 use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jobject};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_JNI_GLOBALREF_ALLOC, JVMPI_EVENT_JNI_GLOBALREF_FREE,
@@ -10,27 +8,15 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_Event_jni_globalref_alloc, JVMPI_Event_jni_globalref_free, JVMPI_Event_u,
 };
 
-use super::{Bridge, Id, callbacks, notify};
+use super::{Bridge, Id, arrival, notify};
+use crate::state::STATE;
+use crate::state::entries::{Delete, New, Originals};
 use perk_jvm::os;
 use perk_jvm::{Borrowed, Functions};
 
-type New = unsafe extern "system" fn(*mut JNIEnv, jobject) -> jobject;
-type Delete = unsafe extern "system" fn(*mut JNIEnv, jobject);
-
-/// The functions that were there before.
-#[derive(Debug)]
-struct Originals {
-    new: New,
-    delete: Delete,
-    new_weak: New,
-    delete_weak: Delete,
-}
-
-static ORIGINALS: OnceLock<Originals> = OnceLock::new();
-
 /// Exchanges the functions, once.
 pub(super) fn switch(bridge: &'static Bridge, on: bool) {
-    if !on || ORIGINALS.get().is_some() {
+    if !on || STATE.refs.originals.get().is_some() {
         return;
     }
     let exchange = |functions: &mut Functions| {
@@ -40,7 +26,7 @@ pub(super) fn switch(bridge: &'static Bridge, on: bool) {
             new_weak: functions.NewWeakGlobalRef,
             delete_weak: functions.DeleteWeakGlobalRef,
         };
-        if ORIGINALS.set(originals).is_ok() {
+        if STATE.refs.originals.set(originals).is_ok() {
             functions.NewGlobalRef = new_global;
             functions.DeleteGlobalRef = delete_global;
             functions.NewWeakGlobalRef = new_weak;
@@ -83,13 +69,13 @@ unsafe fn made(
     object: jobject,
     original: impl FnOnce(&Originals) -> New,
 ) -> jobject {
-    let Some(originals) = ORIGINALS.get() else { return std::ptr::null_mut() };
+    let Some(originals) = STATE.refs.originals.get() else { return std::ptr::null_mut() };
     // SAFETY: the caller's promise.
     let ref_id = unsafe { original(originals)(env, object) };
     if !ref_id.is_null() && notify::is_wanted(kind) {
         // SAFETY: as above; the object is the caller's reference.
         unsafe {
-            callbacks::frequent_event(env, std::ptr::null_mut(), |bridge, jni| {
+            arrival::frequent_event(env, std::ptr::null_mut(), |bridge, jni| {
                 let id = notify::quiet(|| {
                     // A weak reference's object may be gone.
                     let object = jni.local(&Borrowed::from_raw(object)?)?;
@@ -117,13 +103,13 @@ unsafe fn deleted(
     if !ref_id.is_null() && notify::is_wanted(kind) {
         // SAFETY: the caller's promise.
         unsafe {
-            callbacks::frequent_event(env, std::ptr::null_mut(), |_, _| {
+            arrival::frequent_event(env, std::ptr::null_mut(), |_, _| {
                 let jni_globalref_free = JVMPI_Event_jni_globalref_free { ref_id };
                 notify::send(kind, env, || JVMPI_Event_u { jni_globalref_free });
             });
         }
     }
-    if let Some(originals) = ORIGINALS.get() {
+    if let Some(originals) = STATE.refs.originals.get() {
         // SAFETY: the caller's promise.
         unsafe { original(originals)(env, ref_id) };
     }

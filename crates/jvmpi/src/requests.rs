@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use perk_jvmti_sys::jni_sys::{jint, jmethodID};
 use perk_jvmti_sys::jvmpi::{
@@ -14,6 +14,7 @@ use perk_jvmti_sys::jvmpi::{
 use super::notify::{self, Phase};
 use super::object_dump::is_class;
 use super::{Bridge, Id, account, bridge, cpu, gc, heap_dump, monitor_dump, object_dump};
+use crate::state::STATE;
 use perk_jvm::os::checked;
 use perk_jvm::{Jni, Local, MethodRef};
 
@@ -91,16 +92,14 @@ fn first_function(method: jmethodID) -> Option<usize> {
 
 /// Whether an id is that of a method, for all that can be seen: the JVM looks into it as it is.
 fn is_method(bridge: &Bridge, jni: Jni<'_>, method: jmethodID) -> bool {
-    /// That of a method of `Object`; 0 while it is not known, 1 if the kernel does not copy memory.
-    static OF_METHODS: AtomicUsize = AtomicUsize::new(0);
-    if OF_METHODS.load(Relaxed) == 0 {
+    if STATE.requests.of_methods.load(Relaxed) == 0 {
         let of_object = || {
             let methods = bridge.jvmti.class_methods(jni.object_class()?).ok()?;
             first_function(methods.first()?.raw())
         };
-        OF_METHODS.store(of_object().unwrap_or(1), Relaxed);
+        STATE.requests.of_methods.store(of_object().unwrap_or(1), Relaxed);
     }
-    let of_methods = OF_METHODS.load(Relaxed);
+    let of_methods = STATE.requests.of_methods.load(Relaxed);
     of_methods == 1 || first_function(method) == Some(of_methods)
 }
 

@@ -5,8 +5,6 @@
 //! would hold while it stands still. Each thread has a number of its suspension: odd while another
 //! thread suspends it, even once that is done, 0 for none. [`threads::critical`] looks at it first.
 
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
@@ -21,15 +19,12 @@ use perk_jvmti_sys::{
     JVMTI_THREAD_STATE_WAITING,
 };
 
-use super::threads::{Thread, critical};
+use super::threads::critical;
 use super::{Bridge, bridge};
+use crate::state::STATE;
+use crate::state::threads::Thread;
 use perk_jvm::Jni;
 use perk_jvm::sync::lock;
-
-/// Held while a thread is suspended or resumed.
-static CHANGING: Mutex<()> = Mutex::new(());
-/// The last number of a suspension.
-static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// The JVM's states in which a thread waits for something that is not a monitor to enter.
 const WAITING: jint =
@@ -50,12 +45,12 @@ impl Bridge {
 
     /// Suspends a thread; `None` if it must not stand still now.
     fn try_to_suspend(&self, thread: &Thread) -> Option<jint> {
-        let _changing = lock(&CHANGING);
+        let _changing = lock(&STATE.suspension.changing);
         if thread.has_ended() {
             return Some(JVMPI_FAIL);
         }
         let before = thread.suspension.load(SeqCst);
-        let number = LAST.fetch_add(2, Relaxed) + 1;
+        let number = STATE.suspension.last.fetch_add(2, Relaxed) + 1;
         thread.suspension.store(number, SeqCst);
         if let Err(error) = self.jvmti.suspend(thread) {
             thread.suspension.store(before, SeqCst);
@@ -84,7 +79,7 @@ impl Bridge {
     /// Resumes a thread. Returns 0, or an error.
     fn go_on(&self, thread: &Thread) -> jint {
         critical(|| {
-            let _changing = lock(&CHANGING);
+            let _changing = lock(&STATE.suspension.changing);
             let result = self.jvmti.resume(thread);
             if result.is_ok() {
                 thread.suspension.store(0, SeqCst);
@@ -113,20 +108,6 @@ impl Bridge {
     /// Returns the state of a thread as `GetThreadStatus` has it; 0 if it has ended.
     fn thread_status(&self, thread: &Thread) -> jint {
         self.jvmti.thread_state(thread).map_or(0, |state| status_of(thread, state))
-    }
-}
-
-/// Stands still while the calling thread has this suspension, which others might not know of yet.
-pub(super) fn stand_still(thread: &Thread, suspension: u64) {
-    // A suspended thread does not return from a call of the JVM's.
-    if let Some(bridge) = bridge() {
-        bridge.jvmti.thread_state(thread);
-    }
-    if suspension.is_multiple_of(2) {
-        // Another than the agent may have resumed it.
-        let _ = thread.suspension.compare_exchange(suspension, 0, SeqCst, SeqCst);
-    } else {
-        std::thread::yield_now();
     }
 }
 

@@ -1,72 +1,31 @@
 //! The threads that the agent knows: by their environments, which are their ids.
 
-use std::cell::Cell;
+mod current;
+
 use std::ffi::{CString, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU64};
-use std::sync::{Arc, Mutex};
 
-use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jlong};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jlong};
 use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_THREAD_END, JVMPI_EVENT_THREAD_START, JVMPI_Event_thread_start, JVMPI_Event_u,
     jobjectID,
 };
 use perk_profile::mutf8;
-use rustc_hash::FxHashMap;
 
+use self::current::{CURRENT, with_current};
+pub(super) use self::current::{
+    critical, identity, is_announced, is_current, is_in_critical, meet, waiting,
+};
 use super::notify::{self, Phase};
-use super::{Bridge, Id, bridge, gc, methods, suspension};
+use super::{Bridge, Id, bridge, gc, methods};
+use crate::state::threads::{Thread, Threads};
 use perk_jvm::os;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Global, Jni, LongField, Reference};
-
-/// A thread from its start to its end.
-#[derive(Debug)]
-pub(super) struct Thread {
-    env: usize,
-    /// It is deleted when nobody uses the record any more.
-    reference: ManuallyDrop<Global>,
-    /// The id of the thread's object; 0 while it has none.
-    id: AtomicI64,
-    /// The agent's word.
-    storage: AtomicPtr<c_void>,
-    /// Whether the thread does what no other may wait for: see [`critical`].
-    is_critical: AtomicBool,
-    /// Whether THREAD_START was sent, or would have been if it were enabled.
-    is_announced: AtomicBool,
-    /// Whether its THREAD_END was sent. It is not suspended any more: the agent could not resume it.
-    has_ended: AtomicBool,
-    /// Its suspension by the agent: see [`suspension`](super::suspension). 0 for none.
-    pub(super) suspension: AtomicU64,
-    /// The CPU time when the agent last resumed the thread, in nanoseconds.
-    pub(super) resumed_at_ns: AtomicU64,
-    /// Its state in a function of raw monitors, as `GetThreadStatus` has it; 0 outside.
-    raw_monitor_state: AtomicI32,
-}
-
-impl Thread {
-    /// Returns the thread's environment, which is its id.
-    pub(super) fn env(&self) -> *mut JNIEnv {
-        self.env as *mut JNIEnv
-    }
-
-    /// Whether the thread is in [`critical`].
-    pub(super) fn is_critical(&self) -> bool {
-        self.is_critical.load(SeqCst)
-    }
-
-    /// Whether its THREAD_END was sent.
-    pub(super) fn has_ended(&self) -> bool {
-        self.has_ended.load(SeqCst)
-    }
-
-    /// Returns the state that [`waiting`] has set.
-    pub(super) fn raw_monitor_state(&self) -> jint {
-        self.raw_monitor_state.load(Relaxed)
-    }
-}
+use perk_jvm::{Borrowed, Jni, LongField, Reference};
 
 impl Drop for Thread {
     fn drop(&mut self) {
@@ -83,37 +42,7 @@ impl Reference for Thread {
     }
 }
 
-thread_local! {
-    /// The calling thread, once it has been looked up: its environment, and its record. The record
-    /// lives as long as the thread.
-    static CURRENT: Cell<(usize, *const Thread)> = const { Cell::new((0, std::ptr::null())) };
-    /// How many times the calling thread is in [`critical`].
-    static CRITICAL: Cell<u32> = const { Cell::new(0) };
-}
-
-/// The registry.
-#[derive(Debug, Default)]
-pub(super) struct Threads {
-    by_env: Mutex<FxHashMap<usize, Arc<Thread>>>,
-}
-
 impl Threads {
-    /// Returns the thread of an environment, if it is one.
-    pub(super) fn find(&self, env: *mut JNIEnv) -> Option<Arc<Thread>> {
-        lock(&self.by_env).get(&(env as usize)).cloned()
-    }
-
-    /// Returns all threads that have begun and not ended.
-    pub(super) fn all(&self) -> Vec<Arc<Thread>> {
-        lock(&self.by_env).values().cloned().collect()
-    }
-
-    /// Returns the environment of a thread, by its object; null if it is not known.
-    pub(super) fn env_of(&self, jni: Jni<'_>, object: &(impl Reference + ?Sized)) -> *mut JNIEnv {
-        let all = self.all();
-        all.iter().find(|it| jni.same(&***it, object)).map_or(null_mut(), |it| it.env())
-    }
-
     /// Adds a thread. Returns it if it is new.
     fn add(
         &self,
@@ -141,109 +70,6 @@ impl Threads {
         // One that is there has ended without an event. It is dropped when the lock is free.
         let _replaced = lock(&self.by_env).insert(env as usize, Arc::clone(&thread));
         Some(thread)
-    }
-}
-
-/// Notes which thread the calling one is; `env` is its environment.
-pub(super) fn meet(bridge: &Bridge, env: *mut JNIEnv) {
-    if CURRENT.get().0 != env as usize
-        && let Some(thread) = bridge.threads.find(env)
-    {
-        CURRENT.set((thread.env, Arc::as_ptr(&thread)));
-    }
-}
-
-/// Whether THREAD_START of the calling thread was sent; `env` is its environment.
-pub(super) fn is_announced(env: *mut JNIEnv) -> bool {
-    let is_announced = |thread: &Thread| thread.is_announced.load(Relaxed);
-    with_current(env, is_announced).unwrap_or(false)
-}
-
-/// Runs `body` with the calling thread's record, if it is a known thread.
-fn with_current<T>(env: *mut JNIEnv, body: impl FnOnce(&Thread) -> T) -> Option<T> {
-    let (known, thread) = CURRENT.get();
-    if known == env as usize && known != 0 {
-        // SAFETY: the record lives until the thread's end, which clears the place.
-        return Some(body(unsafe { &*thread }));
-    }
-    let thread = bridge()?.threads.find(env)?;
-    Some(body(&thread))
-}
-
-/// Returns what distinguishes the calling thread from others that live, and its environment, 0 if it
-/// is not known. Neither asks the JVM.
-#[inline]
-pub(super) fn identity() -> (usize, usize) {
-    CURRENT.with(|current| (std::ptr::from_ref(current) as usize, current.get().0))
-}
-
-/// Whether a thread is the calling one.
-pub(super) fn is_current(thread: &Thread) -> bool {
-    identity().1 == thread.env
-}
-
-/// Returns the calling thread's record, if it is a known thread.
-fn current<'a>() -> Option<&'a Thread> {
-    // SAFETY: the record lives until the thread's end, which clears the place.
-    unsafe { CURRENT.get().1.as_ref() }
-}
-
-/// Runs `body`, which waits in a function of raw monitors.
-pub(super) fn waiting<T>(state: jint, body: impl FnOnce() -> T) -> T {
-    let set = |state| {
-        if let Some(thread) = current() {
-            thread.raw_monitor_state.store(state, Relaxed);
-        }
-    };
-    set(state);
-    let answer = body();
-    set(0);
-    answer
-}
-
-/// Runs `body`, which holds a lock while it calls the JVM. `SuspendThread` does not stop a thread in
-/// here, as others might wait for the lock.
-pub(super) fn critical<T>(body: impl FnOnce() -> T) -> T {
-    let _critical = Critical::begin();
-    body()
-}
-
-/// Whether the calling thread is in [`critical`].
-pub(super) fn is_in_critical() -> bool {
-    CRITICAL.get() > 0
-}
-
-/// A call of [`critical`].
-struct Critical;
-
-impl Critical {
-    fn begin() -> Self {
-        if CRITICAL.replace(CRITICAL.get() + 1) == 0
-            && let Some(thread) = current()
-        {
-            // Either this sees the suspension, or the suspending thread sees this.
-            loop {
-                thread.is_critical.store(true, SeqCst);
-                let suspension = thread.suspension.load(SeqCst);
-                if suspension == 0 {
-                    break;
-                }
-                thread.is_critical.store(false, SeqCst);
-                suspension::stand_still(thread, suspension);
-            }
-        }
-        Self
-    }
-}
-
-impl Drop for Critical {
-    fn drop(&mut self) {
-        CRITICAL.set(CRITICAL.get() - 1);
-        if CRITICAL.get() == 0
-            && let Some(thread) = current()
-        {
-            thread.is_critical.store(false, SeqCst);
-        }
     }
 }
 

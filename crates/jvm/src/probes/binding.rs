@@ -68,7 +68,7 @@ struct Binding {
     register_natives: RegisterNatives,
     is_begun: AtomicBool,
     is_bound: AtomicBool,
-    /// The number of bound methods that were exchanged for others: see [`exchange`].
+    /// The number of bound methods that were exchanged for others: see `exchange`.
     exchanged_count: AtomicUsize,
 }
 

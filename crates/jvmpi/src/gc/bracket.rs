@@ -1,6 +1,5 @@
 //! One bracket: what the agent is told after a collection.
 
-use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use perk_jvmti_sys::jni_sys::jlong;
@@ -10,7 +9,8 @@ use perk_jvmti_sys::jvmpi::{
 };
 
 use super::super::{Bridge, Id, notify};
-use super::{COLLECTING, freed_count, step, take_freed};
+use super::freed::{freed_count, step, take_freed};
+use crate::state::STATE;
 use perk_jvm::Jni;
 use perk_jvm::os::{self, Tid};
 use perk_jvm::sync::lock;
@@ -57,9 +57,10 @@ pub(super) fn send(bridge: &'static Bridge, jni: Jni<'_>, freed: Vec<Id>) {
 /// Waits until the JVM's own thread has told of all objects that it has found gone: it may have begun
 /// before [`sweep_tags`](perk_jvm::Jvmti::sweep_tags).
 fn wait_for_service() {
-    static SERVICE: OnceLock<Option<Tid>> = OnceLock::new();
     let is_service = |it: &Tid| it.name().is_some_and(|name| name == "Service Thread");
-    let Some(service) = SERVICE.get_or_init(|| os::own_tids().into_iter().find(is_service)) else {
+    let Some(service) =
+        STATE.bracket.service.get_or_init(|| os::own_tids().into_iter().find(is_service))
+    else {
         return;
     };
     let (begin, mut calm, mut last) = (Instant::now(), 0, freed_count());
@@ -96,22 +97,20 @@ fn send_unload(bridge: &Bridge, jni: Jni<'_>, id: Id) {
     send_end(bridge, jni, id);
 }
 
-/// The last count of objects: when, how long it took, the number.
-static COUNT: Mutex<Option<(Instant, Duration, u64)>> = Mutex::new(None);
 /// The least time between two counts, in times of the last one.
 const REST: u32 = 20;
 
 /// Returns the numbers of GC_FINISH. The JVM stops the program to count the objects, so the number may
 /// be an earlier one.
 fn usage(bridge: &Bridge, jni: Jni<'_>) -> JVMPI_Event_gc_info {
-    let last = *lock(&COUNT);
+    let last = *lock(&STATE.bracket.count);
     let last = last.filter(|(at, took, _)| at.elapsed() < *took * REST);
     let used_objects = last.map_or_else(
         || {
-            let _collecting = lock(&COLLECTING);
+            let _collecting = lock(&STATE.gc.collecting);
             let begin = Instant::now();
             let (count, _) = bridge.jvmti.heap_totals(&[]).unwrap_or_default();
-            *lock(&COUNT) = Some((Instant::now(), begin.elapsed(), count));
+            *lock(&STATE.bracket.count) = Some((Instant::now(), begin.elapsed(), count));
             count
         },
         |(_, _, count)| count,

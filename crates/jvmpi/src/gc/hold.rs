@@ -7,43 +7,24 @@
 //! whose object was there when it was due. A request of the agent's counts as a handler from its begin.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-    Ordering::SeqCst,
+    Ordering::Acquire, Ordering::Relaxed, Ordering::Release, Ordering::SeqCst,
 };
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use perk_jvmti_sys::jni_sys::jint;
 use perk_jvmti_sys::jvmpi::*;
 
-use super::{STEPS, thread};
+use super::waking;
+use crate::state::STATE;
+use crate::state::entries::Holder;
 use perk_jvm::sync::lock;
 
 /// `DisableGC` waits so long for a handler of a bracket that does not end: it may wait for a lock of the
 /// caller's.
 const WAIT: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_micros(100);
-
-/// `DisableGC` less `EnableGC`.
-static HELD: AtomicI64 = AtomicI64::new(0);
-/// The number of requests for dumps that are under way.
-static DUMPS: AtomicU32 = AtomicU32::new(0);
-/// Whether a bracket is under way.
-static IS_OPEN: AtomicBool = AtomicBool::new(false);
-/// Whether it is in a handler of the agent's.
-static IS_HANDLED: AtomicBool = AtomicBool::new(false);
-/// The threads that have been in a handler or have called `DisableGC`.
-static THREADS: Mutex<Vec<Arc<Holder>>> = Mutex::new(Vec::new());
-
-/// A thread. Only the thread itself writes to it.
-#[derive(Debug, Default)]
-struct Holder {
-    /// The number of handlers that it is in.
-    depth: AtomicU32,
-    /// The number of times that it left all handlers.
-    ends: AtomicU32,
-}
 
 struct Current {
     holder: Arc<Holder>,
@@ -54,7 +35,7 @@ struct Current {
 impl Current {
     fn new() -> Self {
         let holder = Arc::<Holder>::default();
-        lock(&THREADS).push(Arc::clone(&holder));
+        lock(&STATE.hold.threads).push(Arc::clone(&holder));
         Self { holder, held: Cell::new(0) }
     }
 }
@@ -62,7 +43,7 @@ impl Current {
 impl Drop for Current {
     fn drop(&mut self) {
         self.undo();
-        lock(&THREADS).retain(|it| !Arc::ptr_eq(it, &self.holder));
+        lock(&STATE.hold.threads).retain(|it| !Arc::ptr_eq(it, &self.holder));
     }
 }
 
@@ -104,9 +85,9 @@ pub(crate) fn during_request(kind: jint, body: impl FnOnce()) {
         kind,
         JVMPI_EVENT_HEAP_DUMP | JVMPI_EVENT_OBJECT_DUMP | JVMPI_EVENT_MONITOR_DUMP
     ));
-    DUMPS.fetch_add(count, SeqCst);
+    STATE.hold.dumps.fetch_add(count, SeqCst);
     during(kind, body);
-    DUMPS.fetch_sub(count, SeqCst);
+    STATE.hold.dumps.fetch_sub(count, SeqCst);
 }
 
 /// Whether an event of this kind is part of a bracket.
@@ -121,9 +102,9 @@ const fn is_of_bracket(kind: jint) -> bool {
 /// Runs `body`, the handler of a kind of event.
 pub(crate) fn during(kind: jint, body: impl FnOnce()) {
     if is_of_bracket(kind) {
-        IS_HANDLED.store(true, SeqCst);
+        STATE.hold.is_handled.store(true, SeqCst);
         body();
-        return IS_HANDLED.store(false, SeqCst);
+        return STATE.hold.is_handled.store(false, SeqCst);
     }
     if !has_ids(kind) {
         return body();
@@ -148,12 +129,12 @@ pub(crate) fn during(kind: jint, body: impl FnOnce()) {
 
 /// Whether `DisableGC` is in force.
 pub(super) fn is_held() -> bool {
-    HELD.load(SeqCst) > 0
+    STATE.hold.held.load(SeqCst) > 0
 }
 
 /// Whether `DisableGC` is in force, or a dump is under way: ids do not end without a bracket either.
 pub(super) fn keeps_ids() -> bool {
-    is_held() || DUMPS.load(SeqCst) > 0
+    is_held() || STATE.hold.dumps.load(SeqCst) > 0
 }
 
 /// Whether the calling thread has disabled the collection, or is in a handler for which it is.
@@ -164,11 +145,11 @@ pub(super) fn is_held_by_caller() -> bool {
 
 /// `DisableGC`
 pub(crate) unsafe extern "C" fn disable() {
-    HELD.fetch_add(1, SeqCst);
+    STATE.hold.held.fetch_add(1, SeqCst);
     let _ = CURRENT.try_with(|current| {
         current.held.set(current.held.get() + 1);
         let is_first = current.held.get() == 1 && current.holder.depth.load(Relaxed) == 0;
-        if IS_OPEN.load(SeqCst) && is_first && !thread::is_current() {
+        if STATE.hold.is_open.load(SeqCst) && is_first && !waking::is_current() {
             wait_for_end();
         }
     });
@@ -176,14 +157,14 @@ pub(crate) unsafe extern "C" fn disable() {
 
 /// Waits for the end of the bracket, as long as it goes on.
 fn wait_for_end() {
-    let (mut last, mut since) = (STEPS.load(Relaxed), Instant::now());
-    while IS_OPEN.load(SeqCst) {
-        let limit = if IS_HANDLED.load(SeqCst) { WAIT } else { thread::STILL };
+    let (mut last, mut since) = (STATE.gc.steps.load(Relaxed), Instant::now());
+    while STATE.hold.is_open.load(SeqCst) {
+        let limit = if STATE.hold.is_handled.load(SeqCst) { WAIT } else { waking::STILL };
         if since.elapsed() >= limit {
             return;
         }
         std::thread::sleep(LOOK);
-        let now = STEPS.load(Relaxed);
+        let now = STATE.gc.steps.load(Relaxed);
         if now != last {
             (last, since) = (now, Instant::now());
         }
@@ -199,12 +180,12 @@ pub(crate) unsafe extern "C" fn enable() {
 
 /// Returns whether there was anything to take back.
 fn release() -> bool {
-    let mut held = HELD.load(Relaxed);
+    let mut held = STATE.hold.held.load(Relaxed);
     while held > 0 {
-        match HELD.compare_exchange_weak(held, held - 1, SeqCst, Relaxed) {
+        match STATE.hold.held.compare_exchange_weak(held, held - 1, SeqCst, Relaxed) {
             Ok(_) => {
                 if held == 1 {
-                    thread::wake_if_waiting();
+                    waking::wake_if_waiting();
                 }
                 return true;
             }
@@ -230,7 +211,7 @@ impl Handlers {
     /// Returns those that run now, but for the calling thread's.
     pub(super) fn running() -> Self {
         let running = |it: &&Arc<Holder>| it.depth.load(Acquire) > 0;
-        let threads = lock(&THREADS);
+        let threads = lock(&STATE.hold.threads);
         let threads = threads.iter().filter(running);
         let waited_for = threads.map(|it| (Arc::clone(it), it.ends.load(Relaxed))).collect();
         Self { since: Instant::now(), waited_for }
@@ -248,15 +229,15 @@ impl Handlers {
 
 /// Opens a bracket; false if `DisableGC` is in force.
 pub(super) fn open() -> bool {
-    IS_OPEN.store(true, SeqCst);
+    STATE.hold.is_open.store(true, SeqCst);
     let may = !is_held();
     if !may {
-        IS_OPEN.store(false, SeqCst);
+        STATE.hold.is_open.store(false, SeqCst);
     }
     may
 }
 
 /// Ends it.
 pub(super) fn close() {
-    IS_OPEN.store(false, SeqCst);
+    STATE.hold.is_open.store(false, SeqCst);
 }

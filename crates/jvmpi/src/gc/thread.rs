@@ -2,9 +2,7 @@
 //! and compiled methods.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Condvar, Mutex, OnceLock};
-use std::thread::Thread;
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use perk_jvmti_sys::JvmtiEnv;
@@ -12,8 +10,11 @@ use perk_jvmti_sys::jni_sys::JNIEnv;
 
 use super::super::notify::{self, Phase};
 use super::super::{Bridge, Id, bridge, compiled, cpu};
+use super::bracket;
+use super::freed::freed_count;
 use super::hold::{self, Handlers};
-use super::{COLLECTIONS, STEPS, bracket, freed_count};
+use super::waking::{STILL, is_current, wake};
+use crate::state::STATE;
 use perk_jvm::Jni;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os::{self, Tid};
@@ -25,31 +26,10 @@ const LOOK: Duration = Duration::from_millis(2);
 const GATHER: Duration = Duration::from_millis(20);
 /// A handler that does not end may wait for a thread that is in `RunGC`.
 const HANDLERS: Duration = Duration::from_millis(500);
-/// `RunGC` returns without its events if nothing happens so long: their handler may wait for a lock
-/// of the caller's, or the thread is suspended. A thread that only waits for a CPU is not given up.
-pub(super) const STILL: Duration = Duration::from_secs(2);
-
-/// The thread's handle, once it runs.
-static HANDLE: OnceLock<Thread> = OnceLock::new();
-/// The thread's number in the system.
-static TID: OnceLock<Tid> = OnceLock::new();
-static IS_REQUIRED: AtomicBool = AtomicBool::new(false);
-/// Whether a bracket waits for its begin, or is under way.
-static IS_DUE: AtomicBool = AtomicBool::new(false);
-/// Whether it waits for `EnableGC`.
-static IS_WAITING: AtomicBool = AtomicBool::new(false);
-/// The number of collections whose bracket has ended.
-static TOLD: AtomicU64 = AtomicU64::new(0);
-/// The number of brackets that were asked for by [`deliver`].
-static ASKED: AtomicU64 = AtomicU64::new(0);
-/// The number of those that have ended.
-static ANSWERED: Mutex<u64> = Mutex::new(0);
-static CHANGED: Condvar = Condvar::new();
-
 /// Starts the thread unless it runs.
 pub(crate) fn require(bridge: &'static Bridge, jni: Jni<'_>) {
     static ARGUMENT: u8 = 0;
-    if IS_REQUIRED.swap(true, SeqCst) {
+    if STATE.gc_thread.is_required.swap(true, SeqCst) {
         return;
     }
     let started = notify::quiet(|| {
@@ -66,48 +46,24 @@ pub(crate) fn require(bridge: &'static Bridge, jni: Jni<'_>) {
 /// Waits until the thread runs, and so was announced.
 pub(super) fn wait_for_start() {
     let begin = Instant::now();
-    let mut answered = lock(&ANSWERED);
-    while HANDLE.get().is_none() && begin.elapsed() < STILL {
+    let mut answered = lock(&STATE.gc_thread.answered);
+    while STATE.gc_thread.handle.get().is_none() && begin.elapsed() < STILL {
         answered = wait(answered);
-    }
-}
-
-/// Whether the thread was started.
-pub(super) fn is_started() -> bool {
-    IS_REQUIRED.load(Relaxed)
-}
-
-/// Whether the calling thread is the one.
-pub(super) fn is_current() -> bool {
-    HANDLE.get().is_some_and(|it| it.id() == std::thread::current().id())
-}
-
-/// Has the thread look for work. This neither blocks nor allocates.
-pub(crate) fn wake() {
-    if let Some(handle) = HANDLE.get() {
-        handle.unpark();
-    }
-}
-
-/// Does so if it waits for `EnableGC`.
-pub(super) fn wake_if_waiting() {
-    if IS_WAITING.load(SeqCst) {
-        wake();
     }
 }
 
 /// Whether a bracket waits for its begin, or is under way.
 pub(super) fn is_due() -> bool {
-    IS_DUE.load(SeqCst)
+    STATE.gc_thread.is_due.load(SeqCst)
 }
 
 /// Returns the number of collections whose bracket has ended.
 pub(super) fn told() -> u64 {
-    TOLD.load(SeqCst)
+    STATE.gc_thread.told.load(SeqCst)
 }
 
 fn wait<T>(guard: std::sync::MutexGuard<'_, T>) -> std::sync::MutexGuard<'_, T> {
-    match CHANGED.wait_timeout(guard, Duration::from_millis(50)) {
+    match STATE.gc_thread.changed.wait_timeout(guard, Duration::from_millis(50)) {
         Ok((guard, _)) => guard,
         Err(error) => error.into_inner().0,
     }
@@ -115,18 +71,19 @@ fn wait<T>(guard: std::sync::MutexGuard<'_, T>) -> std::sync::MutexGuard<'_, T> 
 
 /// Has the thread send a bracket, and waits for its end.
 pub(super) fn deliver() {
-    let ticket = ASKED.fetch_add(1, SeqCst) + 1;
+    let ticket = STATE.gc_thread.asked.fetch_add(1, SeqCst) + 1;
     wake();
     // A thread that is ready and has not run since the last look waits for a CPU.
     let run_ns = || {
-        let tid = TID.get().filter(|it| it.is_runnable() == Some(true))?;
+        let tid = STATE.gc_thread.tid.get().filter(|it| it.is_runnable() == Some(true))?;
         tid.run_ns()
     };
-    let (mut last, mut last_run_ns, mut since) = (STEPS.load(Relaxed), None, Instant::now());
-    let mut answered = lock(&ANSWERED);
+    let (mut last, mut last_run_ns, mut since) =
+        (STATE.gc.steps.load(Relaxed), None, Instant::now());
+    let mut answered = lock(&STATE.gc_thread.answered);
     while *answered < ticket && since.elapsed() < STILL {
         answered = wait(answered);
-        let (now, now_run_ns) = (STEPS.load(Relaxed), run_ns());
+        let (now, now_run_ns) = (STATE.gc.steps.load(Relaxed), run_ns());
         if now != last || now_run_ns.is_some() && now_run_ns == last_run_ns {
             (last, since) = (now, Instant::now());
         }
@@ -137,7 +94,7 @@ pub(super) fn deliver() {
 /// Waits until the thread has sent the compiled methods that it was handed.
 pub(super) fn settle() {
     let begin = Instant::now();
-    while HANDLE.get().is_some()
+    while STATE.gc_thread.handle.get().is_some()
         && !is_current()
         && !compiled::is_settled()
         && begin.elapsed() < STILL
@@ -149,10 +106,10 @@ pub(super) fn settle() {
 
 unsafe extern "system" fn main(_: JvmtiEnv, env: *mut JNIEnv, _: *mut c_void) {
     contain(Feature::Jvmpi, || {
-        let _ = TID.set(Tid::current());
-        let _ = HANDLE.set(std::thread::current());
-        drop(lock(&ANSWERED));
-        CHANGED.notify_all();
+        let _ = STATE.gc_thread.tid.set(Tid::current());
+        let _ = STATE.gc_thread.handle.set(std::thread::current());
+        drop(lock(&STATE.gc_thread.answered));
+        STATE.gc_thread.changed.notify_all();
         if let Some(bridge) = bridge() {
             // SAFETY: the JVM passes the calling thread's environment.
             work(bridge, unsafe { Jni::from_raw(env) });
@@ -166,14 +123,15 @@ struct Due {
     freed: Vec<Id>,
     /// The handlers that it waits for. They began before the ids were known to end, or do not have them.
     handlers: Handlers,
-    /// The values of [`ASKED`] and [`COLLECTIONS`] that it answers.
+    /// The values of `STATE.gc_thread.asked` and `STATE.gc.collections` that it answers.
     asked: u64,
     collections: u64,
 }
 
 impl Due {
     fn now(bridge: &Bridge, jni: Jni<'_>) -> Self {
-        let (asked, collections) = (ASKED.load(SeqCst), COLLECTIONS.load(SeqCst));
+        let (asked, collections) =
+            (STATE.gc_thread.asked.load(SeqCst), STATE.gc.collections.load(SeqCst));
         let freed = bracket::gather(bridge, jni);
         Self { freed, handlers: Handlers::running(), asked, collections }
     }
@@ -185,8 +143,8 @@ fn work(bridge: &'static Bridge, jni: Jni<'_>) {
     let mut gathering: Option<Instant> = None;
     while notify::phase() != Phase::Over {
         cpu::own(|| compiled::send(bridge, jni));
-        let is_asked = ASKED.load(SeqCst) > *lock(&ANSWERED);
-        let is_due = next.is_some() || is_asked || COLLECTIONS.load(SeqCst) > told() || {
+        let is_asked = STATE.gc_thread.asked.load(SeqCst) > *lock(&STATE.gc_thread.answered);
+        let is_due = next.is_some() || is_asked || STATE.gc.collections.load(SeqCst) > told() || {
             match freed_count() {
                 0 => gathering = None,
                 _ => _ = gathering.get_or_insert_with(Instant::now),
@@ -200,24 +158,24 @@ fn work(bridge: &'static Bridge, jni: Jni<'_>) {
             }
             continue;
         }
-        IS_DUE.store(true, SeqCst);
+        STATE.gc_thread.is_due.store(true, SeqCst);
         let due = next.get_or_insert_with(|| cpu::own(|| Due::now(bridge, jni)));
         let limit = is_asked.then_some(HANDLERS);
-        IS_WAITING.store(true, SeqCst);
+        STATE.gc_thread.is_waiting.store(true, SeqCst);
         if !(due.handlers.have_ended(limit) && hold::open()) {
             // EnableGC wakes the thread; handlers do not.
             std::thread::park_timeout(if hold::is_held() { 20 * LOOK } else { LOOK });
             continue;
         }
-        IS_WAITING.store(false, SeqCst);
+        STATE.gc_thread.is_waiting.store(false, SeqCst);
         let (asked, collections) = (due.asked, due.collections);
         let freed = std::mem::take(&mut due.freed);
         cpu::own(|| bracket::send(bridge, jni, freed));
         hold::close();
         (next, gathering) = (None, None);
-        TOLD.store(collections, SeqCst);
-        IS_DUE.store(false, SeqCst);
-        *lock(&ANSWERED) = asked;
-        CHANGED.notify_all();
+        STATE.gc_thread.told.store(collections, SeqCst);
+        STATE.gc_thread.is_due.store(false, SeqCst);
+        *lock(&STATE.gc_thread.answered) = asked;
+        STATE.gc_thread.changed.notify_all();
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::super::{Bridge, Id, methods};
+use super::super::{Bridge, Id};
 use super::records::{ClassParts, Level, Records};
 use super::shapes::{Fields, Shape};
+use crate::own;
 use perk_jvm::{Jni, Local};
 
 /// The classes that are loaded, each with an id, but for perk's own.
@@ -40,7 +41,7 @@ impl Classes {
     pub(super) fn of<'a>(bridge: &Bridge, jni: Jni<'a>, level: Level) -> (Self, Vec<Local<'a>>) {
         let mut objects = bridge.jvmti.loaded_classes(jni).unwrap_or_default();
         objects.extend(bridge.primitive_classes(jni, &objects));
-        objects.retain(|it| !methods::is_own(bridge, jni, it));
+        objects.retain(|it| !own::is_own(bridge, jni, it));
         let all: Vec<_> =
             objects.iter().map(|it| Class::new(bridge.shape(jni, it), level)).collect();
         let tags = all.iter().map(|it| it.shape.id.0);

@@ -6,11 +6,11 @@ use std::ffi::c_void;
 use perk_jvmti_sys::jni_sys::{jint, jlong};
 use perk_jvmti_sys::{jvmtiError, jvmtiHeapCallbacks};
 
-use super::super::objects::Objects;
 use super::super::{Bridge, Id};
 use super::classes::Classes;
 use super::records::Records;
 use super::walk::OWN;
+use crate::state::objects::Objects;
 
 /// The state of a walk.
 pub(super) struct List<'a> {

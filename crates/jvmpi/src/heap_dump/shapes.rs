@@ -4,18 +4,16 @@
 //! superclasses, the topmost first, then its own, each in the order of `GetClassFields`. Records have
 //! the values of the class first, then those of its superclass, and so on up.
 
-use std::ffi::CStr;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use perk_jvmti_sys::jni_sys::{jint, jlong};
+use perk_jvmti_sys::jni_sys::jint;
 use perk_jvmti_sys::jvmpi::JVMPI_NORMAL_OBJECT;
 use rustc_hash::FxHashMap;
 
-use super::super::objects::{Objects, Record};
-use super::super::{Bridge, Id, classes};
 use super::records::{Level, code};
+use crate::id::Id;
 use perk_jvm::sync::lock;
-use perk_jvm::{Global, Jni, Jvmti, Local, Reference, Type, TypedField};
+use perk_jvm::{Global, Jvmti, Type, TypedField};
 
 /// A class, an array class or a primitive one.
 #[derive(Debug)]
@@ -55,13 +53,13 @@ pub(crate) struct Fields {
     /// The interfaces that the class names.
     pub(crate) interfaces: Vec<Id>,
     /// All interfaces of the class, ascending, and itself if it is one.
-    all_interfaces: Vec<Id>,
+    pub(super) all_interfaces: Vec<Id>,
     /// The fields that the class declares, in JVMTI's order.
     pub(crate) declared: Vec<TypedField>,
     /// JVMTI's number of the first field of the topmost superclass.
-    first_number: usize,
+    pub(super) first_number: usize,
     /// The number of the superclasses' fields.
-    inherited_count: usize,
+    pub(super) inherited_count: usize,
     /// The place of each instance field in an instance's values, from that number on.
     instance: Vec<Place>,
     /// The place of each static field in the class's values, from its own first field on.
@@ -99,7 +97,11 @@ impl Place {
 impl Fields {
     /// Places the fields of a class with this superclass. `are_hidden` says whether walks neither number
     /// nor report them.
-    fn new(superclass: Option<Arc<Shape>>, declared: Vec<TypedField>, are_hidden: bool) -> Self {
+    pub(super) fn new(
+        superclass: Option<Arc<Shape>>,
+        declared: Vec<TypedField>,
+        are_hidden: bool,
+    ) -> Self {
         let (mut own_bytes, mut statics_bytes) = ([0; 2], [0; 2]);
         let mut place = |field: &TypedField, is_static: bool| match is_static == field.is_static {
             true if is_static => Place::after(&mut statics_bytes, field.of),
@@ -170,22 +172,12 @@ impl Fields {
     }
 }
 
-/// The arrays of primitive types. The JVM has them from its beginning.
-const ARRAYS: [&CStr; 8] = [c"[Z", c"[B", c"[C", c"[S", c"[I", c"[F", c"[J", c"[D"];
-/// The class whose field `TYPE` has the class of `void`.
-const VOID: &CStr = c"Ljava/lang/Void;";
-
-/// The classes whose only field HotSpot keeps out of walks of the heap (`FilteredFieldsMap`), though not
-/// out of `GetClassFields`. They are older JDKs' own.
-const HIDDEN: [&str; 2] =
-    ["Ljdk/internal/reflect/ConstantPool;", "Ljdk/internal/reflect/UnsafeStaticFieldAccessorImpl;"];
-
 /// The shapes that are known.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
-    by_id: Mutex<FxHashMap<Id, Arc<Shape>>>,
+    pub(super) by_id: Mutex<FxHashMap<Id, Arc<Shape>>>,
     /// The classes of primitive types, once they were looked up.
-    primitives: OnceLock<Vec<Global>>,
+    pub(super) primitives: OnceLock<Vec<Global>>,
 }
 
 impl Shapes {
@@ -199,112 +191,7 @@ impl Shapes {
         self.primitives.get().into_iter().flatten().map(move |it| jvmti.tag(it))
     }
 
-    fn known(&self, id: Id) -> Option<Arc<Shape>> {
+    pub(super) fn known(&self, id: Id) -> Option<Arc<Shape>> {
         lock(&self.by_id).get(&id).cloned()
-    }
-}
-
-impl Objects {
-    /// Gives an object that a walk of the heap has found an id, and notes what is known of it.
-    pub(super) fn found(&self, class: &Shape, size_bytes: jlong) -> Id {
-        let id = self.next();
-        let record = Record {
-            class: match class.kind {
-                Kind::Instance => Some(class.id),
-                Kind::Objects(element) => element,
-                Kind::Primitives(_) => None,
-            },
-            kind: class.kind.code(),
-            size_bytes: size_bytes.unsigned_abs(),
-        };
-        self.note(id, record);
-        id
-    }
-}
-
-impl Bridge {
-    /// Returns the classes of primitive types. No list of classes has them, but their arrays have. Their
-    /// wrappers have them, too, but would be initialised, which loads classes. `Void` is asked only if the
-    /// program has initialised it.
-    pub(super) fn primitive_classes<'a>(
-        &self,
-        jni: Jni<'a>,
-        loaded: &[Local<'_>],
-    ) -> Vec<Local<'a>> {
-        let known = self.shapes.primitives.get_or_init(|| {
-            let element = |array| jni.global(&self.element(jni, &jni.find_class(array)?)?);
-            ARRAYS.into_iter().filter_map(element).collect()
-        });
-        let is_void = |class: &&Local<'_>| {
-            *classes::signature(self.jvmti, *class) == *VOID
-                && classes::is_initialised(self.jvmti, *class)
-        };
-        let void = loaded.iter().find(is_void);
-        let void = void.and_then(|it| jni.static_object(it, c"TYPE", c"Ljava/lang/Class;"));
-        known.iter().filter_map(|it| jni.local(it)).chain(void).collect()
-    }
-
-    /// Returns the shape of a class.
-    pub(crate) fn shape(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> Arc<Shape> {
-        let id = self.class_id(jni, class);
-        if let Some(known) = self.shapes.known(id) {
-            return known;
-        }
-        let signature = self.jvmti.class_signature(class).unwrap_or_default();
-        let kind = match signature.as_bytes() {
-            [b'[', element, ..] => match Type::of_descriptor(*element) {
-                Some(Type::Reference) | None => Kind::Objects(self.instances(jni, class).class),
-                Some(of) => Kind::Primitives(of),
-            },
-            _ => Kind::Instance,
-        };
-        let has_fields = matches!(signature.as_bytes(), [b'L', ..]);
-        let is_known_array = kind != Kind::Instance && self.classes.is_announced(id);
-        let fields = if is_known_array {
-            let superclass = jni.superclass(class).map(|it| self.shape(jni, &it));
-            Some(Fields::new(superclass, Vec::new(), false))
-        } else {
-            has_fields.then(|| self.fields(jni, class, id, &signature)).flatten()
-        };
-        let is_lasting = fields.is_some() || !has_fields;
-        let shape = Arc::new(Shape { id, kind, fields });
-        if is_lasting {
-            lock(&self.shapes.by_id).insert(id, Arc::clone(&shape));
-        }
-        shape
-    }
-
-    /// Returns the fields of a class; `None` if it is not prepared.
-    fn fields(
-        &self,
-        jni: Jni<'_>,
-        class: &(impl Reference + ?Sized),
-        id: Id,
-        signature: &str,
-    ) -> Option<Fields> {
-        let declared = self.jvmti.typed_fields(class).ok()?;
-        let superclass = jni.superclass(class).map(|it| self.shape(jni, &it));
-        let interfaces = self.jvmti.interfaces(jni, class).unwrap_or_default();
-        let interfaces: Vec<_> = interfaces.iter().map(|it| self.shape(jni, it)).collect();
-        let is_interface = superclass.is_none() && signature != "Ljava/lang/Object;";
-        let mut fields = Fields::new(superclass, declared, HIDDEN.contains(&signature));
-        let above = fields.superclass.iter().chain(&interfaces);
-        let mut all: Vec<_> = above.filter_map(|it| it.fields.as_ref()).collect();
-        let numbers = |it: &Fields| it.all_interfaces.clone();
-        let mut every: Vec<Id> = all.drain(..).flat_map(numbers).collect();
-        every.sort_unstable();
-        every.dedup();
-        let count = |it: &Id| {
-            let shape = self.shapes.known(*it)?;
-            Some(shape.fields.as_ref()?.declared.len())
-        };
-        fields.first_number = every.iter().filter_map(count).sum();
-        if is_interface {
-            let at = every.partition_point(|it| *it < id);
-            every.insert(at, id);
-        }
-        fields.interfaces = interfaces.iter().map(|it| it.id).collect();
-        fields.all_interfaces = every;
-        Some(fields)
     }
 }

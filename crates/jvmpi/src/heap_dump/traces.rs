@@ -7,8 +7,9 @@ use perk_jvmti_sys::jvmpi::{JVMPI_CallFrame, JVMPI_CallTrace};
 use perk_jvmti_sys::{jvmtiError, jvmtiFrameInfo};
 use rustc_hash::FxHashMap;
 
-use super::super::threads::Thread;
-use super::super::{Bridge, methods};
+use super::super::Bridge;
+use crate::own;
+use crate::state::threads::Thread;
 use perk_jvm::{Jni, Jvmti, LineTable, MethodRef, StackFrame};
 
 /// The line number of a frame whose line is not known.
@@ -46,7 +47,7 @@ impl Method {
     fn of(bridge: &Bridge, jni: Jni<'_>, method: MethodRef) -> Self {
         let class = bridge.jvmti.declaring_class(jni, method);
         Self {
-            is_own: class.is_ok_and(|it| methods::is_own(bridge, jni, &it)),
+            is_own: class.is_ok_and(|it| own::is_own(bridge, jni, &it)),
             lines: bridge.jvmti.line_table(method).unwrap_or_default(),
         }
     }

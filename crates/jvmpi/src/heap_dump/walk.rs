@@ -20,12 +20,12 @@ use perk_jvmti_sys::{
 };
 use rustc_hash::FxHashMap;
 
-use super::super::objects::Objects;
 use super::super::{Bridge, Id};
 use super::classes::Classes;
 use super::records::{ID_BYTES, Level, Records, set_bits, set_id};
 use super::roots::Roots;
 use super::shapes::Kind;
+use crate::state::objects::Objects;
 use perk_jvm::Type;
 
 /// The tag of an object of the bridge's own, which is in no dump.

@@ -7,8 +7,8 @@
 //! them is seen again.
 
 use std::cell::{Cell, UnsafeCell};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jmethodID};
 use perk_jvmti_sys::jvmpi::{
@@ -17,6 +17,8 @@ use perk_jvmti_sys::jvmpi::{
 };
 
 use super::super::notify::{self, bit};
+use crate::state::STATE;
+use crate::state::entries::Calls;
 use perk_jvm::sync::lock;
 
 /// The bits of the events of an entry, and of an exit.
@@ -26,37 +28,6 @@ pub(super) const EXIT: u64 = bit(JVMPI_EVENT_METHOD_EXIT);
 
 /// The bit of an open call whose entry was told. Methods are pointers, so it is free.
 const IS_TOLD: usize = 1;
-
-/// Whether the agent has ever enabled an event of entries: it gets the exits of those that were told.
-/// Otherwise it gets all exits.
-static WANTS_PAIRS: AtomicBool = AtomicBool::new(false);
-
-/// The calls of a thread.
-#[derive(Debug)]
-struct Calls {
-    /// The upper half of the numbers of the thread's calls; not 0.
-    serial: u32,
-    /// The open calls: their methods, with [`IS_TOLD`]. Only the thread itself uses them.
-    open: UnsafeCell<Vec<usize>>,
-    /// The number of entries and exits that were delivered. Only the thread itself changes them.
-    entries: AtomicU64,
-    exits: AtomicU64,
-    /// The number of methods that virtual threads have entered on this thread.
-    passed: AtomicU64,
-}
-
-// SAFETY: only the thread itself uses the open calls.
-unsafe impl Send for Calls {}
-// SAFETY: as above.
-unsafe impl Sync for Calls {}
-
-/// The calls of all threads.
-static ALL: Mutex<Vec<Arc<Calls>>> = Mutex::new(Vec::new());
-static LAST_SERIAL: AtomicU32 = AtomicU32::new(0);
-/// The numbers of threads that have ended.
-static ENDED_ENTRIES: AtomicU64 = AtomicU64::new(0);
-static ENDED_EXITS: AtomicU64 = AtomicU64::new(0);
-static ENDED_PASSED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     /// The calls of the thread, once it has any; they live as long as the thread.
@@ -77,14 +48,14 @@ fn calls() -> &'static Calls {
 fn begin() -> &'static Calls {
     let calls = Arc::new(Calls {
         // Numbers of calls are positive.
-        serial: (LAST_SERIAL.fetch_add(1, Relaxed) + 1) & 0x7fff_ffff,
+        serial: (STATE.calls.last_serial.fetch_add(1, Relaxed) + 1) & 0x7fff_ffff,
         open: UnsafeCell::default(),
         entries: AtomicU64::new(0),
         exits: AtomicU64::new(0),
         passed: AtomicU64::new(0),
     });
     let begun = Arc::as_ptr(&calls);
-    lock(&ALL).push(calls);
+    lock(&STATE.calls.all).push(calls);
     CALLS.set(begun);
     // SAFETY: the list keeps them.
     unsafe { &*begun }
@@ -93,32 +64,33 @@ fn begin() -> &'static Calls {
 /// Forgets the calls of the calling thread, which ends.
 pub(crate) fn thread_ended() {
     let ended = CALLS.replace(std::ptr::null());
-    let mut all = lock(&ALL);
+    let mut all = lock(&STATE.calls.all);
     if let Some(index) = all.iter().position(|it| Arc::as_ptr(it) == ended) {
         let calls = all.swap_remove(index);
-        ENDED_ENTRIES.fetch_add(calls.entries.load(Relaxed), Relaxed);
-        ENDED_EXITS.fetch_add(calls.exits.load(Relaxed), Relaxed);
-        ENDED_PASSED.fetch_add(calls.passed.load(Relaxed), Relaxed);
+        STATE.calls.ended_entries.fetch_add(calls.entries.load(Relaxed), Relaxed);
+        STATE.calls.ended_exits.fetch_add(calls.exits.load(Relaxed), Relaxed);
+        STATE.calls.ended_passed.fetch_add(calls.passed.load(Relaxed), Relaxed);
     }
 }
 
 /// Returns the number of events of a kind that were delivered from here.
 pub(crate) fn told(kind: jint) -> u64 {
     let sum = |ended: &AtomicU64, of: fn(&Calls) -> &AtomicU64| {
-        let all = lock(&ALL);
+        let all = lock(&STATE.calls.all);
         ended.load(Relaxed) + all.iter().map(|it| of(it).load(Relaxed)).sum::<u64>()
     };
     match kind {
-        JVMPI_EVENT_METHOD_ENTRY => sum(&ENDED_ENTRIES, |it| &it.entries),
-        JVMPI_EVENT_METHOD_EXIT => sum(&ENDED_EXITS, |it| &it.exits),
+        JVMPI_EVENT_METHOD_ENTRY => sum(&STATE.calls.ended_entries, |it| &it.entries),
+        JVMPI_EVENT_METHOD_EXIT => sum(&STATE.calls.ended_exits, |it| &it.exits),
         _ => 0,
     }
 }
 
 /// Returns the number of methods that virtual threads have entered.
 pub(super) fn passed() -> u64 {
-    let all = lock(&ALL);
-    ENDED_PASSED.load(Relaxed) + all.iter().map(|it| it.passed.load(Relaxed)).sum::<u64>()
+    let all = lock(&STATE.calls.all);
+    STATE.calls.ended_passed.load(Relaxed)
+        + all.iter().map(|it| it.passed.load(Relaxed)).sum::<u64>()
 }
 
 /// Counts a method that a virtual thread enters.
@@ -133,7 +105,7 @@ fn add_one(number: &AtomicU64) {
 
 /// Notes that the agent enables an event of entries.
 pub(super) fn want_pairs() {
-    WANTS_PAIRS.store(true, Relaxed);
+    STATE.calls.wants_pairs.store(true, Relaxed);
 }
 
 /// Begins a call, and tells the agent. `object` is asked for METHOD_ENTRY2. Returns the number of the
@@ -223,7 +195,7 @@ pub(super) fn forget() {
 }
 
 fn exit(env: *mut JNIEnv, calls: &Calls, method: jmethodID, is_told: bool) {
-    if (is_told || !WANTS_PAIRS.load(Relaxed))
+    if (is_told || !STATE.calls.wants_pairs.load(Relaxed))
         && notify::wanted_of_methods(EXIT) != 0
         && notify::tell(JVMPI_EVENT_METHOD_EXIT, env, of_method(method))
     {

@@ -2,31 +2,23 @@
 //! defined, so each number gets the id at the method's first call.
 
 use std::ptr::null_mut;
-use std::sync::atomic::{
-    AtomicPtr, AtomicU32,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use perk_jvmti_sys::jni_sys::jmethodID;
+use crate::state::STATE;
+use crate::state::entries::{CHUNK, CHUNKS, Chunk};
+use perk_jvm::MethodRef;
+use perk_jvmti_sys::jni_sys::{jint, jmethodID};
+use perk_jvmti_sys::jvmpi::JVMPI_EVENT_CLASS_LOAD;
 
-/// The numbers of a chunk, and the chunks.
-const CHUNK: usize = 1 << 14;
-const CHUNKS: usize = 1 << 10;
-
-type Chunk = [AtomicPtr<Method>; CHUNK];
-/// What an id of the JVM's points to.
-type Method = std::ffi::c_void;
-
-static TABLE: [AtomicPtr<Chunk>; CHUNKS] = [const { AtomicPtr::new(null_mut()) }; CHUNKS];
-static NEXT: AtomicU32 = AtomicU32::new(0);
+use super::super::{bridge, notify};
 
 /// Returns a number that no method has; `None` if there are no more.
 pub(super) fn next() -> Option<u32> {
-    let number = NEXT.fetch_add(1, Relaxed);
+    let number = STATE.numbers.next.fetch_add(1, Relaxed);
     let index = number as usize / CHUNK;
-    let Some(place) = TABLE.get(index) else {
+    let Some(place) = STATE.numbers.table.get(index) else {
         // The counter stays where it is, so that it does not begin again.
-        NEXT.store((CHUNK * CHUNKS) as u32, Relaxed);
+        STATE.numbers.next.store((CHUNK * CHUNKS) as u32, Relaxed);
         return None;
     };
     if place.load(Acquire).is_null() {
@@ -44,7 +36,8 @@ pub(super) fn next() -> Option<u32> {
 /// Returns the method of a number, which `find` finds at its first call; null if it does not.
 pub(super) fn method(number: i32, find: impl FnOnce() -> jmethodID) -> jmethodID {
     let number = number as usize;
-    let chunk = TABLE.get(number / CHUNK).map_or(null_mut(), |place| place.load(Acquire));
+    let chunk =
+        STATE.numbers.table.get(number / CHUNK).map_or(null_mut(), |place| place.load(Acquire));
     // SAFETY: chunks are never freed.
     let Some(chunk) = (unsafe { chunk.as_ref() }) else { return null_mut() };
     let place = &chunk[number % CHUNK];
@@ -55,6 +48,25 @@ pub(super) fn method(number: i32, find: impl FnOnce() -> jmethodID) -> jmethodID
     let found = find();
     place.store(found.cast(), Relaxed);
     found
+}
+
+/// Returns the method of a number, whose frame is below so many of the helper's.
+pub(crate) fn of_number(number: jint, helper_frames: jint) -> jmethodID {
+    method(number, || {
+        let found = bridge().and_then(|bridge| {
+            let method = bridge.jvmti.frame_method(helper_frames)?;
+            // A class that perk's own work prepares may be used before it is announced.
+            if notify::is_enabled(JVMPI_EVENT_CLASS_LOAD)
+                && let Some(jni) = bridge.current_jni()
+            {
+                // SAFETY: it is the method of a frame, which is there.
+                let method = unsafe { MethodRef::from_raw(method) };
+                jni.without_exception(|| _ = bridge.announce_method(jni, method));
+            }
+            Some(method)
+        });
+        found.unwrap_or(null_mut())
+    })
 }
 
 #[cfg(test)]

@@ -5,31 +5,30 @@
 //! Classes get the probes once the agent has enabled such an event: when they are loaded, and those that
 //! are there already by retransformation. The probes do nothing while a field of the helper class is off.
 
-use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::Hasher;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Mutex, OnceLock};
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
-use perk_instrument::{
-    EVENTS_HELPER, Events, MethodName, Methods, Names, Probes, SitePlace, instrument,
-};
-use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jmethodID, jobject};
-use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_CLASS_LOAD, JVMPI_EVENT_CLASS_LOAD_HOOK, jobjectID};
+use perk_instrument::{EVENTS_HELPER, Events, MethodName, Methods, Probes, SitePlace, instrument};
+use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
+use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_CLASS_LOAD_HOOK, jobjectID};
 use perk_profile::mutf8;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 
-use super::super::account::Account;
-use super::super::call_trace::HIDDEN;
 use super::super::notify::{self, Phase};
-use super::super::{Bridge, Id, bridge, classes, contended_exit, cpu, events, instructions, lines};
+use super::super::{
+    Bridge, Id, bridge, contended_exit, cpu, instructions, jvm_events, lines, own, signature,
+};
 use super::{calls, numbers};
+use crate::account::lines::Account;
+use crate::state::STATE;
+use crate::state::probes::Probes as State;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os;
 use perk_jvm::probes::{self, HelperClass, Native};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Global, Jni, Local, MethodRef, Reference};
+use perk_jvm::{Borrowed, Jni, Local, Reference};
 
 /// `java/helper/java/lang/PerkEvents.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkEvents.class");
@@ -59,53 +58,10 @@ pub(super) const BRACKETS: u8 = 1;
 pub(crate) const STEPS: u8 = 2;
 pub(crate) const MONITORS: u8 = 4;
 
-/// The probes that classes get as they are loaded.
-static WANTED: AtomicU8 = AtomicU8::new(0);
-/// The probes that all classes have.
-static GIVEN: AtomicU8 = AtomicU8::new(0);
-/// Whether a thread gives probes to older classes now.
-static IS_PREPARING: AtomicBool = AtomicBool::new(false);
-/// Whether the helper class is defined: some classes are loaded.
-static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
-
-/// The state of the probes.
-#[derive(Debug)]
-pub(super) struct State {
-    names: Names,
-    helper: OnceLock<&'static Global>,
-    /// What the class files had, for the account.
-    found: Mutex<Found>,
-}
-
-/// What the class files had. A class may come several times.
-#[derive(Debug, Default)]
-struct Found {
-    /// The numbers of methods with probes, and of native methods, by the hashes of the classes' names.
-    classes: FxHashMap<u64, (usize, usize)>,
-    /// The methods that lack probes, each with the reason.
-    skipped: BTreeSet<String>,
-    /// The methods that are to have none, each with the reason.
-    exempt: BTreeSet<String>,
-    /// The classes without probes as they cannot be read, or the JVM refuses them with probes.
-    refused: BTreeSet<String>,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        let names = Names::numbered(RandomState::new().build_hasher().finish());
-        Self { names, helper: OnceLock::new(), found: Mutex::default() }
-    }
-}
-
 impl State {
-    /// Whether a class is the helper.
-    pub(super) fn is_own(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> bool {
-        self.helper.get().is_some_and(|helper| jni.same(*helper, class))
-    }
-
     /// Defines the helper class, before any Java code runs.
     pub(super) fn begin(&self, bridge: &Bridge, jni: Jni<'_>) {
-        HAS_BEGUN.store(true, SeqCst);
+        STATE.probes.has_begun.store(true, SeqCst);
         let class = HelperClass {
             plain: EVENTS_HELPER,
             bytes: HELPER_CLASS.into(),
@@ -120,7 +76,7 @@ impl State {
             }
             Err(reason) => {
                 os::say(&format!("HPROF ERROR: {reason}\n"));
-                if needs_class_files() {
+                if jvm_events::needs_class_files() {
                     // Classes have probes, which need the helper.
                     std::process::exit(1);
                 }
@@ -130,10 +86,10 @@ impl State {
 
     /// Returns a class with probes, if it is to have any.
     pub(super) fn class_file(&self, name: &CStr, bytes: &[u8]) -> Option<Vec<u8>> {
-        if !needs_class_files() {
+        if !jvm_events::needs_class_files() {
             return None;
         }
-        let wanted = WANTED.load(Relaxed);
+        let wanted = STATE.probes.wanted.load(Relaxed);
         let events = Events {
             brackets: wanted & BRACKETS != 0,
             steps: wanted & STEPS != 0,
@@ -164,27 +120,27 @@ impl State {
 
     /// Has the classes get probes of a kind. They tell the agent once [`set`](Self::set) says so.
     pub(super) fn prepare(&self, bridge: &'static Bridge, kind: u8) {
-        if GIVEN.load(SeqCst) & kind != 0 {
+        if STATE.probes.given.load(SeqCst) & kind != 0 {
             return;
         }
-        WANTED.fetch_or(kind, SeqCst);
-        if !HAS_BEGUN.load(SeqCst) {
+        STATE.probes.wanted.fetch_or(kind, SeqCst);
+        if !STATE.probes.has_begun.load(SeqCst) {
             // No class is loaded yet.
-            GIVEN.fetch_or(kind, SeqCst);
-            return events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
+            STATE.probes.given.fetch_or(kind, SeqCst);
+            return jvm_events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
         }
         // Before VMInit, where this is called again, the JVM does not change classes.
         let Some(jni) = bridge.current_jni().filter(|_| notify::phase() == Phase::Live) else {
             return;
         };
         // Another thread, or a handler of the class file hook, may come here meanwhile.
-        while !IS_PREPARING.swap(true, SeqCst) {
-            events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
-            let wanted = WANTED.load(SeqCst);
+        while !STATE.probes.is_preparing.swap(true, SeqCst) {
+            jvm_events::apply(bridge, JVMPI_EVENT_CLASS_LOAD_HOOK);
+            let wanted = STATE.probes.wanted.load(SeqCst);
             cpu::own(|| notify::quiet(|| self.give_to_loaded(bridge, jni)));
-            GIVEN.fetch_or(wanted, SeqCst);
-            IS_PREPARING.store(false, SeqCst);
-            if WANTED.load(SeqCst) == wanted {
+            STATE.probes.given.fetch_or(wanted, SeqCst);
+            STATE.probes.is_preparing.store(false, SeqCst);
+            if STATE.probes.wanted.load(SeqCst) == wanted {
                 break;
             }
         }
@@ -192,10 +148,11 @@ impl State {
 
     fn give_to_loaded(&self, bridge: &Bridge, jni: Jni<'_>) {
         let classes = bridge.jvmti.loaded_classes(jni).unwrap_or_default();
-        let is_wanted = |it: &&Local<'_>| bridge.jvmti.is_modifiable(*it) && !self.is_own(jni, *it);
+        let is_wanted =
+            |it: &&Local<'_>| bridge.jvmti.is_modifiable(*it) && !own::is_own(bridge, jni, *it);
         let classes: Vec<jclass> = classes.iter().filter(is_wanted).map(Reference::raw).collect();
         let mut refused = |class: &Borrowed<'_>, error| {
-            let name = classes::class_name(&classes::signature(bridge.jvmti, class), false);
+            let name = signature::class_name(&signature::signature(bridge.jvmti, class), false);
             let name = name.to_string_lossy();
             lock(&self.found).refused.insert(format!("{name}: {error}"));
         };
@@ -212,15 +169,14 @@ impl State {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
     ) {
-        static IS_KNOWN: AtomicBool = AtomicBool::new(false);
-        if IS_KNOWN.load(SeqCst) || !jni.has_virtual_threads() {
+        if STATE.probes.is_known.load(SeqCst) || !jni.has_virtual_threads() {
             return;
         }
         let (Some(helper), Some(class)) = (self.helper.get(), jni.class_of(thread)) else { return };
         if bridge.jvmti.class_signature(&class).is_ok_and(|it| it == CARRIER) {
             // SAFETY: the field of the helper has this type.
             unsafe { jni.set_static_object(*helper, c"carrierThread", OF_CLASS, &class) };
-            IS_KNOWN.store(true, SeqCst);
+            STATE.probes.is_known.store(true, SeqCst);
         }
     }
 
@@ -230,13 +186,12 @@ impl State {
         if notify::phase() != Phase::Live {
             return;
         }
-        // The first look at virtual threads loads hundreds of classes, and fields are off at first.
-        static IS_USED: AtomicBool = AtomicBool::new(false);
-        if !IS_USED.load(SeqCst) && fields.iter().all(|(_, on)| !on) {
+        // The first look at virtual threads loads hundreds of and fields are off at first.
+        if !STATE.probes.is_used.load(SeqCst) && fields.iter().all(|(_, on)| !on) {
             return;
         }
         notify::quiet(|| {
-            if !IS_USED.swap(true, SeqCst)
+            if !STATE.probes.is_used.swap(true, SeqCst)
                 && jni.has_virtual_threads()
                 && let Some(class) = jni.find_class(c"java/lang/VirtualThread")
             {
@@ -252,17 +207,19 @@ impl State {
 
     /// Looks the helper's methods up, before any method runs whose events are sent.
     pub(super) fn know_own(&self, bridge: &Bridge, jni: Jni<'_>) {
-        let Some(helper) = self.helper.get().filter(|_| HIDDEN.get().is_none()) else { return };
+        let Some(helper) = self.helper.get().filter(|_| STATE.own.hidden.get().is_none()) else {
+            return;
+        };
         // The JVM tells the methods of a class that is initialised, as it is by the use of a field.
         jni.set_static_boolean(*helper, c"isOn", false);
         if let Ok(methods) = bridge.jvmti.class_methods(*helper) {
-            let _ = HIDDEN.set(methods);
+            let _ = STATE.own.hidden.set(methods);
         }
     }
 
     /// Appends the account of the probes.
     pub(super) fn account(&self, hidden_classes: u64, account: &mut Account) {
-        if !needs_class_files() {
+        if !jvm_events::needs_class_files() {
             return;
         }
         let found = lock(&self.found);
@@ -290,11 +247,6 @@ fn hash_of(name: &CStr) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(name.to_bytes());
     hasher.finish()
-}
-
-/// Whether classes get probes as they are loaded.
-pub(crate) fn needs_class_files() -> bool {
-    WANTED.load(Relaxed) != 0
 }
 
 /// Gives numbers to the methods of a class.
@@ -327,29 +279,10 @@ impl Methods for Numbering {
     }
 }
 
-/// Returns the method of a number, whose frame is below so many of the helper's.
-pub(crate) fn of_number(number: jint, helper_frames: jint) -> jmethodID {
-    numbers::method(number, || {
-        let found = bridge().and_then(|bridge| {
-            let method = bridge.jvmti.frame_method(helper_frames)?;
-            // A class that perk's own work prepares may be used before it is announced.
-            if notify::is_enabled(JVMPI_EVENT_CLASS_LOAD)
-                && let Some(jni) = bridge.current_jni()
-            {
-                // SAFETY: it is the method of a frame, which is there.
-                let method = unsafe { MethodRef::from_raw(method) };
-                jni.without_exception(|| _ = bridge.announce_method(jni, method));
-            }
-            Some(method)
-        });
-        found.unwrap_or(null_mut())
-    })
-}
-
 fn enter(env: *mut JNIEnv, number: jint, object: impl FnOnce() -> jobjectID) -> jlong {
     let mut entry = 0;
     contain(Feature::Jvmpi, || {
-        entry = calls::enter(env, of_number(number, HELPER_FRAMES), object);
+        entry = calls::enter(env, numbers::of_number(number, HELPER_FRAMES), object);
     });
     entry
 }

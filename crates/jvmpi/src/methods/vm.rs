@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jmethodID, jvalue};
 use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_CLASS_LOAD, jobjectID};
@@ -12,9 +12,9 @@ use perk_jvmti_sys::{
     jvmtiEventCallbacks,
 };
 
-use super::super::call_trace::HIDDEN;
-use super::super::{Bridge, Id, bridge, events, notify, threads};
+use super::super::{Bridge, Id, bridge, jvm_events, notify, threads};
 use super::calls;
+use crate::state::STATE;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::{Borrowed, Jni, MethodRef};
 
@@ -25,11 +25,8 @@ pub(super) const NEEDED: [Capability; 3] = [
     Capability::CanAccessLocalVariables,
 ];
 
-/// How many times the events were switched off.
-static PAUSES: AtomicU32 = AtomicU32::new(0);
-
 thread_local! {
-    /// The value of [`PAUSES`] at the thread's last event.
+    /// The value of `STATE.vm.pauses` at the thread's last event.
     static LAST_PAUSE: Cell<u32> = const { Cell::new(0) };
     /// How many methods of perk's helper the thread is in: the probes of other events call them.
     static OWN_DEPTH: Cell<u32> = const { Cell::new(0) };
@@ -44,16 +41,16 @@ pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
 /// Switches the events on or off.
 pub(super) fn switch(bridge: &Bridge, on: bool) {
     if !on {
-        PAUSES.fetch_add(1, Relaxed);
+        STATE.vm.pauses.fetch_add(1, Relaxed);
     }
     for event in [JVMTI_EVENT_METHOD_ENTRY, JVMTI_EVENT_METHOD_EXIT] {
-        events::set(bridge, event, on);
+        jvm_events::set(bridge, event, on);
     }
 }
 
 /// Whether a method is one of the helper's.
 fn is_own(method: jmethodID) -> bool {
-    HIDDEN.get().is_some_and(|own| own.iter().any(|it| it.raw() == method))
+    STATE.own.hidden.get().is_some_and(|own| own.iter().any(|it| it.raw() == method))
 }
 
 /// Runs `body` if the method is one of the program's on a platform thread. The event is of these kinds.
@@ -71,7 +68,7 @@ unsafe fn event(
         return;
     }
     // The ends of what was open at a pause were not seen.
-    let pauses = PAUSES.load(Relaxed);
+    let pauses = STATE.vm.pauses.load(Relaxed);
     if LAST_PAUSE.replace(pauses) != pauses {
         calls::forget();
         OWN_DEPTH.set(0);
@@ -117,9 +114,8 @@ unsafe extern "system" fn method_entry(
 /// # Safety
 /// The method must be one of the JVM's.
 unsafe fn know(bridge: &Bridge, jni: Jni<'_>, method: jmethodID) {
-    /// The last methods that were looked at, by the middle digits of their ids.
-    static KNOWN: [AtomicUsize; 4096] = [const { AtomicUsize::new(0) }; 4096];
-    let place = &KNOWN[(method as usize >> 3) % KNOWN.len()];
+    let known = STATE.vm.known.get_or_init(|| (0..4096).map(|_| AtomicUsize::new(0)).collect());
+    let place = &known[(method as usize >> 3) % known.len()];
     if place.load(Relaxed) != method as usize && notify::is_enabled(JVMPI_EVENT_CLASS_LOAD) {
         // SAFETY: the caller's promise.
         let method = unsafe { MethodRef::from_raw(method) };

@@ -14,8 +14,9 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_EVENT_OBJECT_ALLOC, JVMPI_Event_u,
 };
 
-use super::{DOING, HAS_CLASSES, LATE, OF_METHODS, OF_REFERENCES, Relaxed, bit, deliver};
+use super::{DOING, HAS_CLASSES, OF_METHODS, OF_REFERENCES, Relaxed, bit, deliver};
 use super::{announce_classes, threads};
+use crate::state::STATE;
 use crate::{Id, bridge};
 
 /// The kinds that wait: they name the thread, and nothing that ends meanwhile.
@@ -89,7 +90,7 @@ pub(super) fn add(kind: jint, contents: JVMPI_Event_u) {
     let mut waiting = WAITING.take();
     match waiting.len() < MOST {
         true => waiting.push((kind, contents)),
-        false => _ = LATE[kind as usize].fetch_add(1, Relaxed),
+        false => _ = STATE.delivery.late[kind as usize].fetch_add(1, Relaxed),
     }
     WAITING.set(waiting);
 }
@@ -98,6 +99,6 @@ pub(super) fn add(kind: jint, contents: JVMPI_Event_u) {
 pub(crate) fn thread_ended() {
     STARTED.set(0);
     for (kind, _) in WAITING.take() {
-        LATE[kind as usize].fetch_add(1, Relaxed);
+        STATE.delivery.late[kind as usize].fetch_add(1, Relaxed);
     }
 }

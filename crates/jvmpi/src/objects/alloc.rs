@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
 use perk_jvmti_sys::jvmpi::{JVMPI_EVENT_OBJECT_ALLOC, JVMPI_Event_obj_alloc, JVMPI_Event_u};
@@ -10,15 +10,13 @@ use perk_jvmti_sys::{JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, JvmtiEnv, jthread};
 
 use super::super::notify;
 use super::super::threads::critical;
-use super::super::{Bridge, Id, callbacks, events, gc};
+use super::super::{Bridge, Id, arrival, gc, jvm_events};
 use super::{Instances, Record};
+use crate::state::STATE;
 use perk_jvm::{Jni, NewObject};
 
 /// The arena of all objects.
 const ARENA: jint = 1;
-
-/// Whether the JVM tells of new objects.
-static IS_ON: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The number of walks of the heap up to this thread's last new object.
@@ -28,13 +26,13 @@ thread_local! {
 /// Has the JVM tell of new objects, or not.
 pub(crate) fn switch(bridge: &'static Bridge, on: bool) {
     let jvmti = bridge.jvmti;
-    events::set(bridge, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, on);
-    if on && !IS_ON.swap(on, Relaxed) {
+    jvm_events::set(bridge, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, on);
+    if on && !STATE.objects.is_on.swap(on, Relaxed) {
         // The JVM does not tell of objects in the buffers that threads have now: a collection takes
         // the buffers away.
         gc::collect_quietly(jvmti);
     }
-    IS_ON.store(on, Relaxed);
+    STATE.objects.is_on.store(on, Relaxed);
 }
 
 /// `SampledObjectAlloc`
@@ -49,7 +47,7 @@ pub(crate) unsafe extern "system" fn sampled_object_alloc(
     // SAFETY: the JVM passes the calling thread's environment; the references are good until the
     // callback returns.
     unsafe {
-        callbacks::frequent_event(env, thread, |bridge, jni| {
+        arrival::frequent_event(env, thread, |bridge, jni| {
             if let Some(new) = NewObject::of_event(thread, object, class, size_bytes) {
                 bridge.allocated(jni, &new);
             }

@@ -36,7 +36,7 @@ const SIZE_SHIFT: u32 = 16;
 
 /// The table; see the module.
 #[derive(Debug, Default)]
-pub(super) struct Records {
+pub(crate) struct Records {
     memory: OnceLock<Option<Memory>>,
     /// Whether the system gives no more memory: later ids have no entry.
     is_full: AtomicBool,

@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize};
 use perk_jvmti_sys::jni_sys::JNIEnv;
 use perk_jvmti_sys::jvmpi::JVMPI_RawMonitor;
 
-use super::Moment;
 use perk_jvm::os::futex::{self, Deadline};
 use perk_jvm::sync::lock;
+
+/// The number of blocks, for a million monitors.
+pub(crate) const BLOCKS: usize = 14;
 
 /// The bit of [`Place::word`] that says the place is locked.
 const LOCKED: u32 = 1;
@@ -34,9 +36,21 @@ struct Queues {
     waiting: Vec<Member>,
 }
 
+/// A monitor at a moment. Threads are given by their environments, null for those without one.
+#[derive(Debug)]
+pub(crate) struct Moment {
+    pub(crate) name: *mut c_char,
+    pub(crate) handle: JVMPI_RawMonitor,
+    pub(crate) owner: *mut JNIEnv,
+    /// How often the owner has entered it.
+    pub(crate) entry_count: u32,
+    pub(crate) entering: Vec<*mut JNIEnv>,
+    pub(crate) waiting: Vec<*mut JNIEnv>,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// How often the place became a monitor or ceased to be one: odd while it is one.
     generation: AtomicU32,
     /// [`LOCKED`], and the number of threads that wait to enter.

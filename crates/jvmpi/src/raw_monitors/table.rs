@@ -1,19 +1,15 @@
 //! The table of monitors, and their handles.
 
-use std::collections::BTreeSet;
-use std::ffi::{CStr, CString, c_char};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::Ordering;
 
-use super::place::Place;
-use super::{Moment, Monitor};
+use super::Monitor;
+use super::place::{Moment, Place};
+use crate::state::STATE;
 use perk_jvm::sync::lock;
 
 /// The number of places in the first block; each block has twice as many as the one before.
 const FIRST_BLOCK: usize = 64;
-/// The number of blocks, for a million monitors.
-const BLOCKS: usize = 14;
-
 /// The top 16 bits of a handle, which no address of the process has.
 const MARK: usize = 0x4d6f;
 const MARK_SHIFT: u32 = 48;
@@ -23,14 +19,6 @@ const GENERATION_MASK: usize = (1 << (MARK_SHIFT - GENERATION_SHIFT)) - 1;
 const INDEX_SHIFT: u32 = 4;
 const INDEX_MASK: usize = (1 << (GENERATION_SHIFT - INDEX_SHIFT)) - 1;
 
-static PLACES: [OnceLock<Box<[Place]>>; BLOCKS] = [const { OnceLock::new() }; BLOCKS];
-/// How many places were ever used.
-static USED: AtomicU32 = AtomicU32::new(0);
-/// The places that can be used again.
-static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-/// The names, which are kept: a dump or an event that another thread is about to read has them.
-static NAMES: Mutex<BTreeSet<CString>> = Mutex::new(BTreeSet::new());
-
 /// Returns the block of a place, and the place's index in it.
 const fn position(index: usize) -> (usize, usize) {
     let block = ((index + FIRST_BLOCK) / FIRST_BLOCK).ilog2();
@@ -39,7 +27,7 @@ const fn position(index: usize) -> (usize, usize) {
 
 fn place(index: usize) -> Option<&'static Place> {
     let (block, index) = position(index);
-    PLACES.get(block)?.get()?.get(index)
+    STATE.raw_monitors.places.get(block)?.get()?.get(index)
 }
 
 fn handle(index: usize, generation: u32) -> usize {
@@ -59,22 +47,22 @@ pub(super) unsafe fn create(name: *const c_char) -> usize {
         false => unsafe { CStr::from_ptr(name) },
     };
     let name = {
-        let mut names = lock(&NAMES);
+        let mut names = lock(&STATE.raw_monitors.names);
         if !names.contains(name) {
             names.insert(name.to_owned());
         }
         names.get(name).map_or(c"".as_ptr(), |name| name.as_ptr()).cast_mut()
     };
-    let mut free = lock(&FREE);
+    let mut free = lock(&STATE.raw_monitors.free);
     let index = match free.pop() {
         Some(index) => index,
         None => {
-            let index = USED.load(Ordering::Relaxed) as usize;
+            let index = STATE.raw_monitors.used.load(Ordering::Relaxed) as usize;
             let (block, _) = position(index);
-            let Some(block_of_places) = PLACES.get(block) else { return 0 };
+            let Some(block_of_places) = STATE.raw_monitors.places.get(block) else { return 0 };
             block_of_places
                 .get_or_init(|| (0..FIRST_BLOCK << block).map(|_| Place::default()).collect());
-            USED.store(index as u32 + 1, Ordering::Release);
+            STATE.raw_monitors.used.store(index as u32 + 1, Ordering::Release);
             index
         }
     };
@@ -95,22 +83,24 @@ pub(super) fn find(handle: usize) -> Option<Monitor> {
 
 /// Lets the place of a monitor that was ended be used again.
 pub(super) fn give_back(handle: usize) {
-    lock(&FREE).push(handle >> INDEX_SHIFT & INDEX_MASK);
+    lock(&STATE.raw_monitors.free).push(handle >> INDEX_SHIFT & INDEX_MASK);
 }
 
 /// Returns all monitors at this moment.
 pub(crate) fn all() -> Vec<Moment> {
-    let places = (0..USED.load(Ordering::Acquire) as usize).filter_map(|index| {
-        let place = place(index)?;
-        let generation = place.generation();
-        let moment = place.moment(handle(index, generation));
-        (generation % 2 == 1 && place.is(generation)).then_some(moment)
-    });
+    let places =
+        (0..STATE.raw_monitors.used.load(Ordering::Acquire) as usize).filter_map(|index| {
+            let place = place(index)?;
+            let generation = place.generation();
+            let moment = place.moment(handle(index, generation));
+            (generation % 2 == 1 && place.is(generation)).then_some(moment)
+        });
     places.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::place::BLOCKS;
     use super::*;
 
     #[test]
