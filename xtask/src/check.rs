@@ -4,6 +4,7 @@
 
 mod agent;
 mod borders;
+mod cycles;
 pub(crate) mod formats;
 mod layers;
 mod rooms;
@@ -13,11 +14,12 @@ use anyhow::{Result, bail};
 use crate::workspace::Metadata;
 
 /// The checks by name, in the order in which they run.
-const CHECKS: [(&str, Check); 6] = [
+const CHECKS: [(&str, Check); 7] = [
     ("layers", layers::check),
     ("formats", formats::check),
     ("rooms", rooms::check),
     ("borders", borders::check),
+    ("cycles", cycles::check),
     ("agent-deps", agent::check_deps),
     ("agent-size", agent::check_size),
 ];
@@ -58,6 +60,7 @@ mod tests {
         assert_eq!(formats::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(rooms::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(borders::check(&metadata).unwrap(), [""; 0]);
+        assert_eq!(cycles::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(agent::check_deps(&metadata).unwrap(), [""; 0]);
     }
 

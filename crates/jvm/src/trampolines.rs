@@ -112,7 +112,7 @@ fn place_of(address: usize) -> usize {
 }
 
 fn first() -> usize {
-    (arch::trampolines as *const () as usize).next_multiple_of(arch::TRAMPOLINE_BYTES)
+    (arch::all_trampolines as *const () as usize).next_multiple_of(arch::TRAMPOLINE_BYTES)
 }
 
 /// Returns how many arguments of a native method are passed on the stack, each in a word. The first

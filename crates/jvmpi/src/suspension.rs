@@ -3,7 +3,7 @@
 //! The JVM stops a thread where it calls the JVM or returns to it, so a suspended thread goes on in
 //! native code: in a handler of the agent's, and in the bridge. There it must not take a lock that it
 //! would hold while it stands still. Each thread has a number of its suspension: odd while another
-//! thread suspends it, even once that is done, 0 for none. [`threads::critical`] looks at it first.
+//! thread suspends it, even once that is done, 0 for none. `threads::critical` looks at it first.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;

@@ -8,7 +8,7 @@ pub(crate) use self::load::{leave_load, load};
 pub use self::registers::registers;
 pub(crate) use self::registers::unwinding;
 pub(crate) use self::trampolines::{
-    COUNT, FLOAT_REGISTERS, REGISTERS, TRAMPOLINE_BYTES, trampolines,
+    COUNT, FLOAT_REGISTERS, REGISTERS, TRAMPOLINE_BYTES, all_trampolines,
 };
 
 /// The processor in the head of an ELF file.

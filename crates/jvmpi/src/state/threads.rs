@@ -24,7 +24,7 @@ pub(crate) struct Thread {
     pub(crate) is_announced: AtomicBool,
     /// Whether its THREAD_END was sent. It is not suspended any more: the agent could not resume it.
     pub(crate) has_ended: AtomicBool,
-    /// Its suspension by the agent: see [`suspension`](super::suspension). 0 for none.
+    /// Its suspension by the agent: see `suspension`. 0 for none.
     pub(crate) suspension: AtomicU64,
     /// The CPU time when the agent last resumed the thread, in nanoseconds.
     pub(crate) resumed_at_ns: AtomicU64,

@@ -18,7 +18,7 @@ pub(crate) const TRAMPOLINE_BYTES: usize = 8;
 /// # Safety
 /// Only the JVM calls one, in the place of a native method's function.
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn trampolines() {
+pub(crate) unsafe extern "C" fn all_trampolines() {
     naked_asm!(
         ".p2align 3",
         ".rept {count}",
@@ -36,7 +36,7 @@ pub(crate) unsafe extern "C" fn trampolines() {
 /// [`Passage`]: crate::trampolines::Passage
 ///
 /// # Safety
-/// As of [`trampolines`].
+/// As of [`all_trampolines`].
 #[unsafe(naked)]
 unsafe extern "C" fn pass() {
     naked_asm!(

@@ -18,7 +18,7 @@ pub(crate) const TRAMPOLINE_BYTES: usize = 16;
 /// # Safety
 /// Only the JVM calls one, in place of a native method's function.
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn trampolines() {
+pub(crate) unsafe extern "C" fn all_trampolines() {
     naked_asm!(
         ".rept {count}",
         ".p2align 4",
@@ -36,7 +36,7 @@ pub(crate) unsafe extern "C" fn trampolines() {
 /// [`Passage`]: crate::trampolines::Passage
 ///
 /// # Safety
-/// As of [`trampolines`].
+/// As of [`all_trampolines`].
 #[unsafe(naked)]
 unsafe extern "C" fn pass() {
     naked_asm!(
