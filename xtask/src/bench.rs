@@ -11,18 +11,19 @@ mod jvmpi;
 mod programs;
 mod readers;
 mod report;
+mod runs;
 mod statistics;
 mod variants;
 
+use runs::{Recorded, Round, Run, Timing, agent_copy};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use anyhow::{Context, Result, bail, ensure};
-use perk_profile::{Accounting, Profile, TraceId};
-use perk_testkit::{Jdk, agent, jdk};
+use perk_testkit::{Jdk, jdk};
 
-use child::{CHILD, Usage};
+use child::CHILD;
 pub(crate) use programs::find_java;
 use programs::{GROUPS, KIT, Place, Program, unknown};
 use variants::{Comparison, Profiler, Variant};
@@ -34,37 +35,6 @@ const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--j
                      bench jvmpi [--jdk HOME]... [--rounds N] [--only GROUP,...]; \
                      bench attach [--jdk HOME]... [--rounds N]; \
                      bench heap [--mb N] [--file DUMP] [--slurp PROGRAM] [--rounds N]";
-
-/// One run of each variant, in the order of the variants.
-type Round = Vec<Run>;
-
-/// One run of a program.
-#[derive(Clone, Debug, Default)]
-struct Run {
-    usage: Usage,
-    /// The agent's accounting, if the agent was present and its file contains one.
-    accounting: Option<Accounting>,
-    /// The profile, of a run with a profiler.
-    recorded: Option<Recorded>,
-    /// The program's measurements of itself.
-    timings: Vec<Timing>,
-}
-
-/// A profile's size and number of samples of CPU time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Recorded {
-    file_bytes: u64,
-    sample_count: u64,
-    /// The samples without a stack.
-    unattributed_count: u64,
-}
-
-/// The measured cost of an operation.
-#[derive(Clone, Debug, PartialEq)]
-struct Timing {
-    operation: String,
-    ns: f64,
-}
 
 /// Runs `xtask bench` with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
@@ -151,13 +121,6 @@ fn compare(options: &Options, comparison: &Comparison) -> Result<()> {
     io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
 }
 
-/// Copies the agent into a folder: a build during the measurement does not change the copy.
-fn agent_copy(folder: &Path) -> Result<PathBuf> {
-    let so = folder.join("libperk.so");
-    fs::copy(agent::agent_so(), &so).context("cannot copy the agent")?;
-    Ok(so)
-}
-
 /// A program that is to be measured.
 struct Bench<'a> {
     jdk: &'a Jdk,
@@ -226,21 +189,6 @@ impl Bench<'_> {
                 vec![format!("-XX:StartFlightRecording:filename={file},settings={settings}")]
             }
         }
-    }
-}
-
-impl Recorded {
-    fn of(profile: &Profile, file_bytes: u64) -> Self {
-        let samples = profile.total_cpu_samples().rows;
-        let count = |rows: &mut dyn Iterator<Item = (TraceId, u64)>| rows.map(|it| it.1).sum();
-        let is_empty = |trace: TraceId| profile.frames(trace).next().is_none();
-        let of_accounting = profile.accounting.as_ref().map_or(0, |it| it.unattributed_count);
-        let unattributed: u64 = count(&mut samples.iter().copied().filter(|it| is_empty(it.0)));
-        let all: u64 = count(&mut samples.iter().copied());
-        // perk's file has the samples without a stack in its accounting alone.
-        let unattributed_count = unattributed.max(of_accounting);
-        let sample_count = all - unattributed + unattributed_count;
-        Self { file_bytes, sample_count, unattributed_count }
     }
 }
 

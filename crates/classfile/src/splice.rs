@@ -1,6 +1,7 @@
 //! Writes a method's `Code` with code inserted.
 
 mod annotations;
+mod bytes;
 mod contained;
 mod frames;
 mod instructions;
@@ -9,12 +10,11 @@ mod tables;
 
 use crate::code::MAX_CODE_BYTES;
 use crate::{Code, MethodEdit, PoolEditor, SkipReason};
+use bytes::{MAX_U16, limit, push_u16};
 use contained::Trailer;
 use frames::Added;
 pub(crate) use frames::Signature;
 use layout::Layout;
-
-const MAX_U16: usize = u16::MAX as usize;
 
 /// The class file version from which on methods have frames (JVM specification 4.10).
 const FIRST_WITH_FRAMES: u16 = 50;
@@ -151,17 +151,5 @@ impl Length {
         // The contents are at most some tables of 65,535 entries each: below 4 GiB.
         let length = (out.len() - self.at - 4) as u32;
         out[self.at..self.at + 4].copy_from_slice(&length.to_be_bytes());
-    }
-}
-
-fn push_u16(out: &mut Vec<u8>, value: u16) {
-    out.extend(value.to_be_bytes());
-}
-
-/// Returns the value if it does not exceed its limit, which fits into 16 bits.
-fn limit(what: &'static str, value: usize, limit: usize) -> Result<u16, SkipReason> {
-    match u16::try_from(value) {
-        Ok(small) if value <= limit => Ok(small),
-        _ => Err(SkipReason::TooLarge { what, value, limit }),
     }
 }

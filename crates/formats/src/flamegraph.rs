@@ -3,6 +3,7 @@
 
 mod data;
 mod fill;
+mod index;
 mod label;
 mod owner;
 mod read;

@@ -10,6 +10,7 @@
 mod allocations;
 mod cpu_load;
 mod cursor;
+mod names;
 mod notes;
 mod recording;
 mod settings;
@@ -25,23 +26,20 @@ mod tests;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-use perk_profile::{Metric, Profile, Unit};
+use perk_profile::{Metric, Profile};
 
 use crate::Error;
 use crate::file_format::{
     self, Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading,
 };
 use cursor::Fault;
+use names::{SPREAD, TIMES_SETTING, native_samples, waiting_samples};
 use recording::Recording;
 use source::{Chunk, Source};
 use types::LastTypes;
 use view::{Contents, View};
 
 pub use write::write;
-
-/// The setting that says whether perk knew the times of samples, and its value if not.
-const TIMES_SETTING: &str = "times";
-const SPREAD: &str = "spread evenly";
 
 pub(crate) struct Jfr;
 
@@ -94,16 +92,6 @@ impl FileFormat for Jfr {
     fn special_losses(&self, profile: &Profile) -> Vec<&'static str> {
         write::losses(profile)
     }
-}
-
-/// Returns the metric of samples of threads in native code.
-fn native_samples() -> Metric {
-    Metric::other("native samples", Unit::Count)
-}
-
-/// Returns the metric of samples of threads that did not run.
-fn waiting_samples() -> Metric {
-    Metric::other("waiting samples", Unit::Count)
 }
 
 /// Whether a file that begins with `head` is a recording.

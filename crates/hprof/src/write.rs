@@ -1,47 +1,22 @@
 //! Writes a profile, record by record or whole, in any format.
 
+mod start;
+mod written;
+
 use std::io::{self, Read, Write};
 
 use perk_profile::{
     CallEdges, CallTimes, ClassId, CpuSamples, Event, FieldAccesses, FrameId, HeapHistogram,
     HeapSummary, MonitorDump, MonitorTimes, Profile, Section, SectionHead, SectionView, Sites,
-    Subject, ThreadId, TimelineHead, Timestamp, TraceId, WaitEvent, deep,
+    Subject, TimelineHead, Timestamp, TraceId, WaitEvent, deep,
 };
 
 use crate::format::SectionKind;
 use crate::heap::{Context, HeapCounts, HeapOptions};
 use crate::{BinaryForm, Format, ascii, binary, old};
-
-/// The data that a file has of a thread's start. The names stand here and not in a profile, as an
-/// agent need not keep the names of threads that have ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadStart<'a> {
-    /// Its serial number.
-    pub serial: u32,
-    /// The id of its `java.lang.Thread` object.
-    pub object_id: u64,
-    /// Its name.
-    pub name: &'a str,
-    /// The name of its thread group, if it has one.
-    pub group: Option<&'a str>,
-    /// The name of that group's parent, if it has one.
-    pub parent_group: Option<&'a str>,
-}
-
-impl<'a> ThreadStart<'a> {
-    /// Returns the data of a thread of a profile.
-    pub fn of(profile: &'a Profile, thread: ThreadId) -> Self {
-        let thread = profile.get_thread(thread);
-        let text = |name| profile.symbols.strings.get(name);
-        Self {
-            serial: thread.serial,
-            object_id: thread.object_id,
-            name: text(thread.name),
-            group: thread.group.map(text),
-            parent_group: thread.parent_group.map(text),
-        }
-    }
-}
+pub use start::ThreadStart;
+pub(crate) use start::date;
+pub(crate) use written::Written;
 
 /// Samples of one trace and thread in one tick of a timeline. The thread is a serial number, as an
 /// agent need not keep the threads that have ended.
@@ -472,28 +447,4 @@ fn written(event: &Event) -> Option<Timestamp> {
         Event::HeapSummary(summary) => summary.written,
         Event::MonitorDump(dump) => dump.written,
     }
-}
-
-/// The entries of a table that have been written, by index.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Written(Vec<bool>);
-
-impl Written {
-    /// Whether an entry is marked.
-    pub(crate) fn has(&self, index: usize) -> bool {
-        self.0.get(index).copied().unwrap_or(false)
-    }
-
-    /// Marks an entry. Returns true if it was not marked before.
-    pub(crate) fn first(&mut self, index: usize) -> bool {
-        if self.0.len() <= index {
-            self.0.resize((index + 1).next_power_of_two(), false);
-        }
-        !std::mem::replace(&mut self.0[index], true)
-    }
-}
-
-/// Returns `stamp`, or else the profile's date, or else the default.
-pub(crate) fn date(stamp: Option<Timestamp>, profile: &Profile) -> Timestamp {
-    stamp.or(profile.created).unwrap_or_default()
 }

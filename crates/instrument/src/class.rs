@@ -1,5 +1,7 @@
 //! The instrumentation of a class: its probes and fields.
 
+mod constants;
+
 use perk_classfile::{
     ClassEditor, ClassFile, Code, Edited, Error, Member, PoolError, Reach, SkipReason, access,
     opcode,
@@ -15,15 +17,8 @@ use crate::helper::{
 use crate::probe::{Plan, ProbeCall, Restoring};
 use crate::scan::{Kinds, Scanner};
 use crate::{Events, Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
-
-/// The internal name of the class of virtual threads.
-pub const VIRTUAL_THREAD: &[u8] = b"java/lang/VirtualThread";
-
-/// The superclass of all classes.
-pub(crate) const OBJECT: &[u8] = b"java/lang/Object";
-
-/// The flags of the fields that classes get.
-pub(crate) const ADDED: u16 = access::PRIVATE | access::TRANSIENT | access::SYNTHETIC;
+pub use constants::VIRTUAL_THREAD;
+pub(crate) use constants::{ADDED, OBJECT};
 
 /// The annotation of a field that keeps its first value other than 0. The JIT compilers treat this
 /// value as a constant.

@@ -17,7 +17,19 @@ use crate::workspace::Metadata;
 const MOST: usize = 4;
 
 /// The cycles that are still larger: the crate, a file of the cycle, and its size, which must not grow.
-const LARGER: &[(&str, &str, usize)] = &[];
+const LARGER: &[(&str, &str, usize)] = &[
+    ("perk-agent", "analyses::exact", 17),
+    ("perk-agent", "analyses::fields", 6),
+    ("perk-agent", "recorder", 11),
+    ("perk-cli", "attach", 13),
+    ("perk-cli", "heap", 13),
+    ("perk-cli", "report", 24),
+    ("perk-heap", "core", 28),
+    ("perk-heap", "meaning", 9),
+    ("perk-hotspot", "vm", 6),
+    ("perk-hprof", "ascii", 8),
+    ("perk-profile", "profile", 8),
+];
 
 /// A module by its names, from the crate's root.
 type Module = Vec<String>;

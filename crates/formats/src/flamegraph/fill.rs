@@ -7,6 +7,7 @@ use perk_profile::{Accounting, KeyedMap, Metric, Profile, deep};
 
 use super::VERSION;
 use super::data::{Data, Frames, Kind, Nodes, Other};
+use super::index::index;
 use super::label::Label;
 use super::owner::Ownership;
 use super::times::Times;
@@ -146,8 +147,4 @@ impl<'a> Tables<'a> {
 fn unit(metric: &Metric) -> Option<String> {
     let has_noun = matches!(metric, Metric::Samples | Metric::Calls);
     (!has_noun).then(|| metric.unit().name().to_owned())
-}
-
-pub(super) fn index(index: usize) -> u32 {
-    u32::try_from(index).expect("a profile's tables hold less than 2^32 entries")
 }

@@ -10,7 +10,7 @@ use perk_profile::{
 use serde::{Deserialize, Serialize};
 
 use super::data::{Frames, Kind, Nodes, same_length};
-use super::fill::index;
+use super::index::index;
 use crate::Error;
 use crate::builder::ProfileBuilder;
 
