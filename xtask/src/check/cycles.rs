@@ -21,14 +21,15 @@ const LARGER: &[(&str, &str, usize)] = &[
     ("perk-agent", "analyses::exact", 17),
     ("perk-agent", "analyses::fields", 6),
     ("perk-agent", "recorder", 11),
+    ("perk-cli", "args", 7),
     ("perk-cli", "attach", 13),
-    ("perk-cli", "heap", 13),
-    ("perk-cli", "report", 24),
     ("perk-heap", "core", 28),
     ("perk-heap", "meaning", 9),
     ("perk-hotspot", "vm", 6),
     ("perk-hprof", "ascii", 8),
     ("perk-profile", "profile", 8),
+    ("perk-report", "heap", 14),
+    ("perk-report", "profile", 15),
 ];
 
 /// A module by its names, from the crate's root.
