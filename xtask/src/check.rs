@@ -5,6 +5,7 @@
 mod agent;
 mod borders;
 mod cycles;
+mod docs;
 pub(crate) mod formats;
 mod layers;
 mod rooms;
@@ -14,12 +15,13 @@ use anyhow::{Result, bail};
 use crate::workspace::Metadata;
 
 /// The checks by name, in the order in which they run.
-const CHECKS: [(&str, Check); 7] = [
+const CHECKS: [(&str, Check); 8] = [
     ("layers", layers::check),
     ("formats", formats::check),
     ("rooms", rooms::check),
     ("borders", borders::check),
     ("cycles", cycles::check),
+    ("docs", docs::check),
     ("agent-deps", agent::check_deps),
     ("agent-size", agent::check_size),
 ];
@@ -61,6 +63,7 @@ mod tests {
         assert_eq!(rooms::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(borders::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(cycles::check(&metadata).unwrap(), [""; 0]);
+        assert_eq!(docs::check(&metadata).unwrap(), [""; 0]);
         assert_eq!(agent::check_deps(&metadata).unwrap(), [""; 0]);
     }
 

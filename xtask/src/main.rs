@@ -24,6 +24,7 @@ usage: cargo run -p xtask -- COMMAND
   check               run every check below
   check layers        crates use only what lies below them; unsafe code stays in its crates
   check formats       docs/formats has the tables and the page of each format
+  check docs          links lead somewhere; docs/architecture.md is short and names the unsafe crates
   check agent-deps    the agent links what xtask/agent-deps.txt lists, and nothing heavy
   check agent-size    libperk.so has at most 4 MiB and exports only the JVM's entry points
   formats             write the tables of docs/formats/README.md
@@ -31,11 +32,11 @@ usage: cargo run -p xtask -- COMMAND
   jvmpi               write include/jvmpi.h and the Rust types of JVMPI from their table
   bench overhead [--rounds N] [--only javac,hello,idle,threads,kit-NAME] [--jdk HOME] [--workloads FOLDER]
                       measure what sampling costs, beside the JVM's flight recorder; prints tables for
-                      docs/measuring.md. kit-NAME is run by the script run-NAME.sh of the folder
+                      docs/measurements. kit-NAME is run by the script run-NAME.sh of the folder
   bench exact [--rounds N] [--only javac,hello,idle,micro] [--modes NAME,...] [--jdk HOME]
                       the same of the exact modes, and what they add to a call and an allocation
   bench readers [--mb N] [--rounds N] [--only FORM,...]
-                      how fast perk reads generated files; a line for docs/measuring.md each
+                      how fast perk reads generated files; a line for docs/measurements each
   bench jvmpi [--jdk HOME]... [--rounds N] [--only javac,hello,speed,dumps,size]
                       what the bridge to profilers of JVMPI costs, beside its bars, on these JDKs or all
   bench attach [--jdk HOME]... [--rounds N]

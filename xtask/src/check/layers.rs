@@ -97,7 +97,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 const TEST_ONLY: &[&str] = &["perk-testkit", "perk-jvmti-sys", "perk-classfile"];
 
 /// The crates at the border to the JVM.
-const MAY_BE_UNSAFE: &[&str] = &["perk-jvmti-sys", "perk-jvm", "perk-jvmpi", "perk-agent"];
+pub(super) const MAY_BE_UNSAFE: &[&str] =
+    &["perk-jvmti-sys", "perk-jvm", "perk-jvmpi", "perk-agent"];
 
 const FORBID: &str = "#![forbid(unsafe_code)]";
 
