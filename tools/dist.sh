@@ -1,7 +1,8 @@
 #!/bin/bash
 # Makes target/dist/perk-VERSION-x86_64-linux.tar.gz, which runs on glibc 2.17 and newer: perk with the
-# agent inside, manual pages, completions. zig links it with the stubs of that glibc. It is then
-# checked: the version of each symbol that it takes from glibc, and a run in .tools/oldroot.
+# agent inside, the agent alone, manual pages, completions; and SHA256SUMS beside it. zig links them with
+# the stubs of that glibc. The archive is then checked: the version of each symbol that it takes from
+# glibc, and a run in .tools/oldroot.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -35,8 +36,10 @@ check_glibc "$built/perk"
 
 rm -rf "$folder"
 tools/install.sh "$built/perk" "$folder"
+install -D -m 755 "$built/libperk.so" "$folder/lib/libperk.so"
+install -D -m 644 include/jvmpi.h "$folder/include/jvmpi.h"
 cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$folder"
-tar -C target/dist -czf "target/dist/$name.tar.gz" --owner=0 --group=0 "$name"
+tools/pack.sh "$folder"
 
 tools/old-root.sh "target/dist/$name.tar.gz"
 echo "target/dist/$name.tar.gz: $(stat -c %s "target/dist/$name.tar.gz") bytes"

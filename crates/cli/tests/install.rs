@@ -80,3 +80,28 @@ fn an_unknown_page_is_refused() {
     let folder = Folder::new();
     assert_refused(&folder.run(&["man", "sing"]), &["perk man sing", "report"]);
 }
+
+#[test]
+fn an_archive_of_the_same_files_has_the_same_bytes() {
+    let folder = Folder::new();
+    let pack = |place: &str, umask: &str| {
+        let prefix = folder.join(place).join("perk-1");
+        assert!(install(&prefix).status.success());
+        fs::remove_file(prefix.join("bin/perk")).unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/pack.sh");
+        let line = format!("umask {umask} && touch -d {place} \"$2/LICENSE\" && \"$1\" \"$2\"");
+        let mut command = Command::new("bash");
+        command.args(["-c", &line, "pack", script]).arg(&prefix);
+        let output = command.env("SOURCE_DATE_EPOCH", "1700000000").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let sums = fs::read_to_string(folder.join(place).join("SHA256SUMS")).unwrap();
+        assert!(sums.ends_with("  perk-1.tar.gz\n"), "{sums}");
+        let check = Command::new("sha256sum")
+            .args(["--check", "SHA256SUMS"])
+            .current_dir(folder.join(place))
+            .output();
+        assert!(check.unwrap().status.success());
+        sums
+    };
+    assert_eq!(pack("2001-01-01", "022"), pack("2002-02-02", "077"));
+}
