@@ -1,27 +1,20 @@
-//! Profiles are read as they were written, whatever the names, and readers accept any bytes.
+//! Random profiles: their plans, and the profiles that are made of them.
 
-#![forbid(unsafe_code)]
-
-use std::fs;
-use std::path::Path;
-
-use perk_hprof::{Error, Format};
+use perk_hprof::Format;
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CallTimes, CpuSamples, Event, Frame, FrameId,
     HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Method,
     MethodId, Metric, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Profile,
-    Section, SectionView, Site, SiteSelection, Sites, Status, StrId, Thread, ThreadId, ThreadState,
-    Timeline, TimelineHead, TimelineRow, Timestamp, TraceId, Unit, WaitEvent, WaitKind, Waits,
+    Section, Site, SiteSelection, Sites, Status, Thread, ThreadId, ThreadState, Timeline,
+    TimelineHead, TimelineRow, Timestamp, TraceId, Unit, WaitEvent, WaitKind, Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-const FORMATS: [Format; 4] = [Format::Ascii, Format::Binary, Format::Extended, Format::Old];
-
 /// A profile as numbers and names, from which [`build`] makes a profile.
 #[derive(Debug, Clone)]
-struct Plan {
+pub(crate) struct Plan {
     created_s: u64,
     depth: u16,
     classes: Vec<String>,
@@ -195,7 +188,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn plan() -> impl Strategy<Value = Plan> {
+pub(crate) fn plan() -> impl Strategy<Value = Plan> {
     let index = any::<Index>;
     let symbols = (
         // A class's name does not have a slash, as the reader takes one for the dot of JDK 1.2's
@@ -229,14 +222,14 @@ fn stamp(seconds: u64) -> Timestamp {
     Timestamp { unix_ms: seconds * 1000, utc_offset_s: 0 }
 }
 
-fn allocations(
+pub(crate) fn allocations(
     [live_bytes, live_count, allocated_bytes, allocated_count]: [u64; 4],
 ) -> Allocations {
     Allocations { live_bytes, live_count, allocated_bytes, allocated_count }
 }
 
 /// Returns the plan's profile, as far as `format` holds it: its sections, and numbers of its size.
-fn build(plan: &Plan, format: Format) -> Profile {
+pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
     let mut profile = Profile::default();
     profile.created = Some(stamp(plan.created_s));
     profile.depth = Some(plan.depth.into());
@@ -502,412 +495,4 @@ fn build(plan: &Plan, format: Format) -> Profile {
         profile.events.extend(event);
     }
     profile
-}
-
-fn written(profile: &Profile, format: Format) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    perk_hprof::write(profile, format, &mut bytes).unwrap();
-    bytes
-}
-
-/// Returns the contents of a profile's events, with names instead of ids.
-fn told(profile: &Profile) -> Vec<String> {
-    let text = |id: StrId| profile.symbols.strings.get(id);
-    let thread = |id: ThreadId| {
-        let thread = profile.get_thread(id);
-        (
-            thread.serial,
-            thread.object_id,
-            text(thread.name),
-            thread.group.map(text),
-            thread.parent_group.map(text),
-        )
-    };
-    let row = |&(id, count): &(TraceId, u64)| {
-        let trace = profile.get_trace(id);
-        let frames: Vec<_> = profile
-            .frames(id)
-            .map(|id| {
-                let frame = profile.symbols.get_frame(id);
-                let method = profile.symbols.get_method(frame.method);
-                (
-                    profile.symbols.class_name(method.class).to_owned(),
-                    text(method.name),
-                    method.signature.map(text),
-                    method.source.map(text),
-                    frame.line,
-                )
-            })
-            .collect();
-        (count, trace.serial, trace.thread.map(thread), frames)
-    };
-    let section = |section: &Section| match section.view(profile) {
-        SectionView::CpuSamples(samples) => {
-            let rows: Vec<_> = samples.rows.iter().map(row).collect();
-            format!("{} {} {:?} {rows:?}", samples.total, samples.is_interim, samples.written)
-        }
-        SectionView::CallTimes(times) => {
-            let rows: Vec<_> = times
-                .rows
-                .iter()
-                .map(|call| (row(&(call.trace, call.count)), call.self_ns))
-                .collect();
-            format!("{} ns {:?} {rows:?}", times.total_ns, times.written)
-        }
-        SectionView::CallEdges(edges) => {
-            let method = |id: MethodId| {
-                let method = profile.symbols.get_method(id);
-                let source = method.source.map(text);
-                (profile.symbols.method_name(id), method.signature.map(text), source)
-            };
-            let rows: Vec<_> = edges
-                .rows
-                .iter()
-                .map(|edge| {
-                    let thread = edge.thread.map(thread);
-                    let methods = (edge.callee.map(method), edge.caller.map(method));
-                    (methods, thread, edge.count, edge.total_ns)
-                })
-                .collect();
-            format!("{:?} {rows:?}", edges.written)
-        }
-        SectionView::Sites(sites) => {
-            let rows: Vec<_> = sites
-                .rows
-                .iter()
-                .map(|site| {
-                    let class = profile.symbols.class_name(site.class);
-                    (class, row(&(site.trace, 0)), site.objects)
-                })
-                .collect();
-            let interval = sites.sample_interval_bytes;
-            let selection = sites.selection;
-            format!("{:?} {interval:?} {selection:?} {:?} {rows:?}", sites.total, sites.written)
-        }
-        SectionView::MonitorTimes(times) => {
-            let rows: Vec<_> = times
-                .rows
-                .iter()
-                .map(|it| {
-                    (profile.symbols.class_name(it.class), it.kind, row(&(it.trace, 0)), it.waits)
-                })
-                .collect();
-            format!("{} ns {:?} {rows:?}", times.total_ns, times.written)
-        }
-        SectionView::Other => {
-            let rows = section.of_metrics([section.head.columns[0].metric.clone()]);
-            let rows: Vec<_> = rows.map(|(key, [number])| row(&(key.trace, number))).collect();
-            format!("{:?} {rows:?}", section.head.columns)
-        }
-    };
-    let event = |event: &Event| match event {
-        Event::ThreadStart(id) => format!("start {:?}", thread(*id)),
-        Event::ThreadEnd(serial) => format!("end {serial}"),
-        Event::Section(it) => section(it),
-        Event::ClassUnload(class) => format!("unload {}", profile.symbols.class_name(*class)),
-        Event::HeapSummary(summary) => format!("{summary:?}"),
-        Event::Wait(wait) => {
-            let class = wait.class.map(|class| profile.symbols.class_name(class));
-            format!("{:?} {class:?} {} {:?}", wait.kind, wait.time_ms, wait.thread)
-        }
-        Event::Timeline(timeline) => {
-            let rows: Vec<_> = timeline
-                .rows
-                .iter()
-                .map(|it| (it.tick, it.thread.map(thread), row(&(it.trace, it.count))))
-                .collect();
-            format!("{:?} {rows:?}", timeline.head)
-        }
-        Event::FieldAccesses(accesses) => format!("{accesses:?}"),
-        Event::Heap(heap) => {
-            let class = |row: &HeapClassRow| {
-                let name = profile.symbols.class_name(row.class);
-                (name.to_owned(), row.instance_count, row.shallow_bytes)
-            };
-            let rows: Vec<_> = heap.rows.iter().map(class).collect();
-            format!(
-                "{rows:?} {:?} {:?} {} {:?}",
-                heap.roots, heap.layout, heap.is_cut, heap.written
-            )
-        }
-        Event::MonitorDump(dump) => {
-            let threads: Vec<_> = dump
-                .threads
-                .iter()
-                .map(|it| {
-                    let flags = [it.is_suspended, it.is_interrupted, it.is_in_native];
-                    (it.serial, row(&(it.trace, 0)), it.status, flags)
-                })
-                .collect();
-            let monitors: Vec<_> = dump
-                .monitors
-                .iter()
-                .map(|it| {
-                    let class = profile.symbols.class_name(it.class);
-                    let owned = (it.owner, it.entry_count);
-                    (class, it.identity, it.kind, owned, &it.blocked, &it.waiting)
-                })
-                .collect();
-            format!("{:?} {threads:?} {monitors:?}", dump.written)
-        }
-    };
-    profile.events.iter().map(event).collect()
-}
-
-/// Returns the numbers of a text's sections.
-fn numbers(profile: &Profile) -> Vec<String> {
-    let serial = |id: TraceId| profile.get_trace(id).serial;
-    let section = |section: &Section| match section.view(profile) {
-        SectionView::CallTimes(times) => {
-            let row = |row: &CallRow| (serial(row.trace), row.count, row.self_ns, row.total_ns);
-            let rows: Vec<_> = times.rows.iter().map(row).collect();
-            Some(format!("{} ns {rows:?}", times.total_ns))
-        }
-        SectionView::Sites(sites) => {
-            let rows: Vec<_> =
-                sites.rows.iter().map(|row| (serial(row.trace), row.objects)).collect();
-            Some(format!("{:?} {rows:?}", sites.sample_interval_bytes))
-        }
-        _ => None,
-    };
-    profile.sections().filter_map(section).collect()
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..Default::default() })]
-
-    /// Text is written with the same bytes after one reading. (Line ends in names are written as
-    /// `\n`.)
-    #[test]
-    fn text_is_written_as_it_was_read(plan in plan()) {
-        let profile = build(&plan, Format::Ascii);
-        let first = written(&profile, Format::Ascii);
-        let read = perk_hprof::read(&first[..]).map_err(|e| TestCaseError::fail(e.to_string()))?;
-        prop_assert_eq!(numbers(&read), numbers(&profile));
-        let second = written(&read, Format::Ascii);
-        prop_assert_eq!(String::from_utf8_lossy(&second), String::from_utf8_lossy(&first));
-    }
-
-    /// Records lose nothing. After one reading their ids are in the order of first use, and stay
-    /// so.
-    #[test]
-    fn records_are_written_as_they_were_read(
-        plan in plan(),
-        format in select(vec![Format::Binary, Format::Extended]),
-    ) {
-        let profile = build(&plan, format);
-        let first = written(&profile, format);
-        prop_assert_eq!(perk_hprof::recognise(&first), Some(format));
-        let read = perk_hprof::read(&first[..]).map_err(|e| TestCaseError::fail(e.to_string()))?;
-        prop_assert_eq!(read.created, profile.created);
-        prop_assert_eq!(read.depth, profile.depth);
-        prop_assert_eq!(told(&read), told(&profile));
-        let classes = |profile: &Profile| -> Vec<String> {
-            let symbols = &profile.symbols;
-            symbols.classes().map(|(id, _)| symbols.class_name(id).to_owned()).collect()
-        };
-        prop_assert_eq!(classes(&read), classes(&profile));
-        prop_assert_eq!(read.notes.len(), 0);
-
-        let second = written(&read, format);
-        let third = written(&perk_hprof::read(&second[..]).unwrap(), format);
-        prop_assert!(second == third, "{:?}", plan);
-        prop_assert_eq!(second.len(), first.len());
-    }
-
-    #[test]
-    fn what_is_cut_or_broken_is_an_error_or_less(
-        plan in plan(),
-        cuts in vec(any::<Index>(), 20),
-        flips in vec((any::<Index>(), 0..8_u8), 1..20),
-    ) {
-        for format in FORMATS {
-            let profile = build(&plan, format);
-            if format.holds(&profile).is_err() {
-                continue;
-            }
-            let bytes = written(&profile, format);
-            for cut in &cuts {
-                survives(&bytes[..cut.index(bytes.len())])?;
-            }
-            let mut broken = bytes;
-            for (at, bit) in &flips {
-                let at = at.index(broken.len());
-                broken[at] ^= 1 << bit;
-                survives(&broken)?;
-            }
-        }
-    }
-
-    #[test]
-    fn any_bytes_are_an_error_or_a_profile(
-        header in select(vec![
-            &b"JAVA PROFILE 1.0.1, created Fri Nov 20 19:00:31 2026\n\n--------\n\n"[..],
-            &b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0"[..],
-            &b"JAVA PROFILE 1.0.1\0\0\0\0\x04\0\0\0\0\0\0\0\0"[..],
-            &b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0\xF0\0\0\0\0\0\0\0\x04\0\0\0\x01"[..],
-            &b"count callee caller time\n"[..],
-            &b"JAVA PROFILE 1.0"[..],
-            &b""[..],
-        ]),
-        bytes in vec(any::<u8>(), 0..400),
-    ) {
-        survives(&[header, &bytes].concat())?;
-    }
-
-    /// Records of any tag and length, with bytes that are meaningful more often than random ones.
-    #[test]
-    fn any_records_are_an_error_or_a_profile(
-        id_bytes in 0..10_u8,
-        extended in any::<bool>(),
-        records in vec((prop_oneof![0..0x30_u8, 0xEF..=0xFF_u8], 0..40_u32, vec(0..4_u8, 0..40)), 0..10),
-    ) {
-        let mut bytes = b"JAVA PROFILE 1.0.1\0\0\0\0".to_vec();
-        bytes.push(id_bytes);
-        bytes.extend([0; 8]);
-        if extended {
-            bytes.extend([0xF0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1]);
-        }
-        for (tag, length, body) in records {
-            bytes.push(tag);
-            bytes.extend([0; 4]);
-            bytes.extend(length.to_be_bytes());
-            bytes.extend(body);
-        }
-        survives(&bytes)?;
-    }
-}
-
-/// Reads the bytes, which must not panic. The place of an error lies inside the file.
-fn survives(bytes: &[u8]) -> Result<(), TestCaseError> {
-    match perk_hprof::read(bytes) {
-        Ok(profile) => {
-            // A profile that was read can be written.
-            for format in FORMATS {
-                let whole = perk_hprof::write(&profile, format, std::io::sink()).is_ok();
-                prop_assert_eq!(whole, format.holds(&profile).is_ok(), "{:?}", format);
-            }
-        }
-        Err(Error::Binary { offset, .. } | Error::Cut { offset, .. }) => {
-            prop_assert!(offset <= bytes.len())
-        }
-        Err(Error::Ascii { line, .. }) => {
-            let lines = bytes.split(|byte| *byte == b'\n').count();
-            prop_assert!((1..=lines).contains(&line), "line {} of {}", line, lines);
-        }
-        Err(_) => {}
-    }
-    Ok(())
-}
-
-/// Flipped bits in the original's files, at regular steps: small ones in small files, larger ones
-/// in large files.
-#[test]
-fn golden_files_with_a_bit_flipped_do_no_harm() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof");
-    for (name, step) in [
-        ("samples-cpu.txt", 13),
-        ("samples-b-cpu.hprof", 61),
-        ("times-cpu.txt", 997),
-        ("sites-alloc-depth1.txt", 20_011),
-        ("sites-b-arrays.hprof", 15_013),
-        ("old-cpu.txt", 31_013),
-    ] {
-        let bytes = fs::read(folder.join(name)).unwrap();
-        for bit in (0..bytes.len() * 8).step_by(step) {
-            let mut broken = bytes.clone();
-            broken[bit / 8] ^= 1 << (bit % 8);
-            survives(&broken).unwrap_or_else(|e| panic!("{name}, bit {bit}: {e}"));
-        }
-    }
-}
-
-/// A small file in each format is cut at every byte.
-#[test]
-fn small_files_cut_anywhere_do_no_harm() {
-    let bytes = fs::read(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/hprof/times-cpu-depth0.txt"),
-    );
-    let mut profile = perk_hprof::read(&bytes.unwrap()[..]).unwrap();
-    let class = profile.symbols.new_class("int[]");
-    let name = profile.symbols.strings.intern("clone");
-    let method = profile.symbols.method(Method { class, name, signature: None, source: None });
-    let frame = profile.symbols.frame(Frame::new(method, Line::Unknown));
-    let node = profile.tree.insert([frame, frame]);
-    let trace = profile.trace(node, None);
-    let objects = allocations([1, 2, 3, 4]);
-    let site = Site { class, trace, objects };
-    let edge = CallEdge {
-        callee: Some(method),
-        caller: None,
-        thread: None,
-        count: 7,
-        total_ns: 5_000_000,
-    };
-    let sites = Event::from(Sites {
-        total: objects,
-        rows: vec![site],
-        sample_interval_bytes: Some(1024),
-        ..Sites::default()
-    });
-    let edges = CallEdges { rows: vec![edge], written: None };
-    let edges = Event::from(edges.section(&mut profile));
-    let times = profile.events.clone();
-    for (format, events) in [
-        (Format::Ascii, [times.clone(), vec![sites.clone()]].concat()),
-        (Format::Binary, vec![sites.clone()]),
-        (Format::Extended, [times, vec![sites, edges.clone()]].concat()),
-        (Format::Old, vec![edges]),
-    ] {
-        profile.events = events;
-        let whole = written(&profile, format);
-        let mut taken = 0;
-        for end in 0..=whole.len() {
-            survives(&whole[..end]).unwrap_or_else(|e| panic!("{format:?} cut at {end}: {e}"));
-            taken += usize::from(perk_hprof::read(&whole[..end]).is_ok());
-        }
-        let is_as_told = match format {
-            // Text is read as far as it goes.
-            Format::Ascii | Format::Old => (1..whole.len()).contains(&taken),
-            // Whole records are read.
-            _ => taken > whole.len() / 2,
-        };
-        assert!(is_as_told, "{format:?}: {taken} of {} cuts were taken", whole.len());
-    }
-}
-
-/// A file has the stacks of its timelines at once, and those of a second process begin later.
-#[test]
-fn a_thread_that_starts_after_its_stacks_keeps_its_name() {
-    let mut profile = Profile::default();
-    let thread = |profile: &mut Profile, serial, name: &str| {
-        let name = profile.symbols.strings.intern(name);
-        let (group, parent_group) = (Some(name), None);
-        let thread = Thread { serial, object_id: 7, name, group, parent_group };
-        profile.push_thread(thread)
-    };
-    let threads = [thread(&mut profile, 200_001, "A"), thread(&mut profile, 200_002, "B")];
-    let class = profile.symbols.class("T");
-    let name = profile.symbols.strings.intern("main");
-    let method = profile.symbols.method(Method { class, name, signature: None, source: None });
-    let frame = profile.symbols.frame(Frame::new(method, Line::Unknown));
-    let node = profile.tree.insert([frame]);
-    for id in threads {
-        let trace = profile.trace(node, Some(id));
-        let row = TimelineRow { tick: 0, thread: Some(id), trace, count: 1 };
-        let head = TimelineHead { metric: Metric::Samples, tick_ns: 10, begin_ns: 0, end_ns: 10 };
-        profile.events.push(Event::ThreadStart(id));
-        profile.events.push(Event::Timeline(Timeline { head, rows: vec![row] }));
-    }
-    let traces = threads.map(|id| profile.trace(node, Some(id)));
-    let section = Section::of(Metric::Samples, 2, traces.map(|trace| (trace, 1)));
-    profile.events.push(section.into());
-    let read = perk_hprof::read(&written(&profile, Format::Extended)[..]).unwrap();
-    let names: Vec<_> =
-        read.threads.iter().map(|thread| read.symbols.strings.get(thread.name)).collect();
-    assert_eq!(names, ["A", "B"]);
-    let rows = Metric::Samples.rows(&read).rows;
-    let of_rows: Vec<_> =
-        rows.iter().filter_map(|row| read.get_trace(row.0.trace).thread).collect();
-    assert_eq!(of_rows.iter().map(|&id| read.thread_name(id)).collect::<Vec<_>>(), ["A", "B"]);
 }
