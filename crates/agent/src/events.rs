@@ -407,7 +407,7 @@ unsafe extern "system" fn vm_object_alloc(
 ) {
     // This is the work of a probe, and like that it is not timed.
     contain(Feature::Probes, || {
-        // SAFETY: as above.
+        // SAFETY: the JVM passes references that are valid until the callback returns.
         let made = unsafe { NewObject::of_event(thread, object, class, size) };
         allocation(Event::ObjectMade, env, made, |it, jni, made| it.object_made(jni, made));
     });
@@ -521,7 +521,8 @@ unsafe extern "system" fn monitor_contended_entered(
     // The thread has the monitor: reading its CPU clock would take longer than all the rest.
     inside(|| {
         contain(Feature::Monitors, || {
-            // SAFETY: as above.
+            // SAFETY: the JVM passes the calling thread's environment, and references that are
+            // valid until the callback returns.
             unsafe {
                 monitor_event(Event::MonitorEntered, env, thread, monitor, |it, jni, thread, _| {
                     it.monitor_entered(jni, thread);
@@ -540,7 +541,8 @@ unsafe extern "system" fn monitor_wait(
 ) {
     guard(Feature::Monitors, || {
         let timeout_ms = timeout_ms.unsigned_abs();
-        // SAFETY: as above.
+        // SAFETY: the JVM passes the calling thread's environment, and references that are valid
+        // until the callback returns.
         unsafe {
             monitor_event(Event::MonitorWait, env, thread, monitor, |it, jni, thread, monitor| {
                 it.monitor_wait(jni, thread, monitor, timeout_ms);
@@ -558,7 +560,8 @@ unsafe extern "system" fn monitor_waited(
 ) {
     inside(|| {
         contain(Feature::Monitors, || {
-            // SAFETY: as above.
+            // SAFETY: the JVM passes the calling thread's environment, and references that are
+            // valid until the callback returns.
             unsafe {
                 monitor_event(Event::MonitorWaited, env, thread, monitor, |it, jni, thread, _| {
                     it.monitor_waited(jni, thread);

@@ -24,7 +24,7 @@ pub struct Jvmti(JvmtiEnv);
 
 // SAFETY: a JVMTI environment may be used from any thread attached to the JVM.
 unsafe impl Send for Jvmti {}
-// SAFETY: as above.
+// SAFETY: a JVMTI environment may be used from any thread attached to the JVM.
 unsafe impl Sync for Jvmti {}
 
 /// The JVM's id of a method. It stays a valid argument even after its class is unloaded; the JVM
@@ -49,7 +49,7 @@ impl MethodRef {
 
 // SAFETY: only the JVM looks into a method id.
 unsafe impl Send for MethodRef {}
-// SAFETY: as above.
+// SAFETY: only the JVM looks into a method id.
 unsafe impl Sync for MethodRef {}
 
 /// One frame of a walked stack.
@@ -396,7 +396,8 @@ impl Jvmti {
     /// Returns the object of the method of a frame of the calling thread; `None` for a static method.
     pub fn receiver<'a>(self, jni: Jni<'a>, depth: jint) -> Option<Local<'a>> {
         let mut object: jobject = null_mut();
-        // SAFETY: as above; the new reference is ours.
+        // SAFETY: the environment is valid, null means the calling thread, and the new reference is
+        // ours.
         unsafe {
             call!(self.0, GetLocalInstance, null_mut(), depth, &mut object).ok().ok()?;
             Local::from_raw(jni, object)

@@ -150,7 +150,7 @@ pub(super) fn offset(id: jfieldID) -> usize {
 
 // SAFETY: only the JVM looks into a field id.
 unsafe impl Send for LongField {}
-// SAFETY: as above.
+// SAFETY: only the JVM looks into a field id.
 unsafe impl Sync for LongField {}
 
 /// A field that holds references.
@@ -159,5 +159,5 @@ pub struct ObjectField(jfieldID);
 
 // SAFETY: only the JVM looks into a field id.
 unsafe impl Send for ObjectField {}
-// SAFETY: as above.
+// SAFETY: only the JVM looks into a field id.
 unsafe impl Sync for ObjectField {}

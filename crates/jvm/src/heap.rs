@@ -431,5 +431,5 @@ pub struct IntField(jfieldID);
 
 // SAFETY: a field id is a number to everyone but the JVM.
 unsafe impl Send for IntField {}
-// SAFETY: as above.
+// SAFETY: a field id is a number to everyone but the JVM.
 unsafe impl Sync for IntField {}

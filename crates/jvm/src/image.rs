@@ -37,7 +37,7 @@ pub struct Image {
 
 // SAFETY: the image is mapped once and only read; the library keeps no thread-local state.
 unsafe impl Send for Image {}
-// SAFETY: as above.
+// SAFETY: the image is mapped once and only read; the library keeps no thread-local state.
 unsafe impl Sync for Image {}
 
 /// A limit that no class file comes near.

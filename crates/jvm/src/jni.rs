@@ -63,7 +63,8 @@ impl<'a> Jni<'a> {
 
     /// Whether a weak reference is one to this object.
     pub fn is_of(self, weak: &Weak, object: &(impl Reference + ?Sized)) -> bool {
-        // SAFETY: as above; the other reference is valid.
+        // SAFETY: the environment is this thread's; a weak reference is valid until it is deleted,
+        // and the other one while it is borrowed.
         unsafe { ((**self.0).v1_2.IsSameObject)(self.0, weak.raw(), object.raw()) }
     }
 
@@ -329,7 +330,7 @@ impl<'a> Jni<'a> {
         object: &(impl Reference + ?Sized),
     ) {
         let env = self.0;
-        // SAFETY: as above; the caller's promise.
+        // SAFETY: the environment is this thread's, and the caller promises the type of the object.
         unsafe {
             let find = (**env).v1_1.GetStaticFieldID;
             let field = find(env, class.raw(), name.as_ptr(), signature.as_ptr());
@@ -519,7 +520,7 @@ pub struct Vm(*mut JavaVM);
 
 // SAFETY: the JVM's interface may be used from any thread.
 unsafe impl Send for Vm {}
-// SAFETY: as above.
+// SAFETY: the JVM's interface may be used from any thread.
 unsafe impl Sync for Vm {}
 
 impl Vm {

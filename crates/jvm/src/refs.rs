@@ -84,7 +84,7 @@ pub struct Global(jobject);
 
 // SAFETY: global references are valid in all threads.
 unsafe impl Send for Global {}
-// SAFETY: as above; they do not change.
+// SAFETY: global references are valid in all threads, and do not change.
 unsafe impl Sync for Global {}
 
 impl Global {
@@ -118,7 +118,7 @@ pub struct Weak(jobject);
 
 // SAFETY: weak global references are valid in all threads.
 unsafe impl Send for Weak {}
-// SAFETY: as above.
+// SAFETY: weak global references are valid in all threads.
 unsafe impl Sync for Weak {}
 
 impl Weak {

@@ -92,7 +92,7 @@ pub struct TypedField {
 
 // SAFETY: only the JVM looks into a field id.
 unsafe impl Send for TypedField {}
-// SAFETY: as above.
+// SAFETY: only the JVM looks into a field id.
 unsafe impl Sync for TypedField {}
 
 impl TypedField {

@@ -35,7 +35,8 @@ impl Bridge {
             let wanted = room - written;
             // SAFETY: the caller's promise; `written` is less than `room`.
             let place = unsafe { frames.add(written as usize) };
-            // SAFETY: as above; both kinds of frames have the same size.
+            // SAFETY: the caller's promise: there is room for `wanted` frames at `place`; both
+            // kinds of frames have the same size.
             let found = unsafe { self.jvmti.frames(thread, walked, wanted, place.cast()) };
             let Ok(count) = found else { break };
             // SAFETY: the JVM has written `count` frames.
@@ -67,7 +68,8 @@ impl Bridge {
                 }
                 let (method, lineno) = lines.frame(method, info.location);
                 let frame = JVMPI_CallFrame { lineno, method_id: method.raw() };
-                // SAFETY: as above.
+                // SAFETY: the caller's promise: as many frames as were read are there, and
+                // `written` is less.
                 unsafe { frames.add(written).write(frame) };
                 written += 1;
             }
@@ -166,6 +168,6 @@ pub(super) unsafe extern "C" fn get_call_trace(trace: *mut JVMPI_CallTrace, dept
         },
     };
     let thread = other.as_ref().map(|thread| &**thread as &dyn Reference);
-    // SAFETY: as above.
+    // SAFETY: the agent passes a trace with room for `depth` frames, which are not null.
     trace.num_frames = unsafe { bridge.trace(thread, trace.frames, depth) };
 }

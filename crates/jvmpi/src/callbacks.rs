@@ -98,7 +98,7 @@ unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) 
         events::apply_all(bridge);
         notify::send_plain(JVMPI_EVENT_JVM_INIT_DONE, env);
     };
-    // SAFETY: as above.
+    // SAFETY: the JVM passes the calling thread's environment.
     unsafe { event(env, null_mut(), run) };
 }
 
@@ -114,7 +114,8 @@ unsafe extern "system" fn vm_death(_: JvmtiEnv, env: *mut JNIEnv) {
 }
 
 unsafe extern "system" fn thread_start(_: JvmtiEnv, env: *mut JNIEnv, thread: jthread) {
-    // SAFETY: as above; the thread is good until the callback returns.
+    // SAFETY: the JVM passes the calling thread's environment; the thread is good until the
+    // callback returns.
     unsafe {
         event(env, thread, |bridge, jni| {
             if let Some(thread) = Borrowed::from_raw(thread) {
@@ -125,7 +126,7 @@ unsafe extern "system" fn thread_start(_: JvmtiEnv, env: *mut JNIEnv, thread: jt
 }
 
 unsafe extern "system" fn thread_end(_: JvmtiEnv, env: *mut JNIEnv, _: jthread) {
-    // SAFETY: as above.
+    // SAFETY: the JVM passes the calling thread's environment.
     unsafe { event(env, null_mut(), |bridge, jni| bridge.thread_ended(jni)) };
 }
 
@@ -135,7 +136,8 @@ unsafe extern "system" fn class_prepare(
     thread: jthread,
     class: jclass,
 ) {
-    // SAFETY: as above; the class is good until the callback returns.
+    // SAFETY: the JVM passes the calling thread's environment; the class is good until the callback
+    // returns.
     cpu::own(|| unsafe {
         any_event(env, thread, |bridge, jni| match Borrowed::from_raw(class) {
             Some(class) if notify::is_quiet() || !notify::has_started(env) => {
@@ -161,7 +163,8 @@ unsafe extern "system" fn monitor_contended_enter(
     object: jobject,
 ) {
     let kind = JVMPI_EVENT_MONITOR_CONTENDED_ENTER;
-    // SAFETY: as above.
+    // SAFETY: the JVM passes the calling thread's environment; the thread and the object are good
+    // until the callback returns.
     unsafe { object_event(env, thread, object, |bridge, jni, it| bridge.contended(jni, kind, it)) };
 }
 
@@ -172,7 +175,8 @@ unsafe extern "system" fn monitor_contended_entered(
     object: jobject,
 ) {
     let kind = JVMPI_EVENT_MONITOR_CONTENDED_ENTERED;
-    // SAFETY: as above.
+    // SAFETY: the JVM passes the calling thread's environment; the thread and the object are good
+    // until the callback returns.
     unsafe { object_event(env, thread, object, |bridge, jni, it| bridge.contended(jni, kind, it)) };
 }
 
@@ -183,7 +187,8 @@ unsafe extern "system" fn monitor_wait(
     object: jobject,
     limit_ms: jlong,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the JVM passes the calling thread's environment; the thread and the object are good
+    // until the callback returns.
     unsafe {
         object_event(env, thread, object, |bridge, jni, it| bridge.wait_begins(jni, it, limit_ms))
     };
@@ -196,7 +201,8 @@ unsafe extern "system" fn monitor_waited(
     object: jobject,
     _: jboolean,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the JVM passes the calling thread's environment; the thread and the object are good
+    // until the callback returns.
     unsafe { object_event(env, thread, object, |bridge, jni, it| bridge.wait_ended(jni, it)) };
 }
 
@@ -212,7 +218,8 @@ unsafe extern "system" fn native_method_bind(
     if env.is_null() || method.is_null() {
         return;
     }
-    // SAFETY: as above; the JVM gives a place for another function.
+    // SAFETY: the JVM passes the calling thread's environment, a method of its own, and a place for
+    // another function.
     unsafe {
         event(env, null_mut(), |bridge, jni| {
             if let Some(other) = bridge.bound(jni, MethodRef::from_raw(method), function) {

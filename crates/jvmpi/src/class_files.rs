@@ -90,7 +90,8 @@ pub(super) unsafe extern "system" fn class_file_load_hook(
             };
             (old, changed)
         };
-        // SAFETY: as above; nobody else uses the agent's file.
+        // SAFETY: `asked` and `earlier` return a file of the agent's or of the JVM's memory, with
+        // its length; nobody else uses it.
         let current = changed.map_or(old, |changed| unsafe { changed.slice() });
         let with_probes = methods::class_file(bridge, name, current);
         let last = with_probes.and_then(|bytes| File::copy(bridge, &bytes));

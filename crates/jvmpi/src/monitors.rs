@@ -90,7 +90,7 @@ unsafe extern "system" fn sleep_ms(env: *mut JNIEnv, class: jclass, ms: jlong) {
 unsafe extern "system" fn sleep_ns(env: *mut JNIEnv, class: jclass, ns: jlong) {
     // A part of a millisecond counts as one: 0 would mean for ever.
     let ms = ns / NS_PER_MS + i64::from(ns % NS_PER_MS > 0);
-    // SAFETY: as above.
+    // SAFETY: the arguments of the method.
     unsafe { sleep(env, class, ns, ms) };
 }
 

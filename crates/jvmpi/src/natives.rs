@@ -72,7 +72,7 @@ unsafe extern "system" fn retransform(
     agent: jlong,
     what: jobject,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the arguments of the method.
     unsafe { change(&STATE.natives.retransform, env, this, agent, what) };
 }
 

@@ -45,17 +45,17 @@ unsafe extern "system" fn new_global(env: *mut JNIEnv, object: jobject) -> jobje
 }
 
 unsafe extern "system" fn new_weak(env: *mut JNIEnv, object: jobject) -> jobject {
-    // SAFETY: as above.
+    // SAFETY: the caller's promises are those of JNI.
     unsafe { made(JVMPI_EVENT_JNI_WEAK_GLOBALREF_ALLOC, env, object, |it| it.new_weak) }
 }
 
 unsafe extern "system" fn delete_global(env: *mut JNIEnv, reference: jobject) {
-    // SAFETY: as above.
+    // SAFETY: the caller's promises are those of JNI.
     unsafe { deleted(JVMPI_EVENT_JNI_GLOBALREF_FREE, env, reference, |it| it.delete) }
 }
 
 unsafe extern "system" fn delete_weak(env: *mut JNIEnv, reference: jobject) {
-    // SAFETY: as above.
+    // SAFETY: the caller's promises are those of JNI.
     unsafe { deleted(JVMPI_EVENT_JNI_WEAK_GLOBALREF_FREE, env, reference, |it| it.delete_weak) }
 }
 
@@ -73,7 +73,8 @@ unsafe fn made(
     // SAFETY: the caller's promise.
     let ref_id = unsafe { original(originals)(env, object) };
     if !ref_id.is_null() && notify::is_wanted(kind) {
-        // SAFETY: as above; the object is the caller's reference.
+        // SAFETY: the arguments are as JNI specifies: the environment is the calling thread's, and
+        // the object its reference.
         unsafe {
             arrival::frequent_event(env, std::ptr::null_mut(), |bridge, jni| {
                 let id = notify::quiet(|| {

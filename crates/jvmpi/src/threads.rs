@@ -193,7 +193,7 @@ impl Environments {
     }
 
     fn env(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<*mut JNIEnv> {
-        // SAFETY: as above.
+        // SAFETY: the field is java.lang.Thread's, and this is a thread.
         let address = unsafe { jni.get_long(thread, self.field) };
         (address != 0).then(|| (address + self.offset) as *mut JNIEnv)
     }

@@ -35,7 +35,7 @@ pub struct Native(pub &'static CStr, pub &'static str, pub *const c_void);
 
 // SAFETY: the pointer is that of a function.
 unsafe impl Sync for Native {}
-// SAFETY: as above.
+// SAFETY: the pointer is that of a function.
 unsafe impl Send for Native {}
 
 /// A native method, by name and signature, that gets a function of perk.
@@ -49,7 +49,7 @@ pub struct Exchange {
 
 // SAFETY: the pointer is that of a function.
 unsafe impl Sync for Exchange {}
-// SAFETY: as above.
+// SAFETY: the pointer is that of a function.
 unsafe impl Send for Exchange {}
 
 static BINDING: OnceLock<Binding> = OnceLock::new();

@@ -274,7 +274,8 @@ unsafe extern "system" fn primitive_field(
     of: jvmtiPrimitiveType,
     walk: *mut c_void,
 ) -> jint {
-    // SAFETY: as above; the value is of the type.
+    // SAFETY: the JVM passes valid pointers, and the walk that was begun with; the value is of the
+    // type.
     unsafe {
         let walk = &mut *walk.cast::<Walk<'_>>();
         if let Some(of) = Type::of_descriptor(of.0 as u8) {
@@ -293,7 +294,8 @@ unsafe extern "system" fn primitive_elements(
     elements: *const c_void,
     walk: *mut c_void,
 ) -> jint {
-    // SAFETY: as above; there are so many elements of the type.
+    // SAFETY: the JVM passes valid pointers, and the walk that was begun with; there are `count`
+    // elements of the type.
     unsafe {
         let walk = &mut *walk.cast::<Walk<'_>>();
         let Some(of) = Type::of_descriptor(of.0 as u8).filter(|_| *tag > 0) else {

@@ -57,7 +57,7 @@ pub(crate) struct Calls {
 
 // SAFETY: only the thread itself uses the open calls.
 unsafe impl Send for Calls {}
-// SAFETY: as above.
+// SAFETY: only the thread itself uses the open calls.
 unsafe impl Sync for Calls {}
 
 /// The numbers of a chunk, and the chunks.

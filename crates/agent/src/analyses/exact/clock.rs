@@ -201,7 +201,8 @@ impl Clock {
     /// Forgets the platform threads, which go on. Nobody may use them any more.
     pub(super) fn release(&self, jni: Jni<'_>) {
         for carrier in std::mem::take(&mut *lock(&self.carriers)) {
-            // SAFETY: as above; threads know it by the number of this clock only.
+            // SAFETY: `carrier` made it from a box, and the list that had it is empty now; threads
+            // know it by the number of this clock only.
             let carrier = unsafe { Box::from_raw(std::ptr::from_ref(carrier).cast_mut()) };
             jni.delete(carrier.state);
         }

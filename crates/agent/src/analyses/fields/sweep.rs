@@ -47,7 +47,7 @@ impl Marks<'_> {
         // SAFETY: the caller's promise.
         let (address, header) = unsafe { self.headers.of_walked(tag) };
         let offset = self.offsets.get(class as usize).copied().unwrap_or(0);
-        // SAFETY: as above.
+        // SAFETY: the caller's promise: the tag is that of an object of the walk.
         let tagged = unsafe { *tag };
         if tagged & TAGGED != 0 && tagged > 0 {
             self.set(tagged as u32);
@@ -57,7 +57,7 @@ impl Marks<'_> {
         } else {
             match header {
                 Header::Hash(hash) => self.set(seed_of(hash)),
-                // SAFETY: as above.
+                // SAFETY: the caller's promise: the tag is that of an object of the walk.
                 Header::Locked if tagged == 0 => unsafe { *tag = FOUND },
                 Header::Locked => {}
             }

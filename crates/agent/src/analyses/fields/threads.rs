@@ -100,7 +100,7 @@ impl States {
     pub(super) fn set_slab(&self, jni: Jni<'_>, state: &(impl Reference + ?Sized), slab: Slab) {
         let Slab { begin, free, end } = slab;
         for (field, value) in [(self.begin, begin), (self.free, free), (self.end, end)] {
-            // SAFETY: as above.
+            // SAFETY: the fields are the helper's, and this is a state.
             unsafe { jni.set_int(state, field, value as i32) };
         }
     }

@@ -309,7 +309,7 @@ unsafe extern "C" fn virtual_unmount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobj
 unsafe extern "C" fn virtual_mount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobject) {
     inside(|| {
         contain(Feature::Monitors, || {
-            // SAFETY: as above.
+            // SAFETY: the JVM passes the calling thread's environment and a valid reference.
             let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
             if let (Some(monitors), Some(thread)) = (current(), thread) {
                 monitors.end(jni, &thread, LockKind::Parking);

@@ -60,7 +60,7 @@ pub(super) struct Shared {
 
 // SAFETY: a buffer is used by the handler alone that has set its bit.
 unsafe impl Sync for Shared {}
-// SAFETY: as above.
+// SAFETY: a buffer is used by the handler alone that has set its bit.
 unsafe impl Send for Shared {}
 
 /// A thread that has a timer. The timer's value is its address; it is never freed, but used again.

@@ -104,7 +104,7 @@ unsafe extern "system" fn release_array(
     components: *mut c_void,
     mode: jint,
 ) {
-    // SAFETY: as above.
+    // SAFETY: the caller's arguments are for this function, which is in the table.
     unsafe { (interception().critical.release_array)(env, array, components, mode) };
     report_or_keep(env, array, released(mode));
     end_region(env);
@@ -115,14 +115,14 @@ unsafe extern "system" fn get_string(
     string: jstring,
     is_copy: *mut jboolean,
 ) -> *const jchar {
-    // SAFETY: as above.
+    // SAFETY: the caller's arguments are for this function, which is in the table.
     let chars = unsafe { (interception().critical.get_string)(env, string, is_copy) };
     begin_region(!chars.is_null());
     chars
 }
 
 unsafe extern "system" fn release_string(env: *mut JNIEnv, string: jstring, chars: *const jchar) {
-    // SAFETY: as above.
+    // SAFETY: the caller's arguments are for this function, which is in the table.
     unsafe { (interception().critical.release_string)(env, string, chars) };
     end_region(env);
 }
