@@ -82,6 +82,11 @@ const WORDS: &[(&[u8], &str, &str)] = &[
         "a thread dump of a JVM",
         "perk attach PID --wall shows what threads wait for",
     ),
+    (
+        b"   java.lang.Thread.State: ",
+        "threads of a thread dump of a JVM",
+        "perk attach PID --wall shows what threads wait for",
+    ),
     (b"A fatal error has been detected by the Java Runtime", "a crash report of a JVM", OF_JVMS),
     (b" num     #instances         #bytes", "a class histogram of jmap or jcmd", DUMP_HEAP),
     (b"[info][gc", "a log of garbage collections", "perk run --alloc shows what allocates"),
@@ -234,6 +239,10 @@ mod tests {
             (
                 b"2026-11-26 12:00:00\nFull thread dump OpenJDK 64-Bit Server VM (17.0.15)",
                 "a thread dump of a JVM",
+            ),
+            (
+                b"12:00:00 \"main\" #1 prio=5 os_prio=0 tid=0x1\n12:00:00    java.lang.Thread.State: RUNNABLE\n",
+                "threads of a thread dump of a JVM",
             ),
             (b"#!/bin/sh\nexit 1\n", "a script"),
         ] {

@@ -267,6 +267,8 @@ mod tests {
             "java: x;a 12\njava: x;b 1\n",
             "12:00:00 12\n12:00:01 13\n",
             "2026-11-26 12:00:00 [info][gc] GC(0) Pause 12\nother 12:00:00 5\n",
+            "[2026-11-26T12:00:00.1+0000][info][gc] GC(0) Pause 12\n\
+             [2026-11-26T12:00:01.1+0000][info][gc] GC(1) Pause 12\n",
             "12:00:00 starting\n12:00:01 Full thread dump OpenJDK 64-Bit Server VM (17.0.15)\n",
         ] {
             assert_eq!(stripped(text), None, "{text}");

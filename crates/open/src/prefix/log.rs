@@ -106,6 +106,10 @@ impl Log {
 
     /// Returns the longest prefix of all lines, if it is one of logs and stacks follow it.
     fn of_all(lines: &[&[u8]]) -> Option<Self> {
+        // Such logs have lines that end in numbers, too.
+        if perk_formats::foreign(&lines.concat()).is_some() {
+            return None;
+        }
         let is_blank = |line: &&[u8]| line.trim_ascii().is_empty();
         let first = lines.iter().position(|line| !is_blank(line))?;
         let mut all = ends(lines[first]);
