@@ -24,7 +24,7 @@ fn run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outcome, Profile
 /// Returns the wall-clock time by name of the thread and state.
 fn by_state(profile: &Profile) -> BTreeMap<(String, WallState), u64> {
     let mut sums = BTreeMap::new();
-    for (Key { trace, subject }, ns) in Metric::WallTime.rows(profile).rows {
+    for (Key { trace, subject, .. }, ns) in Metric::WallTime.rows(profile).rows {
         let Subject::State(state) = subject else { panic!("{subject:?}") };
         let thread = profile.get_trace(trace).thread.expect("a thread");
         *sums.entry((profile.thread_name(thread).to_owned(), state)).or_default() += ns;
@@ -113,7 +113,7 @@ fn each_state_is_below_the_method_that_waits() {
     let jdk = jdk::compiler();
     let (_, profile) = run(jdk, "wall=5ms", "WallStates", &["500"]);
     let mut tops: BTreeMap<WallState, BTreeMap<String, u64>> = BTreeMap::new();
-    for (Key { trace, subject }, ns) in Metric::WallTime.rows(&profile).rows {
+    for (Key { trace, subject, .. }, ns) in Metric::WallTime.rows(&profile).rows {
         let Subject::State(state) = subject else { panic!("{subject:?}") };
         assert_eq!(profile.get_trace(trace).thread, None);
         let frames = profile.frames(trace).map(|it| profile.symbols.get_frame(it).method);

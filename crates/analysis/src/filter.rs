@@ -6,6 +6,8 @@ use perk_profile::{
     Section, Symbols, TraceId,
 };
 
+use crate::{LabelPattern, labels};
+
 /// The traces that count, and the frames of them that count. Without any pattern all count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
@@ -16,12 +18,15 @@ pub struct Filter {
     /// Methods whose frames are taken out of the traces: their numbers go to their caller. The
     /// calls of a hidden method are dropped; their time goes to the caller.
     pub hide: Vec<NamePattern>,
+    /// The labels that rows must have: one of those of each key.
+    pub labels: Vec<LabelPattern>,
 }
 
 impl Filter {
     /// Whether the filter keeps everything.
     pub fn is_empty(&self) -> bool {
-        self.focus.is_empty() && self.ignore.is_empty() && self.hide.is_empty()
+        let Self { focus, ignore, hide, labels } = self;
+        focus.is_empty() && ignore.is_empty() && hide.is_empty() && labels.is_empty()
     }
 
     /// The patterns that match no method of a profile, each with the name of its list.
@@ -50,6 +55,9 @@ impl Filter {
         if self.is_empty() {
             return profile;
         }
+        if !self.labels.is_empty() {
+            self.keep_labels(&mut profile);
+        }
         let traces = Traces::new(self, &mut profile);
         let mut skipped = 0_usize;
         profile.events.retain_mut(|event| {
@@ -72,6 +80,19 @@ impl Filter {
             ));
         }
         profile
+    }
+
+    /// Keeps the rows with the labels. When samples were taken is known by trace alone, and is left out.
+    fn keep_labels(&self, profile: &mut Profile) {
+        let is_kept = labels::kept(&self.labels, profile);
+        profile.events.retain_mut(|event| match event {
+            Event::Section(section) => {
+                section.retain(|key| is_kept[key.labels.index()]);
+                true
+            }
+            Event::Timeline(_) => false,
+            _ => true,
+        });
     }
 
     /// Keeps the objects that the kept methods allocated.
@@ -176,7 +197,8 @@ mod tests {
     }
 
     fn filter(focus: &[&str], ignore: &[&str], hide: &[&str]) -> Filter {
-        Filter { focus: patterns(focus), ignore: patterns(ignore), hide: patterns(hide) }
+        let labels = Vec::new();
+        Filter { focus: patterns(focus), ignore: patterns(ignore), hide: patterns(hide), labels }
     }
 
     /// A profile of every kind of number on four paths.

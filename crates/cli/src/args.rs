@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use perk_analysis::LabelPattern;
 use perk_open::Format;
 use perk_profile::NamePattern;
 use perk_report::Limit;
@@ -300,6 +301,10 @@ pub(crate) struct FilterArgs {
     /// (repeatable)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) hide: Vec<NamePattern>,
+    /// Keep only numbers with this label, as pprof and speedscope have them: 'request=GET *' (repeatable: one
+    /// of those of each key)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) label: Vec<LabelPattern>,
 }
 
 /// Compare two profiles
@@ -408,6 +413,9 @@ pub(crate) struct ConvertArgs {
     pub(crate) output_format: Option<Format>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
+    /// Put the values of this label at the root of all stacks: request, trace_id
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) by: Option<String>,
     /// Tell threads apart in collapsed stacks and .svg
     #[arg(long)]
     pub(crate) threads: bool,
@@ -440,6 +448,9 @@ pub(crate) struct ViewArgs {
     /// The metric to begin with; v shows the next one [default: the first that the profile has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
+    /// Put the values of this label at the root of all stacks: request, trace_id
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) by: Option<String>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use perk_formats::View;
 use perk_open::{Input, display_name, has_only_heaps, is_stream};
 use perk_profile::Timestamp;
-use perk_report::selection::metric;
+use perk_report::selection::{labels, metric};
 
 use crate::args::ConvertArgs;
 use crate::file_format;
@@ -58,6 +58,9 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         );
     }
     selection::apply((window, &args.filter.filter()), &mut profile, &name)?;
+    if let Some(key) = &args.by {
+        labels::root(&mut profile, key)?;
+    }
     if file_format::merges_threads(form) && !args.threads && profile.has_threads() {
         profile = profile.without_threads().into_owned();
         talk::say(format_args!(

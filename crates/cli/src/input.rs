@@ -66,8 +66,7 @@ pub(crate) fn read(path: &Path, args: &ReadArgs) -> anyhow::Result<Input> {
 /// Reads a profile; shows how far it is on a terminal, and says on stderr what was skipped.
 pub(crate) fn open(path: &Path, options: &Options) -> anyhow::Result<Input> {
     let name = perk_open::display_name(path);
-    let source = Source::at(path)?
-        .watched(Watched::new);
+    let source = Source::at(path)?.watched(Watched::new);
     let input = source.profile(options)?;
     for note in &input.profile.notes {
         talk::say(format_args!("{name}: {}", printable(note)));

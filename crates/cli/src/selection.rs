@@ -25,8 +25,8 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
 impl FilterArgs {
     /// The filter that the options describe.
     pub(crate) fn filter(&self) -> Filter {
-        let Self { focus, ignore, hide } = self.clone();
-        Filter { focus, ignore, hide }
+        let Self { focus, ignore, hide, label: labels } = self.clone();
+        Filter { focus, ignore, hide, labels }
     }
 }
 

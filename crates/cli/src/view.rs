@@ -3,7 +3,7 @@
 use anyhow::bail;
 use perk_open::display_name;
 use perk_profile::units::duration;
-use perk_report::selection::{metric, window};
+use perk_report::selection::{labels, metric, window};
 
 use crate::args::ViewArgs;
 use crate::input;
@@ -27,6 +27,9 @@ pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
     if let Some(line) = selection::apply_filter(&filter, &mut input.profile, &name) {
         name += &format!(", {line}");
         input.profile.notes.push(line);
+    }
+    if let Some(key) = &args.by {
+        labels::root(&mut input.profile, key)?;
     }
     let profile = &input.profile;
     let metric = args.metric.as_deref().map(|name| metric::find(profile, name)).transpose()?;

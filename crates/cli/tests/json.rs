@@ -72,7 +72,7 @@ fn own() -> Folder {
     let trace = profile.trace(node, Some(thread));
     profile.events.push(Section::of(Metric::Samples, 40, [(trace, 40)]).into());
     let mut wall = Section::new(SectionHead::new([Column::new(Metric::WallTime, 90)]));
-    wall.push(Key { trace, subject: Subject::State(WallState::Sleeping) }, &[90]);
+    wall.push(Key::new(trace, Subject::State(WallState::Sleeping)), &[90]);
     profile.events.push(wall.into());
     push_waits(&mut profile, trace, 70);
     let class = profile.symbols.class("T$Fork");

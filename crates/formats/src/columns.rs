@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Allocations, CallRow, CallTimes, HolderRow, Key, KnownObjects, LockKind, Metric, MetricRows,
-    MonitorRow, MonitorTimes, Profile, Section, SectionHead, Site, Sites, Subject, TraceId, Unit,
-    Waits, section,
+    Allocations, CallRow, CallTimes, HolderRow, Key, KnownObjects, LabelSetId, LockKind, Metric,
+    MetricRows, MonitorRow, MonitorTimes, Profile, Section, SectionHead, Site, Sites, Subject,
+    Symbols, Unit, Waits, section,
 };
 
 /// The class of objects and locks whose class the file does not give.
@@ -82,8 +82,10 @@ impl Column {
         self.total.saturating_sub(listed)
     }
 
-    fn by_trace(self) -> Vec<(TraceId, u64)> {
-        sums(self.rows.into_iter().map(|(key, number)| (key.trace, number)).collect())
+    /// Returns the numbers by trace and labels.
+    fn without_subjects(self) -> Vec<(Key, u64)> {
+        let rows = self.rows.into_iter();
+        sums(rows.map(|(key, number)| (Key { subject: Subject::None, ..key }, number)).collect())
     }
 }
 
@@ -149,7 +151,7 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
             section::Column { period, ..section::Column::new(column.metric.clone(), column.total) };
         let rows = match column.metric {
             Metric::WallTime => column.rows,
-            _ => column.by_trace().into_iter().map(|row| (row.0.into(), row.1)).collect(),
+            _ => column.without_subjects(),
         };
         let rows = rows.into_iter().map(|(key, number)| (key, [number]));
         let section = Section::with_rows(SectionHead::new([head]), rows).into();
@@ -162,10 +164,13 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
             self_ns,
             total_ns,
         };
-        let rows = rows.into_iter().map(row).collect();
-        let mut times = CallTimes { total_ns, rows, ..CallTimes::default() };
+        let mut times = CallTimes {
+            total_ns,
+            rows: rows.iter().map(|(key, numbers)| row((*key, *numbers))).collect(),
+            ..CallTimes::default()
+        };
         times.rank(0.0);
-        profile.events.push(times.into());
+        profile.events.push(labelled(times.into(), rows).into());
     }
     if let Some((total, rows)) = objects {
         let site = |(key, numbers): (Key, [u64; 4])| {
@@ -174,13 +179,13 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
         };
         let mut sites = Sites {
             total: Allocations::of(total),
-            rows: rows.into_iter().filter_map(site).collect(),
+            rows: rows.iter().filter_map(|(key, numbers)| site((*key, *numbers))).collect(),
             sample_interval_bytes: intervals.sites_bytes,
             known,
             ..Sites::default()
         };
         sites.rank(0.0);
-        profile.events.push(sites.into());
+        profile.events.push(labelled(sites.into(), rows).into());
     }
     if let Some(([_, total_ns, ..], rows)) = waits {
         let symbols = &profile.symbols;
@@ -189,10 +194,11 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
             let kind = LockKind::of_class(symbols.class_name(class));
             Some(MonitorRow { trace: key.trace, class, kind, waits: Waits::of(numbers) })
         };
-        let rows = rows.into_iter().filter_map(row).collect();
-        let mut times = MonitorTimes { total_ns, rows, written: None };
+        let listed = rows.iter().filter_map(|(key, numbers)| row((*key, *numbers))).collect();
+        let mut times = MonitorTimes { total_ns, rows: listed, written: None };
         times.rank(0.0);
-        profile.events.push(times.into());
+        let rows = of_locks(symbols, rows);
+        profile.events.push(labelled(times.into(), rows).into());
     }
     if let Some((_, rows)) = holders {
         let symbols = &profile.symbols;
@@ -201,10 +207,33 @@ pub(crate) fn into_profile(profile: &mut Profile, columns: Vec<Column>, interval
             let kind = LockKind::of_class(symbols.class_name(class));
             Some(HolderRow { trace: key.trace, class, kind, blocking_ns, sample_count })
         };
-        let rows: Vec<_> = rows.into_iter().filter_map(row).collect();
-        profile.events.push(HolderRow::section(&rows, None).into());
+        let listed: Vec<_> =
+            rows.iter().filter_map(|(key, numbers)| row((*key, *numbers))).collect();
+        let rows = of_locks(symbols, rows);
+        profile.events.push(labelled(HolderRow::section(&listed, None), rows).into());
     }
     profile.events.extend(others);
+}
+
+/// The section of these rows where they have labels, for which HPROF's rows have no place.
+fn labelled<const N: usize>(section: Section, rows: BTreeMap<Key, [u64; N]>) -> Section {
+    if rows.keys().all(|key| key.labels == LabelSetId::EMPTY) {
+        return section;
+    }
+    Section::with_rows(section.head, rows)
+}
+
+/// The rows of objects as those of locks of their classes.
+fn of_locks<const N: usize>(
+    symbols: &Symbols,
+    rows: BTreeMap<Key, [u64; N]>,
+) -> BTreeMap<Key, [u64; N]> {
+    let lock = |(key, numbers): (Key, [u64; N])| {
+        let class = key.subject.class()?;
+        let kind = LockKind::of_class(symbols.class_name(class));
+        Some((Key { subject: Subject::Lock(class, kind), ..key }, numbers))
+    };
+    rows.into_iter().filter_map(lock).collect()
 }
 
 /// Totals, and the numbers of each row.
@@ -225,13 +254,13 @@ fn sums_of<const N: usize>(
             continue;
         };
         totals[place] = totals[place].saturating_add(column.total);
-        for &(Key { trace, subject }, number) in &column.rows {
+        for &(Key { trace, subject, labels }, number) in &column.rows {
             let subject = match (have_subjects, subject) {
                 (false, _) => Subject::None,
                 (true, Subject::None) => Subject::Class(profile.symbols.class(UNKNOWN_CLASS)),
                 (true, subject) => subject,
             };
-            let sum = &mut rows.entry(Key { trace, subject }).or_insert([0; N])[place];
+            let sum = &mut rows.entry(Key { trace, subject, labels }).or_insert([0; N])[place];
             *sum = sum.saturating_add(number);
         }
     }

@@ -187,11 +187,18 @@ pub enum Document {
     Fields,
     /// When samples were taken.
     Times,
+    /// The labels of rows.
+    Labels,
 }
 
 impl Document {
-    const ALL: [Document; 4] =
-        [Document::MonitorDumps, Document::Heaps, Document::Fields, Document::Times];
+    const ALL: [Document; 5] = [
+        Document::MonitorDumps,
+        Document::Heaps,
+        Document::Fields,
+        Document::Times,
+        Document::Labels,
+    ];
 
     fn all_of(profile: &Profile) -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|document| document.is_in(profile))
@@ -203,6 +210,7 @@ impl Document {
             Document::Heaps => profile.heaps().next().is_some(),
             Document::Fields => profile.field_accesses().is_some(),
             Document::Times => profile.timelines().any(|timeline| !timeline.rows.is_empty()),
+            Document::Labels => profile.sections().any(Section::has_labels),
         }
     }
 
@@ -213,6 +221,7 @@ impl Document {
             Document::Heaps => "heap dumps by class",
             Document::Fields => "field accesses by object",
             Document::Times => "the times of samples",
+            Document::Labels => "labels",
         }
     }
 }

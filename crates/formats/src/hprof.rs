@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 
 use perk_hprof::{Format, aprof, ascii, binary, old};
-use perk_profile::{Event, Key, Metric, MetricRows, Profile, Unit, deep};
+use perk_profile::{Event, Key, Metric, MetricRows, Profile, Section, Unit, deep};
 
 use crate::Error;
 use crate::file_format::{
@@ -146,6 +146,7 @@ impl FileFormat for Binary {
                     Document::Heaps,
                     Document::Fields,
                     Document::Times,
+                    Document::Labels,
                 ],
                 accounting: true,
                 depth: Depth::Whole,
@@ -169,7 +170,9 @@ impl FileFormat for Binary {
     /// Otherwise writes perk's own records among them.
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let profile = view.profile;
-        let is_plain = Format::Binary.holds(profile).is_ok() && deep::limit(&[profile]).is_none();
+        let is_plain = Format::Binary.holds(profile).is_ok()
+            && deep::limit(&[profile]).is_none()
+            && !profile.sections().any(Section::has_labels);
         perk_hprof::write(profile, if is_plain { Format::Binary } else { Format::Extended }, out)
     }
 }

@@ -5,7 +5,9 @@ use std::io::{self, Read, Write};
 use perk_profile::Profile;
 
 use crate::Error;
-use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
+use crate::file_format::{
+    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View,
+};
 mod read;
 mod samples;
 mod tables;
@@ -67,7 +69,7 @@ impl FileFormat for Pprof {
             written: Some(Holds {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
-                documents: &[],
+                documents: &[Document::Labels],
                 accounting: true,
                 depth: Depth::Ends,
             }),

@@ -6,7 +6,9 @@ use std::io::{self, Read, Write};
 use perk_profile::Profile;
 
 use crate::Error;
-use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
+use crate::file_format::{
+    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View,
+};
 mod cut;
 mod file;
 mod read;
@@ -40,7 +42,7 @@ impl FileFormat for Speedscope {
             written: Some(Holds {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
-                documents: &[],
+                documents: &[Document::Labels],
                 accounting: true,
                 depth: Depth::Ends,
             }),

@@ -35,6 +35,7 @@ pub(crate) mod tag {
     // Perk's own, in any file.
     pub(crate) const TIMELINE: u8 = 0xEF;
     // Perk's own, in extended files.
+    pub(crate) const LABELS: u8 = 0xEE;
     pub(crate) const EXTENDED: u8 = crate::format::EXTENDED_TAG;
     pub(crate) const NODES: u8 = 0xF1;
     pub(crate) const TRACES: u8 = 0xF2;
@@ -64,7 +65,7 @@ pub(crate) mod tag {
                 | END_THREAD
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | TIMELINE..=FIELD_ACCESSES
+                | LABELS..=FIELD_ACCESSES
         )
     }
 
@@ -85,6 +86,7 @@ pub(crate) mod tag {
             CONTROL_SETTINGS => "CONTROL SETTINGS",
             HEAP_DUMP_SEGMENT => "HEAP DUMP SEGMENT",
             HEAP_DUMP_END => "HEAP DUMP END",
+            LABELS => "LABELS",
             TIMELINE => "TIMELINE",
             EXTENDED => "EXTENDED",
             NODES => "NODES",
@@ -134,7 +136,7 @@ const WIDE_ID: u64 = 0xc << 32;
 
 /// The form of extended files, as their first record gives it. Files of form 1 have a separate
 /// record type for each kind of section.
-const EXTENDED_FORM: u32 = 3;
+const EXTENDED_FORM: u32 = 4;
 
 /// Ids are table positions, from 1. As with the original agent, the leading digit gives the table.
 const NAME: u64 = 0xa << 32;
@@ -152,6 +154,11 @@ const IS_BY_PAIR: u8 = 0x2;
 /// SECTION: the rows are as they were counted: those of one trace and subject add up, and they are in no
 /// order.
 const AS_COUNTED: u8 = 0x4;
+/// SECTION: the rows have sets of labels.
+const HAS_LABELS: u8 = 0x8;
+/// LABELS: the kinds of values.
+const TEXT_LABEL: u8 = 0;
+const NUMBER_LABEL: u8 = 1;
 /// SECTION: the column is of another tool.
 const IS_OTHER: u8 = 0x1;
 /// SECTION: rows are left out, and a column's total is the total of the rows that are written.

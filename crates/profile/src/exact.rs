@@ -336,7 +336,7 @@ impl Sites {
     /// The rows of their section.
     pub fn keyed(&self) -> impl ExactSizeIterator<Item = (Key, [u64; 4])> + Clone {
         self.rows.iter().map(|row| {
-            let key = Key { trace: row.trace, subject: Subject::Class(row.class) };
+            let key = Key::new(row.trace, Subject::Class(row.class));
             (key, row.objects.numbers())
         })
     }

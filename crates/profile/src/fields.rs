@@ -411,7 +411,7 @@ impl FieldAccesses {
                     None => 0,
                 };
                 let subject = Subject::Field(objects.class, field.name);
-                let row = sums.entry(Key { trace, subject }).or_default();
+                let row = sums.entry(Key::new(trace, subject)).or_default();
                 for (to, from) in row.iter_mut().zip([sum.total(), shared]) {
                     *to = to.saturating_add(from);
                 }

@@ -41,4 +41,11 @@ ids! {
     ThreadId,
     /// A call trace of a [`Profile`](crate::Profile).
     TraceId,
+    /// A set of labels of [`LabelSets`](crate::LabelSets).
+    LabelSetId,
+}
+
+impl LabelSetId {
+    /// The set without labels.
+    pub const EMPTY: Self = Self(0);
 }

@@ -13,6 +13,7 @@ pub mod heap;
 mod id_table;
 pub mod ids;
 pub mod keyed;
+mod labels;
 pub mod merge;
 pub mod metric;
 pub mod monitors;
@@ -46,8 +47,9 @@ pub use exact::{
 };
 pub use fields::{AccessCounts, AllocationSite, Field, FieldAccesses, FieldCounts, FieldModifier};
 pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
-pub use ids::{ClassId, FrameId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
+pub use ids::{ClassId, FrameId, LabelSetId, MethodId, NodeId, PathId, StrId, ThreadId, TraceId};
 pub use keyed::{KeyedMap, KeyedSet};
+pub use labels::{Label, LabelSets, LabelValue};
 pub use merge::Process;
 pub use metric::{Metric, MetricRows, Unit};
 pub use monitors::{

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::mem;
 
 use crate::{
-    Accounting, ClassId, Column, Event, Frame, FrameId, Key, KeyedMap, Method, MethodId,
-    MonitorDump, NodeId, Profile, Section, SectionHead, SectionView, Span, StrId, Subject, Thread,
-    ThreadId, Timeline, Trace, TraceId, WaitEvent,
+    Accounting, ClassId, Column, Event, Frame, FrameId, Key, KeyedMap, Label, LabelSetId,
+    LabelValue, Method, MethodId, MonitorDump, NodeId, Profile, Section, SectionHead, SectionView,
+    Span, StrId, Subject, Thread, ThreadId, Timeline, Trace, TraceId, WaitEvent,
 };
 
 /// HPROF's serial number of a file's first thread.
@@ -116,6 +116,27 @@ impl Profile {
             let section = sum.section(self);
             self.events.push(Event::Section(section));
         }
+    }
+
+    /// Adds the sets of labels of another profile. Returns their ids, by those that they have there.
+    pub fn take_labels(&mut self, from: &Self) -> Vec<LabelSetId> {
+        let sets = (0..from.labels.len()).map(|index| {
+            let labels = from.labels.get(LabelSetId::new(index)).iter();
+            let strings = &mut self.symbols.strings;
+            let mut text = |id: StrId| strings.intern(from.symbols.strings.get(id));
+            let labels = labels.map(|label| Label {
+                key: text(label.key),
+                value: match label.value {
+                    LabelValue::Text(value) => LabelValue::Text(text(value)),
+                    LabelValue::Number(number, unit) => {
+                        LabelValue::Number(number, unit.map(&mut text))
+                    }
+                },
+            });
+            let labels = labels.collect();
+            self.labels.set(labels)
+        });
+        sets.collect()
     }
 
     /// The sections whose numbers no later one has again.
@@ -274,6 +295,7 @@ struct Moved {
     traces: Vec<TraceId>,
     threads: Vec<ThreadId>,
     serials: KeyedMap<u32, u32>,
+    label_sets: Vec<LabelSetId>,
     /// The thread that stands for the process, if traces have no thread.
     whole: Option<ThreadId>,
 }
@@ -318,6 +340,7 @@ impl Moved {
             traces: Vec::with_capacity(from.traces().len()),
             threads: Vec::with_capacity(from.threads.len()),
             serials: KeyedMap::default(),
+            label_sets: into.take_labels(from),
             whole: None,
         };
         for thread in &from.threads {
@@ -362,7 +385,7 @@ impl Moved {
 
     fn section(&self, into: &mut Profile, from: &Profile, section: &Section) -> Section {
         let mut moved = Section::new(section.head.clone());
-        for (Key { trace, subject }, numbers) in section.rows() {
+        for (Key { trace, subject, labels }, numbers) in section.rows() {
             let subject = match subject {
                 Subject::Class(id) => Subject::Class(self.class(id)),
                 Subject::Lock(id, kind) => Subject::Lock(self.class(id), kind),
@@ -372,7 +395,8 @@ impl Moved {
                 }
                 other @ (Subject::None | Subject::State(_)) => other,
             };
-            moved.push(Key { trace: self.trace(trace), subject }, numbers);
+            let labels = self.label_sets[labels.index()];
+            moved.push(Key { trace: self.trace(trace), subject, labels }, numbers);
         }
         moved
     }

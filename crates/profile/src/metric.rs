@@ -414,7 +414,10 @@ impl Metric {
     pub fn rows(&self, profile: &Profile) -> MetricRows {
         let sections = self.sections(profile);
         let total = sum(sections.iter().map(|(section, place)| section.head.columns[*place].total));
-        let rows: Vec<_> = if !sections.iter().any(|(section, _)| section.has_subjects()) {
+        let rows: Vec<_> = if !sections
+            .iter()
+            .any(|(section, _)| section.has_subjects() || section.has_labels())
+        {
             let numbers = sections
                 .iter()
                 .flat_map(|(section, place)| section.traces().zip(section.numbers(*place)));
@@ -560,7 +563,7 @@ mod tests {
         let blocked = Metric::BlockedTime.rows(&profile);
         assert_eq!(
             (blocked.total, blocked.rows),
-            (9, vec![(Key { trace, subject: Subject::Class(class) }, 7)])
+            (9, vec![(Key::new(trace, Subject::Class(class)), 7)])
         );
     }
 }

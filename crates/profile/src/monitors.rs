@@ -115,7 +115,7 @@ impl MonitorTimes {
         if !section.head.has(&Metric::OF_LOCKS) {
             return None;
         }
-        let row = |(Key { trace, subject }, numbers): (Key, [u64; 4])| {
+        let row = |(Key { trace, subject, .. }, numbers): (Key, [u64; 4])| {
             let Subject::Lock(class, kind) = subject else { return None };
             Some(MonitorRow { trace, class, kind, waits: Waits::of(numbers) })
         };
@@ -138,7 +138,7 @@ impl MonitorTimes {
     pub fn keyed(&self) -> impl ExactSizeIterator<Item = (Key, [u64; 4])> + Clone {
         self.rows.iter().map(|row| {
             let subject = Subject::Lock(row.class, row.kind);
-            (Key { trace: row.trace, subject }, row.waits.numbers())
+            (Key::new(row.trace, subject), row.waits.numbers())
         })
     }
 
@@ -179,7 +179,7 @@ impl HolderRow {
     pub fn all_of(section: &Section) -> impl Iterator<Item = Self> {
         let has_rows = section.head.has(&Metric::OF_HOLDERS);
         let rows = section.of_metrics(Metric::OF_HOLDERS).filter(move |_| has_rows);
-        rows.filter_map(|(Key { trace, subject }, [blocking_ns, sample_count])| {
+        rows.filter_map(|(Key { trace, subject, .. }, [blocking_ns, sample_count])| {
             let Subject::Lock(class, kind) = subject else { return None };
             Some(Self { trace, class, kind, blocking_ns, sample_count })
         })
@@ -199,7 +199,7 @@ impl HolderRow {
         let head = SectionHead { written, ..SectionHead::new(columns) };
         let rows = rows.iter().map(|row| {
             let subject = Subject::Lock(row.class, row.kind);
-            (Key { trace: row.trace, subject }, numbers(row))
+            (Key::new(row.trace, subject), numbers(row))
         });
         Section::with_rows(head, rows)
     }

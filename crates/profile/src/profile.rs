@@ -7,9 +7,9 @@ use crate::id_table::IdTable;
 use crate::keyed::KeyedState;
 use crate::{
     Accounting, CallEdges, CallTimes, CallTree, ClassId, Column, FieldAccesses, FrameId,
-    HeapHistogram, HeapSummary, Key, KeyedMap, Metric, MonitorDump, MonitorTimes, NamePattern,
-    NodeId, Section, SectionHead, Sites, Span, StrId, Symbols, ThreadId, Timeline, Timestamp,
-    TraceId, WaitEvent,
+    HeapHistogram, HeapSummary, Key, KeyedMap, LabelSets, Metric, MonitorDump, MonitorTimes,
+    NamePattern, NodeId, Section, SectionHead, Sites, Span, StrId, Symbols, ThreadId, Timeline,
+    Timestamp, TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
@@ -24,6 +24,8 @@ pub struct Profile {
     pub tree: CallTree,
     /// All threads seen, in the order they were seen.
     pub threads: Vec<Thread>,
+    /// The sets of labels of rows.
+    pub labels: LabelSets,
     /// The events, in the order in which they happened or were written.
     pub events: Vec<Event>,
     /// The time at which the profile was begun; `None` if the file has no date.
@@ -168,6 +170,7 @@ impl Default for Profile {
             symbols: Symbols::default(),
             tree: CallTree::default(),
             threads: Vec::new(),
+            labels: LabelSets::default(),
             events: Vec::new(),
             created: None,
             depth: None,

@@ -2,8 +2,8 @@
 //! one. A column is a metric.
 
 use crate::{
-    CallEdges, CallTimes, ClassId, CpuSamples, Event, LockKind, Metric, MonitorTimes, Profile,
-    Sites, StrId, Symbols, Timestamp, TraceId, WallState,
+    CallEdges, CallTimes, ClassId, CpuSamples, Event, LabelSetId, LockKind, Metric, MonitorTimes,
+    Profile, Sites, StrId, Symbols, Timestamp, TraceId, WallState,
 };
 
 /// The subject of the numbers of a row, besides the call trace.
@@ -55,18 +55,27 @@ impl Subject {
     }
 }
 
-/// The key of a row of a section: the place where its numbers were measured.
+/// The key of a row of a section: what its numbers are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The call trace.
     pub trace: TraceId,
     /// The subject of the numbers.
     pub subject: Subject,
+    /// What the numbers belong to beside the trace.
+    pub labels: LabelSetId,
+}
+
+impl Key {
+    /// The key of a trace and a subject, without labels.
+    pub fn new(trace: TraceId, subject: Subject) -> Self {
+        Self { trace, subject, labels: LabelSetId::EMPTY }
+    }
 }
 
 impl From<TraceId> for Key {
     fn from(trace: TraceId) -> Self {
-        Self { trace, subject: Subject::None }
+        Self::new(trace, Subject::None)
     }
 }
 
@@ -165,6 +174,8 @@ pub struct Section {
     traces: Vec<TraceId>,
     /// One per row; empty if no row has a subject.
     subjects: Vec<Subject>,
+    /// One per row; empty if no row has labels.
+    labels: Vec<LabelSetId>,
     /// The numbers of all rows, row by row.
     numbers: Vec<u64>,
 }
@@ -211,7 +222,8 @@ impl SectionHead {
 impl Section {
     /// Makes a section without rows.
     pub fn new(head: SectionHead) -> Self {
-        Self { head, traces: Vec::new(), subjects: Vec::new(), numbers: Vec::new() }
+        let (traces, subjects, labels, numbers) = Default::default();
+        Self { head, traces, subjects, labels, numbers }
     }
 
     /// Makes a section of these rows.
@@ -233,8 +245,13 @@ impl Section {
         Self::with_rows(head, rows.into_iter().map(|(trace, number)| (trace.into(), [number])))
     }
 
-    /// The numbers, named.
+    /// The numbers, named; those of different labels add up.
     pub fn view(&self, profile: &Profile) -> SectionView {
+        if self.has_labels() {
+            let mut all = self.clone();
+            all.labels = Vec::new();
+            return all.summed().view(profile);
+        }
         if let Some(edges) = CallEdges::of(profile, self) {
             SectionView::CallEdges(edges)
         } else if let Some(samples) = CpuSamples::of(self) {
@@ -257,6 +274,7 @@ impl Section {
     pub fn push(&mut self, key: Key, numbers: &[u64]) {
         assert_eq!(numbers.len(), self.head.columns.len(), "a number for each column");
         self.set_subject(self.traces.len(), key.subject);
+        self.set_labels(self.traces.len(), key.labels);
         self.traces.push(key.trace);
         // Few: a call that copies them costs more.
         numbers.iter().for_each(|&number| self.numbers.push(number));
@@ -270,9 +288,18 @@ impl Section {
         }
     }
 
+    /// Sets the labels of the row after the last one, at `row`.
+    fn set_labels(&mut self, row: usize, labels: LabelSetId) {
+        if labels != LabelSetId::EMPTY || !self.labels.is_empty() {
+            self.labels.resize(row, LabelSetId::EMPTY);
+            self.labels.push(labels);
+        }
+    }
+
     fn key(&self, row: usize) -> Key {
         let subject = self.subjects.get(row).copied().unwrap_or_default();
-        Key { trace: self.traces[row], subject }
+        let labels = self.labels.get(row).copied().unwrap_or_default();
+        Key { trace: self.traces[row], subject, labels }
     }
 
     /// Assigns another trace to a row.
@@ -296,6 +323,11 @@ impl Section {
     /// Whether a row has a subject.
     pub fn has_subjects(&self) -> bool {
         !self.subjects.is_empty()
+    }
+
+    /// Whether a row has labels.
+    pub fn has_labels(&self) -> bool {
+        !self.labels.is_empty()
     }
 
     /// The rows, in the file's order.
@@ -346,12 +378,16 @@ impl Section {
                 if self.has_subjects() {
                     self.subjects.swap(kept, row);
                 }
+                if self.has_labels() {
+                    self.labels.swap(kept, row);
+                }
                 self.numbers.copy_within(row * width..(row + 1) * width, kept * width);
                 kept += 1;
             }
         }
         self.traces.truncate(kept);
         self.subjects.truncate(kept);
+        self.labels.truncate(kept);
         self.numbers.truncate(kept * width);
         for place in 0..width {
             self.head.columns[place].total = self.listed(place);
@@ -364,6 +400,11 @@ impl Section {
             self.subjects.resize(self.len(), Subject::None);
             self.subjects.extend_from_slice(&more.subjects);
             self.subjects.resize(self.len() + more.len(), Subject::None);
+        }
+        if self.has_labels() || more.has_labels() {
+            self.labels.resize(self.len(), LabelSetId::EMPTY);
+            self.labels.extend_from_slice(&more.labels);
+            self.labels.resize(self.len() + more.len(), LabelSetId::EMPTY);
         }
         self.traces.extend(more.traces);
         self.numbers.extend(more.numbers);
@@ -500,7 +541,7 @@ mod tests {
     #[test]
     fn subjects_stay_with_their_rows() {
         let class = |index| Subject::Class(ClassId::new(index));
-        let row = |trace, subject| (Key { trace: TraceId::new(trace), subject }, [1]);
+        let row = |trace, subject| (Key::new(TraceId::new(trace), subject), [1]);
         let section = |rows: [(Key, [u64; 1]); 2]| {
             Section::with_rows(SectionHead::new([Column::new(Metric::LiveBytes, 2)]), rows)
         };

@@ -54,6 +54,9 @@ pub struct ProfileRequest {
     pub window: Window,
     /// The traces that count.
     pub filter: Filter,
+    /// The key of the label whose values are the outermost frames of stacks, and a view of their own where no
+    /// view is named.
+    pub by: Option<String>,
     /// The name of the metric to show; `None` for each, and in trees the first that there is.
     pub metric: Option<String>,
     /// Whether traces that were cut are joined to the longer ones that they most likely belong to.
@@ -99,6 +102,7 @@ impl Default for ProfileRequest {
         Self {
             window: Window::default(),
             filter: Filter::default(),
+            by: None,
             metric: None,
             infers_callers: true,
             views: Vec::new(),
@@ -173,6 +177,10 @@ impl View<Named<Input>> for ProfileRequest {
         };
         let filtered =
             filter::apply(&self.filter, &mut profile, &mut joined, &name, &mut answer.notes);
+        if let Some(key) = &self.by {
+            selection::labels::root(&mut profile, key)?;
+            joined = InferredCallers::default();
+        }
         let tree = MethodTree::new(&profile);
         let mut content = Content::of_metric(&profile, &tree, &joined, metric);
         (content.filtered, content.window) = (filtered, window);

@@ -28,7 +28,7 @@ impl WallBook {
         head.written = Some(now());
         let rows = rows
             .into_iter()
-            .map(|((trace, state), ns)| (Key { trace, subject: Subject::State(state) }, [ns]));
+            .map(|((trace, state), ns)| (Key::new(trace, Subject::State(state)), [ns]));
         Section::with_rows(head, rows)
     }
 }

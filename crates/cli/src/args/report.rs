@@ -30,6 +30,7 @@ Examples:
   perk report --source src/main/java app.prof
   perk report --source src/main/java -o source.html app.prof
   perk report --field com.acme.Counter.value app.tsv.gz
+  perk report --by request --label 'status=5*' app.pb.gz
   perk report --json app.hprof | jq -r '.metrics[:1][].methods[:5][] | [.self, .name] | @tsv'
   perk report --csv app.hprof > methods.csv
   perk report --csv --advice app.hprof > advice.csv
@@ -56,6 +57,9 @@ pub(crate) struct ReportArgs {
     /// another that the profile has [default: each; in trees, the first that it has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
+    /// Put the values of this label at the root of all stacks: request, trace_id; without a view, show them
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) by: Option<String>,
     /// Leave cut traces unchanged
     #[arg(long)]
     pub(crate) no_infer: bool,

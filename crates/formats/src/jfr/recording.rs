@@ -467,7 +467,7 @@ impl Recording {
     fn wall_times(&mut self) {
         let rows = std::mem::take(&mut self.wall_times).into_iter();
         let rows: Vec<_> = rows
-            .map(|((trace, state), ns)| (Key { trace, subject: Subject::State(state) }, [ns]))
+            .map(|((trace, state), ns)| (Key::new(trace, Subject::State(state)), [ns]))
             .collect();
         if !rows.is_empty() {
             let total = rows.iter().map(|row| row.1[0]).fold(0, u64::saturating_add);

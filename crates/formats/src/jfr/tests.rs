@@ -29,7 +29,7 @@ fn read_back(profile: &Profile) -> Profile {
 fn numbers(profile: &Profile, metric: &Metric) -> BTreeMap<String, u64> {
     let symbols = &profile.symbols;
     let mut sums = BTreeMap::new();
-    for (Key { trace, subject }, number) in metric.rows(profile).rows {
+    for (Key { trace, subject, .. }, number) in metric.rows(profile).rows {
         let thread = profile.get_trace(trace).thread.map(|id| profile.thread_name(id));
         let frames: Vec<_> = profile
             .frames(trace)
@@ -118,7 +118,7 @@ fn all_kinds() -> Profile {
     for (metric, count) in [(native_samples(), 4), (waiting_samples(), 3)] {
         profile.events.push(Section::of(metric, count, [(traces[2], count)]).into());
     }
-    let key = |trace, state| Key { trace, subject: Subject::State(state) };
+    let key = |trace, state| Key::new(trace, Subject::State(state));
     let times = [
         (key(traces[0], WallState::Parked), [123_456_789]),
         (key(traces[0], WallState::Running), [1]),

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use perk_profile::{
-    Accounting, Frame, FrameId, FrameKind, Key, KeyedMap, Line, Method, MethodId, NodeId, Profile,
-    Subject, ThreadId, Timestamp, WallState,
+    self as profile, Accounting, Frame, FrameId, FrameKind, Key, KeyedMap, LabelSetId, LabelValue,
+    Line, Method, MethodId, NodeId, Profile, Subject, ThreadId, Timestamp, WallState,
 };
 
 use super::samples::{Label, Samples};
@@ -144,9 +144,9 @@ enum Stack {
     BelowCutoff,
 }
 
-/// The meaning of a sample's labels: its thread, and the class of the objects that it counts or the
-/// state of the thread.
-type Labels = (Option<ThreadId>, Subject);
+/// The meaning of a sample's labels: its thread, the class of the objects that it counts or the state of the
+/// thread, and all others.
+type Labels = (Option<ThreadId>, Subject, LabelSetId);
 
 struct Builder {
     file: File,
@@ -172,10 +172,10 @@ impl Builder {
             if memory::is_full(1) {
                 break;
             }
-            let (thread, subject) = labels[set as usize];
+            let (thread, subject, labels) = labels[set as usize];
             let key = match stacks[node as usize] {
                 Stack::Node(node) => {
-                    Some(Key { trace: self.builder.profile.trace(node, thread), subject })
+                    Some(Key { trace: self.builder.profile.trace(node, thread), subject, labels })
                 }
                 Stack::BelowCutoff => None,
             };
@@ -318,7 +318,7 @@ impl Builder {
         Ok((method, line))
     }
 
-    /// Returns the thread and the class of each set of labels.
+    /// Returns the meaning of each set of labels.
     fn labels(&mut self) -> Result<Vec<Labels>, Error> {
         let strings = &self.file.tables.strings;
         let samples = &self.file.samples;
@@ -326,15 +326,23 @@ impl Builder {
         let mut skipped = samples.number_labels.clone();
         for (set, &uses) in samples.label_sets.iter().zip(&samples.label_set_uses) {
             let (mut thread, mut id, mut subject) = (None, None, Subject::None);
-            for &Label { key, text, number } in set {
+            let mut others = Vec::new();
+            let profile = &mut self.builder.profile;
+            for &Label { key, text, number, unit } in set {
                 let name = strings.of(key, "label", key)?;
                 // The format does not distinguish an empty text from the number 0.
                 let is_text = text != 0 || number == 0 && TEXT_LABELS.contains(&name.as_str());
                 if !is_text {
                     if THREAD_ID_LABELS.contains(&name.as_str()) && id.is_none() {
                         id = Some(number);
+                    } else if let Some(count) = skipped.get_mut(&key) {
+                        *count += uses;
                     } else {
-                        *skipped.entry(key).or_default() += uses;
+                        let unit = strings.of(unit, "label", unit)?;
+                        let strings = &mut profile.symbols.strings;
+                        let unit = (!unit.is_empty()).then(|| strings.intern(&unit));
+                        let value = LabelValue::Number(number as i64, unit);
+                        others.push(profile::Label { key: strings.intern(&name), value });
                     }
                     continue;
                 }
@@ -342,15 +350,18 @@ impl Builder {
                 if thread.is_none() && THREAD_LABELS.contains(&name.as_str()) {
                     thread = Some(text);
                 } else if subject == Subject::None && name == CLASS_LABEL {
-                    subject = Subject::Class(self.builder.profile.symbols.class(&text));
+                    subject = Subject::Class(profile.symbols.class(&text));
                 } else if subject == Subject::None
                     && let Some(state) = state_of_label(&name, &text)
                 {
                     subject = Subject::State(state);
                 } else {
-                    *skipped.entry(key).or_default() += uses;
+                    let strings = &mut profile.symbols.strings;
+                    let value = LabelValue::Text(strings.intern(&text));
+                    others.push(profile::Label { key: strings.intern(&name), value });
                 }
             }
+            let others = profile.labels.set(others);
             let thread = match (thread, id) {
                 (name, Some(id)) => {
                     Some(self.builder.thread_with_serial(&name.unwrap_or_default(), id))
@@ -358,7 +369,7 @@ impl Builder {
                 (Some(name), None) => Some(self.builder.thread(&name)),
                 (None, None) => None,
             };
-            labels.push((thread, subject));
+            labels.push((thread, subject, others));
         }
         let mut skipped: Vec<_> = skipped.into_iter().collect();
         skipped.sort_unstable();

@@ -7,8 +7,8 @@ use super::wire::{Field, Message};
 use crate::Error;
 use crate::stacks::Stacks;
 
-/// The most different numbers that labels of a key may have. Others are skipped: they number the
-/// samples, or say when they were taken.
+/// The most different numbers that labels of a key may have. A key with more is skipped: it numbers the
+/// samples, or says when they were taken.
 const MAX_LABEL_NUMBERS: u64 = 1 << 16;
 /// The number of stacks that are known by their bytes at a time.
 const KNOWN_STACKS: usize = 1 << 18;
@@ -52,6 +52,8 @@ pub(super) struct Label {
     /// The index of the text; 0 for a number.
     pub(super) text: u64,
     pub(super) number: u64,
+    /// The index of the number's unit; 0 for none.
+    pub(super) unit: u64,
 }
 
 /// The contents of one sample.
@@ -155,19 +157,19 @@ impl Samples {
 
     /// Returns a label; `None` if it holds one of too many numbers.
     fn label(&mut self, mut label: Message<'_>) -> Result<Option<Label>, Error> {
-        let (mut key, mut text, mut value) = (0, 0, 0);
+        let (mut key, mut text, mut value, mut unit) = (0, 0, 0, 0);
         while let Some((number, field)) = label.next()? {
             match (number, field) {
                 (1, Field::Varint(value)) => key = value,
                 (2, Field::Varint(value)) => text = value,
                 (3, Field::Varint(number)) => value = number,
-                (4, Field::Varint(_)) => {}
+                (4, Field::Varint(index)) => unit = index,
                 (1..=4, _) => return Err(label.error("a label's fields as numbers")),
                 _ => self.unknown_field_count += 1,
             }
         }
         if text != 0 {
-            return Ok(Some(Label { key, text, number: 0 }));
+            return Ok(Some(Label { key, text, number: 0, unit: 0 }));
         }
         if !self.label_numbers.contains(&(key, value)) {
             let count = self.label_number_counts.entry(key).or_default();
@@ -178,7 +180,7 @@ impl Samples {
             *count += 1;
             self.label_numbers.insert((key, value));
         }
-        Ok(Some(Label { key, text, number: value }))
+        Ok(Some(Label { key, text, number: value, unit }))
     }
 
     fn label_set(&mut self, labels: &[Label]) -> u32 {

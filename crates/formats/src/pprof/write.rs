@@ -72,7 +72,7 @@ fn write_samples(
     let profile = tables.profile;
     let stacks = Stacks::new(profile);
     let mut locations = Vec::new();
-    for (&Key { trace, subject }, numbers) in &samples {
+    for (&Key { trace, subject, labels: set }, numbers) in &samples {
         let trace = profile.get_trace(trace);
         locations.clear();
         locations.extend(stacks.frames(trace.node).map(|frame| match frame {
@@ -87,13 +87,25 @@ fn write_samples(
             let name = tables.string(profile.thread_name(thread));
             labels.push((thread_key, LabelValue::Text(name)));
             let serial = profile.get_thread(thread).serial;
-            labels.push((id_key, LabelValue::Number(serial.into())));
+            labels.push((id_key, LabelValue::Number(serial.into(), 0)));
         }
         let (key, text) = match subject {
             Subject::State(state) => (state_key, Some(tables.string(state.name()))),
             _ => (class_key, subject.label(&profile.symbols).map(|label| tables.string(&label))),
         };
         labels.extend(text.map(|text| (key, LabelValue::Text(text))));
+        for label in profile.labels.get(set) {
+            let text = |id| profile.symbols.strings.get(id);
+            let key = tables.string(text(label.key));
+            let value = match label.value {
+                perk_profile::LabelValue::Text(id) => LabelValue::Text(tables.string(text(id))),
+                perk_profile::LabelValue::Number(number, unit) => LabelValue::Number(
+                    number as u64,
+                    unit.map_or(0, |unit| tables.string(text(unit))),
+                ),
+            };
+            labels.push((key, value));
+        }
         sample(file, &locations, numbers, &labels);
         flush(out, file)?;
     }
@@ -105,11 +117,11 @@ fn write_samples(
     Ok(())
 }
 
-/// The value of a label: the index of a string, or a number.
+/// The value of a label: the index of a string, or a number and the index of its unit.
 #[derive(Clone, Copy)]
 enum LabelValue {
     Text(u64),
-    Number(u64),
+    Number(u64, u64),
 }
 
 fn sample(file: &mut Encoder, locations: &[u64], numbers: &[u64], labels: &[(u64, LabelValue)]) {
@@ -122,7 +134,10 @@ fn sample(file: &mut Encoder, locations: &[u64], numbers: &[u64], labels: &[(u64
                 label.number(1, key);
                 match value {
                     LabelValue::Text(text) => label.number(2, text),
-                    LabelValue::Number(number) => label.number(3, number),
+                    LabelValue::Number(number, unit) => {
+                        label.number(3, number);
+                        label.number(4, unit);
+                    }
                 }
             });
         }

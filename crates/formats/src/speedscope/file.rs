@@ -49,6 +49,19 @@ pub(super) struct FrameMore {
     /// The kind of the frame, if it is not a method of known code.
     #[serde(default)]
     pub(super) kind: Kind,
+    /// The labels that the frame stands for.
+    #[serde(default)]
+    pub(super) labels: Vec<Label>,
+}
+
+/// A label: a text, or a number and its unit.
+#[derive(Debug, Deserialize)]
+pub(super) struct Label {
+    pub(super) key: String,
+    pub(super) text: Option<String>,
+    #[serde(default)]
+    pub(super) number: i64,
+    pub(super) unit: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -58,6 +71,8 @@ pub(super) enum Kind {
     Compiled,
     /// The class of the objects that the weights count.
     Objects,
+    /// The labels of the weights.
+    Labels,
     #[default]
     #[serde(other)]
     Method,

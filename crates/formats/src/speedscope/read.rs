@@ -3,8 +3,8 @@
 use std::io::{self, BufReader, Cursor, Read};
 
 use perk_profile::{
-    Accounting, Frame as ProfileFrame, FrameId, Key, Line, Method, Metric, NodeId, Profile,
-    Subject, ThreadId, Timestamp, Unit, WallState,
+    Accounting, Frame as ProfileFrame, FrameId, Key, Label, LabelSetId, LabelValue, Line, Method,
+    Metric, NodeId, Profile, Subject, ThreadId, Timestamp, Unit, WallState,
 };
 
 use super::cut::Completed;
@@ -48,8 +48,19 @@ pub fn read(mut input: impl Read) -> Result<Profile, Error> {
 enum Part {
     Frame(FrameId),
     Objects(Subject),
+    Labels(LabelSetId),
     NoStack,
     BelowCutoff,
+}
+
+/// The place at which a stack ends.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    node: NodeId,
+    subject: Subject,
+    labels: LabelSetId,
+    /// Whether the samples belong to a listed trace.
+    is_listed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -124,6 +135,7 @@ impl Reader {
                 let class = || Subject::Class(self.builder.profile.symbols.class(class));
                 return Part::Objects(state.unwrap_or_else(class));
             }
+            (Kind::Labels, _) => return Part::Labels(self.label_set(&frame.perk.labels)),
             (_, NO_STACK) => return Part::NoStack,
             (_, BELOW_CUTOFF) => return Part::BelowCutoff,
             _ => {}
@@ -201,6 +213,23 @@ impl Reader {
         Ok(())
     }
 
+    fn label_set(&mut self, labels: &[file::Label]) -> LabelSetId {
+        let profile = &mut self.builder.profile;
+        let strings = &mut profile.symbols.strings;
+        let labels = labels.iter().map(|label| Label {
+            key: strings.intern(&label.key),
+            value: match &label.text {
+                Some(text) => LabelValue::Text(strings.intern(text)),
+                None => {
+                    let unit = label.unit.as_deref().map(|unit| strings.intern(unit));
+                    LabelValue::Number(label.number, unit)
+                }
+            },
+        });
+        let labels = labels.collect();
+        profile.labels.set(labels)
+    }
+
     fn number(&mut self, weight: Weight, factor: u64) -> u64 {
         if factor == 0 {
             return 1;
@@ -223,7 +252,12 @@ impl Reader {
         thread: Option<ThreadId>,
     ) -> Result<Vec<Option<Key>>, Error> {
         let root = self.builder.profile.tree.root();
-        let mut nodes: Vec<(NodeId, Subject, bool)> = vec![(root, Subject::None, true)];
+        let mut nodes = vec![Place {
+            node: root,
+            subject: Subject::None,
+            labels: LabelSetId::EMPTY,
+            is_listed: true,
+        }];
         for (parent, index) in stacks.iter() {
             if memory::is_full(1) {
                 break;
@@ -232,20 +266,27 @@ impl Reader {
             let expected = "an entry for each frame of the samples";
             let error = Error::Entry { table: "shared.frames", index, expected };
             let part = *self.parts.get(index).ok_or(error)?;
-            let (above, subject, is_listed) = nodes[parent as usize];
+            let above = nodes[parent as usize];
             nodes.push(match part {
                 Part::Frame(frame) => {
                     let tree = &mut self.builder.profile.tree;
-                    (tree.insert_below(above, [frame]), subject, is_listed)
+                    Place { node: tree.insert_below(above.node, [frame]), ..above }
                 }
-                Part::Objects(subject) => (above, subject, is_listed),
-                Part::NoStack => (above, subject, is_listed),
-                Part::BelowCutoff => (above, subject, is_listed && parent != ROOT),
+                Part::Objects(subject) => Place { subject, ..above },
+                Part::Labels(labels) => Place { labels, ..above },
+                Part::NoStack => above,
+                Part::BelowCutoff => {
+                    Place { is_listed: above.is_listed && parent != ROOT, ..above }
+                }
             });
         }
-        let mut key = |((node, subject, is_listed), is_end): ((NodeId, Subject, bool), bool)| {
-            (is_listed && is_end)
-                .then(|| Key { trace: self.builder.profile.trace(node, thread), subject })
+        let mut key = |(place, is_end): (Place, bool)| {
+            let Place { node, subject, labels, is_listed } = place;
+            (is_listed && is_end).then(|| Key {
+                trace: self.builder.profile.trace(node, thread),
+                subject,
+                labels,
+            })
         };
         Ok(nodes.into_iter().zip(is_end.iter().copied()).map(&mut key).collect())
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use perk_profile::{
-    Accounting, FrameId, Key, KeyedMap, Line, Metric, Profile, StrId, Subject, Unit,
+    Accounting, FrameId, Key, KeyedMap, Label, LabelSetId, LabelValue, Line, Metric, Profile,
+    StrId, Subject, Unit,
 };
 use serde_json::{Value as Json, json};
 
@@ -75,6 +76,7 @@ fn run(profile: &Profile) -> Json {
 enum Entry {
     Frame(FrameId),
     Objects(Subject),
+    Labels(LabelSetId),
     NoStack,
     BelowCutoff,
     LeftOut,
@@ -145,7 +147,7 @@ impl Frames<'_> {
     /// Fills `stack` with the frames of a row, from the innermost outward.
     fn stack(&mut self, key: Option<Key>, stack: &mut Vec<usize>) {
         stack.clear();
-        let Some(Key { trace, subject }) = key else {
+        let Some(Key { trace, subject, labels }) = key else {
             stack.push(self.id(Entry::BelowCutoff));
             return;
         };
@@ -161,6 +163,9 @@ impl Frames<'_> {
             .extend(frames.map(|frame| id(table, ids, frame.map_or(Entry::LeftOut, Entry::Frame))));
         if stack.len() == objects {
             stack.push(self.id(Entry::NoStack));
+        }
+        if labels != LabelSetId::EMPTY {
+            stack.push(self.id(Entry::Labels(labels)));
         }
     }
 
@@ -178,6 +183,7 @@ impl Frames<'_> {
                 let name = subject.label(symbols).unwrap_or_default();
                 return json!({ "name": name, "perk": { "kind": "objects" } });
             }
+            Entry::Labels(set) => return self.labels(set),
             Entry::Frame(frame) => symbols.get_frame(frame),
         };
         let method = symbols.get_method(frame.method);
@@ -196,6 +202,25 @@ impl Frames<'_> {
             Line::Unknown => {}
         }
         json
+    }
+}
+
+/// The labels of a row are its outermost frame: speedscope has no other place.
+impl Frames<'_> {
+    fn labels(&self, set: LabelSetId) -> Json {
+        let symbols = &self.profile.symbols;
+        let text = |id| symbols.strings.get(id);
+        let labels = self.profile.labels.get(set);
+        let name = |label: &Label| format!("{}={}", text(label.key), label.value_text(symbols));
+        let name: Vec<_> = labels.iter().map(name).collect();
+        let labels = labels.iter().map(|label| match label.value {
+            LabelValue::Text(value) => json!({ "key": text(label.key), "text": text(value) }),
+            LabelValue::Number(number, unit) => {
+                json!({ "key": text(label.key), "number": number, "unit": unit.map(text) })
+            }
+        });
+        let labels: Vec<_> = labels.collect();
+        json!({ "name": name.join(", "), "perk": { "kind": "labels", "labels": labels } })
     }
 }
 

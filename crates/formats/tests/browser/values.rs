@@ -35,7 +35,7 @@ fn several() -> Profile {
         (idle, WallState::Sleeping, 1_500_000_000),
         (idle, WallState::Parked, 500_000_000),
     ];
-    let key = |trace, state| Key { trace, subject: Subject::State(state) };
+    let key = |trace, state| Key::new(trace, Subject::State(state));
     let rows = rows.map(|(trace, state, ns)| (key(trace, state), [ns]));
     profile.events.push(Event::Section(Section::with_rows(head, rows)));
     let objects = Allocations { allocated_bytes: 4096, allocated_count: 4, ..Default::default() };

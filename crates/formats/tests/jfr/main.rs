@@ -14,7 +14,7 @@ fn weights(profile: &Profile, metric: &Metric) -> Vec<(String, u64)> {
     let mut rows: Vec<_> = weights
         .rows
         .iter()
-        .map(|&(Key { trace, subject }, count)| {
+        .map(|&(Key { trace, subject, .. }, count)| {
             let mut parts: Vec<String> =
                 profile.frames(trace).map(|id| frame(profile, id)).collect();
             parts.extend(

@@ -295,7 +295,7 @@ impl Reader {
             }
             tag::TIMELINE => self.timeline(body)?,
             tag::EXTENDED => self.extended_begin(body)?,
-            tag::NODES..=tag::FIELD_ACCESSES if self.extended.is_some() => {
+            tag::LABELS | tag::NODES..=tag::FIELD_ACCESSES if self.extended.is_some() => {
                 self.extended_record(tag, body)?;
             }
             _ => {

@@ -16,6 +16,8 @@ use perk_render::{Cell, Column, LazyTable, Part, Rows, Section};
 
 use super::{NO_CALLER, no_threads, source};
 
+/// Methods shown below the value of a label.
+const METHODS: usize = 3;
 /// Stands for the method where the stack is not known.
 pub(super) const NO_STACK: &str = "[no stack]";
 
@@ -336,6 +338,43 @@ impl<'a> MetricView<'a> {
                 table(callees, [false, true]),
             ]
         })
+    }
+
+    /// The outermost frames of stacks, which are the values of the label `key`, with the first methods of
+    /// each.
+    pub(super) fn by_root(&self, key: &str) -> LazyTable<'_> {
+        let (profile, symbols) = (self.profile, &self.profile.symbols);
+        let mut values: HashMap<_, (u64, HashMap<MethodId, u64>)> = HashMap::new();
+        for &(trace, number) in &self.numbers.rows {
+            let mut frames = profile.frames(trace);
+            let Some(innermost) = frames.next() else { continue };
+            let outermost = frames.last().unwrap_or(innermost);
+            let [method, value] = [innermost, outermost].map(|it| symbols.get_frame(it).method);
+            let (sum, methods) = values.entry(value).or_default();
+            *sum = sum.saturating_add(number);
+            if innermost != outermost {
+                let own = methods.entry(method).or_default();
+                *own = own.saturating_add(number);
+            }
+        }
+        let mut rows: Vec<_> = values.into_iter().collect();
+        rows.sort_by_key(|(value, (sum, _))| (Reverse(*sum), *value));
+        let below = move |sum: u64, methods: &HashMap<MethodId, u64>| {
+            let mut methods: Vec<_> = methods.iter().map(|(&method, &own)| (own, method)).collect();
+            methods.sort_by_key(|&(own, method)| (Reverse(own), method));
+            let line = |&(own, method): &(u64, MethodId)| {
+                let name = printable(&symbols.method_name(method));
+                format!("{} % {} in {name}", percent(own, sum), quantity(&self.metric, own))
+            };
+            methods.iter().take(METHODS).map(line).collect::<Vec<_>>()
+        };
+        LazyTable::of(symbols, self.title(&format!("By {}", printable(key))), rows)
+            .column(Self::metric_column(), |_| self.name())
+            .column(Column::other("value").name("value"), |row| symbols.method_name(row.0))
+            .column(self.measure("self").share_at(0, "%").at(1, "number").bar_at(2), |row| row.1.0)
+            .each(move |row, shown| shown.below = below(row.1.0, &row.1.1))
+            .table()
+            .ranked()
     }
 
     /// The threads, most first.

@@ -386,7 +386,7 @@ mod tests {
             ];
             let mut section = Section::new(SectionHead::new([Column::new(Metric::WallTime, 98)]));
             for (trace, state, ns) in traces {
-                section.push(Key { trace, subject: Subject::State(state) }, &[ns]);
+                section.push(Key::new(trace, Subject::State(state)), &[ns]);
             }
             profile.events = vec![section.into()];
         };

@@ -21,6 +21,8 @@ pub enum ProfileView {
     Methods,
     /// The threads.
     Threads,
+    /// The values of the label that stacks begin with: its key.
+    Label(String),
     /// The methods by line.
     Lines,
     /// Source files with the numbers of each line.
@@ -65,6 +67,7 @@ impl ProfileView {
         match self {
             ProfileView::Advice => "methods to begin with",
             ProfileView::Methods => "methods",
+            ProfileView::Label(key) => return format!("numbers by {key}"),
             ProfileView::Lines | ProfileView::Threads => "call traces",
             ProfileView::Tree(_) => "call tree",
             ProfileView::Source => "source files",
@@ -116,6 +119,7 @@ impl ProfileView {
                 let threads = counts.and_then(|counts| counts.threads());
                 threads.or_else(|| view.map(MetricView::threads))
             }
+            ProfileView::Label(key) => view.map(|view| view.by_root(key)),
             ProfileView::Lines => content.line_view().or(view).map(MetricView::lines),
             ProfileView::Source => content.sources().map(|(sources, view)| sources.table(view)),
             ProfileView::Tree(TreeOrder::TopDown) => view.map(|view| {
@@ -179,6 +183,7 @@ impl ProfileView {
             }
             ProfileView::Monitors => monitors(content, ask, top, true),
             ProfileView::Methods
+            | ProfileView::Label(_)
             | ProfileView::Threads
             | ProfileView::Lines
             | ProfileView::Edges

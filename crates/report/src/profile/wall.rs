@@ -81,7 +81,7 @@ pub(super) fn states<'t>(
 fn rows(profile: &Profile, owners: &Owners) -> Vec<InState> {
     let mut places: HashMap<(Option<WallState>, Place), u64> = HashMap::new();
     let mut known: HashMap<TraceId, Place> = HashMap::new();
-    for (Key { trace, subject }, ns) in Metric::WallTime.rows(profile).rows {
+    for (Key { trace, subject, .. }, ns) in Metric::WallTime.rows(profile).rows {
         let state = match subject {
             Subject::State(state) => Some(state),
             _ => None,

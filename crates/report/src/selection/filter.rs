@@ -1,6 +1,6 @@
 //! The part of a profile that a filter of methods leaves, in words.
 
-use perk_analysis::{Filter, InferredCallers, near};
+use perk_analysis::{Filter, InferredCallers, LabelPattern, near};
 use perk_profile::units::{percent, printable};
 use perk_profile::{Metric, NamePattern, Profile};
 
@@ -52,8 +52,13 @@ fn sentence(filter: &Filter, parts: &[(u64, u64, String)]) -> String {
     };
     let options = [("--focus", &filter.focus), ("--ignore", &filter.ignore)];
     let options = options.into_iter().filter(|(_, names)| !names.is_empty());
-    let options: Vec<_> =
+    let mut options: Vec<_> =
         options.map(|(option, names)| format!("{option} {}", list(names))).collect();
+    if !filter.labels.is_empty() {
+        let label = |it: &LabelPattern| format!("{}={}", it.key, it.value.as_str());
+        let labels: Vec<_> = filter.labels.iter().map(label).collect();
+        options.push(format!("--label {}", labels.join(", ")));
+    }
     let hidden = (!filter.hide.is_empty())
         .then(|| format!("the frames of {} are hidden", list(&filter.hide)));
     if options.is_empty() {
@@ -88,6 +93,7 @@ mod tests {
             focus: patterns(focus),
             ignore: patterns(ignore),
             hide: patterns(hide),
+            labels: Vec::new(),
         };
         let samples = (63, 100, "samples".to_owned());
         let calls = (1, 2, "calls".to_owned());

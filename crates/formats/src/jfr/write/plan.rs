@@ -274,7 +274,7 @@ impl Plan {
             }
         };
         for ((trace, class, kind), waits) in sums {
-            add(Key { trace, subject: Subject::Class(class) }, kind, waits);
+            add(Key::new(trace, Subject::Class(class)), kind, waits);
         }
         add(profile.system_trace().into(), LockKind::Monitor, Waits::of(unlisted));
     }

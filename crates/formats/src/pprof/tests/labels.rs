@@ -1,8 +1,21 @@
-//! What labels say: threads, classes, and what is skipped.
+//! What labels say: threads, classes, and all else.
 
-use perk_profile::Thread;
+use perk_profile::{LabelSetId, Thread};
 
 use super::*;
+
+/// All labels of a profile.
+fn labels(profile: &Profile) -> Vec<String> {
+    let symbols = &profile.symbols;
+    let sets = (0..profile.labels.len()).map(LabelSetId::new);
+    let text = |label: &perk_profile::Label| {
+        format!("{}={}", symbols.strings.get(label.key), label.value_text(symbols))
+    };
+    let mut labels: Vec<_> = sets.flat_map(|set| profile.labels.get(set)).map(text).collect();
+    labels.sort();
+    labels.dedup();
+    labels
+}
 
 #[test]
 fn allocations_are_sites_and_contentions_locks() {
@@ -57,11 +70,7 @@ fn allocations_are_sites_and_contentions_locks() {
     let sites = profile.sites().unwrap();
     assert_eq!((sites.total.allocated_count, sites.total.live_count), (3, 0));
     assert_eq!(sites.sample_interval_bytes, Some(524_288));
-    let notes = [
-        "labels skipped: main.f (of 1 samples), bytes (of 1 samples)",
-        "1 negative values counted as 0",
-        "1 fields of unknown kinds skipped",
-    ];
+    let notes = ["1 negative values counted as 0", "1 fields of unknown kinds skipped"];
     assert_eq!(profile.notes, notes);
     assert_eq!(fixture::text(&read(&written(&profile)[..]).unwrap()), expected);
 }
@@ -115,9 +124,10 @@ fn threads_of_one_name_are_told_apart_by_their_ids() {
         named("w", 200_005, 1),
     ];
     assert_eq!(threads(&profile), expected);
-    assert_eq!(profile.notes, ["labels skipped: bytes (of 6 samples)"]);
+    assert_eq!(labels(&profile), ["bytes=1", "bytes=2"]);
     let again = read(&written(&profile)[..]).unwrap();
     assert_eq!(threads(&again), expected);
+    assert_eq!(labels(&again), ["bytes=1", "bytes=2"]);
     assert_eq!(again.notes, [""; 0]);
 }
 

@@ -4,8 +4,9 @@ use std::mem;
 
 use perk_profile::{
     Allocations, CallEdge, CallEdges, Column, Event, Frame, FrameKind, HeapClassRow, HeapHistogram,
-    HeapRoot, HeapSummary, Key, MethodId, Metric, NodeId, ObjectLayout, Section, SectionHead,
-    SiteSelection, Span, Subject, Trace, TraceId, Unit, WallState, mutf8,
+    HeapRoot, HeapSummary, Key, Label, LabelSetId, LabelValue, MethodId, Metric, NodeId,
+    ObjectLayout, Section, SectionHead, SiteSelection, Span, StrId, Subject, Trace, TraceId, Unit,
+    WallState, mutf8,
 };
 
 use super::Reader;
@@ -13,10 +14,10 @@ use super::monitors::lock_kind;
 use crate::Error;
 use crate::binary::cursor::Cursor;
 use crate::binary::{
-    AS_COUNTED, CLASS_SUBJECT, EXTENDED_FORM, FIELD_SUBJECT, FRAME, HAS_SUBJECTS, HEAP_HAS_LAYOUT,
-    HEAP_IS_CUT, HEAP_IS_INFERRED, IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN,
-    LIVE_IS_UNKNOWN, LOCK_SUBJECT, MAY_REPEAT, NO_SUBJECT, SITES_ARE_LEFT_OUT, SPANS,
-    STATE_SUBJECT, UNITS, tag,
+    AS_COUNTED, CLASS_SUBJECT, EXTENDED_FORM, FIELD_SUBJECT, FRAME, HAS_LABELS, HAS_SUBJECTS,
+    HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL,
+    IS_UNKNOWN, LIVE_IS_UNKNOWN, LOCK_SUBJECT, MAY_REPEAT, NO_SUBJECT, NUMBER_LABEL,
+    SITES_ARE_LEFT_OUT, SPANS, STATE_SUBJECT, TEXT_LABEL, UNITS, tag,
 };
 
 /// The contents of earlier records.
@@ -25,6 +26,8 @@ pub(super) struct Extended {
     nodes: Vec<NodeId>,
     /// The file's traces by their numbers.
     traces: Vec<TraceId>,
+    /// The file's sets of labels by their numbers.
+    label_sets: Vec<LabelSetId>,
     /// The section whose last record has not come yet.
     open: Option<Event>,
     /// Whether its rows are as they were counted.
@@ -42,7 +45,8 @@ impl Reader {
             )));
         }
         let (nodes, traces) = (vec![self.profile.tree.root()], vec![self.profile.system_trace()]);
-        let extended = Extended { nodes, traces, open: None, is_as_counted: false };
+        let label_sets = vec![LabelSetId::EMPTY];
+        let extended = Extended { nodes, traces, label_sets, open: None, is_as_counted: false };
         self.extended.get_or_insert(extended);
         Ok(())
     }
@@ -53,6 +57,7 @@ impl Reader {
         match tag {
             tag::NODES => return self.nodes(body),
             tag::TRACES => return self.traces(body, marks),
+            tag::LABELS => return self.label_sets(body),
             tag::FRAME_KINDS => return self.frame_kinds(body),
             tag::WAIT => return self.wait(body),
             tag::LARGE_HEAP_SUMMARY => {
@@ -194,13 +199,53 @@ impl Reader {
                 0 => Subject::None,
                 _ => self.subject(body)?,
             };
+            let labels = match marks & HAS_LABELS {
+                0 => LabelSetId::EMPTY,
+                _ => self.label_set(body)?,
+            };
             numbers.clear();
             for _ in 0..count {
                 numbers.push(body.u8("a number")?);
             }
-            section.push(Key { trace, subject }, &numbers);
+            section.push(Key { trace, subject, labels }, &numbers);
         }
         Ok(section)
+    }
+
+    fn label_set(&self, body: &mut Cursor<'_>) -> Result<LabelSetId, Error> {
+        let number = body.u4("a set of labels")?;
+        let sets = self.extended.as_ref().map(|extended| &extended.label_sets[..]);
+        let set = sets.and_then(|sets| sets.get(number as usize)).copied();
+        set.ok_or_else(|| body.error(format!("no record gives set of labels {number}")))
+    }
+
+    fn label_sets(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        while !body.is_empty() {
+            let count = body.u4("the number of labels")?;
+            let mut labels = Vec::new();
+            for _ in 0..count {
+                let key = self.label_name(body, "a label's key")?;
+                let value = match body.u1("the kind of a label")? {
+                    TEXT_LABEL => LabelValue::Text(self.label_name(body, "a label's text")?),
+                    NUMBER_LABEL => {
+                        let number = body.u8("a label's number")? as i64;
+                        LabelValue::Number(number, self.name(body, "a label's unit")?)
+                    }
+                    kind => return Err(body.error(format!("{kind} is not a kind of label"))),
+                };
+                labels.push(Label { key, value });
+            }
+            let set = self.profile.labels.set(labels);
+            if let Some(extended) = &mut self.extended {
+                extended.label_sets.push(set);
+            }
+        }
+        Ok(())
+    }
+
+    fn label_name(&mut self, body: &mut Cursor<'_>, what: &str) -> Result<StrId, Error> {
+        let name = self.name(body, what)?;
+        Ok(name.unwrap_or_else(|| self.profile.symbols.strings.intern("")))
     }
 
     fn subject(&mut self, body: &mut Cursor<'_>) -> Result<Subject, Error> {
@@ -287,7 +332,7 @@ impl Reader {
             for number in &mut numbers {
                 *number = body.u8("a number")?;
             }
-            section.push(Key { trace, subject }, &numbers);
+            section.push(Key::new(trace, subject), &numbers);
         }
         Ok(section)
     }

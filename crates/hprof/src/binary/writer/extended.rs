@@ -5,15 +5,15 @@ use std::io::{self, Write};
 
 use perk_profile::{
     Allocations, Column, Frame, FrameId, FrameKind, HeapHistogram, HeapRoot, HeapSummary, Key,
-    NodeId, Profile, SectionHead, Subject, Trace, TraceId, mutf8,
+    LabelSetId, LabelValue, NodeId, Profile, SectionHead, StrId, Subject, Trace, TraceId, mutf8,
 };
 
 use super::{Body, Writer, class_serial, index};
 use crate::Format;
 use crate::binary::{
-    CLASS_SUBJECT, FIELD_SUBJECT, HAS_SUBJECTS, HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED,
-    IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LOCK_SUBJECT, NAME, NO_SUBJECT, SPANS,
-    STATE_SUBJECT, UNITS, monitors, tag,
+    CLASS_SUBJECT, FIELD_SUBJECT, HAS_LABELS, HAS_SUBJECTS, HEAP_HAS_LAYOUT, HEAP_IS_CUT,
+    HEAP_IS_INFERRED, IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN, LOCK_SUBJECT, NAME,
+    NO_SUBJECT, NUMBER_LABEL, SPANS, STATE_SUBJECT, TEXT_LABEL, UNITS, monitors, tag,
 };
 use crate::format::SectionKind;
 
@@ -31,6 +31,8 @@ pub(super) struct Extended {
     traces: Numbers,
     /// Those of the paths of each source, in order of the sources.
     sources: Vec<(u64, Numbers)>,
+    /// The number of sets of labels that the file has; the empty one is implied.
+    label_set_count: usize,
 }
 
 impl Default for Extended {
@@ -38,7 +40,7 @@ impl Default for Extended {
         let mut first = Numbers::default();
         first.add(1, 0);
         let (nodes, traces, sources) = (first.clone(), first, Vec::new());
-        Self { node_count: 1, trace_count: 1, nodes, traces, sources }
+        Self { node_count: 1, trace_count: 1, nodes, traces, sources, label_set_count: 1 }
     }
 }
 
@@ -106,7 +108,10 @@ impl<W: Write> Writer<W> {
         }
         self.tree(profile)?;
         let mut marks = if section.is_by_pair { IS_BY_PAIR } else { 0 };
-        for (Key { subject, .. }, _) in rows.clone() {
+        for (Key { subject, labels, .. }, _) in rows.clone() {
+            if labels != LabelSetId::EMPTY {
+                marks |= HAS_LABELS;
+            }
             if subject != Subject::None {
                 marks |= HAS_SUBJECTS;
             }
@@ -117,12 +122,50 @@ impl<W: Write> Writer<W> {
                 self.name(profile, Some(field))?;
             }
         }
+        if marks & HAS_LABELS != 0 {
+            self.label_sets(profile)?;
+        }
         let head = section_head(marks, section);
         let traces = self.trace_numbers();
         self.rows(tag::SECTION, &head, rows, |body, (key, numbers)| {
             let body = body.u4(traces.get(key.trace.index()));
             let body = if marks & HAS_SUBJECTS == 0 { body } else { body.subject(key.subject) };
+            let body = match marks & HAS_LABELS {
+                0 => body,
+                _ => body.u4(key.labels.index() as u32),
+            };
             numbers.as_ref().iter().fold(body, |body, &number| body.u8(number))
+        })
+    }
+
+    /// Writes LABELS: the sets of labels that are new.
+    fn label_sets(&mut self, profile: &Profile) -> io::Result<()> {
+        let count = profile.labels.len();
+        let Some(extended) = &mut self.extended else { return Ok(()) };
+        let new = std::mem::replace(&mut extended.label_set_count, count)..count;
+        if new.is_empty() {
+            return Ok(());
+        }
+        let set = |index| profile.labels.get(LabelSetId::new(index));
+        for label in new.clone().flat_map(set) {
+            self.name(profile, Some(label.key))?;
+            match label.value {
+                LabelValue::Text(text) => self.name(profile, Some(text))?,
+                LabelValue::Number(_, unit) => self.name(profile, unit)?,
+            };
+        }
+        let name = |id: StrId| NAME | index(id.index());
+        self.rows(tag::LABELS, &Body::default(), new, |body, set_index| {
+            let labels = set(set_index);
+            labels.iter().fold(body.u4(labels.len() as u32), |body, label| {
+                let body = body.id(name(label.key));
+                match label.value {
+                    LabelValue::Text(text) => body.u1(TEXT_LABEL).id(name(text)),
+                    LabelValue::Number(number, unit) => {
+                        body.u1(NUMBER_LABEL).u8(number as u64).id(unit.map_or(0, name))
+                    }
+                }
+            })
         })
     }
 

@@ -202,7 +202,7 @@ mod tests {
             (own, WallState::Runnable, 30),
             (library, WallState::Parked, 90),
         ] {
-            section.push(Key { trace, subject: Subject::State(state) }, &[ns]);
+            section.push(Key::new(trace, Subject::State(state)), &[ns]);
         }
         profile.events.push(section.into());
         let (tree, joined) = (MethodTree::new(&profile), InferredCallers::default());

@@ -1,0 +1,117 @@
+//! Labels: what numbers belong to beside their call trace, such as a request, a query or a version.
+//!
+//! A label is a key and a value, text or a number: `request=GET /orders/{id}`, `status=200`. Each row of a
+//! section can have a set of them. Sets are kept once per profile; a profile without labels has the empty
+//! set alone.
+
+use crate::{KeyedMap, LabelSetId, StrId, Symbols};
+
+/// The value of a [`Label`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LabelValue {
+    /// Text.
+    Text(StrId),
+    /// A number, and the name of its unit where that is known.
+    Number(i64, Option<StrId>),
+}
+
+/// A key and a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Label {
+    /// The key.
+    pub key: StrId,
+    /// The value.
+    pub value: LabelValue,
+}
+
+impl Label {
+    /// The value as text: a number has its unit behind it.
+    pub fn value_text(self, symbols: &Symbols) -> String {
+        match self.value {
+            LabelValue::Text(text) => symbols.strings.get(text).to_owned(),
+            LabelValue::Number(number, None) => number.to_string(),
+            LabelValue::Number(number, Some(unit)) => {
+                format!("{number} {}", symbols.strings.get(unit))
+            }
+        }
+    }
+}
+
+impl Default for LabelSetId {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+/// The sets of labels of a profile. The first is empty.
+#[derive(Clone, Debug, Default)]
+pub struct LabelSets {
+    /// All but the empty one.
+    sets: Vec<Box<[Label]>>,
+    ids: KeyedMap<Box<[Label]>, LabelSetId>,
+}
+
+impl LabelSets {
+    /// The set of these labels, in any order; a label that is given twice counts once.
+    pub fn set(&mut self, mut labels: Vec<Label>) -> LabelSetId {
+        labels.sort_unstable();
+        labels.dedup();
+        if labels.is_empty() {
+            return LabelSetId::EMPTY;
+        }
+        let labels: Box<[Label]> = labels.into();
+        if let Some(&id) = self.ids.get(&labels) {
+            return id;
+        }
+        self.sets.push(labels.clone());
+        let id = LabelSetId::new(self.sets.len());
+        self.ids.insert(labels, id);
+        id
+    }
+
+    /// The labels of a set, ordered by the ids of their keys.
+    ///
+    /// # Panics
+    /// If the set is not of this profile.
+    pub fn get(&self, id: LabelSetId) -> &[Label] {
+        id.index().checked_sub(1).map_or(&[], |at| &self.sets[at])
+    }
+
+    /// The number of sets, with the empty one.
+    pub fn len(&self) -> usize {
+        self.sets.len() + 1
+    }
+
+    /// Whether no set has a label.
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
+    /// The labels of a set that have this key.
+    pub fn of_key(&self, id: LabelSetId, key: StrId) -> impl Iterator<Item = Label> + '_ {
+        self.get(id).iter().copied().filter(move |label| label.key == key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_sets_are_one() {
+        let mut symbols = Symbols::default();
+        let mut text = |text: &str| symbols.strings.intern(text);
+        let request = Label { key: text("request"), value: LabelValue::Text(text("GET /")) };
+        let unit = text("bytes");
+        let size = Label { key: text("size"), value: LabelValue::Number(-7, Some(unit)) };
+        let mut sets = LabelSets::default();
+        assert_eq!(sets.set(Vec::new()), LabelSetId::EMPTY);
+        assert!(sets.is_empty() && sets.get(LabelSetId::EMPTY).is_empty());
+        let both = sets.set(vec![size, request]);
+        assert_eq!(sets.set(vec![request, size, request]), both);
+        assert_ne!(sets.set(vec![request]), both);
+        assert_eq!((sets.len(), sets.get(both)), (3, &[request, size][..]));
+        let sizes: Vec<_> = sets.of_key(both, size.key).map(|it| it.value_text(&symbols)).collect();
+        assert_eq!(sizes, ["-7 bytes"]);
+    }
+}
