@@ -453,7 +453,9 @@ impl Session {
         self.analyses.iter().for_each(|analysis| analysis.vm_dies(jni));
         self.survey();
         self.end(Some(jni));
-        if launcher::has_failed(self.common.jvmti, jni) {
+        // The original agent's files have the original agent's lines alone.
+        let is_own = self.common.options.format == Format::Extended;
+        if is_own && launcher::has_failed(self.common.jvmti, jni) {
             os::say(
                 "HPROF WARNING: java found no main class or method to run: what was measured is the start \
                  of the JVM\n",

@@ -65,7 +65,8 @@ fn a_program_that_java_does_not_find_is_named() {
     let classes = fixture::compile_text("NoMain", "public class NoMain {}");
     jdk::each(|jdk| {
         let run = |main: &str| {
-            let run = JavaRun::new(jdk).classes(&classes).agent(&format!("heap=sites,file={FILE}"));
+            let run = JavaRun::new(jdk).classes(&classes);
+            let run = run.agent(&format!("heap=sites,format=p,file={FILE}"));
             let outcome = run.main(main).run();
             outcome.assert_code(1);
             assert_eq!(outcome.stdout, "");

@@ -410,8 +410,8 @@ mod tests {
     fn the_limit_is_that_of_the_crate_or_of_an_exception() {
         let cycle: Vec<Module> = ["a", "b", "c", "d", "e"].map(|it| vec![it.to_owned()]).to_vec();
         let line = "x: a cycle of 5 files, 4 at most: a, b, c, d, e";
-        assert_eq!(too_large("x", &[cycle.clone()], &[("y", "b", 5)]), [line]);
-        assert_eq!(too_large("x", &[cycle.clone()], &[("x", "b", 5)]), [""; 0]);
+        assert_eq!(too_large("x", std::slice::from_ref(&cycle), &[("y", "b", 5)]), [line]);
+        assert_eq!(too_large("x", std::slice::from_ref(&cycle), &[("x", "b", 5)]), [""; 0]);
         assert_eq!(too_large("x", &[cycle[1..].to_vec()], &[]), [""; 0]);
         assert_eq!(too_large("x", &[cycle[1..].to_vec()], &[("x", "b", 5)]).len(), 1);
     }
