@@ -7,7 +7,7 @@ use perk_profile::{
     Symbols, TraceId, WholePattern,
 };
 
-/// Labels of a key: `request=GET *`. Each `*` of the value stands for any characters.
+/// Labels of a key: `request=GET *`. Each `*` of the value represents any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelPattern {
     /// The key.

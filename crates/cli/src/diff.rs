@@ -28,7 +28,6 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         top: args.top,
         normalizes: args.normalize,
         limits: args.fail_on.clone(),
-        screen: Screen::of_stdout(),
         want: answer::wanted(args.json, args.csv),
     };
     let read = |path: &Path| {
@@ -43,6 +42,6 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     if !args.output.is_empty() {
         graph::write(args, [&before.it, &after.it], [&before.name, &after.name])?;
     }
-    answer::write(&answer, &request.screen)?;
+    answer::write(&answer, &Screen::of_stdout())?;
     Ok(if answer.differs { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS })
 }

@@ -30,8 +30,6 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn request(args: &ReportArgs) -> ProfileRequest {
-    let has_by_alone = !(args.json || args.all || args.brief || args.threads || args.traces);
-    let by = args.by.clone().filter(|_| has_by_alone);
     let views = [
         args.advice.then_some(ProfileView::Advice),
         args.lines.then_some(ProfileView::Lines),
@@ -44,17 +42,13 @@ fn request(args: &ReportArgs) -> ProfileRequest {
         args.classes.then_some(ProfileView::Classes),
         args.monitors.then_some(ProfileView::Monitors),
     ];
-    let mut views: Vec<_> = views.into_iter().flatten().collect();
-    if views.is_empty() {
-        views.extend(by.map(ProfileView::Label));
-    }
     ProfileRequest {
         window: args.read.window(args.window.to),
         filter: args.filter.filter(),
         by: args.by.clone(),
         metric: args.metric.clone(),
         infers_callers: !args.no_infer,
-        views,
+        views: views.into_iter().flatten().collect(),
         extent: match () {
             () if args.brief => Extent::Facts,
             () if args.all => Extent::Everything,

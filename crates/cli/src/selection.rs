@@ -2,7 +2,7 @@
 
 use perk_analysis::{Filter, InferredCallers, Window};
 use perk_profile::{NamePattern, Profile};
-use perk_report::selection::{filter, window};
+use perk_report::selection::{self, filter};
 
 use crate::args::FilterArgs;
 use crate::talk;
@@ -32,19 +32,13 @@ impl FilterArgs {
 
 /// Leaves in the profile of that `name` the window and what passes the filter, and says on stderr what that is.
 pub(crate) fn apply(
-    (window, filter): (Window, &Filter),
+    part: (Window, &Filter),
     profile: &mut Profile,
     name: &str,
 ) -> anyhow::Result<()> {
-    if let Some(shown) = window::apply(window, profile, name)? {
-        for line in window::lines(&shown) {
-            talk::say(format_args!("{name}: {line}"));
-            profile.notes.push(line);
-        }
-    }
-    if let Some(line) = apply_filter(filter, profile, name) {
-        talk::say(format_args!("{name}: {line}"));
-    }
+    let mut notes = Vec::new();
+    selection::apply(part, profile, name, &mut notes)?;
+    notes.iter().for_each(|note| talk::say(format_args!("{note}")));
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `perk view`: a profile in the terminal.
 
 use anyhow::bail;
-use perk_open::display_name;
+use perk_open::{display_name, has_only_heaps};
 use perk_profile::units::duration;
 use perk_report::selection::{labels, metric, window};
 
@@ -14,7 +14,7 @@ pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
     let window = args.read.window(args.window.to);
     let mut input = input::read(&args.file, &args.read)?;
     let mut name = display_name(&args.file);
-    if input.has_only_heaps() {
+    if has_only_heaps(&input.profile) {
         bail!(
             "{name} has only heap dumps: perk heap shows what holds their objects, perk report their classes"
         );

@@ -8,8 +8,7 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_Event_instruction_u, JVMPI_Event_u,
 };
 
-use super::notify::{self};
-use super::{bridge, methods};
+use super::{bridge, methods, notify};
 use crate::state::STATE;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::sync::lock;

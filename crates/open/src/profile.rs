@@ -58,13 +58,6 @@ pub struct Input {
     pub profile: Profile,
 }
 
-impl Input {
-    /// Whether the profile has heap dumps and nothing else.
-    pub fn has_only_heaps(&self) -> bool {
-        has_only_heaps(&self.profile)
-    }
-}
-
 /// Whether a profile has heap dumps and nothing else.
 pub fn has_only_heaps(profile: &Profile) -> bool {
     profile.heaps().next().is_some()

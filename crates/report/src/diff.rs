@@ -11,13 +11,13 @@ use std::rc::Rc;
 
 use anyhow::bail;
 use perk_analysis::diff::{Change, Diff, MetricDiff, align_cpu_time};
-use perk_analysis::{Filter, InferredCallers, Window};
+use perk_analysis::{Filter, Window};
 use perk_profile::units::{amount, printable};
 use perk_profile::{Allocations, Metric, Profile, Symbols, Unit};
-use perk_render::{Column, Json, LazyTable, Part, Screen, Section};
+use perk_render::{Column, Json, LazyTable, Part, Section};
 
+use crate::selection;
 use crate::selection::metric::{self, adds_up, is_exact};
-use crate::selection::{filter, window};
 use crate::{Answer, Named, View, Want};
 pub use limit::Limit;
 use limit::{Compared, Verdict};
@@ -50,8 +50,6 @@ pub struct DiffRequest {
     pub normalizes: bool,
     /// The limits on what may change.
     pub limits: Vec<Limit>,
-    /// The screen that text is for.
-    pub screen: Screen,
     /// The forms of the answer.
     pub want: Want,
 }
@@ -67,16 +65,7 @@ impl DiffRequest {
         notes: &mut Vec<String>,
     ) -> anyhow::Result<Named<Profile>> {
         let Named { name, it: mut profile } = side;
-        if let Some(shown) = window::apply(self.window, &mut profile, &name)? {
-            for line in window::lines(&shown) {
-                notes.push(format!("{name}: {line}"));
-                profile.notes.push(line);
-            }
-        }
-        let mut joined = InferredCallers::default();
-        if let Some(line) = filter::apply(&self.filter, &mut profile, &mut joined, &name, notes) {
-            notes.push(format!("{name}: {line}"));
-        }
+        selection::apply((self.window, &self.filter), &mut profile, &name, notes)?;
         Ok(Named::new(name, profile))
     }
 }

@@ -32,8 +32,6 @@ const SCHEMA: &str = "perk.heap/1";
 const ROWS: usize = 15;
 const TREE_ROWS: usize = 40;
 const MOST_TREE_ROWS: usize = 1000;
-/// Columns by which the first lines go on further in.
-const INDENT: usize = 4;
 
 /// An analysed dump, and what its tables need.
 struct Content<'h> {
@@ -150,7 +148,7 @@ impl View<Named<&Heap>> for HeapRequest {
         if self.want.text {
             let is_overview = self.view == HeapView::Overview;
             let lines = if is_overview { totals::lines } else { totals::title };
-            let lines = lines(heap, &name).into_iter().map(|line| Part::Line(line, INDENT));
+            let lines = lines(heap, &name).into_iter().map(Part::Sentence);
             answer.sections.push(lines.collect());
             answer.sections.extend(view.sections(top).into_iter().map(of_words));
         }

@@ -21,6 +21,7 @@ mod wall;
 #[cfg(test)]
 mod fixture;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -42,8 +43,7 @@ pub use views::{ProfileView, TreeOrder};
 const ROWS: usize = 15;
 /// Rows with lines below them without `--top`.
 const BLOCKS: usize = 5;
-/// Columns by which the first lines go on further in, and those of the accounting.
-const INDENT: usize = 4;
+/// Columns by which the lines of the accounting continue further in.
 const ACCOUNTS: usize = 10;
 /// Stands for the caller of a thread's first method.
 const NO_CALLER: &str = "[thread start, or not known]";
@@ -132,6 +132,17 @@ impl ProfileRequest {
         Ok(())
     }
 
+    /// The views to show; of a label without any, its values.
+    fn views(&self) -> Cow<'_, [ProfileView]> {
+        let has_by_alone = self.extent == Extent::Summary && !self.is_long();
+        match &self.by {
+            Some(key) if self.views.is_empty() && has_by_alone => {
+                Cow::Owned(vec![ProfileView::Label(key.clone())])
+            }
+            _ => Cow::Borrowed(&self.views),
+        }
+    }
+
     fn is_long(&self) -> bool {
         self.extent == Extent::Everything || self.threads || self.traces
     }
@@ -202,7 +213,7 @@ impl View<Named<Input>> for ProfileRequest {
         if self.want.text {
             // The first screen has the other numbers further down.
             let is_short =
-                self.views.is_empty() && !self.is_long() && self.extent == Extent::Summary;
+                self.views().is_empty() && !self.is_long() && self.extent == Extent::Summary;
             let total = if is_short { content.totals().swap_remove(0) } else { content.total() };
             let mut lines = vec![format!("{name}: {}, {total}", format.title())];
             lines.extend(content.conditions());
@@ -252,12 +263,11 @@ fn sections(
         let lines = brief::lines(content, head, title, &request.words());
         return vec![lines.into_iter().map(Part::Fact).collect()];
     }
-    let first = |lines: Vec<String>| -> Section {
-        lines.into_iter().map(|line| Part::Line(line, INDENT)).collect()
-    };
-    if !request.views.is_empty() {
+    let first = |lines: Vec<String>| -> Section { lines.into_iter().map(Part::Sentence).collect() };
+    let views = request.views();
+    if !views.is_empty() {
         let mut all = vec![first(lines)];
-        for view in &request.views {
+        for view in &*views {
             let sections = view.sections(content, request);
             match perk_render::text(&sections, screen).is_empty() {
                 true => missing.push(view.missing(content)),

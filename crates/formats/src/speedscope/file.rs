@@ -49,7 +49,7 @@ pub(super) struct FrameMore {
     /// The kind of the frame, if it is not a method of known code.
     #[serde(default)]
     pub(super) kind: Kind,
-    /// The labels that the frame stands for.
+    /// The labels that the frame represents.
     #[serde(default)]
     pub(super) labels: Vec<Label>,
 }

@@ -12,8 +12,6 @@ use super::{Comparison, signed, sums, with_relative};
 const NOISE: f64 = 0.1;
 /// A count that changed by this part is an answer beside that of the time.
 const COUNTS: f64 = 0.01;
-/// Columns by which the lines of a sentence after the first are indented.
-const INDENT: usize = 4;
 /// A ratio nearer to 1 than this is said in percent.
 const NEAR: f64 = 0.1;
 
@@ -23,8 +21,7 @@ impl Comparison<'_> {
         let same = self.same();
         let answers = self.answers();
         let has_answers = !answers.is_empty();
-        let sentence = |text: String| Part::Line(text, INDENT);
-        let mut lines: Section = answers.into_iter().map(sentence).collect();
+        let mut lines: Section = answers.into_iter().map(Part::Sentence).collect();
         if !same.is_empty() {
             lines.push(Part::Fact(format!("no difference in {}", in_words(&same))));
         } else if !has_answers {
@@ -35,7 +32,7 @@ impl Comparison<'_> {
         let width = numbers.iter().map(|it| it.0.chars().count()).max().unwrap_or(0).max(9);
         let number = |(name, text): (String, String)| Part::Fact(format!("{name:<width$}  {text}"));
         lines.extend(numbers.into_iter().map(number));
-        lines.extend(self.notes().into_iter().map(sentence));
+        lines.extend(self.notes().into_iter().map(Part::Sentence));
         lines
     }
 

@@ -54,10 +54,9 @@ pub enum TreeOrder {
 
 impl ProfileRequest {
     /// The view of its one table.
-    pub(super) fn table_view(&self) -> &ProfileView {
-        const THREADS: &ProfileView = &ProfileView::Threads;
-        const METHODS: &ProfileView = &ProfileView::Methods;
-        self.views.first().unwrap_or(if self.threads { THREADS } else { METHODS })
+    pub(super) fn table_view(&self) -> ProfileView {
+        let whole = if self.threads { ProfileView::Threads } else { ProfileView::Methods };
+        self.views().first().cloned().unwrap_or(whole)
     }
 }
 
