@@ -230,12 +230,8 @@ pub(crate) trait Analysis: Send + Sync {
         Ok(())
     }
 
-    /// Whether it can be [paused](Self::set_paused).
-    fn can_pause(&self) -> bool {
-        false
-    }
-
     /// Measures nothing from now on, or measures again. What happens while it is paused is not booked.
+    /// (Analyses of measurements that cannot pause do not have it.)
     fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {}
 
     /// Forgets what was measured so far, as far as the recorder does not have it.

@@ -154,11 +154,8 @@ pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, Str
         Ok(Parsed::Help) => return Err(Stop::Help.line()),
         Err(error) => return Err(Stop::from(error).line()),
     };
-    if let Some(what) = only_from_the_start(&options) {
-        return Err(format!(
-            "{what} can only be measured from the program's start: start the program with it, by \
-             perk run or -agentpath"
-        ));
+    if let Some(refusal) = options.refusal_to_attach() {
+        return Err(refusal.for_agent(&options));
     }
     let session = install(|| jni.new_jvmti(), options, Life::Attached).map_err(Stop::line)?;
     // As at VMInit, the events precede the lists of what is there.
@@ -191,24 +188,6 @@ pub(crate) fn stop(jni: Jni<'_>, session: &Session) {
     if all_have_left(CALLBACKS_TIMEOUT) {
         session.release(jni);
     }
-}
-
-/// Returns what options ask for that a running program does not give.
-fn only_from_the_start(options: &Options) -> Option<&'static str> {
-    [
-        (
-            options.cpu.times.is_some() && options.include.is_empty(),
-            "calls of all methods (cpu=times and cpu=old without include=)",
-        ),
-        (options.jamaica.is_some(), "jamaica"),
-        (options.fields, "fields=shared"),
-        (options.aprof, "aprof"),
-        (options.heap_sites && options.heap_sample_bytes.is_none(), "heap=sites without sample="),
-        (options.xprof.is_some(), "xprof"),
-        (options.has_peer(), "net"),
-    ]
-    .into_iter()
-    .find_map(|(is_asked, what)| is_asked.then_some(what))
 }
 
 /// Makes a session, opens its output and asks the JVM for what it needs.
@@ -257,13 +236,6 @@ fn begin(
     new_jvmti: impl Fn() -> Option<Jvmti>,
 ) -> Result<&'static Session, String> {
     let analyses = analyses(common, target, own_output)?;
-    let is_fixed = |it: &&&dyn Analysis| !it.can_pause();
-    if let Some(analysis) = analyses.iter().find(is_fixed).filter(|_| !common.options.start) {
-        return Err(format!(
-            "start=n is not for what is counted from the start: {}",
-            analysis.task()
-        ));
-    }
     let mut needs = vec![session::needs(&common.options)];
     needs.extend(analyses.iter().map(|analysis| analysis.needs()));
     let changes_classes = |needs: &Needs| needs.events.contains(&Event::ClassFile);

@@ -478,8 +478,9 @@ impl Session {
     /// # Errors
     /// The reason why that cannot be, in one line.
     pub(crate) fn pause(&self, jni: Jni<'_>) -> Result<(), String> {
-        if let Some(analysis) = self.analyses.iter().find(|analysis| !analysis.can_pause()) {
-            return Err(format!("perk cannot pause what is counted exactly: {}", analysis.task()));
+        let options = &self.common.options;
+        if let Some(refusal) = options.refusal_to_pause() {
+            return Err(refusal.for_agent(options));
         }
         if self.is_paused() {
             return Err("it is paused already".to_owned());
@@ -494,8 +495,7 @@ impl Session {
         self.settle(false);
         // The next dump gathers them again.
         lock(self.common.recorder).forget_sites();
-        let pausing = self.analyses.iter().filter(|analysis| analysis.can_pause());
-        pausing.for_each(|analysis| analysis.set_paused(jni, true));
+        self.analyses.iter().for_each(|analysis| analysis.set_paused(jni, true));
     }
 
     /// Measures again.
@@ -509,8 +509,7 @@ impl Session {
         if !self.is_paused.swap(false, Relaxed) {
             return Err("it is measured already: nothing is paused".to_owned());
         }
-        let paused = self.analyses.iter().filter(|analysis| analysis.can_pause());
-        paused.for_each(|analysis| analysis.set_paused(jni, false));
+        self.analyses.iter().for_each(|analysis| analysis.set_paused(jni, false));
         Ok(())
     }
 

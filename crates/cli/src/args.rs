@@ -25,7 +25,7 @@ use crate::selection::name_pattern;
 use crate::time;
 pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs};
 pub(crate) use heap::{HeapArgs, Refs};
-pub(crate) use measured::{Accesses, Clock, Cpu, Engine, Heap, Jamaica, Measured, Timing, Xprof};
+pub(crate) use measured::Measured;
 pub(crate) use report::ReportArgs;
 
 /// A profiler for the JVM: see where a Java program spends its time.

@@ -5,7 +5,6 @@ pub(crate) mod inside;
 mod library;
 mod litter;
 mod recording;
-mod refuse;
 pub(crate) mod socket;
 mod user;
 mod wait;
@@ -33,8 +32,7 @@ use wait::{Interrupt, Why};
 /// Records a running JVM.
 pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     let measured = &args.measured;
-    refuse::what_cannot_attach(measured)?;
-    let analyses = Analyses::of(measured)?;
+    let analyses = Analyses::of_running(measured)?;
     let jvm = find(&args.jvm)?;
     may_ask(&jvm)?;
     let targets = targets(&measured.output, &analyses.sketch())?;

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use perk_control::intrinsics::Counted;
@@ -43,15 +43,14 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         return Ok(exit_code(start(&plan, &mut command, &mut |_| ())?.status, false));
     }
     let measured = &args.measured;
-    let analyses = Analyses::of(measured)?.collecting();
-    analyses.check_times(args.delay.is_some(), args.duration.is_some())?;
+    let analyses = Analyses::of(measured)?.collecting().of_part(args)?;
     let are_printed = analyses.are_printed();
     let plan = Plan::new(&args.command)?.with_children(args.children);
     if analyses.agent_options(String::new()).changes_classes() {
         plan.check_probes()?;
     }
     let targets = match analyses.are_of_jamaica() {
-        true => append::targets(&measured.output, measured.force)?,
+        true => append::targets(&measured.output, measured.agent.0.has("force"))?,
         false => targets(&measured.output, &analyses.sketch())?,
     };
     if !analyses.have_profile()
@@ -78,10 +77,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         _ if analyses.are_xprof() => Folder::new()?.of_xprof(),
         _ => Folder::new()?,
     };
-    let mut options = analyses.agent_options(folder.file_option());
-    options.start = !args.paused;
-    options.delay_ns = args.delay.map(nanoseconds);
-    options.duration_ns = args.duration.map(nanoseconds);
+    let options = analyses.agent_options(folder.file_option());
     let counted = match () {
         () if options.extended_accesses => Some(Counted::Accesses),
         () if options.jamaica.is_some() => Some(Counted::Bytecodes),
@@ -123,10 +119,6 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         folder.keep();
     }
     Ok(exit_code(ended.status, failed))
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn collect(folder: &Folder) -> anyhow::Result<Outcome> {

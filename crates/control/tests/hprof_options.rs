@@ -374,3 +374,130 @@ fn locks_go_with_monitors() {
     }
     assert_eq!(error("locks=x"), "locks option value must be y|n");
 }
+
+#[test]
+fn what_is_counted_from_the_start_cannot_begin_later() {
+    for (options, name) in [
+        ("cpu=times,start=n", "cpu=times|old"),
+        ("cpu=samples,aprof=y,start=n", "aprof"),
+        ("monitor=y,xprof=y,start=n", "xprof"),
+        ("start=n,fields=shared", "fields=shared"),
+        ("start=n,jamaica=y", "jamaica"),
+        ("heap=all,start=n", "heap=sites"),
+        // The default is heap=all.
+        ("start=n", "heap=sites"),
+    ] {
+        let message = format!("start=n is not for what is counted from the start: {name}");
+        assert_eq!(error(options), message, "{options}");
+    }
+    for options in ["cpu=samples", "heap=sites,sample=1m", "heap=dump", "monitor=y", "net=h:1"] {
+        assert!(!run_options(&format!("{options},start=n,cpu=samples")).start, "{options}");
+    }
+}
+
+/// Each measurement that measures alone is refused with each other, and names all of them.
+#[test]
+fn some_measure_alone() {
+    const OTHERS: [&str; 9] = [
+        "cpu=samples",
+        "cpu=old",
+        "heap=dump",
+        "heap=sites",
+        "monitor=y",
+        "aprof=y",
+        "xprof=y",
+        "wall=y",
+        "heap=sites,sample=1m",
+    ];
+    for other in OTHERS {
+        assert_eq!(
+            error(&format!("{other},fields=shared")),
+            "fields=shared cannot be used with cpu, heap, monitor, aprof, xprof, wall or jamaica: run \
+             the program once for each",
+            "{other}"
+        );
+        for format in ["a", "b", "p"] {
+            assert_eq!(
+                error(&format!("jamaica=bytecodes,{other},format={format}")),
+                "jamaica cannot be used with cpu, heap, monitor, aprof, xprof, wall or fields: run the \
+                 program once for each",
+                "{other}"
+            );
+        }
+    }
+    assert!(error("jamaica=y,fields=shared").starts_with("jamaica cannot be used with"));
+}
+
+#[test]
+fn each_measurement_has_its_places() {
+    const FILE: &str = "writes text to a file; it is not supported with format and net";
+    for (options, message) in [
+        ("cpu=old,format=b", "cpu=times|old is not supported with format=b"),
+        ("monitor=y,format=b", "monitor=y is not supported with format=b"),
+        ("wall=y", "wall is only supported with format=p: HPROF has no record for it"),
+        ("wall=y,format=b", "wall is only supported with format=p: HPROF has no record for it"),
+        ("fields=shared,format=p", &format!("fields=shared {FILE}")),
+        ("jamaica=y,net=h:1", &format!("jamaica {FILE}")),
+        ("xprof=y,format=p", "xprof prints text; format is only supported with another analysis"),
+        (
+            "xprof=y,net=h:1",
+            "xprof prints text on stdout or to a file; it is not supported with net",
+        ),
+        (
+            "fields=shared,doe=n",
+            "fields=shared is not supported with doe=n: most objects are written on exit",
+        ),
+        ("xprof=y,doe=n", "xprof is not supported with doe=n: most tables are printed on exit"),
+        (
+            "xprof=y,delay=1s",
+            "delay and duration are not supported with xprof, jamaica and fields, which measure the \
+             whole run",
+        ),
+        (
+            "accesses=extended",
+            "accesses, aggregate and site-index are only supported with fields=shared",
+        ),
+        ("idsize=4", "idsize and version are only supported with format=b"),
+        ("thread-kinds=platform", "thread-kinds=platform is only supported with thread=y"),
+        ("flush=1s", "flush is only supported with format=p and a file"),
+        ("cpu=samples,native=y", "native=y is only supported with cpu=samples and format=p"),
+        ("wall-threads=a", "wall-threads is only supported with wall"),
+        ("engine=polling", "engine is only supported with cpu=samples"),
+    ] {
+        assert_eq!(error(options), message, "{options}");
+    }
+    for options in ["aprof=y,format=b", "xprof=y,heap=dump,format=b", "heap=all,format=b"] {
+        run_options(options);
+    }
+}
+
+#[test]
+fn some_measurements_need_the_start_of_the_program() {
+    for (options, what) in [
+        ("cpu=times", Some("calls of all methods (cpu=times and cpu=old without include=)")),
+        ("cpu=old,include=a.*", None),
+        ("heap=sites", Some("heap=sites without sample=")),
+        ("heap=sites,sample=1m", None),
+        ("heap=dump", None),
+        ("aprof=y", Some("aprof")),
+        ("xprof=all", Some("xprof")),
+        ("jamaica=y", Some("jamaica")),
+        ("fields=shared", Some("fields=shared")),
+        ("cpu=samples,net=h:1", Some("net")),
+        ("cpu=samples,wall=y,monitor=y,locks=y,format=p", None),
+    ] {
+        let options = run_options(options);
+        let refusal = options.refusal_to_attach().map(|it| it.for_agent(&options));
+        let expected = what.map(|what| {
+            format!(
+                "{what} can only be measured from the program's start: start the program with it, by \
+                 perk run or -agentpath"
+            )
+        });
+        assert_eq!(refusal, expected);
+    }
+    let exact = run_options("cpu=times,monitor=y");
+    let refusal = exact.refusal_to_pause().unwrap().for_agent(&exact);
+    assert_eq!(refusal, "perk cannot pause what is counted exactly: cpu=times|old");
+    assert!(run_options("cpu=samples,monitor=y").refusal_to_pause().is_none());
+}

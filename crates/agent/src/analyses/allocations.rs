@@ -194,10 +194,6 @@ impl Analysis for AllocationSampler {
         Ok(())
     }
 
-    fn can_pause(&self) -> bool {
-        true
-    }
-
     fn set_paused(&'static self, _: Jni<'_>, is_paused: bool) {
         let jvmti = self.common.jvmti;
         let _ = match is_paused {

@@ -134,10 +134,6 @@ impl Analysis for HeapDumps {
         Needs { events: collections.into_iter().collect(), ..Needs::default() }
     }
 
-    fn can_pause(&self) -> bool {
-        true
-    }
-
     /// Determines how this JVM dumps its heap and lays out objects. (Only a thread of the JVM may
     /// ask.)
     fn prepare(&'static self, jni: Jni<'_>) {

@@ -371,10 +371,6 @@ impl Analysis for Monitors {
         }
     }
 
-    fn can_pause(&self) -> bool {
-        true
-    }
-
     fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {
         self.is_paused.store(is_paused, Relaxed);
         if is_paused {

@@ -155,10 +155,6 @@ impl Analysis for Samples {
         self.polling.obey(jni, order)
     }
 
-    fn can_pause(&self) -> bool {
-        self.xprof.is_none()
-    }
-
     fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {
         match self.signals.get() {
             Some(signals) if self.wants_signals => signals.set_paused(jni, is_paused),

@@ -123,10 +123,6 @@ impl Analysis for WallClock {
         Ok(())
     }
 
-    fn can_pause(&self) -> bool {
-        true
-    }
-
     fn set_paused(&'static self, _: Jni<'_>, is_paused: bool) {
         if is_paused {
             self.settle(false);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Measured;
+use super::measured::hidden_from_start;
 use crate::listen::time;
 
 /// Profile a program that is running
@@ -28,12 +29,7 @@ A NAME is a main class or a jar, with or without its package or folder, or a par
 the JVMs. perk has to run as the JVM's user, or as root. A JVM in a container is attached to from within
 the container or from its host, as root. A JVM since 21 prints a warning when it loads the agent; start it
 with -XX:+EnableDynamicAgentLoading to have none.")]
-#[command(mut_arg("aprof", |it| it.hide(true)), mut_arg("from_signal", |it| it.hide(true)))]
-#[command(mut_arg("xprof", |it| it.hide(true)), mut_arg("fields", |it| it.hide(true)))]
-#[command(mut_arg("accesses", |it| it.hide(true)), mut_arg("jamaica", |it| it.hide(true)))]
-#[command(mut_arg("force", |it| it.hide(true)), mut_arg("no_cache", |it| it.hide(true)))]
-#[command(mut_arg("heap", |it| it.hide(true)), mut_arg("sample", |it| it.hide(true)))]
-#[command(mut_arg("no_live", |it| it.hide(true)))]
+#[command(mut_args(hidden_from_start))]
 pub(crate) struct AttachArgs {
     /// The JVM: its process id, or the name of its program
     #[arg(value_name = "PID|NAME")]

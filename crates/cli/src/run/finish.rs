@@ -94,7 +94,7 @@ impl<'a> Finish<'a> {
         folder: &'a Folder,
         command: String,
     ) -> Self {
-        let command = if args.keep_secrets { command } else { secrets::mask(&command) };
+        let command = if args.agent.0.options.secrets { command } else { secrets::mask(&command) };
         Self {
             args,
             analyses,
@@ -337,10 +337,11 @@ impl<'a> Finish<'a> {
                 || self.analyses.are_xprof() && target.form == XPROF
                 || self.analyses.dump_heap() && target.form == BINARY;
             let name = jvm.name();
-            let profile: &Profile = match merges_threads(target.form) && !self.args.threads {
-                true => merged.get_or_init(|| jvm.profile.without_threads()),
-                false => &jvm.profile,
-            };
+            let profile: &Profile =
+                match merges_threads(target.form) && !self.args.agent.0.has("threads") {
+                    true => merged.get_or_init(|| jvm.profile.without_threads()),
+                    false => &jvm.profile,
+                };
             let view = View::new(profile, &name);
             if !is_copy && target.form.is_empty_of(&view) {
                 say(format_args!("{path} is not written: {}", self.why_empty()));
@@ -361,7 +362,7 @@ impl<'a> Finish<'a> {
                 }
             }
             let written = if self.analyses.are_of_jamaica() {
-                append::write(&jvm.file, target, self.args.force && !is_next)
+                append::write(&jvm.file, target, self.args.agent.0.has("force") && !is_next)
             } else if self.analyses.are_xprof() && target.form == XPROF {
                 // As the agent writes it, and not as perk writes a profile that was read.
                 target.write_with(&|out| io::copy(&mut fs::File::open(&jvm.file)?, out).map(|_| ()))

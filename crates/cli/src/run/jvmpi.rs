@@ -24,21 +24,8 @@ pub(super) fn agent_options(args: &RunArgs) -> anyhow::Result<Option<String>> {
         (None, true) => "--xrun",
     };
     let measured = &args.measured;
-    for (other, is_given) in [
-        ("--cpu", measured.cpu.is_some()),
-        ("--wall", measured.wall.is_some()),
-        ("--alloc", measured.alloc.is_some()),
-        ("--heap", measured.heap.is_some()),
-        ("--aprof", measured.aprof),
-        ("--xprof", measured.xprof.is_some()),
-        ("--fields", measured.fields.is_some()),
-        ("--jamaica", measured.jamaica.is_some()),
-        ("--monitor", measured.monitor),
-        ("--locks", measured.locks),
-    ] {
-        if is_given {
-            bail!("{name} runs another profiler, and perk measures nothing: leave out {other}");
-        }
+    if let Some(other) = measured.agent.0.first_measurement() {
+        bail!("{name} runs another profiler, and perk measures nothing: leave out {other}");
     }
     if !measured.output.is_empty() {
         bail!("{name} runs another profiler, which writes its own files: leave out -o");

@@ -56,7 +56,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
 
 /// Parses a whole number above 0. A `k` after it multiplies it by 1024, an `m` by 1024 * 1024, a `g` by
 /// 1024 * 1024 * 1024; they may be capital letters.
-pub(super) fn scaled(text: &str) -> Option<u64> {
+pub fn scaled(text: &str) -> Option<u64> {
     let (digits, shift) = match text.split_at_checked(text.len().checked_sub(1)?)? {
         (digits, "k" | "K") => (digits, 10),
         (digits, "m" | "M") => (digits, 20),

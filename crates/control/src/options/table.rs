@@ -1,68 +1,154 @@
-//! The table of options. It alone defines the options, their form and their meaning.
+//! The table of options. A new option is an entry here: the field that keeps its value, if no other
+//! does, and its row. The agent's parser and help, `docs/options.md`, the arguments of `perk run` and
+//! `perk attach` with their help, the text of the options that the command line gives the agent, and
+//! the refusals follow from it.
 
 use perk_profile::{NamePattern, WholePattern};
 
-use super::numbers;
+use super::measurements::Measurement::{
+    Calls, Fields, Jamaica as JamaicaProfile, Monitors, SampledSites, Samples, Sites, Wall,
+    Xprof as XprofTables,
+};
+use super::row::{Addition, AgentOption, Argument, Clash, Needs, OptionRow, Section, Word};
+use super::value::{Choice, Value};
 use super::{
-    Classes, Clock, Format, Jamaica, Options, SampleEngine, SiteIndex, TimesForm, TimingMethod,
-    WALL_INTERVAL_NS, Xprof,
+    Classes, Clock, Cpu, Format, Jamaica, Output, SampleEngine, SiteIndex, TimesForm, TimingMethod,
+    Xprof,
 };
 
-/// One option.
-pub(super) struct Spec {
-    pub(super) name: &'static str,
-    /// The values, as the help text shows them.
-    pub(super) values: &'static str,
-    pub(super) about: &'static str,
-    pub(super) default: &'static str,
-    pub(super) section: Section,
-    /// The form that the message for an empty value shows after the name; without it, `rule` is
-    /// quoted.
-    pub(super) form: Option<&'static str>,
-    /// The requirement that the message for a wrong value states.
-    pub(super) rule: &'static str,
-    pub(super) set: Set,
-    /// The values that perk adds to the original's and documents.
-    pub(super) additions: &'static [Addition],
+/// Declares the options with their defaults.
+macro_rules! fields {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $default:expr,)*) => {
+        /// The options of the agent.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Options {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                Options { $($field: $default,)* }
+            }
+        }
+    };
 }
 
-/// The place of an option in the help text and the documentation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
-    Main,
-    Obsolete,
-    /// The original accepted it but did not document it.
-    Undocumented,
-    /// perk's own.
-    Perk,
-    /// It is refused with a hint.
-    Removed,
+fields! {
+    /// Write a heap dump (`heap=dump`).
+    heap_dump: bool = false,
+    /// Write allocation sites (`heap=sites`).
+    heap_sites: bool = false,
+    /// CPU profiling.
+    cpu: Cpu = Cpu::default(),
+    /// Monitor contention.
+    monitor: bool = false,
+    /// Also report what threads park for: the locks of `java.util.concurrent` (`locks=y`).
+    locks: bool = false,
+    /// The form of the output.
+    format: Format = Format::Ascii,
+    /// The destination of the output.
+    output: Output = Output::Default,
+    /// The number of frames kept of each stack trace.
+    depth: u32 = 4,
+    /// The number of frames kept of each trace of `cpu=times`: 2 with `cpu=old`, otherwise `depth`.
+    timing_depth: u32 = 4,
+    /// The time between samples, in nanoseconds; never 0.
+    interval_ns: u64 = 10_000_000,
+    /// The share of the total below which rows are left out; a ratio, not a percentage.
+    cutoff: f64 = 0.0001,
+    /// Include line numbers in traces.
+    lineno: bool = true,
+    /// Treat the thread as part of a trace's identity.
+    thread: bool = false,
+    /// With `thread`: tell only platform threads apart, and only in samples and waits; all virtual
+    /// threads are one (`thread-kinds=platform`).
+    platform_threads: bool = false,
+    /// Dump on exit.
+    doe: bool = true,
+    /// Overwrite an existing file.
+    force: bool = true,
+    /// Replace an existing file instead of appending to it (`jamaica` with `force=y`).
+    replace: bool = false,
+    /// Report on stderr what is dumped.
+    verbose: bool = true,
+    /// Keep the values of primitive fields in a binary heap dump.
+    prim_fields: bool = true,
+    /// Keep the elements of primitive arrays in a heap dump.
+    prim_arrays: bool = true,
+    /// Write ids of four bytes in binary output, for old readers (`idsize=4`); otherwise of eight.
+    short_ids: bool = false,
+    /// Write version 1.0.1 of binary output, for old readers; otherwise 1.0.2.
+    version_1_0_1: bool = false,
+    /// The classes that get a LOAD CLASS record in binary output.
+    classes: Classes = Classes::All,
+    /// The engine of CPU samples.
+    engine: SampleEngine = SampleEngine::default(),
+    /// Whether CPU samples have native frames above Java ones.
+    native: bool = false,
+    /// The clock of call times, if one was given: see [`Options::clock`].
+    clock: Option<Clock> = None,
+    /// The way in which calls are timed.
+    timing: TimingMethod = TimingMethod::default(),
+    /// The classes and methods whose calls are counted; empty means all.
+    include: Vec<NamePattern> = Vec::new(),
+    /// The classes and methods whose calls are not counted.
+    exclude: Vec<NamePattern> = Vec::new(),
+    /// The classes that are the program's own, for reports; empty means those around the main class.
+    app: Vec<NamePattern> = Vec::new(),
+    /// The mean number of allocated bytes per sample of `heap=sites`; `None` counts every
+    /// allocation.
+    heap_sample_bytes: Option<u64> = None,
+    /// The time between two wall-clock samples of a thread, in nanoseconds, never 0; `None` takes
+    /// none.
+    wall_ns: Option<u64> = None,
+    /// The names of the threads with wall-clock samples; empty means those of the program.
+    wall_threads: Vec<WholePattern> = Vec::new(),
+    /// Collect garbage before live objects are counted at a dump.
+    gc: bool = false,
+    /// Count the live objects of the sites, and not only the allocated ones.
+    live: bool = true,
+    /// Write the allocated objects and bytes per class, as `-Xaprof` did.
+    aprof: bool = false,
+    /// Write them at each dump, for the allocations since the previous one (`aprof=between`).
+    aprof_between: bool = false,
+    /// Print the tables of `-Xprof`.
+    xprof: Option<Xprof> = None,
+    /// Write JamaicaVM's profile, with these counts.
+    jamaica: Option<Jamaica> = None,
+    /// Count the accesses to the fields of each object (`fields=shared`).
+    fields: bool = false,
+    /// Write one record for all objects of a site with the same counts (`aggregate=site`).
+    aggregate: bool = false,
+    /// The index by which the file of `fields=shared` gives a site.
+    site_index: SiteIndex = SiteIndex::default(),
+    /// Also count the accesses that no instruction makes (`accesses=extended`).
+    extended_accesses: bool = false,
+    /// The limit of the memory for the records of objects or for call traces, in bytes, if it is
+    /// given: see [`Options::record_limit_bytes`] and [`Options::trace_limit_bytes`].
+    memory_limit_bytes: Option<u64> = None,
+    /// The maximum number of nodes that the call trees may have.
+    max_nodes: u64 = 8 << 20,
+    /// Keep the changed classes of the JDK in the user's cache folder, and take them from there.
+    cache: bool = true,
+    /// Measure from the program's start on; otherwise from a command to the control socket on.
+    start: bool = true,
+    /// The time until anything is measured, in nanoseconds, never 0.
+    delay_ns: Option<u64> = None,
+    /// The time after which the recording ends, in nanoseconds, never 0; `None` is the end of the
+    /// program.
+    duration_ns: Option<u64> = None,
+    /// The time after which the file shows again what was measured so far, in nanoseconds, never 0.
+    flush_ns: Option<u64> = None,
+    /// Keep the secrets of the program's command line, and do not mask them.
+    secrets: bool = false,
+    /// Wait for a debugger when the agent is loaded.
+    pause: bool = false,
+    /// The whole option string, including the part from the environment variable.
+    raw: String = String::new(),
 }
 
-/// The effect of an option's value.
-pub(super) enum Set {
-    /// Takes a value; `None` means it is wrong.
-    Value(fn(&mut Options, &str) -> Option<()>),
-    /// `y` or `n`.
-    Switch(fn(&mut Options) -> &mut bool),
-    /// `y` or `n`, without effect.
-    Ignored,
-    /// A number of any value that the original accepted, without effect.
-    IgnoredNumber,
-    File,
-    Net,
-    /// An option that no longer exists, with the message for it.
-    Removed(&'static str),
-}
-
-/// A value that perk accepts in addition to the original's.
-pub(super) struct Addition {
-    pub(super) values: &'static str,
-    pub(super) about: &'static str,
-}
-
-/// The values of the fields that most options share. Each table entry overrides the others.
-const BASE: Spec = Spec {
+/// The values of the fields that most rows share. Each row overrides the others.
+const BASE: OptionRow = OptionRow {
     name: "",
     values: "",
     about: "",
@@ -70,792 +156,1195 @@ const BASE: Spec = Spec {
     section: Section::Main,
     form: None,
     rule: "",
-    set: Set::Ignored,
-    additions: &[],
+    value: Value::Ignored,
+    addition: None,
+    needs: None,
+    is_lenient: false,
+    clash: None,
+    note: "",
+    arguments: &[],
 };
 
 /// A `y|n` switch.
-const SWITCH: Spec = Spec { values: "y|n", rule: "y|n", ..BASE };
-const UNDOCUMENTED_SWITCH: Spec = Spec { section: Section::Undocumented, ..SWITCH };
-const UNDOCUMENTED_NUMBER: Spec = Spec {
+const SWITCH: OptionRow = OptionRow { values: "y|n", rule: "y|n", ..BASE };
+const UNDOCUMENTED_SWITCH: OptionRow = OptionRow { section: Section::Undocumented, ..SWITCH };
+const UNDOCUMENTED_NUMBER: OptionRow = OptionRow {
     values: "<number>",
     default: "0",
     section: Section::Undocumented,
     rule: "numeric",
-    set: Set::IgnoredNumber,
+    value: Value::IgnoredNumber,
     ..BASE
 };
 
-const PATTERNS: Spec = Spec {
+/// perk's own.
+const OWN: OptionRow = OptionRow { section: Section::Perk, ..BASE };
+const OWN_SWITCH: OptionRow = OptionRow { section: Section::Perk, ..SWITCH };
+
+const PATTERNS: OptionRow = OptionRow {
     values: "<name>:<name>",
-    section: Section::Perk,
     form: Some("<name>:<name>"),
     rule: "class or method names with : between them",
-    ..BASE
+    ..OWN
 };
 
-const TIME: Spec = Spec {
+const TIME: OptionRow = OptionRow {
     values: "<time>",
     default: "none",
-    section: Section::Perk,
     form: Some("<time>"),
     rule: "a time above 0 such as 30s",
-    ..BASE
+    ..OWN
 };
 
-/// All options, in the order of the help text.
-pub(super) static TABLE: &[Spec] = &[
-    Spec {
+/// An argument without a value.
+const FLAG: Argument = Argument {
+    long: "",
+    alias: "",
+    position: 0,
+    help: "",
+    value_name: "",
+    plain: "y",
+    is_optional: false,
+    is_list: false,
+    words: &[],
+    range: None,
+    hint: "",
+    default: "",
+    also: &[],
+    conflicts: &[],
+    requires: "",
+    is_measurement: false,
+    is_from_start: false,
+    needs: None,
+};
+const TIME_ARGUMENT: Argument = Argument {
+    value_name: "TIME",
+    hint: "use a whole number and us, ms or s, such as 10ms",
+    ..FLAG
+};
+const SIZE_ARGUMENT: Argument = Argument {
+    value_name: "SIZE",
+    hint: "use a whole number, with k (1024), m (1024 k) or g (1024 m) after it, such as 512k",
+    ..FLAG
+};
+const SAMPLE_ARGUMENT: Argument =
+    Argument { hint: "use a size below 2g, such as 512k", ..SIZE_ARGUMENT };
+const PATTERNS_ARGUMENT: Argument = Argument {
+    value_name: "NAME",
+    is_list: true,
+    hint: "use a class or method with dots, * for any part of it, such as com.acme.*",
+    ..FLAG
+};
+
+/// What has call trees.
+const TREES: Needs = Needs {
+    of: &[Calls, Sites, JamaicaProfile],
+    is_met: Some(|options| options.has_call_trees()),
+    ..Needs::BASE
+};
+/// What puts probes into methods.
+const PROBES: Needs = Needs {
+    of: &[Calls, Sites, Fields, JamaicaProfile],
+    is_met: Some(|options| options.has_call_trees() || options.fields || options.jamaica.is_some()),
+    ..Needs::BASE
+};
+const BINARY: Needs = Needs {
+    is_met: Some(|options| options.format == Format::Binary),
+    agent: "format=b",
+    ..Needs::BASE
+};
+
+/// All options, in the order of the agent's help.
+pub(super) const ROWS: &[OptionRow] = &[
+    OptionRow {
         name: "heap",
         values: "dump|sites|all",
         about: "heap profiling",
         default: "all",
         form: Some("dump|sites|all"),
         rule: "dump|sites|all",
-        set: Set::Value(set_heap),
+        value: Value::Choice(&[
+            Choice { name: "dump", set: |o| o.heap_dump = true },
+            Choice { name: "sites", set: |o| o.heap_sites = true },
+            Choice { name: "all", set: |o| (o.heap_dump, o.heap_sites) = (true, true) },
+        ]),
+        arguments: &[Argument {
+            long: "heap",
+            position: 50,
+            help: "Measurement of the program's objects",
+            value_name: "KIND",
+            words: &[
+                Word::new(
+                    "sites",
+                    "Count allocated and live objects and bytes by class and allocation site",
+                ),
+                Word::new(
+                    "dump",
+                    "Dump all objects at the end, as a heap dump (.hprof) for perk and other tools",
+                ),
+                Word::new(
+                    "all",
+                    "Both; each object of the dump has the call trace of its allocation",
+                ),
+            ],
+            is_measurement: true,
+            is_from_start: true,
+            ..FLAG
+        }],
         ..BASE
     },
-    Spec {
+    OptionRow {
         name: "cpu",
         values: "samples|times|old",
         about: "CPU usage",
         default: "off",
         form: Some("y|samples|times|old"),
         rule: "y|samples|times|old",
-        set: Set::Value(set_cpu),
+        value: Value::Choice(&[
+            Choice { name: "y", set: |o| o.cpu.samples = true },
+            Choice { name: "samples", set: |o| o.cpu.samples = true },
+            Choice { name: "times", set: |o| o.cpu.times = Some(TimesForm::Times) },
+            Choice { name: "old", set: |o| o.cpu.times = Some(TimesForm::Old) },
+        ]),
+        arguments: &[Argument {
+            long: "cpu",
+            position: 10,
+            help: "Measurement of the program's time [default: samples, or off with others]",
+            value_name: "KIND",
+            words: &[
+                Word::new("samples", "Sample the stacks of threads that use CPU time"),
+                Word::new("times", "Count and time every call, by call path"),
+                Word::new("old", "Count and time every call, by caller and callee"),
+                Word { name: "off", value: None, help: "Measure no time" },
+            ],
+            is_measurement: true,
+            ..FLAG
+        }],
         ..BASE
     },
-    Spec {
+    OptionRow {
         name: "monitor",
         about: "monitor contention",
         default: "n",
-        set: Set::Switch(|o| &mut o.monitor),
+        value: Value::Switch(|o| &mut o.monitor),
+        arguments: &[Argument {
+            long: "monitor",
+            position: 120,
+            help: "Measure how long threads wait to enter monitors (synchronized) and to be notified",
+            is_measurement: true,
+            ..FLAG
+        }],
         ..SWITCH
     },
-    Spec {
+    OptionRow {
         name: "format",
         values: "a|b",
         about: "text(txt) or binary output",
         default: "a",
         form: Some("a|b"),
         rule: "a|b",
-        set: Set::Value(set_format),
-        additions: &[Addition { values: "p", about: "perk's extended binary output" }],
+        value: Value::Choice(&[
+            Choice { name: "a", set: |o| o.format = Format::Ascii },
+            Choice { name: "b", set: |o| o.format = Format::Binary },
+            Choice { name: "p", set: |o| o.format = Format::Extended },
+        ]),
+        addition: Some(&Addition { values: "p", about: "perk's extended binary output" }),
+        note: "\
+- `format=p` is HPROF binary with records of perk's own, which keep the full depth of every analysis;
+  `perk report` and `perk convert` read it.",
         ..BASE
     },
-    Spec {
+    OptionRow {
         name: "file",
         values: "<file>",
         about: "write data to file",
         default: "java.hprof[{.txt}]",
         form: Some("filename"),
-        set: Set::File,
-        additions: &[Addition { values: "<file with %p>", about: "%p is the process id, %% is %" }],
+        value: Value::File,
+        addition: Some(&Addition { values: "<file with %p>", about: "%p is the process id, %% is %" }),
         ..BASE
     },
-    Spec {
+    OptionRow {
         name: "net",
         values: "<host>:<port>",
         about: "send data over a socket",
         default: "off",
-        set: Set::Net,
-        additions: &[Addition { values: "[<IPv6>]:<port>", about: "an IPv6 address and port" }],
+        value: Value::Net,
+        addition: Some(&Addition { values: "[<IPv6>]:<port>", about: "an IPv6 address and port" }),
         ..BASE
     },
-    Spec {
+    OptionRow {
         name: "depth",
         values: "<size>",
         about: "stack trace depth",
         default: "4",
         form: Some("DECIMAL"),
         rule: "decimal and >= 0",
-        set: Set::Value(set_depth),
+        value: Value::Number(|o| &mut o.depth),
+        arguments: &[Argument {
+            long: "depth",
+            position: 310,
+            help: "Frames to keep of each stack",
+            value_name: "N",
+            range: Some((1, i32::MAX as i64)),
+            default: "2048",
+            ..FLAG
+        }],
         ..BASE
     },
-    Spec {
+    OptionRow {
         name: "interval",
         values: "<ms>",
         about: "sample interval in ms",
         default: "10",
         form: Some("DECIMAL"),
         rule: "decimal and > 0",
-        set: Set::Value(set_interval),
-        additions: &[Addition { values: "<n>us|ms|s", about: "interval in the unit named" }],
+        value: Value::Time(|o| &mut o.interval_ns),
+        addition: Some(&Addition { values: "<n>us|ms|s", about: "interval in the unit named" }),
+        needs: Some(&Needs::one_of(&[Samples, XprofTables])),
+        is_lenient: true,
+        arguments: &[Argument {
+            long: "interval",
+            position: 150,
+            help: "CPU time between two samples of a thread: 10ms, 500us, 1s [default: 10ms]",
+            ..TIME_ARGUMENT
+        }],
         ..BASE
     },
-    Spec {
+    OptionRow {
         name: "cutoff",
         values: "<value>",
         about: "output cutoff point",
         default: "0.0001",
         form: Some("DOUBLE"),
         rule: "floating point and >= 0",
-        set: Set::Value(set_cutoff),
+        value: Value::Ratio(|o| &mut o.cutoff),
         ..BASE
     },
-    Spec {
+    OptionRow {
         name: "lineno",
         about: "line number in traces?",
         default: "y",
-        set: Set::Switch(|o| &mut o.lineno),
+        value: Value::Switch(|o| &mut o.lineno),
         ..SWITCH
     },
-    Spec {
+    OptionRow {
         name: "thread",
         about: "thread in traces?",
         default: "n",
-        set: Set::Switch(|o| &mut o.thread),
+        value: Value::Switch(|o| &mut o.thread),
+        arguments: &[Argument {
+            long: "threads",
+            position: 320,
+            help: "Tell all threads apart: virtual ones, those of exact counts, and in flame graphs, \
+                   too [default: platform threads, in samples and waits]",
+            ..FLAG
+        }],
         ..SWITCH
     },
-    Spec {
+    OptionRow {
         name: "doe",
         about: "dump on exit?",
         default: "y",
-        set: Set::Switch(|o| &mut o.doe),
+        value: Value::Switch(|o| &mut o.doe),
         ..SWITCH
     },
-    Spec { name: "msa", about: "Solaris micro state accounting", default: "n", ..SWITCH },
-    Spec {
+    OptionRow { name: "msa", about: "Solaris micro state accounting", default: "n", ..SWITCH },
+    OptionRow {
         name: "force",
         about: "force output to <file>",
         default: "y",
-        set: Set::Value(set_force),
+        value: Value::Choice(&[
+            Choice { name: "y", set: |o| (o.force, o.replace) = (true, true) },
+            Choice { name: "n", set: |o| (o.force, o.replace) = (false, false) },
+        ]),
+        arguments: &[Argument {
+            long: "force",
+            position: 110,
+            help: "Replace the file of --jamaica; without this, the run is added to it",
+            // The agent's file is not the one that is replaced.
+            plain: "",
+            is_from_start: true,
+            needs: Some(&Needs::one_of(&[JamaicaProfile])),
+            ..FLAG
+        }],
         ..SWITCH
     },
-    Spec {
+    OptionRow {
         name: "verbose",
         about: "print messages about dumps",
         default: "y",
-        set: Set::Switch(|o| &mut o.verbose),
+        value: Value::Switch(|o| &mut o.verbose),
         ..SWITCH
     },
-    Spec { name: "gc_okay", about: "no effect", section: Section::Obsolete, ..SWITCH },
-    Spec {
+    OptionRow { name: "gc_okay", about: "no effect", section: Section::Obsolete, ..SWITCH },
+    OptionRow {
         name: "primfields",
         about: "values of primitive fields in heap dumps",
         default: "y",
-        set: Set::Switch(|o| &mut o.prim_fields),
+        value: Value::Switch(|o| &mut o.prim_fields),
         ..UNDOCUMENTED_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "primarrays",
         about: "elements of primitive arrays in heap dumps",
         default: "y",
-        set: Set::Switch(|o| &mut o.prim_arrays),
+        value: Value::Switch(|o| &mut o.prim_arrays),
         ..UNDOCUMENTED_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "logflags",
         about: "no effect; the original logged what it did",
         ..UNDOCUMENTED_NUMBER
     },
-    Spec {
+    OptionRow {
         name: "debugflags",
         about: "no effect; the original checked itself",
         ..UNDOCUMENTED_NUMBER
     },
-    Spec { name: "X", about: "no effect; the original had experiments", ..UNDOCUMENTED_NUMBER },
-    Spec {
+    OptionRow {
+        name: "X",
+        about: "no effect; the original had experiments",
+        ..UNDOCUMENTED_NUMBER
+    },
+    OptionRow {
         name: "coredump",
         about: "no effect; the original aborted on a fatal error",
         default: "n",
         ..UNDOCUMENTED_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "errorexit",
         about: "no effect; for the original every error was fatal",
         default: "n",
         ..UNDOCUMENTED_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "pause",
         about: "wait on load for a debugger",
         default: "n",
-        set: Set::Switch(|o| &mut o.pause),
+        value: Value::Switch(|o| &mut o.pause),
         ..UNDOCUMENTED_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "debug",
         about: "no effect; the original debugged itself",
         default: "n",
         ..UNDOCUMENTED_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "classes",
         values: "all|used",
         about: "LOAD CLASS records (format=b)",
         default: "all",
-        section: Section::Perk,
         form: Some("all|used"),
         rule: "all|used",
-        set: Set::Value(set_classes),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "all", set: |o| o.classes = Classes::All },
+            Choice { name: "used", set: |o| o.classes = Classes::Used },
+        ]),
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "idsize",
         values: "4|8",
         about: "bytes of ids (format=b)",
         default: "8",
-        section: Section::Perk,
         form: Some("4|8"),
         rule: "4|8",
-        set: Set::Value(set_id_size),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "4", set: |o| o.short_ids = true },
+            Choice { name: "8", set: |o| o.short_ids = false },
+        ]),
+        needs: Some(&BINARY),
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "version",
         values: "1.0.1|1.0.2",
         about: "of the file (format=b)",
         default: "1.0.2",
-        section: Section::Perk,
         form: Some("1.0.1|1.0.2"),
         rule: "1.0.1|1.0.2",
-        set: Set::Value(set_version),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "1.0.1", set: |o| o.version_1_0_1 = true },
+            Choice { name: "1.0.2", set: |o| o.version_1_0_1 = false },
+        ]),
+        needs: Some(&BINARY),
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "engine",
         values: "signal|polling",
         about: "engine of CPU samples",
         default: "auto",
-        section: Section::Perk,
         form: Some("signal|polling"),
         rule: "auto|signal|polling",
-        set: Set::Value(set_engine),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "auto", set: |o| o.engine = SampleEngine::Auto },
+            Choice { name: "signal", set: |o| o.engine = SampleEngine::Signal },
+            Choice { name: "polling", set: |o| o.engine = SampleEngine::Polling },
+        ]),
+        needs: Some(&Needs::one_of(&[Samples])),
+        clash: Some(&Clash {
+            is_there: |o| o.engine == SampleEngine::Signal && o.has_peer(),
+            agent: "engine=signal is not supported with net, whose commands are for single threads: \
+                    use engine=polling",
+            command_line: "",
+        }),
+        note: "\
+- `engine=signal` interrupts threads where they run (Linux on x86-64). `engine=polling` walks their
+  stacks at their next safepoint, a method or two after the place where the time went.
+  `engine=auto` is `signal` where that works, and else `polling`, with a warning; with `net`, whose
+  commands are for single threads, it is `polling`.",
+        arguments: &[Argument {
+            long: "engine",
+            position: 160,
+            help: "The engine of CPU samples [default: auto]",
+            value_name: "ENGINE",
+            words: &[
+                Word::new("auto", "Signals where they work, else polling, with a warning"),
+                Word::new(
+                    "signal",
+                    "Interrupt threads where they are (Linux on x86-64): right to the line",
+                ),
+                Word::new(
+                    "polling",
+                    "Walk the stacks of threads at their next safepoint: works everywhere, names the \
+                     wrong method at times",
+                ),
+            ],
+            ..FLAG
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "native",
         about: "native frames in CPU samples?",
         default: "n",
-        section: Section::Perk,
-        set: Set::Switch(|o| &mut o.native),
-        ..SWITCH
+        value: Value::Switch(|o| &mut o.native),
+        needs: Some(&Needs {
+            is_met: Some(|o| o.cpu.samples && o.format == Format::Extended),
+            agent: "cpu=samples and format=p",
+            ..Needs::BASE
+        }),
+        clash: Some(&Clash {
+            is_there: |o| o.native && (o.engine == SampleEngine::Polling || o.has_peer()),
+            agent: "native=y is not supported with engine=polling, which sees Java code alone",
+            command_line: "--native does not work with --engine polling, which sees Java code alone",
+        }),
+        note: "\
+- `native=y` adds the functions of native code and the JVM's stubs to CPU samples by signals, above
+  the Java method that called them (`format=p`), and above these the functions of the kernel, if the
+  system permits it (`kernel.perf_event_paranoid` below 2, or `CAP_PERFMON`; the names need
+  `kernel.kptr_restrict=0`, or are `[kernel]`). A stub has the JVM's name for it, such as
+  `jbyte_disjoint_arraycopy`. Without `native=y` its time is that of its caller, as in all forms.",
+        arguments: &[Argument {
+            long: "native",
+            position: 170,
+            help: "Show native functions, stubs of the JVM and functions of the kernel above Java \
+                   methods",
+            needs: Some(&Needs::one_of(&[Samples])),
+            ..FLAG
+        }],
+        ..OWN_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "timing",
         values: "tick|exact|none",
         about: "timing of calls",
         default: "tick",
-        section: Section::Perk,
         form: Some("tick|exact|none"),
         rule: "tick|exact|none",
-        set: Set::Value(set_timing),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "tick", set: |o| o.timing = TimingMethod::Tick },
+            Choice { name: "exact", set: |o| o.timing = TimingMethod::Exact },
+            Choice { name: "none", set: |o| o.timing = TimingMethod::None },
+        ]),
+        needs: Some(&Needs::one_of(&[Calls])),
+        is_lenient: true,
+        clash: Some(&Clash {
+            is_there: |o| o.timing == TimingMethod::Exact && o.clock == Some(Clock::Cpu),
+            agent: "clock=cpu is not supported with timing=exact, which reads nanoTime, a wall clock: \
+                    use clock=wall or timing=tick",
+            command_line: "--timing exact reads a wall clock: use --clock wall or --timing tick",
+        }),
+        note: "\
+- `timing=tick` has a thread of the agent look, every 250 us, where each thread is, at no cost in the
+  calls; `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns per call;
+  `timing=none` only counts.",
+        arguments: &[Argument {
+            long: "timing",
+            position: 180,
+            help: "Timing of calls [default: tick]",
+            value_name: "METHOD",
+            words: &[
+                Word::new(
+                    "tick",
+                    "Read a clock in memory that a thread of the agent updates: right in sums, cheap",
+                ),
+                Word::new(
+                    "exact",
+                    "Read the JVM's nanosecond clock at each entry and exit: right per call, \
+                     expensive",
+                ),
+                Word::new("none", "Count calls without timing them"),
+            ],
+            ..FLAG
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "clock",
         values: "cpu|wall",
         about: "clock of call times",
         default: "cpu",
-        section: Section::Perk,
         form: Some("cpu|wall"),
         rule: "cpu|wall",
-        set: Set::Value(set_clock),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "cpu", set: |o| o.clock = Some(Clock::Cpu) },
+            Choice { name: "wall", set: |o| o.clock = Some(Clock::Wall) },
+        ]),
+        needs: Some(&Needs::one_of(&[Calls])),
+        is_lenient: true,
+        note: "\
+- `clock=cpu` is the CPU time of the thread, `clock=wall` the wall-clock time, including time
+  blocked and asleep. With `timing=exact` the clock is `wall`, and `clock=cpu` is refused.",
+        arguments: &[Argument {
+            long: "clock",
+            position: 190,
+            help: "The clock of call times [default: cpu, or wall with --timing exact]",
+            value_name: "CLOCK",
+            words: &[
+                Word::new("cpu", "CPU time of the thread"),
+                Word::new("wall", "Wall-clock time, including time blocked and asleep"),
+            ],
+            ..FLAG
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "include",
         about: "classes, methods to count",
         default: "all",
-        set: Set::Value(|o, v| add_patterns(&mut o.include, v)),
+        value: Value::Patterns(|o| &mut o.include),
+        needs: Some(&PROBES),
+        is_lenient: true,
+        note: "\
+- `include` and `exclude` take names of classes and methods, separated by a colon as a comma would end
+  the value, with `*` for any characters, such as `com.acme.*:Parser:HashMap.put`. A name that begins
+  with a package is compared from the beginning (`java.*` is not `com.acme.java.Foo`), any other also
+  from the name of a class or method on. A class stands for all its methods and for its inner classes.
+  A method that is left out is counted at the call, and its allocations are counted. A name that no
+  class or method has is reported on stderr at the end.",
+        arguments: &[Argument {
+            long: "include",
+            position: 200,
+            help: "Count only calls of these classes and methods: 'com.acme.*', Foo.bar (repeatable, \
+                   or with commas)",
+            ..PATTERNS_ARGUMENT
+        }],
         ..PATTERNS
     },
-    Spec {
+    OptionRow {
         name: "exclude",
         about: "classes, methods to leave out",
         default: "none",
-        set: Set::Value(|o, v| add_patterns(&mut o.exclude, v)),
+        value: Value::Patterns(|o| &mut o.exclude),
+        needs: Some(&PROBES),
+        is_lenient: true,
+        arguments: &[Argument {
+            long: "exclude",
+            position: 210,
+            help: "Leave out calls of these classes and methods (repeatable, or with commas)",
+            ..PATTERNS_ARGUMENT
+        }],
         ..PATTERNS
     },
-    Spec {
+    OptionRow {
         name: "app",
         about: "the program's own classes",
         default: "found by the main class",
-        set: Set::Value(|o, v| add_patterns(&mut o.app, v)),
+        value: Value::Patterns(|o| &mut o.app),
+        note: "\
+- `app` takes the same names, of the classes that are the program's own: reports charge the time in others to
+  these. Without it they are the packages of the main class and of the class path's folders. Only
+  `format=p` keeps it.",
+        arguments: &[Argument {
+            long: "app",
+            position: 220,
+            help: "The classes that are the program's own, for reports: 'com.acme.*' (repeatable, or \
+                   with commas) [default: the packages of the main class and of the class path's \
+                   folders]",
+            ..PATTERNS_ARGUMENT
+        }],
         ..PATTERNS
     },
-    Spec {
+    OptionRow {
         name: "max-nodes",
         values: "<n>[k|m|g]",
         about: "limit of call tree nodes",
         default: "8m",
-        section: Section::Perk,
         form: Some("DECIMAL"),
         rule: "decimal and > 0",
-        set: Set::Value(|o, v| scaled(v).map(|n| o.max_nodes = n)),
-        ..BASE
+        value: Value::Scaled(|o| &mut o.max_nodes),
+        needs: Some(&TREES),
+        is_lenient: true,
+        note: "\
+- `max-nodes` limits the call trees: calls on paths beyond it are counted by method alone.",
+        arguments: &[Argument {
+            long: "max-nodes",
+            position: 230,
+            help: "Limit of call tree nodes; calls beyond it are counted without their path [default: \
+                   8m]",
+            value_name: "N",
+            ..SIZE_ARGUMENT
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "start",
         about: "measure from the start",
         default: "y",
-        section: Section::Perk,
-        set: Set::Switch(|o| &mut o.start),
-        ..SWITCH
+        value: Value::Switch(|o| &mut o.start),
+        clash: Some(&Clash {
+            is_there: |o| !o.start && (o.delay_ns.is_some() || o.duration_ns.is_some()),
+            agent: "delay and duration are not supported with start=n: perk start and perk stop begin \
+                    and end the recording",
+            command_line: "",
+        }),
+        note: "\
+- `start=n` measures nothing until `perk start PID`; `perk stop PID` pauses it. What is counted
+  exactly cannot be paused.",
+        ..OWN_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "delay",
         about: "until it measures",
-        set: Set::Value(|o, value| interval_ns(value).map(|ns| o.delay_ns = Some(ns))),
+        value: Value::OptionalTime(|o| &mut o.delay_ns),
+        note: "\
+- `delay=10s` and `duration=30s` measure a part of the run: they begin that long after the program's start,
+  and end the recording and its file that long after its beginning. The program goes on. What is counted
+  exactly (`cpu=times|old`, `heap=sites`) has its probes from the start on until the program ends; the
+  counts begin from zero after `delay`, and end with `duration`. Of a site with objects that lived before,
+  no more live objects are counted than were allocated since.",
         ..TIME
     },
-    Spec {
+    OptionRow {
         name: "duration",
         about: "until it has measured",
         default: "to the end",
-        set: Set::Value(|o, value| interval_ns(value).map(|ns| o.duration_ns = Some(ns))),
+        value: Value::OptionalTime(|o| &mut o.duration_ns),
         ..TIME
     },
-    Spec {
+    OptionRow {
         name: "flush",
         about: "show the file so far",
         default: "off",
-        set: Set::Value(|o, value| interval_ns(value).map(|ns| o.flush_ns = Some(ns))),
+        value: Value::OptionalTime(|o| &mut o.flush_ns),
+        needs: Some(&Needs {
+            is_met: Some(|o| o.format == Format::Extended && !o.has_peer()),
+            agent: "format=p and a file",
+            ..Needs::BASE
+        }),
+        note: "\
+- `flush=5s` shows the profile so far under the file's name at least that often, from the first second on,
+  so that it is there if the program is killed (`format=p`). Each flush that takes long makes the next ones
+  rarer: all of them together take at most 2 % of the time. Live objects are not counted for it.",
         ..TIME
     },
-    Spec {
+    OptionRow {
         name: "secrets",
         about: "keep secrets of the program",
         default: "n",
-        section: Section::Perk,
-        set: Set::Switch(|o| &mut o.secrets),
-        ..SWITCH
+        value: Value::Switch(|o| &mut o.secrets),
+        note: "\
+- `secrets=n` writes `***` in place of passwords, tokens and keys of the program's command line, which the
+  file has as the name of the program: where an option or parameter is called so (`--password=…`,
+  `--api-key …`, `?token=…`), and in URLs with a user. The options of the JVM itself are not in the file.",
+        arguments: &[Argument {
+            long: "keep-secrets",
+            position: 300,
+            help: "Keep passwords, tokens and keys of the command line in files and reports; without \
+                   this, *** stands there",
+            ..FLAG
+        }],
+        ..OWN_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "cache",
         about: "keep changed JDK classes",
         default: "y",
-        section: Section::Perk,
-        set: Set::Switch(|o| &mut o.cache),
-        ..SWITCH
+        value: Value::Switch(|o| &mut o.cache),
+        needs: Some(&TREES),
+        is_lenient: true,
+        note: "\
+- `cache=y` keeps the classes of the JDK that every program loads, with their probes, in
+  `perk/classes` in the user's cache folder, for `cpu=times|old` and `heap=sites` without `include`
+  and `exclude`; a later JVM starts faster with them. `cache=n` neither reads nor writes there.",
+        arguments: &[Argument {
+            long: "no-cache",
+            position: 250,
+            help: "Do not keep changed classes of the JDK in the user's cache folder, and take none \
+                   from there",
+            plain: "n",
+            is_from_start: true,
+            ..FLAG
+        }],
+        ..OWN_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "wall",
         values: "y|n|<time>",
         about: "wall-clock samples (format=p)",
         default: "n",
-        section: Section::Perk,
         form: Some("y|n|<time>"),
         rule: "y, n or an interval such as 10ms",
-        set: Set::Value(set_wall),
-        ..BASE
+        value: Value::SwitchOrTime(|o| &mut o.wall_ns, 10_000_000),
+        arguments: &[Argument {
+            long: "wall",
+            position: 20,
+            help: "Sample what all threads do and wait for, by the clock, at this interval [default: \
+                   10ms]",
+            is_optional: true,
+            is_measurement: true,
+            ..TIME_ARGUMENT
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "wall-threads",
         values: "<names>",
         about: "threads of wall",
         default: "the program's",
-        section: Section::Perk,
         form: Some("<name>:<name>"),
         rule: "names of threads with : between them",
-        set: Set::Value(|o, value| add_thread_names(&mut o.wall_threads, value)),
-        ..BASE
+        value: Value::ThreadNames(|o| &mut o.wall_threads),
+        needs: Some(&Needs::one_of(&[Wall])),
+        arguments: &[Argument {
+            long: "wall-threads",
+            position: 30,
+            help: "The threads of --wall, by name: main, 'http-*' (repeatable, or with commas) \
+                   [default: those of the program; '*': also the JDK's own]",
+            value_name: "NAME",
+            is_list: true,
+            hint: "use the name of a thread, * for any part of it, without colons, such as http-*",
+            ..FLAG
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "sample",
         values: "<n>[k|m|g]",
         about: "bytes between heap samples",
         default: "off",
-        section: Section::Perk,
         form: Some("DECIMAL"),
         rule: "decimal, > 0 and below 2048m",
-        set: Set::Value(set_sample),
-        ..BASE
+        // The JVM takes it as a signed number of 32 bits.
+        value: Value::OptionalScaled(|o| &mut o.heap_sample_bytes, i32::MAX as u64),
+        needs: Some(&Needs {
+            is_met: Some(|o| o.heap_sites),
+            agent: "heap=sites",
+            command_line: "--heap sites",
+            ..Needs::BASE
+        }),
+        note: "\
+- `sample` makes `heap=sites` an estimate from one sample per so many bytes allocated, on average;
+  without it every allocation is counted. It is refused without `heap=sites`.",
+        arguments: &[
+            Argument {
+                long: "alloc",
+                position: 40,
+                help: "Estimate allocated and live objects from one sample per SIZE bytes [default: \
+                       512k]; the same as --heap sites --sample SIZE",
+                plain: "512k",
+                is_optional: true,
+                also: &[("heap", "sites")],
+                conflicts: &["heap", "sample"],
+                is_measurement: true,
+                ..SAMPLE_ARGUMENT
+            },
+            Argument {
+                long: "sample",
+                position: 260,
+                help: "Estimate --heap sites from one sample per SIZE bytes: 512k, 1m",
+                is_from_start: true,
+                ..SAMPLE_ARGUMENT
+            },
+        ],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "gc",
         about: "collect garbage before a dump",
         default: "n",
-        section: Section::Perk,
-        set: Set::Switch(|o| &mut o.gc),
-        ..SWITCH
+        value: Value::Switch(|o| &mut o.gc),
+        note: "\
+- `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead object as live.",
+        arguments: &[
+            Argument {
+                long: "gc",
+                position: 270,
+                help: "Collect garbage before --heap reads the objects [default of perk run where it \
+                       counts live ones]",
+                needs: Some(&Needs {
+                    is_met: Some(|o| o.heap_dump || o.heap_sites),
+                    command_line: "--heap",
+                    ..Needs::BASE
+                }),
+                ..FLAG
+            },
+            Argument {
+                long: "no-gc",
+                position: 280,
+                help: "Do not collect garbage: dead objects that no collection has removed yet count, \
+                       too",
+                plain: "n",
+                conflicts: &["gc"],
+                needs: Some(&Needs {
+                    is_met: Some(|o| o.heap_sites),
+                    command_line: "--heap sites, --heap all or --alloc",
+                    ..Needs::BASE
+                }),
+                ..FLAG
+            },
+        ],
+        ..OWN_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "thread-kinds",
         values: "<kinds>",
         about: "all, platform: of thread=y",
         default: "all",
-        section: Section::Perk,
         rule: "all|platform",
-        set: Set::Value(set_thread_kinds),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "all", set: |o| o.platform_threads = false },
+            Choice { name: "platform", set: |o| o.platform_threads = true },
+        ]),
+        needs: Some(&Needs { is_met: Some(|o| o.thread), agent: "thread=y", ..Needs::BASE }),
+        note: "\
+- `thread-kinds=platform` has `thread=y` tell platform threads apart, and only in samples and waits: all
+  virtual threads are one, and exact counts are those of all threads. It is refused without `thread=y`.",
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "live",
         about: "count live objects, too",
         default: "y",
-        section: Section::Perk,
-        set: Set::Switch(|o| &mut o.live),
-        ..SWITCH
+        value: Value::Switch(|o| &mut o.live),
+        needs: Some(&Needs {
+            is_met: Some(|o| o.counts_sites_alone() && o.format == Format::Extended),
+            agent: "heap=sites, without sample, and format=p",
+            ..Needs::BASE
+        }),
+        note: "\
+- `live=n` counts allocated objects alone: no object gets a field or an identity hash, and no walk of
+  the heap looks for those that live, whose numbers the file then says are not known. It is refused
+  without `heap=sites` and `format=p`.",
+        arguments: &[Argument {
+            long: "no-live",
+            position: 290,
+            help: "Count allocated objects alone, which costs less: --heap sites then does not look \
+                   for live ones",
+            plain: "n",
+            conflicts: &["gc"],
+            is_from_start: true,
+            needs: Some(&Needs {
+                is_met: Some(|o| o.counts_sites_alone()),
+                command_line: "--heap sites, without --sample",
+                ..Needs::BASE
+            }),
+            ..FLAG
+        }],
+        ..OWN_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "locks",
         about: "j.u.c. locks, with monitor=y",
         default: "n",
-        section: Section::Perk,
-        set: Set::Switch(|o| &mut o.locks),
-        ..SWITCH
+        value: Value::Switch(|o| &mut o.locks),
+        needs: Some(&Needs::one_of(&[Monitors])),
+        note: "\
+- `locks=y` makes `monitor=y` measure also how long threads park for the locks and queues of
+  `java.util.concurrent`. It is refused without `monitor=y`.",
+        arguments: &[Argument {
+            long: "locks",
+            alias: "lock",
+            position: 130,
+            help: "Measure also how long threads park for locks of java.util.concurrent; implies \
+                   --monitor",
+            also: &[("monitor", "y")],
+            is_measurement: true,
+            ..FLAG
+        }],
+        ..OWN_SWITCH
     },
-    Spec {
+    OptionRow {
         name: "aprof",
         values: "y|n|between",
         about: "allocations by class",
         default: "n",
-        section: Section::Perk,
         rule: "y|n|between",
-        set: Set::Value(set_aprof),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "y", set: |o| (o.aprof, o.aprof_between) = (true, false) },
+            Choice { name: "n", set: |o| (o.aprof, o.aprof_between) = (false, false) },
+            Choice { name: "between", set: |o| (o.aprof, o.aprof_between) = (true, true) },
+        ]),
+        note: "\
+- `aprof=y` counts the objects and bytes allocated for each class over the whole run, as the JVM's
+  `-Xaprof` did, and prints the table on stdout at exit; with `format=p` it is only in the file.
+- `aprof=between` prints that table on stdout at each dump, with the allocations since the dump
+  before, or since the start. Send SIGQUIT when the period to measure begins and when it ends. A line
+  above each table gives its period. The file has the whole run, as with `aprof=y`.",
+        arguments: &[
+            Argument {
+                long: "aprof",
+                position: 60,
+                help: "Count the objects and bytes allocated for each class",
+                is_measurement: true,
+                is_from_start: true,
+                ..FLAG
+            },
+            Argument {
+                long: "from-signal",
+                position: 140,
+                help: "At each SIGQUIT and at the end, print on stdout the counts of --aprof since \
+                       the last time",
+                plain: "between",
+                requires: "aprof",
+                is_from_start: true,
+                ..FLAG
+            },
+        ],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "xprof",
         values: "y|n|<kind>",
         about: "-Xprof: tiers, inlined, all",
         default: "n",
-        section: Section::Perk,
         form: Some("y|n|tiers:inlined:all"),
         rule: "y, n or tiers, inlined and all with : between them",
-        set: Set::Value(|o, value| xprof(value).map(|it| o.xprof = it)),
-        ..BASE
+        value: Value::Kinds {
+            none: |o| o.xprof = None,
+            plain: |o| o.xprof = Some(Xprof::default()),
+            kinds: &[
+                Choice { name: "tiers", set: |o| o.xprof.get_or_insert_default().tiers = true },
+                Choice { name: "inlined", set: |o| o.xprof.get_or_insert_default().inlined = true },
+                Choice { name: "all", set: |o| o.xprof.get_or_insert_default().all = true },
+            ],
+        },
+        note: "\
+- `xprof=y` prints the tables of the JVM's `-Xprof` on stdout, as the original did: those of a thread when it
+  has ended, all others and a summary when the program ends. Without another analysis, `file` names a
+  file for them, and no other file is written. `xprof=tiers` lists what C1 and C2 have compiled in
+  tables of their own, `xprof=inlined` the methods that were inlined instead of those that they were
+  inlined into, `xprof=all` every method and not only the first 10 of each table; a colon joins them, as
+  in `xprof=tiers:inlined`. It needs the signals of `engine=signal`, whatever samples `cpu=samples`
+  takes. [xprof.md](xprof.md) describes the tables.",
+        arguments: &[Argument {
+            long: "xprof",
+            position: 70,
+            help: "Print what kind of code the threads run, by method, as the JVM's -Xprof did: on the \
+                   program's stdout, or into -o x.xprof. Alone or with KINDs: the same, told apart \
+                   (repeatable, or with commas)",
+            value_name: "KIND",
+            is_optional: true,
+            is_list: true,
+            words: &[
+                Word::new("tiers", "What C1 compiled, and what C2 compiled"),
+                Word::new("inlined", "Inlined methods, instead of those that they were inlined into"),
+                Word::new("all", "All methods, instead of the first 10 of each table"),
+            ],
+            is_measurement: true,
+            is_from_start: true,
+            ..FLAG
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "jamaica",
         values: "y|n|bytecodes",
         about: "JamaicaVM's profile",
         default: "n",
-        section: Section::Perk,
         rule: "y|n|bytecodes",
-        set: Set::Value(set_jamaica),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "y", set: |o| o.jamaica = Some(Jamaica::All) },
+            Choice { name: "n", set: |o| o.jamaica = None },
+            Choice { name: "bytecodes", set: |o| o.jamaica = Some(Jamaica::Bytecodes) },
+        ]),
+        arguments: &[Argument {
+            long: "jamaica",
+            position: 100,
+            help: "Count executed bytecodes exactly, for JamaicaVM's profile [default: all]",
+            value_name: "WHAT",
+            is_optional: true,
+            words: &[
+                Word {
+                    name: "all",
+                    value: Some("y"),
+                    help: "Bytecodes, cycles, calls, natives, arrays, classes, threads and the heap",
+                },
+                Word::new("bytecodes", "Bytecodes by method and line, at less cost"),
+            ],
+            is_measurement: true,
+            is_from_start: true,
+            ..FLAG
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "fields",
         values: "shared|n",
         about: "accesses to fields",
         default: "n",
-        section: Section::Perk,
         rule: "shared|n",
-        set: Set::Value(set_fields),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "shared", set: |o| o.fields = true },
+            Choice { name: "n", set: |o| o.fields = false },
+        ]),
+        arguments: &[Argument {
+            long: "fields",
+            position: 80,
+            help: "Count the accesses to the fields of each object, by the thread that made it and by \
+                   others",
+            value_name: "KIND",
+            words: &[Word::new(
+                "shared",
+                "Which fields of which objects are read and written by which threads",
+            )],
+            also: &[("aggregate", "site")],
+            is_measurement: true,
+            is_from_start: true,
+            ..FLAG
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "aggregate",
         values: "site|n",
         about: "alike objects: one record",
         default: "n",
-        section: Section::Perk,
         rule: "site|n",
-        set: Set::Value(set_aggregate),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "site", set: |o| o.aggregate = true },
+            Choice { name: "n", set: |o| o.aggregate = false },
+        ]),
+        needs: Some(&Needs::one_of(&[Fields])),
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "site-index",
         values: "<kind>",
         about: "instruction, bci, disl2012",
         default: "instruction",
-        section: Section::Perk,
         rule: "instruction|bci|disl2012",
-        set: Set::Value(set_site_index),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "instruction", set: |o| o.site_index = SiteIndex::Instruction },
+            Choice { name: "bci", set: |o| o.site_index = SiteIndex::Bci },
+            Choice { name: "disl2012", set: |o| o.site_index = SiteIndex::Disl2012 },
+        ]),
+        needs: Some(&Needs::one_of(&[Fields])),
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "accesses",
         values: "<kind>",
         about: "instructions, extended",
         default: "instructions",
-        section: Section::Perk,
         rule: "instructions|extended",
-        set: Set::Value(set_accesses),
-        ..BASE
+        value: Value::Choice(&[
+            Choice { name: "instructions", set: |o| o.extended_accesses = false },
+            Choice { name: "extended", set: |o| o.extended_accesses = true },
+        ]),
+        needs: Some(&Needs::one_of(&[Fields])),
+        arguments: &[Argument {
+            long: "accesses",
+            position: 90,
+            help: "The accesses that --fields counts [default: instructions]",
+            value_name: "KIND",
+            words: &[
+                Word::new("instructions", "Those by instructions of Java code"),
+                Word::new(
+                    "extended",
+                    "Also those that no instruction makes: System.arraycopy, clone(), reflection, \
+                     Unsafe",
+                ),
+            ],
+            is_from_start: true,
+            ..FLAG
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "memlimit",
         values: "<bytes>",
         about: "memory of traces, records",
         default: "256m",
-        section: Section::Perk,
         rule: "numeric, above 0",
-        set: Set::Value(|o, value| scaled(value).map(|bytes| o.memory_limit_bytes = Some(bytes))),
-        ..BASE
+        value: Value::OptionalScaled(|o| &mut o.memory_limit_bytes, u64::MAX),
+        needs: Some(&Needs {
+            of: &[
+                Samples,
+                Calls,
+                Wall,
+                Sites,
+                SampledSites,
+                Monitors,
+                Fields,
+                JamaicaProfile,
+            ],
+            is_met: Some(|o| {
+                let has_samples = o.cpu.samples || o.wall_ns.is_some() || o.monitor;
+                has_samples || o.fields || o.has_call_trees()
+            }),
+            ..Needs::BASE
+        }),
+        is_lenient: true,
+        note: "\
+- `memlimit` is a number of bytes; `k`, `m` and `g` after it mean KiB, MiB and GiB. It limits the memory of the call
+  traces of samples (`cpu=samples`, `wall`, `heap=sites` with `sample`) and of waits (`monitor=y`), which
+  grows with each new stack; the default is for them. At the limit, a sample with a new stack is booked
+  below those of its outermost frames that are known, on a frame `perk.[memory limit reached]`: no sample
+  and no time is lost, and the totals of threads stay right. The number of such samples is in a warning
+  at the end and in reports. The times of samples (`format=p`) take another eighth of the limit at most.
+  Names and threads are not limited. It also limits the call trees and sites of exact counts (`cpu=times`,
+  `heap=sites`), with what a dump makes of them: a call on a path that has no room is counted by method
+  alone, below `<folded>`, a new site by class alone, and a warning says so. With `max-nodes` alone there
+  are as many nodes as it says. With `fields=shared`
+  `memlimit` limits the records of objects, and its default is `4096m`.",
+        arguments: &[Argument {
+            long: "memlimit",
+            position: 240,
+            help: "Limit of the memory for call paths; new ones beyond it are cut short, or counted by \
+                   method alone [default: 256m]",
+            ..SIZE_ARGUMENT
+        }],
+        ..OWN
     },
-    Spec {
+    OptionRow {
         name: "exitpause",
         section: Section::Removed,
-        set: Set::Removed("The exitpause option was removed, use -XX:OnError='cmd %%p'"),
+        value: Value::Removed("The exitpause option was removed, use -XX:OnError='cmd %%p'"),
         ..BASE
     },
-    Spec {
+    OptionRow {
         name: "precrash",
         section: Section::Removed,
-        set: Set::Removed("The precrash option was removed, use -XX:OnError='precrash -p %%p'"),
+        value: Value::Removed(
+            "The precrash option was removed, use -XX:OnError='precrash -p %%p'",
+        ),
         ..BASE
     },
 ];
 
-fn set_heap(options: &mut Options, value: &str) -> Option<()> {
-    let (dump, sites) = match value {
-        "dump" => (true, false),
-        "sites" => (false, true),
-        "all" => (true, true),
-        _ => return None,
-    };
-    options.heap_dump |= dump;
-    options.heap_sites |= sites;
-    Some(())
-}
-
-fn set_cpu(options: &mut Options, value: &str) -> Option<()> {
-    match value {
-        "y" | "samples" => options.cpu.samples = true,
-        "times" => options.cpu.times = Some(TimesForm::Times),
-        "old" => options.cpu.times = Some(TimesForm::Old),
-        _ => return None,
+/// The options, as the agent needs them.
+pub(super) static OPTIONS: [AgentOption; ROWS.len()] = {
+    let mut options = [BASE.for_agent(); ROWS.len()];
+    let mut index = 0;
+    while index < ROWS.len() {
+        options[index] = ROWS[index].for_agent();
+        index += 1;
     }
-    Some(())
-}
-
-fn set_format(options: &mut Options, value: &str) -> Option<()> {
-    options.format = match value {
-        "a" => Format::Ascii,
-        "b" => Format::Binary,
-        "p" => Format::Extended,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_depth(options: &mut Options, value: &str) -> Option<()> {
-    options.depth = u32::try_from(numbers::decimal(value)?).ok()?;
-    Some(())
-}
-
-fn set_interval(options: &mut Options, value: &str) -> Option<()> {
-    options.interval_ns = interval_ns(value)?;
-    Some(())
-}
-
-/// Parses a time of `interval` and returns it in nanoseconds. The text is a whole number above 0
-/// with `us`, `ms` or `s` after it; without a unit it counts milliseconds. Any other text gives
-/// `None`.
-pub fn interval_ns(value: &str) -> Option<u64> {
-    const UNITS: [(&str, u64); 3] = [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-    let (number, unit_ns) = UNITS
-        .iter()
-        .find_map(|&(unit, unit_ns)| Some((value.strip_suffix(unit)?, unit_ns)))
-        .unwrap_or((value, 1_000_000));
-    let number = u64::try_from(numbers::decimal(number)?).ok().filter(|&n| n > 0)?;
-    Some(number * unit_ns)
-}
-
-/// Sets the interval of wall-clock samples.
-fn set_wall(options: &mut Options, value: &str) -> Option<()> {
-    options.wall_ns = match value {
-        "y" => Some(WALL_INTERVAL_NS),
-        "n" => None,
-        time => Some(interval_ns(time)?),
-    };
-    Some(())
-}
-
-/// Adds the names of a value. They are separated by colons, because a comma would end the value.
-fn add_thread_names(names: &mut Vec<WholePattern>, value: &str) -> Option<()> {
-    let added: Option<Vec<_>> = value.split(':').map(thread_name).collect();
-    names.extend(added?);
-    Some(())
-}
-
-/// Parses a name of `wall-threads`, in which each `*` stands for any characters. A text that is
-/// empty or has a comma or a colon gives `None`: the grammar cannot express it.
-pub fn thread_name(text: &str) -> Option<WholePattern> {
-    WholePattern::new(text).filter(|_| !text.contains([',', ':']))
-}
-
-fn set_cutoff(options: &mut Options, value: &str) -> Option<()> {
-    let cutoff = numbers::float(value)?;
-    // No share is below NaN, so nothing is left out.
-    options.cutoff = if cutoff.is_nan() { 0.0 } else { cutoff };
-    (options.cutoff >= 0.0).then_some(())
-}
-
-fn set_classes(options: &mut Options, value: &str) -> Option<()> {
-    options.classes = match value {
-        "all" => Classes::All,
-        "used" => Classes::Used,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_engine(options: &mut Options, value: &str) -> Option<()> {
-    options.engine = match value {
-        "auto" => SampleEngine::Auto,
-        "signal" => SampleEngine::Signal,
-        "polling" => SampleEngine::Polling,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_timing(options: &mut Options, value: &str) -> Option<()> {
-    options.timing = match value {
-        "tick" => TimingMethod::Tick,
-        "exact" => TimingMethod::Exact,
-        "none" => TimingMethod::None,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_clock(options: &mut Options, value: &str) -> Option<()> {
-    options.clock = Some(match value {
-        "cpu" => Clock::Cpu,
-        "wall" => Clock::Wall,
-        _ => return None,
-    });
-    Some(())
-}
-
-/// Adds the patterns of a value. They are separated by colons, because a comma would end the value.
-fn add_patterns(patterns: &mut Vec<NamePattern>, value: &str) -> Option<()> {
-    let added: Option<Vec<_>> = value.split(':').map(pattern).collect();
-    patterns.extend(added?);
-    Some(())
-}
-
-/// Parses a pattern of `include` and `exclude`: a name that a Java class or method can have, in
-/// which each `*` stands for any characters. Any other text gives `None`.
-pub fn pattern(text: &str) -> Option<NamePattern> {
-    let pattern = NamePattern::new(text).filter(|it| it.odd_character().is_none())?;
-    (!text.split('.').any(str::is_empty)).then_some(pattern)
-}
-
-/// Parses a number or size, such as those of `max-nodes`, `memlimit` and `sample`: a whole number above 0. A
-/// `k` after it multiplies it by 1024, an `m` by 1024 * 1024, a `g` by 1024 * 1024 * 1024. Any other text gives
-/// `None`.
-pub fn scaled(value: &str) -> Option<u64> {
-    numbers::scaled(value)
-}
-
-/// Parses a value of `sample`, which the JVM takes as a signed number of 32 bits. Any other text gives
-/// `None`.
-pub fn sample_bytes(value: &str) -> Option<u64> {
-    scaled(value).filter(|&bytes| i32::try_from(bytes).is_ok())
-}
-
-fn set_sample(options: &mut Options, value: &str) -> Option<()> {
-    options.heap_sample_bytes = Some(sample_bytes(value)?);
-    Some(())
-}
-
-fn set_id_size(options: &mut Options, value: &str) -> Option<()> {
-    options.short_ids = match value {
-        "4" => true,
-        "8" => false,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_version(options: &mut Options, value: &str) -> Option<()> {
-    options.version_1_0_1 = match value {
-        "1.0.1" => true,
-        "1.0.2" => false,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_fields(options: &mut Options, value: &str) -> Option<()> {
-    options.fields = match value {
-        "shared" => true,
-        "n" => false,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_aggregate(options: &mut Options, value: &str) -> Option<()> {
-    options.aggregate = match value {
-        "site" => true,
-        "n" => false,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_accesses(options: &mut Options, value: &str) -> Option<()> {
-    options.extended_accesses = match value {
-        "extended" => true,
-        "instructions" => false,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_site_index(options: &mut Options, value: &str) -> Option<()> {
-    options.site_index = match value {
-        "instruction" => SiteIndex::Instruction,
-        "bci" => SiteIndex::Bci,
-        "disl2012" => SiteIndex::Disl2012,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_force(options: &mut Options, value: &str) -> Option<()> {
-    options.force = match value {
-        "y" => true,
-        "n" => false,
-        _ => return None,
-    };
-    options.replace = options.force;
-    Some(())
-}
-
-fn set_jamaica(options: &mut Options, value: &str) -> Option<()> {
-    options.jamaica = match value {
-        "y" => Some(Jamaica::All),
-        "bytecodes" => Some(Jamaica::Bytecodes),
-        "n" => None,
-        _ => return None,
-    };
-    Some(())
-}
-
-/// Parses a value of `xprof`.
-fn xprof(value: &str) -> Option<Option<Xprof>> {
-    let mut xprof = Xprof::default();
-    match value {
-        "n" => return Some(None),
-        "y" => return Some(Some(xprof)),
-        _ => {}
-    }
-    for kind in value.split(':') {
-        match kind {
-            "tiers" => xprof.tiers = true,
-            "inlined" => xprof.inlined = true,
-            "all" => xprof.all = true,
-            _ => return None,
-        }
-    }
-    Some(Some(xprof))
-}
-
-fn set_thread_kinds(options: &mut Options, value: &str) -> Option<()> {
-    options.platform_threads = match value {
-        "all" => false,
-        "platform" => true,
-        _ => return None,
-    };
-    Some(())
-}
-
-fn set_aprof(options: &mut Options, value: &str) -> Option<()> {
-    (options.aprof, options.aprof_between) = match value {
-        "y" => (true, false),
-        "n" => (false, false),
-        "between" => (true, true),
-        _ => return None,
-    };
-    Some(())
-}
+    options
+};
