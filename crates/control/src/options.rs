@@ -28,6 +28,7 @@
 
 mod command_line;
 mod file_name;
+mod markdown;
 mod measurements;
 mod numbers;
 mod print;
@@ -39,6 +40,7 @@ mod value;
 
 pub use command_line::{CommandLine, arguments};
 pub use file_name::resolve_file_name;
+pub use markdown::options_markdown;
 pub use measurements::{Measurement, MeasurementRow};
 pub use numbers::scaled;
 pub use row::{Argument, Needs, Word};
@@ -46,7 +48,7 @@ use rules::Given;
 pub use rules::Refusal;
 use table::OPTIONS;
 pub use table::Options;
-pub use usage::{options_markdown, usage};
+pub use usage::usage;
 use value::Value;
 
 /// The environment variable whose value is appended to the agent's options.

@@ -153,8 +153,8 @@ impl CommandLine {
         let alike = options.starts().filter(|(row, _)| row.option == first.option);
         let alike: Vec<_> = alike.map(|(_, start)| start).collect();
         let mut name = self.name(first);
-        if !start.without.is_empty() && alike.len() == 1 {
-            name = format!("{name} without {}", start.without);
+        if !start.with.is_empty() && alike.len() == 1 {
+            name = format!("{name} without --{}", start.with);
         }
         let advice: Vec<&str> =
             alike.iter().map(|start| start.instead).filter(|it| !it.is_empty()).collect();

@@ -77,8 +77,8 @@ pub(super) struct FromStart {
     /// What cannot begin, in words of the agent's options. Where this is empty the agent can begin it,
     /// and `perk attach` leaves it to a tool of the JDK.
     pub(super) agent: &'static str,
-    /// What has to be missing on the command line.
-    pub(super) without: &'static str,
+    /// The option with which it can begin, if there is one.
+    pub(super) with: &'static str,
     /// What to do about it on the command line, beside starting the program with perk.
     pub(super) instead: &'static str,
 }
@@ -123,7 +123,7 @@ pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
         start: Some(&FromStart {
             applies: |options| options.include.is_empty(),
             agent: "calls of all methods (cpu=times and cpu=old without include=)",
-            without: "--include",
+            with: "include",
             instead: "name the methods to count (--include 'com.acme.*')",
         }),
         changes_classes: true,
@@ -139,7 +139,7 @@ pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
         start: Some(&FromStart {
             applies: |_| true,
             agent: "",
-            without: "",
+            with: "",
             instead: "use jcmd PID GC.heap_dump",
         }),
         ..BASE
@@ -153,7 +153,7 @@ pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
         start: Some(&FromStart {
             applies: |_| true,
             agent: "heap=sites without sample=",
-            without: "--sample",
+            with: "sample",
             instead: "use --alloc, which estimates",
         }),
         changes_classes: true,
@@ -187,7 +187,7 @@ pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
         start: Some(&FromStart {
             applies: |_| true,
             agent: "aprof",
-            without: "",
+            with: "",
             instead: "use --alloc, which estimates",
         }),
         changes_classes: true,
@@ -205,7 +205,7 @@ pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
         start: Some(&FromStart {
             applies: |_| true,
             agent: "xprof",
-            without: "",
+            with: "",
             instead: "use --cpu samples",
         }),
         can_pause: false,
@@ -232,7 +232,7 @@ pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
         start: Some(&FromStart {
             applies: |_| true,
             agent: "jamaica",
-            without: "",
+            with: "",
             instead: "use --cpu samples",
         }),
         changes_classes: true,
@@ -252,7 +252,7 @@ pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
         start: Some(&FromStart {
             applies: |_| true,
             agent: "fields=shared",
-            without: "",
+            with: "",
             instead: "",
         }),
         changes_classes: true,
