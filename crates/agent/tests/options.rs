@@ -132,7 +132,7 @@ fn help_goes_to_stdout() {
         for case in golden().iter().filter(|case| parse(case) == Ok(Parsed::Help)) {
             let outcome = sleeper(as_recorded(jdk, case)).run();
             outcome.assert_success();
-            assert_eq!((outcome.stdout, outcome.stderr), (usage(), String::new()));
+            assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), (usage(), ""));
         }
     });
 }

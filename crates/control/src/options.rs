@@ -48,7 +48,7 @@ use rules::Given;
 pub use rules::Refusal;
 use table::OPTIONS;
 pub use table::Options;
-pub use usage::usage;
+pub use usage::{usage, written_usage};
 use value::Value;
 
 /// The environment variable whose value is appended to the agent's options.

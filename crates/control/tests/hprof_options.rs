@@ -132,12 +132,17 @@ fn help_keeps_the_lines_of_the_original() {
 
 #[test]
 fn documentation_matches_the_table() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/options.md");
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(&path, options_markdown()).unwrap();
+    for (name, written) in [
+        ("../../docs/options.md", options_markdown()),
+        ("src/options/help.txt", perk_control::options::written_usage()),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        if std::env::var_os("UPDATE_EXPECT").is_some() {
+            std::fs::write(&path, &written).unwrap();
+        }
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(text == written, "{name}: run UPDATE_EXPECT=1 cargo test -p perk-control");
     }
-    let text = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(text == options_markdown(), "run: UPDATE_EXPECT=1 cargo test -p perk-control");
 }
 
 #[test]

@@ -42,14 +42,11 @@ pub(super) struct OptionRow {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AgentOption {
     pub(super) name: &'static str,
-    pub(super) values: &'static str,
-    pub(super) about: &'static str,
-    pub(super) default: &'static str,
-    pub(super) section: Section,
+    /// The default, if it matters whether a value is another one.
+    pub(super) default: Option<&'static str>,
     pub(super) form: Option<&'static str>,
     pub(super) rule: &'static str,
     pub(super) value: Value,
-    pub(super) addition: Option<&'static Addition>,
     pub(super) needs: Option<&'static Needs>,
     pub(super) is_lenient: bool,
     pub(super) clash: Option<&'static Clash>,
@@ -59,14 +56,10 @@ impl OptionRow {
     pub(super) const fn for_agent(&self) -> AgentOption {
         AgentOption {
             name: self.name,
-            values: self.values,
-            about: self.about,
-            default: self.default,
-            section: self.section,
+            default: if self.needs.is_some() { Some(self.default) } else { None },
             form: self.form,
             rule: self.rule,
             value: self.value,
-            addition: self.addition,
             needs: self.needs,
             is_lenient: self.is_lenient,
             clash: self.clash,

@@ -95,7 +95,7 @@ impl Options {
             if let Some(needs) = option.needs.filter(|_| !option.is_lenient)
                 && !needs.are_met(self)
                 && let Some(&(_, value)) = given.iter().rfind(|it| it.0.name == option.name)
-                && value != option.default
+                && option.default != Some(value)
             {
                 return Some(Reason::NoEffect(option, needs, value.to_owned()));
             }

@@ -10,7 +10,7 @@ use super::measurements::Measurement::{
     Xprof as XprofTables,
 };
 use super::row::{Addition, AgentOption, Argument, Clash, Needs, OptionRow, Section, Word};
-use super::value::{Choice, Value};
+use super::value::{Choice, Kinds, Value};
 use super::{
     Classes, Clock, Cpu, Format, Jamaica, Output, SampleEngine, SiteIndex, TimesForm, TimingMethod,
     Xprof,
@@ -1125,7 +1125,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         default: "n",
         form: Some("y|n|tiers:inlined:all"),
         rule: "y, n or tiers, inlined and all with : between them",
-        value: Value::Kinds {
+        value: Value::Kinds(&Kinds {
             none: |o| o.xprof = None,
             plain: |o| o.xprof = Some(Xprof::default()),
             kinds: &[
@@ -1133,7 +1133,7 @@ pub(super) const ROWS: &[OptionRow] = &[
                 Choice { name: "inlined", set: |o| o.xprof.get_or_insert_default().inlined = true },
                 Choice { name: "all", set: |o| o.xprof.get_or_insert_default().all = true },
             ],
-        },
+        }),
         note: "\
 - `xprof=y` prints the tables of the JVM's `-Xprof` on stdout, as the original did: those of a thread when it
   has ended, all others and a summary when the program ends. Without another analysis, `file` names a

@@ -1,12 +1,18 @@
 //! The help text of the agent.
 
-use super::row::{AgentOption, Section};
-use super::table::OPTIONS;
+use super::row::{OptionRow, Section};
+use super::table::ROWS;
 
 /// Returns the text that the option `help` prints on stdout.
+pub fn usage() -> &'static str {
+    include_str!("help.txt")
+}
+
+/// Returns the contents of `help.txt`. A test compares them with the file: the agent's library has the
+/// text, and not the parts that it is made of.
 ///
 /// The lines on the original's options, the examples and the notes are taken from the original.
-pub fn usage() -> String {
+pub fn written_usage() -> String {
     let mut text = String::from(
         "
      perk: a profiler for the JVM that takes HPROF's options
@@ -49,7 +55,7 @@ perk's additions
     for option in section(Section::Perk) {
         push_row(&mut text, &written(option), option.about, option.default);
     }
-    for option in &OPTIONS {
+    for option in ROWS {
         if let Some(addition) = option.addition {
             let written = format!("{}={}", option.name, addition.values);
             push_row(&mut text, &written, addition.about, "");
@@ -61,11 +67,11 @@ perk's additions
     text
 }
 
-fn section(section: Section) -> impl Iterator<Item = &'static AgentOption> {
-    OPTIONS.iter().filter(move |option| option.section == section)
+fn section(section: Section) -> impl Iterator<Item = &'static OptionRow> {
+    ROWS.iter().filter(move |option| option.section == section)
 }
 
-fn written(option: &AgentOption) -> String {
+fn written(option: &OptionRow) -> String {
     format!("{}={}", option.name, option.values)
 }
 

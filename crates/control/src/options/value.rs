@@ -13,7 +13,7 @@ pub(super) enum Value {
     /// One of these; if several of them can hold together, those that say most are last.
     Choice(&'static [Choice]),
     /// `n`, `y`, or some of these with colons between them, which begin with the state of `y`.
-    Kinds { none: fn(&mut Options), plain: fn(&mut Options), kinds: &'static [Choice] },
+    Kinds(&'static Kinds),
     /// A time.
     Time(fn(&mut Options) -> &mut u64),
     /// A time that need not be there.
@@ -44,6 +44,16 @@ pub(super) enum Value {
     Removed(&'static str),
 }
 
+/// Values that can be together, and the states with none of them.
+#[derive(Debug)]
+pub(super) struct Kinds {
+    /// The state of `n`.
+    pub(super) none: fn(&mut Options),
+    /// The state of `y`.
+    pub(super) plain: fn(&mut Options),
+    pub(super) kinds: &'static [Choice],
+}
+
 /// A value with a name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
@@ -66,8 +76,8 @@ impl Value {
         match self {
             Value::Switch(at) => *at(options) = switch(text)?,
             Value::Choice(choices) => (chosen(choices, text)?.set)(options),
-            Value::Kinds { none, .. } if text == "n" => none(options),
-            Value::Kinds { plain, kinds, .. } => {
+            Value::Kinds(kinds) if text == "n" => (kinds.none)(options),
+            Value::Kinds(Kinds { plain, kinds, .. }) => {
                 plain(options);
                 for kind in text.split(':').filter(|_| text != "y") {
                     (chosen(kinds, kind)?.set)(options);
@@ -115,7 +125,7 @@ impl Value {
             Value::Choice(choices) => {
                 choices.iter().any(|it| it.holds(options) && !it.holds(default))
             }
-            Value::Kinds { none, .. } => !Choice { name: "n", set: none }.holds(options),
+            Value::Kinds(kinds) => !Choice { name: "n", set: kinds.none }.holds(options),
             Value::Time(at) | Value::Scaled(at) => at(own) != at(default),
             Value::OptionalTime(at) | Value::SwitchOrTime(at, _) | Value::OptionalScaled(at, _) => {
                 at(own) != at(default)
@@ -151,7 +161,7 @@ impl Value {
                 }
                 texts
             }
-            Value::Kinds { kinds, .. } => {
+            Value::Kinds(Kinds { kinds, .. }) => {
                 let names = kinds.iter().filter(|it| it.holds(options)).map(|it| it.name);
                 let names = names.collect::<Vec<_>>().join(":");
                 vec![if names.is_empty() { "y".to_owned() } else { names }]
