@@ -4,9 +4,9 @@
 use super::measurements::{Holder, MEASUREMENTS, MeasurementRow};
 use super::row::{Argument, OptionRow};
 use super::rules::{Reason, Refusal, list, whole_runs};
-use super::table::ROWS;
+use super::table::{Options, ROWS};
+use super::types::Format;
 use super::value::Value;
-use super::{Format, Options};
 
 /// The arguments that a person gave, and the options of the agent that they set.
 #[derive(Clone, Debug)]

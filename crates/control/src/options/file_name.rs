@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Format, Options, Output};
+use super::table::Options;
+use super::types::{Format, Output};
 
 /// Returns the file to write, for a process with the id `pid`.
 ///

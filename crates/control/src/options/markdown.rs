@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::Format;
 use super::measurements::{Holder, MEASUREMENTS, MeasurementRow};
 use super::row::{OptionRow, Section};
 use super::table::ROWS;
+use super::types::Format;
 
 /// Returns the contents of `docs/options.md`. A test compares them with the file.
 pub fn options_markdown() -> String {

@@ -1,7 +1,8 @@
 //! The table of measurements: what each of them excludes, where it can begin and pause, and which
 //! formats hold it.
 
-use super::{Format, Jamaica, Options};
+use super::table::Options;
+use super::types::{Format, Jamaica};
 
 /// What can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

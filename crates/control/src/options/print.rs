@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::table::OPTIONS;
-use super::{Options, Output};
+use super::table::{OPTIONS, Options};
+use super::types::Output;
 
 impl fmt::Display for Options {
     /// Writes every option that differs from its default, in the form that [`Options::parse`]

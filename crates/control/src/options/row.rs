@@ -1,7 +1,7 @@
 //! The types of the table's rows.
 
-use super::Options;
 use super::measurements::Measurement;
+use super::table::Options;
 use super::value::Value;
 
 /// An option: its names, its values, and the texts on it.

@@ -3,8 +3,8 @@
 
 use super::measurements::{FromStart, Holder, MEASUREMENTS, MeasurementRow};
 use super::row::{AgentOption, Clash, Needs};
-use super::table::OPTIONS;
-use super::{Format, Options};
+use super::table::{OPTIONS, Options};
+use super::types::Format;
 
 /// What cannot be, and why.
 #[derive(Debug)]

@@ -10,11 +10,11 @@ use super::measurements::Measurement::{
     Xprof as XprofTables,
 };
 use super::row::{Addition, AgentOption, Argument, Clash, Needs, OptionRow, Section, Word};
-use super::value::{Choice, Kinds, Value};
-use super::{
+use super::types::{
     Classes, Clock, Cpu, Format, Jamaica, Output, SampleEngine, SiteIndex, TimesForm, TimingMethod,
     Xprof,
 };
+use super::value::{Choice, Kinds, Value};
 
 /// Declares the options with their defaults.
 macro_rules! fields {

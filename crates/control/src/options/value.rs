@@ -2,7 +2,8 @@
 
 use perk_profile::{NamePattern, WholePattern};
 
-use super::{Options, numbers};
+use super::numbers;
+use super::table::Options;
 
 /// Where an option keeps its value, and how that is written. Each function gives the place of the
 /// value in the options.
