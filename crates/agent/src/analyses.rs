@@ -234,8 +234,9 @@ pub(crate) trait Analysis: Send + Sync {
     /// (Analyses of measurements that cannot pause do not have it.)
     fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {}
 
-    /// Forgets what was measured so far, as far as the recorder does not have it.
-    fn reset(&self) {}
+    /// Forgets what was measured so far, as far as the recorder does not have it. Objects that live count
+    /// as allocated from now on if `with_live` is set.
+    fn reset(&self, with_live: bool) {}
 
     /// Ends the work that has a cost and can end while the JVM lives: the numbers are no longer
     /// read, or the measurement is over.

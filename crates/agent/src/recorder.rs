@@ -51,7 +51,7 @@ use self::sites::SiteBook;
 pub(crate) use self::sizes::DumpedSizes;
 use self::traces::TraceMemory;
 use self::wall::WallBook;
-pub(crate) use self::written::WrittenCalls;
+pub(crate) use self::written::{CountedSection, CountedSite, SiteCallers, SiteStream};
 use crate::jvm::ThreadInfo;
 use crate::os;
 use crate::output::Output;
@@ -103,6 +103,10 @@ pub(crate) struct Recorder {
     writes_calls: bool,
     /// Whether those of the dump that is made are there.
     has_written_calls: bool,
+    /// Whether exact allocation sites go to the file from their records.
+    writes_sites: bool,
+    /// Whether those of the dump that is made are there.
+    has_written_sites: bool,
     /// Whether the text output is the table of `cpu=old` and can contain nothing else.
     is_table: bool,
     /// The frames that are kept of each trace of calls.
@@ -169,8 +173,10 @@ impl Recorder {
             sites_are_exact: options.heap_sample_bytes.is_none(),
             site_depth: if options.heap_sites { options.depth as usize } else { 0 },
             times: options.cpu.times,
-            writes_calls: written::are_written(options),
+            writes_calls: written::writes_calls(options),
             has_written_calls: false,
+            writes_sites: written::writes_sites(options),
+            has_written_sites: false,
             is_table: DumpPart::of(options).eq([DumpPart::Old]) && !has_peer,
             timing_depth: options.timing_depth as usize,
             per_thread: options.thread,
@@ -366,8 +372,8 @@ impl Recorder {
         }
         self.profile.accounting = Some(accounting);
         self.write(|writer, profile, _| writer.accounting(profile));
-        if self.with_sites {
-            let sites = self.take_sites(SiteSelection::default(), self.cutoff);
+        if self.with_sites && !mem::take(&mut self.has_written_sites) {
+            let sites = self.take_sites(SiteSelection::default(), self.cutoff_of_sites());
             self.write(|writer, profile, _| writer.sites(profile, &sites));
         }
         if self.with_samples {

@@ -529,7 +529,7 @@ impl Session {
         }
         self.survey();
         self.settle(false);
-        self.analyses.iter().for_each(|analysis| analysis.reset());
+        self.analyses.iter().for_each(|analysis| analysis.reset(with_live));
         lock(self.common.recorder).reset(with_live);
         Ok(())
     }

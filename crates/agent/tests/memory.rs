@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use perk_profile::{Accounting, Metric, Profile};
+use perk_profile::{Accounting, Metric, Profile, Site};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 
 const FILE: &str = "o";
@@ -31,6 +31,8 @@ const LITTLE: [&str; 3] = ["-Xmx64m", "-XX:+UseSerialGC", "-XX:ReservedCodeCache
 const LIMIT_KIB: u64 = 1_500_000;
 /// A bound of what a dump takes for each path.
 const DUMP_BYTES: u64 = 24;
+/// The same for each allocation site; it was 290 when the dump made a profile of them.
+const SITE_DUMP_BYTES: u64 = 64;
 /// The warning at the end.
 const SHORT: &str =
     "HPROF WARNING: the system refused perk more address space (ulimit -v, ulimit -d)";
@@ -136,16 +138,25 @@ fn address_space_that_ends_in_mid_run_costs_paths_and_no_calls() {
     });
 }
 
-/// The program has 349,525 paths.
+/// Returns the number of objects of which a profile has nothing but the class.
+fn objects_without_path(profile: &Profile) -> u64 {
+    let rows = profile.sites().unwrap().rows;
+    let without = rows.iter().filter(|row| profile.frames(row.trace).next().is_none());
+    without.map(|row| row.objects.allocated_count).sum()
+}
+
+/// The program has 349,525 paths, and an object on each.
 #[test]
-fn memlimit_bounds_call_trees_and_no_call_is_lost() {
+fn memlimit_bounds_call_trees_and_no_call_or_object_is_lost() {
     jdk::each(|jdk| {
         let limit = 16 << 20;
         let options = format!("cpu=times,heap=sites,format=p,cutoff=0,memlimit={limit}");
-        let outcome = run(jdk, &options, &["9"]).run();
+        let run = run(jdk, &options, &["9", "wait", "make"]).file("go", "").file("end", "");
+        let outcome = run.run();
         assert_complete(&outcome, &options);
         let profile = perk_hprof::read(outcome.bytes(FILE)).unwrap();
-        assert_eq!(calls(&profile), outcome.number("calls"), "{}", jdk.version);
+        let all = outcome.number("calls");
+        assert_eq!(calls(&profile), all, "{}", jdk.version);
         let account = profile.accounting.as_ref().unwrap();
         let folded = account.folded_call_count;
         let line = format!(
@@ -155,15 +166,21 @@ fn memlimit_bounds_call_trees_and_no_call_is_lost() {
         assert!(folded > 100_000 && outcome.stderr.contains(&line), "{}", outcome.report());
         assert!(account.call_node_count < 200_000, "{}", account.call_node_count);
         assert!(account.perk_peak_bytes < 3 * limit, "{}", account.perk_peak_bytes);
+        let arrays = profile.sites().unwrap().rows;
+        let is_made = |site: &&Site| profile.symbols.class_name(site.class) == "int[]";
+        let made: u64 =
+            arrays.iter().filter(is_made).map(|site| site.objects.allocated_count).sum();
+        assert!(made >= all, "{made}");
+        // The JVM may go on a little after the sites were written.
+        let (known, unsited) = (objects_without_path(&profile), account.unsited_object_count);
+        assert!(known > 100_000 && (known..known + 100).contains(&unsited), "{known}: {unsited}");
     });
 }
 
-/// The program has 1,398,101 paths, each with a node, a trace and a row in the dump.
-#[test]
-fn the_memory_of_a_path() {
-    let jdk = jdk::compiler();
-    let options = "cpu=times,format=p,cutoff=0,memlimit=2048m";
-    let mut run = run(jdk, options, &["10", "wait"]).spawn();
+/// Returns the bytes that a path takes while the program runs, and those that a dump adds.
+fn path_bytes(options: &str, args: &[&str]) -> (u64, u64) {
+    let options = format!("{options},format=p,cutoff=0,memlimit=2048m");
+    let mut run = run(jdk::compiler(), &options, args).spawn();
     run.wait_for_stdout("ready");
     let before_kib = status_kib(&run, "VmRSS:");
     fs::write(run.dir().join("go"), "").unwrap();
@@ -174,11 +191,23 @@ fn the_memory_of_a_path() {
     let most_kib = status_kib(&run, "VmHWM:");
     fs::write(run.dir().join("end"), "").unwrap();
     let outcome = run.wait();
-    assert_complete(&outcome, options);
+    assert_complete(&outcome, &options);
     let per_path = |kib: u64| (kib << 10) / outcome.number("calls");
-    let (tree_bytes, dump_bytes) =
-        (per_path(after_kib - before_kib), per_path(most_kib - after_kib));
+    (per_path(after_kib - before_kib), per_path(most_kib - after_kib))
+}
+
+/// The program has 1,398,101 paths, each with a node, a trace and a row in the dump.
+#[test]
+fn the_memory_of_a_path() {
+    let (tree_bytes, dump_bytes) = path_bytes("cpu=times", &["10", "wait"]);
     // Measured: see docs/measuring.md.
     assert!(tree_bytes < 110, "{tree_bytes} bytes a path while the program runs");
     assert!(dump_bytes < DUMP_BYTES, "{dump_bytes} bytes a path in the dump");
+}
+
+/// The program has 349,525 sites, each on a path of its own.
+#[test]
+fn the_memory_of_a_site() {
+    let (_, dump_bytes) = path_bytes("heap=sites", &["9", "wait", "make"]);
+    assert!(dump_bytes < SITE_DUMP_BYTES, "{dump_bytes} bytes a site in the dump");
 }

@@ -43,14 +43,17 @@ pub struct CountedPath {
 
 /// Numbers of a path of such a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CountedRow<const N: usize> {
+pub struct CountedRow {
     /// The path, by its position in the source; `None` for no frames.
     pub path: Option<u32>,
     /// The subject of the numbers.
     pub subject: Subject,
-    /// The numbers, one for each column of the section.
-    pub numbers: [u64; N],
+    /// The numbers: one for each column of the section, which has no more of them.
+    pub numbers: [u64; MOST_COLUMNS],
 }
+
+/// The most columns of a section with such rows.
+pub const MOST_COLUMNS: usize = 4;
 
 /// A writer of any format, which the agent calls as events happen.
 ///
@@ -337,13 +340,13 @@ impl<W: Write> Writer<W> {
     /// Writes a part of a section whose paths are of a source and in the file, with traces of serial
     /// numbers from `serial` on. Rows of one path and subject add up. The parts of a section follow each
     /// other up to its [end](Self::end_counted).
-    pub fn counted_rows<const N: usize>(
+    pub fn counted_rows(
         &mut self,
         profile: &Profile,
         head: &SectionHead,
         source: u64,
         serial: u32,
-        rows: &[CountedRow<N>],
+        rows: &[CountedRow],
     ) -> io::Result<()> {
         match self {
             Self::Binary(writer) => writer.counted_rows(profile, head, source, serial, rows),

@@ -131,7 +131,7 @@ accounting! {
     /// Allocations sampled.
     allocation_sample_count: u64,
     /// Objects without a known allocation site: allocated by the JVM or native code before the
-    /// first probe.
+    /// first probe, or counted by class alone, as there was no room for their path.
     unsited_object_count: u64,
     /// CPU time of all Java threads seen, from the program's start on, perk's own not counted.
     java_cpu_ns: u64,

@@ -380,7 +380,7 @@ impl Analysis for Monitors {
         }
     }
 
-    fn reset(&self) {
+    fn reset(&self, _: bool) {
         self.take_rows();
     }
 

@@ -162,17 +162,17 @@ impl Recorder {
 
     /// Returns the section of calls by trace; the next section begins from zero.
     pub(super) fn take_times(&mut self) -> CallTimes {
-        times(mem::take(&mut self.calls.rows), self.cutoff_of_calls())
+        times(mem::take(&mut self.calls.rows), self.cutoff_of_counts())
     }
 
     /// perk's own file has all rows: those with little time have the most calls, and no total says how many.
-    fn cutoff_of_calls(&self) -> f64 {
+    pub(super) fn cutoff_of_counts(&self) -> f64 {
         if self.format == Format::Extended { 0.0 } else { self.cutoff }
     }
 
     /// Returns the section of calls by trace for a flush.
     pub(super) fn shown_times(&mut self) -> CallTimes {
-        times(mem::take(&mut self.shown.calls.rows), self.cutoff_of_calls())
+        times(mem::take(&mut self.shown.calls.rows), self.cutoff_of_counts())
     }
 
     /// Returns the table of calls by callee and caller for a flush.

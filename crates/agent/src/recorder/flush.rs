@@ -12,7 +12,7 @@ use perk_profile::{Accounting, Event, MonitorRow};
 use super::calls::{CallBook, ProbeCost};
 use super::counted::CallNodes;
 use super::timeline::timed_row;
-use super::written::WrittenCalls;
+use super::written::{CountedSection, SiteStream};
 use super::{File, Recorder};
 use crate::output::FileCopy;
 use crate::sync::lock;
@@ -30,7 +30,9 @@ pub(crate) struct Flush {
     writer: Writer<FileCopy>,
     /// Whether it has a section of calls, of the recorder's profile.
     has_calls: bool,
-    written: WrittenCalls,
+    /// Whether it has one of allocation sites.
+    has_sites: bool,
+    section: CountedSection,
     book: CallBook,
 }
 
@@ -38,6 +40,16 @@ impl Flush {
     /// Whether the recorder's profile has the calls.
     pub(crate) fn has_calls(&self) -> bool {
         self.has_calls
+    }
+
+    /// Whether the recorder's profile has the allocation sites.
+    pub(crate) fn has_sites(&self) -> bool {
+        self.has_sites
+    }
+
+    /// Begins the section of allocation sites as they are now.
+    pub(crate) fn sites<'a>(&'a mut self, recorder: &'a Mutex<Recorder>) -> SiteStream<'a> {
+        SiteStream::of_copy(recorder, &mut self.writer)
     }
 
     /// Copies the file so far. Needs no lock.
@@ -60,13 +72,13 @@ impl Flush {
         calls: &mut dyn CallNodes,
         is_wanted: &dyn Fn() -> bool,
     ) -> io::Result<()> {
-        let Self { writer, written, book, .. } = self;
+        let Self { writer, section, book, .. } = self;
         let mut at = 0;
         while at < calls.count() && is_wanted() {
             let mut recorder = lock(recorder);
             let known = writer.path_count(tree);
             let part = recorder.next_part(calls, &mut at, known, book, ProbeCost::default());
-            written.write(writer, &recorder.profile, tree, &part)?;
+            section.write(writer, &recorder.profile, tree, &part)?;
         }
         Ok(())
     }
@@ -76,7 +88,7 @@ impl Flush {
     /// # Errors
     /// The error of the system.
     pub(crate) fn end_calls(&mut self) -> io::Result<()> {
-        self.written.end(&mut self.writer)
+        self.section.end(&mut self.writer)
     }
 
     /// Ends it and shows it under the file's name.
@@ -119,10 +131,11 @@ impl Recorder {
         accounting.folded_call_count = self.shown.calls.folded_count;
         self.profile.accounting = Some(accounting);
         let has_calls = !self.shown.calls.rows.is_empty();
+        let has_sites = !self.writes_sites || self.sites.has_rows();
         self.write_sections(&mut fork)?;
         self.shown = Shown::default();
-        let (written, book) = (WrittenCalls::default(), CallBook::default());
-        Ok(Some(Flush { writer: fork, has_calls, written, book }))
+        let (section, book) = (CountedSection::of_calls(), CallBook::default());
+        Ok(Some(Flush { writer: fork, has_calls, has_sites, section, book }))
     }
 
     /// Writes what a dump would write, and keeps it.
@@ -131,7 +144,7 @@ impl Recorder {
             let times = self.monitor_times(waits);
             writer.monitor_times(&self.profile, &times)?;
         }
-        if self.with_sites {
+        if self.with_sites && (!self.writes_sites || self.sites.has_rows()) {
             let sites = self.take_allocated_sites();
             writer.sites(&self.profile, &sites)?;
         }

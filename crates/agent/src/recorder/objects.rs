@@ -119,7 +119,7 @@ impl Recorder {
         self.profile.tree.insert(frames.into_iter().rev())
     }
 
-    fn site_frame(&mut self, method: u32, line: u16) -> FrameId {
+    pub(super) fn site_frame(&mut self, method: u32, line: u16) -> FrameId {
         if line == 0 || method == Calls::LOST {
             return self.call_frame(method);
         }

@@ -38,6 +38,16 @@ impl SiteBook {
         }
     }
 
+    /// Returns which objects are known.
+    pub(super) fn known(&self) -> KnownObjects {
+        self.known
+    }
+
+    /// Whether objects were booked for a dump.
+    pub(super) fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     /// Returns the objects of each site that were booked for a dump.
     pub(super) fn take_rows(&mut self) -> Rows {
         mem::take(&mut self.rows)
@@ -102,12 +112,17 @@ impl Recorder {
         sites
     }
 
+    /// Sites that are counted exactly are as calls.
+    pub(super) fn cutoff_of_sites(&self) -> f64 {
+        if self.sites_are_exact { self.cutoff_of_counts() } else { self.cutoff }
+    }
+
     /// Returns the section of sites without live objects, which nobody has looked for.
     pub(super) fn take_allocated_sites(&mut self) -> Sites {
         let book = &mut self.sites;
         book.rows.values_mut().for_each(|it| (it.live_bytes, it.live_count) = (0, 0));
         let known = mem::replace(&mut book.known.live, false);
-        let sites = self.take_sites(SiteSelection::default(), self.cutoff);
+        let sites = self.take_sites(SiteSelection::default(), self.cutoff_of_sites());
         self.sites.known.live = known;
         sites
     }

@@ -287,9 +287,10 @@ fn allocated_objects_alone_can_be_counted() {
         }
         let section = profile.sites().unwrap();
         assert!(!section.known.live && section.rows.len() > 10, "{what}");
-        assert_eq!(profile.accounting.unwrap().unsited_object_count, 0, "{what}");
-        // A cutoff is a share of the allocated bytes then.
-        let few = read(&counted(jdk, ",live=n,cutoff=0.01").run()).sites().unwrap().rows.len();
-        assert!((1..100).contains(&few) && few < section.rows.len(), "{what}: {few}");
+        // The JVM makes some before a thread's first method.
+        assert!(profile.accounting.unwrap().unsited_object_count < 10, "{what}");
+        // perk's own file has all of them.
+        let all = read(&counted(jdk, ",live=n,cutoff=0.01").run()).sites().unwrap().rows.len();
+        assert!(all * 10 > section.rows.len() * 9, "{what}: {all} of {}", section.rows.len());
     });
 }

@@ -11,7 +11,7 @@ use crate::analyses::{Analysis, Needs};
 use crate::guard::Feature;
 use crate::jvm::{Jni, Vm};
 use crate::os;
-use crate::recorder::{CallNodes, CallPlaces, Flush, PathNodes, WrittenCalls};
+use crate::recorder::{CallNodes, CallPlaces, CountedSection, Flush, PathNodes};
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -50,7 +50,7 @@ impl Analysis for ExactCalls {
         }
     }
 
-    fn reset(&self) {
+    fn reset(&self, _: bool) {
         if !self.0.writes_calls() {
             return;
         }
@@ -76,12 +76,12 @@ impl Analysis for ExactCalls {
             }
             return;
         }
-        let (cost, mut written) = (self.0.probe_cost(), WrittenCalls::default());
+        let (cost, mut section) = (self.0.probe_cost(), CountedSection::of_calls());
         for (_, tree) in trees {
             let calls = &mut tree.calls(&self.0.pool, &running, reading);
-            lock(recorder).write_calls(tree.address(), calls, cost, &mut written);
+            lock(recorder).write_calls(tree.address(), calls, cost, &mut section);
         }
-        lock(recorder).end_calls(&written);
+        lock(recorder).end_calls(&section);
     }
 
     fn show(&self) {

@@ -1,6 +1,7 @@
 //! Exact allocation sites: the objects that no probe sees, and the booking of all objects at each
 //! dump.
 
+use std::io;
 use std::time::Instant;
 
 use perk_hotspot::PLAIN_ADDRESS_FLAGS;
@@ -14,8 +15,12 @@ use crate::analyses::heap_dump::ArrayRecords;
 use crate::analyses::{Analysis, Event, Needs};
 use crate::guard::Feature;
 use crate::jvm::{Borrowed, Jni, MethodRef, NewObject, Reference, bool_flag};
+use crate::recorder::{Flush, SiteCallers, SiteStream};
 use crate::roster::Slot;
 use crate::sync::lock;
+
+/// The sites that are written at once: some hundred KB.
+const SITES_AT_ONCE: usize = 1 << 13;
 
 /// The analysis of exact allocation sites; see the module.
 pub(crate) struct ExactSites(pub(crate) &'static ExactEngine);
@@ -57,6 +62,64 @@ impl Analysis for ExactSites {
     }
 
     fn settle(&self, _: bool) {
+        if !self.writes_sites() {
+            self.book();
+        }
+    }
+
+    fn reset(&self, with_live: bool) {
+        if let Some(sites) = self.0.sites.as_ref().filter(|_| self.writes_sites()) {
+            sites.reset(with_live);
+        }
+    }
+
+    fn dump(&self, _: Option<Jni<'_>>, _: bool) {
+        if !self.writes_sites() {
+            return;
+        }
+        match self.writes_trees() {
+            // The recorder reports the errors of its file.
+            true => drop(self.write(SiteStream::of_dump(self.0.common.recorder), &|| true)),
+            false => self.book(),
+        }
+    }
+
+    /// Sites are booked anew each time.
+    fn show(&self) {
+        if !self.writes_sites() || !self.writes_trees() {
+            self.book();
+        }
+    }
+
+    fn show_more(&self, flush: &mut Flush, is_wanted: &dyn Fn() -> bool) -> io::Result<()> {
+        if !self.writes_sites() || flush.has_sites() {
+            return Ok(());
+        }
+        self.write(flush.sites(self.0.common.recorder), is_wanted)
+    }
+
+    fn account(&self, accounting: &mut Accounting) {
+        if let Some(sites) = &self.0.sites {
+            accounting.unsited_object_count = sites.unsited_count(&self.0.pool.trees());
+            accounting.perk_peak_bytes += sites.used_bytes();
+        }
+    }
+}
+
+impl ExactSites {
+    /// Whether sites go to the file from their records.
+    fn writes_sites(&self) -> bool {
+        self.0.sites.is_some() && lock(self.0.common.recorder).writes_sites()
+    }
+
+    /// Whether those of the trees do as they are now: of deeper ones, the paths are cut.
+    fn writes_trees(&self) -> bool {
+        let depth = lock(self.0.common.recorder).site_depth();
+        !self.0.pool.trees().iter().any(|tree| tree.is_deeper(depth))
+    }
+
+    /// Books all sites on the recorder's profile.
+    fn book(&self) {
         // Taken before the paths: the paths of objects made in between would not be known.
         let objects = self.0.sites.as_ref().map(AllocationSites::objects);
         let moment = Instant::now();
@@ -68,16 +131,23 @@ impl Analysis for ExactSites {
         }
     }
 
-    /// Sites are booked anew each time.
-    fn show(&self) {
-        self.settle(false);
-    }
-
-    fn account(&self, accounting: &mut Accounting) {
-        if let Some(sites) = &self.0.sites {
-            accounting.unsited_object_count = sites.unsited_count();
-            accounting.perk_peak_bytes += sites.used_bytes();
+    /// Writes all sites from their records, as long as that `is_wanted`.
+    fn write(&self, mut stream: SiteStream<'_>, is_wanted: &dyn Fn() -> bool) -> io::Result<()> {
+        let Some(sites) = &self.0.sites else { return Ok(()) };
+        for tree in self.0.pool.trees() {
+            let (nodes, records) = sites.records_of(tree);
+            let wanted = records.iter().map(|&record| nodes.row(sites.key(record).node));
+            let mut callers = SiteCallers::of(&nodes, wanted);
+            while !callers.are_written() && is_wanted() {
+                stream.callers(&mut callers)?;
+            }
+            for records in records.chunks(SITES_AT_ONCE).take_while(|_| is_wanted()) {
+                let part = sites.counted_sites(&nodes, records, stream.has_live());
+                stream.sites(Some(&callers), &part)?;
+            }
         }
+        stream.sites(None, &sites.other_sites(stream.has_live()))?;
+        stream.end()
     }
 }
 

@@ -24,14 +24,14 @@ use perk_hotspot::layout::FieldKind;
 use perk_instrument::fields::{CLASS_RECORDS, OBJECT_RECORD};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Allocations, ClassId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::blocks::Owner;
 use self::fields::RecordFields;
 use self::fillers::Fillers;
 use self::identities::Identities;
 pub(super) use self::live::{Keeper, Kept};
-use self::live::{Sum, Walk, WalkSource};
+use self::live::{Sum, Sums, Walk, WalkSource};
 pub(super) use self::records::{Key, Records};
 use super::budget::Budget;
 use super::classes::Classes;
@@ -41,7 +41,7 @@ use crate::jvm::{
     FOUND, Global, IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm,
 };
 use crate::probes::find_record_field;
-use crate::recorder::{Objects, PathSite, Recorder, entry};
+use crate::recorder::{Calls, CountedSite, Objects, PathSite, Recorder, entry};
 use crate::resolve::class_id;
 use crate::sync::lock;
 
@@ -63,6 +63,8 @@ pub(super) struct AllocationSites {
     identities: OnceLock<Option<Identities>>,
     fields: Mutex<RecordFields>,
     live: Mutex<Live>,
+    /// Locked after the live objects.
+    removed: Mutex<Removed>,
     fillers: Mutex<Fillers>,
 }
 
@@ -93,9 +95,18 @@ impl KnownClass {
 #[derive(Debug, Default)]
 struct Live {
     /// The live objects by the index of the record; the size is that of arrays.
-    sites: Vec<Sum>,
+    sites: Sums,
     /// The live objects without a site, by class.
     others: Vec<(ClassId, Allocations)>,
+}
+
+/// The allocations that do not count, as all was forgotten after them.
+#[derive(Debug, Default)]
+struct Removed {
+    /// By the index of the record; the size is that of arrays.
+    sites: Sums,
+    /// Those without a site, by class.
+    others: FxHashMap<ClassId, Allocations>,
 }
 
 /// Whether the live objects are determined; the numbers are those of PerkProbes.
@@ -136,6 +147,7 @@ impl AllocationSites {
             identities: OnceLock::new(),
             fields: Mutex::default(),
             live: Mutex::default(),
+            removed: Mutex::default(),
             fillers: Mutex::default(),
         }))
     }
@@ -257,6 +269,16 @@ impl AllocationSites {
         self.identities.get()?.as_ref()
     }
 
+    /// Returns the nodes of a tree, and the indexes of its records.
+    pub(super) fn records_of(&self, tree: &Tree) -> (TreeNodes, Vec<u32>) {
+        tree.site_records()
+    }
+
+    /// Returns the node and class that a record is for.
+    pub(super) fn key(&self, record: u32) -> Key {
+        self.records.key(record)
+    }
+
     /// Returns the nodes of a tree, and its records.
     pub(super) fn paths(&self, tree: &Tree) -> (TreeNodes, Vec<PathSite>) {
         tree.site_paths(&self.records)
@@ -341,6 +363,7 @@ impl AllocationSites {
         if !self.with_records() {
             return;
         }
+        lock(&self.live).sites = Sums::default();
         let source = Source { jvmti: self.jvmti, jni, recorder };
         let loaded = self.jvmti.loaded_classes(jni).unwrap_or_default();
         // The tags identify the classes in the walk.
@@ -352,13 +375,13 @@ impl AllocationSites {
         let mut sites = walk.by_record;
         for tree in trees {
             for kept in tree.sites().keeper.live(jni) {
-                entry(&mut sites, kept.record as usize).add(1, kept.bytes());
+                sites.add(kept.record as usize, Sum { count: 1, bytes: kept.bytes() });
             }
         }
         let mut others = walk.by_class;
-        for (record, sum) in sites.iter().enumerate().skip(1) {
+        for record in (1..sites.len()).filter(|record| sites.get(*record).count > 0) {
             let class = self.records.key(record as u32).class;
-            entry(&mut others, class as usize).remove(*sum);
+            entry(&mut others, class as usize).remove(sites.get(record));
         }
         lock(&self.fillers).remove(&source, &mut others, &walk.reserved);
         let mut rest = Vec::new();
@@ -425,26 +448,104 @@ impl AllocationSites {
 
     /// Returns all objects up to now, with the live objects of the last check.
     pub(super) fn objects(&self) -> Objects {
-        let live = lock(&self.live);
-        let sizes = self.sizes.get().map(lock);
-        let sites = (0..self.records.len()).map(|record| {
-            let (allocated_count, array_bytes) = self.records.counts(record as u32);
-            let class = self.records.key(record as u32).class;
-            let live = live.sites.get(record).copied().unwrap_or_default();
-            let class = ClassId::new(class.wrapping_sub(1) as usize);
-            let (allocated_bytes, live_bytes) =
-                match sizes.as_ref().and_then(|it| it.instance_bytes(class)) {
-                    Some(bytes) => (allocated_count * bytes, live.count * bytes),
-                    None => (array_bytes, live.bytes),
-                };
-            Allocations { live_bytes, live_count: live.count, allocated_bytes, allocated_count }
-        });
-        Objects { sites: sites.collect(), others: live.others.clone() }
+        let sites = self.objects_of(0..self.records.len() as u32).collect();
+        Objects { sites, others: self.others().collect() }
     }
 
-    /// Returns the number of live objects without a site.
-    pub(super) fn unsited_count(&self) -> u64 {
-        lock(&self.live).others.iter().map(|(_, counts)| counts.live_count).sum()
+    /// Returns the sites of some records of a tree, with the live objects of the last check if asked for.
+    pub(super) fn counted_sites(
+        &self,
+        nodes: &TreeNodes,
+        records: &[u32],
+        with_live: bool,
+    ) -> Vec<CountedSite> {
+        let sites = records.iter().zip(self.objects_of(records.iter().copied()));
+        let sites = sites.filter(|(_, objects)| objects.allocated_count > 0);
+        let site = |(&record, objects): (&u32, Allocations)| {
+            let Key { node, class, line } = self.records.key(record);
+            let (node, class) = (nodes.row(node), ClassId::new(class as usize - 1));
+            CountedSite { node, line, class, objects: with_or_without_live(objects, with_live) }
+        };
+        sites.map(site).collect()
+    }
+
+    /// Returns the live objects without a site, as sites of which no method is known.
+    pub(super) fn other_sites(&self, with_live: bool) -> Vec<CountedSite> {
+        let site = |(class, objects)| {
+            let objects = with_or_without_live(objects, with_live);
+            CountedSite { node: Calls::NO_PARENT, line: 0, class, objects }
+        };
+        self.others().filter(|(_, objects)| objects.allocated_count > 0).map(site).collect()
+    }
+
+    /// Returns the objects of records up to now.
+    fn objects_of(&self, records: impl Iterator<Item = u32>) -> impl Iterator<Item = Allocations> {
+        let (live, removed) = (lock(&self.live), lock(&self.removed));
+        let sizes = self.sizes.get().map(lock);
+        records.map(move |record| {
+            let (count, bytes) = self.records.counts(record);
+            let class = self.records.key(record).class;
+            let (mut allocated, mut live) = (Sum { count, bytes }, live.sites.get(record as usize));
+            allocated.remove(removed.sites.get(record as usize));
+            // It is not known which live objects do not count. At most all of them do.
+            live = live.least(allocated);
+            let class = ClassId::new(class.wrapping_sub(1) as usize);
+            if let Some(bytes) = sizes.as_ref().and_then(|it| it.instance_bytes(class)) {
+                (allocated.bytes, live.bytes) = (allocated.count * bytes, live.count * bytes);
+            }
+            Allocations {
+                live_bytes: live.bytes,
+                live_count: live.count,
+                allocated_bytes: allocated.bytes,
+                allocated_count: allocated.count,
+            }
+        })
+    }
+
+    /// Returns the live objects without a site, by class.
+    fn others(&self) -> impl Iterator<Item = (ClassId, Allocations)> {
+        let (others, removed) = (lock(&self.live).others.clone(), lock(&self.removed));
+        others.into_iter().map(move |(class, mut objects)| {
+            objects.remove_allocated(removed.others.get(&class).copied().unwrap_or_default());
+            objects.live_bytes = objects.live_bytes.min(objects.allocated_bytes);
+            objects.live_count = objects.live_count.min(objects.allocated_count);
+            (class, objects)
+        })
+    }
+
+    /// Counts allocations from now on; `with_live`, as if the program had begun with the objects that
+    /// live.
+    pub(super) fn reset(&self, with_live: bool) {
+        let (live, mut removed) = (lock(&self.live), lock(&self.removed));
+        let mut sites = Sums::new(self.records.len());
+        for record in 1..self.records.len() {
+            let (count, bytes) = self.records.counts(record as u32);
+            let mut gone = Sum { count, bytes };
+            if with_live {
+                gone.remove(live.sites.get(record));
+            }
+            let before = removed.sites.get(record);
+            let (count, bytes) = (gone.count.max(before.count), gone.bytes.max(before.bytes));
+            sites.add(record, Sum { count, bytes });
+        }
+        removed.sites = sites;
+        if !with_live {
+            removed.others = live.others.iter().copied().collect();
+        }
+    }
+
+    /// Returns the number of objects without a site: the live ones that no probe has seen, and those of
+    /// which nothing but the class was counted. Their records are at the roots of these trees.
+    pub(super) fn unsited_count(&self, trees: &[&'static Tree]) -> u64 {
+        let others: u64 = self.others().map(|(_, objects)| objects.allocated_count).sum();
+        if !self.with_paths {
+            return others;
+        }
+        let roots: FxHashSet<_> = trees.iter().map(|tree| tree.root()).collect();
+        let records = 1..self.records.len() as u32;
+        let of_class = records.filter(|record| roots.contains(&self.records.key(*record).node));
+        let counts = self.objects_of(of_class).map(|objects| objects.allocated_count);
+        counts.fold(others, u64::saturating_add)
     }
 
     /// Returns the number of objects that were counted.
@@ -455,5 +556,12 @@ impl AllocationSites {
     /// Returns the memory of the records.
     pub(super) fn used_bytes(&self) -> u64 {
         self.records.used_bytes()
+    }
+}
+
+fn with_or_without_live(objects: Allocations, with_live: bool) -> Allocations {
+    match with_live {
+        true => objects,
+        false => Allocations { live_bytes: 0, live_count: 0, ..objects },
     }
 }

@@ -39,13 +39,13 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// As [`paths`](Self::paths).
-    pub fn counted_rows<const N: usize>(
+    pub fn counted_rows(
         &mut self,
         profile: &Profile,
         head: &SectionHead,
         source: u64,
         serial: u32,
-        rows: &[CountedRow<N>],
+        rows: &[CountedRow],
     ) -> io::Result<()> {
         for class in rows.iter().filter_map(|row| row.subject.class()) {
             self.load_class(profile, class)?;
@@ -78,12 +78,12 @@ impl Extended {
     }
 
     /// Returns TRACES and SECTION of rows of a source.
-    fn rows_of_source<const N: usize>(
+    fn rows_of_source(
         &mut self,
         head: &SectionHead,
         source: u64,
         serial: u32,
-        rows: &[CountedRow<N>],
+        rows: &[CountedRow],
     ) -> (Body, Body) {
         let (first, nodes) = (self.trace_count, self.paths(source));
         self.trace_count += rows.len() as u32;
@@ -98,7 +98,8 @@ impl Extended {
             if has_subjects {
                 section = section.subject(row.subject);
             }
-            section = row.numbers.iter().fold(section, |body, &number| body.u8(number));
+            let numbers = row.numbers.iter().zip(&head.columns);
+            section = numbers.fold(section, |body, (&number, _)| body.u8(number));
         }
         (traces, section)
     }

@@ -21,6 +21,9 @@ const FIRST_SWEEP: usize = 1 << 12;
 /// The number of references among which an object that was kept is looked for.
 const LOOKED_BACK: usize = 1 << 12;
 
+/// The records for which there is room as there may be new ones before a walk begins.
+const MORE_RECORDS: usize = 1 << 16;
+
 /// The weak references of a tree to its objects and arrays.
 #[derive(Debug, Default)]
 pub(in crate::analyses::exact) struct Keeper {
@@ -124,6 +127,34 @@ impl Sum {
     }
 }
 
+/// Sums by index, most of which are 0: where nobody adds to them, they take no memory.
+#[derive(Debug, Default)]
+pub(super) struct Sums(Vec<[u64; 2]>);
+
+impl Sums {
+    /// Makes a number of sums.
+    pub(super) fn new(count: usize) -> Self {
+        // The system has pages of zeroes at no cost, unlike sums that are made one by one.
+        Self(vec![[0; 2]; count])
+    }
+
+    /// Returns the sum at an index.
+    pub(super) fn get(&self, index: usize) -> Sum {
+        self.0.get(index).map_or(Sum::default(), |&[count, bytes]| Sum { count, bytes })
+    }
+
+    /// Adds to the sum at an index.
+    pub(super) fn add(&mut self, index: usize, more: Sum) {
+        let sum = entry(&mut self.0, index);
+        *sum = [sum[0] + more.count, sum[1] + more.bytes];
+    }
+
+    /// Returns the number of sums.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 /// The objects of a heap, reachable or not yet collected.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
@@ -132,7 +163,7 @@ pub(super) struct Walk<'a> {
     /// perk's field.
     pub(super) by_class: Vec<Sum>,
     /// The objects by the index of the record. Those that hold it in a field have no size here.
-    pub(super) by_record: Vec<Sum>,
+    pub(super) by_record: Sums,
     /// The objects that existed before the probes began, as far as their hashes show, by the number
     /// of the class.
     pub(super) reserved: Vec<Sum>,
@@ -160,7 +191,7 @@ impl<'a> Walk<'a> {
         let none = || Self {
             source,
             by_class: Vec::new(),
-            by_record: Vec::new(),
+            by_record: Sums::new(source.records.len() + MORE_RECORDS),
             reserved: Vec::new(),
             addresses: Vec::new(),
             at: None,
@@ -196,7 +227,7 @@ impl<'a> Walk<'a> {
     pub(super) fn add(&mut self, record: u32, class: u32, sum: Sum) -> bool {
         let is_one = self.source.records.is_of_class(record, class);
         if is_one {
-            entry(&mut self.by_record, record as usize).add(sum.count, sum.bytes);
+            self.by_record.add(record as usize, sum);
         }
         is_one
     }

@@ -122,7 +122,7 @@ impl TreeNodes {
     }
 
     /// Returns the row of the node at an address.
-    pub(super) fn row(&self, address: u64) -> u32 {
+    pub(in crate::analyses::exact) fn row(&self, address: u64) -> u32 {
         let after = self.bases.partition_point(|&(base, _)| base <= address);
         let (base, first) = self.bases[after - 1];
         let index = first + (address - base) as usize / size_of::<Node>();

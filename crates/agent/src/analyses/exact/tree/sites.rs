@@ -95,13 +95,22 @@ impl Tree {
         index.unwrap_or(0)
     }
 
+    /// Returns the tree's nodes, and the indexes of its records.
+    pub(in crate::analyses::exact) fn site_records(&self) -> (TreeNodes, Vec<u32>) {
+        let sites = lock(&self.site_table);
+        let mut indexes = Vec::with_capacity(sites.count);
+        indexes.extend(sites.indexes());
+        drop(sites);
+        // The nodes of the records are there before them.
+        (TreeNodes::of(&lock(&self.inner)), indexes)
+    }
+
     /// Returns the tree's nodes and records.
     pub(in crate::analyses::exact) fn site_paths(
         &self,
         records: &Records,
     ) -> (TreeNodes, Vec<PathSite>) {
-        let indexes: Vec<_> = lock(&self.site_table).indexes().collect();
-        let nodes = TreeNodes::of(&lock(&self.inner));
+        let (nodes, indexes) = self.site_records();
         let sites = indexes.into_iter().map(|record| {
             let Key { node, class, line } = records.key(record);
             PathSite { node: nodes.row(node), line, class, record }
