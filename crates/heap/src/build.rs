@@ -20,6 +20,7 @@ use crate::input::Input;
 use crate::links::Source;
 use crate::memory::{self, Plan};
 use crate::model::Model;
+use crate::object_id::UNIT_BYTES;
 use crate::pool::Pool;
 use crate::referrers::{self, Found, MANY, NONE};
 use crate::scan::{self, Scan};
@@ -33,8 +34,6 @@ use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch, class_archi
 const MOST_DESCENTS: u64 = 64;
 /// What is reported after the references are read.
 const HOLDERS: &str = "holders";
-/// The unit of shallow sizes, in bytes.
-pub(crate) const UNIT_BYTES: u64 = 8;
 
 impl Heap {
     /// Analyses a dump.

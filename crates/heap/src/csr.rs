@@ -1,10 +1,10 @@
 //! Graphs: for each node what its edges lead to.
 
 use std::ops::Range;
-use std::thread;
 
 use crate::Error;
 use crate::space::{Space, Width, split};
+pub(crate) use crate::workers::in_threads;
 
 /// A graph: for each node what its edges lead to.
 #[derive(Debug)]
@@ -118,21 +118,6 @@ impl<W: Width, S: Space> Csr<W, S> {
 #[inline]
 fn more<W: Width>(count: W) -> W {
     if count < W::MOST { W::of(count.at() + 1) } else { count }
-}
-
-/// Runs a function for each of these on a thread of its own.
-pub(crate) fn in_threads<I: Send, T: Send>(
-    all: impl Iterator<Item = I>,
-    run: impl Fn(I) -> Result<T, Error> + Sync,
-) -> Result<Vec<T>, Error> {
-    thread::scope(|scope| {
-        let run = &run;
-        let threads: Vec<_> = all.map(|it| scope.spawn(move || run(it))).collect();
-        let join = |thread: thread::ScopedJoinHandle<'_, Result<T, Error>>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().map(join).collect()
-    })
 }
 
 pub(crate) fn too_many(most: usize) -> Error {

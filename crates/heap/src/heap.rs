@@ -3,25 +3,20 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_profile::ObjectLayout;
-use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
-use crate::build::UNIT_BYTES;
 use crate::column::{Column, Room, Rows};
 use crate::ids::Ids;
 use crate::input::Input;
 use crate::links::Source;
 use crate::model::Model;
+pub use crate::object_id::ObjectId;
+pub(crate) use crate::object_id::Reached;
+use crate::object_id::UNIT_BYTES;
 use crate::read::Place;
 use crate::referrers::MANY;
 use crate::thread::Threads;
 use crate::{Class, ClassIndex, Error, Refs, Root, RootKind, Thread, Totals, Trace};
-
-/// The number of an object, in the order of addresses.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
-pub struct ObjectId(pub u32);
 
 /// The way in which an object is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,29 +81,6 @@ pub struct Edge {
     pub label: Label,
     /// Whether it holds `to` under the [`Refs`] of the analysis.
     pub holds: bool,
-}
-
-/// How an object is reachable, and from which kind of root, as one byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reached(pub(crate) u8);
-
-impl Reached {
-    pub(crate) const NOT: Self = Self(0);
-    pub(crate) const SOFTLY: Self = Self(1);
-    pub(crate) const WEAKLY: Self = Self(2);
-    pub(crate) const FINALIZABLE: Self = Self(3);
-    const FIRST_HELD: u8 = 4;
-    /// Not determined yet.
-    pub(crate) const UNKNOWN: Self = Self(u8::MAX);
-
-    /// Held by a root of this kind.
-    pub(crate) fn held(kind: RootKind) -> Self {
-        Self(Self::FIRST_HELD + kind as u8)
-    }
-
-    pub(crate) fn is_held(self) -> bool {
-        self.0 >= Self::FIRST_HELD
-    }
 }
 
 /// The class of each object: two bytes where the dump has few classes.

@@ -35,6 +35,8 @@ mod memory;
 mod merged_refs;
 mod model;
 mod namesakes;
+mod number;
+mod object_id;
 mod options;
 mod path_tree;
 mod paths;
@@ -52,6 +54,7 @@ mod suspects;
 mod thread;
 mod totals;
 mod tree;
+mod workers;
 
 pub use class::{Class, ClassIndex, ClassKind, Field, Static};
 pub use content::{Content, FieldValue, Value};

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 
 use perk_profile::units;
 
-use crate::{Error, Options, pool, suspects};
+use crate::{Error, Options, pool};
+
+/// The most objects of a dump whose suspects have the shortest paths: for these the references of all
+/// objects are read once more, and are in memory.
+pub(crate) const MOST_OBJECTS: u64 = 2_000_000;
 
 /// What an analysis takes per object at its peak, in bytes: 31 were measured for 24 million objects,
 /// of which 45 % are in the core.
@@ -53,7 +57,7 @@ pub(crate) fn plan(object_count: u64, options: &Options) -> Result<Plan, Error> 
         },
     };
     let at_most = |bytes: u64| object_count.saturating_mul(bytes).saturating_add(taken);
-    let has_references = options.all_references || object_count <= suspects::MOST_OBJECTS;
+    let has_references = options.all_references || object_count <= MOST_OBJECTS;
     let bytes = if has_references { BYTES_PER_OBJECT_WITH_REFERENCES } else { BYTES_PER_OBJECT };
     let needed_bytes = at_most(bytes);
     if needed_bytes <= limit {

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use crate::memory::MOST_OBJECTS;
 use crate::namesakes::Namesakes;
 use crate::{ClassIndex, Error, Heap, Holder, ObjectId, PathNode, PathTree, RootKind};
 
@@ -18,10 +19,6 @@ const LEAST_SHARE: f64 = 0.01;
 const PART_SHARE: f64 = 0.1;
 /// The longest way. One that is longer leads along a structure of objects that hold each other.
 const MOST_LEVELS: usize = 1000;
-
-/// The most objects of a dump whose suspects have the shortest paths: for these the references of all
-/// objects are read once more, and are in memory.
-pub(crate) const MOST_OBJECTS: u64 = 2_000_000;
 
 /// What is suspected.
 #[derive(Clone, Debug, PartialEq, Eq)]

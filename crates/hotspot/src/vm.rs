@@ -25,6 +25,7 @@
 mod arch;
 mod chunks;
 mod code;
+mod fields;
 mod frame;
 mod frames;
 mod heap;
@@ -32,100 +33,26 @@ mod memory;
 mod method;
 mod nmethod;
 mod notes;
+mod state;
 mod tables;
 mod top;
 
 pub use frame::{Anchor, Broken, Code, End, InterpreterRegisters, Registers, VmFrame};
+use state::{FrameLayout, Threads};
+pub use state::{ThreadState, Vm, Walk};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use arch::Arch;
 use code::CodeCache;
 use heap::Heap;
 use method::Methods;
 use nmethod::Nmethods;
-use tables::{Number, Tables};
+use tables::Tables;
 
-pub use chunks::VirtualThreadFields;
+pub use fields::VirtualThreadFields;
 pub use memory::{Memory, Symbols};
 pub use method::{LineEntry, MethodNames};
 pub use tables::Missing;
-
-/// What is known of a JVM's data structures: plain offsets and addresses.
-#[derive(Clone, Debug)]
-pub struct Vm {
-    arch: &'static Arch,
-    code: CodeCache,
-    nmethods: Nmethods,
-    methods: Methods,
-    threads: Threads,
-    layout: FrameLayout,
-    /// What is known of the heap, on JVMs with virtual threads.
-    heap: Option<Heap>,
-    virtual_threads: OnceLock<VirtualThreadFields>,
-}
-
-/// The offsets in threads and in what links the Java parts of a stack.
-#[derive(Clone, Copy, Debug)]
-struct Threads {
-    anchor: usize,
-    state: Number,
-    stack_base: usize,
-    stack_size: usize,
-    last_sp: usize,
-    last_pc: usize,
-    last_fp: usize,
-    wrapper_anchor: usize,
-    /// `JavaThread::_cont_entry`, which JDK 21 does not describe.
-    continuation: Option<usize>,
-    /// Where `JavaThread::_vthread` has the address of a reference, on JDK 21 and later.
-    virtual_thread: Option<usize>,
-    /// Where `JavaThread::_threadObj` has the address of a reference.
-    object: Option<usize>,
-    /// `JavaThread::_monitor_owner_id`, which is the current thread's id on JDK 24 and later.
-    owner_id: Option<usize>,
-    os_thread: usize,
-    os_thread_id: Number,
-    in_java: i64,
-    in_native: i64,
-    in_vm: i64,
-    blocked: i64,
-}
-
-/// Where the slots of frames are, in words from the frame pointer.
-#[derive(Clone, Copy, Debug)]
-struct FrameLayout {
-    sender_sp: isize,
-    method: isize,
-    bytecode: isize,
-    /// The first local variable. In the heap alone it is the distance in words.
-    locals: isize,
-    call_wrapper: isize,
-}
-
-/// The result of a walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Walk {
-    /// How many frames were written.
-    pub count: usize,
-    /// Where the walk ended.
-    pub end: End,
-}
-
-/// What a thread is doing, as the JVM has noted it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ThreadState {
-    /// It executes Java code.
-    InJava,
-    /// It executes native code.
-    InNative,
-    /// It executes the JVM's code.
-    InVm,
-    /// It waits in the JVM.
-    Blocked,
-    /// It is starting, or between two of these states.
-    Other,
-}
 
 impl Vm {
     /// Reads the tables, at `VMInit` or later: the code cache must exist.

@@ -9,6 +9,8 @@
 use std::ffi::CStr;
 
 use super::code::BlobKind;
+use super::fields::Bottom;
+use super::fields::VirtualThreadFields;
 use super::frames::{Cursor, SLOT, Walker, slot};
 use super::memory::Memory;
 use super::{Code, VmFrame};
@@ -20,26 +22,6 @@ const MAX_FRAMES: usize = 100_000;
 const MAX_CHUNKS: usize = 1024;
 /// The words below a frame's stack pointer that belong to it: the link and the address to return to.
 const METADATA: usize = 2 * SLOT;
-
-/// The offsets of the fields that lead to the frames of a virtual thread, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct VirtualThreadFields {
-    continuation: usize,
-    tail: usize,
-    parent: usize,
-    size: usize,
-    sp: usize,
-    bottom: Bottom,
-}
-
-/// The end of the frames in a chunk, in words.
-#[derive(Clone, Copy, Debug)]
-enum Bottom {
-    /// From the chunk's first word.
-    Begin(usize),
-    /// From its last one.
-    End(usize),
-}
 
 impl VirtualThreadFields {
     /// Looks them up. `offset` returns that of a field by the class's internal name, the field's name
