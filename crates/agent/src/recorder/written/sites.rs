@@ -126,7 +126,7 @@ impl<'a> SiteStream<'a> {
     /// Writes the next callers.
     ///
     /// # Errors
-    /// The error of the system, if it is a flush.
+    /// The error of the system, if it is a flush; of a dump, that its file is closed.
     pub(crate) fn callers(&mut self, callers: &mut SiteCallers<'_>) -> io::Result<()> {
         self.part(&mut |recorder, position| callers.next_part(recorder, position))
     }
@@ -184,11 +184,11 @@ impl<'a> SiteStream<'a> {
             let part = make(&mut recorder, copy.path_count(SOURCE) as u32);
             return section.write(copy, &recorder.profile, SOURCE, &part);
         }
-        if let File::Begun(writer) = &recorder.file {
-            let position = writer.path_count(SOURCE) as u32;
-            let part = make(&mut recorder, position);
-            recorder.write(|writer, profile, _| section.write(writer, profile, SOURCE, &part));
-        }
+        // A file whose disk is full is closed.
+        let File::Begun(writer) = &recorder.file else { return Err(io::ErrorKind::NotFound.into()) };
+        let position = writer.path_count(SOURCE) as u32;
+        let part = make(&mut recorder, position);
+        recorder.write(|writer, profile, _| section.write(writer, profile, SOURCE, &part));
         Ok(())
     }
 }
