@@ -20,105 +20,108 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use anyhow::{Context, Result, bail, ensure};
-use perk_testkit::{Jdk, jdk};
+use anyhow::{Context, Result};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use perk_testkit::Jdk;
 
-use child::CHILD;
+use crate::arguments::{self, JdkChoice};
 pub(crate) use programs::find_java;
-use programs::{GROUPS, KIT, Place, Program, unknown};
+use programs::{Place, Program};
 use variants::{Comparison, Profiler, Variant};
 
-const DEFAULT_ROUNDS: usize = 7;
-
-const USAGE: &str = "bench overhead|exact [--rounds N] [--only PROGRAM,...] [--jdk HOME] \
-                     [--workloads FOLDER], and of exact [--modes MODE,...]; bench readers [--mb N] [--rounds N] [--only FORM,...]; \
-                     bench jvmpi [--jdk HOME]... [--rounds N] [--only GROUP,...]; \
-                     bench attach [--jdk HOME]... [--rounds N]; \
-                     bench heap [--mb N] [--file DUMP] [--slurp PROGRAM] [--rounds N]";
-
-/// Runs `xtask bench` with these arguments.
-pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    match arguments {
-        ["overhead", options @ ..] => {
-            let options = Options::parse(options, &["javac", "hello", "idle", "threads"])?;
-            ensure!(options.modes.is_empty(), "--modes goes with bench exact");
-            compare(&options, &Comparison::sampling())
-        }
-        ["exact", options @ ..] => {
-            let options = Options::parse(options, &["javac", "hello", "micro"])?;
-            compare(&options, &Comparison::exact(&options.modes)?)
-        }
-        ["readers", options @ ..] => readers::run(options),
-        ["jvmpi", options @ ..] => jvmpi::run(options),
-        ["attach", options @ ..] => attach::run(options),
-        ["heap", options @ ..] => heap::run(options),
-        [CHILD, command @ ..] => child::run(command),
-        _ => bail!(USAGE),
-    }
+/// The commands of `xtask bench`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Benchmark {
+    /// Measure what sampling costs, beside the JVM's flight recorder
+    ///
+    /// Prints tables for docs/measurements.
+    Overhead(Measurement),
+    /// Measure what the exact modes cost, and what they add to a call and an allocation
+    Exact {
+        #[command(flatten)]
+        measurement: Measurement,
+        /// The modes [default: all]
+        #[arg(long, value_delimiter = ',', value_name = "MODE,...", value_parser = modes())]
+        modes: Vec<String>,
+    },
+    /// Measure how fast perk reads generated files
+    Readers(readers::ReadersArguments),
+    /// Measure what the bridge to profilers of JVMPI costs, beside its bars
+    Jvmpi(jvmpi::BridgeArguments),
+    /// Measure how late the result of perk attach is, and what a program costs after it
+    Attach(attach::AttachArguments),
+    /// Measure what perk heap costs on a dump, beside hprof-slurp
+    Heap(heap::HeapArguments),
+    /// Run a command, and print the resources that it used
+    #[command(hide = true)]
+    Child(child::ChildArguments),
+    /// Read one generated file
+    #[command(hide = true)]
+    ReadFile(readers::GeneratedFile),
 }
 
-#[derive(Debug)]
-struct Options {
+fn modes() -> PossibleValuesParser {
+    variants::MODES.map(|mode| mode.name).into()
+}
+
+/// A measurement of programs under perk.
+#[derive(Args, Debug)]
+pub(crate) struct Measurement {
+    /// The rounds, in each of which each program runs once in each way
+    #[arg(long, default_value = "7", value_name = "N", value_parser = arguments::positive())]
     rounds: usize,
-    groups: Vec<String>,
-    /// The names of the exact engine's modes; empty means all.
-    modes: Vec<String>,
-    jdk: Option<PathBuf>,
-    /// The folder of the scripts `run-NAME.sh` that the programs `kit-NAME` are run by.
+    /// The programs: javac, hello, idle, threads, micro, or kit-NAME for the script run-NAME.sh of --workloads
+    #[arg(long, value_delimiter = ',', value_name = "PROGRAM,...", value_parser = programs::group)]
+    only: Vec<String>,
+    #[command(flatten)]
+    jdk: JdkChoice,
+    /// The folder of the scripts
+    #[arg(long, value_name = "FOLDER")]
     workloads: Option<PathBuf>,
 }
 
-impl Options {
-    /// Reads the options. Without `--only`, `usual_groups` are measured.
-    fn parse(arguments: &[&str], usual_groups: &[&str]) -> Result<Self> {
-        let groups = usual_groups.iter().map(|&it| it.to_owned()).collect();
-        let mut options =
-            Self { rounds: DEFAULT_ROUNDS, groups, modes: Vec::new(), jdk: None, workloads: None };
-        let mut arguments = arguments.iter();
-        while let Some(&name) = arguments.next() {
-            let value = *arguments.next().with_context(|| format!("{name} needs a value"))?;
-            match name {
-                "--rounds" => {
-                    options.rounds = value.parse().context("--rounds takes a number")?;
-                    ensure!(options.rounds > 0, "--rounds must be at least 1");
-                }
-                "--only" => {
-                    options.groups = value.split(',').map(str::to_owned).collect();
-                    for group in &options.groups {
-                        let known = GROUPS.contains(&group.as_str()) || group.starts_with(KIT);
-                        ensure!(known, "{}", unknown(group));
-                    }
-                }
-                "--modes" => options.modes = value.split(',').map(str::to_owned).collect(),
-                "--jdk" => options.jdk = Some(value.into()),
-                "--workloads" => options.workloads = Some(value.into()),
-                _ => bail!("unknown option {name}: {USAGE}"),
-            }
+/// Runs `xtask bench`.
+pub(crate) fn run(benchmark: &Benchmark) -> Result<()> {
+    match benchmark {
+        Benchmark::Overhead(measurement) => {
+            let usual = ["javac", "hello", "idle", "threads"];
+            measurement.run(&usual, &Comparison::sampling())
         }
-        Ok(options)
+        Benchmark::Exact { measurement, modes } => {
+            measurement.run(&["javac", "hello", "micro"], &Comparison::exact(modes))
+        }
+        Benchmark::Readers(arguments) => readers::run(arguments),
+        Benchmark::Jvmpi(arguments) => jvmpi::run(arguments),
+        Benchmark::Attach(arguments) => attach::run(arguments),
+        Benchmark::Heap(arguments) => heap::run(arguments),
+        Benchmark::Child(arguments) => child::run(arguments),
+        Benchmark::ReadFile(file) => file.read(),
     }
 }
 
-fn compare(options: &Options, comparison: &Comparison) -> Result<()> {
-    let jdk = match &options.jdk {
-        Some(home) => Jdk::at(home).with_context(|| format!("no JDK in {}", home.display()))?,
-        None => jdk::compiler().clone(),
-    };
-    let work = tempfile::tempdir().context("cannot make a temporary folder")?;
-    let so = agent_copy(work.path())?;
-    let mut programs = Vec::new();
-    for group in &options.groups {
-        let place = Place { jdk: &jdk, work: work.path(), workloads: options.workloads.as_deref() };
-        programs.extend(programs::of(group, &place, options.rounds)?);
+impl Measurement {
+    /// Prints the comparison of the chosen groups of programs, or of the usual ones.
+    fn run(&self, usual: &[&str], comparison: &Comparison) -> Result<()> {
+        let jdk = self.jdk.or_compiler();
+        let chosen: Vec<&str> = self.only.iter().map(String::as_str).collect();
+        let groups = if chosen.is_empty() { usual } else { &chosen };
+        let work = tempfile::tempdir().context("cannot make a temporary folder")?;
+        let so = agent_copy(work.path())?;
+        let mut programs = Vec::new();
+        for group in groups {
+            let place = Place { jdk, work: work.path(), workloads: self.workloads.as_deref() };
+            programs.extend(programs::of(group, &place, self.rounds)?);
+        }
+        let mut text = report::heading(jdk, comparison);
+        for program in &programs {
+            let file = work.path().join("profile");
+            let rounds = Bench { jdk, so: &so, program, file }.rounds(&comparison.variants)?;
+            text += "\n";
+            text += &report::program(program, comparison, &rounds);
+        }
+        io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
     }
-    let mut text = report::heading(&jdk, comparison);
-    for program in &programs {
-        let file = work.path().join("profile");
-        let rounds = Bench { jdk: &jdk, so: &so, program, file }.rounds(&comparison.variants)?;
-        text += "\n";
-        text += &report::program(program, comparison, &rounds);
-    }
-    io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
 }
 
 /// A program that is to be measured.
@@ -205,26 +208,6 @@ fn timings(text: &str) -> Result<Vec<Timing>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn options_are_read() {
-        let arguments = ["--rounds", "3", "--only", "hello,idle", "--modes", "old,sites"];
-        let options = Options::parse(&arguments, &["javac"]).unwrap();
-        assert_eq!((options.rounds, options.groups.join(" ").as_str()), (3, "hello idle"));
-        assert_eq!((options.modes.join(" ").as_str(), options.jdk), ("old sites", None));
-        assert_eq!(Options::parse(&[], &["javac"]).unwrap().groups, ["javac"]);
-    }
-
-    #[test]
-    fn wrong_options_are_told() {
-        let refusal =
-            |arguments: &[&str]| Options::parse(arguments, &GROUPS).unwrap_err().to_string();
-        assert_eq!(refusal(&["--rounds"]), "--rounds needs a value");
-        assert_eq!(refusal(&["--rounds", "0"]), "--rounds must be at least 1");
-        let programs = "javac, hello, idle, threads, micro, kit-NAME";
-        assert_eq!(refusal(&["--only", "javac,x"]), format!("unknown program x: {programs}"));
-        assert_eq!(refusal(&["--fast", "1"]), format!("unknown option --fast: {USAGE}"));
-    }
 
     #[test]
     fn timings_are_read() {

@@ -5,19 +5,19 @@ mod combinations;
 mod heap;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::{fs, io, io::Write as _};
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, Subcommand, value_parser};
 use perk_testkit::hprof::Recording;
 use perk_testkit::random_program::{CALLS_OPTIONS, OBJECTS_OPTIONS};
-use perk_testkit::{Jdk, RandomProgram, agent, fixture, jdk};
+use perk_testkit::{RandomProgram, agent, fixture, jdk};
 
-const DEFAULT_SEEDS: u64 = 20;
+use crate::arguments::JdkChoice;
+
 const FILE: &str = "o.txt";
-const USAGE: &str = "conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME], or conform \
-                     combinations [--java8 COMMAND], or conform heap DUMP ANALYZER";
 
 /// The counts by kind and place.
 type Counts = BTreeMap<(String, String), u64>;
@@ -35,31 +35,51 @@ const QUESTIONS: [Question; 2] = [
     ("objects", OBJECTS_OPTIONS, RandomProgram::recorded_objects, |program| &program.objects),
 ];
 
-#[derive(Debug)]
-struct Options {
-    seeds: std::ops::Range<u64>,
-    /// The words of a command that runs JDK 8's `java`.
-    java8: Option<Vec<String>>,
-    jdk: Option<PathBuf>,
+/// The arguments of `xtask conform`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ConformArguments {
+    #[command(subcommand)]
+    comparison: Option<Comparison>,
+    /// The number of programs
+    #[arg(long, default_value = "20", value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// The seed of the first program
+    #[arg(long, default_value = "1", value_name = "SEED")]
+    from: u64,
+    #[command(flatten)]
+    java8: Java8,
+    #[command(flatten)]
+    jdk: JdkChoice,
 }
 
-impl Options {
-    fn parse(arguments: &[&str]) -> Result<Options> {
-        let (mut count, mut first) = (DEFAULT_SEEDS, 1);
-        let (mut java8, mut jdk) = (None, None);
-        let mut arguments = arguments.iter();
-        while let Some(&name) = arguments.next() {
-            let value = *arguments.next().with_context(|| format!("{name} needs a value"))?;
-            match name {
-                "--seeds" => count = value.parse().context("--seeds takes a number")?,
-                "--from" => first = value.parse().context("--from takes a number")?,
-                "--java8" => java8 = Some(value.split_whitespace().map(str::to_owned).collect()),
-                "--jdk" => jdk = Some(value.into()),
-                _ => bail!("unknown option {name}: {USAGE}"),
-            }
+#[derive(Debug, Subcommand)]
+enum Comparison {
+    /// Write testdata/hprof/combinations/original.tsv: how JDK 8's HPROF agent ends with each combination
+    /// of its analyses
+    Combinations(Java8),
+    /// Compare the retained sizes of a heap dump by perk and by the crate hprof-analyzer, object by object
+    Heap(heap::DumpArguments),
+}
+
+/// The JDK that has the original agent.
+#[derive(Args, Debug)]
+struct Java8 {
+    /// A command that runs JDK 8's java in the current folder [default: the JDK 8 of this machine]
+    #[arg(long = "java8", value_name = "COMMAND")]
+    command: Option<String>,
+}
+
+impl Java8 {
+    /// Returns the words of the command.
+    fn words(&self) -> Result<Vec<String>> {
+        if let Some(command) = &self.command {
+            return Ok(command.split_whitespace().map(str::to_owned).collect());
         }
-        ensure!(count > 0, "--seeds must be at least 1");
-        Ok(Options { seeds: first..first.saturating_add(count), java8, jdk })
+        let jdk = jdk::version(8).context(
+            "no JDK 8: name a command that runs its java in the current folder with --java8",
+        )?;
+        Ok(vec![jdk.java().display().to_string()])
     }
 }
 
@@ -72,20 +92,17 @@ struct Side {
     agent: String,
 }
 
-/// Runs `xtask conform` with these arguments.
-pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    if let ["combinations", rest @ ..] = arguments {
-        return combinations::write(&java8(&Options::parse(rest)?)?);
+/// Runs `xtask conform`.
+pub(crate) fn run(arguments: &ConformArguments) -> Result<()> {
+    match &arguments.comparison {
+        Some(Comparison::Combinations(java8)) => combinations::write(&java8.words()?),
+        Some(Comparison::Heap(arguments)) => heap::run(arguments),
+        None => compare_all(arguments),
     }
-    if let ["heap", rest @ ..] = arguments {
-        return heap::run(rest);
-    }
-    let options = Options::parse(arguments)?;
-    let jdk = match &options.jdk {
-        Some(home) => Jdk::at(home).with_context(|| format!("no JDK in {}", home.display()))?,
-        None => jdk::compiler().clone(),
-    };
-    let java8 = java8(&options)?;
+}
+
+fn compare_all(ConformArguments { seeds, from, java8, jdk, .. }: &ConformArguments) -> Result<()> {
+    let (java8, jdk) = (java8.words()?, jdk.or_compiler());
     let sides = [
         Side { name: "original".to_owned(), java: java8, agent: "-agentlib:hprof=".to_owned() },
         Side {
@@ -95,21 +112,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
         },
     ];
     let mut faults = 0;
-    for seed in options.seeds {
+    for seed in *from..from.saturating_add(*seeds) {
         faults += compare(&RandomProgram::new(seed), &sides)?;
     }
     ensure!(faults == 0, "{faults} counts differ");
     Ok(())
-}
-
-/// Returns the words of a command that runs JDK 8's `java`.
-fn java8(options: &Options) -> Result<Vec<String>> {
-    let installed = || jdk::version(8).map(|jdk| vec![jdk.java().display().to_string()]);
-    options
-        .java8
-        .clone()
-        .or_else(installed)
-        .context("no JDK 8: name a command that runs its java in the current folder with --java8")
 }
 
 /// Runs one program on both sides, and prints one line per question. Returns the number of wrong
@@ -185,17 +192,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_read() {
-        let options =
-            Options::parse(&["--seeds", "3", "--from", "9", "--java8", "sh x java"]).unwrap();
-        assert_eq!((options.seeds, options.jdk), (9..12, None));
-        assert_eq!(options.java8.unwrap(), ["sh", "x", "java"]);
-        assert!(Options::parse(&["--seeds", "0"]).is_err());
-        assert!(Options::parse(&["--speed"]).is_err());
+    fn a_command_has_words() {
+        let java8 = Java8 { command: Some("sh x java".to_owned()) };
+        assert_eq!(java8.words().unwrap(), ["sh", "x", "java"]);
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn wrong_counts_are_listed() {
         let counts = |list: &[(&str, u64)]| -> Counts {
             list.iter().map(|(key, count)| (((*key).to_owned(), "m".to_owned()), *count)).collect()
         };

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use perk_control::Command;
 use perk_control::commands::Threads;
 use perk_testkit::{fixture, workspace};
@@ -24,7 +26,6 @@ const SEED_LIMIT_BYTES: u64 = 64 * 1024;
 const CASE_LIMIT: Duration = Duration::from_secs(10);
 /// The number of bytes by which the process may grow in a case.
 const GROWTH_LIMIT_BYTES: u64 = 1 << 30;
-const USAGE: &str = "fuzz [TARGET] [--seconds N] [--seed N], or fuzz [TARGET] --corpus FILE|DIR";
 
 /// The parts of option strings.
 const OPTIONS: [&str; 4] = [
@@ -34,50 +35,40 @@ const OPTIONS: [&str; 4] = [
     "heap=sites,net=[::1]:4000,doe=n,verbose=n,classes=used",
 ];
 
-#[derive(Debug)]
-struct Arguments<'a> {
-    target: Option<&'a str>,
-    time: Duration,
+/// The arguments of `xtask fuzz`.
+#[derive(Args, Debug)]
+pub(crate) struct FuzzArguments {
+    /// The target [default: each in turn]
+    #[arg(value_parser = PossibleValuesParser::from(Target::all().map(Target::name).collect::<Vec<_>>()))]
+    target: Option<String>,
+    /// The time for each target
+    #[arg(long, default_value = "10", value_name = "N")]
+    seconds: u64,
+    /// The seed of the random numbers
+    #[arg(long, default_value = "1", value_name = "N")]
     seed: u64,
-    corpus: Option<&'a Path>,
+    /// Run this file, or the files of this folder, as they are, such as those that cargo-fuzz has found
+    #[arg(long, value_name = "FILE|FOLDER", conflicts_with_all = ["seconds", "seed"])]
+    corpus: Option<PathBuf>,
 }
 
-impl<'a> Arguments<'a> {
-    fn parse(arguments: &[&'a str]) -> Result<Self> {
-        let (mut target, mut seconds, mut seed, mut corpus) = (None, 10, 1, None);
-        let mut arguments = arguments.iter();
-        while let Some(&name) = arguments.next() {
-            let mut value = || arguments.next().with_context(|| format!("{name} needs a value"));
-            match name {
-                "--seconds" => seconds = value()?.parse().context("--seconds takes a number")?,
-                "--seed" => seed = value()?.parse().context("--seed takes a number")?,
-                "--corpus" => corpus = Some(Path::new(*value()?)),
-                name if !name.starts_with('-') => target = Some(name),
-                _ => bail!("unknown option {name}: {USAGE}"),
-            }
-        }
-        Ok(Self { target, time: Duration::from_secs(seconds), seed, corpus })
-    }
-
+impl FuzzArguments {
     /// Returns the target that is named, or all targets.
-    fn targets(&self) -> Result<Vec<Target>> {
-        let is_chosen = |target: &Target| self.target.is_none_or(|name| name == target.name());
-        let chosen: Vec<Target> = Target::all().filter(is_chosen).collect();
-        let names = || Target::all().map(Target::name).collect::<Vec<_>>().join(", ");
-        ensure!(!chosen.is_empty(), "no such target; there are {}", names());
-        Ok(chosen)
+    fn targets(&self) -> Vec<Target> {
+        let is_chosen =
+            |target: &Target| self.target.as_ref().is_none_or(|name| name == target.name());
+        Target::all().filter(is_chosen).collect()
     }
 }
 
 /// Fuzzes one target, or each in turn; or runs the files of a folder through them.
-pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    let arguments = Arguments::parse(arguments)?;
-    let targets = arguments.targets()?;
+pub(crate) fn run(arguments: &FuzzArguments) -> Result<()> {
+    let targets = arguments.targets();
     // A panic is printed together with its case instead.
     panic::set_hook(Box::new(|_| {}));
-    match arguments.corpus {
+    match &arguments.corpus {
         Some(corpus) => replay(&targets, corpus),
-        None => break_at_random(&targets, &arguments),
+        None => break_at_random(&targets, arguments),
     }
 }
 
@@ -104,7 +95,7 @@ fn replay(targets: &[Target], corpus: &Path) -> Result<()> {
     Ok(())
 }
 
-fn break_at_random(targets: &[Target], arguments: &Arguments<'_>) -> Result<()> {
+fn break_at_random(targets: &[Target], arguments: &FuzzArguments) -> Result<()> {
     let files = contents(&workspace().join("testdata"))?;
     let source = workspace().join("crates/classfile/tests/java/Everything.java");
     let classes = contents(&fixture::compile_files(&[&source]))?;
@@ -159,13 +150,13 @@ fn contents(folder: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(files.iter().map(fs::read).collect::<Result<_, _>>()?)
 }
 
-fn fuzz(target: Target, seeds: &[Vec<u8>], arguments: &Arguments<'_>) -> Result<u64> {
+fn fuzz(target: Target, seeds: &[Vec<u8>], arguments: &FuzzArguments) -> Result<u64> {
     let name = target.name();
     let seed = arguments.seed;
     let mut random = Random(seed | 1);
     let begun = Instant::now();
     let mut count = 0;
-    while begun.elapsed() < arguments.time {
+    while begun.elapsed() < Duration::from_secs(arguments.seconds) {
         let bytes = case(seeds, &mut random);
         if let Some(fault) = fault_of(target, &bytes) {
             let path = env::temp_dir().join(format!("perk-fuzz-{name}-{seed}-{count}"));

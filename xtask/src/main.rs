@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arguments;
 mod bench;
 mod check;
 mod conform;
@@ -14,86 +15,66 @@ mod slow;
 mod soak;
 mod workspace;
 
-use std::env;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "\
-usage: cargo run -p xtask -- COMMAND
+use clap::Parser;
 
-  check               run every check below
-  check layers        crates use only what lies below them; unsafe code stays in its crates
-  check formats       docs/formats has the tables and the page of each format
-  check docs          links lead somewhere; docs/architecture.md is short and names the unsafe crates
-  check agent-deps    the agent links what xtask/agent-deps.txt lists, and nothing heavy
-  check agent-size    libperk.so has at most 4 MiB and exports only the JVM's entry points
-  formats             write the tables of docs/formats/README.md
-  jvmti JAVA_HOME     write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
-  jvmpi               write include/jvmpi.h and the Rust types of JVMPI from their table
-  bench overhead [--rounds N] [--only javac,hello,idle,threads,kit-NAME] [--jdk HOME] [--workloads FOLDER]
-                      measure what sampling costs, beside the JVM's flight recorder; prints tables for
-                      docs/measurements. kit-NAME is run by the script run-NAME.sh of the folder
-  bench exact [--rounds N] [--only javac,hello,idle,micro] [--modes NAME,...] [--jdk HOME]
-                      the same of the exact modes, and what they add to a call and an allocation
-  bench readers [--mb N] [--rounds N] [--only FORM,...]
-                      how fast perk reads generated files; a line for docs/measurements each
-  bench jvmpi [--jdk HOME]... [--rounds N] [--only javac,hello,speed,dumps,size]
-                      what the bridge to profilers of JVMPI costs, beside its bars, on these JDKs or all
-  bench attach [--jdk HOME]... [--rounds N]
-                      how late the result of perk attach is, and what a program costs after it
-  bench heap [--mb N] [--file DUMP] [--slurp PROGRAM] [--rounds N]
-                      what perk heap costs on a dump of N MB of objects, or on this one, beside hprof-slurp
-  conform [--seeds N] [--from SEED] [--java8 COMMAND] [--jdk HOME]
-                      random programs under JDK 8's HPROF agent and under perk: counts must be equal
-  conform combinations [--java8 COMMAND]
-                      write testdata/hprof/combinations/original.tsv: how JDK 8's HPROF agent ends with each
-                      combination of its analyses
-  conform heap DUMP ANALYZER
-                      retained sizes of a heap dump by perk and by the crate hprof-analyzer, object by object
-  readers [--visualvm JAR] [--slurp PROGRAM]
-                      heap dumps of perk's agent read by VisualVM's library (Debian's package visualvm) and
-                      by the crate hprof-slurp: the number of objects of each class must be equal
-  soak [--minutes N] [--jdk 17|21|25|all|HOME] [--interval 1ms] [--only NAME,...] [--workloads FOLDER]
-                      javac, programs that strain the JVM, and real ones, sampled by signals with each collector
-                      and compiler in turn: counts crashes, hangs, other output, lost samples and memory
-  soak exact [--seconds N] [--jdk HOME]
-                      programs with perk's probes, with Flight Recorder and the Vector API: they print what
-                      they print without
-  fuzz [TARGET] [--seconds N] [--seed N]
-                      what reads foreign bytes, on files broken at random: no panic, no hang
-  fuzz [TARGET] --corpus FILE|DIR
-                      the same on these files, such as those that cargo-fuzz has found
-  roundtrip-jdk JAVA_HOME [--modules java.base|all]
-                      read and write a JDK's classes, and run it with probes in all of them
-  slow [JUNIT_XML]    the 30 slowest tests of the last run of cargo-nextest
-  help                print this text
-";
+/// perk's generators, checks and benchmarks
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo run -p xtask --", disable_help_subcommand = true)]
+enum Task {
+    /// Check the rules of the workspace that the compiler does not enforce
+    Check {
+        /// The check that runs alone
+        #[arg(value_parser = check::names())]
+        name: Option<String>,
+    },
+    /// Write the tables of docs/formats/README.md
+    Formats,
+    /// Write crates/jvmti-sys/src/generated.rs from a JDK's jvmti.h
+    Jvmti {
+        /// The folder of the JDK
+        java_home: PathBuf,
+    },
+    /// Write include/jvmpi.h and the Rust types of JVMPI from their table
+    Jvmpi,
+    /// Measure what perk costs
+    #[command(subcommand)]
+    Bench(bench::Benchmark),
+    /// Run random programs under JDK 8's HPROF agent and under perk, whose counts must be equal
+    Conform(conform::ConformArguments),
+    /// Have other tools read the heap dumps of perk's agent, and compare the number of objects of each class
+    Readers(readers::Tools),
+    /// Sample programs that strain the JVM, and count crashes, hangs, other output, lost samples and memory
+    ///
+    /// The programs are javac, small ones that strain the JVM, and real ones, with each collector and
+    /// compiler in turn.
+    Soak(soak::SoakArguments),
+    /// Run what reads foreign bytes on files broken at random: no panic, no hang
+    Fuzz(fuzz::FuzzArguments),
+    /// Read and write the classes of a JDK, and run it with probes in all of them
+    RoundtripJdk(roundtrip::RoundtripArguments),
+    /// List the 30 slowest tests of a run of cargo-nextest
+    Slow {
+        /// The report of the run [default: that of the last run]
+        junit_xml: Option<PathBuf>,
+    },
+}
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let result = match arguments.as_slice() {
-        ["help" | "--help" | "-h"] => {
-            eprint!("{USAGE}");
-            return ExitCode::SUCCESS;
-        }
-        ["check"] => check::run(None),
-        ["check", name] => check::run(Some(name)),
-        ["bench", rest @ ..] => bench::run(rest),
-        ["conform", rest @ ..] => conform::run(rest),
-        ["readers", rest @ ..] => readers::run(rest),
-        ["soak", rest @ ..] => soak::run(rest),
-        ["fuzz", rest @ ..] => fuzz::run(rest),
-        ["slow"] => slow::run(&workspace::root().join("target/nextest/default/junit.xml")),
-        ["slow", file] => slow::run(Path::new(file)),
-        ["roundtrip-jdk", rest @ ..] => roundtrip::run(rest),
-        ["formats"] => check::formats::write(),
-        ["jvmpi"] => jvmpi::generate(),
-        ["jvmti", java_home] => jvmti::generate(Path::new(java_home)),
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
-        }
+    let result = match Task::parse() {
+        Task::Check { name } => check::run(name.as_deref()),
+        Task::Formats => check::formats::write(),
+        Task::Jvmti { java_home } => jvmti::generate(&java_home),
+        Task::Jvmpi => jvmpi::generate(),
+        Task::Bench(benchmark) => bench::run(&benchmark),
+        Task::Conform(arguments) => conform::run(&arguments),
+        Task::Readers(tools) => readers::run(&tools),
+        Task::Soak(arguments) => soak::run(&arguments),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::RoundtripJdk(arguments) => roundtrip::run(&arguments),
+        Task::Slow { junit_xml } => slow::run(junit_xml.as_deref()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -101,5 +82,17 @@ fn main() -> ExitCode {
             eprintln!("xtask: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Task::command().debug_assert();
     }
 }

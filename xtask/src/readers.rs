@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{fs, fs::File};
+use std::{fs, fs::File, io};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
 use perk_hprof::heap::{Elements, Record, Stream};
 use perk_testkit::{JavaRun, jdk};
 
-const USAGE: &str = "readers [--visualvm JAR] [--slurp PROGRAM]";
 const FILE: &str = "o.hprof";
 /// Files of `format=p` have tags that VisualVM does not accept.
 const OPTIONS: [&str; 2] = ["heap=dump,format=b", "heap=all,format=b,depth=8,cpu=samples"];
@@ -20,49 +20,39 @@ const COUNTS_SOURCE: &str = include_str!("readers/VisualVmCounts.java");
 /// The number of objects by class.
 type Counts = BTreeMap<String, u64>;
 
-/// The other tools.
-#[derive(Debug)]
-enum Reader {
-    /// VisualVM's library, `org-graalvm-visualvm-lib-jfluid-heap.jar` of Debian's package
-    /// `visualvm`.
-    VisualVm(PathBuf),
-    /// The program of the crate `hprof-slurp`.
-    Slurp(PathBuf),
+/// The other tools, of which at least one is compared.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = true)]
+pub(crate) struct Tools {
+    /// VisualVM's library, org-graalvm-visualvm-lib-jfluid-heap.jar of Debian's package visualvm
+    #[arg(long, value_name = "JAR", value_parser = file)]
+    visualvm: Option<PathBuf>,
+    /// The program of the crate hprof-slurp
+    #[arg(long, value_name = "PROGRAM", value_parser = file)]
+    slurp: Option<PathBuf>,
 }
 
-impl Reader {
-    fn name(&self) -> &'static str {
-        match self {
-            Reader::VisualVm(_) => "VisualVM",
-            Reader::Slurp(_) => "hprof-slurp",
-        }
-    }
+/// Returns the path of a file for commands that run in other folders.
+fn file(path: &str) -> io::Result<PathBuf> {
+    fs::canonicalize(path)
+}
 
-    fn counts(&self, file: &Path, folder: &Path) -> Result<Counts> {
-        match self {
-            Reader::VisualVm(jar) => visualvm(jar, file, folder),
-            Reader::Slurp(program) => slurp(program, file, folder),
-        }
+/// Returns the counts of a tool, from a file and a folder for its own files.
+type Count = fn(tool: &Path, file: &Path, folder: &Path) -> Result<Counts>;
+
+impl Tools {
+    /// Returns the tools by name, each with its place.
+    fn all(&self) -> impl Iterator<Item = (&'static str, Count, &Path)> {
+        let visualvm = self.visualvm.iter().map(|jar| ("VisualVM", visualvm as Count, &**jar));
+        visualvm.chain(self.slurp.iter().map(|program| ("hprof-slurp", slurp as Count, &**program)))
     }
 }
 
 /// Runs the check.
 ///
 /// # Errors
-/// The first difference, or a message that there is no reader.
-pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    let mut readers = Vec::new();
-    let mut arguments = arguments.iter();
-    while let Some(&name) = arguments.next() {
-        let value = *arguments.next().with_context(|| format!("{name} needs a value"))?;
-        let path = fs::canonicalize(value).with_context(|| value.to_owned())?;
-        readers.push(match name {
-            "--visualvm" => Reader::VisualVm(path),
-            "--slurp" => Reader::Slurp(path),
-            _ => bail!("unknown option {name}: {USAGE}"),
-        });
-    }
-    ensure!(!readers.is_empty(), "no reader is named: {USAGE}");
+/// The first difference.
+pub(crate) fn run(tools: &Tools) -> Result<()> {
     for jdk in jdk::all().iter().filter(|jdk| jdk.version >= 17) {
         for options in OPTIONS {
             let folder = tempfile::tempdir()?;
@@ -73,9 +63,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
             let file = folder.path().join(FILE);
             let expected = perk(&file)?;
             let object_count: u64 = expected.values().sum();
-            for reader in &readers {
-                let what = format!("{} of JDK {}, {options}", reader.name(), jdk.version);
-                let found = reader.counts(&file, folder.path()).with_context(|| what.clone())?;
+            for (name, count, tool) in tools.all() {
+                let what = format!("{name} of JDK {}, {options}", jdk.version);
+                let found = count(tool, &file, folder.path()).with_context(|| what.clone())?;
                 ensure!(found == expected, "{what}: {}", difference(&expected, &found));
                 eprintln!("{what}: {object_count} objects of {} classes", expected.len());
             }

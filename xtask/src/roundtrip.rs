@@ -6,30 +6,34 @@
 #[path = "../../crates/instrument/tests/support/mod.rs"]
 mod support;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
 use nix::sys::resource::{UsageWho, getrusage};
 use perk_classfile::ClassFile;
 use perk_testkit::Jdk;
 
+use crate::arguments;
 use support::image::{self, Class};
 use support::round_trip::{self, KINDS, Probed};
 
-const USAGE: &str = "roundtrip-jdk JAVA_HOME [--modules java.base|all]";
+/// The arguments of `xtask roundtrip-jdk`.
+#[derive(Args, Debug)]
+pub(crate) struct RoundtripArguments {
+    /// The JDK, by its version or folder
+    #[arg(value_name = "VERSION|HOME", value_parser = arguments::jdk)]
+    jdk: Jdk,
+    /// The modules, such as java.base [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "MODULE,...")]
+    modules: Vec<String>,
+}
 
-/// Runs `xtask roundtrip-jdk` with these arguments.
-pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    let (home, modules) = match arguments {
-        [home] | [home, "--modules", "all"] => (home, vec![]),
-        [home, "--modules", module] => (home, vec![*module]),
-        _ => bail!("{USAGE}"),
-    };
-    let jdk = Jdk::at(Path::new(home)).with_context(|| format!("no JDK in {home}"))?;
-    let classes = image::read(&jdk, &modules);
-    ensure!(!classes.is_empty(), "no module {}", modules.concat());
-    let failures = round_trip(&jdk, &classes)?;
+/// Runs `xtask roundtrip-jdk`.
+pub(crate) fn run(RoundtripArguments { jdk, modules }: &RoundtripArguments) -> Result<()> {
+    let classes = image::read(jdk, modules);
+    ensure!(!classes.is_empty(), "no module {}", modules.join(","));
+    let failures = round_trip(jdk, &classes)?;
     ensure!(failures == 0, "failures: {failures}");
     Ok(())
 }
@@ -101,16 +105,4 @@ fn cpu_time() -> Result<Duration> {
         .iter()
         .sum();
     Ok(Duration::from_micros(microseconds.unsigned_abs()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wrong_arguments_are_told() {
-        assert_eq!(run(&[]).unwrap_err().to_string(), USAGE);
-        let error = run(&["/no/such/jdk"]).unwrap_err();
-        assert_eq!(error.to_string(), "no JDK in /no/such/jdk");
-    }
 }

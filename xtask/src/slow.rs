@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use roxmltree::Document;
 
+use crate::workspace;
+
 /// The tests that are listed.
 const LISTED: usize = 30;
 
@@ -19,7 +21,9 @@ struct TimedTest {
 }
 
 /// Prints the slowest tests of a file in JUnit's form, and their share of all.
-pub(crate) fn run(file: &Path) -> Result<()> {
+pub(crate) fn run(file: Option<&Path>) -> Result<()> {
+    let last = workspace::root().join("target/nextest/default/junit.xml");
+    let file = file.unwrap_or(&last);
     let name = file.display();
     let text = fs::read_to_string(file)
         .with_context(|| format!("{name}: no run of cargo-nextest has written it"))?;

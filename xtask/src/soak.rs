@@ -15,77 +15,69 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use perk_testkit::{Jdk, jdk};
+use anyhow::{Context, Result, ensure};
+use clap::{Args, Subcommand};
 
+use crate::arguments::JdkList;
 use crate::workspace;
 use flags::Flags;
 use programs::Program;
 use run::{Ending, Plain};
 use tally::{Row, Tally};
 
-const USAGE: &str = "soak [--minutes N] [--jdk 17|21|25|all|HOME] [--interval 1ms] [--only NAME,...] \
-                     [--workloads FOLDER], or soak exact …";
-const DEFAULT_MINUTES: f64 = 10.0;
-
-/// Runs `xtask soak` with these arguments.
-pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    match arguments {
-        ["exact", rest @ ..] => exact::run(rest),
-        _ => soak(&Options::parse(arguments)?),
-    }
+/// The arguments of `xtask soak`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct SoakArguments {
+    #[command(subcommand)]
+    engine: Option<Engine>,
+    #[command(flatten)]
+    options: Options,
 }
 
+#[derive(Debug, Subcommand)]
+enum Engine {
+    /// Run programs with perk's probes, Flight Recorder and the Vector API, whose output must not change
+    Exact(exact::ExactArguments),
+}
+
+#[derive(Args, Debug)]
 struct Options {
-    /// The time for each JDK.
-    time: Duration,
-    jdks: Vec<Jdk>,
-    /// The interval of samples, as the agent's option has it.
+    /// The time for each JDK
+    #[arg(long, value_name = "N", default_value = "10", value_parser = minutes)]
+    minutes: Duration,
+    #[command(flatten)]
+    jdks: JdkList,
+    /// The interval of samples, as in the agent's option
+    #[arg(long, default_value = "1ms")]
     interval: String,
-    /// The programs; empty means all.
+    /// The programs [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,...")]
     only: Vec<String>,
-    /// The folder of real programs' scripts.
+    /// The folder with scripts of real programs
+    #[arg(long, value_name = "FOLDER")]
     workloads: Option<PathBuf>,
 }
 
-impl Options {
-    fn parse(arguments: &[&str]) -> Result<Self> {
-        let (mut minutes, mut jdks) = (DEFAULT_MINUTES, jdk::all().to_vec());
-        let (mut interval, mut only, mut workloads) = ("1ms".to_owned(), Vec::new(), None);
-        let mut arguments = arguments.iter();
-        while let Some(&name) = arguments.next() {
-            let value = *arguments.next().with_context(|| format!("{name} needs a value"))?;
-            match name {
-                "--minutes" => minutes = value.parse().context("--minutes takes a number")?,
-                "--jdk" => jdks = jdks_of(value)?,
-                "--interval" => interval = value.to_owned(),
-                "--only" => only = value.split(',').map(str::to_owned).collect(),
-                "--workloads" => workloads = Some(PathBuf::from(value)),
-                _ => bail!("unknown option {name}: {USAGE}"),
-            }
-        }
-        ensure!(!jdks.is_empty(), "no JDK: set PERK_JDKS");
-        ensure!(minutes > 0.0 && minutes < 1e6, "--minutes takes a number above 0");
-        Ok(Self { time: Duration::from_secs_f64(60.0 * minutes), jdks, interval, only, workloads })
-    }
+fn minutes(text: &str) -> Result<Duration> {
+    let minutes: f64 = text.parse()?;
+    ensure!(minutes > 0.0 && minutes < 1e6, "not above 0");
+    Ok(Duration::from_secs_f64(60.0 * minutes))
 }
 
-fn jdks_of(value: &str) -> Result<Vec<Jdk>> {
-    if value == "all" {
-        return Ok(jdk::all().to_vec());
+/// Runs `xtask soak`.
+pub(crate) fn run(arguments: &SoakArguments) -> Result<()> {
+    match &arguments.engine {
+        Some(Engine::Exact(arguments)) => exact::run(arguments),
+        None => soak(&arguments.options),
     }
-    let found = match value.parse() {
-        Ok(version) => jdk::version(version).cloned(),
-        Err(_) => Jdk::at(&PathBuf::from(value)),
-    };
-    Ok(vec![found.with_context(|| format!("no JDK {value}: set PERK_JDKS"))?])
 }
 
 fn soak(options: &Options) -> Result<()> {
     let kept = workspace::root().join("target/soak");
     let mut out = io::stdout();
     let mut tallies = Vec::new();
-    for jdk in &options.jdks {
+    for jdk in options.jdks.or_all()? {
         let programs = programs::of(jdk, &options.only, options.workloads.as_deref())?;
         ensure!(!programs.is_empty(), "no such program: {}", options.only.join(","));
         let flags = flags::of(jdk)?;
@@ -99,7 +91,7 @@ fn soak(options: &Options) -> Result<()> {
         let begin = Instant::now();
         'time: for round in 0.. {
             for (index, (program, plain)) in programs.iter().zip(&plain).enumerate() {
-                if begin.elapsed() >= options.time {
+                if begin.elapsed() >= options.minutes {
                     break 'time;
                 }
                 let Some(plain) = plain else { continue };

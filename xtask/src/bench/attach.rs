@@ -5,14 +5,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use perk_testkit::{JavaRun, Jdk, RunningJava, fixture, jdk};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use perk_testkit::{JavaRun, Jdk, RunningJava, fixture};
+
+use crate::arguments::{self, JdkList};
 
 use super::report::{head, machine, row};
 use super::statistics::Spread;
 use crate::workspace;
 
-const DEFAULT_ROUNDS: usize = 5;
 const RECORDING: Duration = Duration::from_secs(1);
 /// The blocks of the program that are compared, and those before them, in which its code is compiled.
 const BLOCKS: usize = 20;
@@ -29,32 +31,26 @@ const KINDS: [(&str, &[&str]); 3] = [
     ("--cpu times --include", &["--cpu", "times", "--include", "AttachSpeed"]),
 ];
 
-const USAGE: &str = "bench attach [--rounds N] [--jdk HOME]...";
+/// The arguments of `xtask bench attach`.
+#[derive(Args, Debug)]
+pub(crate) struct AttachArguments {
+    /// The number of JVMs that are recorded in each way
+    #[arg(long, default_value = "5", value_name = "N", value_parser = arguments::positive())]
+    rounds: usize,
+    #[command(flatten)]
+    jdks: JdkList,
+}
 
-/// Runs `xtask bench attach` with these arguments.
-pub(super) fn run(arguments: &[&str]) -> Result<()> {
-    let (mut rounds, mut jdks) = (DEFAULT_ROUNDS, Vec::new());
-    for pair in arguments.chunks(2) {
-        match pair {
-            ["--rounds", count] => rounds = count.parse().context("--rounds takes a number")?,
-            ["--jdk", home] => {
-                let jdk = Jdk::at(Path::new(home));
-                jdks.push(jdk.with_context(|| format!("no JDK in {home}"))?);
-            }
-            _ => bail!(USAGE),
-        }
-    }
-    ensure!(rounds > 0, "--rounds must be at least 1");
-    if jdks.is_empty() {
-        jdks = jdk::all().to_vec();
-    }
+/// Runs `xtask bench attach`.
+pub(super) fn run(AttachArguments { rounds, jdks }: &AttachArguments) -> Result<()> {
+    let jdks = jdks.or_all()?;
     let perk = workspace::root().join("target/release/perk");
     ensure!(perk.is_file(), "no {}: run make build", perk.display());
     let classes = fixture::compile_files(&[&workspace::root().join("java/bench/AttachSpeed.java")]);
     let mut columns = Vec::new();
-    for jdk in &jdks {
+    for jdk in jdks {
         let mut values = [const { (Vec::new(), Vec::new()) }; KINDS.len()];
-        for _ in 0..rounds {
+        for _ in 0..*rounds {
             round(jdk, &perk, &classes, &mut values)?;
         }
         columns.push(values);

@@ -1,17 +1,26 @@
 //! One measured run. A separate process starts the program and waits for it, so the kernel's
 //! account of its children covers only the program, and is exact.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 use std::{env, io};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// The subcommand of `xtask bench` that measures one run.
-pub(super) const CHILD: &str = "child";
+/// The name of the command of `xtask bench` that measures one run.
+const CHILD: &str = "child";
+
+/// The arguments of the measuring process.
+#[derive(Args, Debug)]
+pub(crate) struct ChildArguments {
+    program: OsString,
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
 
 /// The variables from which a JVM takes options, which would be measured too.
 const REMOVED_VARIABLES: [&str; 4] =
@@ -56,16 +65,15 @@ pub(super) fn measure(command: &[impl AsRef<OsStr>]) -> Result<Usage> {
 }
 
 /// Runs a command as the measuring process, and prints the resources that it used.
-pub(super) fn run(command: &[&str]) -> Result<()> {
-    let [program, arguments @ ..] = command else { bail!("no command to measure") };
+pub(super) fn run(ChildArguments { program, arguments }: &ChildArguments) -> Result<()> {
     let start = Instant::now();
     let status = Command::new(program)
         .args(arguments)
         .stdout(Stdio::null())
         .status()
-        .with_context(|| format!("cannot start {program}"))?;
+        .with_context(|| format!("cannot start {}", program.display()))?;
     let wall_s = start.elapsed().as_secs_f64();
-    ensure!(status.success(), "{program}: {status}");
+    ensure!(status.success(), "{}: {status}", program.display());
     let used = getrusage(UsageWho::RUSAGE_CHILDREN).context("getrusage")?;
     let cpu_us: i64 = [used.user_time(), used.system_time()]
         .map(|it| it.tv_sec() * 1_000_000 + it.tv_usec())

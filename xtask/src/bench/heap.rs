@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
 use perk_testkit::{JavaRun, fixture, jdk};
+
+use crate::arguments;
 
 use super::child::{self, Usage};
 use super::report::{head, machine, row};
 use super::statistics::Spread;
 use crate::workspace;
 
-const DEFAULT_ROUNDS: usize = 5;
-/// With these megabytes of objects the dump has about 1.4 GB and 24 million objects.
-const DEFAULT_MB: &str = "900";
 /// The time limit for making the objects.
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -40,29 +40,32 @@ const AGAIN: &str = "perk heap --roots, with the index";
 /// The analysis in memory that does not have room for it: 32 % of the size of the large dump.
 const LITTLE: &str = "perk heap --memory 450m";
 
-const USAGE: &str = "bench heap [--mb N] [--file DUMP] [--slurp PROGRAM] [--rounds N]";
+/// The arguments of `xtask bench heap`.
+#[derive(Args, Debug)]
+pub(crate) struct HeapArguments {
+    /// The size of the objects in MB: with 900 the dump has about 1.4 GB and 24 million objects
+    #[arg(long, default_value = "900", value_name = "N")]
+    mb: u64,
+    /// The dump, instead of a new one
+    #[arg(long, value_name = "DUMP", conflicts_with = "mb")]
+    file: Option<PathBuf>,
+    /// The program of the crate hprof-slurp
+    #[arg(long, value_name = "PROGRAM")]
+    slurp: Option<String>,
+    /// The number of runs of each command
+    #[arg(long, default_value = "5", value_name = "N", value_parser = arguments::positive())]
+    rounds: usize,
+}
 
-/// Runs `xtask bench heap` with these arguments.
-pub(super) fn run(arguments: &[&str]) -> Result<()> {
-    let (mut rounds, mut mb) = (DEFAULT_ROUNDS, DEFAULT_MB);
-    let (mut file, mut slurp) = (None, None);
-    for pair in arguments.chunks(2) {
-        match *pair {
-            ["--rounds", count] => rounds = count.parse().context("--rounds takes a number")?,
-            ["--mb", count] => mb = count,
-            ["--file", path] => file = Some(PathBuf::from(path)),
-            ["--slurp", path] => slurp = Some(path),
-            _ => bail!(USAGE),
-        }
-    }
-    ensure!(rounds > 0, "--rounds must be at least 1");
+/// Runs `xtask bench heap`.
+pub(super) fn run(HeapArguments { mb, file, slurp, rounds }: &HeapArguments) -> Result<()> {
     let perk = workspace::root().join("target/release/perk");
     ensure!(perk.is_file(), "no {}: run make build", perk.display());
     let perk = perk.display().to_string();
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
     let dumps = match file {
-        Some(file) => Dumps { plain: file, gzip: None },
-        None => Dumps::make(work.path(), mb)?,
+        Some(file) => Dumps { plain: file.clone(), gzip: None },
+        None => Dumps::make(work.path(), *mb)?,
     };
     let plain = dumps.plain.display().to_string();
     let mut commands = vec![
@@ -84,7 +87,7 @@ pub(super) fn run(arguments: &[&str]) -> Result<()> {
     // The first question writes the index.
     child::measure(&commands[1].1)?;
     let mut usages = vec![Vec::new(); commands.len()];
-    for round in 0..rounds {
+    for round in 0..*rounds {
         for step in 0..commands.len() {
             let index = (round + step) % commands.len();
             let (name, command) = &commands[index];
@@ -105,12 +108,12 @@ struct Dumps {
 }
 
 impl Dumps {
-    fn make(folder: &Path, mb: &str) -> Result<Self> {
+    fn make(folder: &Path, mb: u64) -> Result<Self> {
         let source = workspace::root().join("java/bench/HeapMix.java");
         let jdk = jdk::compiler();
         let run = JavaRun::new(jdk).classes(fixture::compile_files(&[&source])).timeout(LONGEST);
         let run = run.jvm_arg("-Xmx4g").jvm_arg("-Xms4g").jvm_arg("-XX:+UseParallelGC");
-        let mut java = run.main("HeapMix").args([mb]).spawn();
+        let mut java = run.main("HeapMix").args([&mb.to_string()]).spawn();
         java.wait_for_stdout("READY");
         let dump = |name: &str, options: &[&str]| -> Result<PathBuf> {
             let path = folder.join(name);

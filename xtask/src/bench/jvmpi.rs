@@ -4,10 +4,13 @@ mod bars;
 mod runs;
 
 use std::io::{self, Write as _};
-use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
-use perk_testkit::{Jdk, jdk};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use perk_testkit::Jdk;
+
+use crate::arguments::{self, JdkList};
 
 use super::agent_copy;
 use super::report::{head, machine, row};
@@ -15,22 +18,37 @@ use super::statistics::Spread;
 use bars::{Bar, GROUPS, Group};
 use runs::{Runs, Values};
 
-const DEFAULT_ROUNDS: usize = 7;
+/// The arguments of `xtask bench jvmpi`.
+#[derive(Args, Debug)]
+pub(crate) struct BridgeArguments {
+    /// The rounds, in each of which each program runs once in each way
+    #[arg(long, default_value = "7", value_name = "N", value_parser = arguments::positive())]
+    rounds: usize,
+    #[command(flatten)]
+    jdks: JdkList,
+    /// The groups of values [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "GROUP,...", value_parser = groups())]
+    only: Vec<String>,
+}
 
-const USAGE: &str = "bench jvmpi [--rounds N] [--jdk HOME]... [--only GROUP,...]";
+fn groups() -> PossibleValuesParser {
+    GROUPS.map(|group| group.name).into()
+}
 
-/// Runs `xtask bench jvmpi` with these arguments.
-pub(super) fn run(arguments: &[&str]) -> Result<()> {
-    let options = Options::parse(arguments)?;
+/// Runs `xtask bench jvmpi`.
+pub(super) fn run(options: &BridgeArguments) -> Result<()> {
+    let is_chosen =
+        |name: &str| options.only.is_empty() || options.only.iter().any(|it| it == name);
+    let groups: Vec<&Group> = GROUPS.iter().filter(|group| is_chosen(group.name)).collect();
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
     let so = agent_copy(work.path())?;
     let mut text = machine() + "\n";
     let mut columns = Vec::new();
-    for jdk in &options.jdks {
+    for jdk in options.jdks.or_all()? {
         let runs = Runs { jdk, so: &so, work: work.path(), rounds: options.rounds };
-        columns.push((jdk, measure(&runs, &options.groups)?));
+        columns.push((jdk, measure(&runs, &groups)?));
     }
-    text += &table(&options.groups, &columns);
+    text += &table(&groups, &columns);
     io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
 }
 
@@ -81,61 +99,9 @@ fn cell(bar: &Bar, values: &[f64]) -> String {
     }
 }
 
-struct Options {
-    rounds: usize,
-    jdks: Vec<Jdk>,
-    groups: Vec<&'static Group>,
-}
-
-impl Options {
-    /// Reads the options. Without `--jdk` all JDKs of this machine are measured, without `--only` all
-    /// groups.
-    fn parse(arguments: &[&str]) -> Result<Self> {
-        let groups = GROUPS.iter().collect();
-        let mut options = Self { rounds: DEFAULT_ROUNDS, jdks: Vec::new(), groups };
-        for pair in arguments.chunks(2) {
-            let &[name, value] = pair else { bail!("{} needs a value", pair[0]) };
-            match name {
-                "--rounds" => options.rounds = value.parse().context("--rounds takes a number")?,
-                "--jdk" => {
-                    let jdk = Jdk::at(Path::new(value));
-                    options.jdks.push(jdk.with_context(|| format!("no JDK in {value}"))?);
-                }
-                "--only" => {
-                    options.groups = value.split(',').map(group).collect::<Result<_>>()?;
-                }
-                _ => bail!("unknown option {name}: {USAGE}"),
-            }
-        }
-        ensure!(options.rounds > 0, "--rounds must be at least 1");
-        if options.jdks.is_empty() {
-            options.jdks = jdk::all().to_vec();
-        }
-        Ok(options)
-    }
-}
-
-fn group(name: &str) -> Result<&'static Group> {
-    let unknown = || format!("unknown group {name}: {}", GROUPS.map(|it| it.name).join(", "));
-    GROUPS.iter().find(|group| group.name == name).with_context(unknown)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn options_are_read() {
-        let home = jdk::compiler().home.display().to_string();
-        let arguments = ["--jdk", &home, "--rounds", "3", "--only", "hello,size", "--jdk", &home];
-        let options = Options::parse(&arguments).unwrap();
-        let names: Vec<_> = options.groups.iter().map(|group| group.name).collect();
-        assert_eq!((options.rounds, names), (3, vec!["hello", "size"]));
-        assert_eq!(options.jdks, [jdk::compiler().clone(), jdk::compiler().clone()]);
-        for wrong in [&["--rounds", "0"][..], &["--jdk"], &["--only", "x"], &["--fast", "1"]] {
-            assert!(Options::parse(wrong).is_err(), "{wrong:?}");
-        }
-    }
 
     #[test]
     fn a_cell_shows_that_the_bar_is_passed() {

@@ -9,9 +9,9 @@ use perk_testkit::{Jdk, fixture};
 use crate::workspace;
 
 /// The groups of programs that `--only` names.
-pub(super) const GROUPS: [&str; 5] = ["javac", "hello", "idle", "threads", "micro"];
+const GROUPS: [&str; 5] = ["javac", "hello", "idle", "threads", "micro"];
 /// The beginning of the names of programs that a script runs.
-pub(super) const KIT: &str = "kit-";
+const KIT: &str = "kit-";
 
 /// The number of threads that do nothing.
 const IDLE_THREADS: &str = "200";
@@ -72,9 +72,11 @@ pub(super) struct Place<'a> {
     pub(super) workloads: Option<&'a Path>,
 }
 
-/// Returns the message that refuses a name.
-pub(super) fn unknown(group: &str) -> String {
-    format!("unknown program {group}: {}, {KIT}NAME", GROUPS.join(", "))
+/// Accepts the name of a group.
+pub(super) fn group(name: &str) -> Result<String> {
+    let is_group = GROUPS.contains(&name) || name.starts_with(KIT);
+    ensure!(is_group, "not one of {}, {KIT}NAME", GROUPS.join(", "));
+    Ok(name.to_owned())
 }
 
 /// Returns the programs of a group.
@@ -152,7 +154,7 @@ pub(super) fn of(group: &str, place: &Place<'_>, rounds: usize) -> Result<Vec<Pr
                 timings: Some(timings),
             }])
         }
-        _ => bail!(unknown(group)),
+        _ => bail!("unknown program {group}"),
     }
 }
 
@@ -236,12 +238,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_program_is_an_error() {
+    fn a_group_is_in_the_list_or_of_the_kit() {
         let jdk = perk_testkit::jdk::compiler();
         let place = Place { jdk, work: Path::new("/tmp"), workloads: None };
-        let refusal = |group| of(group, &place, 1).unwrap_err().to_string();
-        let programs = "javac, hello, idle, threads, micro, kit-NAME";
-        assert_eq!(refusal("tomcat"), format!("unknown program tomcat: {programs}"));
-        assert_eq!(refusal("kit-h2"), "kit-h2 needs --workloads");
+        let refusal = group("tomcat").unwrap_err().to_string();
+        assert_eq!(refusal, "not one of javac, hello, idle, threads, micro, kit-NAME");
+        assert_eq!(
+            (group("hello").unwrap(), group("kit-h2").unwrap()),
+            ("hello".to_owned(), "kit-h2".to_owned())
+        );
+        let error = of("kit-h2", &place, 1).unwrap_err();
+        assert_eq!(error.to_string(), "kit-h2 needs --workloads");
     }
 }

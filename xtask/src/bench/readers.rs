@@ -10,21 +10,60 @@ mod stacks;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, mem};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, value_parser};
 use perk_profile::Profile;
+
+use crate::arguments;
 
 use super::child;
 use super::statistics::Spread;
 
-const DEFAULT_MB: u64 = 320;
-const DEFAULT_ROUNDS: usize = 3;
-/// The subcommand of `bench readers` that reads one file, in a separate process.
-const READ: &str = "--read";
+/// The command of `xtask bench` that reads one file, in a separate process.
+const READ: &str = "read-file";
 
-const USAGE: &str = "bench readers [--mb N] [--rounds N] [--only FORM,...]";
+/// The arguments of `xtask bench readers`.
+#[derive(Args, Debug)]
+pub(crate) struct ReadersArguments {
+    /// The size of each file in MB
+    #[arg(long, default_value = "320", value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    mb: u64,
+    /// The number of times that each file is read
+    #[arg(long, default_value = "3", value_name = "N", value_parser = arguments::positive())]
+    rounds: usize,
+    /// The formats [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "FORMAT,...", value_parser = formats())]
+    only: Vec<String>,
+}
+
+/// A generated file.
+#[derive(Args, Debug)]
+pub(crate) struct GeneratedFile {
+    #[arg(value_parser = formats())]
+    format: String,
+    path: PathBuf,
+}
+
+fn formats() -> PossibleValuesParser {
+    FORMS.map(|form| form.name).into()
+}
+
+impl GeneratedFile {
+    /// Reads the file.
+    pub(super) fn read(&self) -> Result<()> {
+        let form = FORMS.iter().find(|form| form.name == self.format).context("no such format")?;
+        let profile = (form.read)(File::open(&self.path)?)?;
+        let is_read = profile.traces().len() > 1 || profile.field_accesses().is_some();
+        ensure!(is_read, "nothing was read");
+        // Freeing the memory is not a part of reading.
+        mem::forget(profile);
+        Ok(())
+    }
+}
 
 /// A form of files.
 struct Form {
@@ -64,18 +103,8 @@ const FORMS: [Form; 6] = [
     },
 ];
 
-/// Runs `xtask bench readers` with these arguments.
-pub(super) fn run(arguments: &[&str]) -> Result<()> {
-    if let [READ, name, path] = *arguments {
-        let form = FORMS.iter().find(|form| form.name == name).context("no such form")?;
-        let profile = (form.read)(File::open(path)?)?;
-        let is_read = profile.traces().len() > 1 || profile.field_accesses().is_some();
-        ensure!(is_read, "nothing was read");
-        // Freeing the memory is not a part of reading.
-        mem::forget(profile);
-        return Ok(());
-    }
-    let options = Options::parse(arguments)?;
+/// Runs `xtask bench readers`.
+pub(super) fn run(options: &ReadersArguments) -> Result<()> {
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
     let this = env::current_exe().context("cannot find this program")?.display().to_string();
     let mut text = String::from(
@@ -84,7 +113,7 @@ pub(super) fn run(arguments: &[&str]) -> Result<()> {
     for form in FORMS.iter().filter(|form| options.takes(form.name)) {
         let path = work.path().join(form.name);
         let mb = generate(form, &path, options.mb)? as f64 / 1e6;
-        let command = [&this, "bench", "readers", READ, form.name, &path.display().to_string()];
+        let command = [&this, "bench", READ, form.name, &path.display().to_string()];
         let usages: Result<Vec<_>> =
             (0..options.rounds).map(|_| child::measure(&command)).collect();
         let usages = usages.with_context(|| form.name)?;
@@ -109,34 +138,7 @@ fn generate(form: &Form, path: &Path, mb: u64) -> Result<u64> {
     Ok(path.metadata().with_context(wrong)?.len())
 }
 
-#[derive(Debug)]
-struct Options {
-    mb: u64,
-    rounds: usize,
-    /// The names of forms; empty means all.
-    only: Vec<String>,
-}
-
-impl Options {
-    fn parse(arguments: &[&str]) -> Result<Self> {
-        let mut options = Self { mb: DEFAULT_MB, rounds: DEFAULT_ROUNDS, only: Vec::new() };
-        for pair in arguments.chunks(2) {
-            let &[name, value] = pair else { bail!("{} needs a value", pair[0]) };
-            match name {
-                "--mb" => options.mb = value.parse().context("--mb takes a number")?,
-                "--rounds" => options.rounds = value.parse().context("--rounds takes a number")?,
-                "--only" => options.only = value.split(',').map(str::to_owned).collect(),
-                _ => bail!("unknown option {name}: {USAGE}"),
-            }
-        }
-        ensure!(options.mb > 0 && options.rounds > 0, "--mb and --rounds must be at least 1");
-        for name in &options.only {
-            let known = FORMS.iter().any(|form| form.name == name);
-            ensure!(known, "unknown form {name}: {}", FORMS.map(|form| form.name).join(", "));
-        }
-        Ok(options)
-    }
-
+impl ReadersArguments {
     fn takes(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|it| it == name)
     }
@@ -145,16 +147,6 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn options_are_read() {
-        let options = Options::parse(&["--mb", "5", "--only", "hprof-text"]).unwrap();
-        assert_eq!((options.mb, options.rounds), (5, DEFAULT_ROUNDS));
-        assert!(options.takes("hprof-text") && !options.takes("other"));
-        for wrong in [&["--mb"][..], &["--mb", "0"], &["--only", "x"], &["--fast", "1"]] {
-            assert!(Options::parse(wrong).is_err(), "{wrong:?}");
-        }
-    }
 
     #[test]
     fn generated_files_are_read() {

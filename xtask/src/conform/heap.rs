@@ -11,16 +11,16 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
 use perk_heap::{
     Class, ClassKind, Heap, Holder, Label, Nothing, Options, Reach, Refs, Suspected, Value,
 };
 use serde::Deserialize;
 
-const USAGE: &str = "conform heap DUMP ANALYZER";
 /// A question for the sizes of all objects but those that stand for classes. Numbers are in the order
 /// of addresses.
 const QUERY: &str = "SELECT s.@objectId, s.@usedHeapSize, s.@retainedHeapSize FROM \".*\" s";
@@ -123,12 +123,20 @@ impl Differences {
     }
 }
 
-/// Runs `xtask conform heap` with these arguments.
-pub(super) fn run(arguments: &[&str]) -> Result<()> {
-    let [dump, analyzer] = *arguments else { bail!(USAGE) };
+/// The arguments of `xtask conform heap`.
+#[derive(Args, Debug)]
+pub(super) struct DumpArguments {
+    /// The heap dump
+    dump: PathBuf,
+    /// The program of the crate hprof-analyzer
+    analyzer: PathBuf,
+}
+
+/// Runs `xtask conform heap`.
+pub(super) fn run(DumpArguments { dump, analyzer }: &DumpArguments) -> Result<()> {
     let options = Options { refs: Refs::All, index_from_bytes: None, ..Options::default() };
-    let heap = Heap::open(Path::new(dump), &options, &mut Nothing)?;
-    let report = analyze(Path::new(dump), Path::new(analyzer), heap.object_count())?;
+    let heap = Heap::open(dump, &options, &mut Nothing)?;
+    let report = analyze(dump, analyzer, heap.object_count())?;
     let totals = heap.totals();
     let theirs = &report.overview;
     println(&format!(

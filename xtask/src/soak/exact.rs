@@ -2,15 +2,16 @@
 //! Recorder on and the Vector API available. Their output must be the same as without perk.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use perk_testkit::{JavaRun, Jdk, Outcome, fixture, jdk, workspace};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use perk_testkit::{JavaRun, Jdk, Outcome, fixture, workspace};
 
-const USAGE: &str = "soak exact [--seconds N] [--jdk HOME]";
-const DEFAULT_SECONDS: u64 = 300;
+use crate::arguments::JdkList;
+
 const VECTORS: &str = "jdk.incubator.vector";
 const FILE: &str = "o.hprof";
 /// The time limit of a program, with room for other load on the machine.
@@ -56,33 +57,28 @@ const WITH_COMPILER: (&str, &[&str]) = ("CompileInProcess", &["100"]);
 const WITH_VIRTUAL_THREADS: (&str, &[&str]) = ("VirtualParked", &["5000"]);
 const WITH_VECTORS: (&str, &[&str]) = ("DotProduct", &[]);
 
-/// Runs `xtask soak exact` with these arguments.
-pub(super) fn run(arguments: &[&str]) -> Result<()> {
-    let (mut seconds, mut home) = (DEFAULT_SECONDS, None);
-    let mut arguments = arguments.iter();
-    while let Some(&name) = arguments.next() {
-        let value = *arguments.next().with_context(|| format!("{name} needs a value"))?;
-        match name {
-            "--seconds" => seconds = value.parse().context("--seconds takes a number")?,
-            "--jdk" => home = Some(PathBuf::from(value)),
-            _ => bail!("unknown option {name}: {USAGE}"),
-        }
-    }
-    let jdks = match &home {
-        Some(home) => vec![Jdk::at(home).with_context(|| format!("no JDK at {}", home.display()))?],
-        None => jdk::all().to_vec(),
-    };
-    ensure!(!jdks.is_empty(), "no JDK: set PERK_JDKS");
+/// The arguments of `xtask soak exact`.
+#[derive(Args, Debug)]
+pub(super) struct ExactArguments {
+    /// The time for all JDKs
+    #[arg(long, value_name = "N", default_value = "300")]
+    seconds: u64,
+    #[command(flatten)]
+    jdks: JdkList,
+}
+
+/// Runs `xtask soak exact`.
+pub(super) fn run(ExactArguments { seconds, jdks }: &ExactArguments) -> Result<()> {
     let vectors = workspace().join("java/fixtures/vector/DotProduct.java");
     let vectors = fixture::compile_with_module(VECTORS, &[&vectors]);
     let mut programs = Vec::new();
-    for jdk in &jdks {
+    for jdk in jdks.or_all()? {
         programs.extend(programs_of(jdk, &vectors)?);
     }
     let begin = Instant::now();
     let (mut out, mut run_count) = (std::io::stdout(), 0);
     // The lengths of the lists share no divisor, so each option meets each way.
-    while begin.elapsed() < Duration::from_secs(seconds) {
+    while begin.elapsed() < Duration::from_secs(*seconds) {
         for program in &programs {
             let (options, way) = (OPTIONS[run_count % OPTIONS.len()], WAYS[run_count % WAYS.len()]);
             program.run(way, options)?;
