@@ -506,6 +506,10 @@ fn dumps_in_a_storm_do_no_harm() {
         for dump in dumps {
             let circles = dump.deadlocks();
             assert!(circles.is_empty(), "{circles:?} in {dump:?}");
+            for monitor in &dump.monitors {
+                let waits_for_itself = monitor.blocked.iter().any(|&it| monitor.has_let_in(it));
+                assert!(!waits_for_itself, "{monitor:?}");
+            }
         }
         assert_eq!(profile.accounting.unwrap().fault_count, 0);
     });

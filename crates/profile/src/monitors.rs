@@ -341,6 +341,14 @@ pub struct Monitor {
     pub waiting: Vec<u32>,
 }
 
+impl Monitor {
+    /// Whether a thread that waits for it has entered it meanwhile: monitors are reentrant, so that their
+    /// owner never waits for them.
+    pub fn has_let_in(&self, thread: u32) -> bool {
+        self.kind == LockKind::Monitor && self.owner == Some(thread)
+    }
+}
+
 /// One thread of a deadlock: it waits for a monitor that the next thread owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlockLink {
@@ -352,11 +360,13 @@ pub struct DeadlockLink {
 
 impl MonitorDump {
     /// Returns the cycles of threads in which each thread waits for a monitor of the next, and the
-    /// last for one of the first. Each cycle begins with the thread of the lowest number.
+    /// last for one of the first. Each cycle begins with the thread of the lowest number. A thread
+    /// that waits for a monitor of its own has just entered it: monitors are reentrant. It may wait for
+    /// ever for a lock of `java.util.concurrent` that is its own.
     pub fn deadlocks(&self) -> Vec<Vec<DeadlockLink>> {
         let mut waits_for: KeyedMap<u32, usize> = KeyedMap::default();
         for (index, monitor) in self.monitors.iter().enumerate() {
-            for &thread in &monitor.blocked {
+            for &thread in monitor.blocked.iter().filter(|thread| !monitor.has_let_in(**thread)) {
                 waits_for.insert(thread, index);
             }
         }
@@ -445,9 +455,11 @@ mod tests {
             [(Some(3), &[1, 4]), (Some(2), &[3]), (Some(1), &[2]), (None, &[9])];
         assert_eq!(circles(&three), [[1, 3, 2]]);
         assert_eq!(circles(&[(Some(1), &[2]), (Some(2), &[3])]), [[0; 0]; 0]);
-        assert_eq!(
-            circles(&[(Some(1), &[2]), (Some(2), &[1]), (Some(7), &[7])]),
-            [vec![1, 2], vec![7]]
-        );
+        // Thread 7 has entered the monitor that it was met at.
+        assert_eq!(circles(&[(Some(1), &[2]), (Some(2), &[1]), (Some(7), &[7])]), [[1, 2]]);
+        // Locks of java.util.concurrent need not be reentrant.
+        let lock = Monitor { kind: LockKind::Parking, ..monitor(class, Some(7), &[7]) };
+        let dump = MonitorDump { monitors: vec![lock], ..MonitorDump::default() };
+        assert_eq!(dump.deadlocks(), [[DeadlockLink { thread: 7, monitor: 0 }]]);
     }
 }

@@ -240,6 +240,9 @@ impl Monitors {
             {
                 (row.owner, row.entry_count) = (Some(owner), count);
             }
+            // The thread has entered the monitor since the JVM looked at its stack.
+            let owner = row.owner.filter(|&owner| row.has_let_in(owner));
+            row.blocked.retain(|&thread| Some(thread) != owner);
         }
     }
 
