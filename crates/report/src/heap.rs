@@ -10,6 +10,7 @@ mod refs;
 mod roots;
 mod sites;
 mod suspects;
+mod table;
 mod threads;
 mod totals;
 mod tree;
@@ -19,59 +20,16 @@ mod what;
 use anyhow::Context;
 use perk_heap::Heap;
 use perk_profile::{Symbols, WholePattern};
-use perk_render::{Json, LazyTable, Part, Section};
+use perk_render::{Json, Part, Section};
 
 use crate::{Answer, Named, View, Want};
 use refs::Direction;
+use table::{DumpContent, HeapTable, ROWS};
 pub use what::{What, parse};
 
 /// The schema and its version. Fields are added within a version; none is renamed, removed or given another
 /// meaning.
 const SCHEMA: &str = "perk.heap/1";
-/// Rows of a table in text, and of a tree in text and in JSON and CSV, without `--top`.
-const ROWS: usize = 15;
-const TREE_ROWS: usize = 40;
-const MOST_TREE_ROWS: usize = 1000;
-
-/// An analysed dump, and what its tables need.
-struct Content<'h> {
-    heap: &'h Heap,
-    /// Names are text; tables ask for symbols all the same.
-    symbols: Symbols,
-    /// The number of rows that is asked for.
-    top: Option<usize>,
-    /// Whether it is shown as text.
-    is_text: bool,
-}
-
-/// A view of a dump: a table, and what is around it.
-trait HeapTable {
-    /// Returns the key of the table in JSON.
-    fn key(&self) -> &'static str;
-
-    /// Returns all rows.
-    fn table(&self) -> LazyTable<'_>;
-
-    /// Returns the text.
-    fn sections(&self, top: usize) -> Vec<Section> {
-        vec![vec![Part::table(self.table().top(top))]]
-    }
-
-    /// Returns the members of the JSON document.
-    fn members(&self, top: usize) -> Vec<(&'static str, Json)> {
-        vec![(self.key(), self.table().top(top).into())]
-    }
-
-    /// Returns what the numbers of the table are of, where that is not all.
-    fn part(&self) -> Option<String> {
-        None
-    }
-
-    /// Returns what the dump has not, if there is nothing to show.
-    fn missing(&self) -> Option<String> {
-        None
-    }
-}
 
 /// What is asked of a heap.
 #[derive(Clone, Debug, Default)]
@@ -125,8 +83,12 @@ pub enum HeapView {
 
 impl View<Named<&Heap>> for HeapRequest {
     fn answer(&self, Named { name, it: heap }: Named<&Heap>) -> anyhow::Result<Answer> {
-        let content =
-            Content { heap, symbols: Symbols::default(), top: self.top, is_text: self.want.text };
+        let content = DumpContent {
+            heap,
+            symbols: Symbols::default(),
+            top: self.top,
+            is_text: self.want.text,
+        };
         let view = content.view(&self.view)?;
         content.check(&name)?;
         if let Some(missing) = view.missing() {
@@ -166,7 +128,7 @@ fn of_words(section: Section) -> Section {
     parts.collect()
 }
 
-impl Content<'_> {
+impl DumpContent<'_> {
     /// Returns the failure of the scratch file, after which no answer is right.
     fn check(&self, name: &str) -> anyhow::Result<()> {
         match self.heap.fault() {
@@ -195,10 +157,5 @@ impl Content<'_> {
             HeapView::ReferencesTo(what) => Box::new(refs::Refs::new(self, Direction::To, what)?),
             HeapView::Object(address) => Box::new(object::Object::new(self, *address)?),
         })
-    }
-
-    /// The number of rows of a tree.
-    fn tree_rows(&self) -> usize {
-        self.top.unwrap_or(if self.is_text { TREE_ROWS } else { MOST_TREE_ROWS })
     }
 }

@@ -26,7 +26,6 @@ const LARGER: &[(&str, &str, usize)] = &[
     ("perk-heap", "meaning", 9),
     ("perk-hprof", "ascii", 8),
     ("perk-profile", "profile", 8),
-    ("perk-report", "heap", 14),
     ("perk-report", "profile", 15),
 ];
 

@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashMap};
 use perk_heap::{Heap, ObjectId, SetOf, SetSize};
 use perk_render::{Column, LazyTable};
 
-use super::{Content, HeapTable, names};
+use super::names;
+use super::table::{DumpContent, HeapTable};
 
 /// Groups of objects, those that retain most first.
 pub(super) struct Groups<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     of: Of,
     groups: Vec<Group>,
 }
@@ -34,7 +35,7 @@ struct Group {
 
 impl<'c> Groups<'c> {
     /// The instances of each class.
-    pub(super) fn classes(content: &'c Content<'c>) -> Self {
+    pub(super) fn classes(content: &'c DumpContent<'c>) -> Self {
         let heap = content.heap;
         let class_names = names::class_names(heap);
         let group = |(class, name): (&perk_heap::Class, String)| Group {
@@ -48,7 +49,7 @@ impl<'c> Groups<'c> {
     }
 
     /// The instances of the classes of each package.
-    pub(super) fn packages(content: &'c Content<'c>) -> Self {
+    pub(super) fn packages(content: &'c DumpContent<'c>) -> Self {
         let heap = content.heap;
         let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
         let mut groups: Vec<Group> = Vec::new();
@@ -74,7 +75,7 @@ impl<'c> Groups<'c> {
     }
 
     /// Each loader with its classes and their instances.
-    pub(super) fn loaders(content: &'c Content<'c>) -> Self {
+    pub(super) fn loaders(content: &'c DumpContent<'c>) -> Self {
         let heap = content.heap;
         let mut numbers: BTreeMap<u64, u32> = BTreeMap::new();
         let mut groups: Vec<Group> = Vec::new();

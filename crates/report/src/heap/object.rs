@@ -6,7 +6,8 @@ use perk_hprof::heap::FieldType;
 use perk_profile::units::{bytes, percent};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Section};
 
-use super::{Content, HeapTable, names};
+use super::names;
+use super::table::{DumpContent, HeapTable};
 
 /// Elements of an array that are shown without `--top`, in text and elsewhere.
 const ELEMENTS: usize = 30;
@@ -14,13 +15,13 @@ const MOST_ELEMENTS: usize = 1000;
 
 /// An object.
 pub(super) struct Object<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     it: Description,
 }
 
 impl<'c> Object<'c> {
     /// The object at an address.
-    pub(super) fn new(content: &'c Content<'c>, address: u64) -> anyhow::Result<Self> {
+    pub(super) fn new(content: &'c DumpContent<'c>, address: u64) -> anyhow::Result<Self> {
         let heap = content.heap;
         let Some(object) = heap.find(address) else {
             bail!("the dump has no object at 0x{address:x}");

@@ -9,7 +9,8 @@ use perk_profile::WholePattern;
 use perk_profile::units::{bytes, plural};
 use perk_render::{Column, Json, LazyTable, Part, Section};
 
-use super::{Content, HeapTable, names, what};
+use super::table::{DumpContent, HeapTable};
+use super::{names, what};
 
 /// Objects that are shown without `--top` where all would be too many.
 const MOST: usize = 1000;
@@ -20,7 +21,7 @@ const MOST_LEVELS: usize = 1000;
 
 /// Objects, those that retain most first.
 pub(super) struct Objects<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     rows: Vec<Row>,
     heading: String,
     /// Of the instances of a class: all, and what they retain together.
@@ -46,8 +47,8 @@ struct Set {
 
 impl<'c> Objects<'c> {
     /// The biggest objects.
-    pub(super) fn biggest(content: &'c Content<'c>) -> anyhow::Result<Self> {
-        let count = content.top.unwrap_or(if content.is_text { super::ROWS } else { MOST });
+    pub(super) fn biggest(content: &'c DumpContent<'c>) -> anyhow::Result<Self> {
+        let count = content.top.unwrap_or(if content.is_text { super::table::ROWS } else { MOST });
         Self::of_biggest(
             content,
             count,
@@ -57,7 +58,7 @@ impl<'c> Objects<'c> {
 
     /// The first `count` of them.
     pub(super) fn of_biggest(
-        content: &'c Content<'c>,
+        content: &'c DumpContent<'c>,
         count: usize,
         heading: &str,
     ) -> anyhow::Result<Self> {
@@ -70,7 +71,7 @@ impl<'c> Objects<'c> {
     /// The first `count` of them, those of a class with the same holder as one. Of what such objects hold, that
     /// of the first is shown.
     pub(super) fn of_biggest_kinds(
-        content: &'c Content<'c>,
+        content: &'c DumpContent<'c>,
         count: usize,
         heading: &str,
     ) -> anyhow::Result<Self> {
@@ -107,7 +108,7 @@ impl<'c> Objects<'c> {
 
     /// The instances of a class.
     pub(super) fn instances(
-        content: &'c Content<'c>,
+        content: &'c DumpContent<'c>,
         class: &WholePattern,
     ) -> anyhow::Result<Self> {
         let heap = content.heap;
@@ -134,7 +135,7 @@ impl<'c> Objects<'c> {
         };
         objects.sort_by_key(|&it| (Reverse(heap.retained_bytes(it)), it));
         objects.truncate(content.top.unwrap_or(if content.is_text {
-            super::ROWS
+            super::table::ROWS
         } else {
             usize::MAX
         }));

@@ -5,7 +5,7 @@ use perk_render::{Json, LazyTable, Part, Section};
 use super::groups::Groups;
 use super::objects::Objects;
 use super::suspects::{SHARE_WORDS, Suspects};
-use super::{Content, HeapTable};
+use super::table::{DumpContent, HeapTable};
 
 /// The rows of the biggest objects and of the classes.
 const ROWS: usize = 10;
@@ -19,7 +19,7 @@ pub(super) struct Overview<'c> {
 }
 
 impl<'c> Overview<'c> {
-    pub(super) fn new(content: &'c Content<'c>) -> anyhow::Result<Self> {
+    pub(super) fn new(content: &'c DumpContent<'c>) -> anyhow::Result<Self> {
         let count = content.top.unwrap_or(ROWS);
         let biggest = match content.is_text {
             true => Objects::of_biggest_kinds(content, count, "Biggest objects (--biggest)")?,

@@ -4,15 +4,16 @@ use perk_heap::{ObjectId, PathNode, PathTree};
 use perk_profile::units::plural;
 use perk_render::{Column, Json, LazyTable, Part, Section};
 
+use super::names;
+use super::table::{DumpContent, HeapTable};
 use super::what::What;
-use super::{Content, HeapTable, names};
 
 /// The part of all paths that a row has at least, where it is text.
 const LEAST_SHARE: f64 = 0.01;
 
 /// Paths, equal ones as one.
 pub(super) struct Paths<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     what: String,
     /// The number of objects that were asked for.
     object_count: u64,
@@ -21,7 +22,7 @@ pub(super) struct Paths<'c> {
 }
 
 impl<'c> Paths<'c> {
-    pub(super) fn new(content: &'c Content<'c>, what: &What) -> anyhow::Result<Self> {
+    pub(super) fn new(content: &'c DumpContent<'c>, what: &What) -> anyhow::Result<Self> {
         let heap = content.heap;
         let objects = what.objects(heap)?;
         let tree = PathTree::new(heap, &objects)?;

@@ -4,8 +4,9 @@ use perk_heap::{Edge, Holder, Label, Limits, MergedRef, ObjectId, Place, Value};
 use perk_profile::units::plural;
 use perk_render::{Cell, Column, LazyTable, Part, Section};
 
+use super::names;
+use super::table::{DumpContent, HeapTable};
 use super::what::What;
-use super::{Content, HeapTable, names};
 
 /// Which end of the references was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub(super) enum Direction {
 
 /// References.
 pub(super) struct Refs<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     direction: Direction,
     rows: Rows,
     heading: String,
@@ -34,7 +35,7 @@ enum Rows {
 impl<'c> Refs<'c> {
     /// The references of `what`, or to it.
     pub(super) fn new(
-        content: &'c Content<'c>,
+        content: &'c DumpContent<'c>,
         direction: Direction,
         what: &What,
     ) -> anyhow::Result<Self> {

@@ -6,18 +6,19 @@ use std::collections::BTreeMap;
 use perk_heap::{Amount, ObjectId, RootKind};
 use perk_render::{Column, Json, LazyTable, Part, Section};
 
-use super::{Content, HeapTable, names};
+use super::names;
+use super::table::{DumpContent, HeapTable};
 
 /// The roots, those that retain most first, and their kinds.
 pub(super) struct Roots<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     /// Each object that is a root, with the first thread that has it.
     roots: Vec<(ObjectId, Option<usize>)>,
     kinds: Vec<(RootKind, u64, Amount)>,
 }
 
 impl<'c> Roots<'c> {
-    pub(super) fn new(content: &'c Content<'c>) -> Self {
+    pub(super) fn new(content: &'c DumpContent<'c>) -> Self {
         let heap = content.heap;
         let of_objects = heap.roots().chunk_by(|a, b| a.object == b.object);
         let mut roots: Vec<_> = of_objects

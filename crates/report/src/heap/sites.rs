@@ -5,11 +5,11 @@ use perk_profile::units::{bytes, plural};
 use perk_profile::{Frame, FrameId, Line, Method, Symbols};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Section};
 
-use super::{Content, HeapTable};
+use super::table::{DumpContent, HeapTable};
 
 /// Allocation sites, those that retain most first.
 pub(super) struct Sites<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     sites: perk_heap::Sites,
     symbols: Symbols,
     /// The call path of each site, innermost frame first.
@@ -17,7 +17,7 @@ pub(super) struct Sites<'c> {
 }
 
 impl<'c> Sites<'c> {
-    pub(super) fn new(content: &'c Content<'c>) -> anyhow::Result<Self> {
+    pub(super) fn new(content: &'c DumpContent<'c>) -> anyhow::Result<Self> {
         let sites = content.heap.sites()?;
         let mut symbols = Symbols::default();
         let paths = sites.sites.iter().map(|site| match content.heap.trace(site.trace) {

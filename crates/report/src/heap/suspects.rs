@@ -4,7 +4,8 @@ use perk_heap::{Heap, HeldPart, ObjectId, PathNode, Place, Suspect, Suspected};
 use perk_profile::units::{bytes, percent};
 use perk_render::{Cell, Column, Json, LazyTable, middle_cut};
 
-use super::{Content, names};
+use super::names;
+use super::table::DumpContent;
 
 /// The part of the reachable bytes from which on something is a suspect, and the share in words.
 pub(super) const SHARE: f64 = 0.1;
@@ -18,7 +19,7 @@ const LAST_UNKNOWN_TRACE: u32 = 1;
 
 /// The suspects of a dump.
 pub(super) struct Suspects<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     suspects: Vec<Found>,
 }
 
@@ -32,7 +33,7 @@ struct Found {
 }
 
 impl<'c> Suspects<'c> {
-    pub(super) fn new(content: &'c Content<'c>) -> anyhow::Result<Self> {
+    pub(super) fn new(content: &'c DumpContent<'c>) -> anyhow::Result<Self> {
         let heap = content.heap;
         let found = |mut suspect: Suspect| {
             suspect.parts.truncate(PARTS);

@@ -7,7 +7,8 @@ use perk_heap::{Holder, Limits, LivingThread, Local, ObjectId, Value};
 use perk_profile::units::{bytes, plural};
 use perk_render::{Column, Json, LazyTable, Part, Section};
 
-use super::{Content, HeapTable, names};
+use super::names;
+use super::table::{DumpContent, HeapTable};
 
 /// Frames of a stack that text shows, without those that hold something alone.
 const FRAMES: usize = 8;
@@ -16,7 +17,7 @@ const LOCALS: usize = 5;
 
 /// The threads, those that retain most first.
 pub(super) struct Threads<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     rows: Vec<Row<'c>>,
 }
 
@@ -43,7 +44,7 @@ impl Row<'_> {
 }
 
 impl<'c> Threads<'c> {
-    pub(super) fn new(content: &'c Content<'c>) -> anyhow::Result<Self> {
+    pub(super) fn new(content: &'c DumpContent<'c>) -> anyhow::Result<Self> {
         let heap = content.heap;
         let mut rows = Vec::new();
         for thread in heap.living_threads()? {
@@ -176,12 +177,12 @@ impl<'c> Threads<'c> {
     }
 }
 
-fn address(content: &Content<'_>, row: &Row<'_>) -> Option<String> {
+fn address(content: &DumpContent<'_>, row: &Row<'_>) -> Option<String> {
     row.thread.object.map(|object| names::address(content.heap, object))
 }
 
 /// The thread's name, or its object where it has none.
-fn name(content: &Content<'_>, row: &Row<'_>) -> String {
+fn name(content: &DumpContent<'_>, row: &Row<'_>) -> String {
     match (&*row.thread.facts.name, row.thread.object) {
         ("", Some(object)) => names::object(content.heap, object),
         ("", None) => "[not in the dump]".to_owned(),

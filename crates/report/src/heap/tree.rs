@@ -4,15 +4,16 @@ use perk_heap::{HeldRow, ObjectId, TreeLimits};
 use perk_profile::units::{bytes, plural};
 use perk_render::{Column, LazyTable, Part, Section};
 
+use super::names;
+use super::table::{DumpContent, HeapTable};
 use super::what::What;
-use super::{Content, HeapTable, names};
 
 /// The part of all that a row retains at least.
 const LEAST_SHARE: f64 = 0.001;
 
 /// Objects below those that hold them.
 pub(super) struct Tree<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     heading: String,
     rows: Vec<Row>,
     /// What the rows at the top retain.
@@ -28,7 +29,7 @@ struct Row {
 
 impl<'c> Tree<'c> {
     /// The tree of everything, or of some objects.
-    pub(super) fn new(content: &'c Content<'c>, what: Option<&What>) -> anyhow::Result<Self> {
+    pub(super) fn new(content: &'c DumpContent<'c>, what: Option<&What>) -> anyhow::Result<Self> {
         let heap = content.heap;
         let objects = what.map(|what| what.objects(heap)).transpose()?;
         let tops = objects.as_deref().map(|it| heap.topmost(it));
@@ -65,7 +66,7 @@ impl<'c> Tree<'c> {
         Ok(Self { content, heading, rows, all_bytes, missing })
     }
 
-    fn with_places(content: &Content<'_>, held: Vec<HeldRow>) -> anyhow::Result<Vec<Row>> {
+    fn with_places(content: &DumpContent<'_>, held: Vec<HeldRow>) -> anyhow::Result<Vec<Row>> {
         let heap = content.heap;
         let mut above: Vec<Option<ObjectId>> = Vec::new();
         let row = |held: HeldRow| {

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use perk_heap::{ClassIndex, ObjectId, Reach, RootKind};
 use perk_render::{Column, LazyTable};
 
-use super::{Content, HeapTable, names};
+use super::names;
+use super::table::{DumpContent, HeapTable};
 
 /// Classes of objects that are not held. If trees of garbage count as held, the objects at their top.
 pub(super) struct Unreachable<'c> {
-    content: &'c Content<'c>,
+    content: &'c DumpContent<'c>,
     rows: Vec<Row>,
     keeps: bool,
 }
@@ -26,7 +27,7 @@ struct Row {
 
 impl<'c> Unreachable<'c> {
     /// The objects of a dump; `keeps` if trees of garbage have roots.
-    pub(super) fn new(content: &'c Content<'c>, keeps: bool) -> Self {
+    pub(super) fn new(content: &'c DumpContent<'c>, keeps: bool) -> Self {
         let heap = content.heap;
         let mut sums: BTreeMap<(Reach, ClassIndex), [u64; 3]> = BTreeMap::new();
         let mut add = |reach, object: ObjectId| {

@@ -1,5 +1,7 @@
 //! Objects on the command line: an address, or a class.
 
+pub mod parse;
+
 use anyhow::{Context, bail};
 use perk_analysis::near;
 use perk_heap::{ClassIndex, Heap, ObjectId};
@@ -20,69 +22,6 @@ pub enum What {
 
 /// What stands before the name of a class where its class object is meant, as in all views.
 const CLASS_OBJECT: &str = "class ";
-
-/// Readers of what people write.
-pub mod parse {
-    use perk_profile::{ObjectLayout, WholePattern};
-
-    use super::{CLASS_OBJECT, What};
-
-    /// An address, `0x` before it, or the name of a class.
-    pub fn what(text: &str) -> Result<What, String> {
-        match hexadecimal(text) {
-            Some(address) => address.map(What::Address),
-            None => match text.strip_prefix(CLASS_OBJECT) {
-                Some(name) => class(name.trim_start()).map(What::ClassObject),
-                None => class(text).map(What::Class),
-            },
-        }
-    }
-
-    /// An address, `0x` before it.
-    pub fn address(text: &str) -> Result<u64, String> {
-        hexadecimal(text).unwrap_or_else(|| Err("use an address such as 0x7f2a5b1e8".to_owned()))
-    }
-
-    /// The address, if the text begins as one.
-    fn hexadecimal(text: &str) -> Option<Result<u64, String>> {
-        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))?;
-        Some(match u64::from_str_radix(digits, 16) {
-            Ok(address) if address > 0 => Ok(address),
-            _ => Err("use an address such as 0x7f2a5b1e8, or the name of a class".to_owned()),
-        })
-    }
-
-    /// The name of a class in source form; `*` stands for any part of it.
-    pub fn class(text: &str) -> Result<WholePattern, String> {
-        WholePattern::new(text)
-            .ok_or_else(|| "use the name of a class, such as java.util.HashMap".into())
-    }
-
-    /// `12,16,4,8`: header, array header, reference, alignment.
-    pub fn layout(text: &str) -> Result<ObjectLayout, String> {
-        let parts: Result<Vec<u32>, _> = text.split(',').map(str::parse).collect();
-        match parts.as_deref() {
-            Ok(&[header_bytes, array_header_bytes, reference_bytes @ (4 | 8), alignment_bytes])
-                if alignment_bytes.is_power_of_two()
-                    && (8..=256).contains(&alignment_bytes)
-                    && header_bytes <= 64
-                    && array_header_bytes <= 64 =>
-            {
-                let is_inferred = false;
-                Ok(ObjectLayout {
-                    header_bytes,
-                    array_header_bytes,
-                    reference_bytes,
-                    alignment_bytes,
-                    is_inferred,
-                })
-            }
-            _ => Err("use the bytes of an object's header, of an array's, of a reference (4 or 8) and of the \
-                      alignment (8 to 256), such as 12,16,4,8"
-                .to_owned()),
-        }
-    }
-}
 
 impl What {
     /// The objects, in the order of addresses.
@@ -162,7 +101,7 @@ pub(crate) fn instances(heap: &Heap, classes: &[ClassIndex]) -> anyhow::Result<V
 
 #[cfg(test)]
 mod tests {
-    use super::parse::*;
+    use super::parse::what;
     use super::*;
 
     #[test]
@@ -179,15 +118,5 @@ mod tests {
         let inner: Vec<_> = inner_names("com.acme.Outer$Inner").collect();
         assert_eq!(inner, ["Outer$Inner", "Inner"]);
         assert_eq!(inner_names("int[]").collect::<Vec<_>>(), ["int[]"]);
-    }
-
-    #[test]
-    fn layouts() {
-        let read = layout("8,12,4,8").unwrap();
-        assert_eq!((read.header_bytes, read.array_header_bytes), (8, 12));
-        assert_eq!((read.reference_bytes, read.alignment_bytes), (4, 8));
-        for text in ["", "12", "12,16,4", "12,16,5,8", "12,16,4,12", "-1,16,4,8", "12,16,4,8,1"] {
-            assert!(layout(text).is_err(), "{text}");
-        }
     }
 }

@@ -185,7 +185,9 @@ impl<'a> SiteStream<'a> {
             return section.write(copy, &recorder.profile, SOURCE, &part);
         }
         // A file whose disk is full is closed.
-        let File::Begun(writer) = &recorder.file else { return Err(io::ErrorKind::NotFound.into()) };
+        let File::Begun(writer) = &recorder.file else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
         let position = writer.path_count(SOURCE) as u32;
         let part = make(&mut recorder, position);
         recorder.write(|writer, profile, _| section.write(writer, profile, SOURCE, &part));
