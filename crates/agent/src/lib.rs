@@ -17,6 +17,7 @@
 
 mod analyses;
 mod api;
+mod cgroup;
 mod class_sizes;
 mod common;
 mod cycles;

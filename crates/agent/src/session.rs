@@ -20,6 +20,7 @@ use perk_profile::{
 
 use self::schedule::Alarm;
 use crate::analyses::{Analysis, Event, Needs};
+use crate::cgroup::CpuQuota;
 use crate::common::{Common, Life};
 use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm, bool_flag};
 use crate::listener::Listener;
@@ -50,6 +51,7 @@ pub(crate) struct Session {
     /// The receiver of a peer's commands, if there is a peer.
     listener: Option<Listener>,
     process_cpu: ProcessCpu,
+    quota: Mutex<CpuQuota>,
     /// Whether the JVM dies: commands are then ignored.
     is_dying: AtomicBool,
     has_ended: AtomicBool,
@@ -147,6 +149,7 @@ impl Session {
             dumping: Mutex::new(()),
             listener,
             process_cpu: ProcessCpu::default(),
+            quota: Mutex::default(),
             is_dying: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             is_collected: AtomicBool::new(false),
@@ -280,6 +283,7 @@ impl Session {
         self.analyses.iter().for_each(|analysis| analysis.account(&mut own));
         let perk_ns = (self.common.life == Life::Program).then(|| process_cpu::perk_ns(&own));
         self.process_cpu.begin(&self.common.threads, perk_ns);
+        *lock(&self.quota) = CpuQuota::begin();
         if !options.start
             && let Err(reason) = self.pause(jni)
         {
@@ -650,6 +654,7 @@ impl Session {
         accounting.app = join(self.common.options.app.iter().map(NamePattern::as_str));
         self.analyses.iter().for_each(|analysis| analysis.account(&mut accounting));
         self.process_cpu.account(&self.common.threads, callbacks_ns, &mut accounting);
+        lock(&self.quota).account(&mut accounting);
         accounting
     }
 }

@@ -145,6 +145,21 @@ accounting! {
     start_cpu_ns: u64,
     /// CPU time of collecting garbage.
     gc_cpu_ns: u64,
+    /// Pauses of the program for the collection of garbage.
+    gc_count: u64,
+    /// The wall-clock time of these pauses, in which no Java code ran.
+    gc_pause_ns: u64,
+    /// The longest of them.
+    gc_longest_pause_ns: u64,
+    /// The CPU time that the process's cgroup may use, in thousandths of a CPU; 0 if there is no quota, or
+    /// none that the process can see.
+    cpu_quota_millis: u64,
+    /// Periods in which the quota was in force.
+    cpu_period_count: u64,
+    /// Periods in which the quota was used up and the kernel stopped the process.
+    throttled_count: u64,
+    /// The time for which it was stopped, added up over the CPUs on which it had work.
+    throttled_ns: u64,
     /// CPU time of the JIT compiler C1.
     jit_c1_cpu_ns: u64,
     /// CPU time of the JIT compiler C2, or of Graal in its place.
@@ -213,8 +228,8 @@ impl Accounting {
         }
     }
 
-    /// Adds the account of another process: counts and times add up, of the wall-clock times and the peaks
-    /// of memory the larger one stays. Texts that differ stand beside each other.
+    /// Adds the account of another process: counts and times add up, of the wall-clock times, the peaks
+    /// of memory and the numbers of a cgroup, which processes share, the larger one stays. Texts that differ stand beside each other.
     fn add(&mut self, more: &Self) {
         macro_rules! sum {
             ($($field:ident)*) => { $(self.$field = self.$field.saturating_add(more.$field);)* };
@@ -226,7 +241,7 @@ impl Accounting {
             skipped_method_count excluded_class_count cached_class_count unseen_class_count
             instrument_cpu_ns probe_removed_ns probe_call_count probe_call_ns probe_object_count
             probe_object_ns allocation_sample_count unsited_object_count java_cpu_ns process_cpu_ns
-            perk_cpu_ns start_cpu_ns gc_cpu_ns jit_c1_cpu_ns jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns
+            perk_cpu_ns start_cpu_ns gc_cpu_ns gc_count gc_pause_ns jit_c1_cpu_ns jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns
             perk_thread_cpu_ns fault_count
         );
         macro_rules! largest {
@@ -234,7 +249,8 @@ impl Accounting {
         }
         largest!(
             interval_ns wall_ns cpu_count probe_self_ps probe_caller_ps perk_peak_bytes
-            overlapping_jvm_count
+            overlapping_jvm_count gc_longest_pause_ns cpu_quota_millis cpu_period_count
+            throttled_count throttled_ns
         );
         for (text, more, separator) in [
             (&mut self.program, &more.program, NAME_SEPARATOR),

@@ -38,8 +38,10 @@ pub fn lines(accounting: &Accounting) -> Vec<String> {
         line("threads", &threads(a)),
         line("CPU time", &java_cpu(a)),
         line("", &other_time(a)),
-        line("perk", &own_cost(a)),
     ]);
+    lines.extend(collections(a));
+    lines.extend(quota(a));
+    lines.push(line("perk", &own_cost(a)));
     lines.extend(probe_cost(a).iter().map(|text| line("", text)));
     if a.fault_count > 0 {
         let faults = plural(a.fault_count, "fault");
@@ -167,6 +169,31 @@ fn other_time(a: &Accounting) -> String {
     format!("{jvm} in the JVM itself (start, GC, JIT); {wall} passed on the clock")
 }
 
+/// The pauses for the collection of garbage, if there were any.
+fn collections(a: &Accounting) -> Option<String> {
+    let longest = duration(a.gc_longest_pause_ns);
+    let share = match a.wall_ns {
+        0 => String::new(),
+        all => format!(" ({} % of the time)", percent(a.gc_pause_ns, all)),
+    };
+    let (pauses, time) = (plural(a.gc_count, "pause"), duration(a.gc_pause_ns));
+    let text = format!("{pauses} to collect garbage, {time}{share}, the longest {longest}");
+    (a.gc_count > 0).then(|| line("GC", &text))
+}
+
+/// The quota of the process's cgroup, if it has one.
+fn quota(a: &Accounting) -> Option<String> {
+    let cpus = a.cpu_quota_millis as f64 / 1e3;
+    let mut text = format!("{cpus} CPUs for the process's cgroup");
+    if a.throttled_count > 0 {
+        let (of, time) = (plural(a.cpu_period_count, "period"), duration(a.throttled_ns));
+        let count = a.throttled_count;
+        text +=
+            &format!("; it was used up in {count} of {of}, and threads were stopped for {time}");
+    }
+    (a.cpu_quota_millis > 0 || a.throttled_count > 0).then(|| line("quota", &text))
+}
+
 fn own_cost(a: &Accounting) -> String {
     let cpu_ns = a.perk_cpu_ns.saturating_add(a.instrument_cpu_ns);
     let mut text = format!("{} of CPU time", duration(cpu_ns));
@@ -229,6 +256,13 @@ mod tests {
             virtual_sample_count: 5,
             java_cpu_ns: 2_000_000_000,
             process_cpu_ns: 3_010_000_000,
+            gc_count: 12,
+            gc_pause_ns: 300_000_000,
+            gc_longest_pause_ns: 40_000_000,
+            cpu_quota_millis: 1_500,
+            cpu_period_count: 50,
+            throttled_count: 7,
+            throttled_ns: 200_000_000,
             perk_cpu_ns: 10_000_000,
             perk_peak_bytes: 2_500_000,
             fault_count: 1,
@@ -243,6 +277,9 @@ mod tests {
                 "threads   4 Java threads; 5 samples on virtual threads",
                 "CPU time  2.00 s in Java threads; the samples stand for 1.98 s (99.00 %)",
                 "          1.00 s in the JVM itself (start, GC, JIT); 5.00 s passed on the clock",
+                "GC        12 pauses to collect garbage, 300 ms (6.00 % of the time), the longest 40 ms",
+                "quota     1.5 CPUs for the process's cgroup; it was used up in 7 of 50 periods, and \
+                 threads were stopped for 200 ms",
                 "perk      10 ms of CPU time (0.33 %), 2.5 MB of memory at its peak",
                 "faults    1 fault of perk's own: the profile has gaps",
             ]

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use perk_control::remote::Request;
 
 use super::Session;
+use crate::cgroup::CpuQuota;
 use crate::common::Life;
 use crate::guard::{Feature, contain, uncounted};
 use crate::jvm::{Jni, Vm};
@@ -129,6 +130,7 @@ impl Session {
             // Samplers leave out the CPU time that threads burned before: the clocks are read after that.
             *lock(&self.since) = self.now();
             self.process_cpu.begin(&self.common.threads, None);
+            *lock(&self.quota) = CpuQuota::begin();
         }
     }
 
