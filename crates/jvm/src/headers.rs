@@ -27,21 +27,27 @@ const HASH_MASK: u64 = 0x7fff_ffff;
 #[derive(Clone, Copy, Debug)]
 pub struct Headers {
     hash_shift: u32,
+    /// The bit that perk sets with a hash.
+    mark: u64,
 }
 
 /// The header of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
-    /// The identity hash; 0 if the object does not have one.
+    /// An identity hash that perk has written: the bit below it, which HotSpot does not use, is set.
+    Marked(u32),
+    /// An identity hash of the JVM; 0 if the object does not have one.
     Hash(u32),
     /// The object is locked, and its identity hash is elsewhere.
     Locked,
 }
 
 impl Headers {
-    /// Returns the headers of this JVM, if walks give the addresses of objects.
+    /// Returns the headers of this JVM, if walks give the addresses of objects. The lowest bit of the
+    /// hash is 0 if perk writes none.
     pub fn find(jvmti: Jvmti, jni: Jni<'_>, hash_shift: u32) -> Option<Self> {
-        walks_give_addresses(jvmti, jni).then_some(Self { hash_shift })
+        let mark = if hash_shift > 0 { 1 << (hash_shift - 1) } else { 0 };
+        walks_give_addresses(jvmti, jni).then_some(Self { hash_shift, mark })
     }
 
     /// Returns the address and the header of the object that a walk is at, by the pointer to its
@@ -55,8 +61,10 @@ impl Headers {
             let address = *tag.sub(2) as u64;
             (address, *(address as *const u64))
         };
+        let hash = (header >> self.hash_shift & HASH_MASK) as u32;
         let header = match (header & STATE_MASK, header & LOCKED_MASK) {
-            (FREE, _) => Header::Hash((header >> self.hash_shift & HASH_MASK) as u32),
+            (FREE, _) if header & self.mark != 0 => Header::Marked(hash),
+            (FREE, _) => Header::Hash(hash),
             // With biased locking; such an object does not have a hash.
             (_, FREE) => Header::Hash(0),
             _ => Header::Locked,

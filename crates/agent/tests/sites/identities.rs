@@ -120,3 +120,36 @@ fn hashes_differ_and_sizes_are_known() {
         assert_eq!(made.live_bytes, outcome.number("ints") * bytes, "{}", jdk.version);
     });
 }
+
+const BIASED: &str = "
+public class Biased {
+    static Object[] kept = new Object[200_000];
+
+    public static void main(String[] arguments) {
+        for (int i = 0; i < 700_000; i++) {
+            kept[i % kept.length] = new Object();
+        }
+        long distinct =
+                java.util.Arrays.stream(kept).mapToInt(System::identityHashCode).distinct().count();
+        System.out.println(\"distinct=\" + distinct);
+    }
+}
+";
+
+/// With biased locking the headers of new objects have no room for a hash. These get one from the JVM:
+/// 49 of them have one in a block of their site, which has 8,191 of 2^25 blocks.
+#[test]
+fn identity_hashes_of_the_jvm_lead_to_no_site() {
+    let classes = perk_testkit::fixture::compile_text("Biased", BIASED);
+    jdk::on(17, |jdk| {
+        let options = format!("heap=sites,cutoff=0,gc=y,format=p,file={FILE}");
+        let run = JavaRun::new(jdk).agent(&options).classes(classes).main("Biased");
+        let run = ["-XX:+UseBiasedLocking", "-XX:BiasedLockingStartupDelay=0"]
+            .into_iter()
+            .fold(run, |run, flag| run.jvm_arg(flag));
+        let outcome = run.run();
+        assert!((150_000..=200_000).contains(&outcome.number("distinct")));
+        let objects = made(&read(&outcome), "Biased", "main", "java.lang.Object");
+        assert_eq!((objects.allocated_count, objects.live_count), (700_000, 200_000));
+    });
+}

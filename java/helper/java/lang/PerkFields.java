@@ -78,9 +78,6 @@ public final class PerkFields extends PerkHeaders {
     /** Stands for the unit if objects of the class do not have a field there. */
     private static final int NO_FIELD = UNIT_MASK;
 
-    /** The bits of a header below the unused one: those of the lock, of biased locking and of the age. */
-    private static final int USED_BITS = 7;
-
     // The JIT compilers treat a stable field as a constant once it is not zero.
 
     /** Null until the agent has called {@link #start}. */
@@ -90,11 +87,6 @@ public final class PerkFields extends PerkHeaders {
     @Stable private static long CLASS_FIELD;
     @Stable private static long RECORDS;
     @Stable private static long FIELDS;
-    /**
-     * The bit of headers whose hash is perk's: the JVM's own hashes lead to records of other objects. It is
-     * the one below the hash, which HotSpot does not use; 0 if there is none.
-     */
-    @Stable private static long MARK;
     /** 0 unless accesses without an instruction are counted. */
     @Stable private static long OFFSETS;
     /** The state of threads that are not counted, such as those that have ended. */
@@ -119,7 +111,6 @@ public final class PerkFields extends PerkHeaders {
         FIELDS = fields;
         OFFSETS = offsets;
         HASH_SHIFT = hashShift;
-        MARK = hashShift > USED_BITS ? 1L << hashShift - 1 : 0;
         ENDED.owner = -1;
         U = unsafe;
         return 0;
@@ -226,12 +217,8 @@ public final class PerkFields extends PerkHeaders {
             index = U.getInt(object, offset);
         } else if (offset == BY_HEADER && HASH_SHIFT != 0) {
             long header = U.getLong(object, 0);
-            if ((header & (FREE_MASK | MARK)) == (FREE | MARK)) {
+            if ((header & (FREE_MASK | mark())) == (FREE | mark())) {
                 index = seedOf((int) (header >>> HASH_SHIFT) & MOST_HASH);
-                // Without a mark the hash may be one of the JVM's.
-                if (classAt(index) >= 0) {
-                    index = 0;
-                }
             }
         }
         return address(index);
@@ -363,7 +350,7 @@ public final class PerkFields extends PerkHeaders {
             return 0;
         }
         long header = U.getLong(object, 0);
-        if (MARK != 0 && (header & MARK) == 0 && (header & FREE_MASK) == FREE) {
+        if ((header & mark()) == 0 && (header & FREE_MASK) == FREE) {
             // The hash is one of the JVM's.
             return 0;
         }
@@ -376,12 +363,6 @@ public final class PerkFields extends PerkHeaders {
         }
         int index = seedOf(System.identityHashCode(object));
         return index != 0 && classAt(index) == number ? index : 0;
-    }
-
-    /** Returns a header with the hash that leads to a record. */
-    @ForceInline
-    private static long identified(long header, int index) {
-        return header | (long) hash(index) << HASH_SHIFT | MARK;
     }
 
     /** The constructor of Object runs, which all other constructors call. */

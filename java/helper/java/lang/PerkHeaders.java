@@ -19,6 +19,8 @@ public class PerkHeaders {
     static final long FREE_MASK = 7;
     /** These bits show whether an object is locked. */
     static final long LOCKED_MASK = 3;
+    /** The bits of a header below the unused one: those of the lock, of biased locking and of the age. */
+    private static final int USED_BITS = 7;
 
     /** The lowest bit of the identity hash in a header; 0 if it is not known. */
     @Stable static int HASH_SHIFT;
@@ -27,7 +29,7 @@ public class PerkHeaders {
 
     /**
      * Returns the lowest bit of the identity hash in a header; 0 if headers do not have hashes of
-     * 31 bits that can be written.
+     * 31 bits that can be written, with an unused bit below.
      */
     private static long hashShift() {
         Unsafe unsafe = Unsafe.getUnsafe();
@@ -42,7 +44,7 @@ public class PerkHeaders {
             if (i == 0) {
                 shift = Long.numberOfTrailingZeros(held) - Integer.numberOfTrailingZeros(hash);
             }
-            if (shift <= 0 || (free & FREE_MASK) != FREE || (long) hash << shift != held) {
+            if (shift <= USED_BITS || (free & FREE_MASK) != FREE || (long) hash << shift != held) {
                 return 0;
             }
             bits |= hash;
@@ -66,6 +68,21 @@ public class PerkHeaders {
     @ForceInline
     static boolean isFree(long header) {
         return (header & ((long) MOST_HASH << HASH_SHIFT | FREE_MASK)) == FREE;
+    }
+
+    /**
+     * Returns the bit of headers whose hash is perk's: the JVM's own hashes lead to records of other
+     * objects. It is the one below the hash, which HotSpot does not use.
+     */
+    @ForceInline
+    static long mark() {
+        return 1L << HASH_SHIFT - 1;
+    }
+
+    /** Returns a header without a hash with the hash of a seed. */
+    @ForceInline
+    static long identified(long header, int seed) {
+        return header | (long) hash(seed) << HASH_SHIFT | mark();
     }
 
     /** Returns the hash of a seed. Different seeds have different hashes; only 0 has the hash 0. */

@@ -853,7 +853,7 @@ public final class PerkProbes extends PerkHeaders {
             int seed = seed(index, count);
             long header = U.getLong(object, 0);
             if (seed != 0 && isFree(header)) {
-                U.putLong(object, 0, header | (long) hash(seed) << HASH_SHIFT);
+                U.putLong(object, 0, identified(header, seed));
                 return;
             }
         }
@@ -894,17 +894,21 @@ public final class PerkProbes extends PerkHeaders {
         long record = RECORDS + ((long) index << RECORD_SHIFT);
         int seed = seed(index, U.getLong(null, record + RECORD_COUNT));
         long header = U.getLong(object, 0);
-        long held = header | (long) hash(seed) << HASH_SHIFT;
+        long held = identified(header, seed);
         return seed != 0 && isFree(header) && U.compareAndSetLong(object, 0, header, held) ? 1 : 0;
     }
 
-    /** Returns the identity hash of an object; 0 if it does not have one. A locked one gets one. */
+    /**
+     * Returns the identity hash of an object, with the mark below it; 0 if it does not have one. A
+     * locked one gets one, and always has the mark, which is elsewhere.
+     */
     private static long hashOf(Object object) {
         long header = U.getLong(object, 0);
         if ((header & LOCKED_MASK) != FREE) {
-            return System.identityHashCode(object);
+            return (long) System.identityHashCode(object) << 1 | 1;
         }
-        return (header & FREE_MASK) == FREE ? header >>> HASH_SHIFT & MOST_HASH : 0;
+        long all = 2L * MOST_HASH + 1;
+        return (header & FREE_MASK) == FREE ? header >>> HASH_SHIFT - 1 & all : 0;
     }
 
     /** Returns the record's index for a class at the thread's position; 0 if not counted. */

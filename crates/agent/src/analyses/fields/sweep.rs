@@ -56,7 +56,9 @@ impl Marks<'_> {
             self.set(unsafe { *((address + u64::from(offset)) as *const u32) });
         } else {
             match header {
-                Header::Hash(hash) => self.set(seed_of(hash)),
+                Header::Marked(hash) => self.set(seed_of(hash)),
+                // One of the JVM leads to no record.
+                Header::Hash(_) => {}
                 // SAFETY: the caller's promise: the tag is that of an object of the walk.
                 Header::Locked if tagged == 0 => unsafe { *tag = FOUND },
                 Header::Locked => {}

@@ -61,14 +61,20 @@ impl Blocks {
         lock(&self.reserved).insert(block_of(hash));
     }
 
-    /// Returns the owner of a hash.
+    /// Returns the owner of a hash that perk has made, or of one that may be the JVM's.
     pub(super) fn owner(&self, hash: u32) -> Owner {
-        let block = block_of(hash);
-        match self.record_of(block) {
-            0 if block != 0 && lock(&self.reserved).contains(&block) => Owner::Reserved,
-            0 => Owner::Nobody,
+        match self.record_of(block_of(hash)) {
+            0 => self.owner_of_jvm_hash(hash),
             record => Owner::Record(record),
         }
+    }
+
+    /// Returns the owner of a hash that the JVM has made. It is no record, though such a hash may be
+    /// in the block of one.
+    pub(super) fn owner_of_jvm_hash(&self, hash: u32) -> Owner {
+        let block = block_of(hash);
+        let is_reserved = block != 0 && lock(&self.reserved).contains(&block);
+        if is_reserved { Owner::Reserved } else { Owner::Nobody }
     }
 
     fn record_of(&self, block: u32) -> u32 {
@@ -203,5 +209,7 @@ mod tests {
             assert_eq!(blocks.owner(hash_of(blocks.next(1))), Owner::Record(1));
         }
         assert!(reserved.iter().all(|&hash| blocks.owner(hash) == Owner::Reserved));
+        let others = (1..1 << 16).map(|seed| blocks.0.owner_of_jvm_hash(hash_of(seed)));
+        assert_eq!(others.filter(|owner| *owner != Owner::Nobody).count(), 64 * reserved.len());
     }
 }

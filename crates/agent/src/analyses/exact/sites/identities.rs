@@ -2,7 +2,8 @@
 //!
 //! An array does not have room for a field, but every object has an identity hash in its header.
 //! The JVM makes it when it is first asked for. perk's probe writes one into the header of a new
-//! array before that: a hash that leads to the record ([`Blocks`]). A walk of the heap reads it.
+//! array before that: a hash that leads to the record ([`Blocks`]), with a mark that the JVM's own
+//! hashes do not have. A walk of the heap reads it.
 
 use perk_jvmti_sys::jni_sys::jvalue;
 
@@ -56,21 +57,23 @@ impl Identities {
         result.is_some_and(|it| it != 0)
     }
 
-    /// Returns the owner of the hash of an object.
+    /// Returns the owner of the hash of an object. That of a locked one is taken for perk's.
     pub(super) fn owner(&self, jni: Jni<'_>, object: &(impl Reference + ?Sized)) -> Owner {
-        self.blocks.owner(self.hash(jni, object, self.hash_of))
+        let marked = self.hash(jni, object, self.hash_of);
+        let hash = (marked >> 1) as u32;
+        if marked & 1 == 1 { self.blocks.owner(hash) } else { self.blocks.owner_of_jvm_hash(hash) }
     }
 
     /// Reserves the hash of an object that existed before the probes began, which gets one.
     pub(super) fn reserve(&self, jni: Jni<'_>, object: &(impl Reference + ?Sized)) {
-        self.blocks.reserve_hash(self.hash(jni, object, self.identity_of));
+        self.blocks.reserve_hash(self.hash(jni, object, self.identity_of) as u32);
     }
 
-    fn hash(&self, jni: Jni<'_>, object: &(impl Reference + ?Sized), method: MethodRef) -> u32 {
+    fn hash(&self, jni: Jni<'_>, object: &(impl Reference + ?Sized), method: MethodRef) -> i64 {
         let arguments = [jvalue { l: object.raw() }];
         // SAFETY: the arguments are those of the helper's method.
         let result = unsafe { jni.call_long(self.helper, method, &arguments) };
-        result.map_or(0, |hash| hash as u32)
+        result.unwrap_or(0)
     }
 
     /// Returns the address of the object that a walk is at, and the owner of its hash; `None` if
@@ -82,7 +85,8 @@ impl Identities {
         // SAFETY: the caller's promise.
         let (address, header) = unsafe { self.headers.of_walked(tag) };
         match header {
-            Header::Hash(hash) => (address, Some(self.blocks.owner(hash))),
+            Header::Marked(hash) => (address, Some(self.blocks.owner(hash))),
+            Header::Hash(hash) => (address, Some(self.blocks.owner_of_jvm_hash(hash))),
             Header::Locked => (address, None),
         }
     }
