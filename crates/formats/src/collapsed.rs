@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 
 use perk_analysis::label_tree::{LevelNode, LevelTree, Part};
 use perk_hprof::LineReader;
-use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, deep};
+use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, deep, names};
 
 use crate::Error;
 use crate::builder::ProfileBuilder;
@@ -211,40 +211,57 @@ fn text(profile: &Profile, part: Part) -> String {
     }
 }
 
-/// Returns a method as a frame. Text that would be read as something else is escaped.
+/// Returns a method as a frame. Text that would be read as another name is escaped as far as it must be.
 fn frame(class: &str, method: &str) -> String {
-    let write = |escape: fn(&str) -> Cow<'_, str>| match (class, method) {
-        ("", "") => UNKNOWN.to_owned(),
-        ("", method) => escape(method).into_owned(),
-        (class, method) => format!("{}.{}", escape(class), escape(method)),
-    };
-    let text = write(escape);
-    let read = FrameName::of(&text);
-    let is_same = match &*read.class {
-        "" => read.method == text,
-        class => text.strip_prefix(class).and_then(|it| it.strip_prefix('.')) == Some(read.method),
-    };
-    if is_same && !text.starts_with("::") && !text.starts_with('#') {
-        text
-    } else {
-        write(escape_all)
+    if class.is_empty() && method.is_empty() {
+        return UNKNOWN.to_owned();
     }
+    let name = joined(class, method);
+    let meant = joined(&names::stable(class), method);
+    let is_meant = |text: &str| {
+        let read = FrameName::of(text);
+        let class = unescape(&read.class);
+        !text.starts_with("::")
+            && !text.starts_with('#')
+            && joined(&names::stable(&class), &unescape(read.method)) == meant
+    };
+    [escape, escape_all]
+        .map(|it| it(&name))
+        .into_iter()
+        .find(|text| is_meant(text))
+        .map_or_else(|| escape_where(&name, Escaped::WithDots).into_owned(), Cow::into_owned)
 }
 
-/// The texts that are written instead of characters that cannot stand in a frame, or that could be
-/// read as more than a part of a name; and whether they are always written so.
-const ESCAPES: [(char, &str, bool); 11] = [
-    (';', r"\u003B", true),
-    ('\n', r"\u000A", true),
-    ('\r', r"\u000D", true),
-    ('\\', r"\u005C", true),
-    ('/', r"\u002F", false),
-    (':', r"\u003A", false),
-    ('[', r"\u005B", false),
-    ('(', r"\u0028", false),
-    (' ', r"\u0020", false),
-    ('=', r"\u003D", false),
-    ('#', r"\u0023", false),
+/// Returns the name of a method with its class.
+fn joined(class: &str, method: &str) -> String {
+    if class.is_empty() { method.to_owned() } else { format!("{class}.{method}") }
+}
+
+/// The characters of a name that are escaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Escaped {
+    /// Those that cannot stand in a frame.
+    Always,
+    /// Those that could be read as more than a part of a name, too.
+    IfMisread,
+    /// The dots, too: all is the name of a method without a class.
+    WithDots,
+}
+
+/// The texts that are written instead of characters, and when.
+const ESCAPES: [(char, &str, Escaped); 12] = [
+    (';', r"\u003B", Escaped::Always),
+    ('\n', r"\u000A", Escaped::Always),
+    ('\r', r"\u000D", Escaped::Always),
+    ('\\', r"\u005C", Escaped::Always),
+    ('/', r"\u002F", Escaped::IfMisread),
+    (':', r"\u003A", Escaped::IfMisread),
+    ('[', r"\u005B", Escaped::IfMisread),
+    ('(', r"\u0028", Escaped::IfMisread),
+    (' ', r"\u0020", Escaped::IfMisread),
+    ('=', r"\u003D", Escaped::IfMisread),
+    ('#', r"\u0023", Escaped::IfMisread),
+    ('.', r"\u002E", Escaped::WithDots),
 ];
 
 /// Returns the escape at the beginning of `text`, and its character.
@@ -254,15 +271,15 @@ fn leading_escape(text: &str) -> Option<(char, &'static str)> {
 }
 
 fn escape(name: &str) -> Cow<'_, str> {
-    escape_where(name, |is_always| is_always)
+    escape_where(name, Escaped::Always)
 }
 
 fn escape_all(name: &str) -> Cow<'_, str> {
-    escape_where(name, |_| true)
+    escape_where(name, Escaped::IfMisread)
 }
 
-fn escape_where(name: &str, is_meant: fn(bool) -> bool) -> Cow<'_, str> {
-    let escape_of = |c| ESCAPES.into_iter().find(|&(raw, _, always)| raw == c && is_meant(always));
+fn escape_where(name: &str, escaped: Escaped) -> Cow<'_, str> {
+    let escape_of = |c| ESCAPES.into_iter().find(|&(raw, _, when)| raw == c && when <= escaped);
     if !name.contains(|c| escape_of(c).is_some()) {
         return Cow::Borrowed(name);
     }

@@ -226,6 +226,10 @@ fn names_that_look_like_another_tool_s_are_escaped() {
         ("", "::c"),
         ("", "a.b(I)V"),
         ("", "x_[k]"),
+        ("$", "0."),
+        ("A$B", "0x12.c.d"),
+        ("A$B", "7.c(d.e"),
+        ("a$b", "1.#"),
     ] {
         let stacks = [(Some("x tid=5".to_owned()), vec![(class.into(), name.into())], 1)];
         let text = written(&profile_of(&stacks));
@@ -304,6 +308,8 @@ fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-cL.:;/()=\\[\\] \n\r\\\\u003B]{0,6}",
         "[a-c/]{1,3}_\\[[ijk01]\\]",
+        // The numbers of generated classes are left out of their names.
+        "[a$.0x/+]{0,5}",
         "\\PC{0,4}",
         Just("no stack".to_owned())
     ]
