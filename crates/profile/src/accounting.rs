@@ -13,7 +13,7 @@ macro_rules! accounting {
         }
 
         impl Accounting {
-            /// Formats the fields as `name=value` lines, the form in which files keep them.
+            /// Formats the fields as `name=value` lines, as files keep them.
             pub fn to_text(&self) -> String {
                 let mut text = String::new();
                 $(line(&mut text, stringify!($field), &self.$field.to_string());)*
@@ -52,13 +52,13 @@ accounting! {
     utc_offset_s: i32,
     /// The names of the engines that ran, with ", " between them.
     engine: String,
-    /// The CPU time that one sample stands for.
+    /// The CPU time that one sample represents.
     interval_ns: u64,
     /// The wall-clock time from the start of the program to the dump.
     wall_ns: u64,
-    /// Samples recorded on a stack. (Files of earlier versions include those without one.)
+    /// Samples recorded with a stack. (Files of earlier versions include those without one.)
     sample_count: u64,
-    /// Stacks walked; fewer than samples, as one walk can stand for several intervals.
+    /// Stacks walked; fewer than samples, as one walk can represent several intervals.
     walk_count: u64,
     /// Walks that gave no stack (the thread had ended or had no Java frame).
     failed_walk_count: u64,
@@ -74,7 +74,7 @@ accounting! {
     wall_sample_count: u64,
     /// Stacks walked by it: a thread that has not moved is not walked again.
     wall_walk_count: u64,
-    /// The time of threads for which its samples stand.
+    /// The time of threads that its samples represent.
     wall_thread_ns: u64,
     /// The clock of call times: `cpu` or `wall`; empty if calls were not timed.
     clock: String,
@@ -115,7 +115,7 @@ accounting! {
     probe_caller_ps: u64,
     /// The cost of the probes that was subtracted from the times.
     probe_removed_ns: u64,
-    /// The calls that probes have counted, for whatever is measured; 0 if their cost is not known.
+    /// The calls that probes have counted, for all measurements; 0 if their cost is not known.
     probe_call_count: u64,
     /// The CPU time of the probes of these calls, estimated from the cost of a call that was measured
     /// in a loop at the end of this run.
@@ -173,16 +173,16 @@ accounting! {
     /// The peak memory of perk's agent; of JVMs that ran at the same time the sum of their peaks, which
     /// they reached together or not.
     perk_peak_bytes: u64,
-    /// The most JVMs that ran at the same time, if the account is of several.
+    /// The most JVMs that ran at the same time, if the accounting is of several.
     overlapping_jvm_count: u64,
     /// Features that perk switched off after an internal fault.
     fault_count: u64,
 }
 
 impl Accounting {
-    /// Returns the account of several JVMs, each with the time at which its account begins, if that is
-    /// known. Counts and times add up. The wall-clock time is the time in which at least one of the JVMs
-    /// ran. The peak memory is that of the JVMs that ran at the same time.
+    /// Returns the accounting of several JVMs, each with the time at which its accounting begins,
+    /// if that is known. Counts and times add up. The wall-clock time is the time in which at least
+    /// one of the JVMs ran. The peak memory is that of the JVMs that ran at the same time.
     pub fn of_jvms<'a>(jvms: impl Iterator<Item = (Option<u64>, &'a Self)>) -> Option<Self> {
         let jvms: Vec<_> = jvms.collect();
         let mut sum = jvms.first()?.1.clone();
@@ -193,8 +193,8 @@ impl Accounting {
         Some(sum)
     }
 
-    /// Sets the numbers that depend on which of the JVMs ran at the same time. If the begin of one is not
-    /// known, all may have run together.
+    /// Sets the numbers that depend on which of the JVMs ran at the same time. If the start of one
+    /// is not known, all may have run together.
     fn overlap(&mut self, jvms: &[(Option<u64>, &Self)]) {
         let begins: Option<Vec<u64>> = jvms.iter().map(|it| it.0).collect();
         let Some(begins) = begins else {
@@ -208,7 +208,7 @@ impl Accounting {
             ends.push((begin_ns, true, jvm.perk_peak_bytes));
             ends.push((begin_ns.saturating_add(jvm.wall_ns.max(1)), false, jvm.perk_peak_bytes));
         }
-        // At the same time, an end comes before a begin.
+        // At the same time, an end comes before a start.
         ends.sort_unstable();
         let (mut count, mut peak_bytes, mut begin_ns) = (0_u64, 0_u64, 0);
         (self.perk_peak_bytes, self.overlapping_jvm_count, self.wall_ns) = (0, 0, 0);
@@ -228,8 +228,9 @@ impl Accounting {
         }
     }
 
-    /// Adds the account of another process: counts and times add up, of the wall-clock times, the peaks
-    /// of memory and the numbers of a cgroup, which processes share, the larger one stays. Texts that differ stand beside each other.
+    /// Adds the accounting of another process. Counts and times add up. Of the wall-clock times, the
+    /// peaks of memory and the numbers of a cgroup, which processes share, the larger one stays.
+    /// Texts that differ are joined.
     fn add(&mut self, more: &Self) {
         macro_rules! sum {
             ($($field:ident)*) => { $(self.$field = self.$field.saturating_add(more.$field);)* };
@@ -280,7 +281,7 @@ impl Accounting {
     }
 }
 
-/// The work that threads are there for.
+/// The purpose of threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CpuGroup {
     /// Java threads, perk's callbacks left out.
@@ -299,7 +300,7 @@ pub enum CpuGroup {
     Native,
     /// perk.
     Perk,
-    /// What no clock shows: the last moments of threads that ended.
+    /// CPU time that no clock shows: the last moments of threads that ended.
     Ended,
 }
 

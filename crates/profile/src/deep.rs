@@ -1,5 +1,6 @@
-//! Stacks too deep to be written whole. If each stack is written with all its frames, a chain of
-//! calls in which every frame ends a stack makes a file that grows with the square of its depth.
+//! Stacks that are too deep to be written whole. If each stack is written with all its frames, a
+//! chain of calls in which every frame ends a stack makes a file that grows with the square of its
+//! depth.
 
 use crate::{NodeId, Profile};
 

@@ -8,7 +8,8 @@ use crate::{
     SectionHead, SiteSelection, Span, Subject, Symbols, ThreadId, Timestamp, TraceId,
 };
 
-/// The class and the method above the methods whose call path is not known, as there was no memory for it.
+/// The class and the method above the methods whose call path is not known, because memory for it
+/// was short.
 pub const FOLDED: &str = "<folded>";
 
 /// Calls and their times by trace, as `cpu=times` counts them.
@@ -347,7 +348,7 @@ impl Sites {
         !self.known.all_sites || !self.has(|objects| objects.allocated_bytes)
     }
 
-    /// The metric of shares and orders, unless another is asked for: bytes, or the numbers of
+    /// The metric of shares and of the order, unless another is requested: bytes, or the numbers of
     /// objects where no bytes are known.
     pub fn leading(&self) -> Metric {
         let has_live_bytes = || self.has(|objects| objects.live_bytes);

@@ -81,7 +81,7 @@ pub struct AccessCounts {
     /// `arraylength`.
     pub direct: FieldCounts,
     /// Those by other means: `System.arraycopy`, `clone`, reflection, `VarHandle`, `Unsafe`, JNI.
-    /// None if they are not known.
+    /// No accesses if they are not known.
     pub extended: FieldCounts,
 }
 
@@ -163,8 +163,8 @@ impl Field {
         }
     }
 
-    /// Whether `pattern` stands for the field of objects of `class`, or for one of their classes: that
-    /// of the objects or the one that declares the field.
+    /// Whether `pattern` matches the field of objects of `class`, or one of their classes: that of
+    /// the objects or the one that declares the field.
     pub fn is_meant(&self, pattern: &NamePattern, class: ClassId, symbols: &Symbols) -> bool {
         let name = symbols.strings.get(self.name);
         pattern.matches(symbols.class_name(class), name)

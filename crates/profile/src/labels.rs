@@ -1,8 +1,9 @@
-//! Labels: what numbers belong to beside their call trace, such as a request, a query or a version.
+//! Labels: what numbers belong to besides their call trace, such as a request, a query or a
+//! version.
 //!
 //! A label is a key and a value, text or a number: `request=GET /orders/{id}`, `status=200`. Each row of a
-//! section can have a set of them. Sets are kept once per profile; a profile without labels has the empty
-//! set alone.
+//! section can have a set of them. Each set is kept once per profile. A profile without labels has
+//! only the empty set.
 
 use crate::{KeyedMap, LabelSetId, StrId, Symbols};
 
@@ -25,7 +26,7 @@ pub struct Label {
 }
 
 impl Label {
-    /// The value as text: a number has its unit behind it.
+    /// The value as text: a number is followed by its unit.
     pub fn value_text(self, symbols: &Symbols) -> String {
         match self.value {
             LabelValue::Text(text) => symbols.strings.get(text).to_owned(),

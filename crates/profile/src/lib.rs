@@ -16,6 +16,7 @@ pub mod keyed;
 mod labels;
 pub mod merge;
 pub mod metric;
+mod metric_rows;
 pub mod monitors;
 pub mod mutf8;
 pub mod names;
@@ -33,6 +34,7 @@ pub mod time;
 pub mod timeline;
 pub mod tree;
 pub mod units;
+mod views;
 
 // The tests of `perk-analysis` use the fixture, too.
 #[cfg(test)]
@@ -51,17 +53,19 @@ pub use ids::{ClassId, FrameId, LabelSetId, MethodId, NodeId, PathId, StrId, Thr
 pub use keyed::{KeyedMap, KeyedSet};
 pub use labels::{Label, LabelSets, LabelValue};
 pub use merge::Process;
-pub use metric::{Metric, MetricRows, Unit};
+pub use metric::{Metric, Unit};
+pub use metric_rows::MetricRows;
 pub use monitors::{
     HolderRow, LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState,
     WaitEvent, WaitKind, Waits,
 };
 pub use pattern::{NamePattern, WholePattern};
 pub use profile::{CpuSamples, Event, Profile, Settings, Thread, Trace};
-pub use section::{Column, Key, Section, SectionHead, SectionView, SiteSelection, Span, Subject};
+pub use section::{Column, Key, Section, SectionHead, SiteSelection, Span, Subject};
 pub use state::WallState;
 pub use strings::Interner;
 pub use symbols::{Class, Frame, FrameKind, Line, Method, Symbols};
 pub use time::Timestamp;
 pub use timeline::{TICK_NS, TimedSamples, Timeline, TimelineBook, TimelineHead, TimelineRow};
 pub use tree::CallTree;
+pub use views::SectionView;

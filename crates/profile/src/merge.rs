@@ -12,20 +12,20 @@ use crate::{
 /// HPROF's serial number of a file's first thread.
 const FIRST_THREAD: u32 = 200_001;
 
-/// A profile of one process, and the name that tells the process apart: `Main (pid 12)`.
+/// A profile of one process, and the name that identifies the process: `Main (pid 12)`.
 #[derive(Debug)]
 pub struct Process {
-    /// The name. It is the begin of the names of the process's threads.
+    /// The name. The names of the process's threads begin with it.
     pub name: String,
     /// What was measured in the process.
     pub profile: Profile,
 }
 
 impl Profile {
-    /// Makes one profile of those of several processes. Traces that had no thread get one that stands
-    /// for all threads of the process; other threads get the name of the process before their own.
-    /// So each number is still that of its process wherever a file or a report has threads, and
-    /// methods of one name are one method.
+    /// Makes one profile of those of several processes. Traces that had no thread get one that
+    /// represents all threads of the process. The names of other threads get the name of the
+    /// process as a prefix. So each number is still that of its process wherever a file or a report
+    /// has threads, and methods of one name are one method.
     ///
     /// Heap dumps and accesses object by object have no sum, and are left out.
     pub fn of_processes(processes: Vec<Process>) -> Self {
@@ -33,10 +33,10 @@ impl Profile {
         let created = processes.iter().filter_map(|it| it.profile.created);
         merged.created = created.min_by_key(|it| it.unix_ms);
         merged.depth = processes.iter().filter_map(|it| it.profile.depth).max();
-        let mut shared = Shared { classes: KeyedMap::default(), next_serial: FIRST_THREAD };
+        let mut common = CommonTables { classes: KeyedMap::default(), next_serial: FIRST_THREAD };
         let mut sections = Vec::new();
         for process in &processes {
-            sections.extend(merged.add_process(process, &mut shared));
+            sections.extend(merged.add_process(process, &mut common));
         }
         let accounts = processes.iter().map(|it| &it.profile).filter_map(|profile| {
             let begin_ns = profile.created.map(|it| it.unix_ms.saturating_mul(1_000_000));
@@ -50,28 +50,28 @@ impl Profile {
     }
 
     /// Adds all but the sections, and returns those.
-    fn add_process(&mut self, process: &Process, shared: &mut Shared) -> Vec<Section> {
+    fn add_process(&mut self, process: &Process, common: &mut CommonTables) -> Vec<Section> {
         let Process { name, profile } = process;
-        let mut moved = Moved::new(self, name, profile, shared);
+        let mut ids = ProcessIds::new(self, name, profile, common);
         let delay_ms = match (self.created, profile.created) {
             (Some(first), Some(own)) => own.unix_ms.saturating_sub(first.unix_ms),
             _ => 0,
         };
-        self.events.extend(moved.whole.map(Event::ThreadStart));
+        self.events.extend(ids.whole.map(Event::ThreadStart));
         for event in &profile.events {
             let event = match event {
-                Event::ThreadStart(thread) => Event::ThreadStart(moved.threads[thread.index()]),
-                Event::ThreadEnd(serial) => Event::ThreadEnd(moved.serial(shared, *serial)),
-                Event::ClassUnload(class) => Event::ClassUnload(moved.class(*class)),
+                Event::ThreadStart(thread) => Event::ThreadStart(ids.threads[thread.index()]),
+                Event::ThreadEnd(serial) => Event::ThreadEnd(ids.serial(common, *serial)),
+                Event::ClassUnload(class) => Event::ClassUnload(ids.class(*class)),
                 Event::HeapSummary(summary) => Event::HeapSummary(*summary),
                 Event::Wait(wait) => Event::Wait(WaitEvent {
-                    class: wait.class.map(|class| moved.class(class)),
-                    thread: wait.thread.map(|serial| moved.serial(shared, serial)),
+                    class: wait.class.map(|class| ids.class(class)),
+                    thread: wait.thread.map(|serial| ids.serial(common, serial)),
                     ..*wait
                 }),
-                Event::MonitorDump(dump) => Event::MonitorDump(moved.dump(shared, dump)),
+                Event::MonitorDump(dump) => Event::MonitorDump(ids.dump(common, dump)),
                 Event::Timeline(timeline) => {
-                    Event::Timeline(moved.timeline(timeline, delay_ms.saturating_mul(1_000_000)))
+                    Event::Timeline(ids.timeline(timeline, delay_ms.saturating_mul(1_000_000)))
                 }
                 Event::Section(_) | Event::FieldAccesses(_) | Event::Heap(_) => continue,
             };
@@ -84,7 +84,7 @@ impl Profile {
         }
         self.notes.extend(profile.notes.iter().map(|note| format!("{name}: {note}")));
         let counted = profile.counted_sections();
-        counted.into_iter().map(|section| moved.section(self, profile, section)).collect()
+        counted.into_iter().map(|section| ids.section(self, profile, section)).collect()
     }
 
     /// Adds up sections of the same metrics, as dumps in the middle of a run leave them, and
@@ -118,7 +118,7 @@ impl Profile {
         }
     }
 
-    /// Adds the sets of labels of another profile. Returns their ids, by those that they have there.
+    /// Adds the sets of labels of another profile. Returns their ids, indexed by their ids there.
     pub fn take_labels(&mut self, from: &Self) -> Vec<LabelSetId> {
         let sets = (0..from.labels.len()).map(|index| {
             let labels = from.labels.get(LabelSetId::new(index)).iter();
@@ -139,7 +139,7 @@ impl Profile {
         sets.collect()
     }
 
-    /// The sections whose numbers no later one has again.
+    /// The sections whose numbers no later section repeats.
     fn counted_sections(&self) -> Vec<&Section> {
         let sections: Vec<&Section> = self.sections().collect();
         let counts = |(place, section): &(usize, &&Section)| {
@@ -263,8 +263,8 @@ fn add_timeline(timelines: &mut Vec<Timeline>, more: Timeline) {
     }
 }
 
-/// What several processes share in the merged profile.
-struct Shared {
+/// The tables that several processes share in the merged profile.
+struct CommonTables {
     /// The classes by name: those of one name by several loaders stay apart; the first of each process
     /// are one class, the second ones too, and so on.
     classes: KeyedMap<StrId, Vec<ClassId>>,
@@ -272,7 +272,7 @@ struct Shared {
     next_serial: u32,
 }
 
-impl Shared {
+impl CommonTables {
     fn class(&mut self, profile: &mut Profile, name: &str, place: usize) -> ClassId {
         let key = profile.symbols.strings.intern(name);
         let known = self.classes.entry(key).or_default();
@@ -290,24 +290,24 @@ impl Shared {
 }
 
 /// The ids that the parts of one profile have in the merged one.
-struct Moved {
+struct ProcessIds {
     classes: Vec<ClassId>,
     traces: Vec<TraceId>,
     threads: Vec<ThreadId>,
     serials: KeyedMap<u32, u32>,
     label_sets: Vec<LabelSetId>,
-    /// The thread that stands for the process, if traces have no thread.
+    /// The thread that represents the process, if traces have no thread.
     whole: Option<ThreadId>,
 }
 
-impl Moved {
-    fn new(into: &mut Profile, name: &str, from: &Profile, shared: &mut Shared) -> Self {
+impl ProcessIds {
+    fn new(into: &mut Profile, name: &str, from: &Profile, common: &mut CommonTables) -> Self {
         let text = |id: StrId| from.symbols.strings.get(id);
         let mut counts: KeyedMap<StrId, usize> = KeyedMap::default();
         let mut classes = Vec::new();
         for (_, class) in from.symbols.classes() {
             let count = counts.entry(class.name).or_default();
-            classes.push(shared.class(into, text(class.name), *count));
+            classes.push(common.class(into, text(class.name), *count));
             *count += 1;
         }
         let mut methods = Vec::with_capacity(from.symbols.method_count());
@@ -344,23 +344,23 @@ impl Moved {
             whole: None,
         };
         for thread in &from.threads {
-            let serial = this.serial(shared, thread.serial);
+            let serial = this.serial(common, thread.serial);
             let strings = &mut into.symbols.strings;
-            let moved = Thread {
+            let thread_copy = Thread {
                 serial,
                 object_id: thread.object_id,
                 name: strings.intern(&format!("{name}: {}", text(thread.name))),
                 group: thread.group.map(|group| strings.intern(text(group))),
                 parent_group: thread.parent_group.map(|group| strings.intern(text(group))),
             };
-            this.threads.push(into.push_thread(moved));
+            this.threads.push(into.push_thread(thread_copy));
         }
         for Trace { node, thread, .. } in from.traces() {
             let thread = match thread {
                 Some(thread) => this.threads[thread.index()],
                 None => *this.whole.get_or_insert_with(|| {
                     let name = into.symbols.strings.intern(name);
-                    let serial = shared.serial();
+                    let serial = common.serial();
                     let (group, parent_group) = (None, None);
                     into.push_thread(Thread { serial, object_id: 0, name, group, parent_group })
                 }),
@@ -371,8 +371,8 @@ impl Moved {
     }
 
     /// The serial number of a thread. Files can name threads that they never introduced.
-    fn serial(&mut self, shared: &mut Shared, serial: u32) -> u32 {
-        *self.serials.entry(serial).or_insert_with(|| shared.serial())
+    fn serial(&mut self, common: &mut CommonTables, serial: u32) -> u32 {
+        *self.serials.entry(serial).or_insert_with(|| common.serial())
     }
 
     fn class(&self, class: ClassId) -> ClassId {
@@ -384,7 +384,7 @@ impl Moved {
     }
 
     fn section(&self, into: &mut Profile, from: &Profile, section: &Section) -> Section {
-        let mut moved = Section::new(section.head.clone());
+        let mut mapped = Section::new(section.head.clone());
         for (Key { trace, subject, labels }, numbers) in section.rows() {
             let subject = match subject {
                 Subject::Class(id) => Subject::Class(self.class(id)),
@@ -396,22 +396,22 @@ impl Moved {
                 other @ (Subject::None | Subject::State(_)) => other,
             };
             let labels = self.label_sets[labels.index()];
-            moved.push(Key { trace: self.trace(trace), subject, labels }, numbers);
+            mapped.push(Key { trace: self.trace(trace), subject, labels }, numbers);
         }
-        moved
+        mapped
     }
 
-    fn dump(&mut self, shared: &mut Shared, dump: &MonitorDump) -> MonitorDump {
+    fn dump(&mut self, common: &mut CommonTables, dump: &MonitorDump) -> MonitorDump {
         let mut dump = dump.clone();
         for thread in &mut dump.threads {
-            thread.serial = self.serial(shared, thread.serial);
+            thread.serial = self.serial(common, thread.serial);
             thread.trace = self.trace(thread.trace);
         }
         for monitor in &mut dump.monitors {
             monitor.class = self.class(monitor.class);
             let owner = monitor.owner.iter_mut();
             for serial in owner.chain(&mut monitor.blocked).chain(&mut monitor.waiting) {
-                *serial = self.serial(shared, *serial);
+                *serial = self.serial(common, *serial);
             }
         }
         dump
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_told_apart_and_methods_are_one() {
+    fn processes_stay_distinct_and_methods_are_one() {
         let mut second = process("B (pid 2)", &[("T.x<T.main", 5), ("", 1)]);
         let name = second.profile.symbols.strings.intern("worker");
         let thread =

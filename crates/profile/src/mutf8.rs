@@ -1,5 +1,5 @@
-//! Modified UTF-8, the form in which JVMTI and class files give names (JVM specification 4.4.7):
-//! NUL is two bytes, characters beyond U+FFFF are two three-byte surrogates.
+//! Modified UTF-8, the encoding of names in JVMTI and class files (JVM specification 4.4.7): NUL is
+//! two bytes, characters beyond U+FFFF are two three-byte surrogates.
 
 use std::borrow::Cow;
 
@@ -19,16 +19,16 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     while let Some((unit, length)) = unit(rest) {
         rest = &rest[length..];
         match unit {
-            Unit::Bad(byte) => push_escape(&mut text, 'x', byte.into(), 2),
-            Unit::Char(code @ 0xD800..=0xDBFF) => match self::unit(rest) {
-                Some((Unit::Char(low @ 0xDC00..=0xDFFF), length)) => {
+            CodeUnit::Bad(byte) => push_escape(&mut text, 'x', byte.into(), 2),
+            CodeUnit::Char(code @ 0xD800..=0xDBFF) => match self::unit(rest) {
+                Some((CodeUnit::Char(low @ 0xDC00..=0xDFFF), length)) => {
                     rest = &rest[length..];
                     let code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
                     text.extend(char::from_u32(code));
                 }
                 _ => push_escape(&mut text, 'u', code, 4),
             },
-            Unit::Char(code) => match char::from_u32(code) {
+            CodeUnit::Char(code) => match char::from_u32(code) {
                 Some(c) => text.push(c),
                 None => push_escape(&mut text, 'u', code, 4),
             },
@@ -63,14 +63,14 @@ pub fn encode(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-enum Unit {
+enum CodeUnit {
     /// A UTF-16 unit, or a whole character if the bytes are plain UTF-8 of four bytes.
     Char(u32),
     Bad(u8),
 }
 
 /// The first unit of `bytes` and its length.
-fn unit(bytes: &[u8]) -> Option<(Unit, usize)> {
+fn unit(bytes: &[u8]) -> Option<(CodeUnit, usize)> {
     let tail = |index: usize| match bytes.get(index) {
         Some(&byte) if byte & 0xC0 == 0x80 => Some(u32::from(byte & 0x3F)),
         _ => None,
@@ -88,8 +88,8 @@ fn unit(bytes: &[u8]) -> Option<(Unit, usize)> {
         _ => None,
     };
     Some(match decoded {
-        Some((code, length)) => (Unit::Char(code), length),
-        None => (Unit::Bad(first), 1),
+        Some((code, length)) => (CodeUnit::Char(code), length),
+        None => (CodeUnit::Bad(first), 1),
     })
 }
 

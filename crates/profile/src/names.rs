@@ -47,7 +47,7 @@ pub fn to_signature(class: &str) -> String {
     "[".repeat(dimensions) + &element
 }
 
-/// The letter that stands for a primitive type in signatures (JVM specification 4.3.2).
+/// The letter of a primitive type in signatures (JVM specification 4.3.2).
 pub fn primitive_code(name: &str) -> Option<&'static str> {
     Some(match name {
         "boolean" => "Z",

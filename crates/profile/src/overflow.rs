@@ -21,7 +21,7 @@ mod tests {
     use crate::{CpuSamples, Event, Metric, Profile, Section, Unit};
 
     #[test]
-    fn sums_of_several_sections_are_told() {
+    fn sums_of_several_sections_are_reported() {
         let mut profile = Profile::default();
         let trace = profile.system_trace();
         let half = u64::MAX / 2 + 1;

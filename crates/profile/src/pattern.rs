@@ -2,7 +2,7 @@
 
 use crate::{MethodId, Symbols, names};
 
-/// A class or a method by its name: `com.acme.Foo`, `com.acme.Foo.bar`. Each `*` stands for any
+/// A class or a method by its name: `com.acme.Foo`, `com.acme.Foo.bar`. Each `*` matches any
 /// characters: `com.acme.*`, `*Parser`, `*.get*`.
 ///
 /// A pattern that begins with a package, which is a part in lower case before a dot, is compared from
@@ -11,7 +11,7 @@ use crate::{MethodId, Symbols, names};
 /// `Foo.bar`, `bar`, `Foo.get*`. In names with slashes, as Go has them, the part after the last slash
 /// counts as a beginning.
 ///
-/// A class stands for all its methods, and for the classes inside of it.
+/// A pattern of a class matches all its methods, and the classes inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern {
     text: String,
@@ -53,8 +53,8 @@ impl NamePattern {
         self.matches_class(class) || self.matches_name(class, method)
     }
 
-    /// Whether the pattern may match a method of the class `name`, with dots, if not the class: there are
-    /// names of methods that it would match.
+    /// Whether the pattern may match a method of the class `name`, with dots, even if it does not
+    /// match the class.
     pub fn may_match_in(&self, name: &str) -> bool {
         // The name of the method begins after one of the pattern's dots, or in one of its stars.
         let heads = self.text.match_indices(['.', '*']).map(|(at, sign)| match sign {
@@ -96,7 +96,7 @@ impl NamePattern {
         std::iter::once(0).chain(path).chain(inside.filter(move |_| is_free))
     }
 
-    /// Whether the pattern stands for `name` from one of `starts` on.
+    /// Whether the pattern matches `name` from one of `starts` on.
     fn matches_from(&self, name: &str, mut starts: impl Iterator<Item = usize>) -> bool {
         starts.any(|start| matches_whole(&self.text, &name[start..]))
     }
@@ -109,7 +109,7 @@ fn simple_start(class: &str) -> usize {
     name[..end].rfind(['.', '/']).map_or(0, |at| at + 1)
 }
 
-/// A name of anything, as a whole. Each `*` stands for any characters: `http-*`, `*`.
+/// A pattern of whole names. Each `*` matches any characters: `http-*`, `*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholePattern {
     text: String,
@@ -126,13 +126,13 @@ impl WholePattern {
         &self.text
     }
 
-    /// Whether the pattern stands for `name`.
+    /// Whether the pattern matches `name`.
     pub fn matches(&self, name: &str) -> bool {
         matches_whole(&self.text, name)
     }
 }
 
-/// Whether `pattern` stands for all of `name`.
+/// Whether `pattern` matches all of `name`.
 fn matches_whole(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };

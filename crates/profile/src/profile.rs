@@ -22,13 +22,13 @@ pub struct Profile {
     pub symbols: Symbols,
     /// All call paths.
     pub tree: CallTree,
-    /// All threads seen, in the order they were seen.
+    /// All threads, in the order in which they were seen.
     pub threads: Vec<Thread>,
     /// The sets of labels of rows.
     pub labels: LabelSets,
     /// The events, in the order in which they happened or were written.
     pub events: Vec<Event>,
-    /// The time at which the profile was begun; `None` if the file has no date.
+    /// The time at which the profile began; `None` if the file has no date.
     pub created: Option<Timestamp>,
     /// The limit of the depth of stacks, if the file gives it.
     pub depth: Option<u32>,
@@ -36,8 +36,8 @@ pub struct Profile {
     pub settings: Option<Settings>,
     /// The accounting of the run; only in perk's own files.
     pub accounting: Option<Accounting>,
-    /// The patterns of the classes that are the program's own, where somebody gave them; else analyses
-    /// find them.
+    /// The patterns of the program's own classes, if the user gave them; otherwise analyses find
+    /// them.
     pub app: Vec<NamePattern>,
     /// One line for each thing that a reader skipped, so that nothing is dropped silently.
     pub notes: Vec<String>,
@@ -118,9 +118,10 @@ pub struct CpuSamples {
     pub total: u64,
     /// Samples of each trace, in the file's order.
     pub rows: Vec<(TraceId, u64)>,
-    /// Whether the section was requested in between: the next section counts its samples again.
+    /// Whether the section was requested before the end of its span: the next section counts its
+    /// samples again.
     pub is_interim: bool,
-    /// The time that one sample stands for, in nanoseconds, if the section gives it.
+    /// The time that one sample represents, in nanoseconds, if the section gives it.
     pub interval_ns: Option<u64>,
     /// The time at which the section was written, if it is known.
     pub written: Option<Timestamp>,
@@ -286,7 +287,7 @@ impl Profile {
         self.note_traces();
     }
 
-    /// Has traces be of other threads, or of none. Their numbers stay theirs.
+    /// Assigns traces to other threads, or to none. Their numbers do not change.
     pub(crate) fn move_threads(&mut self, new: impl Fn(ThreadId) -> Option<ThreadId>) {
         for trace in &mut self.traces {
             trace.thread = trace.thread.and_then(&new);
@@ -294,7 +295,7 @@ impl Profile {
         self.note_traces();
     }
 
-    /// Notes all traces again.
+    /// Indexes all traces again.
     fn note_traces(&mut self) {
         self.trace_ids.clear();
         (0..self.traces.len()).for_each(|index| self.note_trace(TraceId::new(index)));
@@ -346,7 +347,7 @@ impl Profile {
         self.sections().filter_map(CpuSamples::of)
     }
 
-    /// The time that one sample stands for, in nanoseconds, if it is known and the same for all
+    /// The time that one sample represents, in nanoseconds, if it is known and the same for all
     /// samples.
     pub fn sample_interval_ns(&self) -> Option<u64> {
         let of_run = self.accounting.as_ref().map(|accounting| accounting.interval_ns);
@@ -392,7 +393,7 @@ impl Profile {
         })
     }
 
-    /// The times of samples, in order. None has the samples of another.
+    /// The times of samples, in order. No two have the same samples.
     pub fn timelines(&self) -> impl Iterator<Item = &Timeline> {
         self.events.iter().filter_map(|event| match event {
             Event::Timeline(timeline) => Some(timeline),
@@ -429,7 +430,7 @@ impl Profile {
     }
 
     /// Attributes the samples of unknown stacks to the trace without frames, if only the accounting
-    /// has them. Returns false if there is no accounting.
+    /// counts them. Returns false if there is no accounting.
     pub fn book_unattributed(&mut self) -> bool {
         let Some(accounting) = &self.accounting else { return false };
         let is_booked = |row: &&(Key, u64)| self.get_trace(row.0.trace).node == self.tree.root();
@@ -457,8 +458,7 @@ impl Profile {
     }
 
     /// The samples of all sections added up, a row per trace, in trace order. (Each dump of an
-    /// HPROF file begins from zero again. A section that was requested in between counts only if it
-    /// is the last.)
+    /// HPROF file begins from zero again. An interim section counts only if it is the last.)
     pub fn total_cpu_samples(&self) -> CpuSamples {
         let numbers = Metric::Samples.rows(self);
         CpuSamples { total: numbers.total, rows: numbers.by_trace(), ..CpuSamples::default() }
@@ -497,7 +497,7 @@ mod tests {
     #[test]
     fn samples_without_a_stack_are_booked_once() {
         let mut profile = samples(&[("T.f<T.main", 5), ("", 1)]);
-        assert!(!profile.book_unattributed(), "nothing tells of them");
+        assert!(!profile.book_unattributed(), "no accounting has them");
         let accounting = Accounting { unattributed_count: 3, ..Accounting::default() };
         profile.accounting = Some(accounting.clone());
         for _ in 0..2 {

@@ -1,10 +1,10 @@
-//! The objects of lambdas and method references: their classes have one method, which passes the call
-//! on. Its frame stands between the caller of a lambda and the method that has the lambda's code.
+//! The objects of lambdas and method references. Their classes have one method, which forwards the
+//! call. Its frame is between the caller of a lambda and the method that has the lambda's code.
 
 use crate::{FrameId, MethodId, NodeId, Profile, Symbols, names};
 
 impl Profile {
-    /// Takes the frames of lambdas' objects out of all traces where the class that has the lambda shows
+    /// Removes the frames of lambdas' objects from all traces that show the class of the lambda
     /// anyway: where the method below is one of this class or of one inside it. No number moves to
     /// another method: a trace that ends in such a frame keeps it.
     pub fn fold_proxies(&mut self) {
@@ -18,7 +18,7 @@ impl Profile {
         }
         let count = self.tree.len();
         let mut shown: Vec<NodeId> = (0..count).map(NodeId::new).collect();
-        // The place of what is above a node.
+        // The new place of a node's parent.
         let mut above = vec![self.tree.root(); count];
         // A parent's index is below its children's.
         for index in 0..count {

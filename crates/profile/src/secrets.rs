@@ -7,10 +7,10 @@
 /// The text in place of a secret.
 pub const MASK: &str = "***";
 
-/// Words that make a name one of a secret wherever they stand in it, also without a border.
+/// Words that make a name that of a secret wherever they are in it, also within a word.
 const PARTS: [&str; 8] =
     ["password", "passwd", "passphrase", "passcode", "secret", "credential", "apikey", "accesskey"];
-/// Words that make a name one of a secret as words of it.
+/// Words that make a name that of a secret if they are whole words of it.
 const WORDS: [&str; 6] = ["token", "pwd", "pass", "pw", "auth", "authorization"];
 /// Words that do so before the word `key`.
 const KEYS: [&str; 9] =

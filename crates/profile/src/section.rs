@@ -1,10 +1,7 @@
 //! Sections: the numbers of a profile. A row is a call trace, with a subject if the numbers have
 //! one. A column is a metric.
 
-use crate::{
-    CallEdges, CallTimes, ClassId, CpuSamples, Event, LabelSetId, LockKind, Metric, MonitorTimes,
-    Profile, Sites, StrId, Symbols, Timestamp, TraceId, WallState,
-};
+use crate::{ClassId, LabelSetId, LockKind, Metric, StrId, Symbols, Timestamp, TraceId, WallState};
 
 /// The subject of the numbers of a row, besides the call trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,14 +52,14 @@ impl Subject {
     }
 }
 
-/// The key of a row of a section: what its numbers are of.
+/// The key of a row of a section: the origin of its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The call trace.
     pub trace: TraceId,
     /// The subject of the numbers.
     pub subject: Subject,
-    /// What the numbers belong to beside the trace.
+    /// The labels of the numbers.
     pub labels: LabelSetId,
 }
 
@@ -109,8 +106,8 @@ pub enum Span {
     /// Since the previous section of the same metrics: the sections add up.
     #[default]
     SinceLast,
-    /// As [`Span::SinceLast`], but the next section counts the same events again: this section was
-    /// requested in between.
+    /// As [`Span::SinceLast`], but the next section counts the same events again, because a command
+    /// requested this one.
     Interim,
     /// Since the program's start: the last such section has all numbers.
     SinceStart,
@@ -180,23 +177,6 @@ pub struct Section {
     numbers: Vec<u64>,
 }
 
-/// A section with its numbers named, as HPROF's records have them.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SectionView {
-    /// CPU samples.
-    CpuSamples(CpuSamples),
-    /// Calls by call path.
-    CallTimes(CallTimes),
-    /// Calls by callee and caller.
-    CallEdges(CallEdges),
-    /// Allocation sites.
-    Sites(Sites),
-    /// Waits for locks.
-    MonitorTimes(MonitorTimes),
-    /// Metrics for which HPROF has no record.
-    Other,
-}
-
 impl SectionHead {
     /// Makes the head of a section with these columns, which adds up with other sections.
     pub fn new(columns: impl Into<Vec<Column>>) -> Self {
@@ -243,28 +223,6 @@ impl Section {
     pub fn of(metric: Metric, total: u64, rows: impl IntoIterator<Item = (TraceId, u64)>) -> Self {
         let head = SectionHead::new([Column::new(metric, total)]);
         Self::with_rows(head, rows.into_iter().map(|(trace, number)| (trace.into(), [number])))
-    }
-
-    /// The numbers, named; those of different labels add up.
-    pub fn view(&self, profile: &Profile) -> SectionView {
-        if self.has_labels() {
-            let mut all = self.clone();
-            all.labels = Vec::new();
-            return all.summed().view(profile);
-        }
-        if let Some(edges) = CallEdges::of(profile, self) {
-            SectionView::CallEdges(edges)
-        } else if let Some(samples) = CpuSamples::of(self) {
-            SectionView::CpuSamples(samples)
-        } else if let Some(times) = CallTimes::of(self) {
-            SectionView::CallTimes(times)
-        } else if let Some(sites) = Sites::of(self) {
-            SectionView::Sites(sites)
-        } else if let Some(times) = MonitorTimes::of(self) {
-            SectionView::MonitorTimes(times)
-        } else {
-            SectionView::Other
-        }
     }
 
     /// Adds a row, with a number for each column.
@@ -411,26 +369,13 @@ impl Section {
         self.head = more.head;
     }
 
-    /// Adds up the rows of one trace and subject, and orders the rows as HPROF prints them if they are
-    /// calls or allocation sites, or else by trace.
-    #[must_use]
-    pub fn added_up(self, profile: &Profile) -> Self {
-        let sum = self.summed();
-        match sum.view(profile) {
-            SectionView::CallTimes(mut times) => {
-                times.rank(0.0);
-                times.into()
-            }
-            SectionView::Sites(mut sites) => {
-                sites.rank(0.0);
-                sites.into()
-            }
-            _ => sum,
-        }
+    /// A copy without labels. Rows that differ only in their labels add up.
+    pub(crate) fn without_labels(&self) -> Self {
+        Self { labels: Vec::new(), ..self.clone() }.summed()
     }
 
     /// Adds up the rows of one trace and subject, and orders the rows by them.
-    fn summed(self) -> Self {
+    pub(crate) fn summed(self) -> Self {
         // Files of one dump have each row once, in order: there can be millions.
         if (1..self.len()).all(|row| self.key(row - 1) < self.key(row)) {
             return self;
@@ -461,39 +406,10 @@ impl Section {
     }
 }
 
-impl From<CpuSamples> for Section {
-    fn from(samples: CpuSamples) -> Self {
-        Self::with_rows(samples.head(), samples.keyed())
-    }
-}
-
-impl From<CallTimes> for Section {
-    fn from(times: CallTimes) -> Self {
-        Self::with_rows(times.head(), times.keyed())
-    }
-}
-
-impl From<MonitorTimes> for Section {
-    fn from(times: MonitorTimes) -> Self {
-        Self::with_rows(times.head(), times.keyed())
-    }
-}
-
-impl From<Sites> for Section {
-    fn from(sites: Sites) -> Self {
-        Self::with_rows(sites.head(), sites.keyed())
-    }
-}
-
-impl<T: Into<Section>> From<T> for Event {
-    fn from(section: T) -> Self {
-        Event::Section(section.into())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Profile;
 
     #[test]
     fn rows_are_kept_with_their_totals() {

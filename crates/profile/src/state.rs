@@ -22,7 +22,7 @@ pub enum WallState {
 }
 
 /// A state's fixed facts.
-struct Facts {
+struct StateFacts {
     /// Its name in files and on the command line.
     name: &'static str,
     /// Its name among the frames of a stack.
@@ -49,7 +49,7 @@ impl WallState {
         !matches!(self, WallState::Running | WallState::Runnable | WallState::Vm)
     }
 
-    fn facts(self) -> Facts {
+    fn facts(self) -> StateFacts {
         let (name, label, title) = match self {
             WallState::Running => ("running", "[running]", "running on a CPU"),
             WallState::Runnable => ("runnable", "[runnable]", "ready, without a CPU"),
@@ -60,7 +60,7 @@ impl WallState {
             WallState::Native => ("native", "[native]", "in native I/O"),
             WallState::Vm => ("vm", "[vm]", "stopped by the JVM"),
         };
-        Facts { name, label, title }
+        StateFacts { name, label, title }
     }
 
     /// Its name in files: `parked`, `native`.

@@ -25,7 +25,7 @@ struct Slot {
 }
 
 /// The result of a search of the table.
-enum Found {
+enum TableEntry {
     Id(StrId),
     FreeSlot(usize),
 }
@@ -51,8 +51,8 @@ impl Interner {
     pub fn intern(&mut self, text: &str) -> StrId {
         let hash = self.hash(text);
         match self.find(hash, text) {
-            Found::Id(id) => id,
-            Found::FreeSlot(place) => {
+            TableEntry::Id(id) => id,
+            TableEntry::FreeSlot(place) => {
                 let id = StrId::new(self.ends.len());
                 self.bytes.push_str(text);
                 self.ends.push(self.bytes.len());
@@ -68,8 +68,8 @@ impl Interner {
     /// The id of `text` if it was interned before.
     pub fn lookup(&self, text: &str) -> Option<StrId> {
         match self.find(self.hash(text), text) {
-            Found::Id(id) => Some(id),
-            Found::FreeSlot(_) => None,
+            TableEntry::Id(id) => Some(id),
+            TableEntry::FreeSlot(_) => None,
         }
     }
 
@@ -94,18 +94,18 @@ impl Interner {
         self.hashes.hash_text(text) as u32
     }
 
-    fn find(&self, hash: u32, text: &str) -> Found {
+    fn find(&self, hash: u32, text: &str) -> TableEntry {
         if text.is_empty() {
-            return Found::Id(StrId::new(0));
+            return TableEntry::Id(StrId::new(0));
         }
         for place in self.places(hash) {
             let slot = self.slots[place];
             if slot.id == 0 {
-                return Found::FreeSlot(place);
+                return TableEntry::FreeSlot(place);
             }
             let id = StrId::new(slot.id as usize);
             if slot.hash == hash && self.get(id) == text {
-                return Found::Id(id);
+                return TableEntry::Id(id);
             }
         }
         unreachable!("a third of the slots is free")

@@ -1,13 +1,13 @@
-//! Threads that are not told apart.
+//! Profiles whose threads are not distinguished.
 
 use std::borrow::Cow;
 
 use crate::{Event, KeyedMap, Profile, StrId, Thread, ThreadId};
 
-/// Begins and ends the part of a thread's name that tells its process: `Main (pid 12): worker`.
+/// The texts that begin and end the process in a thread's name: `Main (pid 12): worker`.
 const PROCESS_BEGIN: &str = "(pid ";
 const PROCESS_END: &str = "): ";
-/// The group of virtual threads, and the name of all that have none.
+/// The group of virtual threads, and the name of all virtual threads without a name.
 const VIRTUAL_GROUP: &str = "VirtualThreads";
 const UNNAMED: &str = "unnamed virtual threads";
 
@@ -17,8 +17,8 @@ impl Profile {
         self.traces().iter().any(|trace| trace.thread.is_some())
     }
 
-    /// The same numbers, of call traces that are of no thread; in a profile of several processes, of
-    /// one thread for each process.
+    /// The same numbers, of call traces without a thread. In a profile of several processes, each
+    /// process is one thread.
     #[must_use]
     pub fn without_threads(&self) -> Cow<'_, Self> {
         if !self.has_threads() {
@@ -43,7 +43,7 @@ impl Profile {
         Cow::Owned(merged)
     }
 
-    /// Has all virtual threads without a name be one.
+    /// Makes all virtual threads without a name one thread.
     pub fn merge_unnamed_threads(&mut self) {
         let is_unnamed = |thread: ThreadId| {
             let group = self.get_thread(thread).group;

@@ -2,7 +2,7 @@
 
 use crate::{Metric, ThreadId, TraceId};
 
-/// The length of a tick, in nanoseconds, unless a recording has so many samples that it is coarser.
+/// The length of a tick, in nanoseconds. A recording of very many samples has longer ones.
 pub const TICK_NS: u64 = 10_000_000;
 
 /// The limit of the length of a tick: about three hours. Further samples have no time.
@@ -28,7 +28,7 @@ pub struct TimelineHead {
     pub metric: Metric,
     /// The length of a tick, in nanoseconds; not 0.
     pub tick_ns: u64,
-    /// The begin of tick 0, in nanoseconds.
+    /// The start of tick 0, in nanoseconds.
     pub begin_ns: u64,
     /// The time up to which samples were recorded, in nanoseconds.
     pub end_ns: u64,
@@ -78,7 +78,7 @@ impl Timeline {
 pub struct TimedSamples {
     /// The number of the tick.
     pub tick: u32,
-    /// The number by which the collector's user knows the thread.
+    /// The number of the thread in the terms of the collector's user.
     pub thread: u32,
     /// The trace.
     pub trace: TraceId,

@@ -149,7 +149,7 @@ impl CallTree {
         mut visit: impl FnMut(NodeId, usize, bool),
     ) {
         let root = self.root();
-        // The root stands for no child, as it is not the child of any node.
+        // The root means that there is no child, as it is not the child of any node.
         let mut first_child = vec![root; self.nodes.len()];
         let mut next_sibling = first_child.clone();
         for index in (1..self.nodes.len()).rev() {

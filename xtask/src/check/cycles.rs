@@ -25,7 +25,6 @@ const LARGER: &[(&str, &str, usize)] = &[
     ("perk-cli", "attach", 13),
     ("perk-heap", "meaning", 9),
     ("perk-hprof", "ascii", 8),
-    ("perk-profile", "profile", 8),
     ("perk-report", "profile", 15),
 ];
 

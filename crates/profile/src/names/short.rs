@@ -1,18 +1,18 @@
 //! Names that are shortened to fit on a line.
 
-/// Shows that something is left out.
+/// The mark of an omission.
 const CUT: char = '…';
 const PARAMETERS_CUT: &str = "(…)";
-/// Stands between the names of a call.
+/// The separator of the names of a call.
 const ARROW: &str = " → ";
 /// Columns that a class needs so that something of it is readable.
 const LEAST_CLASS: usize = 4;
 
-/// Returns a name that takes at most `room` characters. Of a method, with its class, parameters and
-/// what is known of the frame, the parameters go first; then the packages become letters, from the
-/// outermost on (`o.h.m.MVMap.replacePage(…)`); then the source file goes, the packages, the class and
-/// the line. The method's name is cut only if it has no room by itself, and at its end. Several names
-/// with arrows between share the room. Of other text, the end is kept.
+/// Returns a name that takes at most `room` characters. A method can have its class, its parameters
+/// and facts about the frame. The parameters are left out first. Then the packages become letters,
+/// from the outermost on (`o.h.m.MVMap.replacePage(…)`). Then the source file is left out, then the
+/// packages, the class and the line. The method's name is cut only if it alone has no room, and at
+/// its end. Several names with arrows between share the room. Of other text, the end is kept.
 pub fn shorten(text: &str, room: usize) -> String {
     if fits(text, room) {
         return text.to_owned();
@@ -26,7 +26,7 @@ pub fn shorten(text: &str, room: usize) -> String {
     }
 }
 
-/// Divides the room between names: those that are short leave more for the others.
+/// Divides the room between names: short ones leave more for the others.
 fn shorten_all(names: &[&str], mut room: usize) -> Vec<String> {
     let mut by_length: Vec<usize> = (0..names.len()).collect();
     by_length.sort_by_key(|&at| length(names[at]));
@@ -62,7 +62,7 @@ struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// Takes a name apart; `None` if it has another form.
+    /// Splits a name; `None` if it has another syntax.
     fn of(text: &'a str) -> Option<Self> {
         let end = text.find(['(', ' ']).unwrap_or(text.len());
         let (head, rest) = text.split_at(end);
@@ -149,7 +149,7 @@ impl<'a> Name<'a> {
 /// The innermost classes that have room, or else the beginning of the outermost one.
 fn cut_class(class: &str, room: usize) -> String {
     let inner = class.match_indices('$').map(|(at, _)| &class[at + 1..]);
-    // A number says nothing without the class that it is in.
+    // A number means nothing without the class that it is in.
     let mut inner = inner.filter(|it| it.starts_with(char::is_alphabetic) && length(it) < room);
     match inner.next() {
         Some(inner) => format!("{CUT}{inner}"),
@@ -164,7 +164,7 @@ fn keep_begin(text: &str, room: usize) -> String {
     text.chars().take(room.saturating_sub(1)).chain([CUT]).take(room).collect()
 }
 
-/// The end of a text. Parameters at the end go before the rest does.
+/// The end of a text. Parameters at the end are left out before the rest.
 fn keep_end(text: &str, room: usize) -> String {
     let mut depth = 0;
     let open = text.char_indices().rev().find(|&(_, c)| {
