@@ -4,7 +4,9 @@ mod attach;
 mod heap;
 pub(crate) mod help;
 mod measured;
+mod profile;
 mod report;
+mod values;
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -13,20 +15,16 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use perk_analysis::LabelPattern;
 use perk_open::Format;
-use perk_profile::NamePattern;
 use perk_report::Limit;
 
 use crate::file_format::{endings, written_format};
-use crate::input::{ReadArgs, size};
-use crate::listen::{address, command, time};
-use crate::selection::name_pattern;
-use crate::time;
 pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs};
 pub(crate) use heap::{HeapArgs, Refs};
 pub(crate) use measured::Measured;
+pub(crate) use profile::{FilterArgs, ReadArgs, WindowArgs};
 pub(crate) use report::ReportArgs;
+use values::{address, command, length, size, time};
 
 /// A profiler for the JVM: see where a Java program spends its time.
 #[derive(Debug, Parser)]
@@ -216,17 +214,6 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// A time that is not zero.
-fn length(text: &str) -> Result<Duration, String> {
-    // The agent counts milliseconds with 31 bits.
-    let longest = Duration::from_millis(i32::MAX as u64);
-    match time(text)? {
-        Duration::ZERO => Err("use a time above 0, such as 10s".to_owned()),
-        length if length > longest => Err("use a time below 24 days".to_owned()),
-        length => Ok(length),
-    }
-}
-
 /// The source of the events of methods that a profiler of JVMPI has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Methods {
@@ -277,34 +264,6 @@ pub(crate) struct ListenArgs {
     /// for its header, no limit after that]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) idle_timeout: Option<Duration>,
-}
-
-/// The end of the window whose begin [`ReadArgs`] have.
-#[derive(Clone, Copy, Debug, Args)]
-pub(crate) struct WindowArgs {
-    /// Show samples up to this time of the recording: 5s, 800ms
-    #[arg(long, value_name = "TIME", value_parser = time::time)]
-    pub(crate) to: Option<u64>,
-}
-
-/// The traces of a profile that count.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct FilterArgs {
-    /// Keep only traces through this method or class: bar, Foo.bar, Foo, com.acme.Foo, 'com.acme.*',
-    /// '*.get*' (repeatable: through any of them)
-    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
-    pub(crate) focus: Vec<NamePattern>,
-    /// Drop traces through this method or class (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
-    pub(crate) ignore: Vec<NamePattern>,
-    /// Take the frames of this method or class out of traces; their numbers go to the caller
-    /// (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = name_pattern)]
-    pub(crate) hide: Vec<NamePattern>,
-    /// Keep only numbers with this label, as pprof and speedscope have them: 'request=GET *' (repeatable: one
-    /// of those of each key)
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) label: Vec<LabelPattern>,
 }
 
 /// Compare two profiles

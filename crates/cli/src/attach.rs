@@ -1,11 +1,12 @@
 //! `perk attach`: has a running JVM load the agent, records for a time, shows and writes the profile.
 
+pub(crate) mod control;
 mod hotspot;
-pub(crate) mod inside;
+mod inside;
 mod library;
 mod litter;
 mod recording;
-pub(crate) mod socket;
+mod socket;
 mod user;
 mod wait;
 
@@ -20,9 +21,9 @@ use rustix::process::{getegid, geteuid};
 use crate::ERROR;
 use crate::args::AttachArgs;
 use crate::jvms::{Jvm, Libc, find, inner_id, name_of_user};
-use crate::remote::{Control, PATIENCE};
 use crate::run::{Analyses, Finish, Folder, targets};
 use crate::talk::say;
+use control::{Control, PATIENCE};
 use inside::{bases, first};
 use recording::Recording;
 use socket::Deadline;

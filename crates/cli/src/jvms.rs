@@ -1,7 +1,6 @@
 //! The running JVMs, found and described by `/proc` alone.
 
 mod find;
-mod list;
 mod machine;
 mod process;
 mod program;
@@ -12,7 +11,6 @@ use std::io;
 use rustix::process::geteuid;
 
 pub(crate) use find::{Visible, find, visible};
-pub(crate) use list::list;
 pub(crate) use machine::{Libc, Machine};
 pub(crate) use process::{Process, Status, path_in};
 pub(crate) use program::WITH_VALUE;

@@ -5,7 +5,7 @@ mod commands;
 mod records;
 
 use std::io::{self, IsTerminal, Read, Write, stderr, stdout};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use std::{iter, mem, thread};
 
 use anyhow::{Context, anyhow, bail};
-use perk_control::Command;
 use perk_files::{Access, Destination};
 use perk_profile::units::{self, plural};
 use rustix::net::sockopt;
@@ -281,23 +280,4 @@ impl Progress {
             talk::print(format_args!("\r\x1b[K"));
         }
     }
-}
-
-/// A time to wait: `500ms`, `2s`, `5m`.
-pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let units = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
-    let split = units.iter().find_map(|&(unit, ms)| Some((text.strip_suffix(unit)?, ms)));
-    let time = split.and_then(|(number, ms)| number.parse::<u32>().ok()?.checked_mul(ms));
-    let time = time.map(|ms| Duration::from_millis(ms.into()));
-    time.ok_or_else(|| "use a whole number and ms, s, m or h, such as 2s".to_owned())
-}
-
-/// A command by its name.
-pub(crate) fn command(text: &str) -> Result<Command, String> {
-    text.parse()
-}
-
-/// An address of this machine.
-pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| "use an IP address of this machine, such as 127.0.0.1".to_owned())
 }

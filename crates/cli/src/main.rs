@@ -17,12 +17,12 @@ mod man;
 mod output;
 mod packing;
 mod progress;
+mod ps;
 mod remote;
 mod report;
 mod run;
 mod selection;
 mod talk;
-mod time;
 mod view;
 
 use std::env;
@@ -71,7 +71,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Attach(args) => attach::attach(&args),
-        Command::Ps => jvms::list(),
+        Command::Ps => ps::ps(),
         Command::Start(args) => remote::send(&args.remote, &Request::Start(args.options)),
         Command::Stop(args) => remote::send(&args, &Request::Stop),
         Command::Dump(args) => remote::send(&args, &Request::Dump),

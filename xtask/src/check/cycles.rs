@@ -21,8 +21,6 @@ const LARGER: &[(&str, &str, usize)] = &[
     ("perk-agent", "analyses::exact", 17),
     ("perk-agent", "analyses::fields", 6),
     ("perk-agent", "recorder", 11),
-    ("perk-cli", "args", 7),
-    ("perk-cli", "attach", 13),
     ("perk-heap", "meaning", 9),
     ("perk-hprof", "ascii", 8),
     ("perk-report", "profile", 15),

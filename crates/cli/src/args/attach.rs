@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Measured;
 use super::measured::hidden_from_start;
-use crate::listen::time;
+use super::values::time;
 
 /// Profile a program that is running
 ///

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 
-use crate::input::size;
 use perk_profile::{ObjectLayout, WholePattern};
 use perk_report::What;
 use perk_report::parse::{address, class, layout, what};
+
+use super::values::size;
 
 /// Show what holds the memory of a heap dump
 ///

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use perk_profile::NamePattern;
 
-use super::{FilterArgs, WindowArgs};
-use crate::input::ReadArgs;
-use crate::selection::{name_pattern, share};
+use super::profile::{FilterArgs, ReadArgs, WindowArgs};
+use super::values::{name_pattern, share};
 
 /// Show a profile: where to begin, top methods, call paths, allocations, locks
 ///

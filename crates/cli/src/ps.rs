@@ -9,8 +9,8 @@ use perk_control::remote::Request;
 use perk_profile::units::{plural, printable};
 use rustix::process::geteuid;
 
-use super::{Jvm, Visible, name_of_user, visible};
-use crate::remote::Control;
+use crate::attach::control::Control;
+use crate::jvms::{Jvm, Visible, name_of_user, visible};
 use crate::talk::say;
 
 /// The time that an agent has to describe itself.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const TITLES: [&str; 6] = ["PID", "USER", "JAVA", "CONTAINER", "PERK", "PROGRAM"];
 
 /// Prints a line for each JVM. The exit code is 1 if there is none.
-pub(crate) fn list() -> anyhow::Result<ExitCode> {
+pub(crate) fn ps() -> anyhow::Result<ExitCode> {
     let Visible { jvms, hidden } = visible()?;
     let mut rows = vec![TITLES.map(str::to_owned)];
     rows.extend(jvms.iter().map(row));

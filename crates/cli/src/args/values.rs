@@ -1,0 +1,111 @@
+//! Values of arguments, read from text. An error says what to use instead.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use perk_control::Command;
+use perk_control::options::scaled;
+use perk_profile::NamePattern;
+
+/// Reads a time: `2s`, `1.5s`, `500ms`, `5m`.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, u64); 5] = [
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("m", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ];
+    let split = UNITS.iter().find_map(|&(unit, ns)| Some((text.strip_suffix(unit)?, ns)));
+    let is_number = |it: &&str| {
+        it.starts_with(|first: char| first.is_ascii_digit())
+            && it.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    let time_ns = split.and_then(|(number, unit_ns)| {
+        let number: f64 = Some(number).filter(is_number)?.parse().ok()?;
+        Some(number * unit_ns as f64).filter(|&it| it < u64::MAX as f64)
+    });
+    time_ns
+        .map(|it| Duration::from_nanos(it.round() as u64))
+        .ok_or_else(|| "use a number and us, ms, s, m or h, such as 2s or 500ms".to_owned())
+}
+
+/// Reads the length of a part of a run, which is not zero.
+pub(super) fn length(text: &str) -> Result<Duration, String> {
+    // The agent counts milliseconds with 31 bits.
+    let longest = Duration::from_millis(i32::MAX as u64);
+    match time(text)? {
+        length if length < Duration::from_millis(1) => {
+            Err("use a time above 0, such as 10s".to_owned())
+        }
+        length if length > longest => Err("use a time below 24 days".to_owned()),
+        length => Ok(length),
+    }
+}
+
+/// Reads a size in bytes: `500m`, `8g`.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    scaled(text).ok_or_else(|| "use a size such as 500m or 8g".to_owned())
+}
+
+/// Reads a share, as `0.5%` or `0.5`, in percent.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
+    match number.parse() {
+        Ok(share) if (0.0..=100.0).contains(&share) => Ok(share),
+        _ => Err("use a share from 0% to 100%, such as 0.5%".to_owned()),
+    }
+}
+
+/// Reads a pattern of method and class names.
+pub(super) fn name_pattern(text: &str) -> Result<NamePattern, String> {
+    NamePattern::new(text)
+        .ok_or_else(|| "name a method or a class: bar, Foo.bar, Foo, 'com.acme.*'".to_owned())
+}
+
+/// Reads a command for an agent by its name.
+pub(super) fn command(text: &str) -> Result<Command, String> {
+    text.parse()
+}
+
+/// Reads an address of this machine.
+pub(super) fn address(text: &str) -> Result<IpAddr, String> {
+    text.parse().map_err(|_| "use an IP address of this machine, such as 127.0.0.1".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times() {
+        for (text, ns) in [
+            ("0s", 0),
+            ("2s", 2_000_000_000),
+            ("1.5s", 1_500_000_000),
+            ("500ms", 500_000_000),
+            ("20us", 20_000),
+            ("2m", 120_000_000_000),
+            ("1h", 3_600_000_000_000),
+        ] {
+            assert_eq!(time(text), Ok(Duration::from_nanos(ns)), "{text}");
+        }
+        for text in ["", "2", "s", ".5s", "-1s", "1e3s", "1..2s", "2d", "1 s", "99999999999999m"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+        for text in ["0s", "0.5us", "999us", "600h"] {
+            assert!(length(text).is_err(), "{text}");
+        }
+        assert_eq!(length("1.5s"), Ok(Duration::from_millis(1500)));
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [("1", 1), ("500m", 500 << 20), ("8G", 8 << 30), ("2k", 2048)] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "0", "k", "-1", "+1", "1.5g", "1kk", "1t", "99999999999999g"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+}
