@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::ffi::CString;
 
-use perk_control::intrinsics::{CRC32C_FLAG, Counted, NAMES_FLAG, names};
+use perk_control::intrinsics::{CRC32C_FLAG, CodeMetric, NAMES_FLAG, names};
 
 use crate::jvm::{Jvmti, bool_flag, text_flag};
 use crate::os;
 
 /// Prints a line if the JIT compilers replace methods in which something is to be counted.
-pub(crate) fn warn(jvmti: Jvmti, counted: Counted) {
+pub(crate) fn warn(jvmti: Jvmti, counted: CodeMetric) {
     if !are_off(jvmti, counted) {
         let what = match counted {
-            Counted::Accesses => "accesses",
-            Counted::Bytecodes => "bytecodes",
+            CodeMetric::Accesses => "accesses",
+            CodeMetric::Bytecodes => "bytecodes",
         };
         os::say(&format!(
             "HPROF WARNING: {what} in methods that the JIT replaces (of String, Arrays, BigInteger \
@@ -25,7 +25,7 @@ pub(crate) fn warn(jvmti: Jvmti, counted: Counted) {
 
 /// Whether the JIT compilers use the Java code of all methods that do something that is counted, as
 /// far as the version is known.
-fn are_off(jvmti: Jvmti, counted: Counted) -> bool {
+fn are_off(jvmti: Jvmti, counted: CodeMetric) -> bool {
     let [Ok(names_flag), Ok(crc32c_flag)] = [NAMES_FLAG, CRC32C_FLAG].map(CString::new) else {
         return false;
     };

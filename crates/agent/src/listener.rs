@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::io::{self, BufReader};
 use std::sync::OnceLock;
 
-use perk_control::commands::{self, Command, Received};
+use perk_control::commands::{self, Command, PeerInput};
 use perk_jvmti_sys::JvmtiEnv;
 use perk_jvmti_sys::jni_sys::JNIEnv;
 
@@ -64,17 +64,17 @@ impl Listener {
         };
         while !self.connection.is_lost() {
             match commands::read(&mut source) {
-                Ok(Received::Command(Command::Eof) | Received::End) => return,
-                Ok(Received::Command(command)) => guard(Feature::Commands, || {
+                Ok(PeerInput::Command(Command::Eof) | PeerInput::End) => return,
+                Ok(PeerInput::Command(command)) => guard(Feature::Commands, || {
                     jni.with_room(LOCALS, || obedient.obey(jni, command));
                 }),
-                Ok(Received::UnknownTag(tag)) => {
+                Ok(PeerInput::UnknownTag(tag)) => {
                     complain(format!("there is no command {tag}: it is skipped"));
                 }
-                Ok(Received::UnknownControl(option)) => {
+                Ok(PeerInput::UnknownControl(option)) => {
                     complain(format!("CONTROL has no option {option}: it is skipped"));
                 }
-                Ok(Received::Garbage { tag, length }) => {
+                Ok(PeerInput::Garbage { tag, length }) => {
                     return complain(format!(
                         "{tag:#04x} with {length} bytes is not a command: the rest of the stream is \
                          ignored"

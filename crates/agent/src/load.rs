@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use perk_control::jvmpi::{Jvmpi, JvmpiError};
-use perk_control::messages::{Fatal, pause_line};
+use perk_control::messages::{FatalError, pause_line};
 use perk_control::options::{
-    Jamaica, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption, Parsed,
+    AgentAction, Jamaica, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption,
 };
 use perk_control::{resolve_file_name, usage};
 use perk_files::Access;
@@ -90,8 +90,8 @@ impl Stop {
     }
 }
 
-impl From<Fatal> for Stop {
-    fn from(fatal: Fatal) -> Self {
+impl From<FatalError> for Stop {
+    fn from(fatal: FatalError) -> Self {
         Stop::Line(fatal.to_string(), fatal.exit_code)
     }
 }
@@ -109,7 +109,7 @@ pub(crate) fn load_jvmpi(
     options: Result<Jvmpi, JvmpiError>,
 ) -> Result<(), Stop> {
     if LOADED.swap(true, Relaxed) {
-        return Err(Fatal::loaded_twice().into());
+        return Err(FatalError::loaded_twice().into());
     }
     let options = options.map_err(|error| Stop::Line(error.to_string(), 1))?;
     let jvmti = running_jvmti(new_jvmti)?;
@@ -133,13 +133,13 @@ fn running_jvmti(new_jvmti: impl Fn() -> Option<Jvmti>) -> Result<Jvmti, Stop> {
 pub(crate) fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Result<(), Stop> {
     memory::be_sparing();
     if LOADED.swap(true, Relaxed) {
-        return Err(Fatal::loaded_twice().into());
+        return Err(FatalError::loaded_twice().into());
     }
     let environment = std::env::var_os(OPTIONS_VARIABLE);
     let environment = environment.as_deref().map(|value| decode(value.as_bytes()));
     let options = match Options::parse(options, environment.as_deref())? {
-        Parsed::Help => return Err(Stop::Help),
-        Parsed::Run(options) => options,
+        AgentAction::Help => return Err(Stop::Help),
+        AgentAction::Run(options) => options,
     };
     install(new_jvmti, options, Life::Program).map(drop)
 }
@@ -150,8 +150,8 @@ pub(crate) fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Resu
 /// The reason why it cannot begin, in one line.
 pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, String> {
     let options = match Options::parse(options, None) {
-        Ok(Parsed::Run(options)) => options,
-        Ok(Parsed::Help) => return Err(Stop::Help.line()),
+        Ok(AgentAction::Run(options)) => options,
+        Ok(AgentAction::Help) => return Err(Stop::Help.line()),
         Err(error) => return Err(Stop::from(error).line()),
     };
     if let Some(refusal) = options.refusal_to_attach() {
@@ -363,8 +363,8 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
             }
             let temporary = format!("{name}.TMP");
             match options.heap_dump && !can_be_made(Path::new(&temporary)) {
-                true => Fatal::cannot_create_temporary_file(&temporary).into(),
-                false => Fatal::cannot_create_file(&name).into(),
+                true => FatalError::cannot_create_temporary_file(&temporary).into(),
+                false => FatalError::cannot_create_file(&name).into(),
             }
         });
         let mut output = created?;
@@ -375,12 +375,12 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
     };
     if *port == 0 {
         // The original took this for a missing port.
-        return Err(Fatal::cannot_create_file("(null)").into());
+        return Err(FatalError::cannot_create_file("(null)").into());
     }
     let port_number = u16::try_from(*port).map_err(io::Error::other);
     let connected = port_number.and_then(|port| Connection::open(host, port));
     let opened = connected.and_then(|it| Ok((Output::Net(it.outbox(output_lost)?), Some(it))));
-    opened.map_err(|_| Fatal::cannot_connect(host, *port).into())
+    opened.map_err(|_| FatalError::cannot_connect(host, *port).into())
 }
 
 /// Checks that JamaicaVM's profile can be appended to a file, if it is there.

@@ -1,6 +1,6 @@
 //! The effects of the requests that come over the control socket, or from the program itself.
 
-use perk_control::remote::{Answer, PROTOCOL, Request, State, field};
+use perk_control::remote::{AgentState, Answer, PROTOCOL, Request, field};
 
 use crate::common::Life;
 use crate::jvm::Jni;
@@ -102,10 +102,10 @@ fn jvmpi_request(request: &Request) -> Answer {
 
 fn status() -> Answer {
     let state = match Session::current() {
-        None => State::Idle,
-        Some(session) if session.has_ended() => State::Idle,
-        Some(session) if session.is_paused() => State::Paused,
-        Some(_) => State::Recording,
+        None => AgentState::Idle,
+        Some(session) if session.has_ended() => AgentState::Idle,
+        Some(session) if session.is_paused() => AgentState::Paused,
+        Some(_) => AgentState::Recording,
     };
     let mut answer = Answer::ok()
         .with(field::PERK, env!("CARGO_PKG_VERSION"))

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use perk_control::Fatal;
+use perk_control::FatalError;
 use perk_testkit::hprof::Recording;
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, agent, fixture, jdk, part_of};
 
@@ -312,7 +312,7 @@ fn a_file_that_cannot_be_made_stops_the_program() {
             let run = JavaRun::new(jdk).agent(&format!("cpu=samples,file={file}"));
             let outcome = run.main("Sleeper").args(["0"]).run();
             outcome.assert_code(1);
-            assert_eq!(outcome.stderr, format!("{}\n", Fatal::cannot_create_file(&file)));
+            assert_eq!(outcome.stderr, format!("{}\n", FatalError::cannot_create_file(&file)));
             assert_eq!(outcome.stdout, "");
         }
     });
@@ -383,7 +383,7 @@ fn a_folder_that_cannot_be_written_stops_the_program() {
         let run = JavaRun::new(jdk).agent(&format!("cpu=samples,file={file}"));
         let outcome = run.main("Sleeper").args(["0"]).run();
         outcome.assert_code(1);
-        assert_eq!(outcome.stderr, format!("{}\n", Fatal::cannot_create_file(&file)));
+        assert_eq!(outcome.stderr, format!("{}\n", FatalError::cannot_create_file(&file)));
     });
 }
 
@@ -516,7 +516,7 @@ fn a_socket_is_refused_before_the_program_starts() {
 
 #[test]
 fn the_agent_is_loaded_once_however_it_is_named() {
-    let twice = format!("{}\n", Fatal::loaded_twice());
+    let twice = format!("{}\n", FatalError::loaded_twice());
     jdk::each(|jdk| {
         let program = |run: JavaRun| run.main("Sleeper").args(["0"]).run();
         let by_path = program(sampled(jdk, "").agent("cpu=samples,file=p.txt"));

@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use perk_control::{DumpPart, Fatal, Options, Parsed, messages, usage};
+use perk_control::{AgentAction, DumpPart, FatalError, Options, messages, usage};
 use perk_testkit::golden::Golden;
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
@@ -81,7 +81,7 @@ fn run_of(jdk: &Jdk, case: &Golden, adapt: impl Fn(&str) -> String) -> JavaRun {
     run
 }
 
-fn parse(case: &Golden) -> Result<Parsed, String> {
+fn parse(case: &Golden) -> Result<AgentAction, String> {
     Options::parse(case.agent_options()[0], case.env("_JAVA_HPROF_OPTIONS"))
         .map_err(|error| error.to_string())
 }
@@ -110,7 +110,7 @@ fn every_case_is_tested_here() {
         let listed = RUNS.iter().any(|(run, _)| *run == name)
             || WITHOUT_OUTPUT.contains(&name)
             || SPECIAL.contains(&name);
-        let refused_or_help = !matches!(parse(&case), Ok(Parsed::Run(_)));
+        let refused_or_help = !matches!(parse(&case), Ok(AgentAction::Run(_)));
         assert!(listed != refused_or_help, "{name}");
     }
 }
@@ -129,7 +129,7 @@ fn wrong_options_end_as_recorded() {
 #[test]
 fn help_goes_to_stdout() {
     jdk::each(|jdk| {
-        for case in golden().iter().filter(|case| parse(case) == Ok(Parsed::Help)) {
+        for case in golden().iter().filter(|case| parse(case) == Ok(AgentAction::Help)) {
             let outcome = sleeper(as_recorded(jdk, case)).run();
             outcome.assert_success();
             assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), (usage(), ""));
@@ -208,12 +208,12 @@ fn a_folder_is_no_file() {
         for options in ["file=.", "file=.,heap=dump", "file=/,cpu=samples", "file=.,format=b"] {
             let outcome = sleeper(JavaRun::new(jdk).agentlib_hprof().agent(options)).run();
             let name = &options[5..6];
-            assert_refused(&outcome, 1, &format!("{}\n", Fatal::cannot_create_file(name)));
+            assert_refused(&outcome, 1, &format!("{}\n", FatalError::cannot_create_file(name)));
             assert!(outcome.files.is_empty(), "{}", outcome.report());
         }
         let options = "file=missing/o.txt,heap=dump";
         let outcome = sleeper(JavaRun::new(jdk).agentlib_hprof().agent(options)).run();
-        let fatal = Fatal::cannot_create_temporary_file("missing/o.txt.TMP");
+        let fatal = FatalError::cannot_create_temporary_file("missing/o.txt.TMP");
         assert_refused(&outcome, 9, &format!("{fatal}\n"));
     });
 }
@@ -222,7 +222,7 @@ fn a_folder_is_no_file() {
 #[test]
 fn the_agent_cannot_be_loaded_twice() {
     let case = golden_case("opt-twice");
-    assert_eq!(case.stderr, format!("{}\n", Fatal::loaded_twice()));
+    assert_eq!(case.stderr, format!("{}\n", FatalError::loaded_twice()));
     jdk::each(|jdk| {
         let outcome = sleeper(with_samples(jdk, &case)).run();
         assert_refused(&outcome, case.exit_code, &case.stderr);

@@ -21,17 +21,17 @@ pub(crate) const HASH: &str = env!("PERK_AGENT_HASH");
 
 /// A file to unpack.
 #[derive(Clone, Copy, Debug)]
-struct Packed {
+struct EmbeddedFile {
     name: &'static str,
     bytes: &'static [u8],
 }
 
 /// The agent under the name that `-agentlib:perk` finds.
-const PERK: Packed = Packed { name: "libperk.so", bytes: LIBRARY };
+const PERK: EmbeddedFile = EmbeddedFile { name: "libperk.so", bytes: LIBRARY };
 /// The agent under the name that `-agentlib:hprof` finds.
-const HPROF: Packed = Packed { name: "libhprof.so", bytes: LIBRARY };
-const HEADER: Packed =
-    Packed { name: "jvmpi.h", bytes: include_bytes!("../../../include/jvmpi.h") };
+const HPROF: EmbeddedFile = EmbeddedFile { name: "libhprof.so", bytes: LIBRARY };
+const HEADER: EmbeddedFile =
+    EmbeddedFile { name: "jvmpi.h", bytes: include_bytes!("../../../include/jvmpi.h") };
 
 /// The path of the agent as `libperk.so`.
 pub(crate) fn library() -> anyhow::Result<PathBuf> {
@@ -49,7 +49,7 @@ pub(crate) fn include_folder() -> anyhow::Result<PathBuf> {
 }
 
 /// Puts a file into the first folder that can take it.
-fn unpack(packed: Packed) -> anyhow::Result<PathBuf> {
+fn unpack(packed: EmbeddedFile) -> anyhow::Result<PathBuf> {
     let mut refusals = Vec::new();
     for base in bases() {
         let folder = base.join(concat!("agent-", env!("PERK_AGENT_HASH")));
@@ -75,7 +75,7 @@ fn bases() -> Vec<PathBuf> {
         .collect()
 }
 
-fn place(base: &Path, folder: &Path, packed: Packed) -> anyhow::Result<()> {
+fn place(base: &Path, folder: &Path, packed: EmbeddedFile) -> anyhow::Result<()> {
     // HotSpot takes what follows the first `=` of `-agentpath:` for the options.
     if folder.as_os_str().as_bytes().contains(&b'=') {
         bail!("the JVM does not take a path with a =");

@@ -21,7 +21,7 @@ use perk_report::Limit;
 use crate::file_format::{endings, written_format};
 pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs};
 pub(crate) use heap::{HeapArgs, Refs};
-pub(crate) use measured::Measured;
+pub(crate) use measured::MeasurementArgs;
 pub(crate) use profile::{FilterArgs, ReadArgs, WindowArgs};
 pub(crate) use report::ReportArgs;
 use values::{address, command, length, size, time};
@@ -181,7 +181,7 @@ For the allocations between two moments, use --aprof --from-signal and send SIGQ
 perk, which passes it on, or to the JVM. The JVM also prints its threads at a SIGQUIT.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
-    pub(crate) measured: Measured,
+    pub(crate) measured: MeasurementArgs,
     /// Run a profiler library of JVMPI, the interface of JDK 1.2 to 5: foo, or ./libfoo.so=options
     #[arg(long, value_name = "LIB[=OPTIONS]")]
     pub(crate) jvmpi: Option<String>,

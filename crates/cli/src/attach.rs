@@ -28,7 +28,7 @@ use inside::{bases, first};
 use recording::Recording;
 use socket::Deadline;
 use user::User;
-use wait::{Interrupt, Why};
+use wait::{Interrupt, RecordingEnd};
 
 /// Records a running JVM.
 pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
@@ -56,11 +56,11 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     }
     litter::remove(&jvm);
     let mut why = interrupt.wait(&lease, &jvm.process, args.duration)?;
-    if why == Why::Ended && control.ask(&Request::Status, args.timeout).is_ok() {
-        why = Why::Stopped;
+    if why == RecordingEnd::Ended && control.ask(&Request::Status, args.timeout).is_ok() {
+        why = RecordingEnd::Stopped;
     }
     let mut fault = None;
-    if matches!(why, Why::Time | Why::Signal) {
+    if matches!(why, RecordingEnd::Time | RecordingEnd::Signal) {
         match control.ask(&Request::Stop, PATIENCE) {
             Ok(answer) => fault = answer.result.err(),
             Err(error) if !jvm.process.is_gone() => {
@@ -77,7 +77,7 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
         match fault {
             Some(fault) => bail!("{title} has no profile: {fault}; no part of it is left"),
             // Its connections are closed before the kernel has ended it.
-            None if why == Why::Ended || jvm.process.is_gone() => bail!(
+            None if why == RecordingEnd::Ended || jvm.process.is_gone() => bail!(
                 "{title} ended before its profile was complete: no part of it is left (it was killed, \
                  or its own messages say why)"
             ),
@@ -95,9 +95,9 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     drop(recording);
     if !measured.quiet {
         match why {
-            Why::Ended => say(format_args!("{} has ended", jvm.title())),
-            Why::Stopped => say(format_args!("another request ended the recording")),
-            Why::Time | Why::Signal => {}
+            RecordingEnd::Ended => say(format_args!("{} has ended", jvm.title())),
+            RecordingEnd::Stopped => say(format_args!("another request ended the recording")),
+            RecordingEnd::Time | RecordingEnd::Signal => {}
         }
     }
     let outcome = local

@@ -22,7 +22,7 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     let want = answer::wanted(args.json, args.csv);
     let request = HeapRequest { view: view(args), top: args.top, want };
     let shows_classes = want.text && request.view == HeapView::Overview;
-    let mut progress = progress::Progress::new(&name, shows_classes);
+    let mut progress = progress::HeapProgress::new(&name, shows_classes);
     let heap = perk_open::heap(&args.file, &options(args), &mut progress)?;
     drop(progress);
     for note in heap.notes() {

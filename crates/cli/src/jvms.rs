@@ -10,7 +10,7 @@ use std::io;
 
 use rustix::process::geteuid;
 
-pub(crate) use find::{Visible, find, visible};
+pub(crate) use find::{JvmList, find, visible};
 pub(crate) use machine::{Libc, Machine};
 pub(crate) use process::{Process, Status, path_in};
 pub(crate) use program::WITH_VALUE;
@@ -39,18 +39,18 @@ pub(crate) struct Container {
 
 /// A process, as far as it can be seen.
 #[derive(Debug)]
-pub(crate) enum Seen {
+pub(crate) enum ProcessView {
     /// It runs a JVM.
     Jvm(Jvm),
     /// It is called as a JVM is, but what it runs cannot be seen.
-    Hidden(Hidden),
+    Hidden(HiddenJvm),
     /// It runs no JVM.
     Other,
 }
 
 /// A process that is called `java`, and that the kernel does not let perk look into.
 #[derive(Debug)]
-pub(crate) struct Hidden {
+pub(crate) struct HiddenJvm {
     pub(crate) pid: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
@@ -62,7 +62,7 @@ pub(crate) fn program_of(process: &Process) -> String {
     program::name(&process.command_line())
 }
 
-impl Seen {
+impl ProcessView {
     /// Looks at a process.
     ///
     /// # Errors
@@ -79,7 +79,7 @@ impl Seen {
                 let command = command_line.first().map_or("", |it| it.as_str());
                 let is_java = command == "java" || command.ends_with("/java");
                 let (uid, gid) = (status.uid, status.gid);
-                let hidden = Hidden { pid: process.pid, uid, gid, program };
+                let hidden = HiddenJvm { pid: process.pid, uid, gid, program };
                 return Ok(if is_java { Self::Hidden(hidden) } else { Self::Other });
             }
         };
@@ -89,7 +89,7 @@ impl Seen {
     }
 }
 
-impl Hidden {
+impl HiddenJvm {
     /// Why it cannot be looked into, and what to do.
     pub(crate) fn reason(&self) -> String {
         let Self { pid, uid, gid, .. } = self;
@@ -175,6 +175,6 @@ mod tests {
     #[test]
     fn this_process_is_no_jvm() {
         let process = Process::open(std::process::id()).unwrap().unwrap();
-        assert!(matches!(Seen::of(process), Ok(Seen::Other)));
+        assert!(matches!(ProcessView::of(process), Ok(ProcessView::Other)));
     }
 }

@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use self::commands::Sender;
-use self::records::{Kind, Record, Records};
+use self::records::{Record, Records, StreamKind};
 use crate::args::ListenArgs;
 use crate::{output, talk};
 
@@ -58,7 +58,7 @@ pub(crate) fn listen(args: &ListenArgs) -> anyhow::Result<ExitCode> {
     let (list, pause) = (args.send.clone(), args.after);
     thread::spawn(move || given.send_all(&list, pause));
     thread::spawn(move || typed.send_typed());
-    let mut received = Received::new(args, address.port());
+    let mut received = Reception::new(args, address.port());
     let result = received.take(stream);
     received.finish(result, is_stopped.load(Relaxed))
 }
@@ -88,7 +88,7 @@ fn find_dead_peers(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// What has come so far.
-struct Received<'a> {
+struct Reception<'a> {
     args: &'a ListenArgs,
     /// As it was asked for, or as it is to be called: without an ending until the kind is known.
     path: Option<PathBuf>,
@@ -96,10 +96,10 @@ struct Received<'a> {
     destination: Option<Destination>,
     records: Records,
     bytes: u64,
-    progress: Progress,
+    progress: ReceptionProgress,
 }
 
-impl<'a> Received<'a> {
+impl<'a> Reception<'a> {
     fn new(args: &'a ListenArgs, port: u16) -> Self {
         Self {
             args,
@@ -108,7 +108,7 @@ impl<'a> Received<'a> {
             destination: None,
             records: Records::default(),
             bytes: 0,
-            progress: Progress::new(),
+            progress: ReceptionProgress::new(),
         }
     }
 
@@ -188,7 +188,7 @@ impl<'a> Received<'a> {
     }
 
     /// Opens the file, or what else is meant by its name.
-    fn open(&mut self, kind: Kind) -> anyhow::Result<()> {
+    fn open(&mut self, kind: StreamKind) -> anyhow::Result<()> {
         let name = &self.default_name;
         let path = self.path.get_or_insert_with(|| format!("{name}.{}", kind.ending()).into());
         // A peer may send the contents of its heap at any time.
@@ -254,13 +254,13 @@ fn tell(record: Record) {
 }
 
 /// A line on a terminal that says how much has come.
-struct Progress {
+struct ReceptionProgress {
     is_terminal: bool,
     shown: Option<Instant>,
     is_visible: bool,
 }
 
-impl Progress {
+impl ReceptionProgress {
     fn new() -> Self {
         Self { is_terminal: stderr().is_terminal(), shown: None, is_visible: false }
     }

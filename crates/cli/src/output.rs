@@ -12,10 +12,10 @@ use perk_open::{Format, display_name};
 
 use crate::file_format;
 use crate::packing::{self, Packer};
-use crate::progress::Watched;
+use crate::progress::ProgressStream;
 
 /// What writes a file.
-pub(crate) type Writing<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
+pub(crate) type FileContent<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
 
 /// A file to write a profile to, packed where its ending says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,17 +50,21 @@ impl Target {
     }
 
     /// As [`Target::write`], of what `write` writes.
-    pub(crate) fn write_with(&self, write: &Writing<'_>) -> anyhow::Result<()> {
+    pub(crate) fn write_with(&self, write: &FileContent<'_>) -> anyhow::Result<()> {
         write_file(&self.path, Access::Usual, write)
     }
 }
 
 /// Writes a file, packed where its ending says so. It gets its name when it is complete.
-pub(crate) fn write_file(path: &Path, access: Access, write: &Writing<'_>) -> anyhow::Result<()> {
+pub(crate) fn write_file(
+    path: &Path,
+    access: Access,
+    write: &FileContent<'_>,
+) -> anyhow::Result<()> {
     let whole = || {
         let (_, packing) = packing::split(path);
         let destination = Destination::open(path, access)?;
-        let watched = Watched::new(destination.file(), &display_name(path), None);
+        let watched = ProgressStream::new(destination.file(), &display_name(path), None);
         let mut out = Packer::new(BufWriter::new(watched), packing)?;
         write(&mut out)?;
         out.finish()?.flush()?;

@@ -9,14 +9,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 
 /// A stream whose bytes are shown until it is dropped.
-pub(crate) struct Watched<S> {
+pub(crate) struct ProgressStream<S> {
     stream: S,
     bar: ProgressBar,
     begun: Instant,
     is_shown: bool,
 }
 
-impl<S> Watched<S> {
+impl<S> ProgressStream<S> {
     /// Watches a stream of that name, and of `length` bytes if that is known.
     pub(crate) fn new(stream: S, name: &str, length: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
@@ -41,13 +41,13 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S> Drop for Watched<S> {
+impl<S> Drop for ProgressStream<S> {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for ProgressStream<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(buffer)?;
         self.advance(count);
@@ -55,7 +55,7 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
-impl<W: Write> Write for Watched<W> {
+impl<W: Write> Write for ProgressStream<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.stream.write(bytes)?;
         self.advance(count);

@@ -10,7 +10,7 @@ use perk_profile::units::{plural, printable};
 use rustix::process::geteuid;
 
 use crate::attach::control::Control;
-use crate::jvms::{Jvm, Visible, name_of_user, visible};
+use crate::jvms::{Jvm, JvmList, name_of_user, visible};
 use crate::talk::say;
 
 /// The time that an agent has to describe itself.
@@ -20,7 +20,7 @@ const TITLES: [&str; 6] = ["PID", "USER", "JAVA", "CONTAINER", "PERK", "PROGRAM"
 
 /// Prints a line for each JVM. The exit code is 1 if there is none.
 pub(crate) fn ps() -> anyhow::Result<ExitCode> {
-    let Visible { jvms, hidden } = visible()?;
+    let JvmList { jvms, hidden } = visible()?;
     let mut rows = vec![TITLES.map(str::to_owned)];
     rows.extend(jvms.iter().map(row));
     let of_hidden = hidden.iter().map(|it| {

@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use perk_control::intrinsics::Counted;
+use perk_control::intrinsics::CodeMetric;
 use perk_formats::hprof::BINARY;
 
 use crate::args::RunArgs;
@@ -26,12 +26,12 @@ use crate::talk::say;
 use crate::{ERROR, agent};
 use children::Children;
 use command::{Plan, Route};
-use finish::Gone;
+use finish::JvmEnd;
 pub(crate) use finish::{Finish, targets};
 pub(crate) use options::Analyses;
 use outcome::Outcome;
 pub(crate) use outcome::{Folder, option_of_file};
-use signals::Ended;
+use signals::ProgramEnd;
 pub(crate) use signals::not_ignored;
 
 /// Runs the command under the agent. The exit code is the command's own.
@@ -79,8 +79,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
     };
     let options = analyses.agent_options(folder.file_option());
     let counted = match () {
-        () if options.extended_accesses => Some(Counted::Accesses),
-        () if options.jamaica.is_some() => Some(Counted::Bytecodes),
+        () if options.extended_accesses => Some(CodeMetric::Accesses),
+        () if options.jamaica.is_some() => Some(CodeMetric::Bytecodes),
         () => None,
     };
     let jvm_options = counted.map_or_else(Vec::new, |counted| plan.without_intrinsics(counted));
@@ -153,7 +153,7 @@ fn start(
     plan: &Plan<'_>,
     command: &mut Command,
     look: &mut (dyn FnMut(u32) + Send),
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<ProgramEnd> {
     if plan.route() == Route::Environment {
         let line = match plan.is_java() {
             true => ": JAVA_TOOL_OPTIONS loads the agent into it and into every JVM that it starts",
@@ -169,9 +169,9 @@ fn start(
     signals::run(command, look).with_context(|| format!("cannot start {}", plan.program()))
 }
 
-impl Ended {
-    fn gone(&self) -> Gone {
-        Gone { signal: self.status.signal(), code: self.status.code(), at: self.at }
+impl ProgramEnd {
+    fn gone(&self) -> JvmEnd {
+        JvmEnd { signal: self.status.signal(), code: self.status.code(), at: self.at }
     }
 }
 

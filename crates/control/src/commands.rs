@@ -126,7 +126,7 @@ impl From<u64> for ThreadId {
 
 /// The result of reading from a peer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Received {
+pub enum PeerInput {
     /// A command.
     Command(Command),
     /// A command with an unknown tag.
@@ -149,11 +149,11 @@ pub enum Received {
 /// # Errors
 /// Returns the error of the source, or [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) if it ends
 /// within a command.
-pub fn read(source: &mut impl Read) -> io::Result<Received> {
-    let mut source = Source(source);
-    let Some(tag) = source.first()? else { return Ok(Received::End) };
+pub fn read(source: &mut impl Read) -> io::Result<PeerInput> {
+    let mut source = CommandReader(source);
+    let Some(tag) = source.first()? else { return Ok(PeerInput::End) };
     if tag == tag::EOF {
-        return Ok(Received::Command(Command::Eof));
+        return Ok(PeerInput::Command(Command::Eof));
     }
     source.u4()?;
     let length = source.u4()?;
@@ -163,7 +163,7 @@ pub fn read(source: &mut impl Read) -> io::Result<Received> {
         tag::ALLOC_SITES => Command::AllocSites { flags: source.u2()?, cutoff: source.cutoff()? },
         tag::HEAP_SUMMARY => Command::HeapSummary,
         // A malformed command must not end the program.
-        tag::EXIT if length != 0 => return Ok(Received::Garbage { tag, length }),
+        tag::EXIT if length != 0 => return Ok(PeerInput::Garbage { tag, length }),
         tag::EXIT => Command::Exit,
         tag::DUMP_TRACES => Command::DumpTraces,
         tag::CPU_SAMPLES => {
@@ -173,16 +173,16 @@ pub fn read(source: &mut impl Read) -> io::Result<Received> {
         tag::CONTROL => return source.control(length),
         _ if length <= MAX_UNKNOWN_BYTES => {
             source.skip(length)?;
-            return Ok(Received::UnknownTag(tag));
+            return Ok(PeerInput::UnknownTag(tag));
         }
-        _ => return Ok(Received::Garbage { tag, length }),
+        _ => return Ok(PeerInput::Garbage { tag, length }),
     };
-    Ok(Received::Command(command))
+    Ok(PeerInput::Command(command))
 }
 
-struct Source<'a, R>(&'a mut R);
+struct CommandReader<'a, R>(&'a mut R);
 
-impl<R: Read> Source<'_, R> {
+impl<R: Read> CommandReader<'_, R> {
     /// Reads the next byte; `None` at the end.
     fn first(&mut self) -> io::Result<Option<u8>> {
         let mut byte = [0];
@@ -221,7 +221,7 @@ impl<R: Read> Source<'_, R> {
         if skipped == u64::from(length) { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    fn control(&mut self, length: u32) -> io::Result<Received> {
+    fn control(&mut self, length: u32) -> io::Result<PeerInput> {
         let option = self.u2()?;
         let left = length.checked_sub(2);
         let command = match (option, left) {
@@ -235,13 +235,13 @@ impl<R: Read> Source<'_, R> {
             (option, left) => {
                 let left = left.unwrap_or(0);
                 if left > MAX_UNKNOWN_BYTES {
-                    return Ok(Received::Garbage { tag: tag::CONTROL, length });
+                    return Ok(PeerInput::Garbage { tag: tag::CONTROL, length });
                 }
                 self.skip(left)?;
-                return Ok(Received::UnknownControl(option));
+                return Ok(PeerInput::UnknownControl(option));
             }
         };
-        Ok(Received::Command(command))
+        Ok(PeerInput::Command(command))
     }
 
     /// Reads an id of 4 or 8 bytes, depending on the length. For any other length the id is as wide
@@ -307,18 +307,18 @@ impl Threads {
 mod tests {
     use super::*;
 
-    fn all(mut bytes: &[u8]) -> Vec<Received> {
+    fn all(mut bytes: &[u8]) -> Vec<PeerInput> {
         let mut received = Vec::new();
         loop {
             match read(&mut bytes) {
-                Ok(Received::End) => return received,
+                Ok(PeerInput::End) => return received,
                 Ok(it) => received.push(it),
                 Err(error) => panic!("{error} after {received:?}"),
             }
         }
     }
 
-    fn one(hex: &str) -> Received {
+    fn one(hex: &str) -> PeerInput {
         let bytes: Vec<u8> = (0..hex.len() / 2)
             .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap())
             .collect();
@@ -358,14 +358,14 @@ mod tests {
             ("0800000010ffffffff00070002", Command::Depth(2)),
             ("080000000affffffff00040000000500000001", Command::CpuOff(thread(0x5_0000_0001))),
         ] {
-            assert_eq!(one(hex), Received::Command(command), "{hex}");
+            assert_eq!(one(hex), PeerInput::Command(command), "{hex}");
         }
     }
 
     #[test]
     fn a_thread_id_is_read_both_ways() {
         let received = one("0800000004000000060004500001ac");
-        let Received::Command(Command::CpuOff(Threads::One(id))) = received else {
+        let PeerInput::Command(Command::CpuOff(Threads::One(id))) = received else {
             panic!("{received:?}")
         };
         assert_eq!(id.readings(), [0x5000_01AC, 0xAC01_0050]);
@@ -376,20 +376,20 @@ mod tests {
         for bits in ["7fc00000", "bf800000", "ff800000"] {
             let hex = format!("0700000005000000060000{bits}");
             let samples = Command::CpuSamples { cutoff: 0.0 };
-            assert_eq!(one(&hex), Received::Command(samples), "{bits}");
+            assert_eq!(one(&hex), PeerInput::Command(samples), "{bits}");
         }
     }
 
     #[test]
     fn what_is_unknown_is_skipped() {
-        assert_eq!(one("09000000010000000361626c"), Received::UnknownTag(9));
-        assert_eq!(one("000000000100000000"), Received::UnknownTag(0));
-        assert_eq!(one("0800000001000000020063"), Received::UnknownControl(99));
-        assert_eq!(one("08000000010000000400630102"), Received::UnknownControl(99));
-        let garbage = Received::Garbage { tag: 9, length: u32::MAX };
+        assert_eq!(one("09000000010000000361626c"), PeerInput::UnknownTag(9));
+        assert_eq!(one("000000000100000000"), PeerInput::UnknownTag(0));
+        assert_eq!(one("0800000001000000020063"), PeerInput::UnknownControl(99));
+        assert_eq!(one("08000000010000000400630102"), PeerInput::UnknownControl(99));
+        let garbage = PeerInput::Garbage { tag: 9, length: u32::MAX };
         assert_eq!(one("0900000001ffffffff"), garbage);
-        assert_eq!(one("050000000100000001"), Received::Garbage { tag: 5, length: 1 });
-        let garbage = Received::Garbage { tag: 8, length: u32::MAX };
+        assert_eq!(one("050000000100000001"), PeerInput::Garbage { tag: 5, length: 1 });
+        let garbage = PeerInput::Garbage { tag: 8, length: u32::MAX };
         assert_eq!(one("0800000001ffffffff0063"), garbage);
     }
 
@@ -427,6 +427,6 @@ mod tests {
             Command::Eof,
         ];
         let bytes: Vec<u8> = commands.iter().flat_map(|command| command.encode(1)).collect();
-        assert_eq!(all(&bytes), commands.map(Received::Command));
+        assert_eq!(all(&bytes), commands.map(PeerInput::Command));
     }
 }

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use Code::{Accesses, Executes};
+use IntrinsicCode::{Accesses, Executes};
 
 /// The beginning of `docs/intrinsics.md`.
 const PAGE: &str = "\
@@ -28,7 +28,7 @@ pub const CRC32C_FLAG: &str = "UseCRC32CIntrinsics";
 
 /// What is counted in the code of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum CodeMetric {
     /// Accesses of fields and of components of arrays.
     Accesses,
     /// Executed bytecodes.
@@ -37,7 +37,7 @@ pub enum Counted {
 
 /// The Java code of an intrinsic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Code {
+enum IntrinsicCode {
     /// It accesses fields of objects or components of arrays.
     Accesses,
     /// It only computes.
@@ -47,7 +47,7 @@ enum Code {
 /// The intrinsics that have code in Java, each with the first and the last version that is known to
 /// have it. Those are left out whose Java code does not do the same (`Reference.get`, the functions
 /// of `Math` whose results may differ), or which the interpreter replaces, too.
-const INTRINSICS: [(&str, Code, u32, u32); 170] = [
+const INTRINSICS: [(&str, IntrinsicCode, u32, u32); 170] = [
     ("_Boolean_valueOf", Executes, 17, 25),
     ("_Byte_valueOf", Executes, 17, 25),
     ("_Character_valueOf", Executes, 17, 25),
@@ -222,17 +222,17 @@ const INTRINSICS: [(&str, Code, u32, u32); 170] = [
 
 /// Returns the names of the intrinsics whose Java code does something that is counted, for a feature
 /// version; none for a version that is not known.
-pub fn names(feature_version: u32, counted: Counted) -> impl Iterator<Item = &'static str> {
+pub fn names(feature_version: u32, counted: CodeMetric) -> impl Iterator<Item = &'static str> {
     INTRINSICS.into_iter().filter_map(move |(name, code, first, last)| {
         let is_known = first <= feature_version && feature_version <= last;
-        let is_wanted = counted == Counted::Bytecodes || code == Accesses;
+        let is_wanted = counted == CodeMetric::Bytecodes || code == Accesses;
         (is_known && is_wanted).then_some(name)
     })
 }
 
 /// Returns the options of a JVM of a feature version that switch these intrinsics off; none for a
 /// version that is not known.
-pub fn jvm_options(feature_version: u32, counted: Counted) -> Vec<String> {
+pub fn jvm_options(feature_version: u32, counted: CodeMetric) -> Vec<String> {
     let names: Vec<&str> = names(feature_version, counted).collect();
     if names.is_empty() {
         return Vec::new();
@@ -245,8 +245,8 @@ pub fn jvm_options(feature_version: u32, counted: Counted) -> Vec<String> {
 pub fn markdown() -> String {
     let mut text = PAGE.to_owned();
     for (counted, heading) in [
-        (Counted::Accesses, "accesses of fields and components"),
-        (Counted::Bytecodes, "executed bytecodes"),
+        (CodeMetric::Accesses, "accesses of fields and components"),
+        (CodeMetric::Bytecodes, "executed bytecodes"),
     ] {
         for version in [17, 21, 25] {
             let options = jvm_options(version, counted).join(" ");

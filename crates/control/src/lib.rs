@@ -17,8 +17,8 @@ pub mod remote;
 
 pub use commands::Command;
 pub use jdk::{JavaHome, JdkError, Vm};
-pub use messages::{DumpPart, Fatal};
+pub use messages::{DumpPart, FatalError};
 pub use options::{
-    Classes, Clock, Cpu, Format, OptionError, Options, Output, Parsed, TimesForm, TimingMethod,
-    options_markdown, resolve_file_name, usage,
+    AgentAction, Classes, Clock, Cpu, Format, OptionError, Options, Output, TimesForm,
+    TimingMethod, options_markdown, resolve_file_name, usage,
 };

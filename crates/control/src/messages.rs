@@ -7,7 +7,7 @@ use crate::options::{Options, TimesForm};
 
 /// An error that ends the process. Its text goes to stderr, without the last newline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub struct Fatal {
+pub struct FatalError {
     /// The message.
     pub text: String,
     /// The exit code.
@@ -16,21 +16,21 @@ pub struct Fatal {
     pub terminated: bool,
 }
 
-impl Fatal {
+impl FatalError {
     /// Creates an error that occurs before the program starts and ends the process with code 1,
     /// without the line `HPROF TERMINATED PROCESS`.
     fn at_start(message: &str, location: &str) -> Self {
-        Fatal { text: error_line(message, location), exit_code: 1, terminated: false }
+        FatalError { text: error_line(message, location), exit_code: 1, terminated: false }
     }
 
     /// Creates an error that ends the process with code 9. `location` is the `file:line` shown.
     pub fn terminating(message: &str, location: &str) -> Self {
-        Fatal { text: error_line(message, location), exit_code: 9, terminated: true }
+        FatalError { text: error_line(message, location), exit_code: 9, terminated: true }
     }
 
     /// Creates the error for an agent that is on the command line twice.
     pub fn loaded_twice() -> Self {
-        Fatal::terminating(
+        FatalError::terminating(
             "Cannot load this JVM TI agent twice, \
              check your java command line for duplicate hprof options.",
             "hprof_init.c:1956",
@@ -39,28 +39,28 @@ impl Fatal {
 
     /// Creates the error for an output file that cannot be created.
     pub fn cannot_create_file(name: &str) -> Self {
-        Fatal::at_start(&format!("can't create profile file: {name}"), "hprof_init.c:850")
+        FatalError::at_start(&format!("can't create profile file: {name}"), "hprof_init.c:850")
     }
 
     /// Creates the error for a temporary file of a heap dump that cannot be created.
     pub fn cannot_create_temporary_file(name: &str) -> Self {
-        Fatal::terminating(&format!("can't create temp heap file: {name}"), "hprof_init.c:814")
+        FatalError::terminating(&format!("can't create temp heap file: {name}"), "hprof_init.c:814")
     }
 
     /// Creates the error for a failed connection to the address of `net`.
     pub fn cannot_connect(host: &str, port: i32) -> Self {
         let address = address(host, port);
-        Fatal::at_start(&format!("can't connect to {address}"), "hprof_init.c:827")
+        FatalError::at_start(&format!("can't connect to {address}"), "hprof_init.c:827")
     }
 
     /// Creates the error for a JVMTI function that failed.
     pub fn jvmti(message: &str, error_name: &str, error: i32, location: &str) -> Self {
         let message = format!("{message} (JVMTI Error {error_name}({error}))");
-        Fatal::terminating(&message, location)
+        FatalError::terminating(&message, location)
     }
 }
 
-impl fmt::Display for Fatal {
+impl fmt::Display for FatalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         if self.terminated {
@@ -184,19 +184,19 @@ pub fn unmatched_patterns(patterns: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Parsed;
+    use crate::options::AgentAction;
 
     #[test]
     fn fatal_errors_read_like_the_original() {
         assert_eq!(
-            Fatal::cannot_create_file("/no/x.txt").to_string(),
+            FatalError::cannot_create_file("/no/x.txt").to_string(),
             "HPROF ERROR: can't create profile file: /no/x.txt [hprof_init.c:850]"
         );
-        let twice = Fatal::loaded_twice();
+        let twice = FatalError::loaded_twice();
         assert_eq!(twice.exit_code, 9);
         assert!(twice.to_string().ends_with("[hprof_init.c:1956]\nHPROF TERMINATED PROCESS"));
         assert_eq!(
-            Fatal::jvmti("Cannot get it", "JVMTI_ERROR_INTERNAL", 113, "hprof_util.c:1").text,
+            FatalError::jvmti("Cannot get it", "JVMTI_ERROR_INTERNAL", 113, "hprof_util.c:1").text,
             "HPROF ERROR: Cannot get it (JVMTI Error JVMTI_ERROR_INTERNAL(113)) [hprof_util.c:1]"
         );
     }
@@ -229,7 +229,7 @@ mod tests {
                 "Dumping allocations by class ... CPU usage in old prof format ... done.\n",
             ),
         ] {
-            let Ok(Parsed::Run(parsed)) = Options::parse(options, None) else {
+            let Ok(AgentAction::Run(parsed)) = Options::parse(options, None) else {
                 panic!("{options}");
             };
             let parts: String = DumpPart::of(&parsed).map(DumpPart::progress).collect();

@@ -45,7 +45,7 @@ pub use markdown::options_markdown;
 pub use measurements::{Measurement, MeasurementRow};
 pub use numbers::scaled;
 pub use row::{Argument, Needs, Word};
-use rules::Given;
+use rules::OptionText;
 pub use rules::Refusal;
 use table::OPTIONS;
 pub use table::Options;
@@ -67,7 +67,7 @@ const MAX_VALUE_LEN: usize = 4096;
 /// The action that an option string asks for.
 #[expect(clippy::large_enum_variant, reason = "there is one, for a moment")]
 #[derive(Debug, Clone, PartialEq)]
-pub enum Parsed {
+pub enum AgentAction {
     /// Print [`usage`] on stdout and exit with code 0.
     Help,
     /// Profile.
@@ -96,9 +96,9 @@ impl Options {
     }
 
     /// Parses the agent's options, with the value of [`OPTIONS_VARIABLE`] if it is set.
-    pub fn parse(agent_options: &str, env: Option<&str>) -> Result<Parsed, OptionError> {
+    pub fn parse(agent_options: &str, env: Option<&str>) -> Result<AgentAction, OptionError> {
         if agent_options == "help" {
-            return Ok(Parsed::Help);
+            return Ok(AgentAction::Help);
         }
         let raw = match env {
             Some(env) if agent_options.is_empty() => env.to_owned(),
@@ -109,7 +109,7 @@ impl Options {
         match options.read(&raw) {
             Ok(()) => {
                 options.raw = raw;
-                Ok(Parsed::Run(options))
+                Ok(AgentAction::Run(options))
             }
             Err(message) => Err(OptionError { message, options: raw }),
         }
@@ -187,7 +187,7 @@ impl Options {
         self.check(&given)
     }
 
-    fn check(&self, given: &[Given<'_>]) -> Result<(), String> {
+    fn check(&self, given: &[OptionText<'_>]) -> Result<(), String> {
         self.refusal(given).map_or(Ok(()), |refusal| Err(refusal.for_agent(self)))
     }
 

@@ -13,7 +13,7 @@ mod verb;
 
 use std::io::{self, BufRead, Read};
 
-pub use answer::{Answer, AnswerError, State, field};
+pub use answer::{AgentState, Answer, AnswerError, field};
 pub use place::{
     ATTACH_OPTION, attach_options, attach_socket, folders, is_short_enough, socket_name,
 };
@@ -24,7 +24,7 @@ pub use verb::Verb;
 pub const PROTOCOL: u32 = 2;
 
 /// A line of a peer's.
-enum Line {
+enum PeerLine {
     /// The line, without its end.
     Whole(Vec<u8>),
     /// The stream ended within the line.
@@ -36,13 +36,13 @@ enum Line {
 }
 
 /// Reads a line of up to `longest` bytes, without its end.
-fn read_line(source: &mut impl BufRead, longest: usize) -> io::Result<Line> {
+fn read_line(source: &mut impl BufRead, longest: usize) -> io::Result<PeerLine> {
     let mut line = Vec::new();
     source.by_ref().take(longest as u64 + 1).read_until(b'\n', &mut line)?;
     Ok(match line.pop() {
-        None => Line::End,
-        Some(b'\n') => Line::Whole(line),
-        Some(_) if line.len() == longest => Line::TooLong,
-        Some(_) => Line::Cut,
+        None => PeerLine::End,
+        Some(b'\n') => PeerLine::Whole(line),
+        Some(_) if line.len() == longest => PeerLine::TooLong,
+        Some(_) => PeerLine::Cut,
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use perk_control::{
-    Clock, Fatal, Format, OptionError, Options, Output, Parsed, TimesForm, TimingMethod,
+    AgentAction, Clock, FatalError, Format, OptionError, Options, Output, TimesForm, TimingMethod,
     options_markdown, resolve_file_name, usage,
 };
 use perk_profile::NamePattern;
@@ -45,13 +45,13 @@ fn golden() -> Vec<Golden> {
     Golden::load_all(&folder).unwrap()
 }
 
-fn parse(case: &Golden, agent_options: &str) -> Result<Parsed, OptionError> {
+fn parse(case: &Golden, agent_options: &str) -> Result<AgentAction, OptionError> {
     Options::parse(agent_options, case.env("_JAVA_HPROF_OPTIONS"))
 }
 
 fn run_options(text: &str) -> Options {
     match Options::parse(text, None) {
-        Ok(Parsed::Run(options)) => options,
+        Ok(AgentAction::Run(options)) => options,
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -73,11 +73,11 @@ fn every_recorded_case_ends_as_recorded() {
         assert!(!agent_options.is_empty(), "{}: {:?}", case.name, case.command);
         for text in agent_options {
             match parse(case, text) {
-                Ok(Parsed::Help) => {
+                Ok(AgentAction::Help) => {
                     assert_eq!(case.exit_code, 0, "{}", case.name);
                     assert!(case.stdout.contains("hprof usage:"), "{}", case.name);
                 }
-                Ok(Parsed::Run(_)) => {
+                Ok(AgentAction::Run(_)) => {
                     assert!(!case.stderr.contains("option error"), "{}", case.name);
                     assert!(parsed.contains(case.name.as_str()), "{}", case.name);
                 }
@@ -98,12 +98,12 @@ fn every_recorded_case_ends_as_recorded() {
 fn later_errors_read_as_recorded() {
     let cases = golden();
     for (name, fatal) in [
-        ("opt-twice", Fatal::loaded_twice()),
-        ("opt-file-unwritable", Fatal::cannot_create_file("/no/such/dir/x.txt")),
-        ("opt-dump-unwritable", Fatal::cannot_create_temporary_file("/no/such/dir/x.txt.TMP")),
-        ("opt-net-port0", Fatal::cannot_create_file("(null)")),
-        ("opt-net-refused", Fatal::cannot_connect("127.0.0.1", 1)),
-        ("opt-net-badhost", Fatal::cannot_connect("no.such.host.invalid", 4000)),
+        ("opt-twice", FatalError::loaded_twice()),
+        ("opt-file-unwritable", FatalError::cannot_create_file("/no/such/dir/x.txt")),
+        ("opt-dump-unwritable", FatalError::cannot_create_temporary_file("/no/such/dir/x.txt.TMP")),
+        ("opt-net-port0", FatalError::cannot_create_file("(null)")),
+        ("opt-net-refused", FatalError::cannot_connect("127.0.0.1", 1)),
+        ("opt-net-badhost", FatalError::cannot_connect("no.such.host.invalid", 4000)),
     ] {
         let case = cases.iter().find(|case| case.name == name).unwrap();
         assert_eq!(format!("{fatal}\n"), case.stderr, "{name}");
@@ -166,11 +166,11 @@ fn the_last_value_wins() {
 
 #[test]
 fn the_environment_comes_last() {
-    let Ok(Parsed::Run(options)) = Options::parse("cpu=y,depth=1", Some("depth=2")) else {
+    let Ok(AgentAction::Run(options)) = Options::parse("cpu=y,depth=1", Some("depth=2")) else {
         panic!("does not parse");
     };
     assert_eq!((options.depth, options.raw.as_str()), (2, "cpu=y,depth=1,depth=2"));
-    assert_eq!(Options::parse("help", Some("depth=x")), Ok(Parsed::Help));
+    assert_eq!(Options::parse("help", Some("depth=x")), Ok(AgentAction::Help));
     assert_eq!(Options::parse("cpu=y", Some("")), Options::parse("cpu=y", None));
 }
 
@@ -204,7 +204,7 @@ fn net_takes_names_and_addresses() {
         let net = Output::Net { host: host.to_owned(), port };
         assert_eq!(run_options(&format!("net={text}")).output, net, "{text}");
     }
-    let fatal = Fatal::cannot_connect("::1", 4000);
+    let fatal = FatalError::cannot_connect("::1", 4000);
     assert_eq!(fatal.to_string(), "HPROF ERROR: can't connect to [::1]:4000 [hprof_init.c:827]");
 }
 
@@ -362,7 +362,7 @@ proptest! {
     fn anything_like_options_parses_or_is_refused(
         text in "((heap|cpu|net|file|depth|interval|cutoff|doe|X)=?[-+ :0-9a-zµ.]{0,6},?){0,6}",
     ) {
-        if let Ok(Parsed::Run(options)) = Options::parse(&text, None) {
+        if let Ok(AgentAction::Run(options)) = Options::parse(&text, None) {
             prop_assert!(options.interval_ns > 0 && options.cutoff >= 0.0);
             resolve_file_name(&options, 1, |_| false);
         }

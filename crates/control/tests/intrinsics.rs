@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use perk_control::intrinsics::{Counted, jvm_options, markdown, names};
+use perk_control::intrinsics::{CodeMetric, jvm_options, markdown, names};
 
 #[test]
 fn only_versions_that_are_known_have_options() {
-    for counted in [Counted::Accesses, Counted::Bytecodes] {
+    for counted in [CodeMetric::Accesses, CodeMetric::Bytecodes] {
         for version in [17, 18, 21, 25] {
             assert!(names(version, counted).count() > 50, "{version}");
             let [unlock, off, crc] = &jvm_options(version, counted)[..] else {

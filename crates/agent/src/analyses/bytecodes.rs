@@ -17,7 +17,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use perk_control::intrinsics::Counted;
+use perk_control::intrinsics::CodeMetric;
 use perk_control::options::Jamaica;
 use perk_instrument::{CountedCode, MethodName, Methods, Names, Probes, SitePlace, instrument};
 use perk_jvmti_sys::Capability;
@@ -129,7 +129,7 @@ impl Bytecodes {
             self.begin_thread(jni, &thread, 0);
         }
         hook::overtaken();
-        intrinsics::warn(self.common.jvmti, Counted::Bytecodes);
+        intrinsics::warn(self.common.jvmti, CodeMetric::Bytecodes);
         self.has_begun.store(true, Relaxed);
         // SAFETY: the method does not have arguments.
         let started = unsafe { jni.call_static_long(helper, c"start", c"()J", &[]) };

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
-use perk_control::intrinsics::Counted;
+use perk_control::intrinsics::CodeMetric;
 use perk_control::options::SiteIndex;
 use perk_instrument::fields::CLASS_RECORDS;
 use perk_instrument::{ClassFile, MethodName, Methods, Names, Probes, SitePlace, instrument};
@@ -179,7 +179,7 @@ impl SharedFields {
         started.map_err(|error| format!("RunAgentThread: {error}"))?;
         hook::overtaken();
         if self.common.options.extended_accesses {
-            intrinsics::warn(self.common.jvmti, Counted::Accesses);
+            intrinsics::warn(self.common.jvmti, CodeMetric::Accesses);
         }
         let arguments = [
             jvalue { j: self.records.address() as i64 },

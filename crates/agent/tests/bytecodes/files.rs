@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use perk_control::Fatal;
+use perk_control::FatalError;
 use perk_jamaica::metric;
 use perk_profile::{Metric, Profile, TraceId};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk, part_of};
@@ -142,12 +142,12 @@ fn a_file_that_cannot_be_appended_to_is_refused_before_the_program_starts() {
     }
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    refused(&Fatal::cannot_create_file(&name).to_string());
+    refused(&FatalError::cannot_create_file(&name).to_string());
     assert_eq!(names(folder.path()), [FILE]);
     fs::remove_dir(&file).unwrap();
 
     let Some(_mount) = Mount::new(folder.path(), "size=64k,ro") else { return };
-    refused(&Fatal::cannot_create_file(&name).to_string());
+    refused(&FatalError::cannot_create_file(&name).to_string());
 }
 
 #[test]

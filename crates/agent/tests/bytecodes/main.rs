@@ -9,7 +9,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use perk_control::intrinsics::{self, Counted};
+use perk_control::intrinsics::{self, CodeMetric};
 use perk_testkit::{JavaRun, Jdk, Outcome, RandomProgram, fixture, jdk, native_library};
 
 const FILE: &str = "Main.prof";
@@ -41,7 +41,7 @@ fn run(jdk: &Jdk, program: &str, mode: &str) -> JavaRun {
 
 fn with_agent(jdk: &Jdk, run: &JavaRun, mode: &str) -> JavaRun {
     let run = run.clone().agent(&format!("jamaica={mode},file={FILE}"));
-    let off = intrinsics::jvm_options(jdk.version, Counted::Bytecodes);
+    let off = intrinsics::jvm_options(jdk.version, CodeMetric::Bytecodes);
     off.iter().fold(run, |run, option| run.jvm_arg(option))
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use perk_control::{Options, Output, Parsed};
+use perk_control::{AgentAction, Options, Output};
 use perk_testkit::golden::Golden;
 use perk_testkit::workspace;
 
@@ -19,7 +19,7 @@ pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) command: Golden,
     /// The parsed options; `None` if they are refused.
-    pub(crate) parsed: Option<Parsed>,
+    pub(crate) parsed: Option<AgentAction>,
     /// The files left, as they were before compression.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     /// The names of files that were left but are not in the folder.
@@ -129,13 +129,13 @@ impl Case {
     /// Returns the options, if they are accepted.
     pub(crate) fn options(&self) -> Option<&Options> {
         match &self.parsed {
-            Some(Parsed::Run(options)) => Some(options),
+            Some(AgentAction::Run(options)) => Some(options),
             _ => None,
         }
     }
 
     pub(crate) fn is_help(&self) -> bool {
-        self.parsed == Some(Parsed::Help)
+        self.parsed == Some(AgentAction::Help)
     }
 
     /// Returns the main class, if the command line has one.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::{fs, panic, thread};
 
-use perk_control::{Options, Parsed, TimesForm};
+use perk_control::{AgentAction, Options, TimesForm};
 use perk_hprof::Format;
 use perk_profile::{Event, Profile};
 use perk_testkit::combinations::{self, CLASS, Ending, FILE, SOURCE};
@@ -90,7 +90,7 @@ fn adapted(mut original: Ending, perk: &mut Ending, options: &str) -> Ending {
 
 fn parsed(options: &str) -> Option<Options> {
     match Options::parse(options, None) {
-        Ok(Parsed::Run(options)) => Some(options),
+        Ok(AgentAction::Run(options)) => Some(options),
         _ => None,
     }
 }

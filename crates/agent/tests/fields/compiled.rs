@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use perk_control::intrinsics::{self, Counted};
+use perk_control::intrinsics::{self, CodeMetric};
 use perk_testkit::{JavaRun, Jdk, jdk};
 
 use crate::{Counts, FILE, add, counted, read};
@@ -52,7 +52,7 @@ fn differences(a: &Found, b: &Found) -> Vec<String> {
 #[test]
 fn compiled_code_is_counted_as_interpreted_code() {
     jdk::each(|jdk| {
-        let off = intrinsics::jvm_options(jdk.version, Counted::Accesses);
+        let off = intrinsics::jvm_options(jdk.version, CodeMetric::Accesses);
         let with = |flags: &[&str]| {
             let flags: Vec<&str> =
                 off.iter().map(String::as_str).chain(flags.iter().copied()).collect();
@@ -90,7 +90,7 @@ fn intrinsics_that_are_on_are_reported() {
             let run = options.iter().fold(run.clone().agent(&agent), JavaRun::jvm_arg);
             run.run().stderr
         };
-        let options = intrinsics::jvm_options(jdk.version, Counted::Accesses);
+        let options = intrinsics::jvm_options(jdk.version, CodeMetric::Accesses);
         assert_eq!(with(&options), "", "{}", jdk.version);
         for options in [&options[..0], &options[..2], &[&options[..1], &options[2..]].concat()] {
             let stderr = with(options);

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use flate2::read::MultiGzDecoder;
-use perk_control::intrinsics::{self, Counted};
+use perk_control::intrinsics::{self, CodeMetric};
 use perk_testkit::{JavaRun, Jdk, Outcome};
 
 const FILE: &str = "o.tsv";
@@ -64,7 +64,7 @@ impl Record {
 fn counted(jdk: &Jdk, options: &str) -> JavaRun {
     let run = JavaRun::new(jdk).agent(&format!("fields=shared,file={FILE}{options}"));
     let off = match options.contains("accesses=extended") {
-        true => intrinsics::jvm_options(jdk.version, Counted::Accesses),
+        true => intrinsics::jvm_options(jdk.version, CodeMetric::Accesses),
         false => Vec::new(),
     };
     off.iter().fold(run, JavaRun::jvm_arg)

@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use perk_control::Fatal;
+use perk_control::FatalError;
 use perk_testkit::hprof::{Recording, Section, tag};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, jdk};
 
@@ -210,18 +210,18 @@ fn where_nobody_listens_no_program_starts() {
             let options = format!("cpu=samples,net={net}");
             JavaRun::new(jdk).agent(&options).main("Sleeper").args(["10"]).run()
         };
-        let refused = |jdk: &Jdk, net: &str, fatal: Fatal| {
+        let refused = |jdk: &Jdk, net: &str, fatal: FatalError| {
             let outcome = run(net);
             outcome.assert_code(fatal.exit_code);
             assert_eq!(outcome.stderr, format!("{fatal}\n"), "{jdk:?} {net}");
             assert_eq!(outcome.stdout, "");
             assert!(outcome.files.is_empty());
         };
-        let connect = Fatal::cannot_connect;
+        let connect = FatalError::cannot_connect;
         refused(jdk, &format!("127.0.0.1:{port}"), connect("127.0.0.1", port.into()));
         refused(jdk, &format!("[::1]:{port}"), connect("::1", port.into()));
         refused(jdk, "no.such.host.invalid:4000", connect("no.such.host.invalid", 4000));
         refused(jdk, "127.0.0.1:70000", connect("127.0.0.1", 70_000));
-        refused(jdk, "127.0.0.1:0", Fatal::cannot_create_file("(null)"));
+        refused(jdk, "127.0.0.1:0", FatalError::cannot_create_file("(null)"));
     });
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Measured;
+use super::MeasurementArgs;
 use super::measured::hidden_from_start;
 use super::values::time;
 
@@ -41,7 +41,7 @@ pub(crate) struct AttachArgs {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s")]
     pub(crate) timeout: Duration,
     #[command(flatten)]
-    pub(crate) measured: Measured,
+    pub(crate) measured: MeasurementArgs,
 }
 
 /// Begin a recording in a running JVM, or go on with one that is paused

@@ -11,7 +11,7 @@ use crate::file_format::endings;
 
 /// What is measured, shown and written.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Measured {
+pub(crate) struct MeasurementArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
     /// Rows of each table at the end [default: as many as fit]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use perk_control::remote::{Answer, AnswerError, PROTOCOL, Request, field, socket_name};
 
-use super::inside::{Inside, bases};
-use super::socket::{self, Deadline, Timed};
+use super::inside::{JvmFolder, bases};
+use super::socket::{self, Deadline, TimedStream};
 use crate::jvms::Jvm;
 
 /// The time in which an agent obeys: it may have a large file to write.
@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The control socket of a JVM's agent.
 pub(crate) struct Control<'a> {
     jvm: &'a Jvm,
-    folder: Inside,
+    folder: JvmFolder,
     name: String,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Control<'a> {
     /// The socket of the JVM's agent; `None` if there is no agent.
     pub(crate) fn of(jvm: &'a Jvm) -> Option<Self> {
         let name = socket_name(jvm.status.inner_pid);
-        let folders = bases(jvm).into_iter().filter_map(|base| Inside::open(jvm, &base).ok());
+        let folders = bases(jvm).into_iter().filter_map(|base| JvmFolder::open(jvm, &base).ok());
         let mut folders = folders.filter(|folder| {
             let is_there = folder.act(|| fs::symlink_metadata(folder.path(&name)).is_ok());
             // That of a process of the past is there as well, and nobody listens at it.
@@ -52,7 +52,7 @@ impl<'a> Control<'a> {
         let deadline = Deadline::after(patience);
         let stream = socket::to(self.jvm, &self.folder, &self.name, deadline);
         let stream = stream.with_context(cannot)?.with_context(|| format!("{title} has ended"))?;
-        let mut stream = Timed { stream, deadline };
+        let mut stream = TimedStream { stream, deadline };
         request.write(&mut stream).with_context(cannot)?;
         let answer = Answer::read(&mut stream).map_err(|error| match error {
             AnswerError::Io(error) if error.kind() == io::ErrorKind::TimedOut => anyhow!(

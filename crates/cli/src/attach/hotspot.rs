@@ -18,8 +18,8 @@ use rustix::fs::StatVfsMountFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use signal_hook::consts::SIGQUIT;
 
-use super::inside::Inside;
-use super::socket::{self, Deadline, Timed};
+use super::inside::JvmFolder;
+use super::socket::{self, Deadline, TimedStream};
 use super::user::User;
 use crate::jvms::Jvm;
 
@@ -52,7 +52,7 @@ pub(super) fn load(
     if path.len() > LONGEST_ARGUMENT || options.len() > LONGEST_ARGUMENT {
         bail!("{path}: the JVM takes no path of more than {LONGEST_ARGUMENT} bytes");
     }
-    let folder = Inside::open(jvm, Path::new(FOLDER));
+    let folder = JvmFolder::open(jvm, Path::new(FOLDER));
     let folder = folder.with_context(|| format!("cannot reach {FOLDER} of {}", jvm.title()))?;
     loop {
         let answer = ask(jvm, &folder, ["load", path, "true", options], deadline)?;
@@ -64,10 +64,15 @@ pub(super) fn load(
 }
 
 /// Sends a command with its arguments. Returns the JVM's answer.
-fn ask(jvm: &Jvm, folder: &Inside, words: [&str; 4], deadline: Deadline) -> anyhow::Result<String> {
+fn ask(
+    jvm: &Jvm,
+    folder: &JvmFolder,
+    words: [&str; 4],
+    deadline: Deadline,
+) -> anyhow::Result<String> {
     let stream = connect(jvm, folder, deadline)?;
     let request = [&["1"], &words[..]].concat().join("\0") + "\0";
-    let mut stream = Timed { stream, deadline };
+    let mut stream = TimedStream { stream, deadline };
     let mut answer = Vec::new();
     let mut talk = || {
         stream.write_all(request.as_bytes())?;
@@ -87,7 +92,7 @@ fn ask(jvm: &Jvm, folder: &Inside, words: [&str; 4], deadline: Deadline) -> anyh
 }
 
 /// Connects to the JVM's socket, for which it is asked if it has none.
-fn connect(jvm: &Jvm, folder: &Inside, deadline: Deadline) -> anyhow::Result<UnixStream> {
+fn connect(jvm: &Jvm, folder: &JvmFolder, deadline: Deadline) -> anyhow::Result<UnixStream> {
     let name = format!(".java_pid{}", jvm.status.inner_pid);
     let cannot = || format!("cannot attach to {}", jvm.title());
     let attempt = || socket::to(jvm, folder, &name, deadline).with_context(cannot);
@@ -189,17 +194,17 @@ fn quit(jvm: &Jvm) -> anyhow::Result<()> {
 
 /// The file that tells the JVM what SIGQUIT is for. It is removed when it is dropped.
 struct Trigger {
-    folder: Inside,
+    folder: JvmFolder,
     name: String,
     is_new: bool,
 }
 
 impl Trigger {
-    fn new(jvm: &Jvm, temporary: &Inside) -> anyhow::Result<Self> {
+    fn new(jvm: &Jvm, temporary: &JvmFolder) -> anyhow::Result<Self> {
         let name = format!(".attach_pid{}", jvm.status.inner_pid);
         let mut refusals = Vec::new();
-        let again = Inside::open(jvm, &temporary.seen);
-        for folder in [Inside::working_folder(jvm), again] {
+        let again = JvmFolder::open(jvm, &temporary.seen);
+        for folder in [JvmFolder::working_folder(jvm), again] {
             let made = folder.and_then(|folder| {
                 let made = folder.act(|| make(jvm.status.uid, &folder, &name)).flatten();
                 let is_new = made.map_err(|error| {
@@ -225,7 +230,7 @@ impl Drop for Trigger {
 }
 
 /// Makes the file. `false` if there is one of another attempt.
-fn make(user: u32, folder: &Inside, name: &str) -> io::Result<bool> {
+fn make(user: u32, folder: &JvmFolder, name: &str) -> io::Result<bool> {
     let path = folder.path(name);
     let made = File::options().write(true).create_new(true).mode(0o600).open(&path);
     let is_new = match made {

@@ -24,7 +24,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// A folder of the JVM's.
 #[derive(Debug)]
-pub(crate) struct Inside {
+pub(crate) struct JvmFolder {
     /// The path that the JVM has for it.
     pub(crate) seen: PathBuf,
     folder: OwnedFd,
@@ -42,7 +42,7 @@ pub(crate) fn bases(jvm: &Jvm) -> Vec<PathBuf> {
     bases
 }
 
-impl Inside {
+impl JvmFolder {
     /// Opens a folder that exists. Links are followed within what the JVM sees.
     pub(crate) fn open(jvm: &Jvm, path: &Path) -> io::Result<Self> {
         let root = openat(jvm.process.folder(), "root", OFlags::PATH | FOLDER, Mode::empty())?;
@@ -156,11 +156,11 @@ impl Inside {
 pub(crate) fn first<T>(
     jvm: &Jvm,
     bases: &[PathBuf],
-    use_it: impl Fn(Inside) -> anyhow::Result<T>,
+    use_it: impl Fn(JvmFolder) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let mut refusals = Vec::new();
     for base in bases {
-        match Inside::own(jvm, base).and_then(&use_it) {
+        match JvmFolder::own(jvm, base).and_then(&use_it) {
             Ok(it) => return Ok(it),
             Err(error) => refusals.push(format!("{}: {error:#}", base.display())),
         }
@@ -172,7 +172,7 @@ pub(crate) fn first<T>(
 /// Removes a folder that turned out to be of no use, unless something is in it.
 fn remove_empty(jvm: &Jvm, folder: &Path) {
     if let (Some(parent), Some(name)) = (folder.parent(), folder.file_name())
-        && let Ok(parent) = Inside::open(jvm, parent)
+        && let Ok(parent) = JvmFolder::open(jvm, parent)
     {
         let _ = parent.act(|| unlinkat(&parent.folder, name, AtFlags::REMOVEDIR));
     }

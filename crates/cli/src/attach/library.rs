@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use rustix::fs::StatVfsMountFlags;
 
-use super::inside::{Inside, bases, first};
+use super::inside::{JvmFolder, bases, first};
 use crate::agent::{self, HASH};
 use crate::jvms::Jvm;
 
@@ -20,7 +20,7 @@ const NAME: &str = "libperk.so";
 pub(super) fn place(jvm: &Jvm) -> anyhow::Result<PathBuf> {
     let mut bases = bases(jvm);
     let name = bases.last().and_then(|base| base.file_name()).map(OsStr::to_owned);
-    if let (Ok(folder), Some(name)) = (Inside::working_folder(jvm), name) {
+    if let (Ok(folder), Some(name)) = (JvmFolder::working_folder(jvm), name) {
         bases.push(folder.seen.join(name));
     }
     first(jvm, &bases, |base| place_in(jvm, &base)).with_context(|| {
@@ -32,7 +32,7 @@ pub(super) fn place(jvm: &Jvm) -> anyhow::Result<PathBuf> {
     })
 }
 
-fn place_in(jvm: &Jvm, base: &Inside) -> anyhow::Result<PathBuf> {
+fn place_in(jvm: &Jvm, base: &JvmFolder) -> anyhow::Result<PathBuf> {
     if base.is_mounted(StatVfsMountFlags::NOEXEC) {
         bail!("mounted noexec, no library can be loaded from there");
     }

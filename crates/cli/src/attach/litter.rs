@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-use super::inside::{Inside, bases};
+use super::inside::{JvmFolder, bases};
 use super::recording::PREFIX;
 use super::socket::{Deadline, connect_to};
 use crate::jvms::Jvm;
@@ -21,7 +21,7 @@ const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 /// JVM's user. What cannot be removed stays.
 pub(super) fn remove(jvm: &Jvm) {
     for base in bases(jvm) {
-        let Ok(folder) = Inside::open(jvm, &base) else { continue };
+        let Ok(folder) = JvmFolder::open(jvm, &base) else { continue };
         if folder.check_owner().is_err() {
             continue;
         }
@@ -37,7 +37,7 @@ pub(super) fn remove(jvm: &Jvm) {
 }
 
 /// Whether it is a recording that no tool will read.
-fn is_recording(base: &Inside, name: &OsStr) -> bool {
+fn is_recording(base: &JvmFolder, name: &OsStr) -> bool {
     if !name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
         return false;
     }
@@ -46,7 +46,7 @@ fn is_recording(base: &Inside, name: &OsStr) -> bool {
 }
 
 /// Whether it is the socket of an agent that is gone.
-fn is_dead_socket(jvm: &Jvm, folder: &Inside, name: &OsStr) -> bool {
+fn is_dead_socket(jvm: &Jvm, folder: &JvmFolder, name: &OsStr) -> bool {
     let pid = name.to_str().and_then(|name| name.strip_suffix(".sock")?.parse::<u32>().ok());
     let (Some(pid), Ok(its)) = (pid, fs::symlink_metadata(folder.path(name))) else {
         return false;
@@ -60,7 +60,7 @@ fn is_dead_socket(jvm: &Jvm, folder: &Inside, name: &OsStr) -> bool {
 
 /// Whether the JVM's namespace has no such process, by the JVM's own `/proc`.
 fn has_ended(jvm: &Jvm, pid: u32) -> bool {
-    let process = |pid| Inside::open(jvm, Path::new(&format!("/proc/{pid}")));
+    let process = |pid| JvmFolder::open(jvm, Path::new(&format!("/proc/{pid}")));
     let is_gone = process(pid).is_err_and(|error| error.kind() == ErrorKind::NotFound);
     is_gone && process(jvm.status.inner_pid).is_ok()
 }

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 use rustix::fs::{OFlags, StatVfsMountFlags};
 
-use super::inside::{Inside, bases, first};
+use super::inside::{JvmFolder, bases, first};
 use crate::jvms::Jvm;
 use crate::run::option_of_file;
 
@@ -22,8 +22,8 @@ const FILE: &str = "recording.hprof";
 /// The folder of a recording. It is removed when this is dropped, and locked until then.
 #[derive(Debug)]
 pub(super) struct Recording {
-    base: Inside,
-    folder: Inside,
+    base: JvmFolder,
+    folder: JvmFolder,
     name: OsString,
     is_kept: bool,
 }

@@ -12,7 +12,7 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
 };
 
-use super::inside::Inside;
+use super::inside::JvmFolder;
 use crate::jvms::Jvm;
 
 /// The pause between two attempts.
@@ -52,7 +52,7 @@ impl Deadline {
 /// The file is another process's or not a socket, or the JVM does not accept the connection in time.
 pub(crate) fn to(
     jvm: &Jvm,
-    folder: &Inside,
+    folder: &JvmFolder,
     name: &str,
     deadline: Deadline,
 ) -> io::Result<Option<UnixStream>> {
@@ -100,12 +100,12 @@ pub(super) fn connect_to(path: &Path, deadline: Deadline) -> io::Result<UnixStre
 }
 
 /// A stream whose reading and writing end with the deadline.
-pub(crate) struct Timed {
+pub(crate) struct TimedStream {
     pub(crate) stream: UnixStream,
     pub(crate) deadline: Deadline,
 }
 
-impl Timed {
+impl TimedStream {
     fn left(&self) -> io::Result<Option<Duration>> {
         self.deadline.left().map(Some).ok_or_else(|| io::ErrorKind::TimedOut.into())
     }
@@ -119,14 +119,14 @@ fn timed_out(error: io::Error) -> io::Error {
     }
 }
 
-impl io::Read for Timed {
+impl io::Read for TimedStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(self.left()?)?;
         self.stream.read(buffer).map_err(timed_out)
     }
 }
 
-impl io::Write for Timed {
+impl io::Write for TimedStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.set_write_timeout(self.left()?)?;
         self.stream.write(bytes).map_err(timed_out)
@@ -147,7 +147,7 @@ mod tests {
     fn a_silent_peer_is_waited_for_no_longer_than_allowed() {
         let (stream, _peer) = UnixStream::pair().unwrap();
         let deadline = Deadline::after(Duration::from_millis(20));
-        let mut timed = Timed { stream, deadline };
+        let mut timed = TimedStream { stream, deadline };
         let error = timed.read(&mut [0; 4]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert_eq!(timed.write(b"x").unwrap_err().kind(), io::ErrorKind::TimedOut);

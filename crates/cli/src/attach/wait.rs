@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The reason for the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum RecordingEnd {
     /// The time is over.
     Time,
     /// A signal came.
@@ -54,13 +54,13 @@ impl Interrupt {
         lease: &UnixStream,
         process: &Process,
         time: Option<Duration>,
-    ) -> io::Result<Why> {
+    ) -> io::Result<RecordingEnd> {
         let deadline = time.map(Deadline::after);
         loop {
             let left = match deadline {
                 Some(deadline) => match deadline.left() {
                     Some(left) => left.min(INTERVAL),
-                    None => return Ok(Why::Time),
+                    None => return Ok(RecordingEnd::Time),
                 },
                 None => INTERVAL,
             };
@@ -72,10 +72,10 @@ impl Interrupt {
             }
             let [signals, lease] = sources.map(|source| !source.revents().is_empty());
             if signals {
-                return Ok(Why::Signal);
+                return Ok(RecordingEnd::Signal);
             }
             if lease || process.is_gone() {
-                return Ok(Why::Ended);
+                return Ok(RecordingEnd::Ended);
             }
         }
     }

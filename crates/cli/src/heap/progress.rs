@@ -18,7 +18,7 @@ const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 const CLASSES: usize = 10;
 
 /// Watches an analysis.
-pub(super) struct Progress {
+pub(super) struct HeapProgress {
     bar: ProgressBar,
     /// The name of the dump.
     name: String,
@@ -28,7 +28,7 @@ pub(super) struct Progress {
     shows_classes: bool,
 }
 
-impl Progress {
+impl HeapProgress {
     /// Watches the analysis of a dump of this name; shows its classes where `shows_classes`.
     pub(super) fn new(name: &str, shows_classes: bool) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
@@ -47,7 +47,7 @@ impl Progress {
     }
 }
 
-impl perk_heap::Watch for Progress {
+impl perk_heap::Watch for HeapProgress {
     fn progress(&mut self, phase: &'static str, done: u64, total: u64) {
         if self.is_hidden && self.begun.elapsed() > PROGRESS_AFTER && stderr().is_terminal() {
             self.is_hidden = false;
@@ -85,7 +85,7 @@ impl perk_heap::Watch for Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for HeapProgress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

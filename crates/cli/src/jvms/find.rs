@@ -4,34 +4,34 @@ use std::{fs, io};
 
 use anyhow::{Context, bail};
 
-use super::{Hidden, Jvm, Process, Seen, program};
+use super::{HiddenJvm, Jvm, Process, ProcessView, program};
 
 /// The most JVMs that a message lists.
 const LISTED: usize = 10;
 
 /// The JVMs on this machine that can be seen, and those that are hidden; each by process id.
 #[derive(Debug, Default)]
-pub(crate) struct Visible {
+pub(crate) struct JvmList {
     pub(crate) jvms: Vec<Jvm>,
-    pub(crate) hidden: Vec<Hidden>,
+    pub(crate) hidden: Vec<HiddenJvm>,
 }
 
 /// Looks at all processes.
 ///
 /// # Errors
 /// `/proc` cannot be read.
-pub(crate) fn visible() -> anyhow::Result<Visible> {
+pub(crate) fn visible() -> anyhow::Result<JvmList> {
     let entries = fs::read_dir("/proc").context("cannot read /proc")?.flatten();
     let mut pids: Vec<u32> =
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     pids.sort_unstable();
-    let mut visible = Visible::default();
+    let mut visible = JvmList::default();
     for pid in pids {
         let Ok(Some(process)) = Process::open(pid) else { continue };
-        match Seen::of(process) {
-            Ok(Seen::Jvm(jvm)) => visible.jvms.push(jvm),
-            Ok(Seen::Hidden(hidden)) => visible.hidden.push(hidden),
-            Ok(Seen::Other) | Err(_) => {}
+        match ProcessView::of(process) {
+            Ok(ProcessView::Jvm(jvm)) => visible.jvms.push(jvm),
+            Ok(ProcessView::Hidden(hidden)) => visible.hidden.push(hidden),
+            Ok(ProcessView::Other) | Err(_) => {}
         }
     }
     Ok(visible)
@@ -55,18 +55,18 @@ fn of_pid(pid: u32) -> anyhow::Result<Jvm> {
     if process.as_ref().is_some_and(Process::is_gone) {
         bail!("the process {pid} has ended");
     }
-    let seen = process.map(Seen::of).transpose().unwrap_or_else(|_: io::Error| None);
+    let seen = process.map(ProcessView::of).transpose().unwrap_or_else(|_: io::Error| None);
     match seen.with_context(no_process)? {
-        Seen::Jvm(jvm) => Ok(jvm),
-        Seen::Hidden(hidden) => bail!("{}", hidden.reason()),
-        Seen::Other => {
+        ProcessView::Jvm(jvm) => Ok(jvm),
+        ProcessView::Hidden(hidden) => bail!("{}", hidden.reason()),
+        ProcessView::Other => {
             bail!("the process {pid} is no JVM, or cannot be seen (perk ps lists those)")
         }
     }
 }
 
 fn of_name(wanted: &str) -> anyhow::Result<Jvm> {
-    let Visible { jvms, hidden } = visible()?;
+    let JvmList { jvms, hidden } = visible()?;
     let (named, others): (Vec<_>, Vec<_>) =
         jvms.into_iter().partition(|jvm| program::is_named(&jvm.program, wanted));
     let mut found = match named.is_empty() {

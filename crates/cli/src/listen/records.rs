@@ -45,16 +45,16 @@ const COUNTED: [(u8, &str); 13] = [
 
 /// The kind of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StreamKind {
     Text,
     Binary,
 }
 
-impl Kind {
+impl StreamKind {
     pub(super) fn ending(self) -> &'static str {
         match self {
-            Kind::Text => "txt",
-            Kind::Binary => "hprof",
+            StreamKind::Text => "txt",
+            StreamKind::Binary => "hprof",
         }
     }
 }
@@ -68,8 +68,8 @@ pub(super) enum Record {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    kind: Option<Kind>,
-    state: State,
+    kind: Option<StreamKind>,
+    state: RecordState,
     /// All bytes taken.
     bytes: u64,
     /// Up to the end of the last record or section that is whole.
@@ -82,7 +82,7 @@ pub(super) struct Records {
 
 /// Where in a binary stream it is.
 #[derive(Debug)]
-enum State {
+enum RecordState {
     /// In the header, this far from its end.
     Header(usize),
     Head(Vec<u8>),
@@ -97,7 +97,7 @@ enum State {
 const KEPT_BYTES: usize = 24;
 
 impl Records {
-    pub(super) fn kind(&self) -> Option<Kind> {
+    pub(super) fn kind(&self) -> Option<StreamKind> {
         self.kind
     }
 
@@ -113,7 +113,7 @@ impl Records {
 
     /// Where the last record ends that is whole; text is as whole as it gets.
     pub(super) fn whole_bytes(&self) -> Option<u64> {
-        (self.kind == Some(Kind::Binary)).then_some(self.whole_bytes)
+        (self.kind == Some(StreamKind::Binary)).then_some(self.whole_bytes)
     }
 
     /// How many records there are of each kind, in words.
@@ -139,24 +139,24 @@ impl Records {
                 self.beginning = all;
                 taken
             }
-            Some(Kind::Text) => Ok(()),
-            Some(Kind::Binary) => self.follow(bytes, &mut tell),
+            Some(StreamKind::Text) => Ok(()),
+            Some(StreamKind::Binary) => self.follow(bytes, &mut tell),
         }
     }
 
     /// Finds out what the stream is from all that has come of it.
     fn begin(&mut self, all: &[u8], tell: &mut impl FnMut(Record)) -> Result<(), String> {
         if all.starts_with(OLD) {
-            self.kind = Some(Kind::Text);
+            self.kind = Some(StreamKind::Text);
         } else if all.starts_with(HPROF) {
             // The version is followed by a NUL or, in text, by a comma.
             match all.iter().position(|&byte| byte == 0 || byte == b',') {
                 Some(nul) if all[nul] == 0 => {
-                    self.kind = Some(Kind::Binary);
+                    self.kind = Some(StreamKind::Binary);
                     self.bytes = (nul + 1) as u64;
                     return self.follow(&all[nul + 1..], tell);
                 }
-                Some(_) => self.kind = Some(Kind::Text),
+                Some(_) => self.kind = Some(StreamKind::Text),
                 None if all.len() > MOST_HEADER_BYTES => {
                     return Err("its header has no end".to_owned());
                 }
@@ -172,17 +172,17 @@ impl Records {
     fn follow(&mut self, mut bytes: &[u8], tell: &mut impl FnMut(Record)) -> Result<(), String> {
         while !bytes.is_empty() {
             let wanted = match &self.state {
-                State::Header(left) => *left,
-                State::Head(head) => HEAD_BYTES - head.len(),
-                State::Body { left, .. } => *left as usize,
+                RecordState::Header(left) => *left,
+                RecordState::Head(head) => HEAD_BYTES - head.len(),
+                RecordState::Body { left, .. } => *left as usize,
             };
             let (taken, rest) = bytes.split_at(wanted.min(bytes.len()));
             bytes = rest;
             self.bytes += taken.len() as u64;
             match &mut self.state {
-                State::Header(left) => *left -= taken.len(),
-                State::Head(head) => head.extend_from_slice(taken),
-                State::Body { left, kept, .. } => {
+                RecordState::Header(left) => *left -= taken.len(),
+                RecordState::Head(head) => head.extend_from_slice(taken),
+                RecordState::Body { left, kept, .. } => {
                     *left -= taken.len() as u32;
                     let room = KEPT_BYTES - kept.len();
                     kept.extend_from_slice(&taken[..taken.len().min(room)]);
@@ -197,16 +197,16 @@ impl Records {
 
     /// Goes on to what follows the part that is whole now.
     fn next(&mut self, tell: &mut impl FnMut(Record)) -> Result<(), String> {
-        match mem::replace(&mut self.state, State::Head(Vec::new())) {
-            State::Header(_) => self.whole_bytes = self.bytes,
-            State::Head(head) => {
+        match mem::replace(&mut self.state, RecordState::Head(Vec::new())) {
+            RecordState::Header(_) => self.whole_bytes = self.bytes,
+            RecordState::Head(head) => {
                 let (tag, left) = (head[0], length(&head)?);
-                self.state = State::Body { tag, left, kept: Vec::new() };
+                self.state = RecordState::Body { tag, left, kept: Vec::new() };
                 if left == 0 {
                     self.next(tell)?;
                 }
             }
-            State::Body { tag, kept, .. } => self.ended(tag, &kept, tell),
+            RecordState::Body { tag, kept, .. } => self.ended(tag, &kept, tell),
         }
         Ok(())
     }
@@ -238,9 +238,9 @@ impl Records {
     }
 }
 
-impl Default for State {
+impl Default for RecordState {
     fn default() -> Self {
-        State::Header(HEADER_REST_BYTES)
+        RecordState::Header(HEADER_REST_BYTES)
     }
 }
 
@@ -328,7 +328,7 @@ mod tests {
         {
             for piece in 1..text.len() {
                 let (records, _, written) = take(text.as_bytes(), piece);
-                assert_eq!(records.kind(), Some(Kind::Text));
+                assert_eq!(records.kind(), Some(StreamKind::Text));
                 assert_eq!(written, text.as_bytes());
                 assert_eq!(records.whole_bytes(), None);
             }

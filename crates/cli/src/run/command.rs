@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
-use perk_control::intrinsics::{self, Counted};
+use perk_control::intrinsics::{self, CodeMetric};
 use perk_control::jdk::{self, JavaHome, OLDEST_VERSION, Vm};
 
 use super::archives::Changes;
@@ -107,7 +107,7 @@ impl<'a> Plan<'a> {
 
     /// The options of the JVM that switch off the intrinsics in which something is not counted; none
     /// if its version is not known. JVMs that the program starts may be of other versions, and get none.
-    pub(super) fn without_intrinsics(&self, counted: Counted) -> Vec<String> {
+    pub(super) fn without_intrinsics(&self, counted: CodeMetric) -> Vec<String> {
         let options = self.feature_version.map(|version| intrinsics::jvm_options(version, counted));
         options.unwrap_or_default()
     }
@@ -229,8 +229,8 @@ mod tests {
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         let arguments: Vec<_> = command.get_args().collect();
         assert_eq!(arguments, ["-agentpath:/x/libperk.so=cpu=samples", "-X", "-jar", "app.jar"]);
-        let jvm_options = plan.without_intrinsics(Counted::Accesses);
-        assert_eq!(jvm_options, intrinsics::jvm_options(21, Counted::Accesses));
+        let jvm_options = plan.without_intrinsics(CodeMetric::Accesses);
+        assert_eq!(jvm_options, intrinsics::jvm_options(21, CodeMetric::Accesses));
         let command = plan.command(Path::new("/x/libperk.so"), "fields=shared", &jvm_options);
         assert_eq!(command.get_args().next().unwrap(), "-XX:+UnlockDiagnosticVMOptions");
         assert_eq!(command.get_args().len(), 7);
@@ -252,7 +252,7 @@ mod tests {
             feature_version: None,
             changes: Changes::default(),
         };
-        assert_eq!(plan.without_intrinsics(Counted::Accesses), [""; 0]);
+        assert_eq!(plan.without_intrinsics(CodeMetric::Accesses), [""; 0]);
         let command = plan.command(Path::new("/x/libperk.so"), "cpu=samples", &[]);
         assert_eq!(command.get_args().collect::<Vec<_>>(), ["test"]);
         let (name, value) = command.get_envs().next().unwrap();

@@ -21,8 +21,8 @@ use perk_report::{EndOfRun, View as _, accounting};
 
 use super::append;
 use super::options::Analyses;
-use super::outcome::{Fault, Folder, Jvm, Outcome, short_name};
-use crate::args::Measured;
+use super::outcome::{Fault, Folder, JvmOutcome, Outcome, short_name};
+use crate::args::MeasurementArgs;
 use crate::file_format::merges_threads;
 use crate::output::{self, Target};
 use crate::packing;
@@ -59,7 +59,7 @@ pub(crate) fn targets(paths: &[PathBuf], sketch: &Profile) -> anyhow::Result<Vec
 
 /// What is left to do when the recording has ended.
 pub(crate) struct Finish<'a> {
-    args: &'a Measured,
+    args: &'a MeasurementArgs,
     analyses: Analyses<'a>,
     targets: Vec<Target>,
     folder: &'a Folder,
@@ -78,7 +78,7 @@ pub(crate) struct Finish<'a> {
 
 /// The end of a JVM that left no whole profile.
 #[derive(Clone, Debug)]
-pub(crate) struct Gone {
+pub(crate) struct JvmEnd {
     /// The signal that killed it, if one did.
     pub(crate) signal: Option<i32>,
     /// Its exit code, if it ended with one.
@@ -88,7 +88,7 @@ pub(crate) struct Gone {
 
 impl<'a> Finish<'a> {
     pub(crate) fn new(
-        args: &'a Measured,
+        args: &'a MeasurementArgs,
         analyses: Analyses<'a>,
         targets: Vec<Target>,
         folder: &'a Folder,
@@ -119,7 +119,7 @@ impl<'a> Finish<'a> {
     pub(crate) fn report(
         &mut self,
         mut outcome: Outcome,
-        gone: &dyn Fn(u32) -> Option<Gone>,
+        gone: &dyn Fn(u32) -> Option<JvmEnd>,
         no_jvm: &str,
     ) {
         for jvm in &outcome.complete {
@@ -132,15 +132,15 @@ impl<'a> Finish<'a> {
         let jvms = std::mem::take(&mut outcome.complete);
         let is_asked_for = !self.args.output.is_empty();
         let is_alone = jvms.len() == 1;
-        let is_idle = |jvm: &Jvm| match is_alone && is_asked_for {
+        let is_idle = |jvm: &JvmOutcome| match is_alone && is_asked_for {
             true => jvm.is_empty(),
             false => jvm.is_idle(),
         };
         let dumps_heap = self.analyses.dump_heap();
-        let (idle, mut busy): (Vec<Jvm>, Vec<Jvm>) =
+        let (idle, mut busy): (Vec<JvmOutcome>, Vec<JvmOutcome>) =
             jvms.into_iter().partition(|jvm| !dumps_heap && is_idle(jvm));
         if busy.len() > 1 && !self.per_process && self.analyses.can_merge() {
-            busy = Jvm::merged(busy).into_iter().collect();
+            busy = JvmOutcome::merged(busy).into_iter().collect();
         }
         let has_several = busy.len() > 1;
         for (index, jvm) in busy.iter().enumerate() {
@@ -193,7 +193,7 @@ impl<'a> Finish<'a> {
     }
 
     /// The reason why JVMs that did nothing that was measured have no file; `None` if there are none.
-    fn why_idle(&self, idle: &[Jvm]) -> Option<String> {
+    fn why_idle(&self, idle: &[JvmOutcome]) -> Option<String> {
         let why = self.why_empty();
         Some(match idle {
             [] => return None,
@@ -204,13 +204,13 @@ impl<'a> Finish<'a> {
     }
 
     /// The reason why a JVM could not write to its file any more, if that is so and it was not killed.
-    fn fault_of(&self, pid: u32, gone: Option<&Gone>) -> Option<Fault> {
+    fn fault_of(&self, pid: u32, gone: Option<&JvmEnd>) -> Option<Fault> {
         let is_killed = gone.is_some_and(|gone| gone.signal.is_some());
         self.folder.fault_of(pid).filter(|_| !is_killed)
     }
 
     /// Says that a JVM has left no profile, and returns the reason.
-    fn lost(&mut self, pid: u32, gone: Option<&Gone>) -> String {
+    fn lost(&mut self, pid: u32, gone: Option<&JvmEnd>) -> String {
         if let Some(Fault { error, part }) = self.fault_of(pid, gone) {
             let reason = format!("the JVM {pid} could not write its profile: {error}");
             let way_out = way_out(&error);
@@ -222,8 +222,8 @@ impl<'a> Finish<'a> {
             return reason;
         }
         let how = match gone {
-            Some(Gone { signal: Some(signal), .. }) => format!("killed by signal {signal}"),
-            Some(Gone { code: Some(code), .. }) => {
+            Some(JvmEnd { signal: Some(signal), .. }) => format!("killed by signal {signal}"),
+            Some(JvmEnd { code: Some(code), .. }) => {
                 format!("it ended with exit code {code} in native code, or its messages say why")
             }
             _ => "how it ended is not known".to_owned(),
@@ -252,7 +252,7 @@ impl<'a> Finish<'a> {
     }
 
     /// Says that JVMs have no profile: they did nothing that was measured.
-    fn skip(&self, idle: &[Jvm], are_others_shown: bool) {
+    fn skip(&self, idle: &[JvmOutcome], are_others_shown: bool) {
         if self.args.quiet {
             return;
         }
@@ -268,7 +268,7 @@ impl<'a> Finish<'a> {
     }
 
     /// The files of a JVM.
-    fn targets_of(&self, jvm: &Jvm, is_one_of_several: bool) -> Vec<Target> {
+    fn targets_of(&self, jvm: &JvmOutcome, is_one_of_several: bool) -> Vec<Target> {
         let default = || {
             let form = match &self.analyses {
                 analyses if analyses.are_samples() => TEXT,
@@ -292,7 +292,7 @@ impl<'a> Finish<'a> {
     }
 
     /// The table, for which `targets` have more, and the accounting.
-    fn show(&self, jvm: &Jvm, targets: &[Target]) {
+    fn show(&self, jvm: &JvmOutcome, targets: &[Target]) {
         if self.args.quiet {
             return;
         }
@@ -329,7 +329,7 @@ impl<'a> Finish<'a> {
 
     /// The files; where one cannot be written, the agent's own is kept. `is_next` is whether another
     /// JVM has been written before.
-    fn write(&mut self, jvm: &Jvm, targets: &[Target], is_next: bool) {
+    fn write(&mut self, jvm: &JvmOutcome, targets: &[Target], is_next: bool) {
         let merged = OnceCell::new();
         for target in targets {
             let path = target.path.display();
@@ -400,9 +400,9 @@ impl<'a> Finish<'a> {
 
 /// The line on a JVM whose profile is that of its last flush.
 fn of_flush(
-    jvm: &Jvm,
+    jvm: &JvmOutcome,
     flushed: SystemTime,
-    gone: Option<Gone>,
+    gone: Option<JvmEnd>,
     fault: Option<io::Error>,
 ) -> String {
     let label = jvm.label();

@@ -12,7 +12,7 @@ use perk_profile::{
     FieldCounts, LockKind, Metric, MonitorRow, MonitorTimes, Profile, Section, Site, Sites, Waits,
 };
 
-use crate::args::{Measured, RunArgs};
+use crate::args::{MeasurementArgs, RunArgs};
 use crate::file_format::has_ending;
 
 /// The most time of a program that is lost if it is killed.
@@ -21,7 +21,7 @@ const FLUSH_NS: u64 = 5_000_000_000;
 /// The analyses asked for: something is measured, and each argument has a meaning for it.
 #[derive(Debug)]
 pub(crate) struct Analyses<'a> {
-    args: &'a Measured,
+    args: &'a MeasurementArgs,
     /// The agent's options, up to the file.
     options: Options,
 }
@@ -31,7 +31,7 @@ impl<'a> Analyses<'a> {
     ///
     /// # Errors
     /// An argument that would have no effect, or a contradiction, in one line.
-    pub(crate) fn of(args: &'a Measured) -> anyhow::Result<Self> {
+    pub(crate) fn of(args: &'a MeasurementArgs) -> anyhow::Result<Self> {
         let this = Self::chosen(args)?;
         args.agent.0.check(&this.options).map_err(Error::msg)?;
         if this.options.xprof.is_some()
@@ -48,13 +48,13 @@ impl<'a> Analyses<'a> {
     ///
     /// # Errors
     /// As [`of`](Self::of), or an analysis that has to begin with the program, in one line.
-    pub(crate) fn of_running(args: &'a Measured) -> anyhow::Result<Self> {
+    pub(crate) fn of_running(args: &'a MeasurementArgs) -> anyhow::Result<Self> {
         args.agent.0.check_attach(&args.agent.0.options).map_err(Error::msg)?;
         Self::of(args)
     }
 
     /// The analyses, with the options that every run has.
-    fn chosen(args: &'a Measured) -> anyhow::Result<Self> {
+    fn chosen(args: &'a MeasurementArgs) -> anyhow::Result<Self> {
         let line = &args.agent.0;
         let mut options = line.options.clone();
         if options.are_idle() {
@@ -274,13 +274,13 @@ mod tests {
     use std::collections::BTreeSet;
 
     use clap::Parser;
-    use perk_control::Parsed;
+    use perk_control::AgentAction;
 
     use super::*;
     use crate::args::{Cli, Command};
     use crate::run::outcome::Folder;
 
-    fn run_args(arguments: &str) -> Measured {
+    fn run_args(arguments: &str) -> MeasurementArgs {
         let line = ["perk", "run"].into_iter().chain(arguments.split_whitespace());
         match Cli::try_parse_from(line.chain(["--", "java"])).map(|cli| cli.command) {
             Ok(Command::Run(args)) => args.measured,
@@ -304,7 +304,7 @@ mod tests {
                 it if it.heap_dump => 5,
                 _ => 6,
             };
-        let Ok(Parsed::Run(parsed)) = Options::parse(&text, None) else { panic!("{text}") };
+        let Ok(AgentAction::Run(parsed)) = Options::parse(&text, None) else { panic!("{text}") };
         // Two fields follow from the others when they are read.
         let Options { raw, timing_depth, .. } = parsed.clone();
         assert_eq!(parsed, Options { raw, timing_depth, ..options }, "{text}");

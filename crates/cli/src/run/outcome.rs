@@ -41,7 +41,7 @@ const OF_XPROF: &str = "xprof";
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Whole profiles, most CPU time first.
-    pub(crate) complete: Vec<Jvm>,
+    pub(crate) complete: Vec<JvmOutcome>,
     /// Whole profiles that cannot be read, with the reason.
     pub(crate) unreadable: Vec<(u32, anyhow::Error)>,
     /// JVMs that are gone and left no whole profile.
@@ -52,19 +52,19 @@ pub(crate) struct Outcome {
 
 /// A JVM that ran to its end, or several whose profiles are one.
 #[derive(Debug)]
-pub(crate) struct Jvm {
+pub(crate) struct JvmOutcome {
     pub(crate) pid: u32,
     pub(crate) file: PathBuf,
     pub(crate) profile: Profile,
     /// When the profile was shown, if the JVM has left no later one.
     pub(crate) flushed: Option<SystemTime>,
     /// The others, if there are several.
-    others: Vec<Other>,
+    others: Vec<MergedJvm>,
 }
 
 /// The agent's files of a process.
 #[derive(Clone, Copy, Debug, Default)]
-struct Files {
+struct AgentFiles {
     /// One under its final name: the whole profile, or that of the last flush.
     has_whole: bool,
     /// One that the agent has not finished.
@@ -81,7 +81,7 @@ pub(crate) struct Fault {
 
 /// A JVM whose numbers are in the profile of another.
 #[derive(Debug)]
-struct Other {
+struct MergedJvm {
     label: String,
     file: PathBuf,
 }
@@ -158,8 +158,8 @@ impl Folder {
     }
 
     /// The files that are there, by process.
-    fn files(&self) -> io::Result<BTreeMap<u32, Files>> {
-        let mut all: BTreeMap<u32, Files> = BTreeMap::new();
+    fn files(&self) -> io::Result<BTreeMap<u32, AgentFiles>> {
+        let mut all: BTreeMap<u32, AgentFiles> = BTreeMap::new();
         for entry in fs::read_dir(self.path())? {
             let name = entry?.file_name();
             if let Some((pid, is_whole)) = parse_name(&name) {
@@ -213,7 +213,7 @@ impl Folder {
             match input::open(&file, &options) {
                 Ok(input) => {
                     let (profile, others) = (input.profile, Vec::new());
-                    outcome.complete.push(Jvm { pid, file, profile, flushed, others });
+                    outcome.complete.push(JvmOutcome { pid, file, profile, flushed, others });
                 }
                 Err(error) => outcome.unreadable.push((pid, error)),
             }
@@ -257,7 +257,7 @@ impl Outcome {
     }
 }
 
-impl Jvm {
+impl JvmOutcome {
     fn cpu_ns(&self) -> u64 {
         self.profile.accounting.as_ref().map_or(0, |accounting| accounting.process_cpu_ns)
     }
@@ -272,7 +272,7 @@ impl Jvm {
         for jvm in jvms {
             let file = jvm.file.clone();
             let process = jvm.into_process();
-            others.push(Other { label: process.name.clone(), file });
+            others.push(MergedJvm { label: process.name.clone(), file });
             processes.push(process);
         }
         Some(Self { pid, file, profile: Profile::of_processes(processes), flushed: None, others })

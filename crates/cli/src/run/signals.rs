@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// How a command ended, and when.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct ProgramEnd {
     pub(super) pid: u32,
     pub(super) status: ExitStatus,
     pub(super) at: SystemTime,
@@ -29,7 +29,10 @@ pub(super) struct Ended {
 /// Starts `command` and waits for its end, whatever signals arrive: perk has a profile to write
 /// then. From here on these signals do not end perk. Meanwhile it calls `look` from time to time, with
 /// the command's process id.
-pub(super) fn run(command: &mut Command, look: &mut (dyn FnMut(u32) + Send)) -> io::Result<Ended> {
+pub(super) fn run(
+    command: &mut Command,
+    look: &mut (dyn FnMut(u32) + Send),
+) -> io::Result<ProgramEnd> {
     // What was to be ignored stays so for the child too.
     let mut signals = SignalsInfo::<WithOrigin>::new(not_ignored(&FORWARDED))?;
     let handle = signals.handle();
@@ -61,7 +64,7 @@ pub(super) fn run(command: &mut Command, look: &mut (dyn FnMut(u32) + Send)) -> 
         // Until it is reaped below, nobody else has its process id.
         *lock() = false;
         handle.close();
-        ended.and_then(|()| Ok(Ended { pid: child.id(), status: child.wait()?, at }))
+        ended.and_then(|()| Ok(ProgramEnd { pid: child.id(), status: child.wait()?, at }))
     })
 }
 

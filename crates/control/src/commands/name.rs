@@ -5,17 +5,17 @@ use std::str::FromStr;
 use super::{Command, ThreadId, Threads};
 
 /// The name of a command, the argument that may follow it, and a description of its effect.
-struct Name {
+struct CommandName {
     name: &'static str,
     argument: &'static str,
     about: &'static str,
 }
 
-const fn name(name: &'static str, argument: &'static str, about: &'static str) -> Name {
-    Name { name, argument, about }
+const fn name(name: &'static str, argument: &'static str, about: &'static str) -> CommandName {
+    CommandName { name, argument, about }
 }
 
-const NAMES: [Name; 15] = [
+const NAMES: [CommandName; 15] = [
     name("force-gc", "", "collect garbage"),
     name("dump-heap", "", "write a heap dump"),
     name(

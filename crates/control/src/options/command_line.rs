@@ -13,12 +13,12 @@ use super::value::Value;
 pub struct CommandLine {
     /// The options. What the arguments do not set has the agent's default.
     pub options: Options,
-    given: Vec<Given>,
+    given: Vec<ArgumentValues>,
 }
 
 /// An argument with its values.
 #[derive(Clone, Debug)]
-struct Given {
+struct ArgumentValues {
     row: &'static OptionRow,
     argument: &'static Argument,
     values: Vec<String>,
@@ -93,7 +93,7 @@ impl CommandLine {
                 set(&mut self.options, row, &value);
             }
         }
-        self.given.push(Given { row, argument, values });
+        self.given.push(ArgumentValues { row, argument, values });
     }
 
     /// Whether an argument was given.
@@ -116,7 +116,7 @@ impl CommandLine {
         if let Some(Refusal(Reason::Others(_))) = refusal {
             return self.refused(refusal, options);
         }
-        for Given { row, argument, .. } in &self.given {
+        for ArgumentValues { row, argument, .. } in &self.given {
             if !argument.requires.is_empty() && !self.has(argument.requires) {
                 return Err(format!("--{} works only with --{}", argument.long, argument.requires));
             }
@@ -189,12 +189,12 @@ impl CommandLine {
 
     /// The name of a measurement, as it was given.
     fn name(&self, row: &MeasurementRow) -> String {
-        let chooses = |given: &&Given| {
+        let chooses = |given: &&ArgumentValues| {
             let is_other = given.argument.also.iter().any(|it| it.0 == row.option);
             given.argument.is_measurement && (given.row.name == row.option || is_other)
         };
         match self.given.iter().find(chooses) {
-            Some(Given { argument, values, .. }) => match values.first() {
+            Some(ArgumentValues { argument, values, .. }) => match values.first() {
                 Some(value) if !argument.is_optional => format!("--{} {value}", argument.long),
                 _ => format!("--{}", argument.long),
             },

@@ -68,11 +68,11 @@ fn expand(name: &str, pid: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Parsed;
+    use crate::options::AgentAction;
 
     /// Returns the name that is chosen for `options` in a folder that holds `existing`.
     fn resolved(options: &str, existing: &[&str]) -> String {
-        let Ok(Parsed::Run(options)) = Options::parse(options, None) else {
+        let Ok(AgentAction::Run(options)) = Options::parse(options, None) else {
             panic!("{options}");
         };
         let exists = |path: &Path| existing.iter().any(|name| Path::new(name) == path);

@@ -30,12 +30,12 @@ impl fmt::Display for Options {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Parsed;
+    use super::super::AgentAction;
     use super::*;
 
     fn parse(text: &str) -> Options {
         match Options::parse(text, None) {
-            Ok(Parsed::Run(options)) => Options { raw: String::new(), ..options },
+            Ok(AgentAction::Run(options)) => Options { raw: String::new(), ..options },
             other => panic!("{text}: {other:?}"),
         }
     }

@@ -11,7 +11,7 @@ use super::types::Format;
 pub struct Refusal(pub(super) Reason);
 
 /// An option with the text of its value.
-pub(super) type Given<'a> = (&'static AgentOption, &'a str);
+pub(super) type OptionText<'a> = (&'static AgentOption, &'a str);
 
 /// The rule that options break.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) enum Reason {
 
 impl Options {
     /// Returns what cannot be together. `given` has the options that were named, with their values.
-    pub(super) fn refusal(&self, given: &[Given<'_>]) -> Option<Refusal> {
+    pub(super) fn refusal(&self, given: &[OptionText<'_>]) -> Option<Refusal> {
         let reason = self.of_measurements().or_else(|| self.of_options(given));
         reason.or_else(|| self.of_time()).map(Refusal)
     }
@@ -90,7 +90,7 @@ impl Options {
         })
     }
 
-    fn of_options(&self, given: &[Given<'_>]) -> Option<Reason> {
+    fn of_options(&self, given: &[OptionText<'_>]) -> Option<Reason> {
         OPTIONS.iter().find_map(|option| {
             if let Some(needs) = option.needs.filter(|_| !option.is_lenient)
                 && !needs.are_met(self)

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use perk_profile::units::printable;
 
-use super::{Line, read_line};
+use super::{PeerLine, read_line};
 
 /// The longest line of an answer, in bytes.
 const LONGEST_LINE: usize = 256 << 10;
@@ -23,7 +23,7 @@ pub mod field {
     pub const PID: &str = "pid";
     /// The name and version of the JVM.
     pub const JVM: &str = "jvm";
-    /// The [state](super::State) of the agent.
+    /// The [state](super::AgentState) of the agent.
     pub const STATE: &str = "state";
     /// The options of the recording.
     pub const OPTIONS: &str = "options";
@@ -37,7 +37,7 @@ pub mod field {
 
 /// The state of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum AgentState {
     /// There is no recording.
     Idle,
     /// A recording is under way.
@@ -46,16 +46,19 @@ pub enum State {
     Paused,
 }
 
-const STATES: [(State, &str); 3] =
-    [(State::Idle, "idle"), (State::Recording, "recording"), (State::Paused, "paused")];
+const STATES: [(AgentState, &str); 3] = [
+    (AgentState::Idle, "idle"),
+    (AgentState::Recording, "recording"),
+    (AgentState::Paused, "paused"),
+];
 
-impl Display for State {
+impl Display for AgentState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(STATES[*self as usize].1)
     }
 }
 
-impl FromStr for State {
+impl FromStr for AgentState {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -110,7 +113,7 @@ impl Answer {
     }
 
     /// Returns the state of the agent.
-    pub fn state(&self) -> Option<State> {
+    pub fn state(&self) -> Option<AgentState> {
         self.get(field::STATE)?.parse().ok()
     }
 
@@ -140,9 +143,11 @@ impl Answer {
         let mut fields = Vec::new();
         while fields.len() < MOST_LINES {
             let line = match read_line(&mut source, LONGEST_LINE)? {
-                Line::Whole(line) => String::from_utf8(line).map_err(|_| AnswerError::Garbage)?,
-                Line::Cut | Line::End => return Err(AnswerError::Cut),
-                Line::TooLong => return Err(AnswerError::Garbage),
+                PeerLine::Whole(line) => {
+                    String::from_utf8(line).map_err(|_| AnswerError::Garbage)?
+                }
+                PeerLine::Cut | PeerLine::End => return Err(AnswerError::Cut),
+                PeerLine::TooLong => return Err(AnswerError::Garbage),
             };
             if line == "ok" {
                 return Ok(Self { fields, result: Ok(()) });
@@ -166,7 +171,7 @@ mod tests {
         let status = Answer::ok()
             .with(field::PERK, "0.1.0")
             .with(field::PROTOCOL, super::super::PROTOCOL)
-            .with(field::STATE, State::Recording)
+            .with(field::STATE, AgentState::Recording)
             .with(field::OPTIONS, "cpu=samples,file=/ü");
         for (answer, text) in [
             (Answer::ok(), "ok\n"),
@@ -181,7 +186,7 @@ mod tests {
             assert_eq!(String::from_utf8_lossy(&bytes), text);
             assert_eq!(Answer::read(&*bytes).unwrap(), answer);
         }
-        assert_eq!((status.get(field::PID), status.state()), (None, Some(State::Recording)));
+        assert_eq!((status.get(field::PID), status.state()), (None, Some(AgentState::Recording)));
         for (state, name) in STATES {
             assert_eq!((state.to_string().as_str(), name.parse()), (name, Ok(state)));
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, BufReader, Read, Write};
 
 use super::verb::Verb;
-use super::{Line, read_line};
+use super::{PeerLine, read_line};
 
 /// The longest request, in bytes.
 pub const LONGEST_REQUEST: usize = 64 << 10;
@@ -94,10 +94,10 @@ impl Request {
     /// The stream failed, or what it has is not a request.
     pub fn read(source: impl Read) -> Result<Option<Self>, RequestError> {
         match read_line(&mut BufReader::new(source), LONGEST_REQUEST)? {
-            Line::End => Ok(None),
-            Line::Cut => Err(RequestError::Cut),
-            Line::TooLong => Err(RequestError::TooLong),
-            Line::Whole(line) => {
+            PeerLine::End => Ok(None),
+            PeerLine::Cut => Err(RequestError::Cut),
+            PeerLine::TooLong => Err(RequestError::TooLong),
+            PeerLine::Whole(line) => {
                 let line = String::from_utf8(line).map_err(|_| RequestError::NotUtf8)?;
                 Self::parse(&line).map(Some)
             }

@@ -22,7 +22,7 @@ pub enum Verb {
 }
 
 /// A line of the table of commands.
-struct Entry {
+struct VerbRow {
     verb: Verb,
     name: &'static str,
     argument: &'static str,
@@ -34,8 +34,8 @@ struct Entry {
 /// The share of HPROF's commands that leaves nothing out.
 const ALL_ROWS: f32 = 0.0;
 
-const TABLE: [Entry; 6] = [
-    Entry {
+const TABLE: [VerbRow; 6] = [
+    VerbRow {
         verb: Verb::Start,
         name: "start",
         argument: "[OPTIONS]",
@@ -43,7 +43,7 @@ const TABLE: [Entry; 6] = [
                 one that is paused",
         hprof: &[Command::CpuOn(Threads::All), Command::AllocOn],
     },
-    Entry {
+    VerbRow {
         verb: Verb::Lease,
         name: "lease",
         argument: "OPTIONS",
@@ -51,14 +51,14 @@ const TABLE: [Entry; 6] = [
                 closed",
         hprof: &[],
     },
-    Entry {
+    VerbRow {
         verb: Verb::Stop,
         name: "stop",
         argument: "",
         about: "end the recording and finish its file; pause that of the JVM's command line",
         hprof: &[Command::CpuOff(Threads::All), Command::AllocOff],
     },
-    Entry {
+    VerbRow {
         verb: Verb::Dump,
         name: "dump",
         argument: "",
@@ -68,14 +68,14 @@ const TABLE: [Entry; 6] = [
             Command::AllocSites { flags: 0, cutoff: ALL_ROWS },
         ],
     },
-    Entry {
+    VerbRow {
         verb: Verb::Reset,
         name: "reset",
         argument: "",
         about: "forget what was measured so far",
         hprof: &[Command::ClearCpu, Command::ClearSites],
     },
-    Entry {
+    VerbRow {
         verb: Verb::Status,
         name: "status",
         argument: "",
@@ -90,7 +90,7 @@ impl Verb {
         TABLE.iter().map(|entry| entry.verb)
     }
 
-    fn entry(self) -> &'static Entry {
+    fn entry(self) -> &'static VerbRow {
         &TABLE[self as usize]
     }
 
