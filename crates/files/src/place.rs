@@ -90,7 +90,8 @@ fn check_replaceable(path: &Path, metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the effective user of this process, if the system reports it.
+/// Returns the effective user of this process, if the system reports it. The agent contains this code, so
+/// that procfs does not read the file.
 fn effective_uid() -> Option<u32> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;

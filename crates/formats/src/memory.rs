@@ -70,7 +70,7 @@ fn look() -> bool {
     IS_FULL.load(Relaxed)
 }
 
-/// Returns the memory that the process has, if the kernel says it.
+/// Returns the memory that the process has, if the kernel reports it. procfs would open the file each time.
 fn resident_bytes() -> Option<u64> {
     static STATM: OnceLock<Option<File>> = OnceLock::new();
     let statm = STATM.get_or_init(|| File::open("/proc/self/statm").ok()).as_ref()?;

@@ -81,7 +81,8 @@ fn taken_bytes(root: &Path) -> u64 {
     size_in(&root.join("proc/self/status"), "VmRSS:").unwrap_or(0)
 }
 
-/// Returns the size in bytes that a file of the system gives in kB, on the line that begins so.
+/// Returns the size in bytes that a file of the system gives in kB, on the line that begins so. procfs refuses
+/// files without all fields of Linux, such as those of gVisor.
 fn size_in(file: &Path, begin: &str) -> Option<u64> {
     let text = fs::read_to_string(file).ok()?;
     let size = text.lines().find_map(|line| line.strip_prefix(begin))?;

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use perk_profile::Timestamp;
 use perk_testkit::Jdk;
+use procfs::{CpuInfo, Current as _, LoadAverage, Meminfo};
 
 use super::programs::Program;
 use super::statistics::Spread;
@@ -42,37 +43,33 @@ pub(super) fn heading(jdk: &Jdk, comparison: &Comparison) -> String {
 /// Returns the version of a JDK as it describes itself.
 fn version(jdk: &Jdk) -> String {
     let release = fs::read_to_string(jdk.home.join("release")).unwrap_or_default();
-    let version = ["IMPLEMENTOR", "JAVA_RUNTIME_VERSION"].map(|name| value(&release, name, '='));
+    let version = ["IMPLEMENTOR", "JAVA_RUNTIME_VERSION"].map(|name| value(&release, name));
     version.join(" ").trim().to_owned()
 }
 
 /// Returns the lines about perk, the machine and the date.
 pub(super) fn machine() -> String {
-    let read = |file| fs::read_to_string(file).unwrap_or_default();
-    let cpuinfo = read("/proc/cpuinfo");
-    let memory = read("/proc/meminfo");
-    let kernel = read("/proc/sys/kernel/osrelease");
-    let load = read("/proc/loadavg");
-    let memory_kb: f64 =
-        value(&memory, "MemTotal", ':').trim_end_matches(" kB").parse().unwrap_or(f64::NAN);
+    let cpus = CpuInfo::current().ok();
+    let memory_bytes = Meminfo::current().map_or(f64::NAN, |memory| memory.mem_total as f64);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let load = LoadAverage::current().map_or(f32::NAN, |load| load.one);
     let cores = thread::available_parallelism().map_or(0, usize::from);
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let date = Timestamp { unix_ms: since_1970.as_millis() as u64, utc_offset_s: 0 };
     format!(
         "perk {}, {} UTC.\nMachine: {cores} cores of {}, {:.0} GiB of memory, Linux {}; load at the \
-         start {}.\n",
+         start {load:.2}.\n",
         env!("CARGO_PKG_VERSION"),
         date.ctime(),
-        value(&cpuinfo, "model name", ':'),
-        memory_kb / 1024.0 / 1024.0,
+        cpus.as_ref().and_then(|cpus| cpus.model_name(0)).unwrap_or("unknown processors"),
+        memory_bytes / 1024.0 / MIB,
         kernel.trim(),
-        load.split_whitespace().next().unwrap_or_default(),
     )
 }
 
-/// Returns the value after `name` and the separator in a file of such lines.
-fn value(text: &str, name: &str, separator: char) -> String {
-    let lines = text.lines().filter_map(|line| line.split_once(separator));
+/// Returns the value of a name in lines such as `NAME="value"`.
+fn value(text: &str, name: &str) -> String {
+    let lines = text.lines().filter_map(|line| line.split_once('='));
     let mut values = lines.filter(|(key, _)| key.trim() == name);
     values.next().map_or_else(String::new, |(_, value)| value.trim().trim_matches('"').to_owned())
 }
@@ -276,8 +273,7 @@ mod tests {
 
     #[test]
     fn values_are_found_in_lines() {
-        assert_eq!(value("A=\"x y\"\nB=\"z\"\n", "B", '='), "z");
-        assert_eq!(value("model name\t: Some CPU\n", "model name", ':'), "Some CPU");
-        assert_eq!(value("", "B", '='), "");
+        assert_eq!(value("A=\"x y\"\nB=\"z\"\n", "B"), "z");
+        assert_eq!(value("", "B"), "");
     }
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use perk_profile::Accounting;
 use perk_testkit::agent;
+use procfs::process::Process;
 
 use super::flags::Flags;
 use super::programs::{Program, Start};
@@ -234,9 +235,8 @@ impl Output {
 
 /// Returns the most memory that a process has held, as the kernel counts it.
 fn peak_of(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+    let status = Process::new(pid.try_into().ok()?).ok()?.status().ok()?;
+    Some(status.vmhwm? << 10)
 }
 
 fn hash_files(folder: &Path, into: &mut BTreeMap<String, u64>) {

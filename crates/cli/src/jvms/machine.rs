@@ -81,7 +81,7 @@ impl Machine {
     }
 }
 
-/// The paths of the files that are mapped.
+/// The paths of the files that are mapped, of which procfs refuses all if one is not UTF-8.
 fn mapped_files(maps: &str) -> BTreeSet<&str> {
     let path = |line: &'_ str| line.find('/').map(|at| at..line.len());
     maps.lines().filter_map(|line| path(line).map(|range| &line[range])).collect()

@@ -1,8 +1,9 @@
 //! The JVMs that a profiled program starts itself, and that are not profiled.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::time::{Duration, Instant};
+
+use procfs::process::all_processes;
 
 use crate::jvms::{Process, program_of};
 use crate::talk::say;
@@ -29,12 +30,10 @@ impl Children {
         if self.next.is_some_and(|next| begin < next) {
             return;
         }
-        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let ids = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
-        let stats = ids.filter_map(|pid: u32| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            let (parent, is_java) = parse(&stat)?;
-            Some((pid, (parent, is_java)))
+        let stats = all_processes().into_iter().flatten().flatten().filter_map(|it| it.stat().ok());
+        let stats = stats.filter_map(|stat| {
+            let (pid, parent) = (stat.pid.try_into().ok()?, stat.ppid.try_into().ok()?);
+            Some((pid, (parent, stat.comm == "java")))
         });
         let stats: BTreeMap<u32, (u32, bool)> = stats.collect();
         for (&pid, &(_, is_java)) in &stats {
@@ -88,24 +87,9 @@ fn is_below(pid: u32, ancestor: u32, stats: &BTreeMap<u32, (u32, bool)>) -> bool
     false
 }
 
-/// The parent of a process, and whether it is called `java`, by its `/proc/PID/stat`.
-fn parse(stat: &str) -> Option<(u32, bool)> {
-    // The name may have blanks and brackets.
-    let (name, rest) = stat.rsplit_once(')')?;
-    let (_, name) = name.split_once('(')?;
-    Some((rest.split_whitespace().nth(1)?.parse().ok()?, name == "java"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_parent_is_behind_the_name() {
-        assert_eq!(parse("12 (java) S 7 12 12 0"), Some((7, true)));
-        assert_eq!(parse("12 (a) (b c) R 1 12"), Some((1, false)));
-        assert_eq!(parse("12 (java) S"), None);
-    }
 
     #[test]
     fn descendants_are_found_and_circles_end() {

@@ -4,7 +4,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
-use std::{fs, io, thread};
+use std::{io, thread};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -88,24 +88,8 @@ fn to_forward(origin: &Origin) -> Option<Signal> {
 
 /// Those of the signals that perk was not started to ignore, by nohup or in a shell's background.
 pub(crate) fn not_ignored(signals: &[i32]) -> Vec<i32> {
-    let ignored = ignored_signals(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let status = procfs::process::Process::myself().and_then(|process| process.status());
+    // The status of gVisor has no signals.
+    let ignored = status.map_or(0, |status| status.sigign);
     signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
-}
-
-/// The set of ignored signals in `/proc/<pid>/status`, a bit a signal.
-fn ignored_signals(status: &str) -> u64 {
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ignored_signals_are_read_from_the_status() {
-        let status = "Name:\tperk\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\n";
-        assert_eq!(ignored_signals(status), 0x1001);
-        assert_eq!(ignored_signals(""), 0);
-    }
 }
