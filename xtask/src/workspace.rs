@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde::Deserialize;
 
 /// The platform whose dependencies count: the agent is built for Linux.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
@@ -24,24 +24,16 @@ pub(crate) fn cargo() -> Command {
 }
 
 /// The role of a package for the one that depends on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Role {
     /// Part of the package itself.
+    #[default]
     Normal,
     /// Part of its build script.
     Build,
     /// Part of its tests.
     Dev,
-}
-
-impl Kind {
-    fn from_json(kind: &Value) -> Self {
-        match kind.as_str() {
-            Some("build") => Self::Build,
-            Some("dev") => Self::Dev,
-            _ => Self::Normal,
-        }
-    }
 }
 
 /// A package of the workspace or of a registry.
@@ -55,11 +47,11 @@ pub(crate) struct Package {
     pub(crate) links: Option<String>,
     /// The root files of the package's libraries and programs.
     pub(crate) roots: Vec<PathBuf>,
-    /// The direct dependencies on [`PLATFORM`]: identifier and kind.
-    pub(crate) dependencies: Vec<(String, Kind)>,
+    /// The direct dependencies on [`PLATFORM`]: identifier and role.
+    pub(crate) dependencies: Vec<(String, Role)>,
 }
 
-/// The answer of `cargo metadata`.
+/// The packages of the workspace, and what they depend on.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata {
     /// All packages by cargo's identifier.
@@ -79,8 +71,9 @@ impl Metadata {
             .context("cannot start cargo metadata")?;
         let stderr = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "cargo metadata failed: {}", stderr.trim());
-        let json = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
-        Ok(Self::from_json(&json))
+        let answer: answer::Metadata =
+            serde_json::from_slice(&output.stdout).context("cannot read cargo metadata")?;
+        Ok(answer.into())
     }
 
     /// Returns the package of the workspace that has this name.
@@ -91,49 +84,97 @@ impl Metadata {
             .find(|package| package.name == name)
             .with_context(|| format!("no package {name} in the workspace"))
     }
+}
 
-    fn from_json(json: &Value) -> Self {
-        let mut packages = BTreeMap::new();
-        for package in array(&json["packages"]) {
-            packages.insert(text(&package["id"]), package_from_json(package));
+/// The answer of `cargo metadata`.
+mod answer {
+    use std::path::PathBuf;
+
+    use serde::Deserialize;
+
+    use super::Role;
+
+    #[derive(Deserialize)]
+    pub(super) struct Metadata {
+        packages: Vec<Package>,
+        resolve: Resolve,
+        workspace_members: Vec<String>,
+        target_directory: PathBuf,
+    }
+
+    #[derive(Deserialize)]
+    struct Package {
+        id: String,
+        name: String,
+        links: Option<String>,
+        targets: Vec<Target>,
+    }
+
+    #[derive(Deserialize)]
+    struct Target {
+        kind: Vec<String>,
+        src_path: PathBuf,
+    }
+
+    impl Target {
+        fn is_any(&self, kinds: &[&str]) -> bool {
+            self.kind.iter().any(|kind| kinds.contains(&kind.as_str()))
         }
-        for node in array(&json["resolve"]["nodes"]) {
-            if let Some(package) = packages.get_mut(&text(&node["id"])) {
-                for dependency in array(&node["deps"]) {
-                    for kind in array(&dependency["dep_kinds"]) {
-                        let kind = Kind::from_json(&kind["kind"]);
-                        package.dependencies.push((text(&dependency["pkg"]), kind));
-                    }
+    }
+
+    #[derive(Deserialize)]
+    struct Resolve {
+        nodes: Vec<Node>,
+    }
+
+    #[derive(Deserialize)]
+    struct Node {
+        id: String,
+        deps: Vec<Dependency>,
+    }
+
+    #[derive(Deserialize)]
+    struct Dependency {
+        pkg: String,
+        dep_kinds: Vec<DependencyKind>,
+    }
+
+    #[derive(Deserialize)]
+    struct DependencyKind {
+        /// `null` for a part of the package itself.
+        kind: Option<Role>,
+    }
+
+    impl From<Metadata> for super::Metadata {
+        fn from(answer: Metadata) -> Self {
+            let packages = answer.packages.into_iter().map(|it| (it.id.clone(), it.into()));
+            let mut packages: std::collections::BTreeMap<String, super::Package> =
+                packages.collect();
+            for node in answer.resolve.nodes {
+                let Some(package) = packages.get_mut(&node.id) else { continue };
+                for Dependency { pkg, dep_kinds } in node.deps {
+                    let roles = dep_kinds.iter().map(|it| it.kind.unwrap_or_default());
+                    package.dependencies.extend(roles.map(|role| (pkg.clone(), role)));
                 }
             }
-        }
-        Self {
-            packages,
-            members: array(&json["workspace_members"]).map(text).collect(),
-            target_directory: text(&json["target_directory"]).into(),
+            Self {
+                packages,
+                members: answer.workspace_members,
+                target_directory: answer.target_directory,
+            }
         }
     }
-}
 
-fn package_from_json(package: &Value) -> Package {
-    let targets = |kinds: &'static [&str]| {
-        array(&package["targets"]).filter(move |target| {
-            array(&target["kind"]).any(|kind| kinds.contains(&text(kind).as_str()))
-        })
-    };
-    Package {
-        name: text(&package["name"]),
-        is_proc_macro: targets(&["proc-macro"]).next().is_some(),
-        links: package["links"].as_str().map(str::to_owned),
-        roots: targets(&["lib", "cdylib", "bin"]).map(|it| text(&it["src_path"]).into()).collect(),
-        dependencies: Vec::new(),
+    impl From<Package> for super::Package {
+        fn from(package: Package) -> Self {
+            let is_root = |target: &Target| target.is_any(&["lib", "cdylib", "bin"]);
+            Self {
+                is_proc_macro: package.targets.iter().any(|it| it.is_any(&["proc-macro"])),
+                roots: package.targets.into_iter().filter(is_root).map(|it| it.src_path).collect(),
+                name: package.name,
+                links: package.links,
+                dependencies: Vec::new(),
+            }
+        }
     }
-}
-
-fn array(json: &Value) -> impl Iterator<Item = &Value> {
-    json.as_array().into_iter().flatten()
-}
-
-fn text(json: &Value) -> String {
-    json.as_str().unwrap_or_default().to_owned()
 }

@@ -1,16 +1,17 @@
 //! Documents as JSON.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::io::{self, BufWriter, Write};
 
-use perk_profile::{Line, MethodId, Symbols};
+use perk_profile::{FrameId, Line, MethodId, Symbols};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
 use crate::table::Kind;
-use crate::{Cell, Column, LazyTable, Table};
+use crate::{Cell, Column, LazyTable, Row, Table};
 
-/// A JSON value.
+/// A JSON value. `serde_json::Value` would need a copy of each table.
 #[derive(Debug)]
 pub enum Json {
     /// Not known.
@@ -51,10 +52,10 @@ impl Json {
     /// # Errors
     /// `out` does not take it.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut writer = Writer { out: BufWriter::new(out), depth: 0 };
-        writer.value(self)?;
-        writer.out.write_all(b"\n")?;
-        writer.out.flush()
+        let mut out = BufWriter::new(out);
+        serde_json::to_writer_pretty(&mut out, self)?;
+        out.write_all(b"\n")?;
+        out.flush()
     }
 }
 
@@ -112,151 +113,113 @@ impl<T: Into<Json>> From<Option<T>> for Json {
     }
 }
 
-struct Writer<'w> {
-    out: BufWriter<&'w mut dyn Write>,
-    depth: usize,
-}
-
-impl Writer<'_> {
-    fn value(&mut self, value: &Json) -> io::Result<()> {
-        match value {
-            Json::Null => self.null(),
-            Json::Bool(value) => write!(self.out, "{value}"),
-            Json::Number(value) => self.number(*value),
-            Json::Signed(value) => write!(self.out, "{value}"),
-            Json::Float(value) => self.float(*value),
-            Json::Text(text) => self.text(text),
-            Json::List(values) => self.all(b"[]", values, Self::value),
-            Json::Object(members) => self.all(b"{}", members, |writer, (key, value)| {
-                writer.key(key)?;
-                writer.value(value)
-            }),
-            Json::Table(table) => self.table(table),
-        }
-    }
-
-    /// An object for each row.
-    fn table(&mut self, table: &Table) -> io::Result<()> {
-        let mut names = MethodNames { symbols: table.names(), names: HashMap::new() };
-        self.all(b"[]", &table.rows, |writer, row| {
-            let cells = table.columns.iter().zip(&row.cells).flat_map(members);
-            writer.all(b"{}", cells, |writer, (key, member)| {
-                writer.key(&key)?;
-                match member {
-                    Member::Cell(cell) => writer.cell(&mut names, cell),
-                    Member::Number(Some(number)) => writer.number(number),
-                    Member::Share(Some((part, total))) => writer.share(part, total),
-                    Member::Number(None) | Member::Share(None) => writer.null(),
-                }
-            })
-        })
-    }
-
-    fn cell(&mut self, names: &mut MethodNames<'_>, cell: &Cell) -> io::Result<()> {
-        match cell {
-            Cell::Missing(_) => self.null(),
-            Cell::Number(number) | Cell::Worded(number, _) => self.number(*number),
-            Cell::Share(part, total) => self.share(*part, *total),
-            Cell::Bool(is_so) => write!(self.out, "{is_so}"),
-            Cell::Text(text) => self.text(text),
-            Cell::Method(method) => self.method(names, *method),
-            Cell::Class(class) => self.text(&crate::class_name(names.symbols, *class)),
-            Cell::Path(frames) => self.all(b"[]", frames, |writer, &id| {
-                let frame = names.symbols.get_frame(id);
-                writer.all(b"{}", [true, false], |writer, is_name| {
-                    writer.key(if is_name { "name" } else { "line" })?;
-                    match frame.line {
-                        _ if is_name => writer.method(names, frame.method),
-                        Line::Number(line) => writer.number(line.into()),
-                        _ => writer.null(),
-                    }
-                })
-            }),
-            Cell::Methods(methods, rest) => {
-                let methods = methods.iter().map(|&method| Ok(method));
-                self.all(b"[]", methods.chain(rest.map(Err)), |writer, item| match item {
-                    Ok(method) => writer.method(names, method),
-                    Err(words) => writer.text(words),
-                })
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Json::Null => out.serialize_unit(),
+            Json::Bool(value) => out.serialize_bool(*value),
+            Json::Number(value) => out.serialize_u64(*value),
+            Json::Signed(value) => out.serialize_i64(*value),
+            Json::Float(value) => out.serialize_f64(*value),
+            Json::Text(text) => out.serialize_str(text),
+            Json::List(values) => out.collect_seq(values),
+            Json::Object(members) => {
+                out.collect_map(members.iter().map(|(key, value)| (key, value)))
             }
-            Cell::Json(value) => self.value(value),
-        }
-    }
-
-    fn method(&mut self, names: &mut MethodNames<'_>, method: MethodId) -> io::Result<()> {
-        let name = match names.names.entry(method) {
-            Entry::Occupied(name) => name.into_mut(),
-            Entry::Vacant(name) => {
-                name.insert(serde_json::to_string(&crate::full_name(names.symbols, method))?)
+            Json::Table(table) => {
+                let names = MethodNames { symbols: table.names(), texts: RefCell::default() };
+                let row = |row| Named((table.columns.as_slice(), row), &names);
+                out.collect_seq(table.rows.iter().map(row))
             }
-        };
-        self.out.write_all(name.as_bytes())
-    }
-
-    fn null(&mut self) -> io::Result<()> {
-        self.out.write_all(b"null")
-    }
-
-    fn number(&mut self, number: u64) -> io::Result<()> {
-        write!(self.out, "{number}")
-    }
-
-    fn float(&mut self, number: f64) -> io::Result<()> {
-        Ok(serde_json::to_writer(&mut self.out, &number)?)
-    }
-
-    /// A part of a total in percent.
-    fn share(&mut self, part: u64, total: u64) -> io::Result<()> {
-        self.float(if total == 0 { 0.0 } else { part as f64 * 100.0 / total as f64 })
-    }
-
-    /// Items between brackets, each on a line of its own, further in.
-    fn all<T>(
-        &mut self,
-        brackets: &[u8; 2],
-        items: impl IntoIterator<Item = T>,
-        mut write: impl FnMut(&mut Self, T) -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.out.write_all(&brackets[..1])?;
-        self.depth += 1;
-        let mut is_first = true;
-        for item in items {
-            if !is_first {
-                self.out.write_all(b",")?;
-            }
-            is_first = false;
-            self.line()?;
-            write(self, item)?;
         }
-        self.depth -= 1;
-        if !is_first {
-            self.line()?;
-        }
-        self.out.write_all(&brackets[1..])
-    }
-
-    fn line(&mut self) -> io::Result<()> {
-        self.out.write_all(b"\n")?;
-        (0..self.depth).try_for_each(|_| self.out.write_all(b"  "))
-    }
-
-    fn key(&mut self, key: &str) -> io::Result<()> {
-        self.text(key)?;
-        self.out.write_all(b": ")
-    }
-
-    fn text(&mut self, text: &str) -> io::Result<()> {
-        Ok(serde_json::to_writer(&mut self.out, text)?)
     }
 }
 
-/// The names of the methods of a table as JSON, as far as they were needed.
+/// The names of the methods of a table, as far as they were needed.
 struct MethodNames<'t> {
     symbols: &'t Symbols,
-    names: HashMap<MethodId, String>,
+    texts: RefCell<HashMap<MethodId, String>>,
+}
+
+/// A part of a table, which needs its names.
+struct Named<'t, T>(T, &'t MethodNames<'t>);
+
+/// The row with its columns.
+impl Serialize for Named<'_, (&[Column], &Row)> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let Self((columns, row), names) = self;
+        let members = columns.iter().zip(&row.cells).flat_map(members);
+        out.collect_map(members.map(|(key, member)| (key, Named(member, names))))
+    }
+}
+
+impl Serialize for Named<'_, Member<'_>> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Member::Cell(cell) => Named(cell, self.1).serialize(out),
+            Member::Number(number) => number.serialize(out),
+            Member::Share(share) => share.map(|(part, total)| percent(part, total)).serialize(out),
+        }
+    }
+}
+
+impl Serialize for Named<'_, &Cell> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let Self(cell, names) = self;
+        match cell {
+            Cell::Missing(_) => out.serialize_unit(),
+            Cell::Number(number) | Cell::Worded(number, _) => out.serialize_u64(*number),
+            Cell::Share(part, total) => out.serialize_f64(percent(*part, *total)),
+            Cell::Bool(is_so) => out.serialize_bool(*is_so),
+            Cell::Text(text) => out.serialize_str(text),
+            Cell::Method(method) => Named(*method, names).serialize(out),
+            Cell::Class(class) => out.serialize_str(&crate::class_name(names.symbols, *class)),
+            Cell::Path(frames) => out.collect_seq(frames.iter().map(|&frame| Named(frame, names))),
+            Cell::Methods(methods, None) => {
+                out.collect_seq(methods.iter().map(|&method| Named(method, names)))
+            }
+            Cell::Methods(methods, Some(rest)) => {
+                let mut list = out.serialize_seq(Some(methods.len() + 1))?;
+                methods.iter().try_for_each(|&it| list.serialize_element(&Named(it, names)))?;
+                list.serialize_element(rest)?;
+                list.end()
+            }
+            Cell::Json(value) => value.serialize(out),
+        }
+    }
+}
+
+impl Serialize for Named<'_, FrameId> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let Self(frame, names) = self;
+        let frame = names.symbols.get_frame(*frame);
+        let line = match frame.line {
+            Line::Number(line) => Some(line),
+            _ => None,
+        };
+        let mut members = out.serialize_map(Some(2))?;
+        members.serialize_entry("name", &Named(frame.method, names))?;
+        members.serialize_entry("line", &line)?;
+        members.end()
+    }
+}
+
+impl Serialize for Named<'_, MethodId> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let Self(method, names) = self;
+        let mut texts = names.texts.borrow_mut();
+        let text = texts.entry(*method);
+        out.serialize_str(text.or_insert_with(|| crate::full_name(names.symbols, *method)))
+    }
+}
+
+/// A part of a total in percent.
+fn percent(part: u64, total: u64) -> f64 {
+    if total == 0 { 0.0 } else { part as f64 * 100.0 / total as f64 }
 }
 
 /// A member of the object of a row.
+#[derive(Clone, Copy)]
 enum Member<'t> {
     Cell(&'t Cell),
     Number(Option<u64>),

@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use object::Object as _;
 
-use crate::workspace::{self, Kind, Metadata, Package};
+use crate::workspace::{self, Metadata, Package, Role};
 
 const AGENT: &str = "perk-agent";
 
@@ -65,9 +65,9 @@ fn linked<'m>(metadata: &'m Metadata, package: &'m Package) -> Vec<&'m Package> 
     let mut tree = Vec::new();
     let mut open = vec![package];
     while let Some(package) = open.pop() {
-        for (id, kind) in &package.dependencies {
+        for (id, role) in &package.dependencies {
             let dependency = &metadata.packages[id];
-            if *kind == Kind::Normal && !dependency.is_proc_macro && seen.insert(id) {
+            if *role == Role::Normal && !dependency.is_proc_macro && seen.insert(id) {
                 tree.push(dependency);
                 open.push(dependency);
             }
@@ -91,8 +91,8 @@ fn refusal(metadata: &Metadata, package: &Package) -> Option<String> {
     if let Some((_, why)) = REFUSED.iter().find(|(start, _)| name.starts_with(start)) {
         return Some(format!("the agent links {name}, {why}: do without"));
     }
-    let builds_c = package.dependencies.iter().any(|(id, kind)| {
-        *kind == Kind::Build && C_BUILDERS.contains(&metadata.packages[id].name.as_str())
+    let builds_c = package.dependencies.iter().any(|(id, role)| {
+        *role == Role::Build && C_BUILDERS.contains(&metadata.packages[id].name.as_str())
     });
     (builds_c || package.links.is_some())
         .then(|| format!("the agent links {name}, which brings C code: do without"))
@@ -129,8 +129,8 @@ fn too_large(bytes: u64) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn package(name: &str, dependencies: &[(&str, Kind)]) -> (String, Package) {
-        let dependencies = dependencies.iter().map(|(id, kind)| ((*id).to_owned(), *kind));
+    fn package(name: &str, dependencies: &[(&str, Role)]) -> (String, Package) {
+        let dependencies = dependencies.iter().map(|(id, role)| ((*id).to_owned(), *role));
         let name = name.to_owned();
         (name.clone(), Package { name, dependencies: dependencies.collect(), ..Package::default() })
     }
@@ -138,10 +138,10 @@ mod tests {
     fn sample() -> Metadata {
         let mut metadata = Metadata::default();
         metadata.packages.extend([
-            package("agent", &[("libc", Kind::Normal), ("m", Kind::Normal), ("kit", Kind::Dev)]),
-            package("libc", &[("zlib", Kind::Normal)]),
-            package("zlib", &[("cc", Kind::Build)]),
-            package("m", &[("syn", Kind::Normal)]),
+            package("agent", &[("libc", Role::Normal), ("m", Role::Normal), ("kit", Role::Dev)]),
+            package("libc", &[("zlib", Role::Normal)]),
+            package("zlib", &[("cc", Role::Build)]),
+            package("m", &[("syn", Role::Normal)]),
             package("syn", &[]),
             package("kit", &[]),
             package("cc", &[]),

@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::workspace::{Kind, Metadata, Package};
+use crate::workspace::{Metadata, Package, Role};
 
 /// The crates of the workspace that each crate may use. Arrows point down only.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -128,12 +128,12 @@ fn wrong_arrows(metadata: &Metadata, package: &Package) -> Vec<String> {
         return vec![format!("give {name} a line in LAYERS of xtask/src/check/layers.rs")];
     };
     let mut found = Vec::new();
-    for (id, kind) in &package.dependencies {
+    for (id, role) in &package.dependencies {
         if !metadata.members.contains(id) {
             continue;
         }
         let used = metadata.packages[id].name.as_str();
-        let is_test_only = *kind == Kind::Dev && TEST_ONLY.contains(&used);
+        let is_test_only = *role == Role::Dev && TEST_ONLY.contains(&used);
         if !allowed.contains(&used) && !is_test_only {
             found.push(format!("{name} must not depend on {used}: move the code, or the arrow"));
         }
@@ -145,15 +145,15 @@ fn wrong_arrows(metadata: &Metadata, package: &Package) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn workspace(arrows: &[(&str, &str, Kind)]) -> Metadata {
+    fn workspace(arrows: &[(&str, &str, Role)]) -> Metadata {
         let mut metadata = Metadata::default();
         for name in arrows.iter().flat_map(|(from, to, _)| [from, to]) {
             let package = metadata.packages.entry((*name).to_owned()).or_default();
             package.name = (*name).to_owned();
         }
-        for (from, to, kind) in arrows {
+        for (from, to, role) in arrows {
             let package = metadata.packages.get_mut(*from).unwrap();
-            package.dependencies.push(((*to).to_owned(), *kind));
+            package.dependencies.push(((*to).to_owned(), *role));
         }
         metadata.members = metadata.packages.keys().cloned().collect();
         metadata
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn an_arrow_upwards_is_found() {
-        let arrows = [("perk-profile", "perk-hprof", Kind::Normal)];
+        let arrows = [("perk-profile", "perk-hprof", Role::Normal)];
         assert_eq!(
             check(&workspace(&arrows)).unwrap(),
             ["perk-profile must not depend on perk-hprof: move the code, or the arrow"]
@@ -170,17 +170,17 @@ mod tests {
 
     #[test]
     fn tests_may_use_the_testkit_and_nothing_else_may() {
-        let arrows = [("perk-cli", "perk-testkit", Kind::Dev)];
+        let arrows = [("perk-cli", "perk-testkit", Role::Dev)];
         assert_eq!(check(&workspace(&arrows)).unwrap(), [""; 0]);
-        let arrows = [("perk-cli", "perk-testkit", Kind::Normal)];
+        let arrows = [("perk-cli", "perk-testkit", Role::Normal)];
         assert_eq!(check(&workspace(&arrows)).unwrap().len(), 1);
-        let arrows = [("perk-profile", "perk-hprof", Kind::Dev)];
+        let arrows = [("perk-profile", "perk-hprof", Role::Dev)];
         assert_eq!(check(&workspace(&arrows)).unwrap().len(), 1);
     }
 
     #[test]
     fn a_crate_without_a_layer_is_found() {
-        let arrows = [("perk-new", "perk-profile", Kind::Normal)];
+        let arrows = [("perk-new", "perk-profile", Role::Normal)];
         assert_eq!(
             check(&workspace(&arrows)).unwrap(),
             ["give perk-new a line in LAYERS of xtask/src/check/layers.rs"]
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_root_that_allows_unsafe_code_is_found() {
-        let mut metadata = workspace(&[("perk-hprof", "perk-profile", Kind::Normal)]);
+        let mut metadata = workspace(&[("perk-hprof", "perk-profile", Role::Normal)]);
         let root = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
         metadata.packages.get_mut("perk-hprof").unwrap().roots.push(root);
         let found = check(&metadata).unwrap();

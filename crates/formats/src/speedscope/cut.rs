@@ -1,4 +1,4 @@
-//! The completion of JSON that is cut off, so that its whole part can be read.
+//! The completion of JSON that is cut off, so that serde_json, which refuses it, can read its whole part.
 
 use std::io::{self, Read};
 

@@ -1,4 +1,5 @@
-//! Writes speedscope's JSON.
+//! Writes speedscope's JSON. serde_json writes the values; the lists are written by hand, as serde_json has no
+//! form with a frame on each line and all numbers on one.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
