@@ -54,7 +54,7 @@ fn heap(bytes: &[u8]) {
 
 /// Reads every command of a connection.
 fn commands_of(mut bytes: &[u8]) {
-    use commands::Received::{End, Garbage};
+    use commands::PeerInput::{End, Garbage};
     while let Ok(received) = commands::read(&mut bytes)
         && !matches!(received, End | Garbage { .. })
     {}
