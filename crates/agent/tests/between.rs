@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use perk_hprof::aprof::{self, Row, Table};
+use perk_hprof::aprof::{self, AprofRow, Table};
 use perk_profile::{Metric, Profile, names};
 use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 
@@ -75,20 +75,20 @@ fn spans(outcome: &Outcome) -> Vec<(String, String, Table)> {
 }
 
 /// Returns the rows of the program's own classes.
-fn own(table: &Table) -> Vec<Row> {
+fn own(table: &Table) -> Vec<AprofRow> {
     let own = table.rows.iter().filter(|row| row.class.starts_with("AllocationsInSteps"));
-    let mut rows: Vec<Row> = own.cloned().collect();
+    let mut rows: Vec<AprofRow> = own.cloned().collect();
     rows.sort_by(|a, b| a.class.cmp(&b.class));
     rows
 }
 
 /// Returns the same rows by arithmetic, for some steps.
-fn expected(steps: &[usize]) -> Vec<Row> {
+fn expected(steps: &[usize]) -> Vec<AprofRow> {
     let sum =
         |count: fn(&(u64, u64)) -> u64| steps.iter().map(|&step| count(&STEPS[step - 1])).sum();
     let counts: [u64; 3] = [sum(|it| it.0), sum(|it| it.0), sum(|it| it.1)];
     let rows = SIZES_BYTES.iter().zip(counts).filter(|(_, count)| *count > 0);
-    rows.map(|(&(class, size_bytes), count)| Row {
+    rows.map(|(&(class, size_bytes), count)| AprofRow {
         class: class.into(),
         bytes: count * size_bytes,
         count,

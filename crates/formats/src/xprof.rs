@@ -5,7 +5,7 @@
 use std::io::{self, Read, Write};
 
 use perk_hprof::xprof::{
-    BLOCKED, GLOBAL_HEAD, LOCAL_HEAD, LOST, RECEIVED, Row, THREAD_HEAD, Table, ThreadTables,
+    BLOCKED, GLOBAL_HEAD, LOCAL_HEAD, LOST, RECEIVED, XprofRow, THREAD_HEAD, Table, ThreadTables,
     WAITING, write_summary,
 };
 use perk_profile::{Metric, Profile};

@@ -110,7 +110,7 @@ impl Objects {
     }
 }
 
-impl heap::Objects for Objects {
+impl heap::ObjectVisitor for Objects {
     fn place(&mut self, offset: u64) {
         if self.open.is_some_and(|batch| offset - batch.offset >= BATCH_BYTES) {
             self.close(offset);
@@ -294,7 +294,7 @@ impl Scanner {
             Record::Root(root) => self.root(root),
             Record::Class(class) => self.class(&class),
             Record::Instance { .. } | Record::Array { .. } => {
-                heap::Objects::place(&mut self.objects, offset);
+                heap::ObjectVisitor::place(&mut self.objects, offset);
                 heap::object(&record, &mut self.objects);
             }
             Record::Body { tag: CONTROL_SETTINGS, .. } => self.is_of_jvm = false,

@@ -21,14 +21,14 @@ pub struct Table {
     /// Classes with fewer bytes are not listed.
     pub cutoff_bytes: u64,
     /// The classes, in the file's order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<AprofRow>,
     /// All classes together, as the file gives them.
-    pub total: Row,
+    pub total: AprofRow,
 }
 
 /// The objects of one class, or of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct AprofRow {
     /// The class's name in source form (`int[]`); empty in the total.
     pub class: String,
     /// The size of all objects ever allocated.
@@ -49,10 +49,11 @@ impl Table {
             *count = count.saturating_add(site.objects.allocated_count);
         }
         let rows = by_class.into_iter().filter(|&(_, (bytes, _))| bytes > 0);
-        let mut rows: Vec<_> =
-            rows.map(|(class, (bytes, count))| Row { class: class.into(), bytes, count }).collect();
+        let mut rows: Vec<_> = rows
+            .map(|(class, (bytes, count))| AprofRow { class: class.into(), bytes, count })
+            .collect();
         rows.sort_by(|a, b| (Reverse(a.bytes), &a.class).cmp(&(Reverse(b.bytes), &b.class)));
-        let total = Row {
+        let total = AprofRow {
             class: String::new(),
             bytes: sites.total.allocated_bytes,
             count: sites.total.allocated_count,
@@ -68,7 +69,7 @@ impl Table {
 /// The errors of the sink.
 pub fn write(mut out: impl Write, table: &Table) -> io::Result<()> {
     writeln!(out, "\n{HEAD}{} bytes):\n\n{TITLE}", table.cutoff_bytes)?;
-    let mut line = |row: &Row, name: &str| {
+    let mut line = |row: &AprofRow, name: &str| {
         let average = row.bytes as f64 / row.count.max(1) as f64 + 0.5;
         writeln!(out, "{:20} {:10} {:8}  {name}", row.bytes, row.count, average as u64)
     };
@@ -79,14 +80,14 @@ pub fn write(mut out: impl Write, table: &Table) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Reads the tables in the output of a program. A title may be that of any JDK, or may be spread by
+/// Reads the tables in the output of a program. A title may be that of any JDK, and may have extra
 /// blanks. Rows that are damaged are skipped, unless they are the majority.
 ///
 /// # Errors
 /// [`Error::Ascii`] with the first line that cannot be understood, if most rows cannot, or with the
 /// last line if there is no table.
 pub fn tables(input: impl Read) -> Result<Vec<Table>, Error> {
-    Ok(Reader::read(input)?.tables)
+    Ok(AprofReader::read(input)?.tables)
 }
 
 /// Reads the tables in the output of a program as one profile, in which they are added up. If a
@@ -95,13 +96,13 @@ pub fn tables(input: impl Read) -> Result<Vec<Table>, Error> {
 /// # Errors
 /// As [`tables`].
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let Reader { tables, notes, .. } = Reader::read(input)?;
+    let AprofReader { tables, notes, .. } = AprofReader::read(input)?;
     let mut profile = Profile::default();
     profile.notes = notes;
     if tables.len() > 1 {
         profile.notes.push(format!("{} tables were added up", tables.len()));
     }
-    let objects = |row: &Row| Allocations {
+    let objects = |row: &AprofRow| Allocations {
         allocated_bytes: row.bytes,
         allocated_count: row.count,
         ..Allocations::default()
@@ -131,10 +132,10 @@ pub fn recognise(head: &[u8]) -> bool {
 }
 
 #[derive(Default)]
-struct Reader {
+struct AprofReader {
     tables: Vec<Table>,
     notes: Vec<String>,
-    at: At,
+    at: TablePart,
     /// Lines of the program's own output.
     other_lines: usize,
     /// The rows that are damaged, and the number of those that are not.
@@ -143,7 +144,7 @@ struct Reader {
 }
 
 #[derive(Default)]
-enum At {
+enum TablePart {
     /// The output of the program.
     #[default]
     Output,
@@ -153,7 +154,7 @@ enum At {
     Rows(Table),
 }
 
-impl Reader {
+impl AprofReader {
     fn read(input: impl Read) -> Result<Self, Error> {
         let mut lines = LineReader::new(input);
         let mut reader = Self::default();
@@ -170,13 +171,13 @@ impl Reader {
         }
         let line = lines.line();
         match mem::take(&mut reader.at) {
-            At::Rows(table) if !table.rows.is_empty() => reader.cut(table, line),
-            At::Output if !reader.tables.is_empty() => {}
+            TablePart::Rows(table) if !table.rows.is_empty() => reader.cut(table, line),
+            TablePart::Output if !reader.tables.is_empty() => {}
             at => {
                 let what = match at {
-                    At::Output => format!("\"{HEAD}n bytes):\""),
-                    At::Head(_) => "the line of titles".to_owned(),
-                    At::Rows(_) => "a row \"size instances average class\"".to_owned(),
+                    TablePart::Output => format!("\"{HEAD}n bytes):\""),
+                    TablePart::Head(_) => "the line of titles".to_owned(),
+                    TablePart::Rows(_) => "a row \"size instances average class\"".to_owned(),
                 };
                 let what = format!("the file ends here, expected {what}");
                 return Err(Error::Ascii { line: line.max(1), what });
@@ -192,25 +193,25 @@ impl Reader {
 
     fn line(&mut self, line: &[u8], number: usize) -> Result<(), String> {
         if let Some(cutoff) = line.strip_prefix(HEAD.as_bytes()) {
-            if let At::Rows(table) = mem::take(&mut self.at) {
+            if let TablePart::Rows(table) = mem::take(&mut self.at) {
                 self.cut(table, number);
             }
             let cutoff_bytes = cutoff.strip_suffix(b" bytes):").and_then(self::number);
             let cutoff_bytes =
                 cutoff_bytes.ok_or_else(|| format!("expected \"{HEAD}n bytes):\""))?;
-            self.at = At::Head(Table { cutoff_bytes, ..Table::default() });
+            self.at = TablePart::Head(Table { cutoff_bytes, ..Table::default() });
             return Ok(());
         }
         match &mut self.at {
-            At::Output => self.other_lines += usize::from(!line.is_empty()),
-            At::Head(_) if line.is_empty() => {}
-            At::Head(table) => {
+            TablePart::Output => self.other_lines += usize::from(!line.is_empty()),
+            TablePart::Head(_) if line.is_empty() => {}
+            TablePart::Head(table) => {
                 if !is_title(line) {
                     return Err(format!("expected \"{TITLE}\", found \"{}\"", cut(line)));
                 }
-                self.at = At::Rows(mem::take(table));
+                self.at = TablePart::Rows(mem::take(table));
             }
-            At::Rows(table) => {
+            TablePart::Rows(table) => {
                 let Some((bytes, count, class)) = row(line) else {
                     let columns = "size instances average class";
                     let what = format!("expected a row \"{columns}\", found \"{}\"", cut(line));
@@ -220,18 +221,18 @@ impl Reader {
                 self.row_count += 1;
                 let class = text(class);
                 if class == TOTAL {
-                    table.total = Row { class: String::new(), bytes, count };
+                    table.total = AprofRow { class: String::new(), bytes, count };
                     self.tables.push(mem::take(table));
-                    self.at = At::Output;
+                    self.at = TablePart::Output;
                 } else {
-                    table.rows.push(Row { class: source_form(&class), bytes, count });
+                    table.rows.push(AprofRow { class: source_form(&class), bytes, count });
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes a table that ends before its total. The sum of its rows stands for the total.
+    /// Takes a table that ends before its total. The sum of its rows is the total.
     fn cut(&mut self, mut table: Table, line: usize) {
         for row in &table.rows {
             table.total.bytes = table.total.bytes.saturating_add(row.bytes);
@@ -253,7 +254,7 @@ fn row(line: &[u8]) -> Option<(u64, u64, &[u8])> {
     let rest = &mut &line[..];
     let (bytes, count, average) = (word(rest)?, word(rest)?, word(rest)?);
     number(average)?;
-    // The class stands after two blanks, of which `word` took one.
+    // The class follows two blanks, of which `word` took one.
     let class = rest.strip_prefix(b" ").unwrap_or(rest);
     (!class.is_empty()).then_some((number(bytes)?, number(count)?, class))
 }
@@ -281,7 +282,8 @@ fn source_form(class: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The output of a JVM of JDK 1.3. Its title is spread by the page on which it was published.
+    /// The output of a JVM of JDK 1.3. The page on which it was published has added blanks to its
+    /// title.
     const JDK_1_3: &str = "\
 the program's output
 Allocation profile (sizes in bytes, cutoff = 0 bytes):
@@ -305,8 +307,8 @@ ________________Size__Instances__Average__Class________________
 
 ";
 
-    fn row(class: &str, bytes: u64, count: u64) -> Row {
-        Row { class: class.into(), bytes, count }
+    fn row(class: &str, bytes: u64, count: u64) -> AprofRow {
+        AprofRow { class: class.into(), bytes, count }
     }
 
     #[test]
@@ -348,7 +350,7 @@ ________________Size__Instances__Average__Class________________
         assert!(String::from_utf8(written).unwrap().contains("       10  [[I\n"));
     }
 
-    /// Each of several tables holds what was allocated since the one before.
+    /// Each of several tables holds the allocations since the one before.
     #[test]
     fn several_tables_are_added_up() {
         let profile = read(format!("{JDK_7}{JDK_1_3}").as_bytes()).unwrap();

@@ -4,6 +4,7 @@
 //! `docs/formats/hprof.md`.
 
 mod reader;
+mod titles;
 mod writer;
 
 pub use reader::read;
@@ -11,7 +12,7 @@ pub use writer::Writer;
 
 /// The line that ends the header's prose.
 const PROSE_END: &str = "--------";
-/// The beginning of a line of the accounting, which stands in the prose of files that perk's tool
+/// The beginning of a line of the accounting, which is in the prose of files that perk's tool
 /// wrote.
 const ACCOUNTING: &str = "    perk: ";
 /// The serial number of the trace that announces, right before SITES, that their numbers are
@@ -40,7 +41,7 @@ const UNKNOWN_THREAD: &str = "<unknown thread>";
 /// possibly after some lines of prose. Excerpts may be indented.
 pub(crate) fn recognise(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_start);
-    !head.contains(&0) && lines.any(|line| begins_record(line) || reader::is_cpu_title(line))
+    !head.contains(&0) && lines.any(|line| begins_record(line) || titles::is_cpu_title(line))
 }
 
 /// Returns the text after `BEGIN (total = ` in the first line of CPU TIME, also if its title is

@@ -1,5 +1,5 @@
 //! The binary format (`format=b`): 1.0, 1.0.1 and 1.0.2 are read, 1.0.2 with 8-byte ids is written.
-//! Perk's extended form is the same format with additional records.
+//! Perk's extended format is the same with additional records.
 //!
 //! Source of the format: the HPROF manual's record tables and files of the JDK 8 agent; see
 //! `docs/formats/hprof.md`.
@@ -39,7 +39,7 @@ pub(crate) mod tag {
     pub(crate) const EXTENDED: u8 = crate::format::EXTENDED_TAG;
     pub(crate) const NODES: u8 = 0xF1;
     pub(crate) const TRACES: u8 = 0xF2;
-    // These six stand only in files of form 1. Later forms have SECTION instead.
+    // Only files of revision 1 have these six. Later revisions have SECTION instead.
     pub(crate) const ALL_CPU_SAMPLES: u8 = 0xF3;
     pub(crate) const CPU_TIMES: u8 = 0xF4;
     pub(crate) const CALL_EDGES: u8 = 0xF5;
@@ -115,27 +115,27 @@ const ACCOUNTING: &str = "perk accounting\n";
 /// The id of that record.
 const ACCOUNTING_ID: u64 = NAME;
 
-/// The beginning of the text of the UTF8 record that stands before ALLOC SITES whose numbers are
-/// estimates. The bytes between two samples follow. No record refers to it.
+/// The beginning of the text of the UTF8 record before ALLOC SITES whose numbers are estimates. The
+/// bytes between two samples follow. No record refers to it.
 const ESTIMATE: &str = "perk estimate\nsample_interval_bytes=";
 /// The id of that record.
 const ESTIMATE_ID: u64 = THREAD_NAME;
 
-/// The text of the UTF8 record that stands before CPU SAMPLES that the next such record counts
-/// again. No record refers to it.
+/// The text of the UTF8 record before CPU SAMPLES that the next such record counts again. No record
+/// refers to it.
 const INTERIM: &str = "perk interim\n";
 /// The id of the first such record. The ids of further ones go up from it.
 const INTERIM_ID: u64 = 0x8 << 32;
 
-/// The beginning of the text of the UTF8 record that stands before a record with numbers that do
-/// not fit four bytes, and are written as 2^32 - 1 there. All of these follow in their order, one
-/// per line. No record refers to it.
+/// The beginning of the text of the UTF8 record before a record with numbers that do not fit four
+/// bytes, and are written as 2^32 - 1 there. All of these numbers follow in their order, one per
+/// line. No record refers to it.
 const WIDE: &str = "perk wide numbers\n";
 /// The id of the first such record. The ids of further ones go up from it.
 const WIDE_ID: u64 = 0xc << 32;
 
-/// The form of extended files, as their first record gives it. Files of form 1 have a separate
-/// record type for each kind of section.
+/// The revision of extended files, as their first record gives it. Files of revision 1 have a
+/// separate record type for each kind of section.
 const EXTENDED_FORM: u32 = 4;
 
 /// Ids are table positions, from 1. As with the original agent, the leading digit gives the table.
@@ -163,9 +163,9 @@ const NUMBER_LABEL: u8 = 1;
 const IS_OTHER: u8 = 0x1;
 /// SECTION: rows are left out, and a column's total is the total of the rows that are written.
 const IS_PARTIAL: u8 = 0x2;
-/// SECTION: nothing is known of a column.
+/// SECTION: the numbers of a column are not known.
 const IS_UNKNOWN: u8 = 0x4;
-/// SECTION: the kinds of subjects. A class stands for its objects.
+/// SECTION: the kinds of subjects. A class means its objects.
 const NO_SUBJECT: u8 = 0;
 const CLASS_SUBJECT: u8 = 1;
 const LOCK_SUBJECT: u8 = 2;
@@ -174,7 +174,7 @@ const STATE_SUBJECT: u8 = 4;
 
 /// Perk's own records: the record is the last of its section.
 const IS_LAST: u8 = 0x1;
-/// TRACES: those whose node and thread an earlier one has are that one.
+/// TRACES: a trace with the node and the thread of an earlier one is that one.
 const MAY_REPEAT: u8 = 0x2;
 /// FIELD ACCESSES: the accesses by other means than instructions follow those of instructions.
 const HAS_EXTENDED: u8 = 0x2;

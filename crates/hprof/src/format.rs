@@ -49,7 +49,7 @@ pub fn recognise(bytes: &[u8]) -> Option<Format> {
     let Some(version) = bytes.strip_prefix(MAGIC) else {
         return ascii::recognise(bytes).then_some(Format::Ascii);
     };
-    // Binary headers end in NUL (1.0, 1.0.1 and 1.0.2), ASCII ones go on with a comma.
+    // Binary headers end in NUL (1.0, 1.0.1 and 1.0.2), ASCII ones continue with a comma.
     let end = version.iter().position(|&byte| byte != b'.' && !byte.is_ascii_digit());
     match end {
         Some(end) if version[end] == 0 => match version.get(end + 1 + SIZE_AND_DATE_BYTES) {
@@ -98,8 +98,8 @@ impl Format {
         Err(format!("{title} has no place for {what}; {extended} has"))
     }
 
-    /// Whether sections of this kind are left out if they stand among others, as readers of text
-    /// look only for the sections that text has.
+    /// Whether sections of this kind are left out if there are others, as readers of text look only
+    /// for the sections that text has.
     fn leaves_out(self, section: SectionKind) -> bool {
         self == Format::Ascii
             && matches!(

@@ -32,14 +32,16 @@ pub use records::{
     ClassDump, Elements, Ids, JavaStack, Record, Root, RootKind, StaticField, Value,
 };
 pub use sizes::ObjectSizes;
-pub use skim::{Objects, object};
+pub use skim::{ObjectVisitor, object};
 pub(crate) use stream::HEAD_BYTES;
 pub use stream::{Header, Stream, TEXT_TITLE};
 pub use sub_records::sub;
 pub use tally::Tally;
 
 pub use classes::source_form;
-pub(crate) use classes::{Classes, HeapClass, Layout, Names, PlacedField, is_resolved_references};
+pub(crate) use classes::{
+    DumpNames, FieldPlace, HeapClass, HeapClasses, InstanceLayout, is_resolved_references,
+};
 pub use records::number;
 pub(crate) use rewrite::{ArrayHead, Rewrite, Sink};
 
@@ -63,7 +65,7 @@ pub trait Context {
     fn thread(&mut self, profile: &mut Profile, tid: u64) -> Option<ThreadId>;
 
     /// Returns the `tid`s of the threads whose stacks the JVM's dump has, in its order and without
-    /// virtual threads, if they are known before the dump. Stacks stand before the heap, as readers
+    /// virtual threads, if they are known before the dump. Stacks come before the heap, as readers
     /// look for them at the roots. The dump may give the thread of each stack only at its end.
     /// Threads that are not known here have a name only in the heap.
     fn stack_tids(&mut self) -> Option<Vec<u64>> {
@@ -114,12 +116,12 @@ pub struct HeapOptions {
     /// with facts known only at its end.
     pub folder: PathBuf,
     /// The fields that do not belong to the program.
-    pub own_fields: OwnFields,
+    pub own_fields: InjectedFields,
 }
 
 /// The names of the fields that perk gave to classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnFields {
+pub struct InjectedFields {
     /// The prefix of all of them.
     pub prefix: &'static str,
     /// The prefix of the field that holds the number of an object's record.

@@ -3,8 +3,8 @@
 //!
 //! All formats share the data model of [`perk_profile`]: [`read`] makes a
 //! [`Profile`](perk_profile::Profile) of any file, [`Writer`] writes one record by record (as the
-//! agent does) and [`write()`] writes a whole one. [`aprof`] and [`xprof`] stand apart, as their tables
-//! have no traces. `docs/formats` describes the formats byte by byte.
+//! agent does) and [`write()`] writes a whole one. [`aprof`] and [`xprof`] are separate, as their
+//! tables have no traces. `docs/formats` describes the formats byte by byte.
 #![forbid(unsafe_code)]
 
 pub mod aprof;

@@ -145,9 +145,9 @@ mod tests {
     use super::*;
 
     /// A reader that returns one byte at a time.
-    struct Slowly<'a>(&'a [u8]);
+    struct ByteByByte<'a>(&'a [u8]);
 
-    impl Read for Slowly<'_> {
+    impl Read for ByteByByte<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let length = self.0.len().min(1);
             buffer[..length].copy_from_slice(&self.0[..length]);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn lines_are_counted_and_their_ends_taken_off() {
-        let mut lines = LineReader::new(Slowly(b"a\r\n\nb\rc\nd"));
+        let mut lines = LineReader::new(ByteByByte(b"a\r\n\nb\rc\nd"));
         assert_eq!(lines.peek().unwrap(), Some(&b"a"[..]));
         assert_eq!(lines.next().unwrap(), Some(&b"a"[..]));
         assert_eq!((lines.line(), lines.last()), (1, &b"a"[..]));

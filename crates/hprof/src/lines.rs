@@ -71,7 +71,7 @@ pub(crate) fn source_form(name: &str) -> Cow<'_, str> {
     if is_internal(name) { Cow::Owned(name.replace('/', ".")) } else { Cow::Borrowed(name) }
 }
 
-/// Whether slashes stand in place of the dots of source form. (Slashes also begin the last part of
+/// Whether slashes take the place of the dots of source form. (Slashes also begin the last part of
 /// the name of a hidden class, which is a number.)
 fn is_internal(name: &str) -> bool {
     let begins = |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$');
@@ -88,7 +88,7 @@ pub(crate) fn signature_at(method: &str) -> Option<usize> {
     is_type.then_some(at)
 }
 
-/// Returns the method of `class.method(…)…`. A blank may stand before the signature, as in JDK 1.1.
+/// Returns the method of `class.method(…)…`. A blank may precede the signature, as in JDK 1.1.
 pub(crate) fn method(name: &str, profile: &mut Profile) -> MethodId {
     let (name, signature) = match signature_at(name) {
         Some(at) => (name[..at].trim_end(), Some(&name[at..])),
@@ -112,7 +112,7 @@ pub(crate) fn cut(line: &[u8]) -> String {
     }
 }
 
-/// Returns a name as it is, as the original agent printed it, except for the two characters that
+/// Returns a name unchanged, as the original agent printed it, except for the two characters that
 /// would break the line.
 pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
     if name.contains(['\n', '\r']) {

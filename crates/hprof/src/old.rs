@@ -10,14 +10,14 @@ use std::io::{self, Read, Write};
 
 use perk_profile::{CallEdge, CallEdges, Event, HeapSummary, MethodId, Profile, Sites};
 
-use self::objects::Row;
+use self::objects::ObjectsLine;
 use crate::lines::{counter, cut, method, one_line, signature_at, text};
 use crate::units::{from_ms, to_ms};
 use crate::{Error, LineReader, SkippedLines};
 
 /// The first line of a table.
 pub(crate) const TITLE: &str = "count callee caller time\n";
-/// The first line as one book has it.
+/// The first line in a book.
 const SHORT_TITLE: &str = "callee caller time";
 /// A counter of 32 bits that has grown over 2^31 is negative. One that would have grown further than
 /// this is rather damaged: a small negative number.
@@ -97,7 +97,7 @@ pub(crate) fn is_title(line: &[u8]) -> bool {
 /// last line if there is nothing to read.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut lines = LineReader::new(input);
-    let mut reader = Reader::default();
+    let mut reader = OldReader::default();
     let mut is_cut = false;
     while lines.next()?.is_some() {
         if lines.is_cut() {
@@ -110,7 +110,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
     is_cut |= lines.has_failed();
     is_cut |= reader.half_row.is_some();
     reader.close_dump();
-    let Reader { mut profile, wrapped, skipped, row_count, .. } = reader;
+    let OldReader { mut profile, wrapped, skipped, row_count, .. } = reader;
     if let Some((line, what)) = skipped.majority(row_count) {
         return Err(Error::Ascii { line, what });
     }
@@ -131,12 +131,12 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct OldReader {
     profile: Profile,
     edges: Option<CallEdges>,
     summary: Option<HeapSummary>,
     sites: Option<Sites>,
-    /// A row whose caller stands in the next line, as books print them.
+    /// A row whose caller is in the next line, as books print them.
     half_row: Option<String>,
     /// The number of counters that have overflowed.
     wrapped: usize,
@@ -145,7 +145,7 @@ struct Reader {
     row_count: u64,
 }
 
-impl Reader {
+impl OldReader {
     fn line(&mut self, line: &[u8], number: usize) {
         if is_title(line) {
             self.close_dump();
@@ -176,9 +176,9 @@ impl Reader {
 
     /// Takes a line of one of the other tables. Returns false if it is not one.
     fn object_line(&mut self, line: &[u8], number: usize) -> bool {
-        match Row::of(line) {
-            Some(Row::Title) => return true,
-            Some(Row::Summary { used, free_count, free_bytes }) => {
+        match ObjectsLine::of(line) {
+            Some(ObjectsLine::Title) => return true,
+            Some(ObjectsLine::Summary { used, free_count, free_bytes }) => {
                 self.summary = Some(used);
                 if (free_count, free_bytes) != (0, 0) {
                     let note = format!(
@@ -188,7 +188,7 @@ impl Reader {
                     self.profile.notes.push(note);
                 }
             }
-            Some(Row::Objects { class, objects }) => {
+            Some(ObjectsLine::Objects { class, objects }) => {
                 let sites = self.sites.get_or_insert_default();
                 sites.total.add(objects);
                 let class = self.profile.symbols.class(&class);
@@ -213,7 +213,7 @@ impl Reader {
     }
 }
 
-/// What stands in place of a row.
+/// The line in place of a row.
 fn expected(found: &[u8]) -> String {
     format!("expected \"{}\" or such a row, found \"{}\"", TITLE.trim_end(), cut(found))
 }

@@ -16,7 +16,7 @@ use crate::heap::{Context, HeapCounts, HeapOptions};
 use crate::{BinaryForm, Format, ascii, binary, old};
 pub use start::ThreadStart;
 pub(crate) use start::date;
-pub(crate) use written::Written;
+pub(crate) use written::EntryMarks;
 
 /// Samples of one trace and thread in one tick of a timeline. The thread is a serial number, as an
 /// agent need not keep the threads that have ended.
@@ -88,8 +88,8 @@ impl<W: Write> Writer<W> {
         Ok(Self::Binary(binary::Writer::begin_in(out, form, profile)?))
     }
 
-    /// Returns a writer of records that goes on in a copy of the file so far, and leaves this one as it
-    /// is. `None` for text.
+    /// Returns a writer of records that continues in a copy of the file so far, and does not change
+    /// this one. `None` for text.
     pub fn fork<V: Write>(&self, out: V) -> Option<Writer<V>> {
         match self {
             Self::Binary(writer) => Some(Writer::Binary(writer.fork(out))),
@@ -272,7 +272,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the profile's accounting, if it has one. In text it stands in the header, which
+    /// Writes the profile's accounting, if it has one. In text it is in the header, which
     /// [`Writer::begin`] wrote. The table of `cpu=old` cannot hold it.
     pub fn accounting(&mut self, profile: &Profile) -> io::Result<()> {
         match self {

@@ -85,7 +85,7 @@ impl Table {
 
 /// The ticks of a method in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct XprofRow {
     /// The table.
     pub table: Table,
     /// The method, as `Class.method`.
@@ -104,7 +104,7 @@ pub struct ThreadTables {
     /// The time for which it lived, in nanoseconds.
     pub elapsed_ns: u64,
     /// The ticks in methods, in any order. Rows of one name are written as one.
-    pub rows: Vec<Row>,
+    pub rows: Vec<XprofRow>,
     /// The ticks of each label other than [`BLOCKED`], [`WAITING`] and [`LOST`], in the order of their lines.
     pub labels: Vec<(String, u64)>,
     /// The ticks that no line has.
@@ -235,8 +235,8 @@ fn percent(count: u64, of: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn row(table: Table, name: &str, code_count: u64, native_count: u64) -> Row {
-        Row { table, name: name.to_owned(), code_count, native_count }
+    fn row(table: Table, name: &str, code_count: u64, native_count: u64) -> XprofRow {
+        XprofRow { table, name: name.to_owned(), code_count, native_count }
     }
 
     #[test]

@@ -141,9 +141,9 @@ fn sites_that_are_left_out_are_known_by_the_shares_of_the_others() {
     assert!(notes.contains(&odd.to_owned()), "{notes:?}");
 }
 
-/// Numbers that are the largest of 32 bits may stand for larger ones.
+/// Numbers that are the largest of 32 bits may be larger ones.
 #[test]
-fn full_numbers_of_records_are_told() {
+fn full_numbers_of_records_are_reported() {
     let mut profile = Profile::default();
     let mut objects = Allocations { live_bytes: u32::MAX.into(), ..Allocations::default() };
     profile.events.push(Event::HeapSummary(HeapSummary { objects, written: None }));
@@ -345,7 +345,7 @@ fn calls_of_before_jdk_1_1() {
 
 /// Lines that are not records are reported. A text of only such lines is not a profile.
 #[test]
-fn other_lines_are_told() {
+fn other_lines_are_reported() {
     let body = "HPROF said so\nTHREAD END (id = 1)\nand so\n";
     let profile = read(body);
     assert_eq!(

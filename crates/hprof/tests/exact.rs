@@ -238,33 +238,33 @@ fn sections_are_written_as_they_were_read() {
 }
 
 /// Returns the numbers and names of all sections, with serial numbers instead of ids.
-fn told(profile: &Profile) -> Vec<String> {
+fn summary(profile: &Profile) -> Vec<String> {
     let serial = |trace| profile.get_trace(trace).serial;
     let method = |id: Option<MethodId>| id.map(|id| profile.symbols.method_name(id));
-    let mut told = Vec::new();
+    let mut summary = Vec::new();
     for section in profile.sections() {
         match section.view(profile) {
             SectionView::CallTimes(times) => {
-                told.push(format!("{} ns", times.total_ns));
+                summary.push(format!("{} ns", times.total_ns));
                 let row = |row: &CallRow| format!("{:?}", call(profile, row));
-                told.extend(times.rows.iter().map(row));
+                summary.extend(times.rows.iter().map(row));
             }
             SectionView::Sites(sites) => {
-                told.push(format!("{:?} {:?}", sites.total, sites.sample_interval_bytes));
+                summary.push(format!("{:?} {:?}", sites.total, sites.sample_interval_bytes));
                 let row = |row: &Site| {
                     let class = profile.symbols.class_name(row.class);
                     format!("{class} {} {:?}", serial(row.trace), row.objects)
                 };
-                told.extend(sites.rows.iter().map(row));
+                summary.extend(sites.rows.iter().map(row));
             }
-            SectionView::CallEdges(edges) => told.extend(edges.rows.iter().map(|row| {
+            SectionView::CallEdges(edges) => summary.extend(edges.rows.iter().map(|row| {
                 let (callee, caller) = (method(row.callee), method(row.caller));
                 format!("{callee:?} {caller:?} {} {}", row.count, row.total_ns)
             })),
             _ => {}
         }
     }
-    told
+    summary
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn extended_files_hold_all_of_it() {
         let bytes = written(&profile, Format::Extended);
         assert_eq!(perk_hprof::recognise(&bytes), Some(Format::Extended));
         let again = perk_hprof::read(&bytes[..]).unwrap();
-        assert_eq!(told(&again), told(&profile), "{name}");
+        assert_eq!(summary(&again), summary(&profile), "{name}");
         assert_eq!(again.tree.len(), profile.tree.len(), "{name}");
     }
 }
@@ -333,8 +333,8 @@ fn files_cut_here_and_there_do_no_harm() {
                 Ok(profile) if end > 40 => {
                     let whole = cut == bytes || profile.notes.is_empty();
                     let notes = profile.notes;
-                    let is_told = notes.iter().any(|it| it.contains("the file is cut off in"));
-                    assert!(whole || is_told, "{name} cut at {end}: {notes:?}");
+                    let is_noted = notes.iter().any(|it| it.contains("the file is cut off in"));
+                    assert!(whole || is_noted, "{name} cut at {end}: {notes:?}");
                 }
                 Ok(_) | Err(Error::Ascii { .. } | Error::NotHprof { .. }) => {}
                 Err(Error::Binary { offset, .. } | Error::Cut { offset, .. }) => {
@@ -347,7 +347,7 @@ fn files_cut_here_and_there_do_no_harm() {
     let times = golden(TIMES);
     let end = times.len() - "CPU TIME (ms) END\n".len();
     let profile = perk_hprof::read(&times[..end]).unwrap();
-    assert_eq!(told(&profile), told(&read(TIMES)));
+    assert_eq!(summary(&profile), summary(&read(TIMES)));
     assert!(profile.notes[0].ends_with(", in CPU TIME (ms)"), "{:?}", profile.notes);
 }
 
@@ -455,8 +455,8 @@ fn extended_files_of_form_1_are_read() {
         ("edges", "book-prof-calls.prof"),
     ] {
         assert_eq!(
-            told(&form_1(name)),
-            told(&perk_hprof::read(&golden(&format!("seeds/{seed}"))[..]).unwrap()),
+            summary(&form_1(name)),
+            summary(&perk_hprof::read(&golden(&format!("seeds/{seed}"))[..]).unwrap()),
             "{name}"
         );
     }

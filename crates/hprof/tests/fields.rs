@@ -6,15 +6,15 @@ use perk_profile::{
 };
 use proptest::prelude::*;
 
-/// The form of EXTENDED stands behind the header, then FIELD ACCESSES follows CONTROL SETTINGS, the
+/// The revision of EXTENDED follows the header, then FIELD ACCESSES follows CONTROL SETTINGS, the
 /// system trace and names.
 const TAG: u8 = 0xff;
 
-type Field0 = (String, FieldModifier, [u64; 8]);
+type FieldRow = (String, FieldModifier, [u64; 8]);
 /// A site if it is known, a class, the number of objects, and their fields.
-type Object = (Option<(String, i32)>, String, u64, Vec<Field0>);
+type ObjectRow = (Option<(String, i32)>, String, u64, Vec<FieldRow>);
 
-fn profile(objects: &[Object], has_extended: bool) -> Profile {
+fn profile(objects: &[ObjectRow], has_extended: bool) -> Profile {
     let mut profile = Profile::default();
     let mut accesses = FieldAccesses::default();
     if has_extended {
@@ -53,7 +53,7 @@ fn profile(objects: &[Object], has_extended: bool) -> Profile {
 }
 
 /// Everything that a profile says of fields, by names.
-fn told(profile: &Profile) -> Vec<String> {
+fn summary(profile: &Profile) -> Vec<String> {
     let accesses = profile.field_accesses().unwrap();
     let text = |id| profile.symbols.strings.get(id);
     let mut lines = vec![format!("{}", accesses.has_extended())];
@@ -89,7 +89,7 @@ fn number() -> impl Strategy<Value = u64> {
     prop_oneof![0..3_u64, any::<u64>(), Just(u64::MAX)]
 }
 
-fn objects() -> impl Strategy<Value = Vec<Object>> {
+fn objects() -> impl Strategy<Value = Vec<ObjectRow>> {
     let modifier = prop::sample::select(vec![
         FieldModifier::None,
         FieldModifier::Final,
@@ -108,9 +108,9 @@ proptest! {
         let profile = profile(&objects, has_extended);
         let bytes = written(&profile);
         let read = binary::read(&bytes[..]).unwrap();
-        prop_assert_eq!(told(&read), told(&profile));
+        prop_assert_eq!(summary(&read), summary(&profile));
         prop_assert_eq!(&read.notes, &[""; 0]);
-        prop_assert_eq!(told(&binary::read(&written(&read)[..]).unwrap()), told(&profile));
+        prop_assert_eq!(summary(&binary::read(&written(&read)[..]).unwrap()), summary(&profile));
     }
 
     #[test]
@@ -141,11 +141,11 @@ fn large_sections_are_several_records() {
         let fields = vec![("x".to_owned(), FieldModifier::None, numbers(index)); 2];
         (Some(site), format!("C{}", index % 100), index, fields)
     };
-    let all: Vec<Object> = (0..200_000).map(object).collect();
+    let all: Vec<ObjectRow> = (0..200_000).map(object).collect();
     let profile = profile(&all, true);
     let bytes = written(&profile);
     let read = binary::read(&bytes[..]).unwrap();
-    assert!(told(&read) == told(&profile));
+    assert!(summary(&read) == summary(&profile));
     // A file that ends inside the section has what came before, and says so.
     let cut = binary::read(&bytes[..bytes.len() - 10]).unwrap();
     let count = cut.field_accesses().unwrap().rows().len();
@@ -155,7 +155,7 @@ fn large_sections_are_several_records() {
 
 #[test]
 fn only_extended_files_hold_them() {
-    let object: Object =
+    let object: ObjectRow =
         (None, "T".to_owned(), 1, vec![("x".to_owned(), FieldModifier::None, [0; 8])]);
     let profile = profile(&[object], false);
     let refused =
@@ -185,7 +185,7 @@ fn damaged_records_say_where_and_what() {
     const MOST: u8 = 0xff;
     for (body, error) in [
         (&[1, 9][..], "2 9 is not a kind of entry"),
-        (&[1, 2, 0, 0, 1], "3 no layout 0 stands before its objects"),
+        (&[1, 2, 0, 0, 1], "3 no layout 0 comes before its objects"),
         (&[1, 2], "2 the data ends inside the number of a layout: 1 bytes expected, 0 left"),
         (
             &[1, 2, MOST, MOST, MOST, MOST, MOST, MOST, MOST, MOST, MOST, 2],

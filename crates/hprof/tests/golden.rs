@@ -23,11 +23,11 @@ fn read(name: &str) -> Profile {
 }
 
 /// Count, serial number of the trace, method on top.
-type Row = (u64, u32, String);
+type CountRow = (u64, u32, String);
 type ExpectedRow = (u64, u32, &'static str);
 
 /// Returns the total and the rows of each section.
-fn sections(profile: &Profile) -> Vec<(u64, Vec<Row>)> {
+fn sections(profile: &Profile) -> Vec<(u64, Vec<CountRow>)> {
     let sections = profile.cpu_samples().map(|samples| {
         let row = |&(trace, count): &(_, u64)| {
             let top = profile.frames(trace).next().unwrap();
@@ -42,7 +42,7 @@ fn sections(profile: &Profile) -> Vec<(u64, Vec<Row>)> {
 
 #[track_caller]
 fn assert_sections(profile: &Profile, expected: &[(u64, &[ExpectedRow])]) {
-    let expected: Vec<(u64, Vec<Row>)> = expected
+    let expected: Vec<(u64, Vec<CountRow>)> = expected
         .iter()
         .map(|(total, rows)| {
             let rows = rows.iter().map(|&(count, trace, name)| (count, trace, name.to_owned()));

@@ -224,8 +224,8 @@ fn what_is_no_monitor_is_skipped() {
         let (prose, body) = text.split_once("\n--------\n\n").unwrap();
         let broken = format!("{prose}\n--------\n\n{}", body.replacen(from, to, 1));
         let notes = perk_hprof::read(broken.as_bytes()).unwrap().notes;
-        let is_told = notes.iter().any(|note| note.starts_with("1 line skipped, line "));
-        assert!(is_told, "{from} -> {to}: {notes:?}");
+        let is_noted = notes.iter().any(|note| note.starts_with("1 line skipped, line "));
+        assert!(is_noted, "{from} -> {to}: {notes:?}");
     }
     assert_eq!(perk_hprof::read(text.as_bytes()).unwrap().monitor_dumps().count(), 1);
 }

@@ -22,7 +22,6 @@ const LARGER: &[(&str, &str, usize)] = &[
     ("perk-agent", "analyses::fields", 6),
     ("perk-agent", "recorder", 11),
     ("perk-heap", "meaning", 9),
-    ("perk-hprof", "ascii", 8),
     ("perk-report", "profile", 15),
 ];
 

@@ -17,7 +17,7 @@ use std::{fs, io};
 use perk_control::messages;
 use perk_control::options::Format;
 use perk_files::PrivateFolder;
-use perk_hprof::heap::{HeapOptions, OwnFields};
+use perk_hprof::heap::{HeapOptions, InjectedFields};
 use perk_instrument::fields;
 use rustc_hash::FxHashMap;
 
@@ -62,7 +62,7 @@ impl HeapDumps {
             lines: options.lineno,
             native_lines: options.format != Format::Ascii,
             folder: folder.to_owned(),
-            own_fields: OwnFields { prefix: fields::PREFIX, record: fields::OBJECT_RECORD },
+            own_fields: InjectedFields { prefix: fields::PREFIX, record: fields::OBJECT_RECORD },
         };
         Self {
             common,

@@ -135,7 +135,7 @@ impl Reader {
         self.builder.add_metric(metric, thread, root, elapsed_ns);
     }
 
-    fn row(&mut self, row: Row<'_>) {
+    fn row(&mut self, row: XprofRow<'_>) {
         let root = self.builder.profile.tree.root();
         let idle = [(BLOCKED, BLOCKED_METRIC), (WAITING, WAITING_METRIC)];
         let idle = idle.iter().find(|it| it.0.as_bytes() == row.name).map(|it| it.1);
@@ -215,7 +215,7 @@ impl Reader {
     }
 
     /// Adds a row of the global summary: the ticks that the JVM received, or those of a kind.
-    fn global(&mut self, row: Row<'_>) {
+    fn global(&mut self, row: XprofRow<'_>) {
         let name = if row.name == RECEIVED.as_bytes() {
             RECEIVED_METRIC.to_owned()
         } else if self.kind_count < MOST_KINDS {
@@ -283,7 +283,7 @@ fn table_of(line: &[u8]) -> Option<Table> {
     Table::ALL.into_iter().find(|table| table.title().as_bytes() == title)
 }
 
-struct Row<'a> {
+struct XprofRow<'a> {
     ticks: u64,
     native: Option<u64>,
     name: &'a [u8],
@@ -291,7 +291,7 @@ struct Row<'a> {
 
 /// Reads a row `3.7%    23  +     4    a.b.c` or `1.4%    10             Class loader`; `None` if
 /// the line is something else.
-fn row(line: &[u8]) -> Result<Option<Row<'_>>, &'static str> {
+fn row(line: &[u8]) -> Result<Option<XprofRow<'_>>, &'static str> {
     let Some((percent, rest)) = split(line, b"%") else { return Ok(None) };
     if percent.contains(&b' ') {
         return Ok(None);
@@ -316,7 +316,7 @@ fn row(line: &[u8]) -> Result<Option<Row<'_>>, &'static str> {
         _ => (None, rest),
     };
     let name = name.trim_ascii();
-    Ok((!name.is_empty()).then_some(Row { ticks, native, name }))
+    Ok((!name.is_empty()).then_some(XprofRow { ticks, native, name }))
 }
 
 fn is_number(text: &[u8]) -> bool {

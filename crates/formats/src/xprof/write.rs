@@ -5,7 +5,7 @@ use perk_profile::{FrameId, FrameKind, KeyedMap, Line, Profile, ThreadId, TraceI
 
 use super::{
     BLOCKED_METRIC, ELAPSED_METRIC, LOST, NATIVE_METRIC, OF_KIND, PROGRAM_METRIC, RECEIVED_METRIC,
-    RUNTIME_STUB, Row, Table, ThreadTables, WAITING_METRIC, write_summary,
+    RUNTIME_STUB, XprofRow, Table, ThreadTables, WAITING_METRIC, write_summary,
 };
 
 /// The name of the only section of a profile that does not distinguish threads.
@@ -128,7 +128,7 @@ impl Section {
     /// Returns the tables, for which a sample stands for `interval_ns`.
     fn tables(self, name: &str, interval_ns: u64) -> ThreadTables {
         let rows = self.methods.into_iter().map(|((table, name), (code_count, native_count))| {
-            Row { table, name, code_count, native_count }
+            XprofRow { table, name, code_count, native_count }
         });
         let mut labels = self.labels;
         let mut tables = ThreadTables {

@@ -6,6 +6,7 @@ mod contents;
 mod cpu;
 mod heap;
 mod monitors;
+mod section;
 mod shares;
 mod sites;
 mod threads;
@@ -14,9 +15,15 @@ use std::io::Read;
 
 use perk_profile::{Accounting, Profile, Timestamp};
 
+use self::calls::CallsSection;
 use self::contents::Contents;
-pub(super) use self::cpu::is_cpu_title;
-use super::{ACCOUNTING, PROSE_END, after_cpu_time, begins_record};
+use self::cpu::{SamplesSection, TimesSection};
+use self::heap::HeapDumpSection;
+use self::monitors::{MonitorDumpSection, MonitorTimeSection};
+use self::section::SectionReader;
+use self::sites::SiteSection;
+use super::titles::is_cpu_title;
+use super::{ACCOUNTING, PROSE_END, after_cpu_time, begins_record, cpu_time_total};
 use crate::lines::{cut, text, word};
 use crate::{Error, LineReader, SkippedLines, old};
 
@@ -34,7 +41,7 @@ const LINE_BYTES: usize = 1023;
 /// last line if there is nothing to read.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut lines = LineReader::new(input);
-    let mut reader = Reader::default();
+    let mut reader = AsciiReader::default();
     while lines.next()?.is_some() {
         reader.contents.line = lines.line();
         let read =
@@ -48,8 +55,8 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 }
 
 #[derive(Default)]
-struct Reader {
-    at: At,
+struct AsciiReader {
+    at: LinePlace,
     contents: Contents,
     /// The indentation of the first record.
     indent: Option<usize>,
@@ -64,7 +71,7 @@ struct Reader {
 
 /// The place that the next line belongs to.
 #[derive(Default)]
-enum At {
+enum LinePlace {
     /// Records: the line begins one.
     #[default]
     Records,
@@ -73,30 +80,10 @@ enum At {
     /// The frames of the open trace.
     Trace,
     /// The rows of a section.
-    Section(Box<dyn Section>),
+    Section(Box<dyn SectionReader>),
 }
 
-/// A section whose rows are being read.
-trait Section {
-    /// Its name, as in the lines `… BEGIN` and `… END`.
-    fn title(&self) -> &'static str;
-
-    /// Whether it has a line `… END`; if not, the next record ends it.
-    fn has_end(&self) -> bool {
-        true
-    }
-
-    /// The columns of its rows, for a message.
-    fn columns(&self) -> &'static str;
-
-    /// Takes a row. Returns false if `line` is not a row.
-    fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String>;
-
-    /// Adds the section to the profile.
-    fn close(self: Box<Self>, contents: &mut Contents);
-}
-
-impl Reader {
+impl AsciiReader {
     fn line(&mut self, line: &[u8]) -> Result<(), String> {
         if line.len() > LINE_BYTES {
             return self.long_line(line);
@@ -107,7 +94,7 @@ impl Reader {
     fn whole_line(&mut self, mut line: &[u8]) -> Result<(), String> {
         line = self.unindented(line);
         match &mut self.at {
-            At::Trace => {
+            LinePlace::Trace => {
                 if self.contents.frame_line(line)? {
                     self.good_count += u64::from(!line.is_empty());
                     return Ok(());
@@ -115,7 +102,7 @@ impl Reader {
                 self.contents.close_trace();
                 self.record(line)
             }
-            At::Section(section) => {
+            LinePlace::Section(section) => {
                 if is_end(line, section.title()) {
                     self.close_section();
                     return Ok(());
@@ -126,12 +113,12 @@ impl Reader {
                 }
                 self.end_of_section(line)
             }
-            At::Header(accounting) => {
+            LinePlace::Header(accounting) => {
                 if line == PROSE_END.as_bytes() || begins_record(line) {
                     if !accounting.is_empty() {
                         self.contents.profile.accounting = Some(Accounting::from_text(accounting));
                     }
-                    self.at = At::Records;
+                    self.at = LinePlace::Records;
                     return if line == PROSE_END.as_bytes() { Ok(()) } else { self.record(line) };
                 }
                 if let Some(line) = line.strip_prefix(ACCOUNTING.as_bytes()) {
@@ -140,7 +127,7 @@ impl Reader {
                 }
                 Ok(())
             }
-            At::Records => self.record(line),
+            LinePlace::Records => self.record(line),
         }
     }
 
@@ -162,7 +149,7 @@ impl Reader {
 
     /// Takes a line in a section that is not one of its rows.
     fn end_of_section(&mut self, line: &[u8]) -> Result<(), String> {
-        let At::Section(section) = &self.at else { return Ok(()) };
+        let LinePlace::Section(section) = &self.at else { return Ok(()) };
         let (title, columns) = (section.title(), section.columns());
         let trimmed = line.trim_ascii();
         if trimmed.is_empty() || trimmed.starts_with(b"...") || trimmed == b"." || trimmed == b".."
@@ -185,23 +172,23 @@ impl Reader {
 
     /// Whether `line` ends the section that is open.
     fn is_end(&self, line: &[u8]) -> bool {
-        matches!(&self.at, At::Section(section) if is_end(line, section.title()))
+        matches!(&self.at, LinePlace::Section(section) if is_end(line, section.title()))
     }
 
     fn close_section(&mut self) {
-        if let At::Section(section) = std::mem::take(&mut self.at) {
+        if let LinePlace::Section(section) = std::mem::take(&mut self.at) {
             section.close(&mut self.contents);
         }
     }
 
     fn record(&mut self, line: &[u8]) -> Result<(), String> {
-        self.at = At::Records;
+        self.at = LinePlace::Records;
         let contents = &mut self.contents;
         if let Some(rest) = line.strip_prefix(b"TRACE ")
             && begins_record(line)
         {
             contents.open_trace(rest)?;
-            self.at = At::Trace;
+            self.at = LinePlace::Trace;
         } else if let Some(rest) = line.strip_prefix(b"THREAD START (") {
             contents.thread_start(rest)?;
         } else if let Some(rest) = line.strip_prefix(b"THREAD END (") {
@@ -213,10 +200,10 @@ impl Reader {
             let created = created.and_then(|(_, date)| Timestamp::from_ctime(date));
             contents.profile.created = contents.profile.created.or(created);
             self.has_header = true;
-            self.at = At::Header(String::new());
-        } else if let Some(section) = contents.section(line)? {
+            self.at = LinePlace::Header(String::new());
+        } else if let Some(section) = begin_section(contents, line)? {
             contents.trace_left_open = None;
-            self.at = At::Section(section);
+            self.at = LinePlace::Section(section);
         } else if !contents.wait(line)? && !line.trim_ascii().is_empty() {
             contents.notes.unknown(line, contents.line);
         }
@@ -245,8 +232,8 @@ impl Reader {
             return true;
         }
         match &self.at {
-            At::Trace => rest.starts_with(b"\t") && rest.ends_with(b")"),
-            At::Section(section) => {
+            LinePlace::Trace => rest.starts_with(b"\t") && rest.ends_with(b")"),
+            LinePlace::Section(section) => {
                 let is_row = || {
                     let digits = rest.trim_ascii_start();
                     let rank = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -258,7 +245,7 @@ impl Reader {
                     || section.title().ends_with("DUMP")
                         && begins.iter().any(|begin| rest.starts_with(begin))
             }
-            At::Records | At::Header(_) => false,
+            LinePlace::Records | LinePlace::Header(_) => false,
         }
     }
 
@@ -269,23 +256,23 @@ impl Reader {
             let end: &[u8] = if has_name { b"\")" } else { b"\", group=\"\")" };
             return Some([line, end].concat());
         }
-        if matches!(self.at, At::Trace) && line.starts_with(b"\t") {
+        if matches!(self.at, LinePlace::Trace) && line.starts_with(b"\t") {
             let method = line.iter().position(|&byte| byte == b'(').unwrap_or(line.len());
             return Some([&line[..method], b"(<Unknown Source>:Unknown line)"].concat());
         }
         None
     }
 
-    /// Takes a line without a line end, if its own form shows that nothing is missing.
+    /// Takes a line without a line end, if its syntax shows that nothing is missing.
     fn last_line(&mut self, line: &[u8]) -> Result<(), String> {
         let is_whole = match &self.at {
-            At::Section(section) => {
+            LinePlace::Section(section) => {
                 is_end(line, section.title())
                     // If the method on top has begun, the numbers are whole.
                     || section.title().starts_with("CPU ") && words(line) > 5
             }
-            At::Records | At::Trace => line.ends_with(b")") || line.ends_with(b":"),
-            At::Header(_) => line == PROSE_END.as_bytes(),
+            LinePlace::Records | LinePlace::Trace => line.ends_with(b")") || line.ends_with(b":"),
+            LinePlace::Header(_) => line == PROSE_END.as_bytes(),
         };
         if !(is_whole && self.line(line).is_ok()) {
             self.is_cut = true;
@@ -296,11 +283,11 @@ impl Reader {
     fn finish(mut self) -> Result<Profile, Error> {
         let line = self.contents.line;
         let within = match &self.at {
-            At::Section(section) => section.has_end().then(|| section.title().to_owned()),
-            At::Header(_) => Some("its header".to_owned()),
-            At::Trace | At::Records => None,
+            LinePlace::Section(section) => section.has_end().then(|| section.title().to_owned()),
+            LinePlace::Header(_) => Some("its header".to_owned()),
+            LinePlace::Trace | LinePlace::Records => None,
         };
-        if let At::Trace = self.at {
+        if let LinePlace::Trace = self.at {
             self.contents.close_trace();
         }
         self.close_section();
@@ -333,7 +320,7 @@ impl Reader {
             });
         }
         profile.notes.extend(self.skipped.note());
-        notes.tell(&mut profile.notes);
+        notes.report(&mut profile.notes);
         if let Some(within) = within {
             profile.notes.push(format!("the file is cut off in line {line}, in {within}"));
         } else if self.is_cut {
@@ -348,6 +335,38 @@ impl Reader {
 
 fn words(mut line: &[u8]) -> usize {
     std::iter::from_fn(|| word(&mut line)).count()
+}
+
+/// Returns the section that `line` begins.
+fn begin_section(
+    contents: &mut Contents,
+    line: &[u8],
+) -> Result<Option<Box<dyn SectionReader>>, String> {
+    Ok(Some(if let Some(rest) = line.strip_prefix(b"CPU SAMPLES BEGIN (total = ") {
+        let (total, rest) = contents.counter(rest, "the total of the samples")?;
+        Box::new(SamplesSection::new(Some(total), rest, contents))
+    } else if let Some(rest) = line.strip_prefix(b"CPU SAMPLES BEGIN (") {
+        Box::new(SamplesSection::of_ticks(rest, contents)?)
+    } else if let Some(rest) = cpu_time_total(line) {
+        let (total_ms, rest) = contents.counter(rest, "the total of the milliseconds")?;
+        Box::new(TimesSection::new(total_ms, rest))
+    } else if let Some(rest) = line.strip_prefix(b"MONITOR TIME BEGIN (total = ") {
+        let (total_ms, rest) = contents.counter(rest, "the total of the milliseconds")?;
+        Box::new(MonitorTimeSection::new(total_ms, rest))
+    } else if line.starts_with(b"MONITOR DUMP BEGIN") {
+        Box::new(MonitorDumpSection::default())
+    } else if let Some(rest) = line.strip_prefix(b"SITES BEGIN (") {
+        Box::new(SiteSection::new(rest, contents))
+    } else if line.starts_with(b"HEAP DUMP BEGIN") {
+        Box::new(HeapDumpSection::new(contents.line))
+    } else if old::is_title(line) {
+        Box::new(CallsSection::default())
+    } else if is_cpu_title(line) {
+        // An excerpt that has only the rows.
+        Box::new(SamplesSection::new(None, b"", contents))
+    } else {
+        return Ok(None);
+    }))
 }
 
 /// Whether `line` is the `… END` of a section. CPU TIME may end as `CPU TIMES END`.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::lines::one_line;
 use crate::units::to_ms;
-use crate::write::{ThreadStart, Written, date};
+use crate::write::{EntryMarks, ThreadStart, date};
 
 const PROSE: &str = "\
 This is a profile of a Java program, in the ASCII format of the HPROF agent.
@@ -24,7 +24,7 @@ THREAD END      the life of a Java thread; id is its serial number.
 
 TRACE           a call trace: the frames of a stack, the innermost first.
                 (thread=n) is the thread it belongs to, where threads are
-                told apart. Other records refer to it by its number.
+                distinguished. Other records refer to it by its number.
 
 HEAP DUMP       the objects of the heap, each under its address. ROOT lines say
                 what the JVM holds and why, OBJ are instances with their
@@ -38,9 +38,9 @@ SITES           what was allocated where. Rows are classes and traces: the
                 down to it. TRACE 299999 before it says that the numbers are
                 estimates from samples.
 
-CPU SAMPLES     where the program spent its CPU time. Each sample stands for
-                one interval of CPU time that a thread burned; threads that
-                wait or sleep have none. Rows are traces, those with the most
+CPU SAMPLES     where the program spent its CPU time. Each sample represents
+                one interval of CPU time of a thread; threads that wait or
+                sleep have none. Rows are traces, those with the most
                 samples first: self is a row's share of all samples, accum
                 the share of all rows down to it.
 
@@ -56,17 +56,17 @@ count callee caller time
 
 WAIT            a thread begins to wait to be notified, in Object.wait; timeout
                 is in milliseconds, 0 for none.
-WAITED          it has waited so many milliseconds.
+WAITED          the wait is over; time_waited is in milliseconds.
 
 MONITOR DUMP    all threads with where they are and what they do, and all
-                monitors that somebody has or waits for. status is R for a
+                monitors that a thread has or waits for. status is R for a
                 thread that runs, SL sleeps, MW waits to enter a monitor, CW
                 waits to be notified or is parked. LOCK is a lock of
                 java.util.concurrent.
 
 MONITOR TIME    where threads waited to enter monitors that others had. Rows
                 are traces and classes of monitors: count is how often, self
-                the share of all time so waited, accum the share of all rows
+                the share of all these waits, accum the share of all rows
                 down to it. Rows of (Parking) are locks of
                 java.util.concurrent.
 
@@ -81,7 +81,7 @@ the program began.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
-    traces: Written,
+    traces: EntryMarks,
     /// The number of sections that the next one counts again.
     interim_count: u32,
     /// The most frames of a trace.
@@ -103,7 +103,7 @@ impl<W: Write> Writer<W> {
             }
         }
         write!(out, "\n{PROSE_END}\n\n")?;
-        Ok(Self { out, traces: Written::default(), interim_count: 0, depth: usize::MAX })
+        Ok(Self { out, traces: EntryMarks::default(), interim_count: 0, depth: usize::MAX })
     }
 
     /// Writes `THREAD START`.
@@ -164,7 +164,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the traces that are new, in order of trace, and `SITES`. If the numbers are
-    /// estimates, the trace that announces this stands right before `SITES`.
+    /// estimates, the trace that announces this comes right before `SITES`.
     pub fn sites(&mut self, profile: &Profile, sites: &Sites) -> io::Result<()> {
         let mut traces: Vec<_> = sites.rows.iter().map(|row| row.trace).collect();
         traces.sort_unstable();

@@ -1,4 +1,4 @@
-//! The forms of binary files that old readers need.
+//! The layouts of binary files that old readers need.
 
 /// The layout of a binary file. Today's tools read the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

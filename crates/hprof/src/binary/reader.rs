@@ -15,7 +15,7 @@ use perk_profile::{
     StrId, Thread, ThreadId, Timestamp, Trace, TraceId, mutf8,
 };
 
-use self::extended::Extended;
+use self::extended::ExtendedTables;
 use super::cursor::Cursor;
 use super::{
     ACCOUNTING, ACCOUNTING_ID, ESTIMATE, ESTIMATE_ID, FLAG_CPU_SAMPLES, FLAG_SITES, INTERIM,
@@ -23,10 +23,11 @@ use super::{
 };
 use crate::Error;
 use crate::heap::{
-    ClassDump, FieldType, HEAD_BYTES, Header, Ids, Names, Record, Stream, Tally, skim, source_form,
+    ClassDump, DumpNames, FieldType, HEAD_BYTES, Header, Ids, Record, Stream, Tally, skim,
+    source_form,
 };
 
-/// The serial number of the trace that is not known.
+/// The serial number of an unknown trace.
 const NO_TRACE: u32 = 0;
 
 /// Reads a file of any size. Of heap dumps only the number of objects per class is kept. Records of
@@ -38,7 +39,7 @@ const NO_TRACE: u32 = 0;
 /// input.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let (header, mut stream) = Stream::new(input)?;
-    let mut reader = Reader::default();
+    let mut reader = BinaryReader::default();
     reader.tally.begin_file(&header);
     reader.id_bytes = header.id_bytes;
     loop {
@@ -71,16 +72,17 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         reader.tally_end(true)?;
     }
     reader.note_wrong_lengths(stream.wrong_length_count());
-    let utc_offset_s = reader.profile.accounting.as_ref().map_or(0, |told| told.utc_offset_s);
+    let utc_offset_s =
+        reader.profile.accounting.as_ref().map_or(0, |accounting| accounting.utc_offset_s);
     reader.finish(Timestamp { unix_ms: header.unix_ms, utc_offset_s })
 }
 
 #[derive(Default)]
-struct Reader {
+struct BinaryReader {
     profile: Profile,
     id_bytes: usize,
     record_count: u64,
-    names: Names,
+    names: DumpNames,
     classes: KeyedMap<u32, ClassId>,
     frames: KeyedMap<u64, FrameId>,
     threads: KeyedMap<u32, ThreadId>,
@@ -92,10 +94,10 @@ struct Reader {
     is_interim: bool,
     /// The numbers that the next record has as 2^32 - 1, in their order.
     wide: VecDeque<u64>,
-    /// Perk's own records, once the file has said that it has them.
-    extended: Option<Extended>,
+    /// Perk's own records, once the file has announced them.
+    extended: Option<ExtendedTables>,
     /// The entries of the FIELD ACCESSES at hand.
-    known_fields: fields::Known,
+    known_fields: fields::FieldEntries,
     /// The heap dump that is being read.
     tally: Tally,
     /// The first fault in this dump.
@@ -103,7 +105,7 @@ struct Reader {
     /// The names of the heaps that its objects belong to.
     heaps: BTreeSet<StrId>,
     /// Whether the file at hand has CONTROL SETTINGS. Files of perk and of the original agent begin
-    /// with it.
+    /// with this record.
     is_of_agent: bool,
     /// The time from the date in the first file's head to that in the head of the file at hand.
     file_begun_us: u64,
@@ -118,7 +120,7 @@ struct Reader {
     full_count: u64,
 }
 
-impl Reader {
+impl BinaryReader {
     fn record(&mut self, record: Record<'_>, offset: u64) -> Result<(), Error> {
         match record {
             Record::Utf8 { id, bytes } => self.utf8(id, bytes),
@@ -174,7 +176,7 @@ impl Reader {
         self.profile.notes.push(format!("offset {offset}: another file begins, and is read, too"));
         self.file_begun_us = next.unix_ms.saturating_sub(first.unix_ms).saturating_mul(1000);
         self.id_bytes = next.id_bytes;
-        self.names = Names::default();
+        self.names = DumpNames::default();
         self.classes.clear();
         self.frames.clear();
         self.threads.clear();
@@ -500,7 +502,7 @@ impl Reader {
         })
     }
 
-    /// Ends what the file has begun and not ended: an open section and an open heap dump.
+    /// Ends an open section and an open heap dump.
     fn file_end(&mut self) -> Result<(), Error> {
         self.extended_end();
         if self.tally.is_open() {
@@ -510,7 +512,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds what is known only at the end of the file: dates and notes.
+    /// Adds the facts that are known only at the end of the file: dates and notes.
     fn finish(mut self, created: Timestamp) -> Result<Profile, Error> {
         self.file_end()?;
         self.profile.created = Some(created);
@@ -550,7 +552,10 @@ impl Reader {
 }
 
 /// Returns the types of a class's static fields, without the pseudo fields that the JVM adds.
-fn statics<'a>(class: &ClassDump<'a>, names: &'a Names) -> impl Iterator<Item = FieldType> + 'a {
+fn statics<'a>(
+    class: &ClassDump<'a>,
+    names: &'a DumpNames,
+) -> impl Iterator<Item = FieldType> + 'a {
     let is_own = |id| names.get(id).is_some_and(|name| name.starts_with(b"<"));
     class.statics().filter(move |field| !is_own(field.name)).map(|field| field.value.field)
 }

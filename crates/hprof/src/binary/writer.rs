@@ -15,15 +15,15 @@ use perk_profile::{
     MonitorTimes, Profile, Section, SectionView, Site, Sites, StrId, TraceId, mutf8,
 };
 
-use self::extended::Extended;
-use self::heap::Heap;
+use self::extended::ExtendedState;
+use self::heap::HeapState;
 use super::{
     ACCOUNTING, ACCOUNTING_ID, ARRAYS, CLASS_OBJECT, ESTIMATE, ESTIMATE_ID, EXTENDED_FORM,
     FLAG_CPU_SAMPLES, FLAG_SITES, FRAME, INTERIM, INTERIM_ID, NAME, NO_ARRAY, OBJECT_ARRAY,
     THREAD_NAME, WIDE, WIDE_ID, tag,
 };
 use crate::format::SectionKind;
-use crate::write::{ThreadStart, Written, date};
+use crate::write::{EntryMarks, ThreadStart, date};
 use crate::{BinaryForm, Format, IdSize};
 
 /// The number of thread names that are remembered. Programs that start threads without end give
@@ -38,19 +38,19 @@ pub struct Writer<W: Write> {
     out: W,
     form: BinaryForm,
     elapsed_us: u32,
-    names: Written,
+    names: EntryMarks,
     thread_names: KeyedMap<String, u64>,
     thread_name_count: u64,
-    classes: Written,
-    frames: Written,
-    traces: Written,
+    classes: EntryMarks,
+    frames: EntryMarks,
+    traces: EntryMarks,
     /// The number of sections that the next one counts again.
     interim_count: u64,
     /// The number of records with numbers that do not fit four bytes.
     wide_count: u64,
     /// The state of perk's own records, if the file has them.
-    extended: Option<Box<Extended>>,
-    heap: Heap,
+    extended: Option<Box<ExtendedState>>,
+    heap: HeapState,
 }
 
 impl<W: Write> Writer<W> {
@@ -62,7 +62,7 @@ impl<W: Write> Writer<W> {
         Self::begin_in(out, BinaryForm::default(), profile)
     }
 
-    /// As [`Writer::begin`], in a form that old readers need.
+    /// As [`Writer::begin`], in a layout that old readers need.
     ///
     /// # Errors
     /// The errors of the sink.
@@ -84,7 +84,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Returns a writer that goes on in a copy of the file so far. This one stays as it is.
+    /// Returns a writer that continues in a copy of the file so far. This one does not change.
     pub fn fork<V: Write>(&self, out: V) -> Writer<V> {
         Writer {
             out,
@@ -111,16 +111,16 @@ impl<W: Write> Writer<W> {
             out,
             form,
             elapsed_us: 0,
-            names: Written::default(),
+            names: EntryMarks::default(),
             thread_names: KeyedMap::default(),
             thread_name_count: 0,
-            classes: Written::default(),
-            frames: Written::default(),
-            traces: Written::default(),
+            classes: EntryMarks::default(),
+            frames: EntryMarks::default(),
+            traces: EntryMarks::default(),
             interim_count: 0,
             wide_count: 0,
             extended: None,
-            heap: Heap::default(),
+            heap: HeapState::default(),
         })
     }
 
@@ -134,8 +134,8 @@ impl<W: Write> Writer<W> {
         self.trace(profile, profile.system_trace())
     }
 
-    /// Sets the time stamp of the records to come, in microseconds since the file was begun. The
-    /// field has 32 bits: it wraps after 71 minutes.
+    /// Sets the time stamp of the records to come, in microseconds since the file began. The field
+    /// has 32 bits: it wraps after 71 minutes.
     pub fn set_elapsed_us(&mut self, elapsed_us: u64) {
         self.elapsed_us = elapsed_us as u32;
     }

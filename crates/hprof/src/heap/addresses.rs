@@ -1,11 +1,12 @@
-//! What the ids of a file are as addresses.
+//! The addresses that the ids of a file represent.
 
 /// The byte order of the ids of a file.
 ///
-/// HPROF is big-endian. But an agent of JVMPI writes ids as they lie in memory, so on x86 the lowest
-/// byte comes first. As keys they are as good as others; only as addresses they must be turned. The
-/// ids of the classes show the order: addresses of one heap have the highest bits in common, and are
-/// multiples of eight. Numbers from 1 are no such addresses, however they are turned.
+/// HPROF is big-endian. But an agent of JVMPI writes ids in the byte order of memory, so on x86 the
+/// lowest byte comes first. As keys they are as good as others; only as addresses they must be
+/// turned. The ids of the classes show the order: addresses of one heap have the highest bits in
+/// common, and are multiples of eight. Numbers from 1 are no such addresses, however they are
+/// turned.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses {
     id_bytes: usize,
@@ -59,7 +60,7 @@ impl Addresses {
 mod tests {
     use super::*;
 
-    /// Returns whether ids are taken for little-endian ones, as they are and with their bytes turned.
+    /// Returns whether ids are taken for little-endian ones, unchanged and with their bytes turned.
     fn is_little(id_bytes: usize, ids: &[u64]) -> [bool; 2] {
         let turned = |id: u64| Addresses::new(id_bytes).turned(id);
         let of = |ids: &mut dyn Iterator<Item = u64>| {

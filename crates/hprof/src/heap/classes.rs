@@ -7,7 +7,7 @@ use perk_hotspot::FILLER_CLASSES;
 use perk_profile::{KeyedMap, Profile, StrId, mutf8, names};
 
 use super::fillers::STACK_CHUNK;
-use super::{ClassDump, ClassFields, Context, FieldType, OwnFields};
+use super::{ClassDump, ClassFields, Context, FieldType, InjectedFields};
 
 /// The bytes of an id in the JVM's dump: its ids are addresses.
 pub(super) const ID_BYTES: usize = 8;
@@ -20,13 +20,13 @@ const RESOLVED_REFERENCES: &str = "<resolved_references>";
 /// The names of a file by their ids. A dump of the JVM has the names of all symbols, of which few
 /// are used.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct DumpNames {
     bytes: Vec<u8>,
     spans: KeyedMap<u64, Range<usize>>,
     interned: KeyedMap<u64, StrId>,
 }
 
-impl Names {
+impl DumpNames {
     /// Adds a name. A name that had its id before is forgotten.
     pub(crate) fn insert(&mut self, id: u64, name: &[u8]) {
         let start = self.bytes.len();
@@ -36,7 +36,7 @@ impl Names {
         }
     }
 
-    /// Returns a name as the file has it.
+    /// Returns a name in the spelling of the file.
     pub(crate) fn get(&self, id: u64) -> Option<&[u8]> {
         Some(&self.bytes[self.spans.get(&id)?.clone()])
     }
@@ -71,16 +71,16 @@ pub(crate) struct HeapClass {
     /// The static fields, with their values as bits.
     pub(crate) statics: Vec<(StrId, FieldType, u64)>,
     /// The fields of instances, perk's among them.
-    fields: Vec<Field>,
+    fields: Vec<ClassField>,
     /// Whether CLASS DUMP has come.
     is_dumped: bool,
-    layout: Option<Layout>,
+    layout: Option<InstanceLayout>,
     /// The size of an instance as the context counts it, or 0 before it was asked.
     pub(crate) object_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Field {
+struct ClassField {
     name: StrId,
     field: FieldType,
     /// Whether perk gave the field to the class.
@@ -105,7 +105,7 @@ impl HeapClass {
 
 /// The offsets of an instance's fields among its values, and the parts that are written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Layout {
+pub(crate) struct InstanceLayout {
     /// The size of the values in the JVM's dump, in bytes.
     pub(super) stream_bytes: usize,
     /// The parts of them that are written: all except perk's fields.
@@ -113,7 +113,7 @@ pub(crate) struct Layout {
     /// The size of the parts that are written, in bytes.
     pub(crate) kept_bytes: usize,
     /// The fields that are written, in their order.
-    pub(crate) fields: Vec<PlacedField>,
+    pub(crate) fields: Vec<FieldPlace>,
     /// The indexes of the references among them, those of the topmost class first.
     references: Vec<usize>,
     /// The offset of the number of the object's record.
@@ -126,7 +126,7 @@ pub(crate) struct Layout {
 
 /// A field among the values of an instance.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PlacedField {
+pub(crate) struct FieldPlace {
     pub(crate) name: StrId,
     pub(crate) field: FieldType,
     /// The offset in the JVM's dump, in bytes.
@@ -137,17 +137,17 @@ pub(crate) struct PlacedField {
 
 /// All classes.
 #[derive(Debug)]
-pub(crate) struct Classes {
-    own_fields: OwnFields,
+pub(crate) struct HeapClasses {
+    own_fields: InjectedFields,
     all: Vec<HeapClass>,
     by_id: KeyedMap<u64, u32>,
-    /// The class that was looked up last. Objects of a class often stand together.
+    /// The class that was looked up last. Objects of a class are often together.
     last: (u64, u32),
 }
 
-impl Classes {
+impl HeapClasses {
     /// Returns an empty set of classes.
-    pub(super) fn new(own_fields: OwnFields) -> Self {
+    pub(super) fn new(own_fields: InjectedFields) -> Self {
         Self { own_fields, all: Vec::new(), by_id: KeyedMap::default(), last: (0, 0) }
     }
 
@@ -163,7 +163,7 @@ impl Classes {
         Some(&self.all[index])
     }
 
-    /// As [`Classes::get`], for callers that do not look up classes often.
+    /// As [`HeapClasses::get`], for callers that do not look up classes often.
     pub(crate) fn peek(&self, id: u64) -> Option<&HeapClass> {
         self.by_id.get(&id).map(|&index| &self.all[index as usize])
     }
@@ -205,7 +205,7 @@ impl Classes {
     pub(super) fn dump(
         &mut self,
         profile: &mut Profile,
-        names: &mut Names,
+        names: &mut DumpNames,
         dump: &ClassDump<'_>,
     ) -> Result<(), String> {
         let Some(index) = self.index(dump.id) else {
@@ -227,7 +227,7 @@ impl Classes {
             class.statics.push((name(field.name)?, field.value.field, field.value.bits()));
         }
         for (id, field) in dump.fields() {
-            class.fields.push(Field { name: name(id)?, field, is_own: false });
+            class.fields.push(ClassField { name: name(id)?, field, is_own: false });
         }
         let strings = &profile.symbols.strings;
         let is_own = |name| strings.get(name).starts_with(own_fields.prefix);
@@ -250,7 +250,7 @@ impl Classes {
         &mut self,
         profile: &Profile,
         id: u64,
-    ) -> Result<(&HeapClass, &Layout), String> {
+    ) -> Result<(&HeapClass, &InstanceLayout), String> {
         let index = self.index(id).ok_or_else(|| unknown(id))?;
         if self.all[index].layout.is_none() {
             self.all[index].layout = Some(self.layout(profile, index)?);
@@ -258,14 +258,14 @@ impl Classes {
         self.known(index, id)
     }
 
-    /// As [`Classes::with_layout`], with the size of an instance.
+    /// As [`HeapClasses::with_layout`], with the size of an instance.
     #[inline]
     pub(super) fn of_instance(
         &mut self,
         profile: &Profile,
         context: &mut dyn Context,
         id: u64,
-    ) -> Result<(&HeapClass, &Layout), String> {
+    ) -> Result<(&HeapClass, &InstanceLayout), String> {
         let index = self.index(id).ok_or_else(|| unknown(id))?;
         if self.all[index].object_bytes == 0 {
             let fields = self.above(profile, index)?;
@@ -278,7 +278,7 @@ impl Classes {
     }
 
     #[inline]
-    fn known(&self, index: usize, id: u64) -> Result<(&HeapClass, &Layout), String> {
+    fn known(&self, index: usize, id: u64) -> Result<(&HeapClass, &InstanceLayout), String> {
         let class = &self.all[index];
         class.layout.as_ref().map(|layout| (class, layout)).ok_or_else(|| unknown(id))
     }
@@ -307,8 +307,8 @@ impl Classes {
     }
 
     #[cold]
-    fn layout(&self, profile: &Profile, index: usize) -> Result<Layout, String> {
-        let mut layout = Layout::default();
+    fn layout(&self, profile: &Profile, index: usize) -> Result<InstanceLayout, String> {
+        let mut layout = InstanceLayout::default();
         for (level, class) in self.above(profile, index)?.into_iter().enumerate() {
             let text = |name| profile.symbols.strings.get(name);
             let is_thread = class.loader == 0 && text(class.name) == "java.lang.Thread";
@@ -337,16 +337,16 @@ impl Classes {
     }
 }
 
-impl Layout {
+impl InstanceLayout {
     /// Returns the references, those that the topmost class declares first.
-    pub(crate) fn references(&self) -> impl ExactSizeIterator<Item = &PlacedField> {
+    pub(crate) fn references(&self) -> impl ExactSizeIterator<Item = &FieldPlace> {
         self.references.iter().map(|&index| &self.fields[index])
     }
 
     /// Adds a field that is written, after all others.
-    fn keep(&mut self, field: &Field, level: usize) {
+    fn keep(&mut self, field: &ClassField, level: usize) {
         let (at, bytes) = (self.stream_bytes, field.field.bytes(ID_BYTES));
-        self.fields.push(PlacedField { name: field.name, field: field.field, at, level });
+        self.fields.push(FieldPlace { name: field.name, field: field.field, at, level });
         self.kept_bytes += bytes;
         match self.kept.last_mut() {
             Some(part) if part.end == at => part.end += bytes,
@@ -365,8 +365,8 @@ pub(crate) fn is_resolved_references(name: &str) -> bool {
     name == RESOLVED_REFERENCES
 }
 
-/// Returns the source form of a name as the dump has it: `java/lang/String`, `[I`. The suffix of
-/// hidden classes is set off by a `.` as in JVMTI, and not by the JVM's own `+`.
+/// Returns the source form of a name of the dump: `java/lang/String`, `[I`. The suffix of hidden
+/// classes is set off by a `.` as in JVMTI, and not by the JVM's own `+`.
 pub fn source_form(name: &str) -> String {
     let mut name = match name.starts_with('[') {
         true => names::from_signature(name),

@@ -32,7 +32,7 @@ const INT_BYTES: u64 = 4;
 /// The arrays that may be fillers, and the addresses that the dump refers to.
 #[derive(Default)]
 pub(super) struct Fillers {
-    pub(super) referenced: Places,
+    pub(super) referenced: AddressSet,
     /// The arrays that wait.
     held: Option<BufWriter<File>>,
     /// Whether some object holds references that the dump does not give.
@@ -70,11 +70,14 @@ impl Fillers {
     }
 
     /// Ends the waiting. Returns the arrays to look at.
-    pub(super) fn held(&mut self) -> io::Result<Option<Held>> {
+    pub(super) fn held(&mut self) -> io::Result<Option<FillerCandidates>> {
         let Some(file) = self.held.take() else { return Ok(None) };
         let mut file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.rewind()?;
-        Ok(Some(Held { file: BufReader::with_capacity(PIECE_BYTES, file), piece: Vec::new() }))
+        Ok(Some(FillerCandidates {
+            file: BufReader::with_capacity(PIECE_BYTES, file),
+            piece: Vec::new(),
+        }))
     }
 
     /// Whether an array is known to be the program's, as far as the dump has come.
@@ -84,12 +87,12 @@ impl Fillers {
 }
 
 /// The arrays that have waited.
-pub(super) struct Held {
+pub(super) struct FillerCandidates {
     file: BufReader<File>,
     piece: Vec<u8>,
 }
 
-impl Held {
+impl FillerCandidates {
     /// Returns the next array.
     pub(super) fn next(&mut self) -> io::Result<Option<ArrayHead>> {
         let mut head = [0; HEAD_BYTES];
@@ -141,7 +144,7 @@ const REGION_BITS: u32 = PAGE_BITS + REGION_PAGES.ilog2();
 
 /// A set of addresses of objects: a bit for each, in pages that exist if one of their bits is set.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct AddressSet {
     regions: Vec<Region>,
     /// The places of regions by their number.
     by_number: KeyedMap<u64, usize>,
@@ -151,7 +154,7 @@ pub(super) struct Places {
 
 type Region = Vec<Option<Box<[u64; PAGE_WORDS]>>>;
 
-impl Places {
+impl AddressSet {
     #[inline]
     pub(super) fn insert(&mut self, address: u64) {
         if address == 0 {
@@ -200,12 +203,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_apart() {
+    fn places_are_distinguished() {
         let near = (0..100_000).map(|at| 0x7_1234_5000 + 8 * at);
         let far = (0..60).map(|bit| 8 << bit);
         let (chosen, others): (Vec<u64>, Vec<u64>) =
             near.chain(far).partition(|address| (address >> 3) % 3 != 1);
-        let mut places = Places::default();
+        let mut places = AddressSet::default();
         places.insert(0);
         chosen.iter().for_each(|&address| places.insert(address));
         assert!(chosen.iter().all(|&address| places.has(address)));

@@ -1,16 +1,16 @@
-//! Reads the JVM's dump and hands each of its records, in perk's form, to a writer.
+//! Reads the JVM's dump and passes each of its records, with perk's names and numbers, to a writer.
 
 use std::io::{self, Read};
 
 use perk_profile::{Line, Profile, StrId, TraceId, mutf8};
 
-use super::classes::{ID_BYTES, Names, source_form};
+use super::classes::{DumpNames, ID_BYTES, source_form};
 use super::fillers::Fillers;
 use super::records::number;
-use super::threads::{JvmFrame, RootedThread, Threads};
+use super::threads::{DumpThreads, JvmFrame, RootedThread};
 use super::{
-    ClassDump, Classes, Context, Elements, FieldType, HeapClass, HeapCounts, HeapOptions, Layout,
-    Record, Root, Stream,
+    ClassDump, Context, Elements, FieldType, HeapClass, HeapClasses, HeapCounts, HeapOptions,
+    InstanceLayout, Record, Root, Stream,
 };
 use crate::{Error, ThreadStart};
 
@@ -35,8 +35,7 @@ pub(crate) trait Sink {
     /// Whether the static fields of a class are needed after [`Sink::class`].
     const KEEPS_STATICS: bool;
 
-    /// Whether threads and traces that come after all objects can stand before the heap all the
-    /// same.
+    /// Whether threads and traces that come after all objects can still be written before the heap.
     fn holds_heap_back(&self) -> bool;
 
     /// Writes a class's address and name.
@@ -46,14 +45,19 @@ pub(crate) trait Sink {
     /// Writes a trace that a record to come refers to.
     fn trace(&mut self, profile: &Profile, trace: TraceId) -> io::Result<()>;
     /// Writes a class.
-    fn class(&mut self, profile: &Profile, class: &HeapClass, layout: &Layout) -> io::Result<()>;
+    fn class(
+        &mut self,
+        profile: &Profile,
+        class: &HeapClass,
+        layout: &InstanceLayout,
+    ) -> io::Result<()>;
     /// Writes an instance, with its id and the serial number of its trace.
     fn instance(
         &mut self,
         profile: &Profile,
         object: (u64, u32),
         class: &HeapClass,
-        layout: &Layout,
+        layout: &InstanceLayout,
         values: &[u8],
     ) -> io::Result<()>;
     /// Writes an array, with its class, if that is given, and its first elements.
@@ -74,7 +78,7 @@ pub(crate) trait Sink {
         &mut self,
         profile: &Profile,
         roots: &[Root],
-        classes: &Classes,
+        classes: &HeapClasses,
         counts: &HeapCounts,
     ) -> io::Result<()>;
 }
@@ -98,7 +102,7 @@ impl Rewrite<'_> {
             let what = format!("ids of {} bytes, expected {ID_BYTES}", header.id_bytes);
             return Err(stream.error(what));
         }
-        let mut dump = Dump::new(self.options);
+        let mut dump = DumpData::new(self.options);
         loop {
             let offset = stream.offset();
             let Some(record) = stream.next()? else {
@@ -112,10 +116,10 @@ impl Rewrite<'_> {
         let end = stream.offset();
         self.write_classes(&mut dump, sink).map_err(|fault| fault.at(end))?;
         self.write_held(&mut dump, sink)?;
-        let Dump { mut names, classes, threads, mut counts, .. } = dump;
+        let DumpData { mut names, classes, threads, mut counts, .. } = dump;
         let (roots, threads) = threads
             .resolve(self.profile, self.context, &mut names, sink.holds_heap_back())
-            .map_err(|what| Fault::Data(what).at(end))?;
+            .map_err(|what| RecordFault::Data(what).at(end))?;
         sink.roots(&roots)?;
         if sink.holds_heap_back() {
             threads.iter().try_for_each(|thread| self.stack(sink, thread))?;
@@ -129,10 +133,10 @@ impl Rewrite<'_> {
     #[inline]
     fn record<S: Sink>(
         &mut self,
-        dump: &mut Dump,
+        dump: &mut DumpData,
         sink: &mut S,
         record: Record<'_>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RecordFault> {
         match record {
             Record::Instance { id, class, values, .. } => {
                 self.instance(dump, sink, id, class, values)
@@ -154,14 +158,14 @@ impl Rewrite<'_> {
             }
             Record::LoadClass { serial, class, name } => {
                 let Some(bytes) = dump.names.get(name) else {
-                    return Err(Fault::Data(format!(
+                    return Err(RecordFault::Data(format!(
                         "no UTF8 record gives a class's name, id {name:#x}"
                     )));
                 };
                 let name = source_form(&mutf8::decode(bytes));
                 let name = self.profile.symbols.strings.intern(&name);
                 dump.threads.class(serial, name);
-                // One that is about to be defined has no object yet.
+                // A class that is about to be defined has no object yet.
                 if class != 0 && dump.classes.load(self.profile, class, name) {
                     sink.load_class(self.profile, class, name)?;
                 }
@@ -191,12 +195,12 @@ impl Rewrite<'_> {
     }
 
     /// Writes the stacks of threads before the first segment, unless the sink holds the heap back.
-    fn stacks(&mut self, dump: &mut Dump, sink: &mut impl Sink) -> Result<(), Fault> {
+    fn stacks(&mut self, dump: &mut DumpData, sink: &mut impl Sink) -> Result<(), RecordFault> {
         if std::mem::replace(&mut dump.has_segment, true) || sink.holds_heap_back() {
             return Ok(());
         }
-        let told = dump.threads.before_heap(self.profile, self.context, &mut dump.names);
-        for thread in &told.map_err(Fault::Data)? {
+        let threads = dump.threads.before_heap(self.profile, self.context, &mut dump.names);
+        for thread in &threads.map_err(RecordFault::Data)? {
             self.stack(sink, thread)?;
         }
         Ok(())
@@ -210,10 +214,10 @@ impl Rewrite<'_> {
         sink.trace(self.profile, thread.trace)
     }
 
-    fn class(&mut self, dump: &mut Dump, class: &ClassDump<'_>) -> Result<(), Fault> {
+    fn class(&mut self, dump: &mut DumpData, class: &ClassDump<'_>) -> Result<(), RecordFault> {
         let statics = class.statics().filter(|it| it.value.field == FieldType::Object);
         statics.for_each(|it| dump.fillers.referenced.insert(it.value.bits()));
-        dump.classes.dump(self.profile, &mut dump.names, class).map_err(Fault::Data)?;
+        dump.classes.dump(self.profile, &mut dump.names, class).map_err(RecordFault::Data)?;
         dump.unwritten.push(class.id);
         dump.counts.class_count += 1;
         Ok(())
@@ -222,10 +226,14 @@ impl Rewrite<'_> {
     /// Writes the classes that have come since the last object. Only now are the fields of the
     /// classes above them known.
     #[cold]
-    fn write_classes<S: Sink>(&mut self, dump: &mut Dump, sink: &mut S) -> Result<(), Fault> {
+    fn write_classes<S: Sink>(
+        &mut self,
+        dump: &mut DumpData,
+        sink: &mut S,
+    ) -> Result<(), RecordFault> {
         for id in std::mem::take(&mut dump.unwritten) {
             let (class, layout) =
-                dump.classes.with_layout(self.profile, id).map_err(Fault::Data)?;
+                dump.classes.with_layout(self.profile, id).map_err(RecordFault::Data)?;
             sink.class(self.profile, class, layout)?;
             if !S::KEEPS_STATICS {
                 dump.classes.forget_statics(id);
@@ -237,23 +245,23 @@ impl Rewrite<'_> {
     #[inline]
     fn instance<S: Sink>(
         &mut self,
-        dump: &mut Dump,
+        dump: &mut DumpData,
         sink: &mut S,
         id: u64,
         class: u64,
         values: &[u8],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RecordFault> {
         if !dump.unwritten.is_empty() {
             self.write_classes(dump, sink)?;
         }
         let classes = &mut dump.classes;
         let (class, layout) =
-            classes.of_instance(self.profile, self.context, class).map_err(Fault::Data)?;
+            classes.of_instance(self.profile, self.context, class).map_err(RecordFault::Data)?;
         if values.len() != layout.stream_bytes {
             let (found, expected) = (values.len(), layout.stream_bytes);
             let name = self.profile.symbols.strings.get(class.name);
             let what = format!("an instance of {name} has {found} bytes, its fields {expected}");
-            return Err(Fault::Data(what));
+            return Err(RecordFault::Data(what));
         }
         if class.is_filler {
             return Ok(());
@@ -285,11 +293,11 @@ impl Rewrite<'_> {
 
     fn array<S: Sink>(
         &mut self,
-        dump: &mut Dump,
+        dump: &mut DumpData,
         sink: &mut S,
         mut array: ArrayHead,
         elements: &[u8],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RecordFault> {
         if !dump.unwritten.is_empty() {
             self.write_classes(dump, sink)?;
         }
@@ -304,17 +312,17 @@ impl Rewrite<'_> {
             && !is_known
             && !dump.fillers.is_of_program(array.id)
         {
-            dump.rest = Rest::Held;
+            dump.rest = ElementsUse::Held;
             return Ok(dump.fillers.hold(&self.options.folder, &array, elements)?);
         }
         self.count_array(&mut dump.counts, &mut array);
-        dump.rest = Rest::Written;
+        dump.rest = ElementsUse::Written;
         let class = match array.elements {
             Elements::Objects(class) => {
                 let what = || format!("an array of class {class:#x}, which no record gives");
-                let class = dump.classes.get(class).ok_or_else(|| Fault::Data(what()))?;
+                let class = dump.classes.get(class).ok_or_else(|| RecordFault::Data(what()))?;
                 if class.holds_int_arrays {
-                    dump.rest = Rest::Looked;
+                    dump.rest = ElementsUse::Looked;
                     dump.fillers.refer(elements);
                 }
                 Some(class)
@@ -327,14 +335,14 @@ impl Rewrite<'_> {
     /// Takes more elements of the array that came last.
     fn more_elements(
         &self,
-        dump: &mut Dump,
+        dump: &mut DumpData,
         sink: &mut impl Sink,
         elements: &[u8],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RecordFault> {
         match dump.rest {
-            Rest::Held => return Ok(dump.fillers.more_elements(elements)?),
-            Rest::Looked => dump.fillers.refer(elements),
-            Rest::Written => {}
+            ElementsUse::Held => return Ok(dump.fillers.more_elements(elements)?),
+            ElementsUse::Looked => dump.fillers.refer(elements),
+            ElementsUse::Written => {}
         }
         Ok(sink.more_elements(elements)?)
     }
@@ -346,7 +354,7 @@ impl Rewrite<'_> {
     }
 
     /// Writes the arrays that have waited, except for fillers.
-    fn write_held(&mut self, dump: &mut Dump, sink: &mut impl Sink) -> io::Result<()> {
+    fn write_held(&mut self, dump: &mut DumpData, sink: &mut impl Sink) -> io::Result<()> {
         let Some(mut held) = dump.fillers.held()? else { return Ok(()) };
         while let Some(mut array) = held.next()? {
             if !dump.fillers.is_of_program(array.id) {
@@ -363,7 +371,7 @@ impl Rewrite<'_> {
         Ok(())
     }
 
-    /// Hands a trace to the sink, so that the file has it, and returns its serial number.
+    /// Passes a trace to the sink, so that it is in the file, and returns its serial number.
     fn trace(&self, sink: &mut impl Sink, trace: TraceId) -> io::Result<u32> {
         sink.trace(self.profile, trace)?;
         Ok(self.profile.get_trace(trace).serial)
@@ -371,29 +379,29 @@ impl Rewrite<'_> {
 }
 
 /// The data that is kept of a dump while it is read.
-struct Dump {
-    names: Names,
-    classes: Classes,
-    threads: Threads,
+struct DumpData {
+    names: DumpNames,
+    classes: HeapClasses,
+    threads: DumpThreads,
     fillers: Fillers,
     counts: HeapCounts,
     has_segment: bool,
     /// The handling of the elements of the array at hand.
-    rest: Rest,
+    rest: ElementsUse,
     /// Classes whose CLASS DUMP has come and is not written yet.
     unwritten: Vec<u64>,
 }
 
-impl Dump {
+impl DumpData {
     fn new(options: &HeapOptions) -> Self {
         Self {
-            names: Names::default(),
-            classes: Classes::new(options.own_fields),
-            threads: Threads::default(),
+            names: DumpNames::default(),
+            classes: HeapClasses::new(options.own_fields),
+            threads: DumpThreads::default(),
             fillers: Fillers::default(),
             counts: HeapCounts::default(),
             has_segment: false,
-            rest: Rest::Written,
+            rest: ElementsUse::Written,
             unwritten: Vec::new(),
         }
     }
@@ -401,7 +409,7 @@ impl Dump {
 
 /// The handling of further elements of an array.
 #[derive(Clone, Copy)]
-enum Rest {
+enum ElementsUse {
     Written,
     /// They are searched for references, and written.
     Looked,
@@ -410,20 +418,20 @@ enum Rest {
 }
 
 /// A failure at a record.
-enum Fault {
+enum RecordFault {
     /// A fault in its data.
     Data(String),
     /// A failure to write it.
     Io(io::Error),
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for RecordFault {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl Fault {
+impl RecordFault {
     fn at(self, offset: u64) -> io::Error {
         match self {
             Self::Data(what) => {

@@ -80,8 +80,8 @@ pub struct ObjectSizes {
     pub(super) sizes: Sizes,
     /// The size of the instances of each class, by the id of the class.
     pub(super) instance_bytes: KeyedMap<u64, u64>,
-    /// The size of an object that stands for a class, without the static fields of that class. There
-    /// are none in native images, whose classes are dumped as objects besides.
+    /// The size of an object that represents a class, without the static fields of that class.
+    /// Native images have no such objects: their classes are dumped as objects besides.
     pub(super) class_bytes: Option<u64>,
 }
 
@@ -103,7 +103,7 @@ impl ObjectSizes {
         self.sizes.jvm.array_bytes(element, length)
     }
 
-    /// Returns the size of the object that stands for a class with these static fields.
+    /// Returns the size of the object that represents a class with these static fields.
     pub fn class_bytes(&self, statics: impl Iterator<Item = FieldKind>) -> u64 {
         let Some(own_bytes) = self.class_bytes else { return 0 };
         self.sizes.jvm.class_bytes(own_bytes, &statics.collect::<FieldCounts>())

@@ -1,4 +1,4 @@
-//! Goes through the objects of a heap dump by their heads alone. Their contents are skipped.
+//! Reads only the heads of the objects of a heap dump, and skips their contents.
 
 use std::io::{self, Read};
 
@@ -6,9 +6,9 @@ use super::records::number;
 use super::{Elements, FieldType, Record, Stream, sub};
 
 /// A receiver of the objects.
-pub trait Objects {
-    /// Says that the object that comes next begins at this offset of the file. Each part of the file
-    /// that is read at once begins so.
+pub trait ObjectVisitor {
+    /// Takes the offset in the file at which the next object begins. Each part of the file that is
+    /// read at once begins so.
     fn place(&mut self, _offset: u64) {}
     /// Takes an instance: its id, the id of its class, and the bytes of its fields.
     fn instance(&mut self, id: u64, class: u64, value_bytes: u32);
@@ -19,12 +19,12 @@ pub trait Objects {
 }
 
 impl<R: Read> Stream<R> {
-    /// Hands the instances and arrays that come next to `objects`, up to the first sub-record that
-    /// is neither or cannot be understood. [`Stream::next`] gives that one.
+    /// Passes the next instances and arrays to `objects`, up to the first sub-record that is
+    /// neither or cannot be understood. [`Stream::next`] gives that one.
     ///
     /// # Errors
     /// As [`Stream::next`].
-    pub fn skim(&mut self, objects: &mut impl Objects) -> io::Result<()> {
+    pub fn skim(&mut self, objects: &mut impl ObjectVisitor) -> io::Result<()> {
         match self.id_bytes() {
             8 => self.skim_ids::<8>(objects),
             4 => self.skim_ids::<4>(objects),
@@ -32,7 +32,7 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    fn skim_ids<const ID: usize>(&mut self, objects: &mut impl Objects) -> io::Result<()> {
+    fn skim_ids<const ID: usize>(&mut self, objects: &mut impl ObjectVisitor) -> io::Result<()> {
         loop {
             objects.place(self.offset());
             let left = self.segment_bytes();
@@ -61,7 +61,7 @@ const fn longest_head(id_bytes: usize) -> usize {
 fn skim_bytes<const ID: usize>(
     bytes: &[u8],
     left: u64,
-    objects: &mut impl Objects,
+    objects: &mut impl ObjectVisitor,
 ) -> (usize, u64) {
     let longest = longest_head(ID);
     let mut at = 0;
@@ -109,9 +109,9 @@ fn skim_bytes<const ID: usize>(
     (at, 0)
 }
 
-/// Hands on an object as [`Stream::next`] gives it, for ids that are not skimmed and the end of
+/// Passes on an object as [`Stream::next`] gives it, for ids that are not skimmed and the end of
 /// segments.
-pub fn object(record: &Record<'_>, objects: &mut impl Objects) {
+pub fn object(record: &Record<'_>, objects: &mut impl ObjectVisitor) {
     match *record {
         Record::Instance { id, class, values, .. } => {
             objects.instance(id, class, values.len() as u32);

@@ -47,7 +47,7 @@ pub struct Stream<R> {
     /// The offset of `start` in the file.
     offset: u64,
     id_bytes: usize,
-    state: State,
+    state: StreamState,
     /// The time stamp of the record at hand, including the part that does not fit its 32 bits.
     elapsed_us: u64,
     /// The failure of the input at a place where more should follow, which is taken as its end.
@@ -60,7 +60,7 @@ pub struct Stream<R> {
 
 /// The kind of the data that comes next.
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum StreamState {
     Records,
     Segment(Segment),
     /// A number of bytes of elements of one size, and then sub-records.
@@ -76,7 +76,7 @@ enum State {
 struct Segment {
     /// The number of bytes.
     left: u64,
-    /// Whether the dump ends with it, as it is HEAP DUMP.
+    /// Whether the dump ends with the segment, as it is HEAP DUMP.
     is_whole: bool,
     /// Whether its length cannot be the one in the record, so that 2^32 was added, once or more.
     is_overflown: bool,
@@ -103,7 +103,7 @@ impl<R: Read> Stream<R> {
             end: 0,
             offset: 0,
             id_bytes: 8,
-            state: State::Records,
+            state: StreamState::Records,
             elapsed_us: 0,
             failure: None,
             wrong_length_count: 0,
@@ -149,16 +149,16 @@ impl<R: Read> Stream<R> {
     #[expect(clippy::should_implement_trait, reason = "a record borrows the stream's buffer")]
     pub fn next(&mut self) -> io::Result<Option<Record<'_>>> {
         match self.state {
-            State::Records => self.record(),
-            State::Segment(segment) if segment.left == 0 => self.segment_end(segment),
-            State::Segment(segment) => self.sub_record(segment).map(Some),
-            State::Array { left, element_bytes, segment } => {
+            StreamState::Records => self.record(),
+            StreamState::Segment(segment) if segment.left == 0 => self.segment_end(segment),
+            StreamState::Segment(segment) => self.sub_record(segment).map(Some),
+            StreamState::Array { left, element_bytes, segment } => {
                 self.need(element_bytes, "an array")?;
                 let available = (self.end - self.start) as u64;
                 let count = available.min(left) as usize / element_bytes * element_bytes;
                 self.state = match left - count as u64 {
-                    0 => State::Segment(segment),
-                    left => State::Array { left, element_bytes, segment },
+                    0 => StreamState::Segment(segment),
+                    left => StreamState::Array { left, element_bytes, segment },
                 };
                 Ok(Some(Record::MoreElements(self.take(count))))
             }
@@ -169,11 +169,11 @@ impl<R: Read> Stream<R> {
     /// a segment.
     pub fn skip_segment(&mut self) -> io::Result<u64> {
         let left = match self.state {
-            State::Records => return Ok(0),
-            State::Segment(segment) => segment.left,
-            State::Array { left, segment, .. } => left + segment.left,
+            StreamState::Records => return Ok(0),
+            StreamState::Segment(segment) => segment.left,
+            StreamState::Array { left, segment, .. } => left + segment.left,
         };
-        self.state = State::Records;
+        self.state = StreamState::Records;
         self.skip(left, "a heap dump")?;
         Ok(left)
     }
@@ -183,26 +183,26 @@ impl<R: Read> Stream<R> {
     #[inline]
     pub(super) fn sub_records(&self) -> &[u8] {
         match self.state {
-            State::Segment(segment) => {
+            StreamState::Segment(segment) => {
                 let there = &self.buffer[self.start..self.end];
                 &there[..there.len().min(usize::try_from(segment.left).unwrap_or(usize::MAX))]
             }
-            State::Records | State::Array { .. } => &[],
+            StreamState::Records | StreamState::Array { .. } => &[],
         }
     }
 
     /// Returns the number of bytes of sub-records left in the segment, read or not.
     pub(super) fn segment_bytes(&self) -> u64 {
         match self.state {
-            State::Segment(segment) => segment.left,
-            State::Records | State::Array { .. } => 0,
+            StreamState::Segment(segment) => segment.left,
+            StreamState::Records | StreamState::Array { .. } => 0,
         }
     }
 
     /// Skips this number of bytes of the segment, which has them. The input need not have
     /// them yet.
     pub(super) fn pass(&mut self, bytes: u64, what: &str) -> io::Result<()> {
-        if let State::Segment(segment) = &mut self.state {
+        if let StreamState::Segment(segment) = &mut self.state {
             segment.left -= bytes;
         }
         self.skip(bytes, what)
@@ -210,7 +210,7 @@ impl<R: Read> Stream<R> {
 
     /// Whether sub-records come next.
     pub fn is_in_segment(&self) -> bool {
-        !matches!(self.state, State::Records)
+        !matches!(self.state, StreamState::Records)
     }
 
     /// Whether Android wrote the file, by its head.
@@ -263,7 +263,8 @@ impl<R: Read> Stream<R> {
         if matches!(tag, tag::HEAP_DUMP | tag::HEAP_DUMP_SEGMENT) {
             self.take(HEAD_BYTES);
             let is_whole = tag == tag::HEAP_DUMP;
-            self.state = State::Segment(Segment { left: bytes, is_whole, is_overflown: false });
+            self.state =
+                StreamState::Segment(Segment { left: bytes, is_whole, is_overflown: false });
             return Ok(Some(Record::Segment { bytes }));
         }
         let ids = self.id_bytes;
@@ -327,7 +328,7 @@ impl<R: Read> Stream<R> {
     /// Handles the end of a segment, by the length in its record, and returns what follows it.
     #[cold]
     fn segment_end(&mut self, segment: Segment) -> io::Result<Option<Record<'_>>> {
-        self.state = State::Records;
+        self.state = StreamState::Records;
         if !segment.is_whole {
             return self.record();
         }
@@ -349,14 +350,14 @@ impl<R: Read> Stream<R> {
         let missing = bytes.saturating_sub(segment.left);
         let left = segment.left + missing.next_multiple_of(1 << 32);
         let segment = Segment { left, is_overflown: true, ..segment };
-        self.state = State::Segment(segment);
+        self.state = StreamState::Segment(segment);
         segment
     }
 
     #[inline]
     fn sub_record(&mut self, segment: Segment) -> io::Result<Record<'_>> {
         if segment.is_overflown && self.start == self.end && !self.fill()? {
-            self.state = State::Records;
+            self.state = StreamState::Records;
             return Ok(Record::DumpEnd);
         }
         self.need(1, "a heap dump")?;
@@ -368,7 +369,7 @@ impl<R: Read> Stream<R> {
                 let segment = self.need_part(head, segment, "an instance")?;
                 let length = number(&self.peek(head)[head - 4..]) as usize;
                 let segment = self.need_part(head + length, segment, "an instance")?;
-                self.state = State::Segment(segment.less(head + length));
+                self.state = StreamState::Segment(segment.less(head + length));
                 let mut fields = Fields { rest: &self.take(head + length)[1..], id_bytes: ids };
                 let (id, trace, class) = (fields.id(), fields.u4(), fields.id());
                 Ok(Record::Instance { id, trace, class, values: &fields.rest[4..] })
@@ -378,13 +379,13 @@ impl<R: Read> Stream<R> {
             sub::HEAP_DUMP_INFO if self.is_android => {
                 let length = 1 + 4 + ids;
                 let segment = self.need_part(length, segment, "the name of a heap")?;
-                self.state = State::Segment(segment.less(length));
+                self.state = StreamState::Segment(segment.less(length));
                 let mut fields = Fields { rest: &self.take(length)[1 + 4..], id_bytes: ids };
                 Ok(Record::Heap { name: fields.id() })
             }
             sub::CLASS => {
                 let (parts, segment) = self.class_parts(segment)?;
-                self.state = State::Segment(segment.less(parts.end));
+                self.state = StreamState::Segment(segment.less(parts.end));
                 Ok(Record::Class(class(self.take(parts.end), ids, parts)))
             }
             _ => {
@@ -394,7 +395,7 @@ impl<R: Read> Stream<R> {
                     );
                 };
                 let segment = self.need_part(length, segment, "a root")?;
-                self.state = State::Segment(segment.less(length));
+                self.state = StreamState::Segment(segment.less(length));
                 let fields = Fields { rest: &self.take(length)[1..], id_bytes: ids };
                 Ok(Record::Root(root(tag, fields)))
             }
@@ -427,11 +428,11 @@ impl<R: Read> Stream<R> {
         let segment = Segment { left: segment.left - head as u64 - total, ..segment };
         let bytes = if head as u64 + total <= BUFFER_BYTES as u64 {
             self.need(head + total as usize, "an array")?;
-            self.state = State::Segment(segment);
+            self.state = StreamState::Segment(segment);
             &self.take(head + total as usize)[head..]
         } else {
             let left = total;
-            self.state = State::Array { left, element_bytes, segment };
+            self.state = StreamState::Array { left, element_bytes, segment };
             self.take(head);
             &[]
         };

@@ -57,7 +57,7 @@ pub mod sub {
     }
 }
 
-/// Returns the size of a root in bytes, including its tag. Android has kinds of its own.
+/// Returns the size of a root in bytes, including its tag. Android has further kinds.
 pub(super) fn root_bytes(tag: u8, id_bytes: usize, is_android: bool) -> Option<usize> {
     let rest = match tag {
         sub::JNI_MONITOR if is_android => 8,

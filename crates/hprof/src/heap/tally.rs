@@ -14,14 +14,14 @@ use perk_profile::{
 
 use super::addresses::Addresses;
 use super::sizes::{Lengths, ObjectSizes, Sizes};
-use super::skim::Objects;
+use super::skim::ObjectVisitor;
 use super::{ClassDump, FieldType, Header, RootKind};
 
 /// The number of recently looked-up classes that are remembered, by the low bits of their ids.
 const RECENT: usize = 1 << 8;
 /// The least alignment of objects in HotSpot's heap.
 const LEAST_ALIGNMENT_BYTES: u32 = 8;
-/// The class of objects that stand for classes.
+/// The class of objects that represent classes.
 const CLASS: &str = "java.lang.Class";
 /// The number of types of elements, by HPROF's numbers.
 const TYPES: usize = 12;
@@ -29,7 +29,7 @@ const TYPES: usize = 12;
 /// The data of the heap dump that is being read.
 #[derive(Debug)]
 pub struct Tally {
-    classes: Vec<Class>,
+    classes: Vec<ClassTally>,
     by_id: KeyedMap<u64, u32>,
     recent: Box<[(u64, u32); RECENT]>,
     primitives: [Lengths; TYPES],
@@ -38,13 +38,13 @@ pub struct Tally {
     addresses: Addresses,
     /// The bits that are set in any address.
     id_bits: u64,
-    /// The addresses of the objects that stand for classes, which are dumped separately from the
+    /// The addresses of the objects that represent classes, which are dumped separately from the
     /// others.
     class_ids: Vec<u64>,
     /// The number of them that are one above a multiple of eight.
     hub_count: usize,
     has_sorted_ids: bool,
-    before: Before,
+    before: LastObject,
     /// The least distance after an array, without its elements, for each primitive type.
     primitive_slack: [u64; TYPES],
     /// The same for arrays of references, if references have eight bytes.
@@ -64,7 +64,7 @@ pub struct Tally {
 
 /// A class.
 #[derive(Debug, Default)]
-struct Class {
+struct ClassTally {
     /// The class in the profile, if LOAD CLASS has given it.
     class: Option<ClassId>,
     id: u64,
@@ -76,11 +76,11 @@ struct Class {
     value_bytes: u32,
     arrays: Option<Box<Lengths>>,
     /// The data of CLASS DUMP.
-    dump: Option<Dumped>,
+    dump: Option<ClassShape>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Dumped {
+struct ClassShape {
     superclass: u64,
     instance_bytes: u32,
     fields: FieldCounts,
@@ -89,13 +89,13 @@ struct Dumped {
 
 /// The object before the one at hand.
 #[derive(Clone, Copy, Debug)]
-struct Before {
+struct LastObject {
     address: u64,
-    kind: Kind,
+    kind: ObjectKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+enum ObjectKind {
     None,
     Instance(u32),
     References { length: u32 },
@@ -115,7 +115,7 @@ impl Default for Tally {
             class_ids: Vec::new(),
             hub_count: 0,
             has_sorted_ids: true,
-            before: Before { address: 0, kind: Kind::None },
+            before: LastObject { address: 0, kind: ObjectKind::None },
             primitive_slack: [u64::MAX; TYPES],
             reference_slack: i64::MAX,
             is_open: false,
@@ -128,28 +128,28 @@ impl Default for Tally {
     }
 }
 
-impl Objects for Tally {
+impl ObjectVisitor for Tally {
     #[inline]
     fn instance(&mut self, id: u64, class: u64, value_bytes: u32) {
         let index = self.index(class);
         let class = &mut self.classes[index as usize];
         class.count += 1;
         class.value_bytes = value_bytes;
-        self.distance(id, Kind::Instance(index));
+        self.distance(id, ObjectKind::Instance(index));
     }
 
     #[inline]
     fn object_array(&mut self, id: u64, class: u64, length: u32) {
         let index = self.index(class);
         self.classes[index as usize].arrays.get_or_insert_default().add(length);
-        self.distance(id, Kind::References { length });
+        self.distance(id, ObjectKind::References { length });
     }
 
     #[inline]
     fn primitive_array(&mut self, id: u64, element: FieldType, length: u32) {
         let bytes = u64::from(length) * element.bytes(0) as u64;
         self.primitives[usize::from(element.to_hprof())].add(length);
-        self.distance(id, Kind::Primitives { element, bytes });
+        self.distance(id, ObjectKind::Primitives { element, bytes });
     }
 }
 
@@ -175,7 +175,7 @@ impl Tally {
     pub fn is_empty(&self) -> bool {
         let has_primitives = self.primitives.iter().any(|arrays| arrays.count > 0);
         let has_any =
-            |class: &Class| class.count > 0 || class.arrays.is_some() || class.dump.is_some();
+            |class: &ClassTally| class.count > 0 || class.arrays.is_some() || class.dump.is_some();
         !has_primitives && !self.classes.iter().any(has_any)
     }
 
@@ -197,7 +197,7 @@ impl Tally {
         let fields = dump.fields().map(|(_, field)| field.kind()).collect();
         let statics = statics.map(FieldType::kind).collect();
         let ClassDump { superclass, instance_bytes, .. } = *dump;
-        let dumped = Dumped { superclass, instance_bytes, fields, statics };
+        let dumped = ClassShape { superclass, instance_bytes, fields, statics };
         self.classes[index as usize].dump = Some(dumped);
         self.class_ids.push(self.addresses.of(dump.id));
         self.hub_count += usize::from(self.addresses.of(dump.id) % 8 == 1);
@@ -270,7 +270,7 @@ impl Tally {
     /// Returns the ids of the classes that instances or arrays have or that CLASS DUMPs give.
     pub fn class_ids(&self) -> impl Iterator<Item = u64> {
         let is_used =
-            |class: &&Class| class.count > 0 || class.arrays.is_some() || class.dump.is_some();
+            |class: &&ClassTally| class.count > 0 || class.arrays.is_some() || class.dump.is_some();
         self.classes.iter().filter(is_used).map(|class| class.id)
     }
 
@@ -351,7 +351,7 @@ impl Tally {
         (sizes, layouts)
     }
 
-    /// Returns the index of `java.lang.Class`.
+    /// Returns the index of `java.lang.ClassTally`.
     fn of_classes(&self, profile: &Profile) -> Option<usize> {
         self.classes.iter().position(|class| {
             class.class.is_some_and(|class| profile.symbols.class_name(class) == CLASS)
@@ -361,10 +361,10 @@ impl Tally {
     /// Returns the size of the instances of a class.
     fn instance_bytes(&self, index: usize, sizes: &Sizes, layout: Option<&Layout>) -> u64 {
         let class = &self.classes[index];
-        let told_bytes = class.dump.map(|dump| dump.instance_bytes);
-        let told_bytes = told_bytes.filter(|&bytes| self.gives_instance_bytes() && bytes > 0);
+        let given_bytes = class.dump.map(|dump| dump.instance_bytes);
+        let given_bytes = given_bytes.filter(|&bytes| self.gives_instance_bytes() && bytes > 0);
         match layout {
-            _ if let Some(bytes) = told_bytes => {
+            _ if let Some(bytes) = given_bytes => {
                 u64::from(bytes).next_multiple_of(sizes.jvm.alignment_bytes.into())
             }
             Some(layout) => layout.instance_bytes(),
@@ -388,7 +388,7 @@ impl Tally {
     /// Forgets all data except the classes' ids and names.
     fn forget(&mut self) {
         for class in &mut self.classes {
-            *class = Class { class: class.class, id: class.id, ..Class::new(class.id) };
+            *class = ClassTally { class: class.class, id: class.id, ..ClassTally::new(class.id) };
         }
         let (classes, by_id) = (&mut self.classes, &mut self.by_id);
         *self = Self {
@@ -412,7 +412,7 @@ impl Tally {
         let next = self.classes.len() as u32;
         let index = *self.by_id.entry(id).or_insert(next);
         if index == next {
-            self.classes.push(Class::new(id));
+            self.classes.push(ClassTally::new(id));
         }
         self.recent[slot] = (id, index);
         index
@@ -420,31 +420,33 @@ impl Tally {
 
     /// Notes the distance between the object before and this one.
     #[inline]
-    fn distance(&mut self, id: u64, kind: Kind) {
+    fn distance(&mut self, id: u64, kind: ObjectKind) {
         let address = self.addresses.of(id);
         self.id_bits |= address;
-        let before = std::mem::replace(&mut self.before, Before { address, kind });
+        let before = std::mem::replace(&mut self.before, LastObject { address, kind });
         let Some(gap @ 1..) = address.checked_sub(before.address) else {
             self.descent_count += 1;
             return;
         };
         match before.kind {
-            Kind::Instance(index) => {
+            ObjectKind::Instance(index) => {
                 let mut gap = gap;
                 if gap != self.classes[index as usize].gap {
                     gap = self.without_class(before.address, gap);
                 }
                 self.classes[index as usize].distance(gap);
             }
-            Kind::References { length } => {
+            ObjectKind::References { length } => {
                 self.references_distance(length, gap);
             }
-            Kind::Primitives { element, bytes } => self.primitives_distance(element, bytes, gap),
-            Kind::None => {}
+            ObjectKind::Primitives { element, bytes } => {
+                self.primitives_distance(element, bytes, gap)
+            }
+            ObjectKind::None => {}
         }
     }
 
-    /// Returns the distance to the next object, which may be one that stands for a class.
+    /// Returns the distance to the next object, which may be one that represents a class.
     #[cold]
     fn without_class(&mut self, address: u64, gap: u64) -> u64 {
         if !self.has_sorted_ids {
@@ -456,7 +458,7 @@ impl Tally {
     }
 }
 
-impl Class {
+impl ClassTally {
     fn new(id: u64) -> Self {
         Self { id, gap: u64::MAX, ..Self::default() }
     }

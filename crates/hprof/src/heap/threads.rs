@@ -3,7 +3,7 @@
 use perk_profile::symbols::{Frame, Line, Method};
 use perk_profile::{FrameId, KeyedMap, Profile, StrId, Thread, ThreadId, TraceId};
 
-use super::classes::Names;
+use super::classes::DumpNames;
 use super::{Context, JavaStack, Root, RootKind};
 
 /// The base of the serial numbers of threads that the context does not know. Their `tid` is added.
@@ -20,7 +20,7 @@ const VIRTUAL_THREAD: &str = "java.lang.VirtualThread";
 
 /// The data of the dump that concerns threads.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
+pub(super) struct DumpThreads {
     roots: Vec<Root>,
     frames: KeyedMap<u64, JvmFrame>,
     traces: KeyedMap<u32, Vec<u64>>,
@@ -31,7 +31,7 @@ pub(super) struct Threads {
     /// The `tid` of each `java.lang.Thread`, by its address.
     tids: KeyedMap<u64, u64>,
     /// The threads that were written before the heap, by the JVM's trace.
-    told: KeyedMap<u32, RootedThread>,
+    by_trace: KeyedMap<u32, RootedThread>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub(super) struct RootedThread {
     pub(super) trace: TraceId,
 }
 
-impl Threads {
+impl DumpThreads {
     pub(super) fn root(&mut self, root: Root) {
         self.roots.push(root);
     }
@@ -76,21 +76,21 @@ impl Threads {
         self.tids.insert(address, tid);
     }
 
-    /// Returns the stacks that stand before the heap, with their threads as far as these are known
+    /// Returns the stacks that come before the heap, with their threads as far as these are known
     /// already. The context lists `tid`s, which are those of the dump if their numbers are equal.
     /// (Between the list and the dump a thread may have begun or ended.)
     pub(super) fn before_heap(
         &mut self,
         profile: &mut Profile,
         context: &mut dyn Context,
-        names: &mut Names,
+        names: &mut DumpNames,
     ) -> Result<Vec<RootedThread>, String> {
         let kinds = self.stacks.iter().map(|&trace| self.is_virtual(profile, names, trace));
         let kinds: Vec<bool> = kinds.collect();
         let platform_count = kinds.iter().filter(|is_virtual| !**is_virtual).count();
         let tids = context.stack_tids().filter(|tids| tids.len() == platform_count);
         let mut tids = tids.unwrap_or_default().into_iter();
-        let mut strangers = Strangers::of(profile);
+        let mut strangers = UnknownThreads::of(profile);
         let mut threads = Vec::new();
         for (&jvm_trace, is_virtual) in self.stacks.iter().zip(kinds) {
             let tid = if is_virtual { None } else { tids.next() }.filter(|&tid| tid != 0);
@@ -100,15 +100,15 @@ impl Threads {
                 (None, false) => (strangers.unnamed(profile, 0, UNKNOWN), true),
             };
             let trace = self.perk_trace(profile, names, jvm_trace, thread)?;
-            let told = RootedThread { thread, is_new, trace };
-            self.told.insert(jvm_trace, told);
-            threads.push(told);
+            let rooted = RootedThread { thread, is_new, trace };
+            self.by_trace.insert(jvm_trace, rooted);
+            threads.push(rooted);
         }
         Ok(threads)
     }
 
     /// Whether a stack is that of a virtual thread.
-    fn is_virtual(&self, profile: &Profile, names: &Names, trace: u32) -> bool {
+    fn is_virtual(&self, profile: &Profile, names: &DumpNames, trace: u32) -> bool {
         let frames = self.traces.get(&trace).into_iter().flatten();
         frames.filter_map(|frame| self.frames.get(frame)).any(|frame| {
             let class = self.classes.get(&frame.class_serial);
@@ -118,24 +118,24 @@ impl Threads {
     }
 
     /// Gives all roots perk's serial numbers. The second part is the threads among them. They may
-    /// be new to the file only if `may_be_told` allows it now. The kind of the roots of a thread
+    /// be new to the file only if `may_be_new` allows it now. The kind of the roots of a thread
     /// that the file does not know becomes unknown.
     pub(super) fn resolve(
         mut self,
         profile: &mut Profile,
         context: &mut dyn Context,
-        names: &mut Names,
-        may_be_told: bool,
+        names: &mut DumpNames,
+        may_be_new: bool,
     ) -> Result<(Vec<Root>, Vec<RootedThread>), String> {
         let mut roots = std::mem::take(&mut self.roots);
-        let mut strangers = Strangers::of(profile);
+        let mut strangers = UnknownThreads::of(profile);
         let mut serials = KeyedMap::default();
         let mut threads = Vec::new();
         for root in &mut roots {
             let RootKind::Thread { serial, trace } = &mut root.kind else { continue };
-            let rooted = match self.told.get(trace) {
-                Some(&told) => told,
-                None if may_be_told => {
+            let rooted = match self.by_trace.get(trace) {
+                Some(&rooted) => rooted,
+                None if may_be_new => {
                     let (thread, is_new) = match self.tids.get(&root.id) {
                         Some(&tid) => strangers.thread(profile, context, root.id, tid),
                         None => (strangers.unnamed(profile, root.id, UNKNOWN), true),
@@ -173,7 +173,7 @@ impl Threads {
     fn perk_trace(
         &self,
         profile: &mut Profile,
-        names: &mut Names,
+        names: &mut DumpNames,
         serial: u32,
         thread: ThreadId,
     ) -> Result<TraceId, String> {
@@ -189,7 +189,7 @@ impl Threads {
     fn perk_frame(
         &self,
         profile: &mut Profile,
-        names: &mut Names,
+        names: &mut DumpNames,
         id: u64,
     ) -> Result<FrameId, String> {
         let frame = self.frames.get(&id);
@@ -211,13 +211,13 @@ impl Threads {
 }
 
 /// The threads that the context does not know.
-struct Strangers {
+struct UnknownThreads {
     /// The threads of this dump and earlier ones, by serial number.
     by_tid: KeyedMap<u32, ThreadId>,
     unnamed_count: u32,
 }
 
-impl Strangers {
+impl UnknownThreads {
     fn of(profile: &Profile) -> Self {
         let mut strangers = Self { by_tid: KeyedMap::default(), unnamed_count: 0 };
         for (index, thread) in profile.threads.iter().enumerate() {

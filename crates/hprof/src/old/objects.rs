@@ -18,7 +18,7 @@ const REFERENCE_BYTES: u64 = 4;
 
 /// A line of these tables.
 #[derive(Debug, PartialEq)]
-pub(super) enum Row {
+pub(super) enum ObjectsLine {
     /// A line of titles, or of an entry of the table of objects, whose numbers stand in the lines
     /// below.
     Title,
@@ -28,7 +28,7 @@ pub(super) enum Row {
     Objects { class: String, objects: Allocations },
 }
 
-impl Row {
+impl ObjectsLine {
     /// Parses a line. Returns `None` if `line` does not belong to these tables.
     pub(super) fn of(line: &[u8]) -> Option<Self> {
         let trimmed = line.trim_ascii();
@@ -152,10 +152,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_apart() {
+    fn lines_are_distinguished() {
         let objects = |class: &str, live_count, live_bytes| {
             let objects = Allocations { live_bytes, live_count, ..Allocations::default() };
-            Some(Row::Objects { class: class.to_owned(), objects })
+            Some(ObjectsLine::Objects { class: class.to_owned(), objects })
         };
         for (line, row) in [
             ("[C     174     19060     5", objects("char[]", 174, 19_060)),
@@ -167,8 +167,8 @@ mod tests {
                 "  [Ljava/util/HashtableEntry; 3 4412",
                 objects("java.util.HashtableEntry[]", 3, 4412),
             ),
-            ("*** tab[267] p=4bba378 cb=1873248 cnt=219 ac=3 al=1103", Some(Row::Title)),
-            ("sig  count     bytes  indx", Some(Row::Title)),
+            ("*** tab[267] p=4bba378 cb=1873248 cnt=219 ac=3 al=1103", Some(ObjectsLine::Title)),
+            ("sig  count     bytes  indx", Some(ObjectsLine::Title)),
             ("[C 174", None),
             ("[C 174 19060 5 5", None),
             ("[C 174 19060 x", None),
@@ -177,13 +177,13 @@ mod tests {
             ("handles_open: 1", None),
             ("", None),
         ] {
-            assert_eq!(Row::of(line.as_bytes()), row, "{line}");
+            assert_eq!(ObjectsLine::of(line.as_bytes()), row, "{line}");
         }
         let line =
             b"handles_used: 1174, handles_free: 339046, heap-used: 113960, heap_free: 21794720";
         let live = Allocations { live_bytes: 113_960, live_count: 1174, ..Allocations::default() };
         let used = HeapSummary { objects: live, written: None };
-        let row = Row::Summary { used, free_count: 339_046, free_bytes: 21_794_720 };
-        assert_eq!(Row::of(line), Some(row));
+        let row = ObjectsLine::Summary { used, free_count: 339_046, free_bytes: 21_794_720 };
+        assert_eq!(ObjectsLine::of(line), Some(row));
     }
 }

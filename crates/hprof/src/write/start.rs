@@ -2,7 +2,7 @@
 
 use perk_profile::{Profile, ThreadId, Timestamp};
 
-/// The data that a file has of a thread's start. The names stand here and not in a profile, as an
+/// The data that a file has of a thread's start. The names are here and not in a profile, as an
 /// agent need not keep the names of threads that have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadStart<'a> {

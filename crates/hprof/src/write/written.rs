@@ -1,10 +1,10 @@
-//! What a file has already.
+//! The entries that a file has already.
 
 /// The entries of a table that have been written, by index.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Written(pub(crate) Vec<bool>);
+pub(crate) struct EntryMarks(pub(crate) Vec<bool>);
 
-impl Written {
+impl EntryMarks {
     /// Whether an entry is marked.
     pub(crate) fn has(&self, index: usize) -> bool {
         self.0.get(index).copied().unwrap_or(false)

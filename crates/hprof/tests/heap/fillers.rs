@@ -5,7 +5,7 @@ use perk_hprof::{BinaryForm, Format, IdSize, Version, Writer};
 use perk_profile::{Frame, Line, Method, Profile};
 
 use crate::made::{Dump, OBJECT, OBJECT_ARRAY, id, instance, u4};
-use crate::support::{Heap, Known, options};
+use crate::support::{FixedContext, Heap, options};
 
 const HOLDER: u64 = 0x1040;
 const STRING_ARRAY: u64 = 0x1048;
@@ -80,7 +80,7 @@ fn dump(has_chunk: bool) -> Vec<u8> {
     dump.bytes
 }
 
-fn rewritten(dump: &[u8], form: Option<BinaryForm>, known: &mut Known) -> (Vec<u8>, u64) {
+fn rewritten(dump: &[u8], form: Option<BinaryForm>, known: &mut FixedContext) -> (Vec<u8>, u64) {
     let (profile, options) = (&mut Profile::default(), options());
     let mut writer = match form {
         Some(form) => Writer::begin_binary(Vec::new(), form, profile).unwrap(),
@@ -108,13 +108,13 @@ fn arrays_that_nothing_refers_to_are_left_out() {
     let dump = dump(false);
     let short = BinaryForm { id_size: IdSize::Four, version: Version::V1_0_1 };
     for (form, id_factor) in [(BinaryForm::default(), 1), (short, 8)] {
-        let (bytes, object_count) = rewritten(&dump, Some(form), &mut Known::default());
+        let (bytes, object_count) = rewritten(&dump, Some(form), &mut FixedContext::default());
         let heap = Heap::read(&bytes[..]);
         assert_eq!(int_arrays(&heap, id_factor), OF_PROGRAM);
         assert_eq!(heap.instances.len(), 2, "and the objects that fill gaps");
         assert_eq!(object_count, 2 + 2 + OF_PROGRAM.len() as u64);
     }
-    let (text, _) = rewritten(&dump, None, &mut Known::default());
+    let (text, _) = rewritten(&dump, None, &mut FixedContext::default());
     let text = String::from_utf8(text).unwrap();
     let arrays = text.lines().filter(|line| line.contains("elem type=int[]"));
     assert_eq!(arrays.count(), OF_PROGRAM.len());
@@ -130,7 +130,7 @@ fn nothing_is_left_out_where_references_are_hidden() {
     for (has_chunk, hides_parked_frames, expected) in
         [(true, true, &all[..]), (true, false, &OF_PROGRAM), (false, true, &OF_PROGRAM)]
     {
-        let mut known = Known { hides_parked_frames, ..Known::default() };
+        let mut known = FixedContext { hides_parked_frames, ..FixedContext::default() };
         let (bytes, _) = rewritten(&dump(has_chunk), Some(BinaryForm::default()), &mut known);
         assert_eq!(int_arrays(&Heap::read(&bytes[..]), 1), expected);
     }
@@ -145,7 +145,8 @@ fn arrays_whose_allocation_is_known_are_the_program_s() {
     let frame = symbols.frame(Frame::new(method, Line::Number(1)));
     let node = profile.tree.insert([frame]);
     let trace = profile.trace(node, None);
-    let mut known = Known { array_trace: Some((SMALL_FILLER, trace)), ..Known::default() };
+    let mut known =
+        FixedContext { array_trace: Some((SMALL_FILLER, trace)), ..FixedContext::default() };
     let options = HeapOptions { with_traces: true, ..options() };
     let mut writer = Writer::begin(Vec::new(), Format::Binary, &profile).unwrap();
     writer.heap_dump(&mut profile, &mut &dump(false)[..], &options, &mut known).unwrap();

@@ -83,8 +83,8 @@ fn a_cut_dump_is_counted_as_far_as_it_goes() {
 /// A packed file that ends too soon is one that is cut off.
 #[test]
 fn input_that_fails_at_its_end_is_cut_off() {
-    struct Failing<'a>(&'a [u8]);
-    impl Read for Failing<'_> {
+    struct FailingInput<'a>(&'a [u8]);
+    impl Read for FailingInput<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             match self.0.read(buffer)? {
                 0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "corrupt gzip stream")),
@@ -93,10 +93,10 @@ fn input_that_fails_at_its_end_is_cut_off() {
         }
     }
     let bytes = dump_of(100);
-    let profile = binary::read(Failing(&bytes)).unwrap();
+    let profile = binary::read(FailingInput(&bytes)).unwrap();
     assert_eq!(only(&profile).object_count(), 4);
     assert!(profile.notes[0].ends_with("the input ends there: corrupt gzip stream"));
-    let profile = binary::read(Failing(&bytes[..bytes.len() - 250])).unwrap();
+    let profile = binary::read(FailingInput(&bytes[..bytes.len() - 250])).unwrap();
     assert!(only(&profile).is_cut);
 }
 
@@ -431,15 +431,15 @@ fn check_sizes(jdk: &Jdk, arguments: &[&str], header_bytes: u32, reference_bytes
     let layout = heap.layout.unwrap();
     assert!(layout.is_inferred, "{arguments:?}");
     assert_eq!((layout.header_bytes, layout.reference_bytes), (header_bytes, reference_bytes));
-    let mut told = BTreeMap::<_, (u64, u64)>::new();
+    let mut totals = BTreeMap::<_, (u64, u64)>::new();
     for (name, count, bytes) in rows(&profile, heap) {
-        let class = told.entry(name).or_default();
+        let class = totals.entry(name).or_default();
         (class.0, class.1) = (class.0 + count, class.1 + bytes);
     }
     let mut equal = 0;
-    for (name, numbers) in &told {
+    for (name, numbers) in &totals {
         // The JVM's code that answers commands makes objects. The JVM fills holes with arrays of
-        // int, and counts objects that stand for classes which are not loaded.
+        // int, and counts objects that represent classes which are not loaded.
         let is_noisy = match name.as_str() {
             "int[]" => true,
             "java.lang.Class" => before[name].0 != numbers.0,
@@ -455,9 +455,9 @@ fn check_sizes(jdk: &Jdk, arguments: &[&str], header_bytes: u32, reference_bytes
             assert_eq!(numbers.1 * one.0, one.1 * numbers.0, "{name} with {arguments:?}");
         }
     }
-    assert!(equal * 10 >= told.len() * 9, "{equal} of {} classes are quiet", told.len());
-    assert_eq!(told["HeapShape$Child"].0, 100);
-    assert_eq!(told["HeapShape$Point"].0, 900);
+    assert!(equal * 10 >= totals.len() * 9, "{equal} of {} classes are quiet", totals.len());
+    assert_eq!(totals["HeapShape$Child"].0, 100);
+    assert_eq!(totals["HeapShape$Point"].0, 900);
 }
 
 #[test]

@@ -9,13 +9,13 @@ use crate::made::u4;
 const BASES: [(usize, u64); 2] = [(8, 0x7f00_1234_0000), (4, 0x4010_0000)];
 
 /// A file whose ids have one byte order.
-struct File {
+struct DumpFile {
     id_bytes: usize,
     is_little: bool,
     bytes: Vec<u8>,
 }
 
-impl File {
+impl DumpFile {
     fn new(id_bytes: usize, is_little: bool) -> Self {
         let bytes = [&b"JAVA PROFILE 1.0.1\0"[..], &u4(id_bytes as u32), &[0; 8]].concat();
         Self { id_bytes, is_little, bytes }
@@ -42,7 +42,7 @@ impl File {
 /// Returns a dump of `count` instances of a class with an int, each of which an array of up to eight
 /// bytes follows.
 fn dump((id_bytes, base): (usize, u64), is_little: bool, count: u64) -> Vec<u8> {
-    let mut file = File::new(id_bytes, is_little);
+    let mut file = DumpFile::new(id_bytes, is_little);
     let (object, class) = (base + 0x10, base + 0x58);
     file.class(1, object, (base + 0x1000, "java.lang.Object"));
     file.class(2, class, (base + 0x2040, "A"));
@@ -87,7 +87,7 @@ fn sizes_do_not_depend_on_the_byte_order_of_ids() {
 
 /// Returns a file with the record of this tag, whose row names a trace that no record gives.
 fn row(tag: u8, trace: u32) -> Result<Profile, perk_hprof::Error> {
-    let mut file = File::new(8, false);
+    let mut file = DumpFile::new(8, false);
     file.class(1, 0x100, (1, "A"));
     let body = match tag {
         6 => {

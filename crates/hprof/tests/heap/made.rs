@@ -7,7 +7,7 @@ use perk_hprof::{BinaryForm, Format, IdSize, ThreadStart, Version, Writer};
 use perk_profile::{Frame, Line, Method, Profile};
 use proptest::prelude::*;
 
-use crate::support::{Heap, Known, options, profile_with_main, rewritten};
+use crate::support::{FixedContext, Heap, options, profile_with_main, rewritten};
 
 pub(crate) const OBJECT: u64 = 0x1000;
 const THREAD: u64 = 0x1010;
@@ -113,7 +113,7 @@ pub(crate) fn dump_of(large_bytes: usize) -> Vec<u8> {
     dump.record(0x04, &frame);
     dump.record(0x05, &[u4(1), u4(0), u4(0)].concat());
     dump.record(0x05, &[&u4(2)[..], &u4(1), &u4(1), &id(1)].concat());
-    // The classes below stand before those above.
+    // The classes below come before those above.
     let point = [("$perkRecord1f", 10), ("x", 10), ("y", 11), ("last", 2)];
     let mut first = dump.class(CHILD, POINT, 33, &[("z", 4), ("name", 2)]);
     first.extend(dump.class(POINT, OBJECT, 24, &point));
@@ -251,13 +251,13 @@ fn roots_of_every_kind_come_with_perks_threads() {
 }
 
 #[test]
-fn threads_that_nobody_knows_are_told_apart() {
+fn threads_that_nobody_knows_are_distinguished() {
     for format in [Format::Binary, Format::Extended, Format::Ascii] {
         let mut profile = Profile::default();
         let mut writer = Writer::begin(Vec::new(), format, &profile).unwrap();
         for _ in 0..2 {
             let input = &mut &dump()[..];
-            let mut known = Known::default();
+            let mut known = FixedContext::default();
             writer.heap_dump(&mut profile, input, &options(), &mut known).unwrap();
         }
         let file = perk_hprof::read(&writer.out()[..]).unwrap();
@@ -284,7 +284,7 @@ fn threads_that_nobody_knows_are_told_apart() {
 fn a_format_without_heap_dumps_says_which_have_them() {
     let mut profile = Profile::default();
     let mut writer = Writer::begin(io::sink(), Format::Old, &profile).unwrap();
-    let known = &mut Known::default();
+    let known = &mut FixedContext::default();
     let error = writer.heap_dump(&mut profile, &mut &dump()[..], &options(), known).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     assert!(error.to_string().contains("no place for heap dumps; HPROF text and HPROF binary"));
@@ -304,11 +304,11 @@ fn objects_have_the_traces_of_their_allocation() {
             profile.trace(node, None)
         };
         let (record_trace, array_trace) = (trace(1), trace(2));
-        let mut known = Known {
+        let mut known = FixedContext {
             main: Some((1, main)),
             record_trace: Some(record_trace),
             array_trace: Some((ARRAY, array_trace)),
-            ..Known::default()
+            ..FixedContext::default()
         };
         let mut writer = Writer::begin(Vec::new(), format, &profile).unwrap();
         let mut options = options();
@@ -345,7 +345,7 @@ fn what_has_no_place_in_an_old_form_is_refused() {
     let refusal = |dump: Vec<u8>| {
         let mut profile = Profile::default();
         let mut writer = Writer::begin_binary(io::sink(), form, &profile).unwrap();
-        let known = &mut Known::default();
+        let known = &mut FixedContext::default();
         writer.heap_dump(&mut profile, &mut &dump[..], &options(), known).unwrap_err()
     };
     let mut far = dump();
@@ -368,7 +368,7 @@ fn an_array_that_is_cut_off_has_its_length() {
     let mut profile = Profile::default();
     let mut out = Vec::new();
     let mut writer = Writer::begin(&mut out, Format::Binary, &profile).unwrap();
-    let known = &mut Known::default();
+    let known = &mut FixedContext::default();
     let error = writer.heap_dump(&mut profile, &mut &dump[..], &options(), known).unwrap_err();
     assert!(error.to_string().contains("the file is cut off in an array"), "{error}");
     writer.thread_end(7).unwrap();
@@ -410,7 +410,7 @@ fn fault(bytes: &[u8]) -> Option<String> {
             None => Writer::begin(io::sink(), Format::Ascii, &profile),
         }
         .unwrap();
-        let known = &mut Known { is_broken: true, ..Known::default() };
+        let known = &mut FixedContext { is_broken: true, ..FixedContext::default() };
         let dumped = writer.heap_dump(&mut profile, &mut &bytes[..], &options(), known);
         dumped.err().map(|error| error.to_string())
     });

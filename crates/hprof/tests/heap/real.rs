@@ -14,14 +14,14 @@ pub(crate) const PROGRAM: &str = include_str!("../java/HeapShape.java");
 
 /// The file of a dump of the program, written by the JVM, and class histograms from before and
 /// after it.
-struct Dumped {
+struct ProgramDump {
     _folder: tempfile::TempDir,
     path: std::path::PathBuf,
     before: BTreeMap<String, u64>,
     after: BTreeMap<String, u64>,
 }
 
-fn dumped(jdk: &Jdk) -> Dumped {
+fn dumped(jdk: &Jdk) -> ProgramDump {
     let classes = fixture::compile_text("HeapShape", PROGRAM);
     let run = JavaRun::new(jdk).classes(classes).jvm_arg("-Xmx128m").main("HeapShape");
     let mut java = run.spawn();
@@ -34,7 +34,7 @@ fn dumped(jdk: &Jdk) -> Dumped {
     let before = histogram(&jcmd(&["GC.class_histogram", "-all"]));
     jcmd(&["GC.heap_dump", "-all", path.to_str().unwrap()]);
     let after = histogram(&jcmd(&["GC.class_histogram", "-all"]));
-    Dumped { _folder: folder, path, before, after }
+    ProgramDump { _folder: folder, path, before, after }
 }
 
 /// Returns the number of objects per class in the text of a histogram.
@@ -193,7 +193,7 @@ fn check_program(heap: &Heap) {
 
 /// Checks that the dump has as many objects per class as the JVM counts, for classes whose
 /// instances the commands themselves did not make.
-fn check_histogram(dumped: &Dumped, perk: &Heap) {
+fn check_histogram(dumped: &ProgramDump, perk: &Heap) {
     let counts = perk.histogram();
     let still = dumped.before.iter().filter(|(name, count)| dumped.after.get(*name) == Some(count));
     let mut checked = 0;
@@ -297,7 +297,7 @@ fn a_file_has_several_dumps() {
     let dumped = dumped(jdk::version(17).unwrap());
     let jvm = Heap::read(File::open(&dumped.path).unwrap());
     let (mut profile, main) = crate::support::profile_with_main();
-    let mut known = crate::support::Known {
+    let mut known = crate::support::FixedContext {
         main: Some((MAIN_TIDS[0], main)),
         stack_tids: Some(jvm.stack_tids()),
         ..Default::default()
@@ -314,7 +314,7 @@ fn a_file_has_several_dumps() {
     assert_eq!(perk.dump_count, 3);
     assert_eq!(perk.roots.len(), 3 * jvm.roots.len());
     assert_eq!(perk.classes, jvm.classes);
-    assert_eq!(sizes[2] - sizes[1], sizes[1] - sizes[0], "what is told once is told again");
+    assert_eq!(sizes[2] - sizes[1], sizes[1] - sizes[0], "each fact is reported again");
     assert!(sizes[1] - sizes[0] < sizes[0]);
     assert_eq!(profile.traces().len(), 1 + thread_count(&jvm.roots));
 }

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::process::Command;
 
 use perk_hprof::heap::{
-    ClassFields, Context, Elements, FieldType, HeapCounts, HeapOptions, OwnFields, Record, Root,
-    RootKind, Stream,
+    ClassFields, Context, Elements, FieldType, HeapCounts, HeapOptions, InjectedFields, Record,
+    Root, RootKind, Stream,
 };
 use perk_hprof::{BinaryForm, Format, Writer};
 use perk_profile::{Profile, StrId, Thread, ThreadId, TraceId, mutf8};
@@ -21,7 +21,7 @@ pub(crate) struct Heap {
     /// LOAD CLASS: names by the ids of class objects, and by serial numbers.
     pub(crate) class_names: BTreeMap<u64, String>,
     pub(crate) serial_names: BTreeMap<u32, String>,
-    pub(crate) classes: BTreeMap<u64, Class>,
+    pub(crate) classes: BTreeMap<u64, DumpClass>,
     /// Trace, class and values.
     pub(crate) instances: BTreeMap<u64, (u32, u64, Vec<u8>)>,
     pub(crate) arrays: BTreeMap<u64, (u32, Elements, Vec<u8>)>,
@@ -36,7 +36,7 @@ pub(crate) struct Heap {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Class {
+pub(crate) struct DumpClass {
     pub(crate) superclass: u64,
     pub(crate) loader: u64,
     pub(crate) signers: u64,
@@ -79,7 +79,7 @@ impl Heap {
                     let name = |id| heap.names[&id].clone();
                     let statics =
                         class.statics().map(|it| (name(it.name), it.value.field, it.value.bits()));
-                    let dumped = Class {
+                    let dumped = DumpClass {
                         superclass: class.superclass,
                         loader: class.loader,
                         signers: class.signers,
@@ -197,7 +197,7 @@ pub(crate) const MAIN_TIDS: [u64; 2] = [1, 3];
 
 /// A context that knows one thread, the trace of record 7, and sizes without gaps.
 #[derive(Debug, Default)]
-pub(crate) struct Known {
+pub(crate) struct FixedContext {
     /// The main thread by its `tid`.
     pub(crate) main: Option<(u64, ThreadId)>,
     /// The `tid`s of all threads in the order of their stacks.
@@ -211,7 +211,7 @@ pub(crate) struct Known {
     pub(crate) is_broken: bool,
 }
 
-impl Context for Known {
+impl Context for FixedContext {
     fn object_trace(
         &mut self,
         profile: &mut Profile,
@@ -242,9 +242,10 @@ impl Context for Known {
 
     fn instance_bytes(&mut self, classes: &[ClassFields<'_>]) -> u64 {
         let name = classes.last().unwrap().name.to_owned();
-        let told = classes.iter();
-        let told = told.map(|it| (it.name.to_owned(), it.is_of_boot_loader, it.fields.clone()));
-        let before = self.asked.insert(name, told.collect());
+        let layouts = classes.iter();
+        let layouts =
+            layouts.map(|it| (it.name.to_owned(), it.is_of_boot_loader, it.fields.clone()));
+        let before = self.asked.insert(name, layouts.collect());
         assert!(self.is_broken || before.is_none(), "asked twice: {before:?}");
         let fields = classes.iter().flat_map(|class| &class.fields);
         (12 + fields.map(|field| field.bytes(4) as u64).sum::<u64>()).next_multiple_of(8)
@@ -263,7 +264,7 @@ pub(crate) fn options() -> HeapOptions {
         lines: true,
         native_lines: true,
         folder: std::env::temp_dir(),
-        own_fields: OwnFields { prefix: "$perk", record: "$perkRecord" },
+        own_fields: InjectedFields { prefix: "$perk", record: "$perkRecord" },
     }
 }
 
@@ -284,10 +285,11 @@ pub(crate) fn rewritten(
     stack_tids: &[u64],
     form: Option<BinaryForm>,
     options: &HeapOptions,
-) -> (Vec<u8>, HeapCounts, Known) {
+) -> (Vec<u8>, HeapCounts, FixedContext) {
     let (mut profile, main) = profile_with_main();
     let stack_tids = Some(stack_tids.to_vec());
-    let mut known = Known { main: Some((main_tid, main)), stack_tids, ..Known::default() };
+    let mut known =
+        FixedContext { main: Some((main_tid, main)), stack_tids, ..FixedContext::default() };
     let mut writer = match form {
         Some(form) => Writer::begin_binary(Vec::new(), form, &profile),
         None => Writer::begin(Vec::new(), Format::Ascii, &profile),

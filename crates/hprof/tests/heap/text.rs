@@ -11,7 +11,7 @@ use crate::support::Heap;
 type References = Vec<(String, u64)>;
 
 #[derive(Debug, Default)]
-struct Section {
+struct DumpText {
     object_count: u64,
     object_bytes: u64,
     /// The kind, id and the text in brackets of each root.
@@ -38,8 +38,8 @@ fn hex(text: &str) -> u64 {
     u64::from_str_radix(text, 16).unwrap_or_else(|_| panic!("{text:?}"))
 }
 
-fn parse(file: &str) -> Section {
-    let mut section = Section::default();
+fn parse(file: &str) -> DumpText {
+    let mut section = DumpText::default();
     let (before, rest) = file.split_once("HEAP DUMP BEGIN (").unwrap();
     let traces = before.lines().filter_map(|line| line.strip_prefix("TRACE ")?.split(':').next());
     section.traces = traces.filter_map(|serial| serial.parse().ok()).collect();
@@ -86,7 +86,7 @@ fn parse(file: &str) -> Section {
                 section.bytes += fields["sz"].parse::<u64>().unwrap();
                 let object = (class.to_owned(), hex(class_id), Vec::new());
                 assert!(section.objects.insert(id, object).is_none());
-                assert!(section.classes.is_empty(), "objects stand before classes");
+                assert!(section.classes.is_empty(), "objects come before classes");
             }
             "ARR" => {
                 section.bytes += fields["sz"].parse::<u64>().unwrap();
@@ -154,13 +154,13 @@ pub(crate) fn check(file: &str, jvm: &Heap, counts: &HeapCounts) {
     check_roots(&section, jvm);
 }
 
-fn check_classes(section: &Section, jvm: &Heap) {
+fn check_classes(section: &DumpText, jvm: &Heap) {
     assert_eq!(section.classes.len(), jvm.classes.len());
     let mut seen = BTreeSet::from([0]);
     for (id, name, fields) in &section.classes {
         let class = &jvm.classes[id];
         assert_eq!(*name, source_form(&jvm.class_names[id]));
-        assert!(seen.contains(&class.superclass), "{name} stands before its superclass");
+        assert!(seen.contains(&class.superclass), "{name} comes before its superclass");
         assert!(seen.insert(*id));
         let field = |name| fields.iter().find(|it| it.0 == name).map_or(0, |it| it.1);
         assert_eq!(field("super"), class.superclass);
@@ -186,7 +186,7 @@ fn check_classes(section: &Section, jvm: &Heap) {
     assert_eq!(shape.2.iter().filter(is_constant).count(), 1);
 }
 
-fn check_roots(section: &Section, jvm: &Heap) {
+fn check_roots(section: &DumpText, jvm: &Heap) {
     let (first, roots) = section.roots.split_first().unwrap();
     assert_eq!((&*first.0, first.1, &*first.2["id"]), ("thread", 0, "200000"));
     assert_eq!(roots.len(), jvm.roots.len());

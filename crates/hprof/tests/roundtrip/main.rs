@@ -221,13 +221,13 @@ fn small_files_cut_anywhere_do_no_harm() {
             survives(&whole[..end]).unwrap_or_else(|e| panic!("{format:?} cut at {end}: {e}"));
             taken += usize::from(perk_hprof::read(&whole[..end]).is_ok());
         }
-        let is_as_told = match format {
+        let is_as_expected = match format {
             // Text is read as far as it goes.
             Format::Ascii | Format::Old => (1..whole.len()).contains(&taken),
             // Whole records are read.
             _ => taken > whole.len() / 2,
         };
-        assert!(is_as_told, "{format:?}: {taken} of {} cuts were taken", whole.len());
+        assert!(is_as_expected, "{format:?}: {taken} of {} cuts were taken", whole.len());
     }
 }
 

@@ -23,11 +23,11 @@ pub(crate) struct Plan {
     threads: Vec<(String, Option<String>, Option<String>)>,
     /// The frames, the outermost first, and a thread.
     traces: Vec<(Vec<Index>, Option<Index>)>,
-    events: Vec<Step>,
+    events: Vec<PlanEvent>,
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+enum PlanEvent {
     Start,
     End(Index),
     /// The counts of traces, the samples beyond them, whether they are counted again, and the
@@ -36,7 +36,7 @@ enum Step {
     /// The same as for samples. The numbers are calls and self times.
     Times(Vec<(Index, u64, u64)>, u64, u64),
     /// Callee, caller and thread, calls and times, and the seconds since the beginning.
-    Edges(Vec<Edge>, u64),
+    Edges(Vec<PlanEdge>, u64),
     /// Classes, traces and four numbers; the numbers beyond them; the interval of samples; flags;
     /// seconds.
     Sites(Vec<(Index, Index, [u64; 4])>, [u64; 4], Option<u64>, u16, u64),
@@ -52,17 +52,17 @@ enum Step {
     /// Classes and two numbers, numbers of roots, four sizes in bytes, whether the file was cut
     /// off, and seconds.
     Heap(Vec<(Index, [u64; 2])>, Vec<u64>, Option<([u32; 4], bool)>, bool, u64),
-    /// A metric's name if it is not samples; the length of a tick, the begin and the end; ticks since
-    /// the row before, threads, traces and numbers.
+    /// A metric's name if it is not samples; the length of a tick, the start and the end; ticks
+    /// since the row before, threads, traces and numbers.
     Timed(Option<String>, [u64; 3], Vec<(u32, Option<Index>, Index, u64)>),
     /// Threads with trace, status and flags; monitors with class, whether they are parked for,
     /// identity, owner, and the threads that wait; seconds.
-    Dump(Vec<(u32, Index, usize, [bool; 3])>, Vec<Held>, u64),
+    Dump(Vec<(u32, Index, usize, [bool; 3])>, Vec<LockState>, u64),
 }
 
-type Held = (Index, bool, Option<u32>, Option<u32>, [Vec<u32>; 2]);
+type LockState = (Index, bool, Option<u32>, Option<u32>, [Vec<u32>; 2]);
 
-type Edge = (Option<Index>, Option<Index>, Option<Index>, u64, u64);
+type PlanEdge = (Option<Index>, Option<Index>, Option<Index>, u64, u64);
 
 /// Names that are legal in a JVM and look like parts of a file.
 fn name() -> impl Strategy<Value = String> {
@@ -130,7 +130,7 @@ fn line() -> impl Strategy<Value = Line> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = PlanEvent> {
     // The clock of the records wraps after 71 minutes. A time stamp that lies back by more than
     // half of that is taken as one of the next round.
     let index = any::<Index>;
@@ -163,28 +163,30 @@ fn step() -> impl Strategy<Value = Step> {
     let roots = vec(0..3_u64, HeapRoot::ALL.len());
     let heap = (rows, roots, layout, any::<bool>(), seconds.clone());
     prop_oneof![
-        measured.prop_map(|(name, unit, rows, more)| Step::Measured(name, unit, rows, more)),
+        measured.prop_map(|(name, unit, rows, more)| PlanEvent::Measured(name, unit, rows, more)),
         heap.prop_map(|(rows, roots, layout, is_cut, seconds)| {
-            Step::Heap(rows, roots, layout, is_cut, seconds)
+            PlanEvent::Heap(rows, roots, layout, is_cut, seconds)
         }),
         timed.prop_map(|(name, (tick, begin, end), rows)| {
-            Step::Timed(name, [tick, begin, end], rows)
+            PlanEvent::Timed(name, [tick, begin, end], rows)
         }),
-        wait.prop_map(|(kind, class, time_ms, thread)| Step::Wait(kind, class, time_ms, thread)),
-        contention.prop_map(|(rows, seconds)| Step::Contention(rows, seconds)),
-        dump.prop_map(|(states, monitors, seconds)| Step::Dump(states, monitors, seconds)),
-        Just(Step::Start),
-        any::<Index>().prop_map(Step::End),
+        wait.prop_map(|(kind, class, time_ms, thread)| PlanEvent::Wait(
+            kind, class, time_ms, thread
+        )),
+        contention.prop_map(|(rows, seconds)| PlanEvent::Contention(rows, seconds)),
+        dump.prop_map(|(states, monitors, seconds)| PlanEvent::Dump(states, monitors, seconds)),
+        Just(PlanEvent::Start),
+        any::<Index>().prop_map(PlanEvent::End),
         samples.prop_map(|(rows, more, is_interim, seconds)| {
-            Step::Samples(rows, more, is_interim, seconds)
+            PlanEvent::Samples(rows, more, is_interim, seconds)
         }),
-        times.prop_map(|(rows, more, seconds)| Step::Times(rows, more, seconds)),
-        (edges, seconds).prop_map(|(rows, seconds)| Step::Edges(rows, seconds)),
+        times.prop_map(|(rows, more, seconds)| PlanEvent::Times(rows, more, seconds)),
+        (edges, seconds).prop_map(|(rows, seconds)| PlanEvent::Edges(rows, seconds)),
         sites.prop_map(|(rows, more, interval, flags, s)| {
-            Step::Sites(rows, more, interval, flags, s)
+            PlanEvent::Sites(rows, more, interval, flags, s)
         }),
-        any::<Index>().prop_map(Step::Unload),
-        summary.prop_map(|(numbers, seconds)| Step::Summary(numbers, seconds)),
+        any::<Index>().prop_map(PlanEvent::Unload),
+        summary.prop_map(|(numbers, seconds)| PlanEvent::Summary(numbers, seconds)),
     ]
 }
 
@@ -273,17 +275,21 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
     // The threads that a trace names have started by then.
     let mut to_start = threads.iter();
     for step in &plan.events {
-        let names_traces = matches!(step, Step::Times(..) | Step::Sites(..) | Step::Edges(..));
+        let names_traces =
+            matches!(step, PlanEvent::Times(..) | PlanEvent::Sites(..) | PlanEvent::Edges(..));
         if names_traces
-            || matches!(step, Step::Contention(..) | Step::Dump(..) | Step::Measured(..))
-            || matches!(step, Step::Timed(..))
+            || matches!(
+                step,
+                PlanEvent::Contention(..) | PlanEvent::Dump(..) | PlanEvent::Measured(..)
+            )
+            || matches!(step, PlanEvent::Timed(..))
         {
             profile.events.extend(to_start.by_ref().map(|thread| Event::ThreadStart(*thread)));
         }
         let event = match step {
-            Step::Times(..) if format == Format::Binary => None,
-            Step::Edges(..) if format != Format::Extended => None,
-            Step::Times(rows, more, seconds) => {
+            PlanEvent::Times(..) if format == Format::Binary => None,
+            PlanEvent::Edges(..) if format != Format::Extended => None,
+            PlanEvent::Times(rows, more, seconds) => {
                 // Text has whole milliseconds and distinguishes them up to ten seconds.
                 let time = |time: u64| match format {
                     Format::Ascii => time % 1000 * 1_000_000,
@@ -303,7 +309,7 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                 times.rank(0.0);
                 Some(Event::from(times))
             }
-            Step::Edges(rows, seconds) => {
+            PlanEvent::Edges(rows, seconds) => {
                 let method = |index: &Option<Index>| index.map(|index| *index.get(&methods));
                 let rows = rows.iter().map(|(callee, caller, thread, count, total_ns)| CallEdge {
                     callee: method(callee),
@@ -316,20 +322,23 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                 let edges = CallEdges { rows: rows.collect(), written };
                 Some(edges.section(&mut profile).into())
             }
-            Step::Unload(_) | Step::Summary(..)
+            PlanEvent::Unload(_) | PlanEvent::Summary(..)
                 if format == Format::Ascii || format == Format::Old =>
             {
                 None
             }
-            Step::Unload(class) => Some(Event::ClassUnload(*class.get(&classes))),
-            Step::Summary([live_bytes, live_count, allocated_bytes, allocated_count], seconds) => {
+            PlanEvent::Unload(class) => Some(Event::ClassUnload(*class.get(&classes))),
+            PlanEvent::Summary(
+                [live_bytes, live_count, allocated_bytes, allocated_count],
+                seconds,
+            ) => {
                 let most = if format == Format::Extended { u64::MAX } else { u32::MAX.into() };
                 let live = [*live_bytes, *live_count].map(|number| number % most);
                 let objects = allocations([live[0], live[1], *allocated_bytes, *allocated_count]);
                 let written = Some(stamp(plan.created_s + seconds));
                 Some(Event::HeapSummary(HeapSummary { objects, written }))
             }
-            Step::Sites(rows, more, sample_interval_bytes, flags, seconds) => {
+            PlanEvent::Sites(rows, more, sample_interval_bytes, flags, seconds) => {
                 let numbers = |numbers: [u64; 4]| match format {
                     Format::Extended => numbers,
                     _ => numbers.map(|number| number % 1_000_000),
@@ -360,14 +369,14 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                 sites.rank(0.0);
                 Some(Event::from(sites))
             }
-            Step::Measured(..) | Step::Heap(..) if format != Format::Extended => None,
-            Step::Measured(name, unit, rows, more) => {
+            PlanEvent::Measured(..) | PlanEvent::Heap(..) if format != Format::Extended => None,
+            PlanEvent::Measured(name, unit, rows, more) => {
                 let rows = rows.iter().map(|(trace, count)| (*trace.get(&traces), *count));
                 let unit = [Unit::Count, Unit::Nanoseconds, Unit::Bytes][usize::from(*unit)];
                 Some(Section::of(Metric::other(name, unit), *more, rows).into())
             }
-            Step::Timed(..) if matches!(format, Format::Ascii | Format::Old) => None,
-            Step::Timed(name, [tick_ns, begin_ns, end_ns], rows) => {
+            PlanEvent::Timed(..) if matches!(format, Format::Ascii | Format::Old) => None,
+            PlanEvent::Timed(name, [tick_ns, begin_ns, end_ns], rows) => {
                 let metric = match name {
                     Some(name) => Metric::other(name, Unit::Nanoseconds),
                     None => Metric::Samples,
@@ -382,7 +391,7 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                 let head = TimelineHead { metric, tick_ns, begin_ns, end_ns };
                 Some(Event::Timeline(Timeline { head, rows: rows.collect() }))
             }
-            Step::Heap(rows, roots, layout, is_cut, seconds) => {
+            PlanEvent::Heap(rows, roots, layout, is_cut, seconds) => {
                 let row = |(class, numbers): &(Index, [u64; 2])| HeapClassRow {
                     class: *class.get(&classes),
                     instance_count: numbers[0],
@@ -404,12 +413,12 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                     written: Some(stamp(plan.created_s + seconds)),
                 }))
             }
-            Step::Wait(..) | Step::Contention(..) | Step::Dump(..)
+            PlanEvent::Wait(..) | PlanEvent::Contention(..) | PlanEvent::Dump(..)
                 if format == Format::Binary || format == Format::Old =>
             {
                 None
             }
-            Step::Wait(kind, class, time_ms, thread) => {
+            PlanEvent::Wait(kind, class, time_ms, thread) => {
                 let has_class = *kind != WaitKind::Sleep;
                 Some(Event::Wait(WaitEvent {
                     kind: *kind,
@@ -418,7 +427,7 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                     thread: *thread,
                 }))
             }
-            Step::Contention(rows, seconds) => {
+            PlanEvent::Contention(rows, seconds) => {
                 let row = |(class, parks, trace, numbers): &(Index, bool, Index, [u64; 4])| {
                     let [blocked_count, blocked_ns, wait_count, waited_ns] = match format {
                         Format::Ascii => [numbers[0] | 1, numbers[1] % 1000 * 1_000_000, 0, 0],
@@ -441,7 +450,7 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                 let is_written = format != Format::Ascii || !times.rows.is_empty();
                 is_written.then_some(Event::from(times))
             }
-            Step::Dump(states, monitors, seconds) => {
+            PlanEvent::Dump(states, monitors, seconds) => {
                 let state = |(serial, trace, status, flags): &(u32, Index, usize, [bool; 3])| {
                     let [is_suspended, is_interrupted, is_in_native] = *flags;
                     let trace = *trace.get(&traces);
@@ -456,7 +465,7 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                     }
                 };
                 let monitor =
-                    |(class, parks, identity, owner, [blocked, waiting]): &Held| Monitor {
+                    |(class, parks, identity, owner, [blocked, waiting]): &LockState| Monitor {
                         class: *class.get(&classes),
                         identity: identity.filter(|_| format == Format::Extended),
                         kind: kind(*parks),
@@ -471,11 +480,11 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                     written: Some(stamp(plan.created_s + seconds)),
                 }))
             }
-            Step::Start => to_start.next().map(|thread| Event::ThreadStart(*thread)),
-            Step::End(index) => {
+            PlanEvent::Start => to_start.next().map(|thread| Event::ThreadStart(*thread)),
+            PlanEvent::End(index) => {
                 Some(Event::ThreadEnd(profile.get_thread(*index.get(&threads)).serial))
             }
-            Step::Samples(rows, more, is_interim, seconds) => {
+            PlanEvent::Samples(rows, more, is_interim, seconds) => {
                 profile.events.extend(to_start.by_ref().map(|thread| Event::ThreadStart(*thread)));
                 let mut samples = CpuSamples { is_interim: *is_interim, ..CpuSamples::default() };
                 for (trace, count) in rows {

@@ -1,6 +1,6 @@
 //! The ticks of threads, by the place of each.
 
-use perk_hprof::xprof::{Row, Table, ThreadTables};
+use perk_hprof::xprof::{XprofRow, Table, ThreadTables};
 use perk_profile::MethodId;
 use rustc_hash::FxHashMap;
 
@@ -178,7 +178,7 @@ impl Threads {
             let (code, native) = rows.entry((table, named)).or_default();
             *if is_native { native } else { code } += count;
         }
-        let rows = rows.into_iter().map(|((table, named), (code_count, native_count))| Row {
+        let rows = rows.into_iter().map(|((table, named), (code_count, native_count))| XprofRow {
             table,
             name: match named {
                 Named::Method(method) => name_of(method),
@@ -257,7 +257,7 @@ mod tests {
         let thread = threads.settle(7, 9, 0).unwrap();
         let name = |method: MethodId| format!("A.m{}", method.index());
         let tables = threads.tables(&thread, 10_000_000, u64::MAX, name).unwrap();
-        let row = Row { table, name: "A.m3".to_owned(), code_count: 4, native_count: 2 };
+        let row = XprofRow { table, name: "A.m3".to_owned(), code_count: 4, native_count: 2 };
         assert_eq!(tables.rows, [row]);
         assert_eq!((tables.name.as_str(), tables.lost_count), ("last", 2));
         assert_eq!(tables.labels[0], (INTERPRETER.to_owned(), 4));

@@ -1,20 +1,21 @@
-//! Ids by the text that stands for them. The lines of a file repeat, and only the new ones are
-//! parsed.
+//! Ids by their text. The lines of a file repeat, and only new ones are parsed.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Ids by 128 bits of their text. Two texts do not share these bits in practice: with a million
 /// texts, once in 10^26 files. So the texts are neither kept nor fetched for comparison.
 #[derive(Debug)]
-pub(super) struct ByText<T>(std::collections::HashMap<[u64; 2], T, BuildHasherDefault<AsItIs>>);
+pub(super) struct TextIds<T>(
+    std::collections::HashMap<[u64; 2], T, BuildHasherDefault<IdentityHasher>>,
+);
 
-impl<T> Default for ByText<T> {
+impl<T> Default for TextIds<T> {
     fn default() -> Self {
         Self(Default::default())
     }
 }
 
-impl<T: Copy> ByText<T> {
+impl<T: Copy> TextIds<T> {
     #[inline]
     pub(super) fn get(&self, text: &[u8]) -> Option<T> {
         self.0.get(&bits(text)).copied()
@@ -49,9 +50,9 @@ fn bits(text: &[u8]) -> [u64; 2] {
 
 /// A hasher that takes the last of the words as the hash.
 #[derive(Debug, Default)]
-pub(super) struct AsItIs(u64);
+pub(super) struct IdentityHasher(u64);
 
-impl Hasher for AsItIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_that_differ_little_are_told_apart() {
+    fn texts_that_differ_little_are_distinct() {
         let text = *b"java.lang.String.charAt(String.java:12)";
         let mut seen = HashSet::new();
         for end in 0..=text.len() {
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn ids_are_found_by_their_text() {
-        let mut ids = ByText::default();
+        let mut ids = TextIds::default();
         ids.insert(b"a", 1);
         ids.insert(b"b", 2);
         assert_eq!((ids.get(b"a"), ids.get(b"b"), ids.get(b"c")), (Some(1), Some(2), None));

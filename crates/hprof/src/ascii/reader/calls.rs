@@ -2,18 +2,18 @@
 
 use perk_profile::{CallEdges, Event};
 
-use super::Section;
 use super::contents::Contents;
+use super::section::SectionReader;
 use crate::lines::text;
 use crate::old;
 
 /// The rows of the table so far.
 #[derive(Default)]
-pub(super) struct Calls {
+pub(super) struct CallsSection {
     edges: CallEdges,
 }
 
-impl Section for Calls {
+impl SectionReader for CallsSection {
     fn title(&self) -> &'static str {
         old::TITLE.trim_end()
     }

@@ -7,16 +7,9 @@ use perk_profile::{
     TraceId,
 };
 
-use super::Section;
-use super::by_text::ByText;
-use super::calls::Calls;
-use super::cpu::{Samples, Times, is_cpu_title};
-use super::heap::HeapDump;
-use super::monitors::{Dump, MonitorSection};
-use super::sites::SiteSection;
-use crate::ascii::{ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL, cpu_time_total};
+use super::by_text::TextIds;
+use crate::ascii::{ESTIMATE, ESTIMATE_SERIAL, INTERIM, INTERIM_SERIAL};
 use crate::lines::{counter, cut, number, source_form, text};
-use crate::old;
 
 #[derive(Default)]
 pub(super) struct Contents {
@@ -41,8 +34,8 @@ pub(super) struct Contents {
     /// Whether the next CPU SAMPLES will be counted again.
     pub(super) is_interim: bool,
     /// Frames and classes by their text. Most lines are not new.
-    frames: ByText<FrameId>,
-    classes: ByText<ClassId>,
+    frames: TextIds<FrameId>,
+    classes: TextIds<ClassId>,
     /// Rows whose traces are not known yet. In excerpts the traces follow.
     open_rows: Vec<OpenRow>,
 }
@@ -58,35 +51,6 @@ struct OpenRow {
 }
 
 impl Contents {
-    /// Returns the section that `line` begins.
-    pub(super) fn section(&mut self, line: &[u8]) -> Result<Option<Box<dyn Section>>, String> {
-        Ok(Some(if let Some(rest) = line.strip_prefix(b"CPU SAMPLES BEGIN (total = ") {
-            let (total, rest) = self.counter(rest, "the total of the samples")?;
-            Box::new(Samples::new(Some(total), rest, self))
-        } else if let Some(rest) = line.strip_prefix(b"CPU SAMPLES BEGIN (") {
-            Box::new(Samples::of_ticks(rest, self)?)
-        } else if let Some(rest) = cpu_time_total(line) {
-            let (total_ms, rest) = self.counter(rest, "the total of the milliseconds")?;
-            Box::new(Times::new(total_ms, rest))
-        } else if let Some(rest) = line.strip_prefix(b"MONITOR TIME BEGIN (total = ") {
-            let (total_ms, rest) = self.counter(rest, "the total of the milliseconds")?;
-            Box::new(MonitorSection::new(total_ms, rest))
-        } else if line.starts_with(b"MONITOR DUMP BEGIN") {
-            Box::new(Dump::default())
-        } else if let Some(rest) = line.strip_prefix(b"SITES BEGIN (") {
-            Box::new(SiteSection::new(rest, self))
-        } else if line.starts_with(b"HEAP DUMP BEGIN") {
-            Box::new(HeapDump::new(self.line))
-        } else if old::is_title(line) {
-            Box::new(Calls::default())
-        } else if is_cpu_title(line) {
-            // An excerpt that has only the rows.
-            Box::new(Samples::new(None, b"", self))
-        } else {
-            return Ok(None);
-        }))
-    }
-
     /// Opens a trace from the text after `TRACE `: `n:` or `n: (thread=n)`.
     pub(super) fn open_trace(&mut self, rest: &[u8]) -> Result<(), String> {
         let length = rest.iter().position(|&byte| byte == b':').unwrap_or(rest.len());
@@ -251,8 +215,8 @@ impl Contents {
         !self.open_rows.is_empty()
     }
 
-    /// Gives the open rows the traces that have come since. Traces that have not come become traces
-    /// of the method on top.
+    /// Gives the open rows the traces that have been read since. Missing traces become traces of
+    /// the method on top.
     pub(super) fn resolve_rows(&mut self) {
         for OpenRow { event, row, serial, top } in mem::take(&mut self.open_rows) {
             let profile = &mut self.profile;
@@ -287,7 +251,7 @@ pub(super) fn narrow(serial: u64) -> Result<u32, String> {
     u32::try_from(serial).map_err(|_| "expected a serial number below 2^32".to_owned())
 }
 
-/// Returns the line that stands after a frame's colon.
+/// Returns the line that follows a frame's colon.
 fn line_of(place: &str) -> Option<Line> {
     Some(match place {
         "Unknown line" => Line::Unknown,
@@ -297,7 +261,7 @@ fn line_of(place: &str) -> Option<Line> {
     })
 }
 
-/// The things that were skipped or mended, or that are missing.
+/// The lines and numbers that were skipped or mended, or that are missing.
 #[derive(Default)]
 pub(super) struct Notes {
     /// The first line that is not a record, with its number and beginning, and the number of such
@@ -306,8 +270,7 @@ pub(super) struct Notes {
     unknown_count: usize,
     /// Lines of dots.
     pub(super) elided: usize,
-    /// The number of lines that the original cut off, and of those among them that make no sense
-    /// so.
+    /// The number of lines that the original cut off, and of those among them that are useless.
     pub(super) lost_ends: usize,
     pub(super) lost_lines: usize,
     /// The number of counters that have overflowed.
@@ -341,7 +304,7 @@ impl Notes {
     }
 
     /// Adds a line to `notes` for each kind that occurred.
-    pub(super) fn tell(&self, notes: &mut Vec<String>) {
+    pub(super) fn report(&self, notes: &mut Vec<String>) {
         if let Some((line, found)) = &self.unknown {
             let count = count(
                 self.unknown_count,
@@ -354,29 +317,29 @@ impl Notes {
             let count = count(self.open_sections, "section has", "sections have");
             notes.push(format!("{count} no end, the first is {title} before line {line}"));
         }
-        let mut tell = |number: usize, one: &str, several: &str, what: &str| {
+        let mut note = |number: usize, one: &str, several: &str, what: &str| {
             if number > 0 {
                 notes.push(format!("{} {what}", count(number, one, several)));
             }
         };
-        tell(self.elided, "line of dots", "lines of dots", "where rows were left out");
+        note(self.elided, "line of dots", "lines of dots", "where rows were left out");
         let cut = "cut off by the agent, which makes lines in 1,023 bytes: the rest is lost";
-        tell(self.lost_ends, "line was", "lines were", cut);
-        tell(self.lost_lines, "such line", "such lines", "skipped: too little of it is left");
+        note(self.lost_ends, "line was", "lines were", cut);
+        note(self.lost_lines, "such line", "such lines", "skipped: too little of it is left");
         let wrapped = "negative, and taken as having grown over 2^31";
-        tell(self.wrapped, "counter is", "counters are", wrapped);
+        note(self.wrapped, "counter is", "counters are", wrapped);
         let top =
             "not in the file: only the method on top of a trace is known, where a row names it";
-        tell(
+        note(
             self.missing_traces,
             "trace that a row refers to is",
             "traces that rows refer to are",
             top,
         );
-        tell(self.raw_monitors, "monitor", "monitors", "of the JVM itself skipped");
+        note(self.raw_monitors, "monitor", "monitors", "of the JVM itself skipped");
         let odd =
             "shares that fit no total: a counter has grown over 2^31, or numbers were changed";
-        tell(self.odd_sites, "SITES has", "SITES have", odd);
+        note(self.odd_sites, "SITES has", "SITES have", odd);
     }
 }
 

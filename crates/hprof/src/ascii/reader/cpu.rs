@@ -4,77 +4,43 @@ use std::mem;
 
 use perk_profile::{CallRow, CallTimes, CpuSamples, Event, Frame, Line};
 
-use super::Section;
 use super::contents::Contents;
-use super::shares::{RowHead, Total, date, part, self_ns};
+use super::section::SectionReader;
+use super::shares::{RowHead, TotalRange, date, part, self_ns};
+use crate::ascii::titles::{CpuColumns, is_cpu_title};
 use crate::lines::{method, number, text, word};
 use crate::units::from_ms;
 
 const COLUMNS: &str = "rank self accum count trace method";
 
-/// The columns of the rows. Those of JDK 1.1 have no counts and, if stacks have one frame, no
-/// traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Columns {
-    count: bool,
-    trace: bool,
-}
-
-impl Columns {
-    const ALL: Self = Self { count: true, trace: true };
-
-    /// Returns the columns that the line of titles gives, or `None` if `line` is not a line of
-    /// titles.
-    fn of_titles(mut line: &[u8]) -> Option<Self> {
-        let begin = [&b"rank"[..], b"self", b"accum"];
-        if !begin.iter().all(|&title| word(&mut line) == Some(title)) {
-            return None;
-        }
-        let mut columns = Self { count: false, trace: false };
-        loop {
-            match word(&mut line)? {
-                b"count" if !columns.count && !columns.trace => columns.count = true,
-                b"trace" if !columns.trace => columns.trace = true,
-                b"method" => return line.trim_ascii().is_empty().then_some(columns),
-                _ => return None,
-            }
-        }
-    }
-}
-
-/// Whether `line` has the titles of CPU SAMPLES and CPU TIME.
-pub(in crate::ascii) fn is_cpu_title(line: &[u8]) -> bool {
-    Columns::of_titles(line) == Some(Columns::ALL)
-}
-
 /// A row: `rank self% accum% count trace method`.
-struct Row<'a> {
+struct CpuRow<'a> {
     head: RowHead<'a>,
     count: u64,
     serial: u64,
     method: &'a [u8],
 }
 
-impl<'a> Row<'a> {
-    fn of(mut rest: &'a [u8], columns: Columns) -> Option<Self> {
+impl<'a> CpuRow<'a> {
+    fn of(mut rest: &'a [u8], columns: CpuColumns) -> Option<Self> {
         let rest = &mut rest;
         let head = RowHead::of(rest)?;
         let mut column = |is_there| if is_there { number(word(rest)?) } else { Some(0) };
         let (count, serial) = (column(columns.count)?, column(columns.trace)?);
-        Some(Row { head, count, serial, method: rest })
+        Some(CpuRow { head, count, serial, method: rest })
     }
 }
 
 /// CPU SAMPLES.
-pub(super) struct Samples {
+pub(super) struct SamplesSection {
     samples: CpuSamples,
-    columns: Columns,
+    columns: CpuColumns,
     /// The limits that the rows set for the total, if the section's first line is missing.
-    told: Option<Total>,
+    range: Option<TotalRange>,
     sum: u64,
 }
 
-impl Samples {
+impl SamplesSection {
     /// Begins a section. `rest` follows the total.
     pub(super) fn new(total: Option<u64>, rest: &[u8], contents: &mut Contents) -> Self {
         let samples = CpuSamples {
@@ -83,12 +49,12 @@ impl Samples {
             written: date(rest),
             ..CpuSamples::default()
         };
-        let told = total.is_none().then(Total::default);
-        Self { samples, columns: Columns::ALL, told, sum: 0 }
+        let range = total.is_none().then(TotalRange::default);
+        Self { samples, columns: CpuColumns::ALL, range, sum: 0 }
     }
 
-    /// Parses `1703 samples, 1712 ticks, depth 1) date`, as JDK 1.1 has it. The shares of the rows
-    /// are of the ticks: the threads that were found running each time the JVM looked.
+    /// Parses `1703 samples, 1712 ticks, depth 1) date` of JDK 1.1. The shares of the rows are of
+    /// the ticks: the threads that were found running each time the JVM looked.
     pub(super) fn of_ticks(rest: &[u8], contents: &mut Contents) -> Result<Self, String> {
         let line = text(rest);
         let parts = (|| {
@@ -107,12 +73,12 @@ impl Samples {
         ));
         let end = rest.iter().position(|&byte| byte == b')').unwrap_or(rest.len());
         let mut samples = Self::new(Some(ticks), &rest[end..], contents);
-        samples.columns = Columns { count: false, trace: false };
+        samples.columns = CpuColumns { count: false, trace: false };
         Ok(samples)
     }
 }
 
-impl Section for Samples {
+impl SectionReader for SamplesSection {
     fn title(&self) -> &'static str {
         "CPU SAMPLES"
     }
@@ -122,11 +88,11 @@ impl Section for Samples {
     }
 
     fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
-        if let Some(columns) = Columns::of_titles(line) {
+        if let Some(columns) = CpuColumns::of_titles(line) {
             self.columns = columns;
             return Ok(true);
         }
-        let Some(row) = Row::of(line, self.columns) else { return Ok(false) };
+        let Some(row) = CpuRow::of(line, self.columns) else { return Ok(false) };
         let count = if self.columns.count {
             row.count
         } else {
@@ -144,28 +110,28 @@ impl Section for Samples {
             profile.trace(node, None)
         };
         self.sum = self.sum.saturating_add(count);
-        if let Some(told) = &mut self.told {
-            told.limit(count, row.head.own);
+        if let Some(range) = &mut self.range {
+            range.limit(count, row.head.own);
         }
         self.samples.rows.push((trace, count));
         Ok(true)
     }
 
     fn close(mut self: Box<Self>, contents: &mut Contents) {
-        if let Some(told) = self.told {
-            self.samples.total = told.nearest(self.sum);
+        if let Some(range) = self.range {
+            self.samples.total = range.nearest(self.sum);
         }
         contents.profile.events.push(Event::from(self.samples));
     }
 }
 
 /// CPU TIME.
-pub(super) struct Times {
+pub(super) struct TimesSection {
     times: CallTimes,
     sum_ns: u64,
 }
 
-impl Times {
+impl TimesSection {
     /// Begins a section. `rest` follows the total.
     pub(super) fn new(total_ms: u64, rest: &[u8]) -> Self {
         let total_ns = from_ms(total_ms);
@@ -173,7 +139,7 @@ impl Times {
     }
 }
 
-impl Section for Times {
+impl SectionReader for TimesSection {
     fn title(&self) -> &'static str {
         "CPU TIME (ms)"
     }
@@ -183,7 +149,7 @@ impl Section for Times {
     }
 
     fn row(&mut self, line: &[u8], contents: &mut Contents) -> Result<bool, String> {
-        let Some(row) = Row::of(line, Columns::ALL) else { return Ok(is_cpu_title(line)) };
+        let Some(row) = CpuRow::of(line, CpuColumns::ALL) else { return Ok(is_cpu_title(line)) };
         // If the total is 0 ms, the original's percentages are `nan`.
         let self_ns = if self.times.total_ns == 0 {
             0

@@ -2,28 +2,28 @@
 
 use perk_profile::{Event, HeapClassRow, HeapHistogram, HeapRoot, KeyedMap};
 
-use super::Section;
 use super::contents::Contents;
+use super::section::SectionReader;
 use crate::lines::{number, source_form, text};
 
 /// The objects of a class, or of all.
 #[derive(Clone, Copy, Default)]
-struct Objects {
+struct ClassObjects {
     count: u64,
     bytes: u64,
 }
 
 /// HEAP DUMP.
-pub(super) struct HeapDump {
+pub(super) struct HeapDumpSection {
     first_line: usize,
-    /// The objects by the class's name as the file has it.
-    by_class: KeyedMap<Box<[u8]>, Objects>,
+    /// The objects by the class's name in the file.
+    by_class: KeyedMap<Box<[u8]>, ClassObjects>,
     /// The counts in the order of [`HeapRoot::ALL`].
     root_counts: [u64; HeapRoot::ALL.len()],
     class_count: u64,
 }
 
-impl HeapDump {
+impl HeapDumpSection {
     pub(super) fn new(first_line: usize) -> Self {
         Self {
             first_line,
@@ -43,7 +43,7 @@ impl HeapDump {
     }
 }
 
-impl Section for HeapDump {
+impl SectionReader for HeapDumpSection {
     fn title(&self) -> &'static str {
         "HEAP DUMP"
     }

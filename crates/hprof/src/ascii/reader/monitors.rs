@@ -5,8 +5,8 @@ use perk_profile::{
     WaitEvent, WaitKind, Waits, names,
 };
 
-use super::Section;
 use super::contents::{Contents, narrow};
+use super::section::SectionReader;
 use super::shares::{RowHead, date, self_ns};
 use crate::ascii::{JAVA_MONITOR, PARKING, RAW_MONITOR, UNKNOWN_THREAD};
 use crate::lines::{cut, number, source_form, text, word};
@@ -58,13 +58,13 @@ impl Contents {
 
 /// MONITOR DUMP.
 #[derive(Default)]
-pub(super) struct Dump {
+pub(super) struct MonitorDumpSection {
     dump: MonitorDump,
     /// Whether the monitor before this line is the JVM's own, or is skipped.
     is_raw: bool,
 }
 
-impl Section for Dump {
+impl SectionReader for MonitorDumpSection {
     fn title(&self) -> &'static str {
         "MONITOR DUMP"
     }
@@ -144,12 +144,12 @@ fn monitor(rest: &str, kind: LockKind, contents: &mut Contents) -> Monitor {
 }
 
 /// MONITOR TIME.
-pub(super) struct MonitorSection {
+pub(super) struct MonitorTimeSection {
     times: MonitorTimes,
     sum_ns: u64,
 }
 
-impl MonitorSection {
+impl MonitorTimeSection {
     /// Begins a section. `rest` follows the total.
     pub(super) fn new(total_ms: u64, rest: &[u8]) -> Self {
         let written = rest.strip_prefix(b" ms").and_then(date);
@@ -158,7 +158,7 @@ impl MonitorSection {
     }
 }
 
-impl Section for MonitorSection {
+impl SectionReader for MonitorTimeSection {
     fn title(&self) -> &'static str {
         "MONITOR TIME"
     }

@@ -70,40 +70,40 @@ pub(super) fn part(total: u64, own: u32, sum: u32, so_far: u64) -> u64 {
 }
 
 /// Returns the self time of a row that prints `own` hundredths of a percent of the total, and `sum`
-/// down to it, if the rows above it have `sum_ns`. The result is the whole milliseconds that print
-/// so, or a time between two whole milliseconds if none print so.
+/// down to it, if the rows above it have `sum_ns`. The result is the number of whole milliseconds
+/// that prints so, or a time between two whole milliseconds if none does.
 pub(super) fn self_ns(total_ns: u64, own: u32, sum: u32, sum_ns: u64) -> u64 {
     let (total_ns, own) = (u128::from(total_ns), u128::from(own));
     let least_ns = ((2 * own).saturating_sub(1) * total_ns).div_ceil(20_000);
     let most_ns = (2 * own + 1) * total_ns / 20_000;
-    let told_ns = u128::from(sum) * total_ns / 10_000;
-    let told_ns = told_ns.saturating_sub(sum_ns.into()).clamp(least_ns, most_ns);
+    let exact_ns = u128::from(sum) * total_ns / 10_000;
+    let exact_ns = exact_ns.saturating_sub(sum_ns.into()).clamp(least_ns, most_ns);
     let ms = u128::from(MS_NS);
     let (least_ms, most_ms) = (least_ns.div_ceil(ms), most_ns / ms);
     let self_ns = if least_ms <= most_ms {
-        ((told_ns + ms / 2) / ms).clamp(least_ms, most_ms) * ms
+        ((exact_ns + ms / 2) / ms).clamp(least_ms, most_ms) * ms
     } else {
-        told_ns
+        exact_ns
     };
     u64::try_from(self_ns).unwrap_or(u64::MAX)
 }
 
 /// The range of the total that the percentages of rows refer to.
 #[derive(Clone, Copy)]
-pub(super) struct Total {
+pub(super) struct TotalRange {
     least: u64,
     most: u64,
     /// Whether a share is negative.
     has_negative: bool,
 }
 
-impl Default for Total {
+impl Default for TotalRange {
     fn default() -> Self {
         Self { least: 0, most: u64::MAX, has_negative: false }
     }
 }
 
-impl Total {
+impl TotalRange {
     /// Narrows the range: `part` is printed as `percent` of the total.
     pub(super) fn limit(&mut self, part: u64, percent: &[u8]) {
         let Some(percent) = hundredths(percent).map(u128::from) else {
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_total_is_what_the_percentages_say() {
-        let mut live = Total::default();
+        let mut live = TotalRange::default();
         live.limit(24_000, b"4.14%");
         live.limit(36_784, b"6.35%");
         let total = live.nearest(36_784);

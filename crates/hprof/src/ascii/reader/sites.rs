@@ -2,17 +2,17 @@
 
 use perk_profile::{Allocations, Event, Site, SiteSelection, Sites};
 
-use super::Section;
 use super::contents::Contents;
-use super::shares::{RowHead, Total, date};
+use super::section::SectionReader;
+use super::shares::{RowHead, TotalRange, date};
 use crate::ascii::BY_ALLOCATED;
 use crate::lines::{number, word};
 
 /// SITES.
 pub(super) struct SiteSection {
     sites: Sites,
-    live: Total,
-    /// The number of lines that stood for left out rows before this section.
+    live: TotalRange,
+    /// The number of lines that marked left out rows before this section.
     elided_before: usize,
 }
 
@@ -27,11 +27,11 @@ impl SiteSection {
             written: date(&rest[order..]),
             ..Sites::default()
         };
-        Self { sites, live: Total::default(), elided_before: contents.notes.elided }
+        Self { sites, live: TotalRange::default(), elided_before: contents.notes.elided }
     }
 }
 
-impl Section for SiteSection {
+impl SectionReader for SiteSection {
     fn title(&self) -> &'static str {
         "SITES"
     }

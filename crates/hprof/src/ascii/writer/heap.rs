@@ -1,7 +1,7 @@
 //! Writes heap dumps: the HEAP DUMP section.
 //!
-//! The section begins with facts that are known only at its end, the number of objects and the
-//! roots. So the objects go to a temporary file first.
+//! The section begins with the number of objects and the roots, which are known only at its end. So
+//! the objects go to a temporary file first.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -11,8 +11,8 @@ use perk_profile::{KeyedMap, KeyedSet, Profile, StrId, TraceId};
 use super::Writer;
 use crate::ThreadStart;
 use crate::heap::{
-    ArrayHead, Classes, Context, Elements, FieldType, HeapClass, HeapCounts, HeapOptions, Layout,
-    Rewrite, Root, RootKind, Sink, is_resolved_references, number,
+    ArrayHead, Context, Elements, FieldType, HeapClass, HeapClasses, HeapCounts, HeapOptions,
+    InstanceLayout, Rewrite, Root, RootKind, Sink, is_resolved_references, number,
 };
 use crate::lines::one_line;
 use crate::write::date;
@@ -35,7 +35,7 @@ impl<W: Write> Writer<W> {
     ) -> io::Result<HeapCounts> {
         // The first root refers to the system trace.
         self.traces(profile, [profile.system_trace()])?;
-        let mut section = Section {
+        let mut section = HeapDumpText {
             objects: Lines { file: perk_files::nameless(&options.folder)?, text: Vec::new() },
             writer: self,
             with_primitive_arrays: options.primitive_arrays,
@@ -47,7 +47,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-struct Section<'w, W: Write> {
+struct HeapDumpText<'w, W: Write> {
     writer: &'w mut Writer<W>,
     /// The lines of objects.
     objects: Lines,
@@ -68,7 +68,7 @@ struct OpenArray {
     holder: Option<u64>,
 }
 
-impl<W: Write> Section<'_, W> {
+impl<W: Write> HeapDumpText<'_, W> {
     fn elements(&mut self, bytes: &[u8]) -> io::Result<()> {
         let Some(array) = &mut self.array else { return Ok(()) };
         for element in bytes.chunks_exact(ID_BYTES) {
@@ -89,7 +89,7 @@ impl<W: Write> Section<'_, W> {
     fn class_lines(
         &mut self,
         profile: &Profile,
-        classes: &Classes,
+        classes: &HeapClasses,
         written: &mut KeyedSet<u64>,
         class: &HeapClass,
     ) -> io::Result<()> {
@@ -125,7 +125,7 @@ impl<W: Write> Section<'_, W> {
     }
 }
 
-impl<W: Write> Sink for Section<'_, W> {
+impl<W: Write> Sink for HeapDumpText<'_, W> {
     const KEEPS_STATICS: bool = true;
 
     fn holds_heap_back(&self) -> bool {
@@ -144,7 +144,12 @@ impl<W: Write> Sink for Section<'_, W> {
         self.writer.traces(profile, [trace])
     }
 
-    fn class(&mut self, profile: &Profile, class: &HeapClass, _: &Layout) -> io::Result<()> {
+    fn class(
+        &mut self,
+        profile: &Profile,
+        class: &HeapClass,
+        _: &InstanceLayout,
+    ) -> io::Result<()> {
         let holds = |name| is_resolved_references(profile.symbols.strings.get(name));
         if let Some(field) = class.statics.iter().find(|field| field.2 != 0 && holds(field.0)) {
             self.holders.insert(field.2, class.id);
@@ -157,7 +162,7 @@ impl<W: Write> Sink for Section<'_, W> {
         profile: &Profile,
         (id, trace): (u64, u32),
         class: &HeapClass,
-        layout: &Layout,
+        layout: &InstanceLayout,
         values: &[u8],
     ) -> io::Result<()> {
         let text = |name| one_line(profile.symbols.strings.get(name));
@@ -214,7 +219,7 @@ impl<W: Write> Sink for Section<'_, W> {
         &mut self,
         profile: &Profile,
         roots: &[Root],
-        classes: &Classes,
+        classes: &HeapClasses,
         counts: &HeapCounts,
     ) -> io::Result<()> {
         let &HeapCounts { object_count, object_bytes, .. } = counts;

@@ -9,7 +9,7 @@ use perk_profile::{
     WallState, mutf8,
 };
 
-use super::Reader;
+use super::BinaryReader;
 use super::monitors::lock_kind;
 use crate::Error;
 use crate::binary::cursor::Cursor;
@@ -21,7 +21,7 @@ use crate::binary::{
 };
 
 /// The contents of earlier records.
-pub(super) struct Extended {
+pub(super) struct ExtendedTables {
     /// The file's nodes by their numbers.
     nodes: Vec<NodeId>,
     /// The file's traces by their numbers.
@@ -34,10 +34,10 @@ pub(super) struct Extended {
     is_as_counted: bool,
 }
 
-impl Reader {
+impl BinaryReader {
     /// Reads the record that announces perk's own records.
     pub(super) fn extended_begin(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
-        let form = body.u4("the form of the extended records")?;
+        let form = body.u4("the revision of the extended records")?;
         if !(1..=EXTENDED_FORM).contains(&form) {
             return Err(body.error(format!(
                 "extended records of form {form}; this version of perk reads forms 1 to \
@@ -46,7 +46,8 @@ impl Reader {
         }
         let (nodes, traces) = (vec![self.profile.tree.root()], vec![self.profile.system_trace()]);
         let label_sets = vec![LabelSetId::EMPTY];
-        let extended = Extended { nodes, traces, label_sets, open: None, is_as_counted: false };
+        let extended =
+            ExtendedTables { nodes, traces, label_sets, open: None, is_as_counted: false };
         self.extended.get_or_insert(extended);
         Ok(())
     }
@@ -108,7 +109,7 @@ impl Reader {
         }
     }
 
-    /// Takes a section as it is if the file lacks its last records.
+    /// Takes an incomplete section if the file lacks its last records.
     pub(super) fn extended_end(&mut self) {
         if let Some(section) = self.extended.as_mut().and_then(|extended| extended.open.take()) {
             let what = "the file ends inside a section of several records: rows are missing";
@@ -118,12 +119,12 @@ impl Reader {
     }
 
     fn nodes(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
-        let Some(Extended { nodes, .. }) = &mut self.extended else { return Ok(()) };
+        let Some(ExtendedTables { nodes, .. }) = &mut self.extended else { return Ok(()) };
         while !body.is_empty() {
             let parent = body.u4("a node's parent")?;
             let id = FRAME | u64::from(body.u4("a node's frame")?);
             let Some(&parent) = nodes.get(parent as usize) else {
-                return Err(body.error(format!("no node {parent} stands before its child")));
+                return Err(body.error(format!("no node {parent} comes before its child")));
             };
             let Some(&frame) = self.frames.get(&id) else {
                 return Err(
@@ -274,7 +275,7 @@ impl Reader {
         })
     }
 
-    /// Reads a record of files of form 1, which have one for each kind of section: totals, then
+    /// Reads a record of files of revision 1, which have one for each kind of section: totals, then
     /// rows of a trace, the class of objects or of a lock, and numbers.
     fn old_section(&mut self, tag: u8, body: &mut Cursor<'_>, marks: u8) -> Result<Section, Error> {
         let mut head = SectionHead::default();
@@ -405,7 +406,7 @@ impl Reader {
         })
     }
 
-    /// Reads the method that a frame without a line stands for. Returns `None` for the id 0.
+    /// Reads a method, given by a frame without a line. Returns `None` for the id 0.
     fn method(&self, body: &mut Cursor<'_>) -> Result<Option<MethodId>, Error> {
         let id = body.id("a method's id")?;
         if id == 0 {
@@ -466,5 +467,5 @@ fn allocations(body: &mut Cursor<'_>) -> Result<Allocations, Error> {
 
 pub(super) fn interrupted(body: &Cursor<'_>, tag: u8) -> Error {
     let name = tag::name(tag);
-    body.error(format!("{name} stands inside a section of another kind that is not at its end"))
+    body.error(format!("{name} is inside a section of another kind that is not at its end"))
 }

@@ -2,7 +2,7 @@
 
 use perk_profile::{AccessCounts, AllocationSite, Event, Field, FieldAccesses, FieldCounts, StrId};
 
-use super::Reader;
+use super::BinaryReader;
 use super::extended::interrupted;
 use crate::Error;
 use crate::binary::cursor::Cursor;
@@ -10,13 +10,13 @@ use crate::binary::{FIELD_MODIFIERS, HAS_EXTENDED, fields, tag};
 
 /// The entries of earlier records to which others refer by number.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct FieldEntries {
     /// The numbers of layouts in the model, and of their fields.
     layouts: Vec<(usize, usize)>,
     sites: Vec<AllocationSite>,
 }
 
-impl Reader {
+impl BinaryReader {
     /// Reads a record FIELD ACCESSES.
     pub(super) fn field_accesses(
         &mut self,
@@ -28,7 +28,7 @@ impl Reader {
             Some(Event::FieldAccesses(accesses)) => accesses,
             Some(_) => return Err(interrupted(body, tag::FIELD_ACCESSES)),
             None => {
-                self.known_fields = Known::default();
+                self.known_fields = FieldEntries::default();
                 FieldAccesses::default()
             }
         };
@@ -51,14 +51,14 @@ impl Reader {
                     let Some(&(layout, field_count)) = at(&self.known_fields.layouts, number)
                     else {
                         return Err(
-                            body.error(format!("no layout {number} stands before its objects"))
+                            body.error(format!("no layout {number} comes before its objects"))
                         );
                     };
                     let site = match body.varint("the number of a site")?.checked_sub(1) {
                         None => None,
                         Some(number) => {
                             let site = at(&self.known_fields.sites, number).copied();
-                            let what = || format!("no site {number} stands before its objects");
+                            let what = || format!("no site {number} comes before its objects");
                             Some(site.ok_or_else(|| body.error(what()))?)
                         }
                     };

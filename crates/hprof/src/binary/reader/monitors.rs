@@ -2,13 +2,13 @@
 
 use perk_profile::{Event, LockKind, Monitor, MonitorDump, ThreadState, WaitEvent};
 
-use super::Reader;
+use super::BinaryReader;
 use super::extended::interrupted;
 use crate::Error;
 use crate::binary::cursor::Cursor;
 use crate::binary::{monitors, tag};
 
-impl Reader {
+impl BinaryReader {
     pub(super) fn wait(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
         let kind = body.u1("an action of a thread")?;
         let Some(kind) = monitors::wait_kind(kind) else {

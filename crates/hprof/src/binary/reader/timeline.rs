@@ -2,13 +2,13 @@
 
 use perk_profile::{Event, Metric, Timeline, TimelineHead, TimelineRow, TraceId};
 
-use super::Reader;
+use super::BinaryReader;
 use super::extended::{name, unit};
 use crate::Error;
 use crate::binary::IS_OTHER;
 use crate::binary::cursor::Cursor;
 
-impl Reader {
+impl BinaryReader {
     /// Reads a record TIMELINE. Records of one head are one timeline.
     pub(super) fn timeline(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
         let marks = body.u1("the marks of a timeline")?;
@@ -22,7 +22,7 @@ impl Reader {
         }
         // Times are since the first file's start, where files follow each other.
         let offset_ns = self.file_begun_us.saturating_mul(1000);
-        let begin_ns = offset_ns.saturating_add(body.varint("the begin of a timeline")?);
+        let begin_ns = offset_ns.saturating_add(body.varint("the start of a timeline")?);
         let end_ns = offset_ns.saturating_add(body.varint("the end of a timeline")?);
         let head = TimelineHead { metric, tick_ns, begin_ns, end_ns };
         let mut rows = Vec::new();

@@ -1,11 +1,11 @@
 //! Writes sections whose call paths are not in a profile: those of the agent's call trees, which have
-//! millions of nodes. They go to the file from where they are, a part at a time.
+//! millions of nodes. They go to the file directly, a part at a time.
 
 use std::io::{self, Write};
 
 use perk_profile::{Profile, SectionHead, Subject};
 
-use super::extended::{Extended, section_head};
+use super::extended::{ExtendedState, section_head};
 use super::{Body, Writer, index};
 use crate::binary::{AS_COUNTED, HAS_SUBJECTS, IS_LAST, MAY_REPEAT, tag};
 use crate::write::only_extended;
@@ -67,7 +67,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-impl Extended {
+impl ExtendedState {
     /// Returns NODES of further paths of a source.
     fn nodes_of(&mut self, source: u64, paths: &[CountedPath]) -> Body {
         let numbers = self.add_paths(source, paths.len());

@@ -22,39 +22,39 @@ const RECORD_ROWS: usize = 1 << 16;
 
 /// The parts of a profile that are written. The root and the system trace are implied and not written.
 #[derive(Clone, Debug)]
-pub(super) struct Extended {
+pub(super) struct ExtendedState {
     /// The number of nodes and traces that the file has.
     node_count: u32,
     pub(super) trace_count: u32,
     /// The numbers of the profile's nodes and traces.
-    nodes: Numbers,
-    traces: Numbers,
+    nodes: EntryNumbers,
+    traces: EntryNumbers,
     /// Those of the paths of each source, in order of the sources.
-    sources: Vec<(u64, Numbers)>,
+    sources: Vec<(u64, EntryNumbers)>,
     /// The number of sets of labels that the file has; the empty one is implied.
     label_set_count: usize,
 }
 
-impl Default for Extended {
+impl Default for ExtendedState {
     fn default() -> Self {
-        let mut first = Numbers::default();
+        let mut first = EntryNumbers::default();
         first.add(1, 0);
         let (nodes, traces, sources) = (first.clone(), first, Vec::new());
         Self { node_count: 1, trace_count: 1, nodes, traces, sources, label_set_count: 1 }
     }
 }
 
-impl Extended {
+impl ExtendedState {
     /// Returns the numbers of the paths of a source.
-    pub(super) fn paths(&self, source: u64) -> Numbers {
+    pub(super) fn paths(&self, source: u64) -> EntryNumbers {
         let at = self.sources.binary_search_by_key(&source, |of| of.0);
-        at.map_or_else(|_| Numbers::default(), |at| self.sources[at].1.clone())
+        at.map_or_else(|_| EntryNumbers::default(), |at| self.sources[at].1.clone())
     }
 
     /// Adds further paths of a source. Returns the numbers of all of them.
-    pub(super) fn add_paths(&mut self, source: u64, count: usize) -> Numbers {
+    pub(super) fn add_paths(&mut self, source: u64, count: usize) -> EntryNumbers {
         let at = self.sources.binary_search_by_key(&source, |of| of.0).unwrap_or_else(|at| {
-            self.sources.insert(at, (source, Numbers::default()));
+            self.sources.insert(at, (source, EntryNumbers::default()));
             at
         });
         let numbers = &mut self.sources[at].1;
@@ -64,15 +64,16 @@ impl Extended {
     }
 }
 
-/// The numbers that entries of a table have in the file, where entries of other tables come in between.
+/// The numbers that entries of a table have in the file, where entries of other tables interrupt
+/// them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct EntryNumbers {
     /// The index and the number of the first entry of each part that is in one piece.
     parts: Vec<(usize, u32)>,
     count: usize,
 }
 
-impl Numbers {
+impl EntryNumbers {
     /// Returns the number of entries that the file has.
     pub(super) fn count(&self) -> usize {
         self.count
@@ -199,7 +200,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Returns the numbers by which rows refer to the profile's traces.
-    pub(super) fn trace_numbers(&self) -> Numbers {
+    pub(super) fn trace_numbers(&self) -> EntryNumbers {
         self.extended.as_ref().map(|extended| extended.traces.clone()).unwrap_or_default()
     }
 
@@ -275,7 +276,7 @@ impl<W: Write> Writer<W> {
         self.marked_rows(tag, 0, head, rows, put)
     }
 
-    /// As [`Writer::rows`], with more marks beside that of the last record.
+    /// As [`Writer::rows`], with more marks besides that of the last record.
     fn marked_rows<T>(
         &mut self,
         tag: u8,
@@ -334,7 +335,7 @@ impl Body {
     }
 }
 
-/// Returns what SECTION begins with.
+/// Returns the beginning of SECTION.
 pub(super) fn section_head(marks: u8, section: &SectionHead) -> Body {
     let span = SPANS.iter().position(|span| *span == section.span).unwrap_or(0);
     let head = Body::default().u1(marks).u1(span as u8).u2(section.selection.flags());

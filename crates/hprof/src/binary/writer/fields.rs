@@ -15,7 +15,7 @@ const RECORD_BYTES: usize = 1 << 20;
 
 /// The layouts and sites that are written, by their numbers.
 #[derive(Default)]
-struct Numbers {
+struct FieldNumbers {
     layouts: KeyedMap<usize, u64>,
     sites: KeyedMap<AllocationSite, u64>,
 }
@@ -32,7 +32,7 @@ impl<W: Write> Writer<W> {
             return Err(Format::Binary.refusal(SectionKind::Fields));
         }
         let marks = if accesses.has_extended() { HAS_EXTENDED } else { 0 };
-        let mut numbers = Numbers::default();
+        let mut numbers = FieldNumbers::default();
         let mut body = Body::default().u1(marks);
         for objects in accesses.rows() {
             if body.bytes.len() >= RECORD_BYTES {
@@ -64,7 +64,7 @@ impl<W: Write> Writer<W> {
         profile: &Profile,
         accesses: &FieldAccesses,
         objects: &AlikeObjects<'_>,
-        numbers: &mut Numbers,
+        numbers: &mut FieldNumbers,
         mut body: Body,
     ) -> io::Result<Body> {
         let next = numbers.layouts.len() as u64;
@@ -91,7 +91,7 @@ impl<W: Write> Writer<W> {
         &mut self,
         profile: &Profile,
         objects: &AlikeObjects<'_>,
-        numbers: &mut Numbers,
+        numbers: &mut FieldNumbers,
         mut body: Body,
     ) -> io::Result<Body> {
         let next = numbers.sites.len() as u64;

@@ -1,7 +1,7 @@
 //! Writes heap dumps: HEAP DUMP SEGMENT records and HEAP DUMP END.
 //!
 //! VisualVM takes everything from the first segment to the last as one sequence of sub-records, so
-//! no other record may stand between two segments. Names, classes, the traces of objects and the
+//! no other record may be between two segments. Names, classes, the traces of objects and the
 //! stacks of threads come before the first.
 
 use std::fs::File;
@@ -13,8 +13,8 @@ use perk_profile::{Profile, StrId, TraceId};
 use super::Writer;
 use crate::binary::tag;
 use crate::heap::{
-    ArrayHead, Classes, Context, Elements, FieldType, HeapClass, HeapCounts, HeapOptions, Layout,
-    PlacedField, Rewrite, Root, RootKind, Sink, number, sub,
+    ArrayHead, Context, Elements, FieldPlace, FieldType, HeapClass, HeapClasses, HeapCounts,
+    HeapOptions, InstanceLayout, Rewrite, Root, RootKind, Sink, number, sub,
 };
 use crate::{IdSize, ThreadStart, Version};
 
@@ -25,8 +25,8 @@ const FIRST_CLASS_SERIAL: u32 = 1_000_000_000;
 
 /// The state of heap dumps in a file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Heap {
-    /// Whether trace 0 is written. It stands for the trace of an object if that is not known.
+pub(super) struct HeapState {
+    /// Whether trace 0 is written. It is the trace of objects whose trace is not known.
     has_no_trace: bool,
     class_count: u32,
 }
@@ -80,7 +80,8 @@ struct Segments<'w, W: Write> {
     segment: Vec<u8>,
     /// All other sub-records, if the dump is to be one record.
     spool: Option<Spool>,
-    /// The type and number of the elements still to come, if their array has a segment of its own.
+    /// The type and number of the elements that are not written yet, if their array has its own
+    /// segment.
     large: Option<(FieldType, u32)>,
     jni_global_count: u32,
 }
@@ -208,7 +209,7 @@ impl<W: Write> Segments<'_, W> {
 
     /// Returns the size of an instance's values in the file, in bytes.
     #[inline]
-    fn instance_bytes(&self, layout: &Layout) -> u32 {
+    fn instance_bytes(&self, layout: &InstanceLayout) -> u32 {
         let bytes = match self.id_size {
             IdSize::Eight => layout.kept_bytes,
             IdSize::Four => layout.kept_bytes - 4 * layout.references().len(),
@@ -267,7 +268,12 @@ impl<W: Write> Sink for Segments<'_, W> {
         self.writer.trace(profile, trace)
     }
 
-    fn class(&mut self, profile: &Profile, class: &HeapClass, layout: &Layout) -> io::Result<()> {
+    fn class(
+        &mut self,
+        profile: &Profile,
+        class: &HeapClass,
+        layout: &InstanceLayout,
+    ) -> io::Result<()> {
         // No segment ends while names may still have to be written.
         self.segment.push(sub::CLASS);
         self.object(class.id)?;
@@ -281,8 +287,8 @@ impl<W: Write> Sink for Segments<'_, W> {
         for &(name, field, bits) in &class.statics {
             self.name(profile, name)?;
             self.segment.push(field.to_hprof());
-            let told = field == FieldType::Object || self.options.primitive_fields;
-            let bits = if told { bits } else { 0 };
+            let has_value = field == FieldType::Object || self.options.primitive_fields;
+            let bits = if has_value { bits } else { 0 };
             self.values(field, &bits.to_be_bytes()[8 - field.bytes(8)..])?;
         }
         self.u2(class.fields().count() as u16);
@@ -299,7 +305,7 @@ impl<W: Write> Sink for Segments<'_, W> {
         _: &Profile,
         (id, trace): (u64, u32),
         class: &HeapClass,
-        layout: &Layout,
+        layout: &InstanceLayout,
         values: &[u8],
     ) -> io::Result<()> {
         if self.id_size == IdSize::Eight && self.options.primitive_fields {
@@ -323,7 +329,7 @@ impl<W: Write> Sink for Segments<'_, W> {
         self.u4(trace);
         self.object(class.id)?;
         self.u4(self.instance_bytes(layout));
-        for &PlacedField { field, at, .. } in &layout.fields {
+        for &FieldPlace { field, at, .. } in &layout.fields {
             let value = &values[at..at + field.bytes(8)];
             if field == FieldType::Object || self.options.primitive_fields {
                 self.values(field, value)?;
@@ -341,12 +347,12 @@ impl<W: Write> Sink for Segments<'_, W> {
         _: Option<&HeapClass>,
         elements: &[u8],
     ) -> io::Result<()> {
-        let is_told =
+        let is_written =
             self.options.primitive_arrays || matches!(array.elements, Elements::Objects(_));
-        let length = if is_told { array.length } else { 0 };
+        let length = if is_written { array.length } else { 0 };
         let element = array.elements.field_type();
         let is_large =
-            is_told && u64::from(length) * element.bytes(8) as u64 > elements.len() as u64;
+            is_written && u64::from(length) * element.bytes(8) as u64 > elements.len() as u64;
         self.large = None;
         if is_large {
             self.flush()?;
@@ -370,7 +376,7 @@ impl<W: Write> Sink for Segments<'_, W> {
             self.large = Some((element, length));
             return self.more_elements(elements);
         }
-        if is_told { self.values(element, elements) } else { Ok(()) }
+        if is_written { self.values(element, elements) } else { Ok(()) }
     }
 
     fn more_elements(&mut self, elements: &[u8]) -> io::Result<()> {
@@ -388,7 +394,7 @@ impl<W: Write> Sink for Segments<'_, W> {
         self.flush()
     }
 
-    fn end(&mut self, _: &Profile, _: &[Root], _: &Classes, _: &HeapCounts) -> io::Result<()> {
+    fn end(&mut self, _: &Profile, _: &[Root], _: &HeapClasses, _: &HeapCounts) -> io::Result<()> {
         let Some(Spool { mut file, bytes }) = self.spool.take() else {
             return self.writer.record_of(tag::HEAP_DUMP_END, &[]);
         };

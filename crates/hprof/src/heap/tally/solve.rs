@@ -4,7 +4,7 @@ use perk_hotspot::layout::{FieldKind, Layout};
 use perk_hotspot::{CLASS_WITH_HIDDEN_POINTER, CLASSES_WITH_HIDDEN_BYTES};
 use perk_profile::Profile;
 
-use super::{Class, LEAST_ALIGNMENT_BYTES, Tally};
+use super::{ClassTally, LEAST_ALIGNMENT_BYTES, Tally};
 use crate::heap::FieldType;
 use crate::heap::sizes::Sizes;
 
@@ -13,7 +13,7 @@ use crate::heap::sizes::Sizes;
 /// bits), with and without compressed class pointers, and the latter before JDK 23.
 const HEADERS: [(u32, u32); 4] = [(24, 16), (20, 16), (16, 12), (12, 8)];
 /// The most bytes that the JVM adds to a class beyond the fields that it gives: fields that it does
-/// not give, and padding around fields that are to stand alone, of 128 bytes on either side.
+/// not give, and padding around isolated fields, of 128 bytes on either side.
 const HIDDEN_BYTES: u64 = 512;
 /// The share of instances with nothing between them and the next object from which on distances
 /// give sizes, and the share from which on a single instance gives the size of its class.
@@ -25,7 +25,8 @@ const WIDE_FROM: u64 = 1 << 42;
 impl Tally {
     /// Returns the share of instances that are followed by the least distance of their class.
     pub(super) fn density(&self) -> f64 {
-        let sum = |of: fn(&Class) -> u64| self.classes.iter().map(of).fold(0, u64::saturating_add);
+        let sum =
+            |of: fn(&ClassTally) -> u64| self.classes.iter().map(of).fold(0, u64::saturating_add);
         sum(|class| class.gap_count) as f64 / sum(|class| class.count).max(1) as f64
     }
 
@@ -70,7 +71,7 @@ impl Tally {
     /// Returns the number of classes whose instances have the size that the rules give.
     pub(super) fn agreeing(&self, sizes: &Sizes) -> usize {
         let layouts = self.layouts(sizes, u64::MAX, None);
-        let agrees = |(class, layout): &(&Class, &Option<Layout>)| {
+        let agrees = |(class, layout): &(&ClassTally, &Option<Layout>)| {
             layout.as_ref().is_some_and(|layout| layout.instance_bytes() == class.gap)
         };
         self.classes.iter().zip(&layouts).filter(agrees).count()
@@ -96,11 +97,11 @@ impl Tally {
         trusted: u64,
         named: Option<&Profile>,
     ) -> Vec<Option<Layout>> {
-        let name = |class: &Class| {
+        let name = |class: &ClassTally| {
             let class = class.class.zip(named);
             class.map(|(class, profile)| profile.symbols.class_name(class))
         };
-        let can_hide = |class: &Class| {
+        let can_hide = |class: &ClassTally| {
             !self.is_by_address
                 || name(class).is_some_and(|name| CLASSES_WITH_HIDDEN_BYTES.contains(&name))
         };
