@@ -12,7 +12,9 @@ mod words;
 use perk_profile::{MethodId, PathId, Profile, Symbols, names};
 
 use crate::{MethodTree, Owner, Owners};
+pub(crate) use jdk::is_runner;
 use words::Word;
+pub(crate) use words::fits;
 
 /// What is done for a method on a path below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,6 +135,11 @@ impl Charges {
             at = tree.parent(charge.payer);
         }
     }
+}
+
+/// What a method of the JDK or of a library does, in plain words.
+pub(crate) fn word(class: &str, method: &str) -> Option<&'static str> {
+    words::find(class, method).map(|word| word.text)
 }
 
 /// Where the callers and callees of a profile without paths are charged.

@@ -18,6 +18,7 @@ pub mod filter;
 pub mod inferred;
 pub mod label_tree;
 pub mod labels;
+pub mod limits;
 pub mod lines;
 pub mod locks;
 pub mod method_tree;

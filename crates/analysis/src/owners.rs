@@ -88,6 +88,11 @@ impl Owners {
         self.owners.contains(&Owner::Yours)
     }
 
+    /// Whether a class is of a program that starts others.
+    pub(crate) fn is_launcher(&self, class: &str) -> bool {
+        is_launcher(class)
+    }
+
     /// The innermost frame of the program's own code on a trace.
     pub fn nearest(&self, profile: &Profile, trace: TraceId) -> Option<FrameId> {
         let is_yours =

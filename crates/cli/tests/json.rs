@@ -73,7 +73,18 @@ fn own() -> Folder {
     profile.events.push(Section::of(Metric::Samples, 40, [(trace, 40)]).into());
     let mut wall = Section::new(SectionHead::new([Column::new(Metric::WallTime, 90)]));
     wall.push(Key::new(trace, Subject::State(WallState::Sleeping)), &[90]);
+    wall.push(Key::new(trace, Subject::State(WallState::Running)), &[90]);
+    let worker =
+        Thread { serial: 200_002, object_id: 2, name, group: Some(name), parent_group: None };
+    let worker = profile.push_thread(worker);
+    let node =
+        path(&mut profile, "java.lang.Thread.run;java.util.concurrent.LinkedBlockingQueue.take");
+    let idle = profile.trace(node, Some(worker));
+    wall.push(Key::new(idle, Subject::State(WallState::Parked)), &[90]);
     profile.events.push(wall.into());
+    let load = "com.acme.Main.page;com.acme.Db.load";
+    let execute = &*format!("{load};java.sql.Statement.execute");
+    push_times(&mut profile, &[("com.acme.Main.page", 2, 1), (load, 100, 1), (execute, 100, 9)]);
     push_waits(&mut profile, trace, 70);
     let class = profile.symbols.class("T$Fork");
     let holder =

@@ -9,6 +9,7 @@ mod head;
 mod heap;
 mod jamaica;
 mod json;
+mod limits;
 mod metric;
 mod monitors;
 mod process;

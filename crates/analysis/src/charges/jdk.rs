@@ -27,7 +27,7 @@ const RUNNERS: [&str; 20] = [
 ];
 
 /// Whether a method runs the tasks of threads.
-pub(super) fn is_runner(class: &str, method: &str) -> bool {
+pub(crate) fn is_runner(class: &str, method: &str) -> bool {
     RUNNERS.iter().any(|name| fits(name, class, method).is_some())
 }
 

@@ -538,7 +538,7 @@ pub(super) fn is_of_exceptions(class: &str) -> bool {
 }
 
 /// The length of a name of the lists, if it fits a method.
-pub(super) fn fits(name: &str, class: &str, method: &str) -> Option<usize> {
+pub(crate) fn fits(name: &str, class: &str, method: &str) -> Option<usize> {
     let fits = match name.split_once('#') {
         Some((of, begin)) => class == of && method.starts_with(begin),
         None => class.strip_prefix(name).is_some_and(|rest| {

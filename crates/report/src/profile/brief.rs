@@ -31,7 +31,12 @@ pub(super) fn lines(
     lines.extend(WholeProcess::of(content).map(|it| it.sentences()).into_iter().flatten());
     lines.extend(content.losses().map(|losses| format!("lost: {losses}")));
     let left = LINES.saturating_sub(lines.len() + 1);
+    let limits = content.limits().filter(|it| it.is_list());
     match head {
+        _ if limits.is_some() => {
+            let limits = limits.map(|it| it.sentences(left.saturating_sub(1), file));
+            lines.extend(limits.unwrap_or_default());
+        }
         Some(head) => lines.extend(head.sentences(left).into_iter().take(left)),
         None => lines.extend(others(content).into_iter().take(left)),
     }

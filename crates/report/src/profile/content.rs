@@ -15,6 +15,7 @@ use super::calls::Calls;
 use super::fields::Fields;
 use super::head::Head;
 use super::heap;
+use super::limits::Limiting;
 use super::metric::MetricView;
 use super::monitors::Contention;
 use super::source::{self, Sources};
@@ -46,6 +47,7 @@ pub(super) struct Content<'a> {
     pub(super) tree: &'a MethodTree,
     owners: OnceCell<Owners>,
     head: OnceCell<Option<Head<'a>>>,
+    limits: OnceCell<Option<Limiting<'a>>>,
 }
 
 impl<'a> Content<'a> {
@@ -76,6 +78,7 @@ impl<'a> Content<'a> {
             tree,
             owners: OnceCell::new(),
             head: OnceCell::new(),
+            limits: OnceCell::new(),
         }
     }
 
@@ -87,6 +90,11 @@ impl<'a> Content<'a> {
     /// The first `count` methods of each kind to begin with; `None` where there is none.
     pub(super) fn head(&self, count: usize) -> Option<&Head<'a>> {
         self.head.get_or_init(|| Head::new(self, count)).as_ref()
+    }
+
+    /// What limits the program; `None` where the profile does not show it.
+    pub(super) fn limits(&self) -> Option<&Limiting<'a>> {
+        self.limits.get_or_init(|| Limiting::new(self)).as_ref()
     }
 
     /// The path of a trace.

@@ -33,6 +33,8 @@ const WIDTH: usize = 120;
 const CALLED: &str = "calls made for it: ";
 /// Stands for the code of the method itself.
 const OWN: &str = "its own code";
+/// Stands for what a thread waits for in a method itself.
+const MONITOR: &str = "a monitor";
 const LEGEND: &str =
     "Fixing a method saves at most its share; making it twice as fast, half of it.";
 
@@ -188,10 +190,10 @@ impl<'a> Head<'a> {
                 .column(Column::other("inferred"), |it| it.inferred)
                 .table()
         };
-        let works = |kind: &Kind, it: &Advice| {
+        let works = move |kind: &'t Kind, it: &Advice| {
             let total = kind.total;
             LazyTable::of(symbols, "", it.works.clone())
-                .column(Column::other("what"), |it| self.work(it.0))
+                .column(Column::other("what"), move |it| self.work(kind, it.0))
                 .column(Column::method_name("callee"), |it| match it.0 {
                     Work::Called(method) => Some(method),
                     _ => None,
@@ -279,12 +281,12 @@ impl<'a> Head<'a> {
             };
             return classes.map(|&(class, number)| (name(class), share(number))).collect();
         }
-        if advice.own == advice.number && !kind.is_of_calls {
+        if advice.own == advice.number && !kind.is_of_calls && !kind.is_of_waits {
             return Vec::new();
         }
         let is_shown = |work: Work| work != Work::Own || !kind.is_of_calls;
         let works = advice.works.iter().filter(|it| is_shown(it.0) && is_worth_it(it.1));
-        works.map(|&(work, number)| (self.work(work), share(number))).collect()
+        works.map(|&(work, number)| (self.work(kind, work), share(number))).collect()
     }
 
     /// `sorting 12 %, JSON 6 %`
@@ -294,8 +296,9 @@ impl<'a> Head<'a> {
         if kind.is_of_calls && !parts.is_empty() { CALLED.to_owned() + &parts } else { parts }
     }
 
-    fn work(&self, work: Work) -> String {
+    fn work(&self, kind: &Kind, work: Work) -> String {
         match work {
+            Work::Own if kind.is_of_waits => MONITOR.to_owned(),
             Work::Own => OWN.to_owned(),
             Work::Named(words) => words.to_owned(),
             Work::Called(method) => perk_render::short_method(&self.profile.symbols, method),

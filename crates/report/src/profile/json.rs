@@ -12,6 +12,7 @@ use super::calls::Calls;
 use super::content::Content;
 use super::head::Head;
 use super::jamaica::Counts;
+use super::limits::Limiting;
 use super::metric::MetricView;
 use super::process::WholeProcess;
 use super::{heap, tree, wall};
@@ -34,6 +35,7 @@ pub(super) fn report<'a>(
 ) -> Json {
     let profile = content.profile;
     let view = content.samples();
+    let limits = content.limits();
     let metrics = content.metrics.iter().chain(&content.of_fields);
     let metrics = metrics.map(|view| metric(content, view, top));
     let pairs = content.calls.iter().filter(|calls| calls.columns.is_none());
@@ -53,6 +55,9 @@ pub(super) fn report<'a>(
         ("listed_sample_count", view.map_or(0, MetricView::listed).into()),
         ("interval_ns", profile.sample_interval_ns().into()),
         ("whole_process", WholeProcess::of(content).as_ref().map(WholeProcess::report).into()),
+        ("limits", list(limits.and_then(|it| it.report(file)))),
+        ("working", limits.map_or(Json::Null, Limiting::working)),
+        ("repeated_calls", list(limits.map(Limiting::repeated_calls))),
         ("where_to_begin", list(head.map(Head::report))),
         ("threads", threads(profile).into()),
         (

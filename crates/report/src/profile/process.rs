@@ -47,7 +47,7 @@ pub(super) struct WholeProcess {
     wall_ns: u64,
     /// The time for which the process let processors be idle, of all of theirs, and their number.
     idle: Option<(u64, u64, u64)>,
-    /// What the threads waited for, in a sentence.
+    /// What the threads waited for, in a sentence for other programs.
     waiting: Option<String>,
     /// Whether wall-clock time was measured.
     has_wall: bool,
@@ -111,7 +111,7 @@ impl WholeProcess {
         })
     }
 
-    /// The bars, and what the threads waited for.
+    /// The bars.
     pub(super) fn section(&self, screen: &Screen) -> Section {
         let mut section = Vec::new();
         if self.total_ns > 0 {
@@ -126,11 +126,11 @@ impl WholeProcess {
             });
             section.extend(lines(items, screen).into_iter().map(Part::Sentence));
         }
-        section.extend(self.waiting().map(Part::Sentence));
+        section.extend(self.advice().map(Part::Sentence));
         section
     }
 
-    /// The parts and the waiting, in words.
+    /// The parts, in words.
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if self.total_ns > 0 {
@@ -144,7 +144,7 @@ impl WholeProcess {
             };
             sentences.push(format!("{what}: {}: {}", self.total(), parts.join(", ")));
         }
-        sentences.extend(self.waiting());
+        sentences.extend(self.advice());
         sentences
     }
 
@@ -182,12 +182,13 @@ impl WholeProcess {
         (self.wall_ns > 0).then(|| self.total_ns as f64 / self.wall_ns as f64)
     }
 
-    fn waiting(&self) -> Option<String> {
+    /// What to ask for where nothing says what the threads waited for.
+    fn advice(&self) -> Option<String> {
         let is_idle = !self.has_wall
             && self.wall_ns >= LONG_NS
             && self.cpus().is_some_and(|cpus| cpus < BUSY);
-        let advice = || "The process used little of a CPU: perk run --wall shows what its threads waited for.";
-        self.waiting.clone().or_else(|| is_idle.then(|| advice().to_owned()))
+        let advice = "The process used little of a CPU: --wall records what its threads wait for.";
+        is_idle.then(|| advice.to_owned())
     }
 }
 
@@ -338,7 +339,7 @@ mod tests {
             engine: "signal".to_owned(),
             ..Accounting::default()
         };
-        let advises = |profile: &Profile| sentences(profile).concat().contains("perk run --wall");
+        let advises = |profile: &Profile| sentences(profile).concat().contains("--wall");
         profile.accounting = Some(accounting.clone());
         assert!(advises(&profile));
         // No thread was met, though it was asked for.
@@ -390,13 +391,18 @@ mod tests {
             }
             profile.events = vec![section.into()];
         };
+        let waiting = |profile: &Profile| {
+            let (tree, joined) = (MethodTree::new(profile), InferredCallers::default());
+            let content = Content::of_metric(profile, &tree, &joined, None);
+            WholeProcess::of(&content).and_then(|it| it.waiting)
+        };
         wall(&mut profile, [None, None]);
         let text = "% of the threads' time waiting: Thread.sleep in com.acme.Db.get";
-        assert_eq!(sentences(&profile), [format!("87.5 {text}")]);
+        assert_eq!(waiting(&profile), Some(format!("87.5 {text}")));
         let threads = [thread(&mut profile, "main"), thread(&mut profile, "other")];
         wall(&mut profile, threads.map(Some));
         let text = "75 % of main's time waiting: Thread.sleep in com.acme.Db.get";
-        assert_eq!(sentences(&profile), [text]);
+        assert_eq!(waiting(&profile).as_deref(), Some(text));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use perk_render::{Part, Section};
 use super::content::Content;
 use super::head::{Extent, Head};
 use super::jamaica::Counts;
+use super::limits::Limiting;
 use super::metric::{By, MetricView, totals};
 use super::process::WholeProcess;
 use super::views::{sections, top_samples};
@@ -92,9 +93,20 @@ pub(super) fn of_run(
     if let Some(contention) = &content.contention {
         page.push(vec![contention.deadlock_lines()]);
     }
-    if let Some(head) = head {
+    let limits = content.limits();
+    if let Some(limits) = limits.filter(|it| it.is_list()) {
+        let file = request.words();
+        page.push(vec![limits.section(request.top, page.left, &file, screen)]);
+    } else if let Some(head) = head {
         let room = page.left.saturating_sub(TITLES).min(ADVICE);
         page.push(sections([head.section(Extent::short(request.top, room), screen)]));
+    }
+    let repeated = limits.map(|it| it.repeated()).unwrap_or_default();
+    if !repeated.is_empty() {
+        let heading = Part::Heading("Repeated calls".to_owned());
+        page.push(vec![
+            [heading].into_iter().chain(repeated.into_iter().map(Part::Sentence)).collect(),
+        ]);
     }
     others(content, head, &mut page);
     page.sections
@@ -104,9 +116,12 @@ pub(super) fn of_run(
 fn others(content: &Content<'_>, head: Option<&Head<'_>>, page: &mut Page<'_>) {
     let file = &page.request.words();
     let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
-    // What advice has needs no table.
+    // What the list of limits or advice has needs no table.
+    let has_list = content.limits().is_some_and(Limiting::is_list);
+    let is_counted = |metric: &Metric| matches!(metric, Metric::Calls | Metric::SelfTime);
     let has = |metrics: &[Metric]| {
-        head.is_some_and(|head| metrics.iter().any(|it| head.has(it)))
+        has_list && !metrics.iter().any(is_counted)
+            || head.is_some_and(|head| metrics.iter().any(|it| head.has(it)))
             || !metrics.iter().any(is_asked)
     };
     let counts = Counts::of(content).filter(|_| content.asked.is_none());

@@ -12,6 +12,9 @@ use crate::profile::content::Content;
 use crate::profile::metric::MetricView;
 use crate::selection::metric::is_of_jamaica;
 
+/// The kind of numbers of threads that wait.
+const WAITING: &str = "waiting";
+
 /// The methods by one kind of numbers.
 #[derive(Debug)]
 pub(super) struct Kind {
@@ -28,6 +31,8 @@ pub(super) struct Kind {
     pub(super) has_calls: bool,
     /// Whether the numbers are calls: those of a method do not have the calls that it makes.
     pub(super) is_of_calls: bool,
+    /// Whether the numbers are of threads that wait.
+    pub(super) is_of_waits: bool,
 }
 
 impl Kind {
@@ -95,6 +100,7 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
             total,
             has_calls: matches!(view.metric, Metric::Samples | Metric::SelfTime),
             is_of_calls,
+            is_of_waits: is_wait,
             advice,
         };
         kinds.push(kind);
@@ -122,6 +128,7 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
             advice,
             has_calls,
             is_of_calls,
+            is_of_waits: false,
         });
     }
     kinds.retain(|kind| !kind.advice.is_empty());
@@ -153,6 +160,7 @@ fn wall_kinds(
             advice: Sources { profile, tree, charges, joined, calls }.advice(&rows, count),
             has_calls: false,
             is_of_calls: false,
+            is_of_waits: title == WAITING,
         }
     };
     let has_time = content.samples().is_some() && content.asked.is_none();
@@ -160,7 +168,7 @@ fn wall_kinds(
     let runnable = |state: WallState| state == WallState::Runnable;
     let active =
         (!has_time).then(|| [kind("running", running, words), kind("runnable", runnable, words)]);
-    let waiting = kind("waiting", WallState::is_waiting, callees);
+    let waiting = kind(WAITING, WallState::is_waiting, callees);
     active.into_iter().flatten().chain([waiting]).collect()
 }
 
@@ -177,7 +185,7 @@ fn title(content: &Content<'_>, metric: &Metric) -> String {
         Metric::SelfTime => "time".to_owned(),
         Metric::BlockedTime => "locks".to_owned(),
         Metric::BlockingTime => "blocking".to_owned(),
-        Metric::WaitedTime => "waiting".to_owned(),
+        Metric::WaitedTime => WAITING.to_owned(),
         metric => metric.title().replace(" bytes", ""),
     }
 }

@@ -1,0 +1,363 @@
+//! What limits a program: one list of what the threads that work spend their time on, whatever its kind.
+//!
+//! The measure of all rows is one: the share of the wall-clock time of threads that work. A thread that
+//! waits for clients or tasks does not work: the worker of a pool, a selector, a `main` that has started a
+//! server. A wait that a method of the program asked for is work, and one for a lock always is. A thread
+//! that is ready to run and has no CPU wants to run, and counts as if it did.
+//!
+//! A thread that waits for the result of another one is not a limit of its own as long as the other one
+//! works for it: only the waits that are more than the work of such threads count.
+
+mod cpu;
+mod idle;
+mod meanwhile;
+mod place;
+mod repeats;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+use std::cmp::Reverse;
+
+use perk_profile::{
+    Accounting, ClassId, KeyedMap, MethodId, Metric, NodeId, Profile, Subject, ThreadId, WallState,
+};
+
+use crate::{Charges, MethodTree, Naming, Owners, Work};
+pub use idle::{IdleGroup, IdleThreads};
+pub use meanwhile::Meanwhile;
+use place::{Place, Places};
+pub use repeats::{Repeat, repeats};
+pub use waits::Wait;
+
+/// With fewer samples a number is no ground for advice.
+pub const FEW_SAMPLES: u64 = 20;
+/// Rows with less of everything than this are left out.
+const LEAST: f64 = 0.01;
+/// The most rows.
+const MOST: usize = 20;
+/// A program whose threads work for less of the time than this, all together, has nothing to do.
+const IDLE: f64 = 0.1;
+/// What is less than this does not stand out.
+const STANDS_OUT: f64 = 0.1;
+/// Of methods that use the CPU one stands out with this share, or if it has so many times that of the next.
+const STANDS_OUT_OF_CPU: f64 = 0.4;
+const TIMES_NEXT: u64 = 2;
+
+/// What a program spends its time on.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// The time of threads that work.
+    pub total_ns: u64,
+    /// How many threads work, on average; `None` if the length of the recording is not known.
+    pub working_threads: Option<f64>,
+    /// The limits, most time first.
+    pub rows: Vec<Limit>,
+    /// The threads that do not work.
+    pub idle: IdleThreads,
+    /// Whether any of the rows stands out.
+    pub verdict: Verdict,
+}
+
+/// What a list of limits says as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verdict {
+    /// The first row is the answer.
+    #[default]
+    Clear,
+    /// The threads have next to nothing to do.
+    Idle,
+    /// There are too few samples.
+    Few,
+    /// The CPU time is spread over many methods.
+    Flat,
+}
+
+/// A limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// What it is.
+    pub cause: Cause,
+    /// The time of threads that work that it takes.
+    pub ns: u64,
+    /// The number of samples that this is known by.
+    pub sample_count: u64,
+    /// The method that it is charged to.
+    pub method: Option<MethodId>,
+    /// The line in it with most of the time.
+    pub line: Option<u32>,
+    /// The method that is called to wait.
+    pub callee: Option<MethodId>,
+    /// The class of the lock.
+    pub lock: Option<ClassId>,
+    /// What is done for the method, most first.
+    pub works: Vec<(Work, u64)>,
+    /// The classes of the objects that are allocated most, with their shares of all bytes.
+    pub classes: Vec<(ClassId, f64)>,
+    /// What those do meanwhile for whom the threads wait.
+    pub meanwhile: Option<Meanwhile>,
+}
+
+/// The cause of a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cause {
+    /// A method uses the CPU, or would if there was one.
+    Cpu,
+    /// Threads wait.
+    Wait(Wait),
+    /// The collection of garbage. `share` is that of the method of all bytes allocated; 0 if that is not
+    /// known.
+    Gc {
+        /// Of all bytes.
+        share: f64,
+    },
+    /// The compilation of bytecode.
+    Jit,
+    /// The cgroup's quota: the kernel stops the process.
+    Throttled,
+    /// Other processes have the CPUs.
+    OtherProcesses,
+}
+
+impl Cause {
+    /// Its name for other programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Cpu => "cpu",
+            Cause::Wait(wait) => wait.name(),
+            Cause::Gc { .. } => "gc",
+            Cause::Jit => "jit",
+            Cause::Throttled => "throttled",
+            Cause::OtherProcesses => "other_processes",
+        }
+    }
+}
+
+impl Limit {
+    fn new(cause: Cause, ns: u64) -> Self {
+        Self {
+            cause,
+            ns,
+            sample_count: 0,
+            method: None,
+            line: None,
+            callee: None,
+            lock: None,
+            works: Vec::new(),
+            classes: Vec::new(),
+            meanwhile: None,
+        }
+    }
+
+    /// Whether there are too few samples for advice.
+    pub fn is_uncertain(&self) -> bool {
+        self.sample_count < FEW_SAMPLES
+    }
+}
+
+/// A time of a thread at a place.
+#[derive(Clone, Copy, Debug)]
+struct Stay<'p> {
+    place: &'p Place,
+    state: WallState,
+    node: NodeId,
+    thread: Option<ThreadId>,
+    ns: u64,
+}
+
+impl Stay<'_> {
+    /// Whether the thread runs, or wants to.
+    fn is_active(&self) -> bool {
+        matches!(self.state, WallState::Running | WallState::Runnable | WallState::Vm)
+    }
+
+    fn key(&self) -> Key {
+        (self.place.wait, self.place.method)
+    }
+}
+
+/// What waits are added up by.
+type Key = (Option<Wait>, Option<MethodId>);
+
+/// Finds the limits of a profile with samples of wall-clock time; `None` where it has none.
+pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<Limits> {
+    let rows = Metric::WallTime.rows(profile).rows;
+    if rows.is_empty() {
+        return None;
+    }
+    let thread_ns = sum(rows.iter().map(|row| row.1));
+    let charges = Charges::new(profile, tree, owners, Naming::Callees);
+    let places = Places::new(profile, tree, owners, &charges);
+    let mut known: KeyedMap<(NodeId, WallState), Place> = KeyedMap::default();
+    let mut stays = Vec::new();
+    for (key, ns) in rows {
+        let Subject::State(state) = key.subject else { continue };
+        let trace = profile.get_trace(key.trace);
+        // Nothing is known of what happened before a thread was met first.
+        if ns == 0 || trace.node == profile.tree.root() {
+            continue;
+        }
+        known.entry((trace.node, state)).or_insert_with(|| places.of(trace.node, Some(state)));
+        stays.push(((trace.node, state), trace.thread, ns));
+    }
+    let stays = stays.into_iter().map(|((node, state), thread, ns)| {
+        let place = &known[&(node, state)];
+        Stay { place, state, node, thread, ns }
+    });
+    let stays: Vec<_> = stays.collect();
+    let known_ns = sum(stays.iter().map(|stay| stay.ns));
+    let (idle, mut stays) = idle::split(profile, stays);
+    meanwhile::cover(profile, &mut stays);
+    let accounting = profile.accounting.as_ref();
+    let sample_ns = accounting.filter(|it| it.wall_sample_count > 0);
+    let sample_ns = sample_ns.map(|it| it.wall_thread_ns / it.wall_sample_count);
+    let total_ns = sum(stays.iter().map(|stay| stay.ns));
+    let mut limits = waiting(profile, &places, &stays);
+    limits.extend(cpu::limits(profile, tree, owners, &stays, sample_ns));
+    for limit in limits.iter_mut().filter(|it| it.sample_count == 0) {
+        // Recordings of other tools do not say what a sample represents.
+        limit.sample_count = sample_ns.map_or(u64::MAX, |each| limit.ns / each.max(1));
+    }
+    limits.retain(|it| it.ns > 0 && it.ns as f64 >= total_ns as f64 * LEAST);
+    limits.sort_by_key(|it| (rank(it, total_ns), Reverse(it.ns), it.method));
+    limits.truncate(MOST);
+    let wall_ns = accounting.map(|it| it.wall_ns).filter(|&ns| ns > 0);
+    let threads = |wall_ns: u64| thread_ns as f64 / wall_ns as f64;
+    let working_threads =
+        wall_ns.map(|wall_ns| threads(wall_ns) * total_ns as f64 / known_ns.max(1) as f64);
+    let all_samples = sample_ns.map_or(u64::MAX, |each| total_ns / each.max(1));
+    let verdict = verdict(&limits, total_ns, working_threads, all_samples);
+    Some(Limits { total_ns, working_threads, rows: limits, idle, verdict })
+}
+
+/// What has the CPUs beside the program is also in the times of the methods that want them: whatever of
+/// the program itself stands out comes first.
+fn rank(limit: &Limit, total_ns: u64) -> u8 {
+    let stands_out = limit.ns as f64 >= total_ns as f64 * STANDS_OUT;
+    match limit.cause {
+        Cause::OtherProcesses | Cause::Jit => 1,
+        _ if stands_out => 0,
+        _ => 1,
+    }
+}
+
+/// Whether any of the limits stands out.
+fn verdict(
+    limits: &[Limit],
+    total_ns: u64,
+    working_threads: Option<f64>,
+    sample_count: u64,
+) -> Verdict {
+    if working_threads.is_some_and(|threads| threads < IDLE) {
+        return Verdict::Idle;
+    }
+    let Some(first) = limits.first() else { return Verdict::Idle };
+    if sample_count < FEW_SAMPLES || first.is_uncertain() {
+        return Verdict::Few;
+    }
+    let share = |limit: &Limit| limit.ns as f64 / total_ns.max(1) as f64;
+    let is_large = |limit: &Limit| share(limit) >= STANDS_OUT;
+    let is_other = |cause| !matches!(cause, Cause::Cpu | Cause::Jit | Cause::OtherProcesses);
+    let has_others = limits.iter().any(|it| is_large(it) && is_other(it.cause));
+    if has_others {
+        return Verdict::Clear;
+    }
+    let next = limits[1..].iter().find(|it| it.cause == Cause::Cpu);
+    let next_ns = next.map_or(0, |next| next.ns);
+    let is_first =
+        share(first) >= STANDS_OUT_OF_CPU || first.ns >= next_ns.saturating_mul(TIMES_NEXT);
+    if is_large(first) && is_first { Verdict::Clear } else { Verdict::Flat }
+}
+
+/// The limits that are waits.
+fn waiting(profile: &Profile, places: &Places<'_>, stays: &[Stay<'_>]) -> Vec<Limit> {
+    let mut groups: KeyedMap<Key, Group> = KeyedMap::default();
+    for stay in stays.iter().filter(|stay| stay.place.wait.is_some()) {
+        groups.entry(stay.key()).or_default().add(stay);
+    }
+    let holders = meanwhile::Holders::new(profile, places, stays);
+    let mut limits = Vec::new();
+    for ((wait, method), group) in groups {
+        let Some(wait) = wait else { continue };
+        let mut limit = Limit::new(Cause::Wait(wait), group.ns);
+        limit.method = method;
+        limit.line = first(group.lines);
+        limit.callee = first(group.callees);
+        limit.lock = holders.lock(wait, method);
+        limits.push(limit);
+    }
+    // The order decides which of several methods stands for all that wait for one thing.
+    limits.sort_by_key(|it| (Reverse(it.ns), it.method));
+    let mut merged: Vec<(Limit, Vec<Option<MethodId>>)> = Vec::new();
+    for limit in limits {
+        let same = merged.iter_mut().find(|(known, _)| is_one(&holders, known, &limit));
+        match same {
+            Some((known, methods)) => {
+                known.ns = known.ns.saturating_add(limit.ns);
+                methods.push(limit.method);
+            }
+            None => {
+                let methods = vec![limit.method];
+                merged.push((limit, methods));
+            }
+        }
+    }
+    for (limit, methods) in &mut merged {
+        limit.meanwhile = holders.meanwhile(limit, methods);
+    }
+    merged.into_iter().map(|(limit, _)| limit).collect()
+}
+
+/// Whether two limits are waits for one thing: a lock of a class of the program, a pool.
+fn is_one(holders: &meanwhile::Holders<'_>, one: &Limit, other: &Limit) -> bool {
+    if one.cause != other.cause {
+        return false;
+    }
+    match one.cause {
+        Cause::Wait(Wait::Pool) => one.callee == other.callee,
+        Cause::Wait(Wait::Monitor | Wait::Lock) => {
+            one.lock == other.lock && one.lock.is_some_and(|class| holders.is_of_program(class))
+        }
+        _ => false,
+    }
+}
+
+/// Times that are added up.
+#[derive(Debug, Default)]
+struct Group {
+    ns: u64,
+    lines: KeyedMap<u32, u64>,
+    callees: KeyedMap<MethodId, u64>,
+}
+
+impl Group {
+    fn add(&mut self, stay: &Stay<'_>) {
+        self.ns = self.ns.saturating_add(stay.ns);
+        if let Some(line) = stay.place.line {
+            *self.lines.entry(line).or_default() += stay.ns;
+        }
+        if let Some(callee) = stay.place.callee {
+            *self.callees.entry(callee).or_default() += stay.ns;
+        }
+    }
+}
+
+/// The key with most.
+fn first<K: Copy + Ord + std::hash::Hash>(sums: KeyedMap<K, u64>) -> Option<K> {
+    sums.into_iter().max_by_key(|&(key, sum)| (sum, Reverse(key))).map(|(key, _)| key)
+}
+
+fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
+/// A part of `ns`.
+fn part(ns: u64, share: f64) -> u64 {
+    (ns as f64 * share.clamp(0.0, 1.0)) as u64
+}
+
+/// What the process's account says of groups of threads, as shares of its CPU time.
+fn share_of_cpu(accounting: Option<&Accounting>, ns: impl Fn(&Accounting) -> u64) -> f64 {
+    let accounting = accounting.filter(|it| it.cpu_count > 0 && it.process_cpu_ns > 0);
+    accounting.map_or(0.0, |it| ns(it) as f64 / it.process_cpu_ns as f64)
+}

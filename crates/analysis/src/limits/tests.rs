@@ -1,0 +1,300 @@
+use perk_profile::{
+    Accounting, Column, Key, Metric, Profile, Section, SectionHead, Subject, ThreadId, WallState,
+    WallState::*,
+};
+
+use super::*;
+use crate::fixture::{push_monitor_times, push_samples, push_sites, stack, thread, waits};
+
+/// Where the stacks of requests begin.
+const SERVE: &str = "a.Web.handle<org.eclipse.jetty.Server.run<java.lang.Thread.run";
+const MAIN: &str = "a.Main.main";
+const PARK: &str = "jdk.internal.misc.Unsafe.park<java.util.concurrent.locks.LockSupport.park";
+const TASK: &str = "java.util.concurrent.FutureTask.run<java.util.concurrent.ThreadPoolExecutor.\
+                    runWorker<java.lang.Thread.run";
+
+/// A row of wall-clock time: the name of the thread, the stack, the state, the time.
+type Row<'a> = (&'a str, &'a str, WallState, u64);
+
+/// A profile of rows, with samples of 1 ms in 1 s.
+fn profile(rows: &[Row<'_>]) -> Profile {
+    let mut profile = Profile::default();
+    push_wall(&mut profile, rows);
+    profile
+}
+
+fn push_wall(profile: &mut Profile, rows: &[Row<'_>]) {
+    let mut threads: Vec<(&str, ThreadId)> = Vec::new();
+    let mut section = Section::new(SectionHead::new([Column::new(Metric::WallTime, 0)]));
+    // The class of `main` shows which packages are the program's.
+    stack(profile, MAIN);
+    for &(name, path, state, ms) in rows {
+        let known = threads.iter().find(|it| it.0 == name).map(|it| it.1);
+        let id = known.unwrap_or_else(|| thread(profile, name));
+        threads.push((name, id));
+        let node = stack(profile, path);
+        let trace = profile.trace(node, Some(id));
+        section.push(Key::new(trace, Subject::State(state)), &[ms * 1_000_000]);
+    }
+    profile.events.push(section.into());
+    let ms = rows.iter().map(|row| row.3).sum::<u64>();
+    profile.accounting = Some(Accounting {
+        wall_ns: 1_000_000_000,
+        wall_sample_count: ms,
+        wall_thread_ns: ms * 1_000_000,
+        cpu_count: 2,
+        process_cpu_ns: 2_000_000_000,
+        ..Accounting::default()
+    });
+}
+
+fn of(profile: &Profile) -> Limits {
+    let tree = MethodTree::new(profile);
+    limits(profile, &tree, &Owners::new(profile)).unwrap()
+}
+
+/// The rows of the limits: kind, method, milliseconds.
+fn shown(profile: &Profile) -> Vec<(&'static str, String, u64)> {
+    let row = |limit: &Limit| {
+        let method = limit.method.map(|it| profile.symbols.method_name(it));
+        (limit.cause.name(), method.unwrap_or_default(), limit.ns / 1_000_000)
+    };
+    of(profile).rows.iter().map(row).collect()
+}
+
+fn row(kind: &'static str, method: &str, ms: u64) -> (&'static str, String, u64) {
+    (kind, method.to_owned(), ms)
+}
+
+#[test]
+fn rows_of_all_kinds_are_in_one_list() {
+    let under = |inner: &str| format!("{inner}<{SERVE}");
+    let sleep = under("java.lang.Thread.sleep<a.Web.retry");
+    let park = under(&format!("{PARK}<java.util.concurrent.locks.ReentrantLock.lock<a.Cache.get"));
+    let read =
+        under("sun.nio.ch.NioSocketImpl.read<java.net.Socket$SocketInputStream.read<a.Rates.ask");
+    let query = under("sun.nio.ch.NioSocketImpl.read<org.postgresql.Stream.read<a.Db.load");
+    let pool = under(&format!("{PARK}<com.zaxxer.hikari.pool.HikariPool.getConnection<a.Db.open"));
+    let sync = under("java.io.FileDescriptor.sync<a.Log.append");
+    let child = under("java.lang.Object.wait<java.lang.ProcessImpl.waitFor<a.Shell.run");
+    let put = under(&format!("{PARK}<java.util.concurrent.ArrayBlockingQueue.put<a.Out.send"));
+    let monitor = under("a.Stock.reserve");
+    let cpu = under("java.util.Formatter.format<a.Price.line");
+    let profile = profile(&[
+        ("w-1", &sleep, Sleeping, 90),
+        ("w-1", &park, Parked, 80),
+        ("w-1", &read, Native, 75),
+        ("w-2", &query, Native, 70),
+        ("w-2", &pool, Parked, 65),
+        ("w-2", &sync, Native, 60),
+        ("w-2", &child, Waiting, 55),
+        ("w-3", &put, Parked, 50),
+        ("w-3", &monitor, Blocked, 200),
+        ("w-3", &cpu, Running, 40),
+        ("w-3", &cpu, Runnable, 260),
+    ]);
+    assert_eq!(
+        shown(&profile),
+        [
+            row("cpu", "a.Price.line", 300),
+            row("monitor", "a.Stock.reserve", 200),
+            row("sleep", "a.Web.retry", 90),
+            row("lock", "a.Cache.get", 80),
+            row("network", "a.Rates.ask", 75),
+            row("database", "a.Db.load", 70),
+            row("pool", "a.Db.open", 65),
+            row("file", "a.Log.append", 60),
+            row("process", "a.Shell.run", 55),
+            row("full_queue", "a.Out.send", 50),
+        ]
+    );
+    assert_eq!(of(&profile).verdict, Verdict::Clear);
+    assert_eq!(
+        of(&profile).rows[4].callee.map(|it| profile.symbols.method_name(it)).as_deref(),
+        Some("java.net.Socket$SocketInputStream.read")
+    );
+}
+
+#[test]
+fn threads_that_wait_for_work_are_idle() {
+    let take = format!("{PARK}<java.util.concurrent.LinkedBlockingQueue.take");
+    let get_task = "java.util.concurrent.ThreadPoolExecutor.getTask<java.lang.Thread.run";
+    let profile = profile(&[
+        ("http-1", &format!("{take}<{get_task}"), Parked, 1000),
+        ("http-2", &format!("{take}<{get_task}"), Parked, 1000),
+        (
+            "selector",
+            "sun.nio.ch.EPoll.wait<sun.nio.ch.SelectorImpl.select<a.Loop.run",
+            Native,
+            1000,
+        ),
+        (
+            "worker",
+            &format!("{take}<a.Worker.next<a.Worker.run<java.lang.Thread.run"),
+            Parked,
+            1000,
+        ),
+        ("acceptor", "sun.nio.ch.Net.accept<java.net.ServerSocket.accept<a.Net.run", Native, 1000),
+        ("cron", "java.lang.Thread.sleep<a.Cron.run<java.lang.Thread.run", Sleeping, 1000),
+        (
+            "library",
+            "java.lang.Thread.sleep<org.h2.Writer.run<java.lang.Thread.run",
+            Sleeping,
+            1000,
+        ),
+        // A server that it has started; it has also computed a little.
+        (
+            "main",
+            &format!("java.lang.Thread.sleep<org.apache.catalina.Server.await<{MAIN}"),
+            Sleeping,
+            980,
+        ),
+        ("main", MAIN, Running, 5),
+        ("request", &format!("a.Web.page<{SERVE}"), Running, 500),
+    ]);
+    let limits = of(&profile);
+    let idle: Vec<_> = limits.idle.groups.iter().map(|it| (it.name.as_str(), it.count)).collect();
+    let one = ["acceptor", "cron", "library", "main", "selector", "worker"].map(|name| (name, 1));
+    assert_eq!(idle, [&[("http-*", 2)][..], &one].concat());
+    assert_eq!((limits.idle.thread_count, limits.idle.idle_count), (9, 8));
+    assert_eq!(shown(&profile), [row("cpu", "a.Web.page", 500)]);
+    // Whoever waits for a lock works, wherever it is.
+    let lock = "java.util.concurrent.locks.ReentrantLock.lock<java.util.concurrent.\
+                LinkedBlockingQueue.take";
+    let profile =
+        super::tests::profile(&[("http-1", &format!("{PARK}<{lock}<{get_task}"), Parked, 1000)]);
+    assert_eq!(of(&profile).rows[0].cause, Cause::Wait(Wait::Lock));
+}
+
+#[test]
+fn a_wait_in_a_request_is_work() {
+    let take = format!("{PARK}<java.util.concurrent.LinkedBlockingQueue.take");
+    let profile = profile(&[
+        ("w-1", &format!("{take}<a.Bus.reply<{SERVE}"), Parked, 300),
+        // The same method sleeps in a task of an executor, where it is not a timer.
+        ("w-2", &format!("java.lang.Thread.sleep<a.Job.run<{TASK}"), Sleeping, 200),
+        (
+            "w-3",
+            "java.lang.Object.wait<a.Pool.acquire<a.Worker.run<java.lang.Thread.run",
+            Waiting,
+            100,
+        ),
+    ]);
+    let rows = [
+        row("empty_queue", "a.Bus.reply", 300),
+        row("sleep", "a.Job.run", 200),
+        row("notification", "a.Pool.acquire", 100),
+    ];
+    assert_eq!(shown(&profile), rows);
+}
+
+#[test]
+fn waits_for_results_are_those_that_nobody_works_for() {
+    let get = format!("{PARK}<java.util.concurrent.FutureTask.get<a.Client.ask<{SERVE}");
+    let sleep = format!("java.lang.Thread.sleep<a.Report.make<{TASK}");
+    // Eight requests wait for two threads.
+    let clients: Vec<_> = (0..8).map(|index| format!("http-{index}")).collect();
+    let mut rows: Vec<Row<'_>> =
+        clients.iter().map(|it| (it.as_str(), &*get, Parked, 1000)).collect();
+    rows.extend([("pool-1", &*sleep, Sleeping, 1000), ("pool-2", &*sleep, Sleeping, 1000)]);
+    let profile = profile(&rows);
+    let expected = [row("other_thread", "a.Client.ask", 6000), row("sleep", "a.Report.make", 2000)];
+    assert_eq!(shown(&profile), expected);
+    let meanwhile = of(&profile).rows[0].meanwhile.clone().unwrap();
+    assert_eq!(meanwhile.pool, Some(("pool-*".to_owned(), 2)));
+    assert_eq!(meanwhile.wait, Some(Wait::Sleep));
+    // Each has a thread: what the threads do is the limit.
+    let profile = super::tests::profile(&rows[7..9]);
+    assert_eq!(shown(&profile), [row("sleep", "a.Report.make", 1000)]);
+}
+
+#[test]
+fn the_holder_of_a_lock_is_named() {
+    let sleep = format!("java.lang.Thread.sleep<a.Stock.write<a.Stock.reserve:7<{SERVE}");
+    let blocked = format!("a.Stock.reserve:5<{SERVE}");
+    let rows: [Row<'_>; 2] = [("w-1", &blocked, Blocked, 700), ("w-2", &sleep, Sleeping, 100)];
+    // By the stacks alone.
+    let mut profile = profile(&rows);
+    let name = |profile: &Profile, limit: &Limit| {
+        let meanwhile = limit.meanwhile.as_ref().unwrap();
+        (profile.symbols.method_name(meanwhile.method), meanwhile.wait)
+    };
+    let first = of(&profile).rows[0].clone();
+    assert_eq!(first.line, Some(5));
+    assert_eq!(name(&profile, &first), ("a.Stock.write".to_owned(), Some(Wait::Sleep)));
+    // With the lock.
+    push_monitor_times(&mut profile, &[("a.Stock", &blocked, waits(9, 700_000_000, 0, 0))]);
+    let first = of(&profile).rows[0].clone();
+    let class = first.lock.map(|class| profile.symbols.class_name(class).to_owned());
+    assert_eq!(class.as_deref(), Some("a.Stock"));
+}
+
+#[test]
+fn cpu_time_is_divided_by_cpu_samples() {
+    let write = format!("sun.nio.ch.SocketDispatcher.write<a.Web.reply<{SERVE}");
+    let mut profile = profile(&[
+        ("w-1", &write, Runnable, 800),
+        ("w-2", &format!("java.lang.Thread.sleep<a.Web.retry<{SERVE}"), Sleeping, 200),
+    ]);
+    push_samples(&mut profile, &[(&format!("a.Price.line<{SERVE}"), 75), (&write, 25)]);
+    let expected = [
+        row("cpu", "a.Price.line", 600),
+        row("cpu", "a.Web.reply", 200),
+        row("sleep", "a.Web.retry", 200),
+    ];
+    assert_eq!(shown(&profile), expected);
+}
+
+#[test]
+fn the_collection_of_garbage_has_its_part_of_the_cpu() {
+    let open = format!("a.Session.open:3<{SERVE}");
+    let mut profile = profile(&[("w-1", &open, Running, 1000)]);
+    push_sites(&mut profile, &[("byte[]", &open, [900, 9, 0, 0]), ("a.B", MAIN, [100, 1, 0, 0])]);
+    let mut accounting = profile.accounting.clone().unwrap();
+    (accounting.gc_cpu_ns, accounting.gc_pause_ns) = (600_000_000, 700_000_000);
+    profile.accounting = Some(accounting);
+    assert_eq!(
+        shown(&profile),
+        [row("gc", "a.Session.open", 700), row("cpu", "a.Session.open", 300)]
+    );
+    let gc = of(&profile).rows[0].clone();
+    assert_eq!((gc.cause, gc.line), (Cause::Gc { share: 0.9 }, Some(3)));
+}
+
+#[test]
+fn what_takes_the_cpu_away_is_named() {
+    let cpu = format!("a.Hash.of<{SERVE}");
+    let mut profile = profile(&[("w-1", &cpu, Running, 200), ("w-1", &cpu, Runnable, 800)]);
+    let with = |profile: &mut Profile, change: fn(&mut Accounting)| {
+        let mut accounting = profile.accounting.clone().unwrap();
+        change(&mut accounting);
+        profile.accounting = Some(accounting);
+        shown(profile)
+    };
+    // The threads of the program have all CPUs.
+    assert_eq!(shown(&profile), [row("cpu", "a.Hash.of", 1000)]);
+    let rows = with(&mut profile, |it| it.process_cpu_ns = 400_000_000);
+    assert_eq!(rows, [row("cpu", "a.Hash.of", 1000), row("other_processes", "", 800)]);
+    let rows = with(&mut profile, |it| (it.cpu_period_count, it.throttled_count) = (100, 90));
+    assert_eq!(rows, [row("throttled", "", 800), row("cpu", "a.Hash.of", 200)]);
+}
+
+#[test]
+fn little_and_even_numbers_do_not_stand_out() {
+    let cpu = |name: &str| format!("a.{name}.run<{SERVE}");
+    let [a, b, c] = ["A", "B", "C"].map(cpu);
+    let verdict = |rows: &[Row<'_>]| of(&profile(rows)).verdict;
+    assert_eq!(verdict(&[("w", &a, Running, 50)]), Verdict::Idle);
+    let even: [Row<'_>; 3] =
+        [("w", &a, Running, 350), ("w", &b, Running, 330), ("w", &c, Running, 320)];
+    assert_eq!(verdict(&even), Verdict::Flat);
+    assert_eq!(verdict(&[even[0], even[1], even[2], ("w", &a, Blocked, 200)]), Verdict::Clear);
+    assert_eq!(verdict(&[("w", &a, Running, 500), ("w", &b, Running, 400)]), Verdict::Clear);
+    // As many milliseconds, but each sample represents 100.
+    let mut profile = profile(&[("w", &a, Running, 1000)]);
+    let mut accounting = profile.accounting.clone().unwrap();
+    accounting.wall_sample_count = 10;
+    profile.accounting = Some(accounting);
+    let limits = of(&profile);
+    assert_eq!((limits.verdict, limits.rows[0].sample_count), (Verdict::Few, 10));
+}

@@ -1,0 +1,250 @@
+//! What limits the program: one list, most time first, each row with its reason and what to try.
+
+mod words;
+
+use perk_analysis::limits::{self, FEW_SAMPLES, Limit, Limits, Repeat, Verdict};
+use perk_profile::units::{duration, plural, printable, short_percent};
+use perk_profile::{Line, Profile};
+use perk_render::{Cell, Column, Json, LazyTable, Part, Screen, Section};
+
+use super::content::Content;
+use words::Words;
+
+/// Columns of rank and share before the text of a row.
+const INDENT: usize = 13;
+/// Groups of idle threads that are named.
+const GROUPS: usize = 4;
+/// Repeated calls that are listed.
+const REPEATS: usize = 3;
+/// Rows that a list always has room for.
+const ROWS: usize = 3;
+
+/// The limits of a profile.
+#[derive(Debug)]
+pub(super) struct Limiting<'a> {
+    profile: &'a Profile,
+    /// `None` without samples of wall-clock time.
+    limits: Option<Limits>,
+    repeats: Vec<Repeat>,
+}
+
+/// The text of a row.
+struct Text {
+    reason: String,
+    place: String,
+    hint: String,
+}
+
+impl<'a> Limiting<'a> {
+    /// The limits; `None` where the profile shows none.
+    pub(super) fn new(content: &Content<'a>) -> Option<Self> {
+        let (profile, tree) = (content.profile, content.tree);
+        if content.asked.is_some() {
+            return None;
+        }
+        let limits = limits::limits(profile, tree, content.owners());
+        let calls = content.calls.as_ref();
+        let repeats = calls.map(|calls| limits::repeats(profile, content.owners(), &calls.table));
+        let repeats = repeats.unwrap_or_default();
+        (limits.is_some() || !repeats.is_empty()).then_some(Self { profile, limits, repeats })
+    }
+
+    /// Whether there is a list that has the place of the methods by kind.
+    pub(super) fn is_list(&self) -> bool {
+        self.limits.is_some()
+    }
+
+    /// The list on so many lines.
+    pub(super) fn section(
+        &self,
+        top: Option<usize>,
+        lines: usize,
+        file: &str,
+        screen: &Screen,
+    ) -> Section {
+        let Some(limits) = &self.limits else { return Section::new() };
+        let head = vec![
+            Part::Heading("What limits the program".to_owned()),
+            Part::Sentence(self.summary(limits)),
+        ];
+        let mut sections = vec![head];
+        let length = |section: &Section| perk_render::text([section], screen).lines().count();
+        let mut left = lines.saturating_sub(length(&sections[0]));
+        for (index, limit) in limits.rows.iter().take(top.unwrap_or(usize::MAX)).enumerate() {
+            let Text { reason, place, hint } = self.text(limits, limit, file);
+            let share = short_percent(limit.ns, limits.total_ns);
+            let place = if place.is_empty() { place } else { format!(": {place}") };
+            let row = vec![
+                Part::Line(format!("{:>2} {share:>6} %  {reason}{place}", index + 1), INDENT),
+                Part::Line(" ".repeat(INDENT) + &hint, INDENT),
+            ];
+            let used = length(&row);
+            if used > left && index >= ROWS && top.is_none() {
+                break;
+            }
+            left = left.saturating_sub(used);
+            sections.push(row);
+        }
+        sections.into_iter().flatten().collect()
+    }
+
+    /// The list in sentences, the summary first.
+    pub(super) fn sentences(&self, count: usize, file: &str) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if let Some(limits) = &self.limits {
+            sentences.push(format!("limits: {}", self.summary(limits)));
+            sentences.extend(limits.rows.iter().take(count).map(|limit| {
+                let Text { reason, place, hint } = self.text(limits, limit, file);
+                let share = short_percent(limit.ns, limits.total_ns);
+                let place = if place.is_empty() { place } else { format!(": {place}") };
+                format!("{share} %: {reason}{place}; {hint}")
+            }));
+        }
+        sentences
+    }
+
+    /// The calls that are made again and again, a line each.
+    pub(super) fn repeated(&self) -> Vec<String> {
+        let name = |method| printable(&self.profile.symbols.method_name(method));
+        let short = |method| perk_render::short_method(&self.profile.symbols, method);
+        let line = |it: &Repeat| {
+            format!(
+                "{}: {} per call of {} ({}): ask once for all",
+                name(it.callee),
+                plural(it.each, "call"),
+                short(it.caller),
+                it.kind,
+            )
+        };
+        self.repeats.iter().take(REPEATS).map(line).collect()
+    }
+
+    /// The rows for other programs.
+    pub(super) fn report<'t>(&'t self, file: &'t str) -> Option<LazyTable<'t>> {
+        let limits = self.limits.as_ref()?;
+        let symbols = &self.profile.symbols;
+        let text = move |limit: &&Limit| self.text(limits, limit, file);
+        let rows: Vec<_> = limits.rows.iter().collect();
+        let table = LazyTable::of(symbols, "", rows)
+            .column(Column::other("kind"), |it| it.cause.name())
+            .column(Column::other("percent"), move |it| Cell::Share(it.ns, limits.total_ns))
+            .column(Column::other("ns"), |it| it.ns)
+            .column(Column::other("sample_count"), |it| {
+                Some(it.sample_count).filter(|&count| count < u64::MAX)
+            })
+            .column(Column::method_name("method"), |it| it.method)
+            .column(Column::other("line"), |it| it.line.map(u64::from))
+            .column(Column::other("reason"), move |it| text(it).reason)
+            .column(Column::other("advice"), move |it| text(it).hint);
+        Some(table.table())
+    }
+
+    /// What the rows are of, for other programs.
+    pub(super) fn working(&self) -> Json {
+        let Some(limits) = &self.limits else { return Json::Null };
+        let threads = limits.working_threads;
+        let group = |it: &limits::IdleGroup| {
+            Json::object([("name", it.name.as_str().into()), ("count", it.count.into())])
+        };
+        Json::object([
+            ("ns", limits.total_ns.into()),
+            ("threads", threads.map_or(Json::Null, Json::Float)),
+            ("thread_count", limits.idle.thread_count.into()),
+            ("idle_thread_count", limits.idle.idle_count.into()),
+            ("idle_threads", Json::list(limits.idle.groups.iter().map(group))),
+            ("verdict", verdict_name(limits.verdict).into()),
+            ("summary", self.summary(limits).into()),
+        ])
+    }
+
+    /// The repeated calls, for other programs.
+    pub(super) fn repeated_calls(&self) -> LazyTable<'_> {
+        LazyTable::of(&self.profile.symbols, "", &self.repeats)
+            .column(Column::method_name("callee"), |it| it.callee)
+            .column(Column::method_name("caller"), |it| it.caller)
+            .column(Column::other("kind"), |it| it.kind)
+            .column(Column::count("calls_per_call"), |it| it.each)
+            .column(Column::count("call_count"), |it| it.count)
+            .table()
+    }
+
+    /// How much the threads work, and which do not.
+    fn summary(&self, limits: &Limits) -> String {
+        let threads = limits.working_threads.map(|threads| match threads {
+            threads if threads < 9.95 => format!("{threads:.1}"),
+            threads => format!("{threads:.0}"),
+        });
+        let worked = threads.map_or_else(
+            || format!("shares are of {} of threads that work", duration(limits.total_ns)),
+            |threads| format!("{threads} threads worked on average; shares are of their time"),
+        );
+        let first = |limit: Option<&Limit>| {
+            limit.map_or(String::new(), |limit| {
+                format!(" ({} %)", short_percent(limit.ns, limits.total_ns))
+            })
+        };
+        let text = match limits.verdict {
+            Verdict::Clear => capitalized(&worked),
+            Verdict::Idle => {
+                let of = limits.working_threads.map(|it| short_percent((it * 1000.0) as u64, 1000));
+                let much = of.map_or_else(String::new, |of| {
+                    format!(": {of} % of one thread's time was work")
+                });
+                format!("Nothing stands out: the threads have next to nothing to do{much}")
+            }
+            Verdict::Few => format!(
+                "Nothing stands out: fewer than {FEW_SAMPLES} samples; record for longer. {}",
+                capitalized(&worked)
+            ),
+            Verdict::Flat => format!(
+                "Nothing stands out: the time is spread over many methods, and none{} waits for much. {}",
+                first(limits.rows.first()).replace(" (", " has more than ").replace(')', " or"),
+                capitalized(&worked)
+            ),
+        };
+        let idle = &limits.idle;
+        if idle.idle_count == 0 {
+            return text + ".";
+        }
+        let groups = idle.groups.iter().take(GROUPS).map(|group| {
+            let name = printable(&group.name);
+            if group.count == 1 { name } else { format!("{name} {}", group.count) }
+        });
+        let groups: Vec<_> = groups.collect();
+        let more = if idle.groups.len() > GROUPS { ", …" } else { "" };
+        let of = plural(idle.thread_count as u64, "thread");
+        let verb = if idle.idle_count == 1 { "was" } else { "were" };
+        format!("{text}. {} of {of} {verb} idle ({}{more}).", idle.idle_count, groups.join(", "))
+    }
+
+    fn text(&self, limits: &Limits, limit: &Limit, file: &str) -> Text {
+        let words = Words { profile: self.profile, total_ns: limits.total_ns, file };
+        let hint = match limit.is_uncertain() {
+            true => format!(
+                "only {}: too few for advice; record for longer",
+                plural(limit.sample_count, "sample")
+            ),
+            false => words.hint(limit),
+        };
+        let place = limit.method.map_or(String::new(), |method| {
+            let line = limit.line.map_or(Line::Unknown, Line::Number);
+            let symbols = &self.profile.symbols;
+            printable(&symbols.method_name(method)) + &perk_render::place(symbols, method, line)
+        });
+        Text { reason: words.reason(limit), place, hint }
+    }
+}
+
+fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Clear => "clear",
+        Verdict::Idle => "idle",
+        Verdict::Few => "few_samples",
+        Verdict::Flat => "flat",
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
