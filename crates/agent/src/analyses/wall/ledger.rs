@@ -65,6 +65,9 @@ impl Ledger {
         if counts.cpu_ns.or(self.booked.cpu_ns).is_none() {
             return ns;
         }
+        // Counts that come later begin here: a thread that is met asleep has not run all the time.
+        self.booked.cpu_ns = self.booked.cpu_ns.or(counts.cpu_ns);
+        self.booked.delay_ns = self.booked.delay_ns.or(counts.delay_ns);
         let Split { running_ns, runnable_ns, rest_ns } = self.divided(counts, ns);
         self.held_ns = running_ns + runnable_ns;
         rest_ns
@@ -106,6 +109,13 @@ mod tests {
         assert_eq!(ledger.split(counts(1030, 510), 100), split(0, 0, 100));
         ledger.prepay(100);
         assert_eq!(ledger.split(counts(1050, 640), 100), split(20, 30, 50));
+    }
+
+    #[test]
+    fn a_thread_without_a_clock_at_first_has_slept_when_it_is_met_asleep() {
+        let mut ledger = Ledger::new(Counts::default());
+        assert_eq!(ledger.hold(counts(1000, 500), 100), 100);
+        assert_eq!(ledger.split(counts(1010, 505), 100), split(10, 5, 85));
     }
 
     #[test]
