@@ -184,7 +184,7 @@ impl Diff {
         }
         let common = common_metrics(profiles).into_iter();
         diff.metrics = common.map(|metric| MetricDiff::new(metric, profiles, &sides)).collect();
-        let times = diff.methods.as_deref().map(MetricDiff::of_calls);
+        let times = diff.methods.as_deref().map(|it| MetricDiff::of_calls(it, profiles));
         let times = times.filter(|it| it.total.before.max(it.total.after) > 0);
         // CPU samples come first.
         let place = usize::from(diff.metric(&Metric::Samples).is_some());

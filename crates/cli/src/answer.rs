@@ -7,17 +7,26 @@ use perk_report::{Answer, Want};
 
 use crate::talk;
 
-/// The form that the options `--json` and `--csv` ask for.
-pub(crate) fn wanted(json: bool, csv: bool) -> Want {
-    match (json, csv) {
-        (true, _) => Want::DOCUMENT,
-        (_, true) => Want::TABLE,
+/// The most lines of a comment.
+const COMMENT_LINES: usize = 20;
+
+/// What the options `--json`, `--csv` and `--markdown` ask for.
+pub(crate) fn wanted(json: bool, csv: bool, markdown: bool) -> Want {
+    match (json, csv, markdown) {
+        (true, ..) => Want::DOCUMENT,
+        (_, true, _) => Want::TABLE,
+        (.., true) => Want::COMMENT,
         _ => Want::TEXT,
     }
 }
 
-/// Writes what the answer has, its notes before and what it lacks after.
-pub(crate) fn write(answer: &Answer, screen: &Screen) -> anyhow::Result<()> {
+/// Writes what the answer has, its notes before and what it lacks after: for a screen, or where a comment is
+/// wanted, as one of 20 lines if nobody said how many rows it has.
+pub(crate) fn write(
+    answer: &Answer,
+    (want, top): (Want, Option<usize>),
+    screen: &Screen,
+) -> anyhow::Result<()> {
     for note in &answer.notes {
         talk::say(format_args!("{note}"));
     }
@@ -28,7 +37,11 @@ pub(crate) fn write(answer: &Answer, screen: &Screen) -> anyhow::Result<()> {
     if let Some(table) = &answer.table {
         table.csv(&mut out)?;
     }
-    out.write_all(answer.text(screen).as_bytes())?;
+    let text = match want.comment {
+        true => perk_render::markdown(&answer.sections, top.is_none().then_some(COMMENT_LINES)),
+        false => answer.text(screen),
+    };
+    out.write_all(text.as_bytes())?;
     out.flush()?;
     for line in &answer.missing {
         talk::say(format_args!("{line}"));

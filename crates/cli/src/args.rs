@@ -281,6 +281,7 @@ Examples:
   perk diff --fail-on 'calls(com.acme.Foo.bar)>+0' before.hprof after.hprof
   perk diff --fail-on 'total(com.acme.Foo.bar)>+5ms' before.hprof after.hprof
   perk diff --fail-on 'bytecodes(com.acme.*)>+0.1%' before.prof after.prof
+  perk diff --fail-on 'calls>+5%' --junit limits.xml --markdown before.hprof after.hprof > comment.md
   perk diff before.hprof after.hprof -o diff.html
   perk diff before.hprof after.hprof --json |
     jq -r '.metrics[:1][].methods[:5][] | [.change.self, .name] | @tsv'
@@ -321,6 +322,12 @@ pub(crate) struct DiffArgs {
     /// Write all differences as CSV, one line per number
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+    /// Write Markdown, for a comment of a pull request: 20 lines, without a limit with --top
+    #[arg(long, conflicts_with_all = ["csv", "json"])]
+    pub(crate) markdown: bool,
+    /// Write the limits as test cases to this file, as JUnit does
+    #[arg(long, value_name = "FILE", requires = "fail_on")]
+    pub(crate) junit: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// Write both as one flame graph, coloured by the change: .html, .svg, or .collapsed with two

@@ -1,6 +1,7 @@
 //! `perk diff`: what changed from one profile to another, and where. A flame graph shows both at once.
 
 mod graph;
+mod junit;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     if is_stream(&args.before) && is_stream(&args.after) {
         bail!("only one of the profiles can come from stdin");
     }
+    let want = answer::wanted(args.json, args.csv, args.markdown);
     let request = DiffRequest {
         window: args.read.window(args.window.to),
         filter: args.filter.filter(),
@@ -28,7 +30,7 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         top: args.top,
         normalizes: args.normalize,
         limits: args.fail_on.clone(),
-        want: answer::wanted(args.json, args.csv),
+        want,
     };
     let read = |path: &Path| {
         let profile = input::read(path, &args.read)?.profile;
@@ -42,6 +44,9 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     if !args.output.is_empty() {
         graph::write(args, [&before.it, &after.it], [&before.name, &after.name])?;
     }
-    answer::write(&answer, &Screen::of_stdout())?;
+    if let Some(path) = &args.junit {
+        junit::write(path, &answer, [&before.name, &after.name])?;
+    }
+    answer::write(&answer, (want, args.top), &Screen::of_stdout())?;
     Ok(if answer.differs { ExitCode::from(DIFFERS) } else { ExitCode::SUCCESS })
 }

@@ -19,7 +19,7 @@ const NOTHING: u8 = 1;
 /// Analyses a dump and shows a view of it on stdout.
 pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     let name = display_name(&args.file);
-    let want = answer::wanted(args.json, args.csv);
+    let want = answer::wanted(args.json, args.csv, args.markdown);
     let request = HeapRequest { view: view(args), top: args.top, want };
     let shows_classes = want.text && request.view == HeapView::Overview;
     let mut progress = progress::HeapProgress::new(&name, shows_classes);
@@ -29,7 +29,7 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
         talk::say(format_args!("{name}: {}", printable(note)));
     }
     let answer = request.answer(Named::new(name, &heap))?;
-    answer::write(&answer, &Screen::of_stdout())?;
+    answer::write(&answer, (want, args.top), &Screen::of_stdout())?;
     Ok(if answer.missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOTHING) })
 }
 

@@ -1,16 +1,16 @@
 //! `perk report`: a profile as tables, as CSV or as JSON.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_open::display_name;
+use perk_open::{Input, display_name, is_stream};
 use perk_render::Screen;
 use perk_report::{Extent, Named, ProfileRequest, ProfileView, View, Want};
 
 use crate::args::ReportArgs;
 use crate::output::Target;
-use crate::{answer, input};
+use crate::{answer, input, talk};
 
 /// The exit code where there is nothing to report.
 const NOTHING: u8 = 1;
@@ -20,13 +20,28 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let request = request(args);
     request.check()?;
     let page = args.output.as_deref().map(page_target).transpose()?;
-    let input = input::read(&args.file, &args.read)?;
-    let answer = request.answer(Named::new(display_name(&args.file), input))?;
+    let answer = request.answer(input(args)?)?;
     if let Some((target, page)) = page.zip(answer.page.as_ref()) {
         target.write_with(&|out| out.write_all(page))?;
     }
-    answer::write(&answer, &request.screen)?;
+    answer::write(&answer, (request.want, args.top), &request.screen)?;
     Ok(if answer.missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOTHING) })
+}
+
+/// The file, or several as one.
+fn input(args: &ReportArgs) -> anyhow::Result<Named<Input>> {
+    if let [file] = &args.files[..] {
+        return Ok(Named::new(display_name(file), input::read(file, &args.read)?));
+    }
+    if args.files.iter().filter(|file| is_stream(file)).count() > 1 {
+        bail!("only one of the profiles can come from stdin");
+    }
+    let read = |file: &PathBuf| Ok((display_name(file), input::read(file, &args.read)?));
+    let inputs = args.files.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    let name = format!("{} files", inputs.len());
+    let sum = perk_open::sum(inputs)?;
+    sum.profile.notes.iter().for_each(|note| talk::say(format_args!("{note}")));
+    Ok(Named::new(name, sum))
 }
 
 fn request(args: &ReportArgs) -> ProfileRequest {
@@ -60,11 +75,11 @@ fn request(args: &ReportArgs) -> ProfileRequest {
         min_percent: args.min,
         sources: args.source.clone(),
         whole_sources: args.whole,
-        path: args.file.clone(),
-        screen: Screen::of_stdout(),
+        paths: args.files.clone(),
+        screen: if args.markdown { Screen::default() } else { Screen::of_stdout() },
         want: match args.output {
             Some(_) => Want::PAGE,
-            None => answer::wanted(args.json, args.csv),
+            None => answer::wanted(args.json, args.csv, args.markdown),
         },
     }
 }

@@ -203,7 +203,7 @@ For runs of different length, --normalize compares shares.
 Samples by method, its own
 before  after  change   ±  change %  total  before %  after %  method
     50    150    +100  29   +200.00   +100     50.00    70.75  Main.f
-and 1 smaller change that the samples do not tell from chance (--top)
+and 1 smaller change within the error (--top)
 
 Samples by method, with all that it called
 before  after  change   ±  change %  self  before %  after %  method

@@ -13,12 +13,14 @@ mod packed;
 mod prefix;
 mod profile;
 mod source;
+mod sum;
 mod utf16;
 
 pub use heap::heap;
 pub use perk_formats::FileFormat;
 pub use profile::{Input, Options, has_only_heaps, profile};
 pub use source::{Source, display_name, is_stream};
+pub use sum::sum;
 
 /// A format of the registry.
 pub type Format = &'static dyn FileFormat;

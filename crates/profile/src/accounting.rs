@@ -355,6 +355,10 @@ impl Accounting {
         (self.cpu_count > 0).then(|| all_ns.saturating_sub(burned_ns))
     }
 }
+
+/// The mean time between two ticks, in nanoseconds: the agent's clock of calls whose timing is `tick`.
+pub const CALL_TICK_NS: u64 = 250_000;
+
 /// The live objects are those that a garbage collection has left.
 pub const LIVE_COLLECTED: &str = "collected";
 

@@ -42,7 +42,9 @@ extern crate self as perk_profile;
 #[cfg(test)]
 mod fixture;
 
-pub use accounting::{Accounting, CpuGroup, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR};
+pub use accounting::{
+    Accounting, CALL_TICK_NS, CpuGroup, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR,
+};
 pub use exact::{
     Allocations, CallEdge, CallEdges, CallRow, CallTimes, FOLDED, HeapSummary, KnownObjects, Site,
     Sites,

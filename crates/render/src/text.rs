@@ -107,6 +107,33 @@ impl Table {
         if self.is_empty() {
             return String::new();
         }
+        let is_narrow = screen.width.is_some_and(|width| width < BESIDE);
+        let has_room_beside = self.look.cut != Cut::Words || !is_narrow;
+        // In a file a number does what a bar does.
+        let grid = self.grid(screen.width.is_some(), has_room_beside);
+        let mut text = String::new();
+        if !self.look.heading.is_empty() {
+            text += &(screen.heading(&self.look.heading) + "\n");
+        }
+        if let Some(legend) = self.look.legend {
+            text += &(screen.cut_end(legend, 0) + "\n");
+        }
+        let mut lines = grid.aligned(screen, self.look.cut).into_iter();
+        let titles = lines.next().unwrap_or_default();
+        text += &(screen.heading(&titles) + "\n");
+        for (line, below) in lines.zip(grid.below) {
+            text += &(line + "\n");
+            text += &indented(&below, INDENT, screen, self.look.cut.below());
+        }
+        for note in &self.look.notes {
+            text += &(screen.wrap(note, 0) + "\n");
+        }
+        text
+    }
+
+    /// The cells as text, the name last, and what is below each row: also the words beside a name
+    /// for which there is no room.
+    pub(crate) fn grid(&self, with_bars: bool, has_room_beside: bool) -> Grid {
         let labels = self.labels();
         let mut shown: Vec<_> = self
             .columns
@@ -119,23 +146,19 @@ impl Table {
             })
             .collect();
         shown.sort_by_key(|it| it.0);
-        // In a file a number does.
-        shown.retain(|it| it.1.aspect != Aspect::Bar || screen.width.is_some());
+        shown.retain(|it| it.1.aspect != Aspect::Bar || with_bars);
         let (names, shown): (Vec<_>, Vec<_>) =
             shown.into_iter().map(|it| it.1).partition(|it| it.aspect == Aspect::Name);
         let show = |row: &Row, it: &Shown<'_>| it.text(&row.cells[it.index], self.names(), &labels);
-        let is_narrow = screen.width.is_some_and(|width| width < BESIDE);
-        let has_room_beside = self.look.cut != Cut::Words || !is_narrow;
         let join = |names: Vec<String>| names.join(" → ");
-        let rank = self.look.is_ranked.then(|| "#".to_owned());
-        let mut lines: Vec<Vec<Field>> = Vec::new();
-        // The titles are at none.
-        let mut depths = vec![0];
-        let mut below = Vec::new();
+        let rank = self.look.is_ranked.then(|| Field::from("#".to_owned()));
         let headings = shown.iter().map(|it| Field::from(it.heading.to_owned()));
         let name = join(names.iter().map(|it| it.heading.to_owned()).collect());
-        let rank = rank.map(Field::from);
-        lines.push(rank.into_iter().chain(headings).chain([name.into()]).collect());
+        // The titles are at none.
+        let mut depths = vec![0];
+        let mut lines: Vec<Vec<Field>> =
+            vec![rank.into_iter().chain(headings).chain([name.into()]).collect()];
+        let mut below = Vec::new();
         for (index, row) in self.rows.iter().enumerate() {
             let rank = self.look.is_ranked.then(|| Field::from((index + 1).to_string()));
             let cells = shown.iter().map(|it| {
@@ -155,27 +178,9 @@ impl Table {
                 next.into_iter().chain(paths).chain(row.below.iter().cloned()).collect::<Vec<_>>(),
             );
         }
-        let mut text = String::new();
-        if !self.look.heading.is_empty() {
-            text += &(screen.heading(&self.look.heading) + "\n");
-        }
-        if let Some(legend) = self.look.legend {
-            text += &(screen.cut_end(legend, 0) + "\n");
-        }
         let bars = usize::from(self.look.is_ranked)..;
         let bars = bars.zip(&shown).filter(|it| it.1.aspect == Aspect::Bar).map(|it| it.0);
-        let bars: Vec<_> = bars.collect();
-        let mut lines = aligned(lines, &depths, &bars, screen, self.look.cut).into_iter();
-        let titles = lines.next().unwrap_or_default();
-        text += &(screen.heading(&titles) + "\n");
-        for (line, below) in lines.zip(below) {
-            text += &(line + "\n");
-            text += &indented(&below, INDENT, screen, self.look.cut.below());
-        }
-        for note in &self.look.notes {
-            text += &(screen.wrap(note, 0) + "\n");
-        }
-        text
+        Grid { lines, depths, below, bars: bars.collect() }
     }
 
     /// The frames of a path as lines.
@@ -190,9 +195,21 @@ impl Table {
     }
 }
 
+/// The cells of a table as text.
+pub(crate) struct Grid {
+    /// The titles, then the rows; in each the name is last.
+    pub(crate) lines: Vec<Vec<Field>>,
+    /// The level of each line in a tree.
+    depths: Vec<usize>,
+    /// The lines below each row.
+    pub(crate) below: Vec<Vec<String>>,
+    /// The columns that are bars.
+    bars: Vec<usize>,
+}
+
 /// A cell of text, and the share that its colour shows.
-struct Field {
-    text: String,
+pub(crate) struct Field {
+    pub(crate) text: String,
     percent: Option<f64>,
 }
 
@@ -250,48 +267,48 @@ impl Shown<'_> {
     }
 }
 
-/// The lines of a table, the first of them its titles, no wider than the screen. First bars, then shares
-/// make room for names, and so does indentation.
-fn aligned(
-    lines: Vec<Vec<Field>>,
-    depths: &[usize],
-    bars: &[usize],
-    screen: &Screen,
-    cut: Cut,
-) -> Vec<String> {
-    let last = lines[0].len() - 1;
-    let width = |column: usize| lines.iter().map(|cells| cells[column].text.chars().count()).max();
-    let mut shown: Vec<_> = (0..last).map(|column| (column, width(column).unwrap_or(0))).collect();
-    let used = |shown: &[(usize, usize)]| -> usize {
-        shown.iter().map(|(_, width)| width + GAP.len()).sum()
-    };
-    let least = if cut == Cut::Words { WORDS } else { NAME };
-    while screen.width.is_some_and(|width| used(&shown) + least > width) {
-        let is_share = |&(column, _): &(usize, usize)| lines[0][column].text.ends_with('%');
-        let bar = shown.iter().rposition(|(column, _)| bars.contains(column));
-        let first = shown.iter().position(is_share);
-        let share = || shown.iter().rposition(is_share).filter(|&it| Some(it) != first);
-        let Some(spare) = bar.or_else(share) else { break };
-        shown.remove(spare);
-    }
-    let used = used(&shown);
-    let indented = INDENTED.min(screen.name_room(used) / 2);
-    let line = |(cells, &depth): (&Vec<Field>, &usize)| {
-        let mut line = String::new();
-        for &(column, width) in &shown {
-            let Field { text, percent } = &cells[column];
-            let text = format!("{text:>width$}");
-            line += &percent.map_or_else(|| text.clone(), |percent| screen.heat(&text, percent));
-            line += GAP;
-        }
-        let indent = match depth {
-            _ if depth <= indented => " ".repeat(depth),
-            _ => format!("{}{depth}: ", " ".repeat(indented)),
+impl Grid {
+    /// The lines of a table, the first of them its titles, no wider than the screen. First bars, then shares
+    /// make room for names, and so does indentation.
+    fn aligned(&self, screen: &Screen, cut: Cut) -> Vec<String> {
+        let Self { lines, depths, bars, .. } = self;
+        let last = lines[0].len() - 1;
+        let width =
+            |column: usize| lines.iter().map(|cells| cells[column].text.chars().count()).max();
+        let mut shown: Vec<_> =
+            (0..last).map(|column| (column, width(column).unwrap_or(0))).collect();
+        let used = |shown: &[(usize, usize)]| -> usize {
+            shown.iter().map(|(_, width)| width + GAP.len()).sum()
         };
-        let name = cut.cut(screen, &cells[last].text, used + indent.len());
-        line + &indent + &name
-    };
-    lines.iter().zip(depths).map(line).collect()
+        let least = if cut == Cut::Words { WORDS } else { NAME };
+        while screen.width.is_some_and(|width| used(&shown) + least > width) {
+            let is_share = |&(column, _): &(usize, usize)| lines[0][column].text.ends_with('%');
+            let bar = shown.iter().rposition(|(column, _)| bars.contains(column));
+            let first = shown.iter().position(is_share);
+            let share = || shown.iter().rposition(is_share).filter(|&it| Some(it) != first);
+            let Some(spare) = bar.or_else(share) else { break };
+            shown.remove(spare);
+        }
+        let used = used(&shown);
+        let indented = INDENTED.min(screen.name_room(used) / 2);
+        let line = |(cells, &depth): (&Vec<Field>, &usize)| {
+            let mut line = String::new();
+            for &(column, width) in &shown {
+                let Field { text, percent } = &cells[column];
+                let text = format!("{text:>width$}");
+                line +=
+                    &percent.map_or_else(|| text.clone(), |percent| screen.heat(&text, percent));
+                line += GAP;
+            }
+            let indent = match depth {
+                _ if depth <= indented => " ".repeat(depth),
+                _ => format!("{}{depth}: ", " ".repeat(indented)),
+            };
+            let name = cut.cut(screen, &cells[last].text, used + indent.len());
+            line + &indent + &name
+        };
+        lines.iter().zip(depths).map(line).collect()
+    }
 }
 
 /// The items as lines, equal ones in a row as one; of many, the first and the last ones and how many

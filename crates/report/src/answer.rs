@@ -13,12 +13,17 @@ pub struct Want {
     pub document: bool,
     /// An HTML page, of views that have one.
     pub page: bool,
+    /// That the sections are for a comment of a few lines: what decides is above what explains.
+    pub comment: bool,
 }
 
 impl Want {
-    const NOTHING: Self = Self { text: false, table: false, document: false, page: false };
+    const NOTHING: Self =
+        Self { text: false, table: false, document: false, page: false, comment: false };
     /// Text for people.
     pub const TEXT: Self = Self { text: true, ..Self::NOTHING };
+    /// Text for a comment.
+    pub const COMMENT: Self = Self { text: true, comment: true, ..Self::NOTHING };
     /// One table.
     pub const TABLE: Self = Self { table: true, ..Self::NOTHING };
     /// A document.
@@ -33,6 +38,17 @@ impl Default for Want {
     }
 }
 
+/// A limit of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// The limit, as it was asked for.
+    pub limit: String,
+    /// Whether it is kept.
+    pub is_kept: bool,
+    /// Its numbers in a line.
+    pub text: String,
+}
+
 /// What a view found, in the forms that were wanted. It owns all it needs.
 #[derive(Debug, Default)]
 pub struct Answer {
@@ -42,6 +58,8 @@ pub struct Answer {
     pub missing: Vec<String>,
     /// Whether the profiles of a comparison differ, or differ past a limit.
     pub differs: bool,
+    /// The limits of a comparison.
+    pub checks: Vec<Check>,
     /// For people.
     pub sections: Vec<Section>,
     /// One table; `None` where it was not wanted, or there is nothing of it.

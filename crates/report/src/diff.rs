@@ -18,7 +18,7 @@ use perk_render::{Column, Json, LazyTable, Part, Section};
 
 use crate::selection;
 use crate::selection::metric::{self, adds_up, is_exact};
-use crate::{Answer, Named, View, Want};
+use crate::{Answer, Check, Named, View, Want};
 pub use limit::Limit;
 use limit::{Compared, Verdict};
 use lists::List;
@@ -102,8 +102,15 @@ impl View<[&mut Named<Profile>; 2]> for DiffRequest {
             answer.document = Some(comparison.json(compared, &verdicts, all));
         }
         if self.want.text {
-            answer.sections = comparison.sections(compared, &verdicts, self.top);
+            let is_first = self.want.comment;
+            answer.sections = comparison.sections(compared, (&verdicts, is_first), self.top);
         }
+        let check = |verdict: &Verdict| Check {
+            limit: verdict.limit.clone(),
+            is_kept: !verdict.is_exceeded,
+            text: verdict.line(&comparison.diff.symbols),
+        };
+        answer.checks = verdicts.iter().map(check).collect();
         answer.differs = match &verdicts[..] {
             [] => comparison.differs(),
             verdicts => verdicts.iter().any(|verdict| verdict.is_exceeded),
@@ -185,11 +192,12 @@ impl Comparison<'_> {
         })
     }
 
-    /// The answer, the metrics by method, most changed first, and what is not by method.
+    /// The answer, the metrics by method, most changed first, and what is not by method. The limits are
+    /// last, where a terminal shows them, or first.
     fn sections(
         &self,
         compared: Compared<'_>,
-        verdicts: &[Verdict],
+        (verdicts, are_first): (&[Verdict], bool),
         top: Option<usize>,
     ) -> Vec<Section> {
         let diff = &self.diff;
@@ -226,7 +234,8 @@ impl Comparison<'_> {
         }));
         if !verdicts.is_empty() {
             let lines = verdicts.iter().map(|it| Part::Sentence(it.line(&diff.symbols)));
-            sections.push([Part::Heading("Limits".to_owned())].into_iter().chain(lines).collect());
+            let limits = [Part::Heading("Limits".to_owned())].into_iter().chain(lines).collect();
+            sections.insert(if are_first { 0 } else { sections.len() }, limits);
         }
         sections
     }

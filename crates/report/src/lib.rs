@@ -31,7 +31,7 @@ pub mod selection;
 mod view;
 pub mod words;
 
-pub use answer::{Answer, Want};
+pub use answer::{Answer, Check, Want};
 pub use diff::{DiffRequest, Limit};
 pub use heap::{HeapRequest, HeapView, What, parse};
 pub use profile::{EndOfRun, Extent, ProfileRequest, ProfileView, TreeOrder, heap_classes};

@@ -78,8 +78,8 @@ pub struct ProfileRequest {
     pub sources: Vec<PathBuf>,
     /// Whether source files are shown whole.
     pub whole_sources: bool,
-    /// How a command line names the input, for advice to look further.
-    pub path: PathBuf,
+    /// How a command line names the inputs, for advice to look further.
+    pub paths: Vec<PathBuf>,
     /// The screen that text is for: how much of a summary fits.
     pub screen: Screen,
     /// The forms of the answer.
@@ -114,7 +114,7 @@ impl Default for ProfileRequest {
             min_percent: 0.5,
             sources: Vec::new(),
             whole_sources: false,
-            path: "FILE".into(),
+            paths: vec!["FILE".into()],
             screen: Screen::default(),
             want: Want::default(),
         }
@@ -164,7 +164,8 @@ impl ProfileRequest {
 
     /// The file and the filters of objects, as words of a command line.
     fn words(&self) -> String {
-        let mut words = printable(&quoted(&self.path.display().to_string()));
+        let paths = self.paths.iter().map(|path| printable(&quoted(&path.display().to_string())));
+        let mut words = paths.collect::<Vec<_>>().join(" ");
         for (option, names) in [("focus", &self.filter.focus), ("ignore", &self.filter.ignore)] {
             for name in names {
                 words += &printable(&format!(" --{option} {}", quoted(name.as_str())));
@@ -329,7 +330,7 @@ impl View<&Profile> for EndOfRun {
         answer.sections.push(facts.collect());
         let request = ProfileRequest {
             top: self.top,
-            path: self.path.clone().unwrap_or_else(|| "FILE".into()),
+            paths: vec![self.path.clone().unwrap_or_else(|| "FILE".into())],
             screen: self.screen,
             ..ProfileRequest::default()
         };

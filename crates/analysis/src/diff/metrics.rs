@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use perk_profile::metric::JVM;
-use perk_profile::{MethodId, Metric, Profile, Unit};
+use perk_profile::{CALL_TICK_NS, MethodId, Metric, Profile, Unit};
 
 use super::ids::Side;
 use super::{Add, Calls, Change, join};
@@ -39,8 +39,8 @@ pub struct MetricDiff {
     pub total: Change<(), u64>,
     /// The numbers by method.
     pub methods: Vec<Change<MethodId, MethodNumbers>>,
-    /// How much one sample adds to the numbers of each side, where they are estimated from samples and
-    /// it is known.
+    /// How much one sample, or one tick, adds to the numbers of each side, where they are estimated and it
+    /// is known.
     pub sample: Option<[f64; 2]>,
     /// The CPU time that a CPU sample stands for on each side, in nanoseconds, where both are known.
     pub sample_ns: Option<[u64; 2]>,
@@ -72,7 +72,7 @@ impl MetricDiff {
     }
 
     /// The times of calls.
-    pub(super) fn of_calls(calls: &[Change<MethodId, Calls>]) -> Self {
+    pub(super) fn of_calls(calls: &[Change<MethodId, Calls>], profiles: [&Profile; 2]) -> Self {
         let numbers = |it: &Calls| MethodNumbers { own: it.self_ns, total: it.total_ns };
         let methods: Vec<_> = calls
             .iter()
@@ -88,7 +88,11 @@ impl MetricDiff {
         let total =
             Change { key: (), before: sum(|it| it.before.own), after: sum(|it| it.after.own) };
         let metric = Metric::SelfTime;
-        Self { unit: metric.unit(), metric, total, methods, sample: None, sample_ns: None }
+        let sample = match profiles.map(is_timed_by_ticks) {
+            [true, true] => Some([CALL_TICK_NS as f64; 2]),
+            _ => None,
+        };
+        Self { unit: metric.unit(), metric, total, methods, sample, sample_ns: None }
     }
 
     /// The same as CPU time where it is of CPU samples and their interval is known; otherwise the same.
@@ -173,6 +177,11 @@ impl MetricDiff {
             (size, Reverse(moved(row.before.own, row.after.own)))
         })
     }
+}
+
+/// Whether the times of calls are those between ticks.
+fn is_timed_by_ticks(profile: &Profile) -> bool {
+    profile.accounting.as_ref().is_some_and(|it| it.timing == "tick")
 }
 
 /// How much one sample adds to a metric of `profile`, on average.

@@ -120,6 +120,9 @@ pub(crate) struct HeapArgs {
     /// Write the view as CSV: a line of titles, with units, and one line per row
     #[arg(long)]
     pub(crate) csv: bool,
+    /// Write Markdown, for a comment of a pull request: 20 lines, without a limit with --top
+    #[arg(long, conflicts_with_all = ["csv", "json"])]
+    pub(crate) markdown: bool,
 }
 
 /// The references that hold objects.

@@ -33,6 +33,8 @@ Examples:
   perk report --json app.hprof | jq -r '.metrics[:1][].methods[:5][] | [.self, .name] | @tsv'
   perk report --csv app.hprof > methods.csv
   perk report --csv --advice app.hprof > advice.csv
+  perk report --markdown app.hprof > comment.md
+  perk report tests-*.hprof
   ssh host cat app.hprof | perk report -
 
 --csv writes the methods (of shared fields: the fields), or the view asked for: --advice, --lines,
@@ -43,9 +45,9 @@ the line anywhere on the stack (total). Of a profile of --jamaica also the execu
 most executed instruction, and its instructions that never ran, of all that it has. Lines run are
 those of which an instruction ran; in part, those of which another one never did.")]
 pub(crate) struct ReportArgs {
-    /// The profile; - is stdin
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// The profile; - is stdin. Several files of one format add up: those of the JVMs of a build
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
     #[command(flatten)]
@@ -130,6 +132,9 @@ pub(crate) struct ReportArgs {
     /// Write one view as CSV: a line of titles, with units, and one line per row
     #[arg(long)]
     pub(crate) csv: bool,
+    /// Write Markdown, for a comment of a pull request: 20 lines, without a limit with --top
+    #[arg(long, conflicts_with_all = ["csv", "json"])]
+    pub(crate) markdown: bool,
 }
 
 /// The beginning of a call tree.

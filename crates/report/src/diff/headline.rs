@@ -109,9 +109,9 @@ impl Comparison<'_> {
                 return format!("{after} {verb} as {much} {noun} as {before}");
             }
             _ if is_time(it) && !is_changed(it, &self.diff) => {
-                let chance = match it.sample {
-                    Some(_) => "not significant at 95 %",
-                    None => "times differ from run to run",
+                let chance = match it.is_significant(sides) {
+                    Some(false) => "not significant at 95 %",
+                    _ => "times differ from run to run",
                 };
                 return format!(
                     "{after} {verb} about as {much} {noun} as {before} ({moved}; {chance})"
@@ -209,7 +209,8 @@ impl Comparison<'_> {
                 "± is the error of a change that is due to the number of samples, at 95 % confidence.{more}"
             ));
         }
-        if self.shown_metrics().filter(differs).any(|it| is_time(it) && it.sample.is_none()) {
+        let differs_by_run = |it: &MetricDiff| it.sample.is_none() || is_of_calls(it);
+        if self.shown_metrics().filter(differs).any(|it| is_time(it) && differs_by_run(it)) {
             notes.push("Times differ from run to run; counts do not.".to_owned());
         }
         notes
@@ -253,10 +254,16 @@ fn is_time(it: &MetricDiff) -> bool {
 fn is_changed(it: &MetricDiff, diff: &Diff) -> bool {
     let sides = [it.total.before, it.total.after];
     let moved = sides[0].abs_diff(sides[1]);
-    it.is_significant(sides).unwrap_or_else(|| match is_counted(it, diff) {
-        true => moved > 0,
-        false => moved as f64 >= sides[0].max(sides[1]) as f64 * NOISE && moved > 0,
-    })
+    match it.is_significant(sides) {
+        Some(is_significant) if !is_significant || !is_of_calls(it) => is_significant,
+        _ if is_counted(it, diff) => moved > 0,
+        _ => moved as f64 >= sides[0].max(sides[1]) as f64 * NOISE && moved > 0,
+    }
+}
+
+/// Whether it is of the times of calls. Ticks are samples of these, and each run has others.
+fn is_of_calls(it: &MetricDiff) -> bool {
+    it.metric == Metric::SelfTime
 }
 
 /// Whether it depends on the JVM's last garbage collection.

@@ -116,9 +116,12 @@ impl<'d> Ranking<'d> {
             let [before, after] = by.sides(row);
             before.abs_diff(after)
         };
+        let is_small = |row: &Row| (moved(by, row) as f64) < largest * LEAST_PART;
         let is_noise = |row: &Row| match self.shown.is_significant(by.sides(row)) {
+            // Times of calls differ from run to run, too.
+            Some(true) if *self.metric() == Metric::SelfTime => is_small(row),
             Some(is_significant) => !is_significant,
-            None => !self.is_counted() && (moved(by, row) as f64) < largest * LEAST_PART,
+            None => !self.is_counted() && is_small(row),
         };
         let rows = self.shown.methods.iter().filter(|row| moved(by, row) > 0);
         let mut rows: Vec<_> = rows.filter(|row| all || !is_noise(row)).copied().collect();
@@ -175,7 +178,10 @@ impl<'d> Ranking<'d> {
         }
         if hidden > 0 {
             let noise = match self.shown.sample {
-                Some(_) => "that the samples do not tell from chance",
+                Some(_) if *self.metric() == Metric::SelfTime => {
+                    "within the error or by less than 1 % of the total"
+                }
+                Some(_) => "within the error",
                 None => "by less than 1 % of the total",
             };
             let methods = plural(hidden as u64, "smaller change");

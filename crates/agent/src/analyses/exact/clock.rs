@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use perk_jvmti_sys::JvmtiEnv;
 use perk_jvmti_sys::jni_sys::JNIEnv;
+use perk_profile::CALL_TICK_NS;
 
 use super::Timing;
 use super::state::{Position, States};
@@ -24,7 +25,7 @@ use crate::os::{self, Tid};
 use crate::sync::lock;
 
 /// The time between two ticks.
-const TICK: Duration = Duration::from_micros(250);
+const TICK: Duration = Duration::from_nanos(CALL_TICK_NS);
 /// The limit of the interval between reads, in ticks: a thread without CPU time is read less and
 /// less often, and so is one that stays where it is if the clock is that of the wall.
 const MAX_IDLE_TICKS: u32 = 31;

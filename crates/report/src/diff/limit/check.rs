@@ -111,7 +111,10 @@ impl Limit {
                 of(found(diff, metric).filter(|it| is_exact(&it.metric))?, By::Own)
             }
             Limited::Time(by) | Limited::Chosen(by) => {
-                let it = self.limited.timed(compared).filter(|it| it.sample.is_none())?;
+                let it = self.limited.timed(compared)?;
+                if it.sample.is_some() && it.metric != Metric::SelfTime {
+                    return None;
+                }
                 of(&it, if self.name.is_some() { *by } else { By::Own })
             }
             _ => return None,
