@@ -33,7 +33,7 @@ use values::{address, command, length, size, time};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Colours in reports; auto: on a terminal, unless NO_COLOR is set
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(
         long,
         value_name = "WHEN",
@@ -57,35 +57,35 @@ pub(crate) enum Color {
 }
 
 const PS_NOTES: &str = "\
-A line for each JVM: its process id, its user, its Java version, the container that it is in, the state of
-perk's agent (idle, recording, paused; - without one) and its main class or jar. What cannot be seen is ?:
-that needs the JVM's user, or root. The exit code is 1 if there is no JVM.";
+Each JVM is a line: its process id, its user, its Java version, its container, the state of perk's agent
+(idle, recording, paused; - without an agent) and its main class or jar. Only the JVM's user and root can
+see everything: ? replaces what perk cannot see. The exit code is 1 if there is no JVM.";
 
 const EXAMPLES: &str = "\
 Examples:
   perk run -- java -jar app.jar               profile a program, show its top methods
   perk run -o app.html -- mvn -q test         profile any launcher, write a flame graph
-  perk attach Main --duration 30s             profile a program that is running (perk ps lists them)
+  perk attach Main --duration 30s             profile a running program (perk ps lists them)
   perk report java.hprof.txt                  show a profile
-  perk diff before.hprof after.hprof          compare two profiles; counts exactly
+  perk diff before.hprof after.hprof          compare two profiles
   perk heap app.hprof                         show what holds the memory of a heap dump
-  perk convert java.hprof.txt -o app.html     write a profile in another form
+  perk convert java.hprof.txt -o app.html     write a profile in another format
 
-Exit code: 0; 1 if a profile has nothing to report or two differ; 2 after an error. `perk run` returns the
-program's own.";
+The exit code is 0, or 1 if a profile has nothing to report or two profiles differ, or 2 after an error.
+`perk run` returns the exit code of the program.";
 
 /// The action.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
     Attach(AttachArgs),
-    /// List the running JVMs, and those that perk is in
+    /// List the running JVMs, with the state of perk's agent
     #[command(after_help = PS_NOTES)]
     Ps,
     Start(StartArgs),
     /// End the recording of a running JVM, and finish its file
     ///
-    /// A recording that the JVM was started with pauses: perk start goes on with it.
+    /// A recording of the JVM's own command line is paused instead: perk start resumes it.
     #[command(after_help = "Example:\n  perk stop 4711")]
     Stop(RemoteArgs),
     /// Write what was measured since the last dump to the file of the recording
@@ -103,7 +103,7 @@ pub(crate) enum Command {
     Heap(HeapArgs),
     Convert(ConvertArgs),
     View(ViewArgs),
-    /// List the forms of profiles that perk reads and writes
+    /// List the formats that perk reads and writes
     #[command(after_help = "Example:\n  perk formats")]
     Formats,
     AgentPath(AgentPathArgs),
@@ -122,7 +122,7 @@ pub(crate) enum Command {
 #[command(after_help = "Examples:\n  perk man run | man -l -\n  \
                         perk man --folder ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// The command that the page is of [default: perk]
+    /// The command whose page to print [default: perk]
     pub(crate) command: Option<String>,
     /// Write the pages of perk and of all its commands into this folder
     #[arg(long, value_name = "FOLDER", conflicts_with = "command")]
@@ -131,8 +131,8 @@ pub(crate) struct ManArgs {
 
 /// Profile a program from its start to its end
 ///
-/// The program keeps its input, output and exit code, and gets the signals sent to perk. When it
-/// has ended, perk shows the top methods on stderr and writes the profile.
+/// The program keeps its input, output and exit code, and gets the signals sent to perk. When it has ended,
+/// perk shows where its time went on stderr and writes the profile.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -156,57 +156,58 @@ Examples:
   perk run --delay 10s --duration 30s -o app.html -- java -jar server.jar
   perk run -- ./gradlew --no-daemon test
 
-Without -o the profile goes to perk-<main>-<pid>.txt in the working folder; a profile of --cpu times or
-old, --wall, --heap, --alloc, --aprof, --monitor or --locks goes to perk-<main>-<pid>.hprof, and
-one of --fields to perk-<main>-<pid>.fields.gz; with -o x.tsv.gz each object has a record of its own.
-One of --jamaica is added to java.prof, or to the file of -o. --xprof alone writes a file only with -o;
-with other measurements it prints on stdout.
+Without -o the profile goes to perk-<main>-<pid>.txt in the working folder. With --cpu times or old, --wall,
+--heap, --alloc, --aprof, --monitor or --locks it goes to perk-<main>-<pid>.hprof, and with --fields to
+perk-<main>-<pid>.fields.gz; -o x.tsv.gz gives each object its own record. --jamaica adds its profile to
+java.prof, or to the file of -o. --xprof alone writes a file only with -o; with other measurements it prints
+on stdout.
 
-Where the command starts several JVMs, one file has the numbers of all of them: each thread has the name of
-its program and its process id (Main (pid 12): worker), and where threads are not told apart, each JVM is
-one. --per-process writes files of its own for each, as is always done with heap dumps, --fields and --xprof.
-JVMs that did no work that was measured are counted only.
+If the command starts several JVMs, one file has the numbers of all of them: each thread has the name of its
+program and its process id (Main (pid 12): worker). Where a measurement does not distinguish threads, each
+JVM is one thread. --per-process writes separate files for each JVM; heap dumps, --fields and --xprof always
+do so. perk only counts the JVMs that did no measured work.
 
-Ctrl-C goes to the program, as without perk; its profile is shown and written when it has ended. So it is
-if the program is killed (kill -9, the kernel's OOM killer): samples, calls, allocation sites and locks are
-those up to a few seconds before.
+Ctrl-C goes to the program, as without perk; perk shows and writes the profile when the program has ended.
+It also does so if the program is killed (kill -9, the kernel's OOM killer): samples, calls, allocation
+sites and locks of the last few seconds are then missing.
 
---duration ends the recording while the program goes on; perk itself returns with the program and its exit
-code. --delay leaves out the start. Calls and objects that are counted exactly keep their probes for the whole
-run; their counts begin from zero after the delay.
+--duration ends the recording while the program continues; perk itself ends with the program and its exit
+code. --delay leaves out the start. Exact counts of calls and objects keep their probes for the whole run;
+the counts begin from zero after the delay.
 
-A JVM that java itself starts is not profiled, but named; with --children it is.
+perk names the JVMs that java itself starts, and profiles them only with --children.
 
-For the allocations between two moments, use --aprof --from-signal and send SIGQUIT at both, to
-perk, which passes it on, or to the JVM. The JVM also prints its threads at a SIGQUIT.")]
+For the allocations between two moments, use --aprof --from-signal and send SIGQUIT at both moments, to the
+JVM or to perk, which forwards it. The JVM also prints its threads at a SIGQUIT.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) measured: MeasurementArgs,
     /// Run a profiler library of JVMPI, the interface of JDK 1.2 to 5: foo, or ./libfoo.so=options
     #[arg(long, value_name = "LIB[=OPTIONS]")]
     pub(crate) jvmpi: Option<String>,
-    /// Have the command's own -Xrun load such a library
+    /// Let the command's own -Xrun load such a library
     #[arg(long)]
     pub(crate) xrun: bool,
-    /// The source of its events of methods [default: probes]
+    /// The source of method events for this library [default: probes]
     #[arg(long, value_name = "SOURCE", value_enum)]
     pub(crate) methods: Option<Methods>,
-    /// Send it the event of each instruction
+    /// Send an event for each instruction to this library
     #[arg(long)]
     pub(crate) instructions: bool,
-    /// Begin with nothing measured: perk start begins, perk stop pauses
+    /// Measure nothing until perk start; perk stop pauses the recording
     #[arg(long, conflicts_with_all = ["jvmpi", "xrun", "delay", "duration"])]
     pub(crate) paused: bool,
     /// Begin the recording of each JVM this time after its start: 10s, 5m
     #[arg(long, value_name = "TIME", value_parser = length, conflicts_with_all = ["jvmpi", "xrun"])]
     pub(crate) delay: Option<Duration>,
-    /// End the recording of each JVM after this time, and show and write the profile then; the program goes on
+    /// End the recording of each JVM after this time, and show and write the profile then; the program
+    /// continues
     #[arg(long, value_name = "TIME", value_parser = length, conflicts_with_all = ["jvmpi", "xrun"])]
     pub(crate) duration: Option<Duration>,
-    /// Profile also the JVMs that java itself starts: each of them prints a line on stderr
+    /// Also profile the JVMs that java itself starts: each of them prints a line on stderr
     #[arg(long, conflicts_with_all = ["jvmpi", "xrun"])]
     pub(crate) children: bool,
-    /// Write files of its own for each JVM, with its process id before the ending
+    /// Write separate files for each JVM, with its process id before the ending
     #[arg(long, conflicts_with_all = ["jvmpi", "xrun"])]
     pub(crate) per_process: bool,
     /// The program to profile: `java` with its arguments, or a command that starts it
@@ -214,7 +215,7 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// The source of the events of methods that a profiler of JVMPI has.
+/// The source of method events for a profiler of JVMPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Methods {
     /// Instructions that perk puts into the methods
@@ -225,8 +226,8 @@ pub(crate) enum Methods {
 
 /// Receive the profile of an agent with net=host:port, and send it commands
 ///
-/// Received data is written to the file at once. Type commands, or give them with --send; the
-/// command help lists them. Totals of the heap are printed on stdout.
+/// perk writes received data to the file at once. Type commands, or give them with --send; the command help
+/// lists them. perk prints totals of the heap on stdout.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -239,12 +240,12 @@ Commands:
   force-gc, dump-heap, alloc-sites[+changed][+allocated][+gc][=SHARE], heap-summary, dump-traces,
   cpu-samples[=SHARE], alloc-on, alloc-off, cpu-on[=THREAD], cpu-off[=THREAD], clear-cpu,
   clear-sites, depth=N, exit, eof
-A THREAD is the number of its START record, or with 0x the id of its object.")]
+A THREAD is the number in its START record, or 0x and the id of its object.")]
 pub(crate) struct ListenArgs {
-    /// The port to listen at [default: any free port]
+    /// The port to listen on [default: any free port]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
-    /// The address to listen at; with one that others can reach, anybody can connect
+    /// The address to listen on; anybody who can reach it can connect
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
     pub(crate) bind: IpAddr,
     /// Write the profile here [default: perk-PORT.hprof, or .txt if it is text]
@@ -260,19 +261,19 @@ pub(crate) struct ListenArgs {
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
     pub(crate) max_bytes: u64,
-    /// Give up a program that sends nothing for this long: 500ms, 2s; 0s for no limit [default: 60s
-    /// for its header, no limit after that]
+    /// Give up if the program sends nothing for this time: 500ms, 2s; 0s for no limit [default: 60s for its
+    /// header, no limit after that]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) idle_timeout: Option<Duration>,
 }
 
 /// Compare two profiles
 ///
-/// The first line says what changed most and where; then each metric has the methods that changed, most
-/// first. Calls, allocations, accesses to fields and bytecodes are compared exactly. Samples have the error
-/// that is due to their number. Times are only shown, as they differ from run to run. Lambdas of a class
-/// count as one. Without --fail-on the exit code is 1 where any of the first four differ; with it, where a
-/// limit is exceeded.
+/// The first line says what changed most and where. Then each metric has the methods that changed, most
+/// first. perk compares calls, allocations, accesses to fields and bytecodes exactly. Changes of samples
+/// have a margin of error, which depends on their number. Times do not count as a difference, as they vary
+/// from run to run. Lambdas of a class count as one. Without --fail-on the exit code is 1 if any exact
+/// count differs; with it, if a limit is exceeded.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -288,18 +289,18 @@ Examples:
 
 A limit is a number, `>+` for growth or `<-` for shrinking, and an amount: 5%, 20ms (ns, us, ms, s), 10MB (B,
 kB, MB, GB, KiB, MiB, GiB), or a count. A NAME selects methods. Numbers:
-total(NAME), self(NAME): the time of the methods with all that they called, or their own, of calls or of
-    samples; with --metric, that metric's. time(NAME) is the total of the time, self_ns(NAME) their own
+total(NAME), self(NAME): the time of the methods with all that they called, or of themselves, by calls or by
+    samples; with --metric, the number of that metric. time(NAME) and self_ns(NAME) are always the time
 calls, samples, allocated_bytes, allocated_count, live_bytes, live_count, lock_time, lock_count, heap_bytes,
-    heap_count, accesses, shared_accesses, shared_objects, or another tool's metric, by its name
-For allocations, NAME selects the classes of that name and the allocations of the methods of that name; for
-locks and shared objects, the classes; for accesses, the fields and classes. `samples(NAME)` is the share of all
-samples that have the method on top.")]
+    heap_count, accesses, shared_accesses, shared_objects, or the name of another tool's metric
+For allocations, NAME selects classes, and the allocations of methods; for locks and shared objects,
+classes; for accesses, fields and classes. `samples(NAME)` is the share of all samples with the method on
+top.")]
 pub(crate) struct DiffArgs {
-    /// The profile before
+    /// The first profile
     #[arg(value_name = "BEFORE")]
     pub(crate) before: PathBuf,
-    /// The profile after
+    /// The second profile
     #[arg(value_name = "AFTER")]
     pub(crate) after: PathBuf,
     #[command(flatten)]
@@ -309,11 +310,11 @@ pub(crate) struct DiffArgs {
     /// Exit with 1 if this limit is exceeded: 'calls>+5%' (repeatable)
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_on: Vec<Limit>,
-    /// Rows of each table, also changes that may be chance [default: 5 to 15, of the three metrics that
-    /// changed most; with --json: all]
+    /// Rows of each table, including changes that may be chance [default: 5 to 15, of the three metrics
+    /// that changed most; with --json: all]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// Compare samples and times by their share of the total: for runs of different length
+    /// Compare samples and times by their share of the total, for runs of different length
     #[arg(long)]
     pub(crate) normalize: bool,
     /// Write all differences as JSON
@@ -330,7 +331,7 @@ pub(crate) struct DiffArgs {
     pub(crate) junit: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// Write both as one flame graph, coloured by the change: .html, .svg, or .collapsed with two
+    /// Write both profiles as one flame graph, coloured by the change: .html, .svg, or .collapsed with two
     /// numbers per line (repeatable)
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
@@ -352,7 +353,7 @@ pub(crate) enum Side {
     After,
 }
 
-/// Write a profile in another form
+/// Write a profile in another format
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -370,7 +371,7 @@ pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) read: ReadArgs,
     #[arg(short, long, value_name = "FILE", help = format!(
-        "The file to write, in the form of the ending: {}; - is stdout",
+        "The file to write, in the format of the ending: {}; - is stdout",
         endings()
     ))]
     pub(crate) output: PathBuf,
@@ -382,7 +383,7 @@ pub(crate) struct ConvertArgs {
     /// Put the values of this label at the root of all stacks: request, trace_id
     #[arg(long, value_name = "LABEL")]
     pub(crate) by: Option<String>,
-    /// Tell threads apart in collapsed stacks and .svg
+    /// Distinguish threads in collapsed stacks and .svg
     #[arg(long)]
     pub(crate) threads: bool,
     /// The metric of collapsed stacks and flame graphs: samples, time, calls, wall, allocated,
@@ -421,7 +422,7 @@ pub(crate) struct ViewArgs {
     pub(crate) filter: FilterArgs,
 }
 
-/// Print the path of the agent, for a java command line of your own
+/// Print the path of the agent, for your own java command line
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -433,7 +434,7 @@ pub(crate) struct AgentPathArgs {
     /// Print a folder that holds the agent as libhprof.so
     #[arg(long)]
     pub(crate) hprof: bool,
-    /// Print a folder that holds jvmpi.h, to compile profilers of JVMPI with
+    /// Print a folder that holds jvmpi.h, for the compilation of JVMPI profilers
     #[arg(long, conflicts_with = "hprof")]
     pub(crate) include: bool,
 }

@@ -12,12 +12,14 @@ use IntrinsicCode::{Accesses, Executes};
 const PAGE: &str = "\
 # Intrinsics
 
-The JIT compilers put code of their own in the place of methods of the JDK that they know, such as `String.equals`,
-`Arrays.equals` and `BigInteger.multiply`. The accesses of this code are not counted by `fields=shared`, and its bytecodes not
-by `jamaica`. These options of the JVM, before the others, switch it off where the Java code of the method accesses fields of
-objects or components of arrays, or wherever it does the same. `perk run --fields shared --accesses extended` and
-`perk run --jamaica` set them. [shared-fields.md](shared-fields.md) has their effect. A JVM does not start with a name that it
-does not know, so each version has its own.
+The JIT compilers replace some methods of the JDK by code of their own, such as `String.equals`,
+`Arrays.equals` and `BigInteger.multiply`. `fields=shared` does not count the accesses of this code,
+and `jamaica` does not count its bytecodes. These options of the JVM switch the replacement off; put
+them before the other options. The first lists concern methods whose Java code accesses fields of
+objects or components of arrays, the last ones all methods whose Java code does the same. `perk run
+--fields shared --accesses extended` and `perk run --jamaica` set them.
+[shared-fields.md](shared-fields.md) has their effect. A JVM does not start if a name is unknown to
+it, so each version has its own list.
 ";
 
 /// The JVM's flag that has the names of the intrinsics that are off.

@@ -8,11 +8,11 @@ use super::MeasurementArgs;
 use super::measured::hidden_from_start;
 use super::values::time;
 
-/// Profile a program that is running
+/// Profile a running program
 ///
-/// Has the JVM load perk's agent, records for a time, shows the top methods on stderr and writes the
-/// profile. The program goes on, and nothing of perk runs in it then. Ctrl-C ends the recording early;
-/// so does the end of the program.
+/// Makes the JVM load perk's agent, records for some time, shows where the time went on stderr and writes
+/// the profile. The program then continues, and nothing of perk runs in it. Ctrl-C or the end of the
+/// program ends the recording early.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -22,13 +22,13 @@ Examples:
   perk attach Main --cpu samples --wall --alloc --lock --duration 30s -o app.pb.gz
   perk attach Main --cpu times --include 'com.acme.*' --duration 30s
 
---cpu times counts every call of the methods that --include names, from the next call on. Their classes get
-probes for the recording, and lose them at its end.
+--cpu times counts every call of the methods that --include names, from the next call on. Their classes have
+probes only during the recording.
 
-A NAME is a main class or a jar, with or without its package or folder, or a part of that. perk ps lists
-the JVMs. perk has to run as the JVM's user, or as root. A JVM in a container is attached to from within
-the container or from its host, as root. A JVM since 21 prints a warning when it loads the agent; start it
-with -XX:+EnableDynamicAgentLoading to have none.")]
+A NAME is a main class or a jar, with or without its package or folder, or a part of that. perk ps lists the
+JVMs. perk must run as the JVM's user, or as root. To attach to a JVM in a container, run perk within the
+container, or on its host as root. JDK 21 and later print a warning when they load the agent; start the JVM
+with -XX:+EnableDynamicAgentLoading to avoid it.")]
 #[command(mut_args(hidden_from_start))]
 pub(crate) struct AttachArgs {
     /// The JVM: its process id, or the name of its program
@@ -44,10 +44,10 @@ pub(crate) struct AttachArgs {
     pub(crate) measured: MeasurementArgs,
 }
 
-/// Begin a recording in a running JVM, or go on with one that is paused
+/// Begin a recording in a running JVM, or resume a paused one
 ///
-/// The recording goes on until perk stop, and the JVM's agent writes its file. perk attach does all of
-/// this, and shows the result.
+/// The recording continues until perk stop, and the agent in the JVM writes its file. perk attach does
+/// both, and shows the result.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -57,8 +57,8 @@ Examples:
 pub(crate) struct StartArgs {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
-    /// The options of the agent, as on the command line of a JVM; the path of a file is the JVM's
-    /// [default: go on with the recording that is paused]
+    /// The options of the agent, as on the command line of a JVM, which resolves the paths in them
+    /// [default: resume the paused recording]
     #[arg(value_name = "OPTIONS")]
     pub(crate) options: Option<String>,
 }
@@ -69,7 +69,7 @@ pub(crate) struct RemoteArgs {
     /// The JVM: its process id, or the name of its program
     #[arg(value_name = "PID|NAME")]
     pub(crate) jvm: String,
-    /// Give up if the JVM has not loaded the agent, or given its status, after this time
+    /// Give up if the JVM has not loaded the agent, or not answered, after this time
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s")]
     pub(crate) timeout: Duration,
 }

@@ -12,9 +12,9 @@ use super::values::size;
 
 /// Show what holds the memory of a heap dump
 ///
-/// Without a view, shows the totals, what is likely to be a leak, the biggest objects and the classes by
-/// retained size. An object's retained size is what would be free without it: its own size and that of all
-/// objects that it alone holds.
+/// Without a view, shows the totals, the likely leaks, the biggest objects and the classes by retained
+/// size. The retained size of an object is what would be free without it: its own size and that of all
+/// objects that only it holds.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("view").multiple(false))]
 #[command(after_help = "\
@@ -33,13 +33,13 @@ Examples:
   perk heap --json app.hprof | jq -r '.suspects[] | [.retained_percent, .name] | @tsv'
   perk heap --classes --csv app.hprof > classes.csv
 
-WHAT is the address of an object (0x7f2a5b1e8) or a class, which stands for its instances: com.acme.Session,
+WHAT is the address of an object (0x7f2a5b1e8), or a class, which means its instances: com.acme.Session,
 Session, 'com.acme.*', 'byte[]'. 'class com.acme.Session' is the class itself with its static fields.
 
-The retained size of a class, a package or a class loader in a table is the least that its objects retain:
-what several of them hold together is not in it. --instances CLASS has the exact one of that class.
+In tables, the retained size of a class, a package or a class loader is the least that its objects retain:
+it does not include what several of them hold together. --instances CLASS shows the exact size.
 
---csv writes the classes, or the view asked for.")]
+--csv writes the classes, or the requested view.")]
 pub(crate) struct HeapArgs {
     /// The heap dump; - is stdin
     #[arg(value_name = "FILE")]
@@ -50,10 +50,10 @@ pub(crate) struct HeapArgs {
     /// Show the packages by retained size
     #[arg(long, group = "view")]
     pub(crate) packages: bool,
-    /// Show the class loaders, by what they, their classes and the objects of these retain
+    /// Show the class loaders by what they retain, with their classes and the objects of these
     #[arg(long, group = "view")]
     pub(crate) loaders: bool,
-    /// Show the threads: stacks, local variables and what each retains; virtual threads, too
+    /// Show the threads, also virtual ones: stacks, local variables and what each retains
     #[arg(long, group = "view")]
     pub(crate) threads: bool,
     /// Show the roots: what the JVM itself holds, and why
@@ -68,46 +68,46 @@ pub(crate) struct HeapArgs {
     /// Show the objects that nothing holds, by class
     #[arg(long, group = "view")]
     pub(crate) unreachable: bool,
-    /// Show the objects below those that hold them, objects of a class below the same ones as one: of
-    /// all, or of WHAT
+    /// Show the dominator tree, of all objects or of WHAT; objects of a class with the same holder are one
+    /// row
     #[arg(long, group = "view", value_name = "WHAT", value_parser = what, num_args = 0..=1,
           require_equals = true)]
     pub(crate) tree: Option<Option<What>>,
-    /// Show the shortest paths from roots to WHAT, equal classes and fields as one
+    /// Show the shortest paths from roots to WHAT; paths of the same classes and fields are one
     #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
     pub(crate) paths: Option<What>,
-    /// Show the references that WHAT has; of a class, those of equal fields as one
+    /// Show the references that WHAT has; for a class, references of the same field are one row
     #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
     pub(crate) refs_of: Option<What>,
-    /// Show the references to WHAT; of a class, those of equal fields as one
+    /// Show the references to WHAT; for a class, references of the same field are one row
     #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
     pub(crate) refs_to: Option<What>,
     /// Show an object: its value, fields, sizes, holders, and where it was allocated
     #[arg(long, group = "view", value_name = "ADDRESS", value_parser = address)]
     pub(crate) object: Option<u64>,
-    /// Show the call traces that allocated objects, by what these retain: of dumps that have traces, as
-    /// those of perk run --heap all
+    /// Show the call traces that allocated objects, by what these retain, if the dump has them (perk run
+    /// --heap all)
     #[arg(long, group = "view")]
     pub(crate) sites: bool,
     /// The references that hold objects
     #[arg(long, value_name = "KIND", value_enum, default_value = "soft")]
     pub(crate) refs: Refs,
-    /// Count each tree of unreachable objects as held by a root of its own
+    /// Count each tree of unreachable objects as held by its own root
     #[arg(long)]
     pub(crate) keep_unreachable: bool,
-    /// The dump to show of a file that has several, from 1 [default: the last]
+    /// The dump to show if the file has several, from 1 [default: the last]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) dump: Option<u32>,
     /// The folder for temporary files [default: the system's]
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<PathBuf>,
-    /// Take at most this much memory, scratch files for the rest: 500m, 8g [default: 80 % of what is free]
+    /// Use at most this memory, and scratch files for the rest: 500m, 8g [default: 80 % of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory: Option<u64>,
     /// Neither use nor write the index of a dump of 1 GiB or more, FILE.perkidx
     #[arg(long)]
     pub(crate) no_index: bool,
-    /// The sizes of object headers, array headers, references and the alignment, where those inferred from
+    /// The sizes of object headers, array headers, references and the alignment, if the sizes inferred from
     /// the addresses are wrong: 12,16,4,8
     #[arg(long, value_name = "SIZES", value_parser = layout)]
     pub(crate) layout: Option<ObjectLayout>,

@@ -1,4 +1,4 @@
-//! The help of the commands, and what is said of a wrong command line.
+//! The help of the commands, and the message about a wrong command line.
 
 use std::ffi::OsString;
 
@@ -7,18 +7,18 @@ use clap::{Command, CommandFactory, Error, FromArgMatches};
 
 use super::Cli;
 
-/// Takes the process's arguments apart.
+/// Parses the process's arguments.
 pub(crate) fn parse() -> Result<Cli, Error> {
     let matches = command().try_get_matches()?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
 }
 
-/// The command line. Its help has lines that end where the terminal's do.
+/// The command line. Its help is wrapped at the width of the terminal.
 pub(crate) fn command() -> Command {
     with_paragraphs(Cli::command())
 }
 
-/// What is wrong with the arguments `given`, and what to do.
+/// The message about the wrong arguments `given`, with what to do.
 pub(crate) fn text(error: &Error, given: &[OsString]) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -33,7 +33,7 @@ pub(crate) fn text(error: &Error, given: &[OsString]) -> String {
     if let (ErrorKind::UnknownArgument, "run", false) = (error.kind(), name, has_similar)
         && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
     {
-        text += &format!(";\nwhat is the program's follows it: perk run -- java {option} …");
+        text += &format!(";\narguments of the program come after it: perk run -- java {option} …");
     }
     let see = match command().find_subcommand(name) {
         Some(command) => format!("perk {} --help", command.get_name()),
@@ -42,7 +42,7 @@ pub(crate) fn text(error: &Error, given: &[OsString]) -> String {
     format!("{text} (see {see})")
 }
 
-/// The command and those inside of it, without line breaks in the paragraphs of their notes.
+/// The command and its subcommands, without line breaks in the paragraphs of their notes.
 fn with_paragraphs(command: Command) -> Command {
     let command = match command.get_after_help().map(ToString::to_string) {
         Some(notes) => command.after_help(paragraphs(&notes)),
@@ -51,7 +51,7 @@ fn with_paragraphs(command: Command) -> Command {
     command.mut_subcommands(with_paragraphs)
 }
 
-/// The text with each paragraph as one line. Lines that are indented are as they are.
+/// The text with each paragraph as one line. Indented lines stay unchanged.
 fn paragraphs(text: &str) -> String {
     let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
     let mut joined = String::new();
@@ -117,7 +117,7 @@ mod tests {
             let help = command.term_width(10_000).render_long_help().to_string();
             for format in FORMATS.into_iter().filter(|it| it.is_written()) {
                 let ending = format!(".{}", format.ending());
-                let written = help.lines().find(|line| line.contains("form of the ending"));
+                let written = help.lines().find(|line| line.contains("format of the ending"));
                 assert!(written.unwrap().contains(&ending), "{name}: {ending}");
             }
         }
@@ -131,8 +131,8 @@ mod tests {
         };
         assert_eq!(
             said(&["perk", "run", "--foo", "--", "java"]),
-            "unexpected argument '--foo' found; what is the program's follows it: \
-             perk run -- java --foo … (see perk run --help)"
+            "unexpected argument '--foo' found; arguments of the program come after it: \ perk run -- java \
+             --foo … (see perk run --help)"
         );
         assert_eq!(
             said(&["perk", "report", "--bla", "x"]),

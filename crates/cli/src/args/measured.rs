@@ -9,19 +9,19 @@ use perk_control::options::{Argument, CommandLine, arguments};
 
 use crate::file_format::endings;
 
-/// What is measured, shown and written.
+/// The arguments that select what perk measures, shows and writes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MeasurementArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
-    /// Rows of each table at the end [default: as many as fit]
+    /// Rows of each table at the end [default: those that fit]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Show only errors, without a table
     #[arg(short, long)]
     pub(crate) quiet: bool,
     #[arg(short, long, value_name = "FILE", help = format!(
-        "Write the profile here, in the form of the ending: {} (repeatable)",
+        "Write the profile here, in the format of the ending: {} (repeatable)",
         endings()
     ))]
     pub(crate) output: Vec<PathBuf>,

@@ -16,24 +16,24 @@ pub(crate) struct ReadArgs {
     /// Show samples from this time of the recording on: 2s, 500ms
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) from: Option<Duration>,
-    /// The format of the file, where its content does not identify it
+    /// The format of the file, if its content does not identify it
     #[arg(long, value_name = "FORMAT", value_parser = read_format())]
     pub(crate) input_format: Option<Format>,
     /// Read at most this unpacked size: 500m, 8g [default: 64g]
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "64g",
           hide_default_value = true)]
     pub(crate) max_bytes: u64,
-    /// Take at most this memory to read: 512m, 4g [default: 20 times the file, 256m at least]
+    /// Use at most this memory to read: 512m, 4g [default: 20 times the file, at least 256m]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_memory: Option<u64>,
-    /// The classes that are the program's own: 'com.acme.*' (repeatable, or with commas) [default: those that
-    /// the file names, or the packages of the main class]
+    /// The program's own classes: 'com.acme.*' (repeatable, or with commas) [default: those that the file
+    /// names, or the packages of the main class]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = name_pattern)]
     pub(crate) app: Vec<NamePattern>,
-    /// Show passwords, tokens and keys of the command line; without this, *** stands there
+    /// Show passwords, tokens and keys of the command line; without it, *** replaces them
     #[arg(long)]
     pub(crate) keep_secrets: bool,
-    /// Show also samples whose stack is not known, as [no stack], where the accounting has them
+    /// Also show samples without a known stack, as [no stack], if the accounting has them
     #[arg(long)]
     pub(crate) unattributed: bool,
 }
@@ -59,7 +59,7 @@ impl ReadArgs {
     }
 }
 
-/// The end of the window whose begin [`ReadArgs`] have.
+/// The end of the window; [`ReadArgs`] has its begin.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct WindowArgs {
     /// Show samples up to this time of the recording: 5s, 800ms
@@ -77,12 +77,11 @@ pub(crate) struct FilterArgs {
     /// Drop traces through this method or class (repeatable)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) ignore: Vec<NamePattern>,
-    /// Take the frames of this method or class out of traces; their numbers go to the caller
-    /// (repeatable)
+    /// Remove the frames of this method or class from traces; their numbers go to the caller (repeatable)
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) hide: Vec<NamePattern>,
-    /// Keep only numbers with this label, as pprof and speedscope have them: 'request=GET *' (repeatable: one
-    /// of those of each key)
+    /// Keep only numbers with this label, as in pprof and speedscope: 'request=GET *' (repeatable: each key
+    /// must match once)
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) label: Vec<LabelPattern>,
 }

@@ -10,9 +10,9 @@ use super::values::{name_pattern, share};
 
 /// Show a profile: where to begin, top methods, call paths, allocations, locks
 ///
-/// Without a view, shows what matters most on 25 lines; --all, --threads and --traces show the rest.
-/// Reads every form that perk reads; the content decides the form, not the name. Call traces that
-/// were cut are joined to the longer ones that they most likely belong to, and marked as inferred.
+/// Without a view, shows what matters most on 25 lines; --all, --threads and --traces show the rest. Reads
+/// all formats of perk formats, recognised by the content and not by the name. perk infers the callers of
+/// cut call traces from longer ones, and marks them as inferred.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -37,13 +37,13 @@ Examples:
   perk report tests-*.hprof
   ssh host cat app.hprof | perk report -
 
---csv writes the methods (of shared fields: the fields), or the view asked for: --advice, --lines,
+--csv writes the methods (for shared fields: the fields), or the requested view: --advice, --lines,
 --source, --tree, --edges, --method, --field, --threads, --sites, --classes or --monitors.
 
---source shows of each line the metric's own number (self) and, where there are stacks, that with
-the line anywhere on the stack (total). Of a profile of --jamaica also the executions of the line's
-most executed instruction, and its instructions that never ran, of all that it has. Lines run are
-those of which an instruction ran; in part, those of which another one never did.")]
+--source shows the number of each line itself (self) and, if the profile has stacks, the number with the
+line anywhere on the stack (total). For a profile of --jamaica it also shows the executions of the line's
+most executed instruction, and how many of its instructions never ran. A line has run if one of its
+instructions has; it has run in part if another one never ran.")]
 pub(crate) struct ReportArgs {
     /// The profile; - is stdin. Several files of one format add up: those of the JVMs of a build
     #[arg(value_name = "FILE", required = true)]
@@ -58,14 +58,14 @@ pub(crate) struct ReportArgs {
     /// another that the profile has [default: each; in trees, the first that it has]
     #[arg(long, visible_alias = "value", value_name = "NAME")]
     pub(crate) metric: Option<String>,
-    /// Put the values of this label at the root of all stacks: request, trace_id; without a view, show them
+    /// Put the values of this label at the root of all stacks: request, trace_id; without a view, list them
     #[arg(long, value_name = "LABEL")]
     pub(crate) by: Option<String>,
     /// Leave cut traces unchanged
     #[arg(long)]
     pub(crate) no_infer: bool,
-    /// Show everything: all tables, call paths and the accounting, not only what matters most; with
-    /// --monitors also the waits of the JDK's housekeeping
+    /// Show everything: all tables, call paths and the accounting; with --monitors also the waits of the
+    /// JDK's housekeeping
     #[arg(long, conflicts_with_all = ["advice", "lines", "source", "tree", "edges", "method", "field",
                                       "sites", "classes", "csv"])]
     pub(crate) all: bool,
@@ -74,7 +74,7 @@ pub(crate) struct ReportArgs {
                                       "edges", "method", "field", "sites", "classes", "monitors",
                                       "csv", "json"])]
     pub(crate) brief: bool,
-    /// Rows of each table [default: 15, or as many as fit; with --json and --csv: all]
+    /// Rows of each table [default: 15, or those that fit; with --json and --csv: all]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Show everything, and a table for each thread
@@ -85,7 +85,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, conflicts_with_all = ["advice", "lines", "source", "tree", "edges", "method", "field",
                                       "sites", "classes", "monitors", "csv"])]
     pub(crate) traces: bool,
-    /// Show only where to begin: your methods with the largest numbers, and what is done for them
+    /// Show only where to begin: your methods with the largest numbers, and the work done for them
     #[arg(long)]
     pub(crate) advice: bool,
     /// Show only the methods by line
@@ -110,10 +110,11 @@ pub(crate) struct ReportArgs {
     /// Show only the pairs of caller and callee
     #[arg(long)]
     pub(crate) edges: bool,
-    /// Show only this method, its callers and callees: bar, Foo.bar, 'com.acme.*'
+    /// Show only this method with its callers and callees: bar, Foo.bar, 'com.acme.*'
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) method: Option<NamePattern>,
-    /// Show only the accesses to this field, or to those of a class, by allocation site: bar, Foo.bar, Foo
+    /// Show only the accesses to this field, or to the fields of a class, by allocation site: bar, Foo.bar,
+    /// Foo
     #[arg(long, value_name = "NAME", value_parser = name_pattern)]
     pub(crate) field: Option<NamePattern>,
     /// Show only the allocation sites, with their call paths

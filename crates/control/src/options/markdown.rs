@@ -20,11 +20,11 @@ The names, values, defaults and messages are those of HPROF, the agent that JDK 
 with. `help` as the whole string prints a summary on stdout. The environment variable
 `_JAVA_HPROF_OPTIONS` is appended to the options after a comma.
 
-Blanks are kept and case matters. An option given twice has its last value, except that
-`heap`, `cpu`, `include` and `exclude` add up, and that `file` and `net` may appear only once
-between them. Without any measurement the default is `heap=all`.
+Blanks are kept and case matters. If an option is given twice, the last value counts, except that
+`heap`, `cpu`, `include` and `exclude` add up, and that only one `file` or `net` may
+appear. Without any measurement the default is `heap=all`.
 
-A wrong option is one line on stderr and exit code 1, before the program starts:
+A wrong option gives one line on stderr and exit code 1, before the program starts:
 
 ```
 HPROF ERROR: hprof option error: Unknown option: foo (foo=bar) [hprof_init.c:495]
@@ -44,8 +44,9 @@ HPROF ERROR: hprof option error: Unknown option: foo (foo=bar) [hprof_init.c:495
     text.push_str(
         "
 A unit in `interval` is `us`, `ms` or `s`; a number without one is in milliseconds. `k` is 1024,
-`m` 1024 * 1024 and `g` 1024 * 1024 * 1024. With `force=n` a file that exists is not overwritten: the process id goes into
-the name, before a `.txt` ending of text output and at the end of the name of binary output.
+`m` 1024 * 1024 and `g` 1024 * 1024 * 1024. With `force=n` an existing file is not overwritten: the
+process id goes into the name, before the ending `.txt` of text output and at the end of the name of
+binary output.
 
 ",
     );
@@ -54,7 +55,7 @@ the name, before a `.txt` ending of text output and at the end of the name of bi
     }
     text.push_str(
         "\
-- `jvmpi` runs a profiler library of JVMPI instead of perk's own analyses, and has options of its own:
+- `jvmpi` runs a profiler library of JVMPI instead of perk's own analyses, and has its own options:
   [jvmpi.md](jvmpi.md).
 
 ",
@@ -77,8 +78,9 @@ fn push_measurements(text: &mut String) {
     text.push_str(
         "## Measurements
 
-Those that cannot pause count from the program's start on. *attach* says whether a measurement can begin
-in a running program (`perk attach`, `perk start`), *format* which formats of the file have its numbers.
+A measurement that cannot pause counts from the program's start. *attach* says whether a measurement
+can begin in a running program (`perk attach`, `perk start`); *format* lists the file formats that
+have its numbers.
 
 | measurement | `perk run` | format | with others | attach | pause |
 |---|---|---|---|---|---|

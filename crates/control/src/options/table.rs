@@ -44,7 +44,7 @@ fields! {
     monitor: bool = false,
     /// Also report what threads park for: the locks of `java.util.concurrent` (`locks=y`).
     locks: bool = false,
-    /// The form of the output.
+    /// The format of the output.
     format: Format = Format::Ascii,
     /// The destination of the output.
     output: Output = Output::Default,
@@ -60,7 +60,7 @@ fields! {
     lineno: bool = true,
     /// Treat the thread as part of a trace's identity.
     thread: bool = false,
-    /// With `thread`: tell only platform threads apart, and only in samples and waits; all virtual
+    /// With `thread`: distinguish only platform threads, and only in samples and waits; all virtual
     /// threads are one (`thread-kinds=platform`).
     platform_threads: bool = false,
     /// Dump on exit.
@@ -109,7 +109,7 @@ fields! {
     live: bool = true,
     /// Write the allocated objects and bytes per class, as `-Xaprof` did.
     aprof: bool = false,
-    /// Write them at each dump, for the allocations since the previous one (`aprof=between`).
+    /// Write them at each dump, for the allocations since the previous dump (`aprof=between`).
     aprof_between: bool = false,
     /// Print the tables of `-Xprof`.
     xprof: Option<Xprof> = None,
@@ -137,7 +137,8 @@ fields! {
     /// The time after which the recording ends, in nanoseconds, never 0; `None` is the end of the
     /// program.
     duration_ns: Option<u64> = None,
-    /// The time after which the file shows again what was measured so far, in nanoseconds, never 0.
+    /// The time after which the file is written again with the profile so far, in nanoseconds, never
+    /// 0.
     flush_ns: Option<u64> = None,
     /// Keep the secrets of the program's command line, and do not mask them.
     secrets: bool = false,
@@ -236,13 +237,13 @@ const PATTERNS_ARGUMENT: Argument = Argument {
     ..FLAG
 };
 
-/// What has call trees.
+/// The measurements with call trees.
 const TREES: Needs = Needs {
     of: &[Calls, Sites, JamaicaProfile],
     is_met: Some(|options| options.has_call_trees()),
     ..Needs::BASE
 };
-/// What puts probes into methods.
+/// The measurements with probes in methods.
 const PROBES: Needs = Needs {
     of: &[Calls, Sites, Fields, JamaicaProfile],
     is_met: Some(|options| options.has_call_trees() || options.fields || options.jamaica.is_some()),
@@ -271,20 +272,20 @@ pub(super) const ROWS: &[OptionRow] = &[
         arguments: &[Argument {
             long: "heap",
             position: 50,
-            help: "Measurement of the program's objects",
+            help: "What to measure of the program's objects",
             value_name: "KIND",
             words: &[
                 Word::new(
                     "sites",
-                    "Count allocated and live objects and bytes by class and allocation site",
+                    "Count allocated and live objects and bytes, by class and allocation site",
                 ),
                 Word::new(
                     "dump",
-                    "Dump all objects at the end, as a heap dump (.hprof) for perk and other tools",
+                    "Write a heap dump (.hprof) of all objects at the end, for perk and other tools",
                 ),
                 Word::new(
                     "all",
-                    "Both; each object of the dump has the call trace of its allocation",
+                    "Do both; each object of the dump has the call trace of its allocation",
                 ),
             ],
             is_measurement: true,
@@ -309,7 +310,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         arguments: &[Argument {
             long: "cpu",
             position: 10,
-            help: "Measurement of the program's time [default: samples, or off with others]",
+            help: "What to measure of the program's time [default: samples, or off with others]",
             value_name: "KIND",
             words: &[
                 Word::new("samples", "Sample the stacks of threads that use CPU time"),
@@ -350,7 +351,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         ]),
         addition: Some(&Addition { values: "p", about: "perk's extended binary output" }),
         note: "\
-- `format=p` is HPROF binary with records of perk's own, which keep the full depth of every analysis;
+- `format=p` is HPROF binary with additional records, which keep the full depth of every analysis;
   `perk report` and `perk convert` read it.",
         ..BASE
     },
@@ -400,7 +401,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         form: Some("DECIMAL"),
         rule: "decimal and > 0",
         value: Value::Time(|o| &mut o.interval_ns),
-        addition: Some(&Addition { values: "<n>us|ms|s", about: "interval in the unit named" }),
+        addition: Some(&Addition { values: "<n>us|ms|s", about: "interval with a unit" }),
         needs: Some(&Needs::one_of(&[Samples, XprofTables])),
         is_lenient: true,
         arguments: &[Argument {
@@ -436,8 +437,8 @@ pub(super) const ROWS: &[OptionRow] = &[
         arguments: &[Argument {
             long: "threads",
             position: 320,
-            help: "Tell all threads apart: virtual ones, those of exact counts, and in flame graphs, \
-                   too [default: platform threads, in samples and waits]",
+            help: "Distinguish all threads, also virtual ones, and also in exact counts and flame \
+                   graphs [default: only platform threads, in samples and waits]",
             ..FLAG
         }],
         ..SWITCH
@@ -461,7 +462,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         arguments: &[Argument {
             long: "force",
             position: 110,
-            help: "Replace the file of --jamaica; without this, the run is added to it",
+            help: "Replace the file of --jamaica instead of adding the run to it",
             // The agent's file is not the one that is replaced.
             plain: "",
             is_from_start: true,
@@ -594,24 +595,24 @@ pub(super) const ROWS: &[OptionRow] = &[
         }),
         note: "\
 - `engine=signal` interrupts threads where they run (Linux on x86-64). `engine=polling` walks their
-  stacks at their next safepoint, a method or two after the place where the time went.
-  `engine=auto` is `signal` where that works, and else `polling`, with a warning; with `net`, whose
-  commands are for single threads, it is `polling`.",
+  stacks at their next safepoint, which can be a method or two after the place that used the time.
+  `engine=auto` is `signal` if that works, and otherwise `polling`, with a warning. With `net` it is
+  `polling`, as the commands of a peer are for single threads.",
         arguments: &[Argument {
             long: "engine",
             position: 160,
             help: "The engine of CPU samples [default: auto]",
             value_name: "ENGINE",
             words: &[
-                Word::new("auto", "Signals where they work, else polling, with a warning"),
+                Word::new("auto", "Use signals if they work, otherwise poll, with a warning"),
                 Word::new(
                     "signal",
-                    "Interrupt threads where they are (Linux on x86-64): right to the line",
+                    "Interrupt threads where they are (Linux on x86-64): exact to the line",
                 ),
                 Word::new(
                     "polling",
-                    "Walk the stacks of threads at their next safepoint: works everywhere, names the \
-                     wrong method at times",
+                    "Walk the stacks of threads at their next safepoint: works everywhere, but can \
+                     show the wrong method",
                 ),
             ],
             ..FLAG
@@ -630,20 +631,19 @@ pub(super) const ROWS: &[OptionRow] = &[
         }),
         clash: Some(&Clash {
             is_there: |o| o.native && (o.engine == SampleEngine::Polling || o.has_peer()),
-            agent: "native=y is not supported with engine=polling, which sees Java code alone",
+            agent: "native=y is not supported with engine=polling, which sees only Java code",
             command_line: "--native does not work with --engine polling, which sees Java code alone",
         }),
         note: "\
-- `native=y` adds the functions of native code and the JVM's stubs to CPU samples by signals, above
-  the Java method that called them (`format=p`), and above these the functions of the kernel, if the
-  system permits it (`kernel.perf_event_paranoid` below 2, or `CAP_PERFMON`; the names need
-  `kernel.kptr_restrict=0`, or are `[kernel]`). A stub has the JVM's name for it, such as
-  `jbyte_disjoint_arraycopy`. Without `native=y` its time is that of its caller, as in all forms.",
+- `native=y` adds native functions and the JVM's stubs to CPU samples by signals, above the Java
+  method that called them (`format=p`). Above these it adds kernel functions, if the system permits it
+  (`kernel.perf_event_paranoid` below 2, or `CAP_PERFMON`; the names need `kernel.kptr_restrict=0`,
+  otherwise they are `[kernel]`). A stub has the JVM's name, such as `jbyte_disjoint_arraycopy`.
+  Without `native=y` its time counts for its caller, as in all other formats.",
         arguments: &[Argument {
             long: "native",
             position: 170,
-            help: "Show native functions, stubs of the JVM and functions of the kernel above Java \
-                   methods",
+            help: "Show native functions, the JVM's stubs and kernel functions above Java methods",
             needs: Some(&Needs::one_of(&[Samples])),
             ..FLAG
         }],
@@ -670,9 +670,9 @@ pub(super) const ROWS: &[OptionRow] = &[
             command_line: "--timing exact reads a wall clock: use --clock wall or --timing tick",
         }),
         note: "\
-- `timing=tick` has a thread of the agent look, every 250 us, where each thread is, at no cost in the
-  calls; `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns per call;
-  `timing=none` only counts.",
+- With `timing=tick` a thread of the agent looks every 250 us where each thread is, which costs
+  nothing in the calls. `timing=exact` reads `System.nanoTime` at each entry and exit, about 40 ns per
+  call. `timing=none` only counts.",
         arguments: &[Argument {
             long: "timing",
             position: 180,
@@ -681,11 +681,11 @@ pub(super) const ROWS: &[OptionRow] = &[
             words: &[
                 Word::new(
                     "tick",
-                    "Read a clock in memory that a thread of the agent updates: right in sums, cheap",
+                    "Let a thread of the agent see every 250 us where each thread is: correct in sums, cheap",
                 ),
                 Word::new(
                     "exact",
-                    "Read the JVM's nanosecond clock at each entry and exit: right per call, \
+                    "Read the JVM's nanosecond clock at each entry and exit: correct per call, \
                      expensive",
                 ),
                 Word::new("none", "Count calls without timing them"),
@@ -708,8 +708,8 @@ pub(super) const ROWS: &[OptionRow] = &[
         needs: Some(&Needs::one_of(&[Calls])),
         is_lenient: true,
         note: "\
-- `clock=cpu` is the CPU time of the thread, `clock=wall` the wall-clock time, including time
-  blocked and asleep. With `timing=exact` the clock is `wall`, and `clock=cpu` is refused.",
+- `clock=cpu` is the CPU time of the thread; `clock=wall` is the wall-clock time, including time
+  blocked and asleep. With `timing=exact` the clock is `wall`, and perk refuses `clock=cpu`.",
         arguments: &[Argument {
             long: "clock",
             position: 190,
@@ -731,12 +731,13 @@ pub(super) const ROWS: &[OptionRow] = &[
         needs: Some(&PROBES),
         is_lenient: true,
         note: "\
-- `include` and `exclude` take names of classes and methods, separated by a colon as a comma would end
-  the value, with `*` for any characters, such as `com.acme.*:Parser:HashMap.put`. A name that begins
-  with a package is compared from the beginning (`java.*` is not `com.acme.java.Foo`), any other also
-  from the name of a class or method on. A class stands for all its methods and for its inner classes.
-  A method that is left out is counted at the call, and its allocations are counted. A name that no
-  class or method has is reported on stderr at the end.",
+- `include` and `exclude` take names of classes and methods, separated by a colon (a comma would end
+  the value), with `*` for any characters, such as `com.acme.*:Parser:HashMap.put`. A name that begins
+  with a package must match from the beginning (`java.*` is not `com.acme.java.Foo`); other names may
+  also match from the name of a class or method. A class includes all its methods and its inner
+  classes.
+  A method that is left out is counted at its calls, and its allocations are counted. At the end perk
+  reports names without a match on stderr.",
         arguments: &[Argument {
             long: "include",
             position: 200,
@@ -767,9 +768,9 @@ pub(super) const ROWS: &[OptionRow] = &[
         default: "found by the main class",
         value: Value::Patterns(|o| &mut o.app),
         note: "\
-- `app` takes the same names, of the classes that are the program's own: reports charge the time in others to
-  these. Without it they are the packages of the main class and of the class path's folders. Only
-  `format=p` keeps it.",
+- `app` takes such names, too: those of the program's own classes, to which reports charge the time in
+  other classes. Without it these are the packages of the main class and of the class path's folders.
+  Only `format=p` keeps it.",
         arguments: &[Argument {
             long: "app",
             position: 220,
@@ -791,7 +792,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         needs: Some(&TREES),
         is_lenient: true,
         note: "\
-- `max-nodes` limits the call trees: calls on paths beyond it are counted by method alone.",
+- `max-nodes` limits the call trees: calls on paths beyond it are counted only by method.",
         arguments: &[Argument {
             long: "max-nodes",
             position: 230,
@@ -814,32 +815,32 @@ pub(super) const ROWS: &[OptionRow] = &[
             command_line: "",
         }),
         note: "\
-- `start=n` measures nothing until `perk start PID`; `perk stop PID` pauses it. What is counted
-  exactly cannot be paused.",
+- `start=n` measures nothing until `perk start PID`; `perk stop PID` pauses the recording. Exact
+  counts cannot be paused.",
         ..OWN_SWITCH
     },
     OptionRow {
         name: "delay",
-        about: "until it measures",
+        about: "time before measuring",
         value: Value::OptionalTime(|o| &mut o.delay_ns),
         note: "\
-- `delay=10s` and `duration=30s` measure a part of the run: they begin that long after the program's start,
-  and end the recording and its file that long after its beginning. The program goes on. What is counted
-  exactly (`cpu=times|old`, `heap=sites`) has its probes from the start on until the program ends; the
-  counts begin from zero after `delay`, and end with `duration`. Of a site with objects that lived before,
-  no more live objects are counted than were allocated since.",
+- `delay=10s` and `duration=30s` measure a part of the run: the recording begins this time after the
+  program's start, and ends with its file this time after its own beginning. The program continues.
+  Exact counts (`cpu=times|old`, `heap=sites`) have their probes from the start until the program
+  ends; the counts begin from zero after `delay`, and end with `duration`. A site with objects from
+  before counts no more live objects than were allocated since.",
         ..TIME
     },
     OptionRow {
         name: "duration",
-        about: "until it has measured",
+        about: "time of measuring",
         default: "to the end",
         value: Value::OptionalTime(|o| &mut o.duration_ns),
         ..TIME
     },
     OptionRow {
         name: "flush",
-        about: "show the file so far",
+        about: "write the file so far",
         default: "off",
         value: Value::OptionalTime(|o| &mut o.flush_ns),
         needs: Some(&Needs {
@@ -848,25 +849,27 @@ pub(super) const ROWS: &[OptionRow] = &[
             ..Needs::BASE
         }),
         note: "\
-- `flush=5s` shows the profile so far under the file's name at least that often, from the first second on,
-  so that it is there if the program is killed (`format=p`). Each flush that takes long makes the next ones
-  rarer: all of them together take at most 2 % of the time. Live objects are not counted for it.",
+- `flush=5s` writes the profile so far under the file's name at least this often, from the first
+  second on, so that it exists if the program is killed (`format=p`). Each flush that takes long makes
+  the next ones rarer: all of them together take at most 2 % of the time. A flush does not count live
+  objects.",
         ..TIME
     },
     OptionRow {
         name: "secrets",
-        about: "keep secrets of the program",
+        about: "keep secrets, do not mask",
         default: "n",
         value: Value::Switch(|o| &mut o.secrets),
         note: "\
-- `secrets=n` writes `***` in place of passwords, tokens and keys of the program's command line, which the
-  file has as the name of the program: where an option or parameter is called so (`--password=…`,
-  `--api-key …`, `?token=…`), and in URLs with a user. The options of the JVM itself are not in the file.",
+- `secrets=n` writes `***` instead of passwords, tokens and keys of the program's command line, which
+  the file has as the name of the program. It recognises them by the name of an option or parameter
+  (`--password=…`, `--api-key …`, `?token=…`), and in URLs with a user. The file does not have the
+  options of the JVM itself.",
         arguments: &[Argument {
             long: "keep-secrets",
             position: 300,
             help: "Keep passwords, tokens and keys of the command line in files and reports; without \
-                   this, *** stands there",
+                   it, *** replaces them",
             ..FLAG
         }],
         ..OWN_SWITCH
@@ -879,14 +882,14 @@ pub(super) const ROWS: &[OptionRow] = &[
         needs: Some(&TREES),
         is_lenient: true,
         note: "\
-- `cache=y` keeps the classes of the JDK that every program loads, with their probes, in
-  `perk/classes` in the user's cache folder, for `cpu=times|old` and `heap=sites` without `include`
-  and `exclude`; a later JVM starts faster with them. `cache=n` neither reads nor writes there.",
+- `cache=y` keeps the JDK's classes that every program loads, with their probes, in `perk/classes` in
+  the user's cache folder, so that later JVMs start faster. It applies to `cpu=times|old` and
+  `heap=sites` without `include` and `exclude`. `cache=n` neither reads nor writes there.",
         arguments: &[Argument {
             long: "no-cache",
             position: 250,
-            help: "Do not keep changed classes of the JDK in the user's cache folder, and take none \
-                   from there",
+            help: "Neither keep changed classes of the JDK in the user's cache folder nor use those \
+                   in it",
             plain: "n",
             is_from_start: true,
             ..FLAG
@@ -904,8 +907,8 @@ pub(super) const ROWS: &[OptionRow] = &[
         arguments: &[Argument {
             long: "wall",
             position: 20,
-            help: "Sample what all threads do and wait for, by the clock, at this interval [default: \
-                   10ms]",
+            help: "Sample all threads by wall-clock time, with their states, at this interval \
+                   [default: 10ms]",
             is_optional: true,
             is_measurement: true,
             ..TIME_ARGUMENT
@@ -915,7 +918,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "wall-threads",
         values: "<names>",
-        about: "threads of wall",
+        about: "threads that wall samples",
         default: "the program's",
         form: Some("<name>:<name>"),
         rule: "names of threads with : between them",
@@ -949,8 +952,8 @@ pub(super) const ROWS: &[OptionRow] = &[
             ..Needs::BASE
         }),
         note: "\
-- `sample` makes `heap=sites` an estimate from one sample per so many bytes allocated, on average;
-  without it every allocation is counted. It is refused without `heap=sites`.",
+- `sample` makes `heap=sites` an estimate from one sample per this number of allocated bytes, on
+  average; without it perk counts every allocation. perk refuses it without `heap=sites`.",
         arguments: &[
             Argument {
                 long: "alloc",
@@ -980,13 +983,13 @@ pub(super) const ROWS: &[OptionRow] = &[
         default: "n",
         value: Value::Switch(|o| &mut o.gc),
         note: "\
-- `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead object as live.",
+- `gc=y` collects garbage before a dump, so that `heap=sites` counts no dead objects as live.",
         arguments: &[
             Argument {
                 long: "gc",
                 position: 270,
-                help: "Collect garbage before --heap reads the objects [default of perk run where it \
-                       counts live ones]",
+                help: "Collect garbage before --heap reads the objects [default of perk run if it \
+                       counts live objects]",
                 needs: Some(&Needs {
                     is_met: Some(|o| o.heap_dump || o.heap_sites),
                     command_line: "--heap",
@@ -997,8 +1000,8 @@ pub(super) const ROWS: &[OptionRow] = &[
             Argument {
                 long: "no-gc",
                 position: 280,
-                help: "Do not collect garbage: dead objects that no collection has removed yet count, \
-                       too",
+                help: "Do not collect garbage: dead objects that no collection has removed yet count \
+                       as live",
                 plain: "n",
                 conflicts: &["gc"],
                 needs: Some(&Needs {
@@ -1014,7 +1017,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "thread-kinds",
         values: "<kinds>",
-        about: "all, platform: of thread=y",
+        about: "all, platform (thread=y)",
         default: "all",
         rule: "all|platform",
         value: Value::Choice(&[
@@ -1023,8 +1026,9 @@ pub(super) const ROWS: &[OptionRow] = &[
         ]),
         needs: Some(&Needs { is_met: Some(|o| o.thread), agent: "thread=y", ..Needs::BASE }),
         note: "\
-- `thread-kinds=platform` has `thread=y` tell platform threads apart, and only in samples and waits: all
-  virtual threads are one, and exact counts are those of all threads. It is refused without `thread=y`.",
+- With `thread-kinds=platform`, `thread=y` distinguishes only platform threads, and only in samples
+  and waits: all virtual threads are one, and exact counts are those of all threads. perk refuses it
+  without `thread=y`.",
         ..OWN
     },
     OptionRow {
@@ -1038,13 +1042,13 @@ pub(super) const ROWS: &[OptionRow] = &[
             ..Needs::BASE
         }),
         note: "\
-- `live=n` counts allocated objects alone: no object gets a field or an identity hash, and no walk of
-  the heap looks for those that live, whose numbers the file then says are not known. It is refused
-  without `heap=sites` and `format=p`.",
+- `live=n` counts only allocated objects: no object gets a field or an identity hash, and no walk of
+  the heap looks for live objects. The file marks their numbers as unknown. perk refuses it without
+  `heap=sites` and `format=p`.",
         arguments: &[Argument {
             long: "no-live",
             position: 290,
-            help: "Count allocated objects alone, which costs less: --heap sites then does not look \
+            help: "Count only allocated objects, which costs less: --heap sites then does not look \
                    for live ones",
             plain: "n",
             conflicts: &["gc"],
@@ -1065,13 +1069,13 @@ pub(super) const ROWS: &[OptionRow] = &[
         value: Value::Switch(|o| &mut o.locks),
         needs: Some(&Needs::one_of(&[Monitors])),
         note: "\
-- `locks=y` makes `monitor=y` measure also how long threads park for the locks and queues of
-  `java.util.concurrent`. It is refused without `monitor=y`.",
+- With `locks=y`, `monitor=y` also measures how long threads park for the locks and queues of
+  `java.util.concurrent`. perk refuses it without `monitor=y`.",
         arguments: &[Argument {
             long: "locks",
             alias: "lock",
             position: 130,
-            help: "Measure also how long threads park for locks of java.util.concurrent; implies \
+            help: "Also measure how long threads park for locks of java.util.concurrent; implies \
                    --monitor",
             also: &[("monitor", "y")],
             is_measurement: true,
@@ -1093,8 +1097,8 @@ pub(super) const ROWS: &[OptionRow] = &[
         note: "\
 - `aprof=y` counts the objects and bytes allocated for each class over the whole run, as the JVM's
   `-Xaprof` did, and prints the table on stdout at exit; with `format=p` it is only in the file.
-- `aprof=between` prints that table on stdout at each dump, with the allocations since the dump
-  before, or since the start. Send SIGQUIT when the period to measure begins and when it ends. A line
+- `aprof=between` prints this table on stdout at each dump, with the allocations since the previous
+  dump, or since the start. Send SIGQUIT when the period to measure begins and when it ends. A line
   above each table gives its period. The file has the whole run, as with `aprof=y`.",
         arguments: &[
             Argument {
@@ -1108,8 +1112,8 @@ pub(super) const ROWS: &[OptionRow] = &[
             Argument {
                 long: "from-signal",
                 position: 140,
-                help: "At each SIGQUIT and at the end, print on stdout the counts of --aprof since \
-                       the last time",
+                help: "At each SIGQUIT and at the end, print the counts of --aprof since the last \
+                       time on stdout",
                 plain: "between",
                 requires: "aprof",
                 is_from_start: true,
@@ -1135,24 +1139,24 @@ pub(super) const ROWS: &[OptionRow] = &[
             ],
         }),
         note: "\
-- `xprof=y` prints the tables of the JVM's `-Xprof` on stdout, as the original did: those of a thread when it
-  has ended, all others and a summary when the program ends. Without another analysis, `file` names a
-  file for them, and no other file is written. `xprof=tiers` lists what C1 and C2 have compiled in
-  tables of their own, `xprof=inlined` the methods that were inlined instead of those that they were
-  inlined into, `xprof=all` every method and not only the first 10 of each table; a colon joins them, as
-  in `xprof=tiers:inlined`. It needs the signals of `engine=signal`, whatever samples `cpu=samples`
-  takes. [xprof.md](xprof.md) describes the tables.",
+- `xprof=y` prints the tables of the JVM's `-Xprof` on stdout, as the original did: those of a thread
+  when it has ended, all others and a summary when the program ends. Without another analysis, `file`
+  names a file for them, and perk writes no other file. `xprof=tiers` lists methods compiled by C1 and
+  by C2 in separate tables. `xprof=inlined` lists methods that were inlined instead of those that they
+  were inlined into. `xprof=all` lists every method and not only the first 10 of each table. A colon
+  joins them, as in `xprof=tiers:inlined`. The tables need the signals of `engine=signal`, whatever
+  engine `cpu=samples` uses. [xprof.md](xprof.md) describes the tables.",
         arguments: &[Argument {
             long: "xprof",
             position: 70,
-            help: "Print what kind of code the threads run, by method, as the JVM's -Xprof did: on the \
-                   program's stdout, or into -o x.xprof. Alone or with KINDs: the same, told apart \
+            help: "Print what kind of code each thread runs, by method, as the JVM's -Xprof did: on \
+                   the program's stdout, or into -o x.xprof. A KIND lists more methods separately \
                    (repeatable, or with commas)",
             value_name: "KIND",
             is_optional: true,
             is_list: true,
             words: &[
-                Word::new("tiers", "What C1 compiled, and what C2 compiled"),
+                Word::new("tiers", "Methods compiled by C1, and those compiled by C2"),
                 Word::new("inlined", "Inlined methods, instead of those that they were inlined into"),
                 Word::new("all", "All methods, instead of the first 10 of each table"),
             ],
@@ -1183,7 +1187,7 @@ pub(super) const ROWS: &[OptionRow] = &[
                 Word {
                     name: "all",
                     value: Some("y"),
-                    help: "Bytecodes, cycles, calls, natives, arrays, classes, threads and the heap",
+                    help: "Bytecodes, cycles, calls, native calls, arrays, classes, threads and the heap",
                 },
                 Word::new("bytecodes", "Bytecodes by method and line, at less cost"),
             ],
@@ -1206,12 +1210,11 @@ pub(super) const ROWS: &[OptionRow] = &[
         arguments: &[Argument {
             long: "fields",
             position: 80,
-            help: "Count the accesses to the fields of each object, by the thread that made it and by \
-                   others",
+            help: "Count the accesses to the fields of each object",
             value_name: "KIND",
             words: &[Word::new(
                 "shared",
-                "Which fields of which objects are read and written by which threads",
+                "Reads and writes of each field, by the thread that made the object and by others",
             )],
             also: &[("aggregate", "site")],
             is_measurement: true,
@@ -1223,7 +1226,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "aggregate",
         values: "site|n",
-        about: "alike objects: one record",
+        about: "merge alike objects",
         default: "n",
         rule: "site|n",
         value: Value::Choice(&[
@@ -1264,10 +1267,10 @@ pub(super) const ROWS: &[OptionRow] = &[
             help: "The accesses that --fields counts [default: instructions]",
             value_name: "KIND",
             words: &[
-                Word::new("instructions", "Those by instructions of Java code"),
+                Word::new("instructions", "Accesses by instructions of Java code"),
                 Word::new(
                     "extended",
-                    "Also those that no instruction makes: System.arraycopy, clone(), reflection, \
+                    "Also accesses that no instruction makes: System.arraycopy, clone(), reflection, \
                      Unsafe",
                 ),
             ],
@@ -1304,20 +1307,21 @@ pub(super) const ROWS: &[OptionRow] = &[
         note: "\
 - `memlimit` is a number of bytes; `k`, `m` and `g` after it mean KiB, MiB and GiB. It limits the memory of the call
   traces of samples (`cpu=samples`, `wall`, `heap=sites` with `sample`) and of waits (`monitor=y`), which
-  grows with each new stack; the default is for them. At the limit, a sample with a new stack is booked
+  grows with each new stack; the default is the limit for
+  these. At the limit, a sample with a new stack is booked
   below those of its outermost frames that are known, on a frame `perk.[memory limit reached]`: no sample
-  and no time is lost, and the totals of threads stay right. The number of such samples is in a warning
-  at the end and in reports. The times of samples (`format=p`) take another eighth of the limit at most.
-  Names and threads are not limited. It also limits the call trees and sites of exact counts (`cpu=times`,
-  `heap=sites`), with what a dump makes of them: a call on a path that has no room is counted by method
-  alone, below `<folded>`, a new site by class alone, and a warning says so. With `max-nodes` alone there
-  are as many nodes as it says. With `fields=shared`
-  `memlimit` limits the records of objects, and its default is `4096m`.",
+  and no time is lost, and the totals of threads stay right. A warning at the end and reports have the
+  number of such samples. The times of samples (`format=p`) take at most another eighth of the limit.
+  Names and threads have no limit. `memlimit` also limits the call trees and sites of exact counts
+  (`cpu=times`, `heap=sites`), including the memory of dumps: a call on a path without room is counted
+  only by method, below `<folded>`, a new site only by class, and a warning says so. If only
+  `max-nodes` is given, it alone limits the nodes. With `fields=shared` `memlimit` limits the records
+  of objects, and its default is `4096m`.",
         arguments: &[Argument {
             long: "memlimit",
             position: 240,
-            help: "Limit of the memory for call paths; new ones beyond it are cut short, or counted by \
-                   method alone [default: 256m]",
+            help: "Limit of the memory for call paths; new ones beyond it are cut, or counted only \
+                   by method [default: 256m]",
             ..SIZE_ARGUMENT
         }],
         ..OWN
