@@ -159,7 +159,7 @@ fn calls_are_counted_and_those_of_perk_are_not() {
         };
         assert_eq!((*state, *profiled), ("state=recording", "profile=null"));
         assert!(dump.ends_with(FILE) && last.ends_with(FILE), "{}", outcome.report());
-        assert!(stop.starts_with("stop=error:perk cannot pause what is counted exactly"), "{stop}");
+        assert!(stop.starts_with("stop=error:perk cannot pause exact counts"), "{stop}");
         assert_eq!(*start, "start=error:it is measured already: nothing is paused");
         let profile = profile(&outcome, FILE);
         let mut counts = BTreeMap::new();

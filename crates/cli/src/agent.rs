@@ -78,7 +78,7 @@ fn bases() -> Vec<PathBuf> {
 fn place(base: &Path, folder: &Path, packed: EmbeddedFile) -> anyhow::Result<()> {
     // HotSpot takes what follows the first `=` of `-agentpath:` for the options.
     if folder.as_os_str().as_bytes().contains(&b'=') {
-        bail!("the JVM does not take a path with a =");
+        bail!("the JVM does not accept a path with a =");
     }
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     for folder in [base, folder] {
@@ -90,7 +90,7 @@ fn place(base: &Path, folder: &Path, packed: EmbeddedFile) -> anyhow::Result<()>
     write(&folder.join(packed.name), packed.bytes, geteuid().as_raw())
 }
 
-/// Puts the library into the file, unless one of the user `uid` is there already.
+/// Puts the library into the file, unless one of the user `uid` exists already.
 pub(crate) fn write_library(file: &Path, uid: u32) -> anyhow::Result<()> {
     write(file, LIBRARY, uid)
 }

@@ -10,7 +10,7 @@ use crate::talk;
 /// The most lines of a comment.
 const COMMENT_LINES: usize = 20;
 
-/// What the options `--json`, `--csv` and `--markdown` ask for.
+/// The format that the options `--json`, `--csv` and `--markdown` select.
 pub(crate) fn wanted(json: bool, csv: bool, markdown: bool) -> Want {
     match (json, csv, markdown) {
         (true, ..) => Want::DOCUMENT,
@@ -20,8 +20,8 @@ pub(crate) fn wanted(json: bool, csv: bool, markdown: bool) -> Want {
     }
 }
 
-/// Writes what the answer has, its notes before and what it lacks after: for a screen, or where a comment is
-/// wanted, as one of 20 lines if nobody said how many rows it has.
+/// Writes the answer, with its notes before it and its warnings after it: for a screen, or as a comment, which
+/// has 20 lines unless the number of rows is given.
 pub(crate) fn write(
     answer: &Answer,
     (want, top): (Want, Option<usize>),

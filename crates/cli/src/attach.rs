@@ -79,17 +79,19 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
             // Its connections are closed before the kernel has ended it.
             None if why == RecordingEnd::Ended || jvm.process.is_gone() => bail!(
                 "{title} ended before its profile was complete: no part of it is left (it was killed, \
-                 or its own messages say why)"
+                 or its own messages have the reason)"
             ),
             None => {
-                bail!("the recording of {title} has no profile: the messages of the JVM say why")
+                bail!(
+                    "the recording of {title} has no profile: the messages of the JVM have the reason"
+                )
             }
         }
     }
     if recording.is_unfinished() {
         let title = jvm.title();
         say(format_args!(
-            "{title} was killed: the profile is of its last flush; its last seconds may be missing"
+            "{title} was killed: the profile is that of its last flush; its last seconds may be missing"
         ));
     }
     drop(recording);
@@ -124,8 +126,8 @@ pub(crate) fn may_ask(jvm: &Jvm) -> anyhow::Result<()> {
     }
     if User::of(jvm).act(|| ()).is_err() {
         bail!(
-            "{title} is of the user {}, and perk may not act as that user: run perk as that user, or as \
-             root with CAP_SETUID and CAP_SETGID",
+            "{title} is of the user {}, and perk may not switch to that user: run perk as that \
+             user, or as root with CAP_SETUID and CAP_SETGID",
             name_of_user(jvm.status.uid)
         );
     }
@@ -169,12 +171,14 @@ fn can_load(jvm: &Jvm) -> anyhow::Result<()> {
         bail!("{title} is Java {version}: perk needs Java {OLDEST_VERSION} or later");
     }
     if machine.is_foreign {
-        bail!("{title} is of another processor than this perk: use the perk that was built for it");
+        bail!(
+            "{title} runs on another processor architecture than this perk: use a perk that was built for it"
+        );
     }
     if let Some(libc) = machine.libc.filter(|&libc| libc != Libc::OWN) {
         let (its, own) = (libc.name(), Libc::OWN.name());
         bail!(
-            "{title} runs on {its}, and this perk is for {own}: use an image of the program with {own}"
+            "{title} runs on {its}, and this perk needs {own}: use an image of the program with {own}"
         );
     }
     Ok(())

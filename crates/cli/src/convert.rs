@@ -1,4 +1,4 @@
-//! `perk convert`: the same profile in another form.
+//! `perk convert`: the same profile in another format.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -20,17 +20,17 @@ use crate::{selection, talk};
 /// Reads one file and writes another.
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let to_stdout = is_stream(&args.output);
-    let form = match args.output_format {
-        Some(form) => form,
+    let format = match args.output_format {
+        Some(format) => format,
         None if to_stdout => bail!("-o - has no ending: name the format with --output-format"),
         None => file_format::of_path(&args.output)?,
     };
-    if let Some(name) = args.metric.as_ref().filter(|_| !form.has_one_metric()) {
-        let title = form.title();
+    if let Some(name) = args.metric.as_ref().filter(|_| !format.has_one_metric()) {
+        let title = format.title();
         let others = file_format::list(|it| it.has_one_metric(), |it| it.name().to_owned(), "and");
         bail!("{title} holds whole profiles: --metric {name} applies to {others}");
     }
-    let mut target = Target { path: args.output.clone(), form };
+    let mut target = Target { path: args.output.clone(), format };
     if !to_stdout {
         if output::is_same_file(&args.file, &args.output) {
             let path = args.output.display();
@@ -40,20 +40,20 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     }
     let window = args.read.window(args.window.to);
     let Input { mut profile, format: input_form } = input::read(&args.file, &args.read)?;
-    // `.prof` is the ending of several forms.
+    // `.prof` is the ending of several formats.
     if args.output_format.is_none()
         && input_form.is_written()
         && file_format::has_ending(input_form, &target.path)
     {
-        target.form = input_form;
+        target.format = input_form;
     }
-    let form = target.form;
+    let format = target.format;
     let name = display_name(&args.file);
     let has_heaps = profile.heaps().next().is_some();
     if has_only_heaps(&profile) {
         let target = if to_stdout { "stdout".into() } else { args.output.display().to_string() };
         bail!(
-            "cannot write {target}: {name} has only heap dumps, and no form has a place for their \
+            "cannot write {target}: {name} has only heap dumps, and no format can hold their \
              objects: perk heap shows what holds them, perk report their classes"
         );
     }
@@ -61,14 +61,14 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     if let Some(key) = &args.by {
         labels::root(&mut profile, key)?;
     }
-    if file_format::merges_threads(form) && !args.threads && profile.has_threads() {
+    if file_format::merges_threads(format) && !args.threads && profile.has_threads() {
         profile = profile.without_threads().into_owned();
         talk::say(format_args!(
-            "all threads are one in {} (--threads tells them apart)",
-            form.title()
+            "all threads are one in {} (--threads distinguishes them)",
+            format.title()
         ));
     }
-    if form.is_dated() && profile.created.is_none() {
+    if format.is_dated() && profile.created.is_none() {
         profile.created = input_date(&args.file);
     }
     let metric = args.metric.as_deref().map(|name| metric::find(&profile, name)).transpose()?;
@@ -79,25 +79,26 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     let view = View { metric: metric.as_ref(), ..View::new(&profile, &title) };
     if to_stdout {
         let mut out = BufWriter::new(io::stdout().lock());
-        form.write_view(&view, &mut out)
+        format
+            .write_view(&view, &mut out)
             .and_then(|()| out.flush())
             .context("cannot write to stdout")?;
     } else {
         target.write(&view)?;
     }
-    if let Some(note) = form.depth_note(&[&profile]) {
+    if let Some(note) = format.depth_note(&[&profile]) {
         talk::say(format_args!("{note}"));
     }
-    if has_heaps && form.ending() == "hprof" {
+    if has_heaps && format.ending() == "hprof" {
         talk::say(format_args!(
-            "of heap dumps the sums by class are kept, without the objects (perk heap shows what holds \
-             them)"
+            "heap dumps keep only the sums by class, without the objects (perk heap shows what \
+             holds them)"
         ));
     }
-    let losses = form.losses(&view);
+    let losses = format.losses(&view);
     if !losses.is_empty() {
-        let title = form.title();
-        talk::say(format_args!("left out, as {title} has no place for it: {}", losses.join(", ")));
+        let title = format.title();
+        talk::say(format_args!("left out, as {title} cannot hold it: {}", losses.join(", ")));
     }
     Ok(())
 }

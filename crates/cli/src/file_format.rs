@@ -27,8 +27,8 @@ fn parser(is_accepted: fn(Format) -> bool) -> impl TypedValueParser<Value = Form
         .try_map(|name| perk_formats::by_name(&name).context("the name of a format"))
 }
 
-/// The format that a file name's ending stands for, which the ending of a packing may follow. Where
-/// several formats share an ending, it stands for the first.
+/// The format of a file name's ending, which the ending of a packing may follow. If several
+/// formats share an ending, it is the first.
 pub(crate) fn of_path(path: &Path) -> anyhow::Result<Format> {
     let written = FORMATS.into_iter().filter(|format| format.is_written());
     let found = written.filter_map(|format| Some((ending_of(format, path)?, format)));
@@ -42,7 +42,7 @@ pub(crate) fn of_path(path: &Path) -> anyhow::Result<Format> {
         let file = path.join("app.hprof");
         bail!("{shown} is a folder: name a file in it, such as {}", file.display());
     }
-    bail!("{shown}: cannot write a form with this ending: use {}", endings())
+    bail!("{shown}: perk writes no format with this ending: use {}", endings())
 }
 
 /// The endings of the files that are written, as a list, and those of their packings.
@@ -85,10 +85,10 @@ pub(crate) fn list(
     format!("{} {conjunction} {last}", names.join(", "))
 }
 
-/// Whether all threads are one in files of a form, unless they are to be told apart. The page of flame
+/// Whether all threads are one in files of a format, unless it should distinguish them. The page of flame
 /// graphs has them, and merges them itself.
-pub(crate) fn merges_threads(form: Format) -> bool {
-    form.has_one_metric() && form.ending() != "html"
+pub(crate) fn merges_threads(format: Format) -> bool {
+    format.has_one_metric() && format.ending() != "html"
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ fn options(args: &HeapArgs) -> Options {
     }
 }
 
-/// The view that is asked for: the command line has one at most.
+/// The requested view: the command line has at most one.
 fn view(args: &HeapArgs) -> HeapView {
     let simple = [
         (args.classes, HeapView::Classes),

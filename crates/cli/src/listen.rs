@@ -40,9 +40,9 @@ pub(crate) fn listen(args: &ListenArgs) -> anyhow::Result<ExitCode> {
         output::check(path)?;
     }
     let asked = SocketAddr::new(args.bind, args.port);
-    let listener = TcpListener::bind(asked).with_context(|| format!("cannot listen at {asked}"))?;
+    let listener = TcpListener::bind(asked).with_context(|| format!("cannot listen on {asked}"))?;
     let address = listener.local_addr()?;
-    talk::say(format_args!("listening at {address}; start java with the agent and net={address}"));
+    talk::say(format_args!("listening on {address}; start java with the agent and net={address}"));
     if !args.bind.is_loopback() {
         talk::say(format_args!("anybody who can reach {address} can connect, without a password"));
     }
@@ -87,10 +87,10 @@ fn find_dead_peers(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// What has come so far.
+/// The data received so far.
 struct Reception<'a> {
     args: &'a ListenArgs,
-    /// As it was asked for, or as it is to be called: without an ending until the kind is known.
+    /// The requested path, or the default one, without an ending until the kind is known.
     path: Option<PathBuf>,
     default_name: String,
     destination: Option<Destination>,
@@ -118,7 +118,7 @@ impl<'a> Reception<'a> {
         let begin = Instant::now();
         loop {
             let limit = self.time_limit(begin);
-            // No limit is told by no time; one that is over is as short as there is.
+            // No time means no limit; a limit that is over is as short as possible.
             stream.set_read_timeout(limit.map(|limit| limit.max(Duration::from_millis(1))))?;
             let count = match stream.read(&mut buffer) {
                 Ok(0) => return Ok(()),
@@ -231,7 +231,7 @@ impl<'a> Reception<'a> {
         if whole_bytes < self.bytes {
             let left_out = units::bytes(self.bytes - whole_bytes);
             talk::say(format_args!(
-                "the profile ends inside a record; {left_out} of it are left out"
+                "the profile ends inside a record; its last {left_out} are left out"
             ));
         }
         let contents: Vec<_> =

@@ -22,7 +22,7 @@ pub(crate) fn man(args: &ManArgs) -> anyhow::Result<()> {
     let Some(page) = pages.iter().find(|page| name_of(page) == name) else {
         let commands = pages.iter().filter_map(|page| name_of(page).strip_prefix("perk-"));
         bail!(
-            "perk man {}: there is no such command; the commands are {}",
+            "perk man {}: unknown command; the commands are {}",
             args.command.as_deref().unwrap_or_default(),
             commands.collect::<Vec<_>>().join(", ")
         );

@@ -14,20 +14,20 @@ use crate::file_format;
 use crate::packing::{self, Packer};
 use crate::progress::ProgressStream;
 
-/// What writes a file.
+/// A function that writes the content of a file.
 pub(crate) type FileContent<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
 
 /// A file to write a profile to, packed where its ending says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) path: PathBuf,
-    pub(crate) form: Format,
+    pub(crate) format: Format,
 }
 
 impl Target {
-    /// The target `path`, in the form of its ending.
+    /// The target `path`, in the format of its ending.
     pub(crate) fn of_path(path: &Path) -> anyhow::Result<Self> {
-        Ok(Self { form: file_format::of_path(path)?, path: path.to_owned() })
+        Ok(Self { format: file_format::of_path(path)?, path: path.to_owned() })
     }
 
     /// Fails if the file could not be written as things are now.
@@ -40,13 +40,13 @@ impl Target {
         let (path, packing) = packing::split(&self.path);
         let ending = path.extension().unwrap_or_default().to_string_lossy();
         let path = packing::join(&path.with_extension(format!("{infix}.{ending}")), packing);
-        Self { path, form: self.form }
+        Self { path, format: self.format }
     }
 
-    /// Writes what is shown of a profile: under a temporary name in the same folder first, so that
+    /// Writes the selected part of a profile, first under a temporary name in the same folder, so that
     /// the final name has the old content or the new, and nothing between.
     pub(crate) fn write(&self, view: &View<'_>) -> anyhow::Result<()> {
-        self.write_with(&|out| self.form.write_view(view, out))
+        self.write_with(&|out| self.format.write_view(view, out))
     }
 
     /// As [`Target::write`], of what `write` writes.
@@ -131,7 +131,7 @@ mod tests {
         std::os::unix::fs::symlink("/dev/full", &full).unwrap();
         let profile = profile();
         assert!(target(&full).check().is_ok());
-        let full = Target { form: file_format::of_path(Path::new("a.txt")).unwrap(), path: full };
+        let full = Target { format: file_format::of_path(Path::new("a.txt")).unwrap(), path: full };
         let error = full.write(&View::new(&profile, "x")).unwrap_err();
         assert!(format!("{error:#}").contains("No space left"), "{error:#}");
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
@@ -140,10 +140,10 @@ mod tests {
     #[test]
     fn nothing_empty_is_written() {
         let temp = tempfile::tempdir().unwrap();
-        for form in perk_formats::FORMATS.into_iter().filter(|form| form.is_written()) {
-            let path = temp.path().join(format!("empty.{}", form.ending()));
-            let target = Target { path, form };
-            assert!(target.write(&View::new(&Profile::default(), "x")).is_err(), "{form:?}");
+        for format in perk_formats::FORMATS.into_iter().filter(|format| format.is_written()) {
+            let path = temp.path().join(format!("empty.{}", format.ending()));
+            let target = Target { path, format };
+            assert!(target.write(&View::new(&Profile::default(), "x")).is_err(), "{format:?}");
         }
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     }

@@ -36,7 +36,7 @@ pub(crate) fn join(path: &Path, packing: Option<Packing>) -> PathBuf {
     path.into()
 }
 
-/// Packs what is written, where it is to be packed.
+/// Packs the output if the target is packed.
 pub(crate) enum Packer<W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),

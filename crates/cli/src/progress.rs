@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Work that is shorter shows no progress.
+/// Shorter work shows no progress.
 const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 
 /// A stream whose bytes are shown until it is dropped.

@@ -39,7 +39,7 @@ pub(crate) fn ps() -> anyhow::Result<ExitCode> {
         let count = plural(hidden.len() as u64, "JVM");
         let root = if geteuid().is_root() { "root with CAP_SYS_PTRACE" } else { "root" };
         say(format_args!(
-            "{count} cannot be looked into: run perk ps with their user and group, or as {root}"
+            "perk cannot look into {count}: run perk ps with their user and group, or as {root}"
         ));
     }
     Ok(if is_empty { ExitCode::from(1) } else { ExitCode::SUCCESS })

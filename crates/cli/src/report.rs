@@ -90,8 +90,8 @@ fn request(args: &ReportArgs) -> ProfileRequest {
 /// It could not be written as things are now, or its name does not end in `.html`.
 fn page_target(path: &Path) -> anyhow::Result<Target> {
     let target = Target::of_path(path)?;
-    if target.form.name() != "html" {
-        bail!("{}: source files are written as .html", path.display());
+    if target.format.name() != "html" {
+        bail!("{}: perk writes source files as .html", path.display());
     }
     target.check()?;
     Ok(target)

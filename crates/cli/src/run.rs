@@ -54,13 +54,13 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         false => targets(&measured.output, &analyses.sketch())?,
     };
     if !analyses.have_profile()
-        && let Some(target) = targets.iter().find(|target| target.form != BINARY)
+        && let Some(target) = targets.iter().find(|target| target.format != BINARY)
     {
         bail!("{}: a heap dump is written as .hprof", target.path.display());
     }
     if analyses.dump_heap()
         && let Some(target) = targets.first()
-        && targets.iter().all(|target| target.form != BINARY)
+        && targets.iter().all(|target| target.format != BINARY)
     {
         bail!(
             "{}: it has no place for the heap dump of --heap all; name a .hprof file with a second -o, \
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         );
     }
     let library = agent::library()?;
-    let folder = match targets.iter().find(|target| target.form == BINARY) {
+    let folder = match targets.iter().find(|target| target.format == BINARY) {
         Some(target) if analyses.dump_heap() => Folder::beside(&target.path)?,
         None if analyses.dump_heap() && targets.is_empty() => Folder::beside(Path::new("."))?,
         _ if analyses.have_fields() => Folder::new()?.packed(),
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<ExitCode> {
         if shown.is_empty() && end.is_some_and(|end| begin.elapsed() >= end) {
             shown = show_finished(&folder, &mut finish);
             if !shown.is_empty() && !measured.quiet {
-                say(format_args!("the recording has ended; the program goes on"));
+                say(format_args!("the recording has ended; the program continues"));
             }
         }
     })?;
@@ -127,7 +127,7 @@ fn collect(folder: &Folder) -> anyhow::Result<Outcome> {
         .with_context(|| format!("cannot read the agent's output in {}", folder.path().display()))
 }
 
-/// Shows and writes the profiles of recordings that have ended, while the program goes on. Returns their
+/// Shows and writes the profiles of recordings that have ended, while the program continues. Returns their
 /// processes.
 fn show_finished(folder: &Folder, finish: &mut Finish<'_>) -> BTreeSet<u32> {
     let finished = folder.finished().unwrap_or_default();

@@ -11,7 +11,7 @@ pub(crate) fn say(line: Arguments<'_>) {
     print(format_args!("perk: {}\n", printable(&line.to_string())));
 }
 
-/// Prints on stderr as it is.
+/// Prints on stderr without changes.
 pub(crate) fn print(text: Arguments<'_>) {
     // One write, so that lines do not mix with those of the profiled program.
     let _ = stderr().lock().write_all(text.to_string().as_bytes());

@@ -87,7 +87,7 @@ fn what_a_form_cannot_hold_is_refused() {
         }
     }
     let output = folder.run(&["convert", "fields", "-o", "x.pb.gz"]);
-    let expected = "perk: left out, as pprof has no place for it: field accesses by object\n";
+    let expected = "perk: left out, as pprof cannot hold it: field accesses by object\n";
     assert_eq!(stderr(&output), expected);
     // No output is written to stdout either.
     assert_refused(
@@ -111,8 +111,8 @@ fn what_is_lost_beside_what_is_held_is_named() {
         assert_eq!(text.lines().count(), 1, "{form}: {text}");
     }
     let output = folder.run(&["convert", "both", "-o", "x.hprof"]);
-    let said = "perk: of heap dumps the sums by class are kept, without the objects (perk heap shows \
-                what holds them)\n";
+    let said = "perk: heap dumps keep only the sums by class, without the objects (perk heap \
+                shows what holds them)\n";
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), said));
 }
 

@@ -121,13 +121,13 @@ fn what_is_no_profile_is_refused() {
     folder.file("page.html", "<!doctype html><title>x</title>");
     fs::create_dir(folder.join("folder")).unwrap();
     for (file, parts) in [
-        ("random", &["random is not in a form that perk can read", "perk formats"][..]),
+        ("random", &["random is not in a format that perk can read", "perk formats"][..]),
         ("empty", &["empty is empty"]),
-        ("text", &["text is not in a form"]),
+        ("text", &["text is not in a format"]),
         ("page.html", &["page.html is an HTML page, which perk does not read"]),
         ("folder", &["cannot read folder", "directory"]),
         ("missing", &["cannot read missing", "No such file"]),
-        ("/dev/zero", &["/dev/zero is not in a form"]),
+        ("/dev/zero", &["/dev/zero is not in a format"]),
     ] {
         assert_refused(&folder.run(&["report", file]), parts);
         assert_refused(&folder.run(&["convert", file, "-o", "out.txt"]), parts);

@@ -170,7 +170,7 @@ fn what_other_forms_have_no_place_for_is_named() {
             );
             continue;
         }
-        let notes = ["of heap dumps the sums by class are kept", "heap dumps by class"];
+        let notes = ["heap dumps keep only the sums by class", "heap dumps by class"];
         assert_eq!(
             notes.iter().filter(|note| said.contains(**note)).count(),
             1,

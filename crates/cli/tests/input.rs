@@ -51,7 +51,7 @@ fn packed_files_are_read_as_what_they_hold() {
         assert_eq!(report(&folder, &[file]), plain, "{file}");
     }
     folder.file("deep", gzip(&gzip(&gzip(&gzip(STACKS.as_bytes())))));
-    assert_refused(&folder.run(&["report", "deep"]), &["deep is not in a form", r"\x1f\x8b"]);
+    assert_refused(&folder.run(&["report", "deep"]), &["deep is not in a format", r"\x1f\x8b"]);
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_bomb_stops_at_max_bytes() {
     for (file, parts) in [
         (
             "zeros.gz",
-            &[r#"zeros.gz is not in a form that perk can read: it begins with "\x00\x00"#][..],
+            &[r#"zeros.gz is not in a format that perk can read: it begins with "\x00\x00"#][..],
         ),
         ("lines.gz", &["cannot read lines.gz", limit]),
         ("lines.gz.gz", &["cannot read lines.gz.gz", limit]),
@@ -340,7 +340,7 @@ fn inlined(methods: u64, depth: usize) -> Vec<u8> {
 fn an_endless_pipe_stops_at_max_bytes() {
     let folder = Folder::new();
     for (text, parts) in [
-        ("y", &[r#"stdin is not in a form that perk can read: it begins with "y\ny\ny"#][..]),
+        ("y", &[r#"stdin is not in a format that perk can read: it begins with "y\ny\ny"#][..]),
         ("a;b 1", &["cannot read stdin: more than 1048576 bytes; --max-bytes allows more"]),
     ] {
         let mut yes = Command::new("yes").arg(text).stdout(Stdio::piped()).spawn().unwrap();
@@ -378,7 +378,7 @@ fn from_names_the_form() {
     folder.file("c", "Dear all,\nthe profile is late.\n");
     let plain = report(&folder, &["a"]);
     assert_eq!(report(&folder, &["a", "--input-format", "collapsed"]), plain);
-    assert_refused(&folder.run(&["report", "b"]), &["b is not in a form that perk can read"]);
+    assert_refused(&folder.run(&["report", "b"]), &["b is not in a format that perk can read"]);
     let output = folder.run(&["report", "--all", "b", "--input-format", "collapsed"]);
     let note = "perk: b: line 1 skipped: expected";
     assert!(stderr(&output).starts_with(note), "{output:?}");
@@ -410,7 +410,8 @@ fn files_of_other_kinds_are_named_by_their_first_bytes() {
         ("gz", b"\x1F", r"\x1f"),
     ] {
         folder.file(name, content);
-        let begin = format!("{name} is not in a form that perk can read: it begins with \"{begin}");
+        let begin =
+            format!("{name} is not in a format that perk can read: it begins with \"{begin}");
         assert_refused(&folder.run(&["report", name]), &[&begin, "perk formats"]);
     }
 }

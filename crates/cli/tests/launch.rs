@@ -17,7 +17,7 @@ fn refused_before_the_program_starts() {
     let touch = ["--", "touch", "started"];
     for (arguments, parts) in [
         (&["-o", "x.class"][..], &["x.class", ".txt, .hprof, ", ".collapsed or .pb"][..]),
-        (&["-o", "x"], &["x: cannot write a form with this ending"]),
+        (&["-o", "x"], &["x: perk writes no format with this ending"]),
         (&["-o", "."], &[". is a folder: name a file in it"]),
         (&["-o", "no/x.txt"], &["cannot write no/x.txt"]),
         (&["-o", "folder.txt"], &["cannot write folder.txt", "folder"]),

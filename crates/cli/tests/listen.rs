@@ -36,7 +36,7 @@ impl Listening {
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
-        let address = line.strip_prefix("perk: listening at ").and_then(|it| it.split(';').next());
+        let address = line.strip_prefix("perk: listening on ").and_then(|it| it.split(';').next());
         let address = address.and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("{line}"));
         let said = thread::spawn(move || {
             stderr.read_to_string(&mut line).unwrap();
@@ -162,7 +162,7 @@ fn records_that_are_not_whole_are_left_out() {
     drop(peer);
     let (folder, code, _, said) = listening.end();
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("ends inside a record; 11 B of it are left out"), "{said}");
+    assert!(said.contains("ends inside a record; its last 11 B are left out"), "{said}");
     assert_eq!(fs::read(folder.join("a.hprof")).unwrap(), HEADER);
 }
 
@@ -234,7 +234,7 @@ fn wrong_command_lines_are_refused() {
         (&["listen", "--send", "heap"][..], &["is not a command; the commands are force-gc"][..]),
         (&["listen", "--after", "2"], &["use a number and us, ms, s, m or h"]),
         (&["listen", "--bind", "somewhere"], &["use an IP address"]),
-        (&["listen", "--bind", "192.0.2.1"], &["cannot listen at 192.0.2.1:0"]),
+        (&["listen", "--bind", "192.0.2.1"], &["cannot listen on 192.0.2.1:0"]),
         (&["listen", "-o", "no/such/a.hprof"], &["cannot write no/such/a.hprof"]),
         (&["listen", "-o", "."], &["cannot write .: it is a folder"]),
     ] {

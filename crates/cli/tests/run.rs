@@ -355,7 +355,7 @@ fn a_jvm_that_outlives_its_launcher() {
     let text = stderr(&output);
     let pid = pid_in(&fs::read_to_string(folder.join("out")).unwrap());
     let (_, file) = text
-        .split_once(&format!("the JVM {pid} is still running; its profile comes to "))
+        .split_once(&format!("the JVM {pid} is still running; it writes its profile to "))
         .unwrap_or_else(|| panic!("{text}"));
     kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::TERM).unwrap();
     assert_eq!(output.status.code(), Some(2), "{text}");

@@ -273,7 +273,7 @@ fn the_page_has_all_sources() {
     assert!(html.contains(r#""path":"src/com/acme/Main.java","share":60.0"#), "{html}");
     assert!(html.contains(r#""executions":[1,5,4,1,0,0]"#), "{html}");
     for (arguments, part) in [
-        (&["--source", "src", "-o", "x.txt"][..], "x.txt: source files are written as .html"),
+        (&["--source", "src", "-o", "x.txt"][..], "x.txt: perk writes source files as .html"),
         (&["--source", "src", "-o", "none/x.html"], "cannot write none/x.html"),
         (&["-o", "x.html"], "--source"),
         (&["--source", "src", "-o", "x.html", "--csv"], "--csv"),

@@ -2,7 +2,7 @@
 //!
 //! A command consists of a u1 tag, a u4 serial number, which is ignored, a u4 length and a body of
 //! that many bytes. All numbers are big endian. The original agent ignored the length as well: it
-//! read the body that belongs to the tag. So a length is believed only if the tag has forms of
+//! read the body that belongs to the tag. So a length is believed only if the tag has variants of
 //! different lengths and the length is that of one of them. Otherwise the tag decides what follows.
 //! See `docs/formats/hprof.md`.
 

@@ -87,7 +87,7 @@ impl JavaHome {
 }
 
 /// Returns the first executable file with the name `name` in the folders of `path`, a value of
-/// `PATH`. A `name` with a slash is taken as it is.
+/// `PATH`. A `name` with a slash stays unchanged.
 pub fn find_in_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     if Path::new(name).components().count() > 1 {
         return Some(PathBuf::from(name)).filter(|file| is_executable(file));

@@ -70,7 +70,7 @@ impl fmt::Display for FatalError {
     }
 }
 
-/// Returns a host and a port in their written form, with an IPv6 address in brackets.
+/// Returns a host and a port as text, with an IPv6 address in brackets.
 pub fn address(host: &str, port: i32) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
@@ -78,7 +78,7 @@ pub fn address(host: &str, port: i32) -> String {
 /// The message that is shown before a command ends the program.
 pub const EXIT_LINE: &str = "HPROF: received exit event, exiting ...";
 
-/// Returns the line for an error in HPROF's form that need not end the process.
+/// Returns the line for an error in HPROF's style that need not end the process.
 pub fn error_line(message: &str, location: &str) -> String {
     format!("HPROF ERROR: {message} [{location}]")
 }
@@ -176,7 +176,7 @@ pub fn skipped_methods(count: u64, named: &[&str]) -> String {
 }
 
 /// Returns the message about the patterns of `include` and `exclude` that match nothing. `patterns`
-/// has the form of options.
+/// has the syntax of options.
 pub fn unmatched_patterns(patterns: &str) -> String {
     format!("HPROF: no class or method has the name: {patterns}\n")
 }

@@ -1,7 +1,7 @@
 //! HPROF's options, as `-agentlib:hprof=<options>` takes them.
 //!
 //! One table (`table.rs`) has a row for each option, and another one (`measurements.rs`) for each
-//! measurement. The parser, the printed form, the `help` text, `docs/options.md`, the arguments of the
+//! measurement. The parser, the printed text, the `help` text, `docs/options.md`, the arguments of the
 //! command line and all refusals (`rules.rs`) follow from them.
 //!
 //! # Grammar
@@ -198,7 +198,7 @@ impl Options {
         }
     }
 
-    /// Whether each thread is told apart, virtual ones and those of exact counts, too.
+    /// Whether the profile distinguishes each thread, also virtual ones and those of exact counts.
     pub fn tells_all_threads(&self) -> bool {
         self.thread && !self.platform_threads
     }

@@ -2,7 +2,7 @@
 //!
 //! A connection carries one request, which is a line, and its answer. The answer consists of lines
 //! `NAME=VALUE` and a last line, `ok` or `error TEXT`. The agent then closes the connection, unless the
-//! request was `lease`: that connection and the recording end together. Whoever asked for it closes
+//! request was `lease`: that connection and the recording end together. The peer that requested it closes
 //! the connection, or is killed, and the agent ends the recording; or the recording ends for another
 //! reason, and the agent closes the connection.
 

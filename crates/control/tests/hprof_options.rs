@@ -392,7 +392,8 @@ fn what_is_counted_from_the_start_cannot_begin_later() {
         // The default is heap=all.
         ("start=n", "heap=sites"),
     ] {
-        let message = format!("start=n is not for what is counted from the start: {name}");
+        let message =
+            format!("start=n does not work with measurements that begin with the program: {name}");
         assert_eq!(error(options), message, "{options}");
     }
     for options in ["cpu=samples", "heap=sites,sample=1m", "heap=dump", "monitor=y", "net=h:1"] {
@@ -503,6 +504,6 @@ fn some_measurements_need_the_start_of_the_program() {
     }
     let exact = run_options("cpu=times,monitor=y");
     let refusal = exact.refusal_to_pause().unwrap().for_agent(&exact);
-    assert_eq!(refusal, "perk cannot pause what is counted exactly: cpu=times|old");
+    assert_eq!(refusal, "perk cannot pause exact counts: cpu=times|old");
     assert!(run_options("cpu=samples,monitor=y").refusal_to_pause().is_none());
 }

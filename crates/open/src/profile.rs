@@ -135,7 +135,7 @@ impl Source {
             }
             let begin = head[..head.len().min(NAMED_BYTES)].escape_ascii();
             bail!(
-                "{name} is not in a form that perk can read: it begins with \"{begin}\" (`perk formats` \
+                "{name} is not in a format that perk can read: it begins with \"{begin}\" (`perk formats` \
                  lists the forms)"
             );
         };

@@ -131,8 +131,8 @@ mod tests {
         };
         assert_eq!(
             said(&["perk", "run", "--foo", "--", "java"]),
-            "unexpected argument '--foo' found; arguments of the program come after it: \ perk run -- java \
-             --foo … (see perk run --help)"
+            "unexpected argument '--foo' found; arguments of the program come after it: \
+             perk run -- java --foo … (see perk run --help)"
         );
         assert_eq!(
             said(&["perk", "report", "--bla", "x"]),

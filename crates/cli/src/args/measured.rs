@@ -1,4 +1,4 @@
-//! The measurements of `perk run` and `perk attach`, and what is shown and written of them.
+//! The arguments of `perk run` and `perk attach` for measurements and output.
 
 use std::path::PathBuf;
 

@@ -29,7 +29,7 @@ impl<'a> Control<'a> {
         let folders = bases(jvm).into_iter().filter_map(|base| JvmFolder::open(jvm, &base).ok());
         let mut folders = folders.filter(|folder| {
             let is_there = folder.act(|| fs::symlink_metadata(folder.path(&name)).is_ok());
-            // That of a process of the past is there as well, and nobody listens at it.
+            // The socket of an earlier process may exist as well, without a listener.
             let deadline = Deadline::after(Duration::from_secs(1));
             is_there.unwrap_or(false)
                 && !matches!(socket::to(jvm, folder, &name, deadline), Ok(None))

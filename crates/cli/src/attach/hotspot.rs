@@ -1,6 +1,6 @@
 //! HotSpot's attach protocol: has a running JVM load a library.
 //!
-//! A JVM makes its socket `/tmp/.java_pidN` when it is asked for it the first time: by a file
+//! A JVM makes its socket `/tmp/.java_pidN` at the first request: by a file
 //! `.attach_pidN` in its working folder or in `/tmp`, and SIGQUIT. N is its process id in its own
 //! namespace. The file has to belong to the JVM's user or to root, and so has whoever connects. A
 //! request consists of strings that end in NUL: the version of the protocol, the command, and three
@@ -35,7 +35,7 @@ const LAST_THREAD: &str = "VM Periodic Tas";
 const STARTING: &str = "only permitted in the live phase";
 /// The age at which a JVM counts as started without that thread.
 const STARTED_AFTER: Duration = Duration::from_secs(5);
-/// The time in which another tool that has asked for the socket gets it; after it the tool counts as gone.
+/// The time for another tool to get the socket that it requested; after this time the tool counts as gone.
 const RIVALS_TIME: Duration = Duration::from_secs(1);
 
 /// Has the JVM load the library at `path`, with these options.
@@ -101,15 +101,15 @@ fn connect(jvm: &Jvm, folder: &JvmFolder, deadline: Deadline) -> anyhow::Result<
     }
     if jvm.has_flag("DisableAttachMechanism") == Some(true) {
         bail!(
-            "{} was started with -XX:+DisableAttachMechanism: start it without that, or with \
+            "{} was started with -XX:+DisableAttachMechanism: start it without this option, or with \
              -agentpath:$(perk agent-path)",
             jvm.title()
         );
     }
     if folder.is_mounted(StatVfsMountFlags::RDONLY) {
         bail!(
-            "{FOLDER} of {} is read-only, where it would make the socket that perk attaches to: \
-             mount a {FOLDER} that can be written to, or start it with -agentpath:$(perk agent-path)",
+            "{FOLDER} of {} is read-only, so it cannot make the socket for attaching there: \
+             mount a writable {FOLDER}, or start it with -agentpath:$(perk agent-path)",
             jvm.title()
         );
     }
@@ -148,7 +148,7 @@ fn wait_for_start(jvm: &Jvm, deadline: Deadline) -> anyhow::Result<()> {
         if !handles && !is_young() {
             bail!(
                 "{} has lost its socket {FOLDER}/.java_pid{}, and does not handle SIGQUIT, which \
-                 asks for one (-Xrs): start it anew, or with -agentpath:$(perk agent-path)",
+                 asks for one (-Xrs): restart it, or start it with -agentpath:$(perk agent-path)",
                 jvm.title(),
                 status.inner_pid
             );
@@ -164,7 +164,7 @@ fn silence(jvm: &Jvm) -> String {
     let title = jvm.title();
     match jvm.process.status().map(|status| status.state) {
         Ok('T' | 't') => format!(
-            "{title} is stopped, by SIGSTOP or a debugger: let it go on (kill -CONT {})",
+            "{title} is stopped, by SIGSTOP or a debugger: continue it (kill -CONT {})",
             jvm.process.pid
         ),
         _ => format!(
@@ -192,7 +192,7 @@ fn quit(jvm: &Jvm) -> anyhow::Result<()> {
     Ok(sent??)
 }
 
-/// The file that tells the JVM what SIGQUIT is for. It is removed when it is dropped.
+/// The file that shows the JVM the purpose of a SIGQUIT. It is removed when it is dropped.
 struct Trigger {
     folder: JvmFolder,
     name: String,
@@ -257,7 +257,7 @@ fn outcome(answer: &str) -> anyhow::Result<()> {
     }
     if text.contains("agent loading is not enabled") {
         bail!(
-            "it was started with -XX:-EnableDynamicAgentLoading: start it without that, or with \
+            "it was started with -XX:-EnableDynamicAgentLoading: start it without this option, or with \
              -agentpath:$(perk agent-path)"
         );
     }
@@ -293,8 +293,8 @@ mod tests {
             (
                 "-1\nDynamic agent loading is not enabled. Use -XX:+EnableDynamicAgentLoading to \
                  launch target VM.\n",
-                "it was started with -XX:-EnableDynamicAgentLoading: start it without that, or \
-                 with -agentpath:$(perk agent-path)",
+                "it was started with -XX:-EnableDynamicAgentLoading: start it without this \
+                 option, or with -agentpath:$(perk agent-path)",
             ),
         ] {
             assert_eq!(outcome(answer).unwrap_err().to_string(), message);

@@ -25,8 +25,8 @@ pub(super) fn place(jvm: &Jvm) -> anyhow::Result<PathBuf> {
     }
     first(jvm, &bases, |base| place_in(jvm, &base)).with_context(|| {
         format!(
-            "cannot give {} the agent; mount a folder into it that can be written to and executed \
-             from, such as /tmp",
+            "cannot give {} the agent; mount a folder in it that is writable and not noexec, \
+             such as /tmp",
             jvm.title()
         )
     })

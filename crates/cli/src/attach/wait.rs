@@ -1,4 +1,4 @@
-//! Waits for the end of a recording: the time asked for, a signal, or the end of the JVM.
+//! Waits for the end of a recording: its time, a signal, or the end of the JVM.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use super::socket::Deadline;
 use crate::jvms::Process;
 use crate::run::not_ignored;
 
-/// How often perk looks whether the JVM is there.
+/// How often perk checks whether the JVM still runs.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The reason for the end.

@@ -40,17 +40,17 @@ pub(super) fn write(
     let view = View { before: Some(&before), ..view(1) };
     for path in &args.output {
         let target = Target::of_path(path)?;
-        let form = target.form;
-        if !form.has_one_metric() {
+        let format = target.format;
+        if !format.has_one_metric() {
             let endings = file_format::list(
                 |format| format.has_one_metric(),
                 |format| format!(".{}", format.ending()),
                 "or",
             );
-            bail!("{}: a comparison is written as {endings}", path.display());
+            bail!("{}: perk writes a comparison as {endings}", path.display());
         }
         target.write(&view)?;
-        if let Some(note) = form.depth_note(&profiles) {
+        if let Some(note) = format.depth_note(&profiles) {
             talk::say(format_args!("{note}"));
         }
     }

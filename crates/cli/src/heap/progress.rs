@@ -12,7 +12,7 @@ use perk_report::heap_classes;
 
 use crate::talk;
 
-/// Work that is shorter shows no progress.
+/// Shorter work shows no progress.
 const PROGRESS_AFTER: Duration = Duration::from_secs(1);
 /// The classes that are shown.
 const CLASSES: usize = 10;
@@ -66,7 +66,7 @@ impl perk_heap::Watch for HeapProgress {
         if !self.shows_classes {
             return;
         }
-        let heading = "Classes by their own size; what holds them follows".to_owned();
+        let heading = "Classes by their own size; their holders follow".to_owned();
         let heaps = [(0, heap.clone())];
         let table = heap_classes(profile, heading, heaps, heap.object_bytes()).top(CLASSES);
         let text = perk_render::text([&vec![Part::table(table)]], &Screen::of_stderr());

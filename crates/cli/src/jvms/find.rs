@@ -60,7 +60,7 @@ fn of_pid(pid: u32) -> anyhow::Result<Jvm> {
         ProcessView::Jvm(jvm) => Ok(jvm),
         ProcessView::Hidden(hidden) => bail!("{}", hidden.reason()),
         ProcessView::Other => {
-            bail!("the process {pid} is no JVM, or cannot be seen (perk ps lists those)")
+            bail!("the process {pid} is no JVM, or perk cannot see it (perk ps lists the JVMs)")
         }
     }
 }
@@ -84,14 +84,14 @@ fn of_name(wanted: &str) -> anyhow::Result<Jvm> {
                 names.push("…".to_owned());
             }
             bail!(
-                "{wanted}: {} JVMs have such a name; give the process id: {}",
+                "{wanted}: {} JVMs have this name; give the process id: {}",
                 found.len(),
                 names.join(", ")
             )
         }
         (None, _) => match hidden.iter().find(|it| it.program.contains(wanted)) {
             Some(hidden) => bail!("{wanted}: {}", hidden.reason()),
-            None => bail!("{wanted}: no JVM has such a name (perk ps lists them)"),
+            None => bail!("{wanted}: no JVM has this name (perk ps lists them)"),
         },
     }
 }

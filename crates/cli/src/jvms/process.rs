@@ -29,7 +29,7 @@ pub(crate) struct Process {
     folder: OwnedFd,
 }
 
-/// What `/proc/PID/status` has.
+/// The fields of `/proc/PID/status`.
 ///
 /// procfs refuses a status without all fields of Linux, such as that of gVisor, whose JVMs are listed too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Process {
         Ok(bytes)
     }
 
-    /// Its state, as it is now.
+    /// Its current state.
     pub(crate) fn status(&self) -> io::Result<Status> {
         Ok(Status::of(&String::from_utf8_lossy(&self.read("status")?)))
     }
@@ -89,7 +89,7 @@ impl Process {
         Stat::from_read(&*self.read("stat").ok()?).ok()
     }
 
-    /// The time since its start, if the system tells it.
+    /// The time since its start, if the system gives it.
     pub(crate) fn age(&self) -> Option<Duration> {
         let start = self.stat()?.starttime as f64 / ticks_per_second() as f64;
         let now = Uptime::current().ok()?.uptime;

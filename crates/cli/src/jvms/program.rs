@@ -50,7 +50,7 @@ pub(super) fn name(command_line: &[String]) -> String {
     file.to_owned()
 }
 
-/// Whether `wanted` is the whole name, or a part of it that stands for the program: the class without
+/// Whether `wanted` is the whole name, or a part of it that identifies the program: the class without
 /// its package, the jar without its folder or its ending.
 pub(super) fn is_named(name: &str, wanted: &str) -> bool {
     let file = file_name(name);

@@ -31,7 +31,7 @@ impl Sender {
         }
     }
 
-    /// Sends what is typed: names of commands, a line or a comma after each.
+    /// Sends the commands that the user types, each followed by a line end or a comma.
     pub(super) fn send_typed(&self) {
         for line in stdin().lines() {
             let Ok(line) = line else { return };

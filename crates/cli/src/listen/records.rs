@@ -8,25 +8,25 @@ const MOST_HEADER_BYTES: usize = 64;
 /// What follows a binary header's NUL: the size of ids, and the date.
 const HEADER_REST_BYTES: usize = 12;
 const HEAD_BYTES: usize = 9;
-/// Heap dumps apart, whose records are as long as the format allows, no record is longer.
+/// No record is longer, except those of heap dumps, which may be as long as the format allows.
 const MOST_RECORD_BYTES: u32 = 256 << 20;
 
 /// How streams begin: HPROF text and binary, and the table of `cpu=old`.
 const HPROF: &[u8] = b"JAVA PROFILE 1.0";
 const OLD: &[u8] = b"count callee caller time\n";
 
-/// Tags, of those records that are told of.
+/// Tags of the records that are reported.
 mod tag {
     pub(super) const HEAP_SUMMARY: u8 = 0x07;
     pub(super) const HEAP_DUMP: u8 = 0x0C;
     pub(super) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
     pub(super) const HEAP_DUMP_END: u8 = 0x2C;
     pub(super) const EXTENDED: u8 = 0xF0;
-    /// Of sections that may go on in the next record.
+    /// Tags of sections that may continue in the next record.
     pub(super) const SECTIONS: std::ops::RangeInclusive<u8> = 0xF3..=0xF8;
 }
 
-/// What stands in a list of a file's contents, by tag.
+/// The names of records in a list of a file's contents, by tag.
 const COUNTED: [(u8, &str); 13] = [
     (0x06, "ALLOC SITES"),
     (tag::HEAP_SUMMARY, "HEAP SUMMARY"),
@@ -271,19 +271,19 @@ mod tests {
         [b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0", &records.concat()[..]].concat()
     }
 
-    /// What is told of a stream that comes in pieces of this size.
+    /// The reports on a stream that comes in pieces of this size.
     fn take(bytes: &[u8], piece: usize) -> (Records, Vec<Record>, Vec<u8>) {
-        let (mut records, mut told, mut written) = (Records::default(), Vec::new(), Vec::new());
+        let (mut records, mut reports, mut written) = (Records::default(), Vec::new(), Vec::new());
         for piece in bytes.chunks(piece) {
             let is_open = records.kind().is_some();
-            records.take(piece, |record| told.push(record)).unwrap();
+            records.take(piece, |record| reports.push(record)).unwrap();
             match records.kind() {
                 Some(_) if is_open => written.extend_from_slice(piece),
                 Some(_) => written.extend(records.beginning()),
                 None => {}
             }
         }
-        (records, told, written)
+        (records, reports, written)
     }
 
     #[test]
@@ -301,8 +301,8 @@ mod tests {
             allocated_count: 3,
         };
         for piece in 1..bytes.len() + 1 {
-            let (records, told, written) = take(&bytes, piece);
-            assert_eq!(told, [answer], "{piece}");
+            let (records, reports, written) = take(&bytes, piece);
+            assert_eq!(reports, [answer], "{piece}");
             assert_eq!(written, bytes, "{piece}");
             assert_eq!(records.whole_bytes(), Some(bytes.len() as u64), "{piece}");
             let counted: Vec<_> = records.counted().collect();

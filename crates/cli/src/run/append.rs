@@ -15,7 +15,7 @@ use crate::packing;
 /// The file if none is named, as the agent's.
 const DEFAULT: &str = "java.prof";
 
-/// The files asked for; fails if a run could not be added to one of them, or could not replace it.
+/// The requested files; fails if a run could not be added to one of them, or could not replace it.
 pub(super) fn targets(paths: &[PathBuf], replace: bool) -> anyhow::Result<Vec<Target>> {
     let default = [PathBuf::from(DEFAULT)];
     let paths = if paths.is_empty() { &default } else { paths };
@@ -24,9 +24,9 @@ pub(super) fn targets(paths: &[PathBuf], replace: bool) -> anyhow::Result<Vec<Ta
         let name = path.display();
         let is_packed = packing::split(path).1.is_some();
         if is_packed || !file_format::has_ending(JAMAICA, path) {
-            bail!("{name}: --jamaica writes .prof; perk convert makes other forms of it");
+            bail!("{name}: --jamaica writes .prof; perk convert converts it to other formats");
         }
-        let target = Target { path: path.clone(), form: JAMAICA };
+        let target = Target { path: path.clone(), format: JAMAICA };
         target.check()?;
         if targets.contains(&target) {
             bail!("{name}: named twice with -o");
@@ -44,7 +44,7 @@ fn check(path: &Path) -> anyhow::Result<()> {
     let Some(file) = existing(path)? else { return Ok(()) };
     match perk_jamaica::flaw(&file)? {
         Some(Flaw::Foreign) => bail!("it is not JamaicaVM's profile; --force replaces it"),
-        Some(Flaw::Cut) => bail!("it is cut off in its last line; --force replaces it"),
+        Some(Flaw::Cut) => bail!("its last line is truncated; --force replaces it"),
         None => Ok(()),
     }
 }

@@ -116,7 +116,7 @@ impl Archives {
     fn changes(&self) -> anyhow::Result<Changes> {
         let none = [("-Xshare:dump", self.dump), ("-XX:AOTMode=create", self.mode == "create")];
         if let Some((option, _)) = none.iter().find(|it| it.1) {
-            bail!("{option} makes an archive and runs no program: there is nothing to measure");
+            bail!("{option} writes an archive and runs no program: there is nothing to measure");
         }
         if self.at_exit {
             bail!(

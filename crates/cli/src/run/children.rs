@@ -64,7 +64,7 @@ impl Children {
         let more = self.seen.len() - named.len();
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         say(format_args!(
-            "not in the profile, as the program itself started them: {}{more}; --children profiles them",
+            "not profiled, as the program itself started them: {}{more}; --children profiles them",
             named.join(", ")
         ));
     }

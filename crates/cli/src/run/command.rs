@@ -174,7 +174,7 @@ fn is_java(file: &Path) -> bool {
 }
 
 /// `present` and one more option, in the JVM's own quoting: blanks separate options, quotes of
-/// either kind keep what is between them together, nothing escapes a quote.
+/// either kind keep the text between them together; nothing escapes a quote.
 fn appended(present: OsString, option: &OsStr) -> OsString {
     let mut value = present.into_vec();
     if !value.is_empty() {

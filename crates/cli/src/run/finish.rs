@@ -29,7 +29,7 @@ use crate::packing;
 use crate::talk;
 use crate::talk::say;
 
-/// The files asked for; fails if one of them could not be written, or not hold a profile such as
+/// The requested files; fails if one of them could not be written, or not hold a profile such as
 /// `sketch`.
 pub(crate) fn targets(paths: &[PathBuf], sketch: &Profile) -> anyhow::Result<Vec<Target>> {
     if paths.is_empty() {
@@ -46,7 +46,7 @@ pub(crate) fn targets(paths: &[PathBuf], sketch: &Profile) -> anyhow::Result<Vec
         target.check()?;
         // Of a heap dump there is none.
         if !sketch.events.is_empty() {
-            let held = target.form.write_view(&View::new(sketch, ""), &mut io::sink());
+            let held = target.format.write_view(&View::new(sketch, ""), &mut io::sink());
             held.with_context(|| format!("cannot write {}", path.display()))?;
         }
         if !seen.insert(path) {
@@ -67,7 +67,7 @@ pub(crate) struct Finish<'a> {
     command: String,
     /// Whether the folder holds something that is still needed.
     pub(crate) keep: bool,
-    /// Whether a file that was asked for is not written.
+    /// Whether a requested file is not written.
     pub(crate) failed: bool,
     /// Whether each JVM has files of its own.
     per_process: bool,
@@ -115,7 +115,7 @@ impl<'a> Finish<'a> {
     }
 
     /// Shows and writes what there is. `gone` has the end of a JVM that left no whole profile, if it is
-    /// known, and `no_jvm` what is said where no JVM has loaded the agent.
+    /// known, and `no_jvm` is the message if no JVM has loaded the agent.
     pub(crate) fn report(
         &mut self,
         mut outcome: Outcome,
@@ -149,13 +149,13 @@ impl<'a> Finish<'a> {
             self.write(jvm, &targets, index > 0);
         }
         if has_several && !self.per_process && !self.analyses.are_of_jamaica() && !self.args.quiet {
-            say(format_args!("{} are of one JVM each, and cannot be merged", self.unmergeable()));
+            say(format_args!("{} have one JVM each and cannot be merged", self.unmergeable()));
         }
         self.skip(&idle, !busy.is_empty());
         for (pid, error) in &outcome.unreadable {
             let file = self.folder.file_of(*pid);
             say(format_args!(
-                "the JVM {pid} left a profile that is kept as {}: {error:#}",
+                "the JVM {pid} left an unreadable profile, which is kept as {}: {error:#}",
                 file.display()
             ));
             (self.keep, self.failed) = (true, true);
@@ -165,7 +165,7 @@ impl<'a> Finish<'a> {
         for &pid in &outcome.running {
             let file = self.folder.file_of(pid);
             say(format_args!(
-                "the JVM {pid} is still running; its profile comes to {}",
+                "the JVM {pid} is still running; it writes its profile to {}",
                 file.display()
             ));
             self.keep = true;
@@ -224,9 +224,11 @@ impl<'a> Finish<'a> {
         let how = match gone {
             Some(JvmEnd { signal: Some(signal), .. }) => format!("killed by signal {signal}"),
             Some(JvmEnd { code: Some(code), .. }) => {
-                format!("it ended with exit code {code} in native code, or its messages say why")
+                format!(
+                    "it ended with exit code {code} in native code, or its messages have the reason"
+                )
             }
-            _ => "how it ended is not known".to_owned(),
+            _ => "its end is unknown".to_owned(),
         };
         let reason = format!("the JVM {pid} died before its profile was complete");
         say(format_args!("{reason} ({how}): no part of it is left"));
@@ -261,7 +263,7 @@ impl<'a> Finish<'a> {
             [jvm] if !are_others_shown => self.show(jvm, &[]),
             _ if are_others_shown => {
                 let jvms = plural(idle.len() as u64, "more JVM");
-                say(format_args!("{jvms} did no work that was measured"));
+                say(format_args!("{jvms} did no measured work"));
             }
             _ => {}
         }
@@ -270,15 +272,15 @@ impl<'a> Finish<'a> {
     /// The files of a JVM.
     fn targets_of(&self, jvm: &JvmOutcome, is_one_of_several: bool) -> Vec<Target> {
         let default = || {
-            let form = match &self.analyses {
+            let format = match &self.analyses {
                 analyses if analyses.are_samples() => TEXT,
                 analyses if analyses.have_fields() => ALIKE,
                 _ => BINARY,
             };
-            let (name, ending) = (short_name(jvm.program()), form.ending());
-            let packing = if form == ALIKE { ".gz" } else { "" };
+            let (name, ending) = (short_name(jvm.program()), format.ending());
+            let packing = if format == ALIKE { ".gz" } else { "" };
             let path = format!("perk-{name}-{}.{ending}{packing}", jvm.pid);
-            Target { path: PathBuf::from(path), form }
+            Target { path: PathBuf::from(path), format }
         };
         match &self.targets[..] {
             [] => vec![default()],
@@ -301,13 +303,13 @@ impl<'a> Finish<'a> {
             1 => format!(" (pid {})", jvm.pid),
             _ => String::new(),
         };
-        // Not every form has the name of the program.
+        // Not every format has the name of the program.
         let command = || printable(&self.command);
         let name = if jvm.program().is_empty() { command() } else { jvm.name() };
         let program = screen.cut_end(&name, pid.len());
         let mut text = format!("\n{}\n", screen.heading(&(program + &pid)));
-        let holds_fields = |form: Format| form.holds_fields() && form.is_read();
-        let file = targets.iter().find(|target| holds_fields(target.form));
+        let holds_fields = |format: Format| format.holds_fields() && format.is_read();
+        let file = targets.iter().find(|target| holds_fields(target.format));
         let file = file.map(|target| &*target.path);
         let request = EndOfRun { path: file.map(Path::to_owned), top: self.args.top, screen };
         match request.answer(&jvm.profile) {
@@ -334,22 +336,22 @@ impl<'a> Finish<'a> {
         for target in targets {
             let path = target.path.display();
             let is_copy = self.analyses.are_of_jamaica()
-                || self.analyses.are_xprof() && target.form == XPROF
-                || self.analyses.dump_heap() && target.form == BINARY;
+                || self.analyses.are_xprof() && target.format == XPROF
+                || self.analyses.dump_heap() && target.format == BINARY;
             let name = jvm.name();
             let profile: &Profile =
-                match merges_threads(target.form) && !self.args.agent.0.has("threads") {
+                match merges_threads(target.format) && !self.args.agent.0.has("threads") {
                     true => merged.get_or_init(|| jvm.profile.without_threads()),
                     false => &jvm.profile,
                 };
             let view = View::new(profile, &name);
-            if !is_copy && target.form.is_empty_of(&view) {
+            if !is_copy && target.format.is_empty_of(&view) {
                 say(format_args!("{path} is not written: {}", self.why_empty()));
                 self.failed = true;
                 continue;
             }
             let lacks_heap = self.analyses.dump_heap() && jvm.profile.heaps().next().is_none();
-            if lacks_heap && target.form == BINARY {
+            if lacks_heap && target.format == BINARY {
                 let has_profile = self.analyses.have_profile();
                 let what = if has_profile { "has no heap dump" } else { "is not written" };
                 say(format_args!(
@@ -363,10 +365,10 @@ impl<'a> Finish<'a> {
             }
             let written = if self.analyses.are_of_jamaica() {
                 append::write(&jvm.file, target, self.args.agent.0.has("force") && !is_next)
-            } else if self.analyses.are_xprof() && target.form == XPROF {
+            } else if self.analyses.are_xprof() && target.format == XPROF {
                 // As the agent writes it, and not as perk writes a profile that was read.
                 target.write_with(&|out| io::copy(&mut fs::File::open(&jvm.file)?, out).map(|_| ()))
-            } else if self.analyses.dump_heap() && target.form == BINARY {
+            } else if self.analyses.dump_heap() && target.format == BINARY {
                 match packing::split(&target.path) {
                     (_, None) => perk_files::give(&jvm.file, &target.path)
                         .with_context(|| format!("cannot write {path}")),
@@ -425,7 +427,7 @@ fn of_flush(
         }
         (None, None) => "ended without a last dump".to_owned(),
     };
-    format!("{label} {how}: the profile is of its last flush; {missing}")
+    format!("{label} {how}: the profile is that of its last flush; {missing}")
 }
 
 /// What to do about an error of writing to the agent's folder, for people.

@@ -28,7 +28,7 @@ pub(super) struct JvmOptions {
     pub(super) end: usize,
 }
 
-/// What a JVM reads beside its command line.
+/// The sources of options that a JVM reads besides its command line.
 pub(super) struct Sources<'s> {
     /// The value of a variable.
     pub(super) variable: &'s dyn Fn(&str) -> Option<OsString>,
@@ -152,7 +152,7 @@ impl CommandLine {
 /// The way in which words are quoted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quoting {
-    /// Quotes of either kind keep together what is between them.
+    /// Quotes of either kind keep the text between them together.
     Plain,
     /// The same, and the rest of a line behind `#` is a comment.
     Comments,

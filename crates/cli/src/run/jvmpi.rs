@@ -19,13 +19,15 @@ pub(super) fn agent_options(args: &RunArgs) -> anyhow::Result<Option<String>> {
             }
             return Ok(None);
         }
-        (Some(_), true) => bail!("--jvmpi has perk load the library, --xrun the JVM: give one"),
+        (Some(_), true) => {
+            bail!("with --jvmpi perk loads the library, with --xrun the JVM does: give one of them")
+        }
         (Some(_), false) => "--jvmpi",
         (None, true) => "--xrun",
     };
     let measured = &args.measured;
     if let Some(other) = measured.agent.0.first_measurement() {
-        bail!("{name} runs another profiler, and perk measures nothing: leave out {other}");
+        bail!("{name} runs another profiler instead of perk's measurements: leave out {other}");
     }
     if !measured.output.is_empty() {
         bail!("{name} runs another profiler, which writes its own files: leave out -o");
@@ -58,7 +60,7 @@ fn of_library(text: &str) -> anyhow::Result<String> {
             let path = path.to_str().map(str::to_owned);
             path.filter(|it| !it.contains(['=', ','])).with_context(|| {
                 format!(
-                    "--jvmpi {}: the path has a character that options cannot have",
+                    "--jvmpi {}: the path has a character that is not possible in options",
                     library.name
                 )
             })?

@@ -18,7 +18,7 @@ use crate::file_format::has_ending;
 /// The most time of a program that is lost if it is killed.
 const FLUSH_NS: u64 = 5_000_000_000;
 
-/// The analyses asked for: something is measured, and each argument has a meaning for it.
+/// The requested analyses: there is at least one, and each argument has a meaning for it.
 #[derive(Debug)]
 pub(crate) struct Analyses<'a> {
     args: &'a MeasurementArgs,
@@ -39,7 +39,9 @@ impl<'a> Analyses<'a> {
             && let Some(path) = args.output.iter().find(|path| has_ending(XPROF, path))
         {
             let path = path.display();
-            bail!("{path}: with other measurements --xprof prints on stdout: run it alone with -o");
+            bail!(
+                "{path}: together with other measurements --xprof prints on stdout: use it alone with -o"
+            );
         }
         Ok(this)
     }
@@ -104,7 +106,7 @@ impl<'a> Analyses<'a> {
         self.options.duration_ns = args.duration.map(nanoseconds);
         self.args.agent.0.check(&self.options).map_err(Error::msg)?;
         if args.delay.is_some() && !self.have_profile() {
-            bail!("--delay has no effect on --heap dump, which is made at the end");
+            bail!("--delay has no effect on --heap dump, which perk writes at the end");
         }
         Ok(self)
     }
@@ -119,7 +121,7 @@ impl<'a> Analyses<'a> {
         self.are_xprof() && self.args.output.is_empty()
     }
 
-    /// Whether the agent's file holds a heap dump, and is what is wanted.
+    /// Whether the agent's file holds a heap dump, and is itself the output.
     pub(crate) fn dump_heap(&self) -> bool {
         self.options.heap_dump
     }
@@ -159,7 +161,7 @@ impl<'a> Analyses<'a> {
 
     /// The reason why a run has no numbers, for people.
     pub(crate) fn why_empty(&self) -> &'static str {
-        const SEVERAL: &str = "none of the events asked for happened in it";
+        const SEVERAL: &str = "none of the measured events happened in it";
         let options = &self.options;
         let kinds = (self.have_locks(), self.have_objects(), self.have_wall());
         if options.cpu.samples {
@@ -254,7 +256,7 @@ impl<'a> Analyses<'a> {
         !self.dump_heap() && !self.have_fields() && !self.are_of_jamaica() && !self.are_xprof()
     }
 
-    /// The options of the agent: what was asked for, and for the rest its own defaults.
+    /// The options of the agent: the requested ones, and its own defaults for the rest.
     /// `file` is the value of the option of that name.
     pub(crate) fn agent_options(&self, file: String) -> Options {
         let output = match self.are_printed() {
@@ -295,7 +297,7 @@ mod tests {
         let folder = Folder::new().unwrap();
         let options = Analyses::of(&args).unwrap().collecting().agent_options(folder.file_option());
         let text = options.to_string();
-        // The text form is the agent's default.
+        // The text format is the agent's default.
         let threads_count = if options.platform_threads { 2 } else { 0 };
         let always_count = threads_count
             + match &options {
@@ -409,7 +411,7 @@ mod tests {
             ("--aprof --interval 1ms", "--interval works only with --cpu samples or --xprof"),
             (
                 "--xprof --aprof -o x.xprof",
-                "x.xprof: with other measurements --xprof prints on stdout: run it alone with -o",
+                "x.xprof: together with other measurements --xprof prints on stdout: use it alone with -o",
             ),
             (
                 "--xprof --jamaica",

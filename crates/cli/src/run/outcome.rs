@@ -71,7 +71,7 @@ struct AgentFiles {
     has_part: bool,
 }
 
-/// The reason why an agent could not go on writing.
+/// The reason why an agent could not continue to write.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) error: io::Error,
@@ -93,11 +93,11 @@ impl Folder {
         checked(&parent).context("set TMPDIR to another folder")?;
         Self::inside(&parent).map_err(|error| {
             let parent = parent.display();
-            anyhow!("cannot make a folder in {parent}: {error:#}; set TMPDIR to one that can be written to")
+            anyhow!("cannot make a folder in {parent}: {error:#}; set TMPDIR to a writable one")
         })
     }
 
-    /// As [`Folder::new`], in the folder of a file that is to be: what is large need not be copied.
+    /// As [`Folder::new`], in the folder of the output file, so that large data need not be copied.
     pub(crate) fn beside(target: &Path) -> anyhow::Result<Self> {
         let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or_else(|| Path::new("."));
@@ -117,7 +117,7 @@ impl Folder {
         Self { ending: PACKED, ..self }
     }
 
-    /// The same folder, for files of JamaicaVM's form.
+    /// The same folder, for files of JamaicaVM's format.
     pub(crate) fn of_jamaica(self) -> Self {
         Self { ending: OF_JAMAICA, ..self }
     }
@@ -141,7 +141,7 @@ impl Folder {
         self.path().join(format!("perk-{pid}.{}", self.ending))
     }
 
-    /// The reason why the agent of a JVM that is gone could not go on writing its file, if perk cannot
+    /// The reason why the agent of a JVM that has ended could not continue to write its file, if perk cannot
     /// either: no room, or a limit that both have.
     pub(crate) fn fault_of(&self, pid: u32) -> Option<Fault> {
         let is_part = |name: &OsStr| parse_name(name) == Some((pid, false));
@@ -181,7 +181,7 @@ impl Folder {
         Ok(self.files()?.into_keys().collect())
     }
 
-    /// Reads what is there.
+    /// Reads the existing files.
     pub(crate) fn collect(&self) -> io::Result<Outcome> {
         let mut outcome = Outcome::default();
         for (pid, files) in self.files()? {
@@ -224,7 +224,7 @@ impl Folder {
     }
 }
 
-/// The value of the agent's option `file` that stands for this path.
+/// The value of the agent's option `file` for this path.
 ///
 /// # Errors
 /// Options cannot have the path.
@@ -342,7 +342,7 @@ impl JvmOutcome {
         if name.is_empty() { "unknown program".to_owned() } else { name }
     }
 
-    /// The command line of the program, as far as it is known.
+    /// The known part of the program's command line.
     pub(crate) fn program(&self) -> &str {
         self.profile.accounting.as_ref().map_or("", |accounting| &accounting.program)
     }

@@ -44,7 +44,7 @@ fn each_has_a_line_and_gets_no_signal() {
         ("11.0.2", &[][..], &["is Java 11: perk needs Java 17 or later"][..]),
         ("1.8.0_504", &[], &["is Java 8: perk needs Java 17 or later"]),
         ("17.0.2", &["libj9vm29.so"], &["is an OpenJ9 JVM: perk needs HotSpot"]),
-        ("21.0.2", &["ld-musl-x86_64.so.1"], &["runs on musl, and this perk is for glibc"]),
+        ("21.0.2", &["ld-musl-x86_64.so.1"], &["runs on musl, and this perk needs glibc"]),
         // A library of that name is no JVM yet.
         ("21.0.2", &[], &["does not handle SIGQUIT"]),
     ] {

@@ -44,12 +44,12 @@ fn a_name_that_several_jvms_have_is_refused_with_their_ids() {
         let (a, b) = (start(&sleeper(jdk)), start(&sleeper(jdk)));
         let ids = [&a, &b].map(|java| format!("{} Sleeper", java.pid()));
         let output = perk(&folder, &a, &["status", "Sleeper"]);
-        assert_refused(&output, &["Sleeper: ", " JVMs have such a name; give the process id: "]);
+        assert_refused(&output, &["Sleeper: ", " JVMs have this name; give the process id: "]);
         // Other tests have such programs as well, and a message lists ten of them.
         let text = stderr(&output);
         assert!(text.contains('…') || ids.iter().all(|id| text.contains(id)), "{text}");
         assert_refused(&perk(&folder, &a, &["status", "PID"]), &["perk is not in the JVM"]);
         let output = perk(&folder, &a, &["status", "no.such.Program"]);
-        assert_refused(&output, &["no.such.Program: no JVM has such a name (perk ps lists them)"]);
+        assert_refused(&output, &["no.such.Program: no JVM has this name (perk ps lists them)"]);
     });
 }

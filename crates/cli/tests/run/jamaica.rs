@@ -111,9 +111,9 @@ fn a_file_that_a_run_cannot_be_added_to_is_refused_before_the_run() {
     let line = line(jdk::compiler(), "3");
     for (file, message) in [
         ("other.prof", "perk: cannot add to other.prof: it is not JamaicaVM's profile; --force"),
-        ("cut.prof", "perk: cannot add to cut.prof: it is cut off in its last line; --force"),
-        ("a.txt", "perk: a.txt: --jamaica writes .prof; perk convert makes other forms of it"),
-        ("a.prof.gz", "perk: a.prof.gz: --jamaica writes .prof; perk convert makes"),
+        ("cut.prof", "perk: cannot add to cut.prof: its last line is truncated; --force"),
+        ("a.txt", "perk: a.txt: --jamaica writes .prof; perk convert converts it to other formats"),
+        ("a.prof.gz", "perk: a.prof.gz: --jamaica writes .prof; perk convert converts"),
     ] {
         let output = run(&folder, &["--jamaica", "-o", file], &line);
         assert_refused(&output, &[message]);

@@ -53,7 +53,10 @@ fn what_has_no_effect_is_refused() {
     let folder = Folder::new();
     folder.file("empty.so", "");
     for (options, reason) in [
-        (&["--jvmpi", "foo", "--xrun"][..], "--jvmpi has perk load the library, --xrun the JVM"),
+        (
+            &["--jvmpi", "foo", "--xrun"][..],
+            "with --jvmpi perk loads the library, with --xrun the JVM does",
+        ),
         (&["--jvmpi", "foo", "--cpu", "samples"], "leave out --cpu"),
         (&["--xrun", "--locks"], "leave out --locks"),
         (&["--jvmpi", "foo", "-o", "a.txt"], "leave out -o"),

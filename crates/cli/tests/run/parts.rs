@@ -115,14 +115,14 @@ fn the_jvms_that_java_starts() {
     let folder = Folder::new();
     let output = perk_run(&folder, &["-o", "o.hprof"], &command);
     let text = stderr(&output);
-    let line = "perk: not in the profile, as the program itself started them: Rounds (pid ";
+    let line = "perk: not profiled, as the program itself started them: Rounds (pid ";
     assert!(text.contains(line), "{text}");
     assert!(text.contains("--children profiles them"), "{text}");
     let output = perk_run(&folder, &["--children", "-o", "all.hprof"], &command);
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(sum(&folder, "all.hprof", "samples", "Rounds.late") > 0, "{text}");
-    assert!(!text.contains("not in the profile"), "{text}");
+    assert!(!text.contains("not profiled"), "{text}");
 }
 
 /// The files and the report of a run do not have the secrets of its command line.

@@ -89,7 +89,7 @@ fn folders_that_cannot_be_written_to() {
     let command = work(jdk::compiler(), &["0"]);
     let mut perk = folder.perk();
     perk.env("TMPDIR", "/proc").args(["run", "-q", "-o", "o.txt", "--"]).args(&command);
-    let parts = ["cannot make a folder in /proc", "set TMPDIR to one that can be written to"];
+    let parts = ["cannot make a folder in /proc", "set TMPDIR to a writable one"];
     assert_refused(&perk.output().unwrap(), &parts);
     let mut perk = folder.perk();
     perk.current_dir("/proc").args(["run", "-q", "--"]).args(&command);
@@ -101,5 +101,5 @@ fn folders_that_cannot_be_written_to() {
     assert_refused(&perk.output().unwrap(), &["cannot find no-such-program"]);
     let mut perk = folder.perk();
     perk.current_dir("/proc").args(["attach", "NoSuchProgram"]);
-    assert_refused(&perk.output().unwrap(), &["no JVM has such a name"]);
+    assert_refused(&perk.output().unwrap(), &["no JVM has this name"]);
 }

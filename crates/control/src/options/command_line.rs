@@ -1,4 +1,4 @@
-//! The arguments of `perk run` and `perk attach` that set options of the agent, and what is said of
+//! The arguments of `perk run` and `perk attach` that set options of the agent, and the messages about
 //! them. (The agent does not use this module.)
 
 use super::measurements::{Holder, MEASUREMENTS, MeasurementRow};
@@ -47,7 +47,7 @@ impl Argument {
         !is_switch && !has_several && value.set(&mut Options::default(), text).is_some()
     }
 
-    /// The value of the option; `None` leaves it as it is.
+    /// The value of the option; `None` keeps it.
     fn value(&self, values: &[String]) -> Option<String> {
         let of_word = |value: &String| match self.words.iter().find(|word| word.name == value) {
             Some(word) => word.value.map(str::to_owned),

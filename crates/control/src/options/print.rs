@@ -6,7 +6,7 @@ use super::table::{OPTIONS, Options};
 use super::types::Output;
 
 impl fmt::Display for Options {
-    /// Writes every option that differs from its default, in the form that [`Options::parse`]
+    /// Writes every option that differs from its default, in the syntax that [`Options::parse`]
     /// takes. A file's name must not contain a comma: the grammar cannot express one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = Vec::new();

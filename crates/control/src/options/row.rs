@@ -16,7 +16,7 @@ pub(super) struct OptionRow {
     /// The default, as the agent's help shows it.
     pub(super) default: &'static str,
     pub(super) section: Section,
-    /// The form that the message for an empty value shows after the name; without it, `rule` is
+    /// The syntax that the message for an empty value shows after the name; without it, `rule` is
     /// quoted.
     pub(super) form: Option<&'static str>,
     /// The requirement that the message for a wrong value states.
@@ -160,7 +160,7 @@ pub struct Argument {
     pub conflicts: &'static [&'static str],
     /// The argument that has to be there, too; without it, this one sets nothing.
     pub requires: &'static str,
-    /// Whether it chooses what is measured.
+    /// Whether it selects a measurement.
     pub is_measurement: bool,
     /// Whether it is for programs that perk starts only. The help of `perk attach` leaves it out.
     pub is_from_start: bool,
@@ -173,7 +173,7 @@ pub struct Argument {
 pub struct Word {
     /// The value on the command line.
     pub name: &'static str,
-    /// The option's value, if it has another name; `None` leaves the option as it is.
+    /// The option's value, if it has another name; `None` keeps the option.
     pub value: Option<&'static str>,
     /// The line of the help.
     pub help: &'static str,

@@ -173,10 +173,13 @@ impl Refusal {
                 )
             }
             Reason::NoPause(row) if options.start => {
-                format!("perk cannot pause what is counted exactly: {}", row.agent)
+                format!("perk cannot pause exact counts: {}", row.agent)
             }
             Reason::NoPause(row) => {
-                format!("start=n is not for what is counted from the start: {}", row.agent)
+                format!(
+                    "start=n does not work with measurements that begin with the program: {}",
+                    row.agent
+                )
             }
             Reason::Start(start) => of_start(start.agent),
             Reason::PeerStart => of_start("net"),

@@ -69,7 +69,7 @@ fields! {
     force: bool = true,
     /// Replace an existing file instead of appending to it (`jamaica` with `force=y`).
     replace: bool = false,
-    /// Report on stderr what is dumped.
+    /// Report dumps on stderr.
     verbose: bool = true,
     /// Keep the values of primitive fields in a binary heap dump.
     prim_fields: bool = true,

@@ -30,7 +30,7 @@ pub enum Jamaica {
     All,
 }
 
-/// The form in which method times are reported.
+/// The section in which method times are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimesForm {
     /// `cpu=times`: per trace.
@@ -85,7 +85,7 @@ pub enum SiteIndex {
     Disl2012,
 }
 
-/// The form of the output.
+/// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `format=a`

@@ -99,7 +99,7 @@ impl Verb {
         self.entry().name
     }
 
-    /// Returns the form of the argument; empty if the command takes none.
+    /// Returns the syntax of the argument; empty if the command takes none.
     pub fn argument(self) -> &'static str {
         self.entry().argument
     }
