@@ -11,7 +11,7 @@ use perk_jvmti_sys::{
 use crate::{Jni, Jvmti, Local, MethodRef, Reference};
 
 impl Jvmti {
-    /// Suspends a thread. One that runs native code goes on until it returns to the JVM.
+    /// Suspends a thread. One that runs native code continues until it returns to the JVM.
     pub fn suspend(self, thread: &(impl Reference + ?Sized)) -> Result<(), jvmtiError> {
         // SAFETY: the environment and reference are valid.
         let suspend = || unsafe { call!(self.raw(), SuspendThread, thread.raw()).ok() };

@@ -142,7 +142,7 @@ impl LongField {
     }
 }
 
-/// Returns the offset of an instance's field, in bytes, which is the id without the bits that tell its
+/// Returns the offset of an instance's field, in bytes, which is the id without the bits for its
 /// kind.
 pub(super) fn offset(id: jfieldID) -> usize {
     id as usize >> FIELD_BITS

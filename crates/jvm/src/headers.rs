@@ -18,7 +18,7 @@ use crate::{Jni, Jvmti, Reference};
 const STATE_MASK: u64 = 7;
 /// The state of an object that is not locked, and may have an identity hash.
 const FREE: u64 = 1;
-/// Selects the bits of the state that tell whether the object is locked.
+/// Selects the bits of the state that say whether the object is locked.
 const LOCKED_MASK: u64 = 3;
 /// The bits of an identity hash.
 const HASH_MASK: u64 = 0x7fff_ffff;

@@ -127,7 +127,7 @@ impl<'a> Jni<'a> {
         unsafe { ((**self.0).v1_2.EnsureLocalCapacity)(self.0, count.min(MOST) as jint) };
     }
 
-    /// Runs `body` with room for so many local references besides those that its caller holds.
+    /// Runs `body` with room for `count` local references besides those of its caller.
     pub fn with_room(self, count: impl Into<jint>, body: impl FnOnce()) {
         // SAFETY: the environment is this thread's; the frame that is pushed is popped again.
         unsafe {

@@ -28,7 +28,7 @@ const VERSIONS: [(jint, usize); 2] = [
 /// The entries from `DumpHeap0` to `ExecuteDiagnosticCommand`.
 const TO_COMMANDS: usize = 9;
 
-/// Returns the entry of the table that is so many after `DumpHeap0`, if the JVM's interface is
+/// Returns the entry of the table that is this number of entries after `DumpHeap0`, if the JVM's interface is
 /// known. It is not requested before the JVM is up: JDK 17 crashes then.
 fn entry(_: Jni<'_>, after: usize) -> Option<*const c_void> {
     // SAFETY: HotSpot exports the function with this signature; an interface it does not have is

@@ -138,7 +138,7 @@ impl Jvmti {
             self.free(events);
         }
         for (index, function) in found.into_iter().zip([mount, unmount]) {
-            // SAFETY: the type stands for functions of any arguments; these are those of the event,
+            // SAFETY: the type represents functions with any arguments; these are those of the event,
             // and a call of a variadic function passes pointers as any other does.
             unsafe {
                 let function = std::mem::transmute::<MountFunction, jvmtiExtensionEvent>(function);

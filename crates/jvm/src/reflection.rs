@@ -181,7 +181,7 @@ impl<'a> Jni<'a> {
     /// The object must be a string.
     unsafe fn short_text(self, string: &Local<'_>) -> Option<String> {
         let env = self.raw();
-        // SAFETY: the environment is this thread's; the caller's promise; there is room for so many
+        // SAFETY: the environment is this thread's; the caller's promise; there is room for this many
         // characters.
         unsafe {
             let length = ((**env).v1_1.GetStringLength)(env, string.raw());

@@ -4,7 +4,7 @@ use perk_jvmti_sys::{Capability, JVMTI_ERROR_NONE, call, jthread, jvmtiError};
 
 use crate::{Jni, Jvmti, Local, Reference};
 
-/// The class of the threads that virtual threads run on. These must go on: a virtual thread that is
+/// The class of the threads that virtual threads run on. These must continue: a virtual thread that is
 /// about to leave its thread holds up other functions of JVMTI.
 const CARRIER: &str = "Ljdk/internal/misc/CarrierThread;";
 

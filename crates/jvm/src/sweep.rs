@@ -9,7 +9,7 @@ use perk_jvmti_sys::{call, jvmtiHeapCallbacks, jvmtiHeapReferenceInfo, jvmtiHeap
 use crate::{Jni, Jvmti, Reference};
 
 impl Jvmti {
-    /// Has the JVM look for tags of objects that are gone, and tell of them on the calling thread, by
+    /// Makes the JVM look for tags of objects that are gone, and report them on the calling thread, by
     /// `ObjectFree`. Those that another thread is telling of are not waited for.
     ///
     /// A walk of the heap does so. This one begins and ends at a new object. The JVM does the same

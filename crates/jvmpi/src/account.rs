@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use perk_jvmti_sys::jvmpi::table::CONSTANTS;
 
-use self::lines::Account;
+use self::lines::AccountText;
 use super::notify::{self, Counts};
 use super::{Bridge, cpu, jvm_events, methods};
 use crate::state::STATE;
@@ -15,7 +15,7 @@ use perk_jvm::os;
 
 const NS_PER_S: f64 = 1e9;
 
-/// Counts what only the JVM can tell, at its end.
+/// Counts what only the JVM knows, at its end.
 pub(super) fn close(bridge: &Bridge, jni: Jni<'_>) {
     if bridge.options.verbose && jvm_events::needs_class_files() {
         let count = notify::quiet(|| methods::hidden_class_count(bridge, jni));
@@ -39,7 +39,7 @@ pub(super) fn print(bridge: &Bridge) {
         return;
     }
     let kinds = kinds();
-    let mut account = Account::default();
+    let mut account = AccountText::default();
     account.title("JVMPI events that the profiler was sent");
     for (name, Counts { sent, carried, .. }) in &kinds {
         match carried {
@@ -78,7 +78,7 @@ fn kinds() -> Vec<(&'static str, Counts)> {
         last = *kind;
         let kind = *kind as i32;
         let mut counts = notify::counts(kind);
-        counts.sent += methods::told(kind);
+        counts.sent += methods::sent_count(kind);
         Some((name, counts))
     });
     events.collect()

@@ -91,7 +91,7 @@ unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) 
         notify::enter(Phase::Live);
         bridge.announce_main(jni, &main);
         gc::begin(bridge, jni);
-        // From here on the JVM tells of new ones.
+        // From here on the JVM reports new ones.
         events::apply(bridge, JVMPI_EVENT_CLASS_LOAD);
         bridge.announce_classes(jni);
         bridge.announce_threads(jni, &main);

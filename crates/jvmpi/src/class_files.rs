@@ -14,7 +14,7 @@ use perk_jvmti_sys::{JvmtiEnv, call};
 use super::own;
 use super::{Bridge, bridge, cpu, methods, notify, threads};
 use crate::state::STATE;
-use crate::state::entries::Key;
+use crate::state::entries::FileKey;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os::checked;
 use perk_jvm::sync::lock;
@@ -29,7 +29,7 @@ thread_local! {
 ///
 /// # Safety
 /// The loader must be a reference of the calling thread's.
-unsafe fn key(bridge: &Bridge, file: &[u8], loader: jobject) -> Key {
+unsafe fn key(bridge: &Bridge, file: &[u8], loader: jobject) -> FileKey {
     let mut hasher = DefaultHasher::new();
     hasher.write(file);
     // SAFETY: the caller's promise.
@@ -40,12 +40,12 @@ unsafe fn key(bridge: &Bridge, file: &[u8], loader: jobject) -> Key {
 
 /// A class file in memory of the JVM.
 #[derive(Clone, Copy, Debug)]
-struct File {
+struct ClassFile {
     bytes: *mut c_uchar,
     length: jint,
 }
 
-impl File {
+impl ClassFile {
     /// Copies a file into memory of the JVM.
     fn copy(bridge: &Bridge, bytes: &[u8]) -> Option<Self> {
         let length = jint::try_from(bytes.len()).ok()?;
@@ -78,7 +78,7 @@ pub(super) unsafe extern "system" fn class_file_load_hook(
         let Some(bridge) = bridge() else { return };
         // SAFETY: the JVM passes a string, or null.
         let name = if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } };
-        let file = File { bytes: bytes.cast_mut(), length };
+        let file = ClassFile { bytes: bytes.cast_mut(), length };
         // SAFETY: the JVM passes a file and a loader; `changed` returns a file of the JVM's memory.
         let (old, changed) = unsafe {
             let old = file.slice();
@@ -94,7 +94,7 @@ pub(super) unsafe extern "system" fn class_file_load_hook(
         // its length; nobody else uses it.
         let current = changed.map_or(old, |changed| unsafe { changed.slice() });
         let with_probes = methods::class_file(bridge, name, current);
-        let last = with_probes.and_then(|bytes| File::copy(bridge, &bytes));
+        let last = with_probes.and_then(|bytes| ClassFile::copy(bridge, &bytes));
         if let Some(last) = last.or(changed) {
             // SAFETY: the JVM gives places for the new file, which it frees; that of the agent is
             // given back if it is not the last one.
@@ -114,20 +114,25 @@ pub(super) unsafe extern "system" fn class_file_load_hook(
 ///
 /// # Safety
 /// The loader must be a reference of the calling thread's.
-unsafe fn earlier(bridge: &Bridge, file: &[u8], loader: jobject) -> Option<File> {
+unsafe fn earlier(bridge: &Bridge, file: &[u8], loader: jobject) -> Option<ClassFile> {
     if lock(&STATE.class_files.changed).is_empty() {
         return None;
     }
     // SAFETY: the caller's promise.
     let key = unsafe { key(bridge, file, loader) };
-    lock(&STATE.class_files.changed).get(&key).and_then(|it| File::copy(bridge, it))
+    lock(&STATE.class_files.changed).get(&key).and_then(|it| ClassFile::copy(bridge, it))
 }
 
 /// Asks the agent, if it wants to be. There is no environment while the JVM loads its first classes.
 ///
 /// # Safety
 /// The loader must be a reference of the calling thread's.
-unsafe fn asked(bridge: &Bridge, env: *mut JNIEnv, file: File, loader: jobject) -> Option<File> {
+unsafe fn asked(
+    bridge: &Bridge,
+    env: *mut JNIEnv,
+    file: ClassFile,
+    loader: jobject,
+) -> Option<ClassFile> {
     if !notify::is_enabled(JVMPI_EVENT_CLASS_LOAD_HOOK) {
         return None;
     }
@@ -150,7 +155,7 @@ unsafe fn asked(bridge: &Bridge, env: *mut JNIEnv, file: File, loader: jobject) 
 
 /// Returns what the agent makes of a class file; `None` if it leaves it as it is, or gives nothing that
 /// can be one.
-fn changed(bridge: &Bridge, env: *mut JNIEnv, file: File) -> Option<File> {
+fn changed(bridge: &Bridge, env: *mut JNIEnv, file: ClassFile) -> Option<ClassFile> {
     let outer = ALLOCATED.with_borrow(Vec::len);
     let answer = notify::ask(JVMPI_EVENT_CLASS_LOAD_HOOK, env, || JVMPI_Event_u {
         class_load_hook: JVMPI_Event_class_load_hook {
@@ -164,7 +169,7 @@ fn changed(bridge: &Bridge, env: *mut JNIEnv, file: File) -> Option<File> {
     let allocated = ALLOCATED.with_borrow_mut(|all| all.split_off(outer.min(all.len())));
     // SAFETY: the event is of this kind.
     let answer = unsafe { answer?.class_load_hook };
-    let new = File { bytes: answer.new_class_data, length: answer.new_class_data_len };
+    let new = ClassFile { bytes: answer.new_class_data, length: answer.new_class_data_len };
     let length = usize::try_from(new.length).ok().filter(|length| *length > 0)?;
     if new.bytes.is_null() || new.bytes == file.bytes {
         return None;
@@ -172,7 +177,7 @@ fn changed(bridge: &Bridge, env: *mut JNIEnv, file: File) -> Option<File> {
     match allocated.iter().find(|(address, _)| *address == new.bytes as usize) {
         Some((_, room)) => (length <= *room).then_some(new),
         // The JVM will free the file, so it must be in memory of the JVM's. It may be garbage, too.
-        None => File::copy(bridge, &checked::bytes(new.bytes as usize, length)?),
+        None => ClassFile::copy(bridge, &checked::bytes(new.bytes as usize, length)?),
     }
 }
 

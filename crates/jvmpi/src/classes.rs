@@ -20,7 +20,7 @@ use super::own;
 use super::signature::{class_name, signature};
 use super::threads::critical;
 use super::{Bridge, Id, bridge, jvm_events, notify};
-use crate::state::classes::{Classes, Known};
+use crate::state::classes::{ClassEntry, Classes};
 use perk_jvm::sync::lock;
 use perk_jvm::{Jni, Jvmti, Local, MethodRef, Reference};
 
@@ -74,7 +74,7 @@ impl Classes {
     }
 }
 
-/// Has the JVM tell of prepared classes if the agent wants to know of the beginnings or ends of classes.
+/// Makes the JVM report prepared classes if the agent has enabled the beginnings or ends of classes.
 pub(super) fn switch(bridge: &'static Bridge, _: bool) {
     let has_ends = notify::is_enabled(JVMPI_EVENT_CLASS_UNLOAD);
     let is_wanted = has_ends || notify::is_enabled(JVMPI_EVENT_CLASS_LOAD);
@@ -103,7 +103,7 @@ impl Bridge {
             if !lock(&self.classes.by_id).contains_key(&id)
                 && let Some(reference) = jni.weak(class)
             {
-                let known = Known { reference, is_announced: false, has_end: false };
+                let known = ClassEntry { reference, is_announced: false, has_end: false };
                 let spare = match lock(&self.classes.by_id).entry(id) {
                     Entry::Vacant(place) => {
                         place.insert(known);
@@ -230,7 +230,7 @@ impl Bridge {
         body: impl FnOnce(JVMPI_Event_u),
     ) {
         let mut described = notify::quiet(|| {
-            let mut described = Described::of(self.jvmti, jni, class);
+            let mut described = ClassDescription::of(self.jvmti, jni, class);
             described.name = class_name(&described.signature, self.options.has_slashes);
             described
         });
@@ -310,7 +310,7 @@ fn interfaces<'a>(jvmti: Jvmti, jni: Jni<'a>, class: &(impl Reference + ?Sized))
 
 /// The description of a class. The strings are JVMTI's.
 #[derive(Debug, Default)]
-struct Described {
+struct ClassDescription {
     signature: CString,
     name: CString,
     source: CString,
@@ -320,7 +320,7 @@ struct Described {
     instances: Vec<JVMPI_Field>,
 }
 
-impl Described {
+impl ClassDescription {
     fn of(jvmti: Jvmti, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> Self {
         let mut described = Self {
             signature: signature(jvmti, class),

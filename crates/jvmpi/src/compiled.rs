@@ -1,4 +1,4 @@
-//! COMPILED_METHOD_LOAD and COMPILED_METHOD_UNLOAD. JVMTI tells of them on threads of the JVM's own that the
+//! COMPILED_METHOD_LOAD and COMPILED_METHOD_UNLOAD. JVMTI reports them on threads of the JVM's own that the
 //! agent does not know, so the bridge's thread sends them, in their order.
 
 use std::ffi::c_void;
@@ -14,7 +14,7 @@ use perk_jvmti_sys::{JvmtiEnv, jvmtiAddrLocationMap};
 
 use super::{Bridge, bridge, gc, notify};
 use crate::state::STATE;
-use crate::state::entries::{Change, Code};
+use crate::state::entries::{CodeChange, MethodCode};
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::sync::lock;
 use perk_jvm::{Jni, LineTable, MethodRef};
@@ -39,7 +39,7 @@ pub(super) unsafe extern "system" fn compiled_method_load(
         {
             return;
         }
-        // SAFETY: the JVM passes one of its methods and an array of so many entries.
+        // SAFETY: the JVM passes one of its methods and an array of `count` entries.
         let (method, map) =
             unsafe { (MethodRef::from_raw(method), bridge.jvmti.slice(count, map)) };
         let lines = bridge.jvmti.line_table(method).unwrap_or_default();
@@ -48,7 +48,7 @@ pub(super) unsafe extern "system" fn compiled_method_load(
             (offset, it.location)
         });
         let lines = lines_of(places, &lines);
-        push(Change::Load(Code { method, address: address as usize, size_bytes, lines }));
+        push(CodeChange::Load(MethodCode { method, address: address as usize, size_bytes, lines }));
     });
 }
 
@@ -66,7 +66,7 @@ pub(super) unsafe extern "system" fn compiled_method_unload(
         }
         // SAFETY: the id was one of the JVM's; the JVM looks whether it is still one.
         let method = unsafe { MethodRef::from_raw(method) };
-        push(Change::Unload { method, address, is_known });
+        push(CodeChange::Unload { method, address, is_known });
     });
 }
 
@@ -79,7 +79,7 @@ fn lines_of(places: impl Iterator<Item = (usize, i64)>, lines: &LineTable) -> Ve
     places.filter_map(of_place).collect()
 }
 
-fn push(change: Change) {
+fn push(change: CodeChange) {
     lock(&STATE.compiled.queue).push_back(change);
     gc::wake();
 }
@@ -95,16 +95,16 @@ pub(super) fn send(bridge: &Bridge, jni: Jni<'_>) {
     let next = || lock(&STATE.compiled.queue).pop_front();
     while let Some(change) = next() {
         jni.with_room(ROOM, || match change {
-            Change::Load(code) if bridge.announce_method(jni, code.method) => {
-                lock(&STATE.compiled.untold).remove(&code.address);
+            CodeChange::Load(code) if bridge.announce_method(jni, code.method) => {
+                lock(&STATE.compiled.unreported).remove(&code.address);
                 send_load(jni, &code);
             }
-            Change::Load(code) => _ = lock(&STATE.compiled.untold).insert(code.address),
-            Change::Unload { address, is_known: true, .. }
-                if lock(&STATE.compiled.untold).remove(&address) => {}
-            Change::Unload { method, is_known: false, .. } if bridge.is_own_method(jni, method) => {
-            }
-            Change::Unload { method, address, .. } => {
+            CodeChange::Load(code) => _ = lock(&STATE.compiled.unreported).insert(code.address),
+            CodeChange::Unload { address, is_known: true, .. }
+                if lock(&STATE.compiled.unreported).remove(&address) => {}
+            CodeChange::Unload { method, is_known: false, .. }
+                if bridge.is_own_method(jni, method) => {}
+            CodeChange::Unload { method, address, .. } => {
                 // The event of old headers ends after the method; the address is where that of the load
                 // has it.
                 let compiled_method_load = JVMPI_Event_compiled_method_load {
@@ -122,7 +122,7 @@ pub(super) fn send(bridge: &Bridge, jni: Jni<'_>) {
     }
 }
 
-fn send_load(jni: Jni<'_>, code: &Code) {
+fn send_load(jni: Jni<'_>, code: &MethodCode) {
     let line = |&(offset, lineno): &(jint, jint)| JVMPI_Lineno { offset, lineno };
     let mut lines: Vec<_> = code.lines.iter().map(line).collect();
     let compiled_method_load = JVMPI_Event_compiled_method_load {

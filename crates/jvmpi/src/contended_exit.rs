@@ -1,8 +1,8 @@
 //! MONITOR_CONTENDED_EXIT: the JVM has no event for it. While it is enabled, probes look at each release
-//! of a monitor whether threads wait to enter it, which the JVM's events of contention tell.
+//! of a monitor whether threads wait to enter it, which the JVM's events of contention show.
 //!
 //! The event comes just before the release. Releases by `JNI MonitorExit`, and those by
-//! `Object.wait`, have no probe; virtual threads and their carriers do not tell theirs.
+//! `Object.wait`, have no probe; virtual threads and their carriers do not send theirs.
 
 use std::sync::atomic::Ordering::Relaxed;
 

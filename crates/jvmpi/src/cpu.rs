@@ -12,7 +12,7 @@ use perk_jvm::os;
 
 /// So many pieces of frequent work are measured on each thread.
 const FIRST: u64 = 2000;
-/// After them one in so many is. It is a prime, as programs repeat themselves.
+/// After them one in this number is. It is a prime, as programs repeat themselves.
 const MANY: u64 = 61;
 
 thread_local! {

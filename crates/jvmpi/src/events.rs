@@ -10,7 +10,7 @@ use super::{Bridge, bridge, classes, gc, jvm_events, methods, objects, refs, swi
 
 /// What `EnableEvent` has to do for a kind of event.
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum EventSource {
     /// The bridge receives it in any case.
     Always,
     /// The JVM's event is switched on and off with it.
@@ -23,8 +23,8 @@ enum Source {
     Unavailable,
 }
 
-fn source(kind: jint) -> Source {
-    use Source::{Always, Jvm, Never, Part, Unavailable};
+fn source(kind: jint) -> EventSource {
+    use EventSource::{Always, Jvm, Never, Part, Unavailable};
     match kind {
         JVMPI_EVENT_JVM_INIT_DONE
         | JVMPI_EVENT_JVM_SHUT_DOWN
@@ -71,15 +71,15 @@ pub(super) unsafe extern "C" fn disable_event(kind: jint, _: *mut c_void) -> jin
 fn switch(kind: jint, on: bool) -> jint {
     let Some(bridge) = bridge() else { return JVMPI_FAIL };
     match source(kind) {
-        Source::Unavailable => return JVMPI_NOT_AVAILABLE,
-        Source::Never => {}
+        EventSource::Unavailable => return JVMPI_NOT_AVAILABLE,
+        EventSource::Never => {}
         // The JVM does not obey a thread that it does not know.
-        Source::Jvm | Source::Part(_)
+        EventSource::Jvm | EventSource::Part(_)
             if notify::phase() == Phase::Live && bridge.current_jni().is_none() =>
         {
             return JVMPI_FAIL;
         }
-        Source::Always | Source::Jvm | Source::Part(_) => {
+        EventSource::Always | EventSource::Jvm | EventSource::Part(_) => {
             notify::set_enabled(kind, on);
             // What is enabled before VMInit is switched on there, but for class files.
             let is_early = kind == JVMPI_EVENT_CLASS_LOAD_HOOK || methods::has_probes(kind);
@@ -100,14 +100,14 @@ pub(super) fn apply_all(bridge: &'static Bridge) {
 /// the last one to look sees the last wish.
 pub(super) fn apply(bridge: &'static Bridge, kind: jint) {
     match source(kind) {
-        Source::Jvm => jvm_events::apply(bridge, kind),
-        Source::Part(switch) => loop {
+        EventSource::Jvm => jvm_events::apply(bridge, kind),
+        EventSource::Part(switch) => loop {
             let on = jvm_events::is_wanted(kind);
             switch(bridge, on);
             if on == jvm_events::is_wanted(kind) {
                 return;
             }
         },
-        Source::Always | Source::Never | Source::Unavailable => {}
+        EventSource::Always | EventSource::Never | EventSource::Unavailable => {}
     }
 }

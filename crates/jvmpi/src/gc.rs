@@ -1,6 +1,6 @@
 //! Collections of garbage as the agent sees them.
 //!
-//! JVMTI tells of them at safepoints, where no agent of JVMPI can run, and of the freed objects later
+//! JVMTI reports them at safepoints, where no agent of JVMPI can run, and of the freed objects later
 //! and on any thread. So a thread of the bridge's own ([`thread`]) sends one bracket after a
 //! collection: GC_START, OBJECT_FREE of each object, CLASS_UNLOAD of each class, GC_FINISH. An id
 //! ends in a bracket, not before. `DisableGC` and the handlers of events with object ids hold brackets
@@ -39,7 +39,7 @@ fn is_wanted() -> bool {
         .any(notify::is_enabled)
 }
 
-/// Has the JVM tell of the ends of objects from VMInit on, as ids must not outlive them. The thread is
+/// Makes the JVM report the ends of objects from VMInit on, as ids must not outlive them. The thread is
 /// started if it will be needed, and is announced before anything else is sent.
 pub(super) fn begin(bridge: &'static Bridge, jni: Jni<'_>) {
     jvm_events::set(bridge, JVMTI_EVENT_OBJECT_FREE, true);
@@ -59,7 +59,7 @@ pub(super) fn switch(bridge: &'static Bridge, _: bool) {
     classes::switch(bridge, is_wanted);
 }
 
-/// Has the JVM collect for the bridge's own sake: the agent is told nothing but the objects' ends, in
+/// Makes the JVM collect for the bridge itself: the agent gets only the objects' ends, in
 /// a later bracket.
 pub(super) fn collect_quietly(jvmti: Jvmti) {
     STATE.gc.is_own.store(true, SeqCst);
@@ -88,7 +88,7 @@ pub(super) unsafe extern "system" fn object_free(_: JvmtiEnv, tag: jlong) {
             waking::wake();
         }
     } else if let Some(bridge) = bridge().filter(|_| !hold::keeps_ids()) {
-        // Nobody is told, but the ids end.
+        // No event is sent, but the ids end.
         for id in take_freed() {
             bridge.objects.free(id);
             bridge.classes.bury(id);
@@ -112,10 +112,11 @@ pub(super) unsafe extern "C" fn run() {
     }
 }
 
-/// Handles the JVM's end: what has been collected is told before JVM_SHUT_DOWN.
+/// Handles the JVM's end: what has been collected is sent before JVM_SHUT_DOWN.
 pub(super) fn end() {
-    let has_more =
-        STATE.gc.collections.load(SeqCst) > thread::told() || freed_count() > 0 || thread::is_due();
+    let has_more = STATE.gc.collections.load(SeqCst) > thread::reported()
+        || freed_count() > 0
+        || thread::is_due();
     if has_more && is_wanted() && !waking::is_current() {
         thread::deliver();
     }

@@ -28,11 +28,11 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_Event_heap_dump, JVMPI_Event_u, JVMPI_HeapDumpArg,
 };
 
-pub(super) use self::classes::Classes;
-pub(super) use self::records::{ClassParts, Level, Records};
-pub(super) use self::shapes::{Fields, Kind};
+pub(super) use self::classes::DumpClasses;
+pub(super) use self::records::{ClassParts, DumpRecords, Level};
+pub(super) use self::shapes::{Fields, ObjectKind};
 
-use self::list::List;
+use self::list::ListWalk;
 use self::roots::Roots;
 use self::traces::Traces;
 use self::walk::{OWN, Walk};
@@ -57,13 +57,13 @@ pub(super) unsafe fn request(
         return None;
     }
     let (classes, objects) =
-        notify::quiet(|| Classes::of(bridge, jni, values.unwrap_or(Level::References)));
+        notify::quiet(|| DumpClasses::of(bridge, jni, values.unwrap_or(Level::References)));
     // What the list has as prepared is what the agent must know.
     let known = classes.all.iter().zip(&objects).filter(|(class, _)| !class.is_instance());
     known.for_each(|(_, object)| bridge.announce_class(jni, object));
     let Some(values) = values else {
         drop(objects);
-        let listed = notify::quiet(|| List::new(&bridge.objects, classes).run(bridge));
+        let listed = notify::quiet(|| ListWalk::new(&bridge.objects, classes).run(bridge));
         deliver(jni, level, &mut listed.ok()?.0, &mut []);
         return Some(());
     };
@@ -99,9 +99,9 @@ fn deliver(jni: Jni<'_>, level: jint, records: &mut [u8], traces: &mut [JVMPI_Ca
 
 /// A dump of level 1 or 2.
 struct Dump {
-    records: Records,
+    records: DumpRecords,
     traces: Traces,
-    classes: Classes,
+    classes: DumpClasses,
 }
 
 /// Walks the heap. `None` if the JVM refuses.
@@ -109,11 +109,11 @@ fn walked(
     bridge: &Bridge,
     jni: Jni<'_>,
     level: Level,
-    classes: Classes,
+    classes: DumpClasses,
     objects: Vec<Local<'_>>,
 ) -> Option<Dump> {
     let layout = bridge.jvmti.object_layout(jni)?;
-    let mut before = Records::default();
+    let mut before = DumpRecords::default();
     for (class, object) in classes.all.iter().zip(&objects) {
         if class.is_instance() {
             object_dump::instance(bridge, jni, object, class.shape.id, level, &mut before);

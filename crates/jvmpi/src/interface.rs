@@ -14,12 +14,12 @@ use super::{
     system_threads, threads,
 };
 use crate::state::STATE;
-use crate::state::entries::Table;
+use crate::state::entries::InterfaceTable;
 
 /// Returns the table, which lives as long as the process.
-fn table() -> &'static Table {
+fn table() -> &'static InterfaceTable {
     STATE.interface.table.get_or_init(|| {
-        Table(UnsafeCell::new(JVMPI_Interface {
+        InterfaceTable(UnsafeCell::new(JVMPI_Interface {
             version: JVMPI_VERSION_1_2,
             NotifyEvent: None,
             EnableEvent: Some(events::enable_event),

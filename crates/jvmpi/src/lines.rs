@@ -1,6 +1,6 @@
 //! The lines of methods, which are asked for once.
 //!
-//! A method that runs while its class is redefined goes on as it was, with an id that nobody was told of:
+//! A method that runs while its class is redefined continues unchanged, with an id that was never reported:
 //! frames have the id of the method that replaced it.
 //!
 //! HotSpot does not use a method's id again after its class was unloaded, and frames have only methods
@@ -26,17 +26,17 @@ const MOST_METHODS: usize = 1 << 16;
 
 /// The tables, while a stack is looked at.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LineTables {
     jvmti: Jvmti,
     tables: Option<RwLockReadGuard<'static, Tables>>,
 }
 
 /// Runs `body` with the tables.
-pub(super) fn with(jvmti: Jvmti, body: impl FnOnce(&mut Lines)) {
-    body(&mut Lines { jvmti, tables: None });
+pub(super) fn with(jvmti: Jvmti, body: impl FnOnce(&mut LineTables)) {
+    body(&mut LineTables { jvmti, tables: None });
 }
 
-impl Lines {
+impl LineTables {
     /// Returns the method of a frame as the agent knows it, and the line of an instruction.
     pub(super) fn frame(&mut self, method: MethodRef, bci: i64) -> (MethodRef, jint) {
         if bci < 0 {

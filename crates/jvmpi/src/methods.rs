@@ -1,7 +1,7 @@
-//! METHOD_ENTRY, METHOD_ENTRY2 and METHOD_EXIT, by [`probes`] or by the JVM itself ([`vm`]). Both tell
+//! METHOD_ENTRY, METHOD_ENTRY2 and METHOD_EXIT, by [`probes`] or by the JVM itself ([`vm`]). Both send
 //! them by [`calls`], which holds exits to their entries.
 //!
-//! Methods of virtual threads are not told, as the carrier's brackets would not match. Probes do not tell
+//! Calls by virtual threads are not sent, as the carrier's brackets would not match. Probes do not send
 //! those of carriers either.
 
 mod calls;
@@ -18,10 +18,10 @@ use perk_jvmti_sys::{Capability, jvmtiEventCallbacks};
 
 use super::Bridge;
 use super::notify::{self, Phase};
-use crate::account::lines::Account;
+use crate::account::lines::AccountText;
 use perk_jvm::{Jni, Local, Reference};
 
-pub(super) use calls::{thread_ended, told};
+pub(super) use calls::{sent_count, thread_ended};
 pub(super) use numbers::of_number;
 pub(super) use probes::{MONITORS, STEPS};
 
@@ -117,7 +117,7 @@ pub(super) fn switch(bridge: &'static Bridge, _: bool) {
 }
 
 /// Appends the account of the calls of virtual threads.
-pub(super) fn account_of_virtual(bridge: &Bridge, account: &mut Account) {
+pub(super) fn account_of_virtual(bridge: &Bridge, account: &mut AccountText) {
     account.number(
         calls::passed(),
         match bridge.options.methods {
@@ -127,7 +127,7 @@ pub(super) fn account_of_virtual(bridge: &Bridge, account: &mut Account) {
     );
 }
 
-/// Appends the account of the methods that the agent cannot be told of; there are so many hidden classes.
-pub(super) fn account(bridge: &Bridge, hidden_classes: u64, account: &mut Account) {
+/// Appends the account of the methods without events; `hidden_classes` is the number of hidden classes.
+pub(super) fn account(bridge: &Bridge, hidden_classes: u64, account: &mut AccountText) {
     bridge.probes.account(hidden_classes, account);
 }

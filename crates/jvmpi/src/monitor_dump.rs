@@ -1,6 +1,6 @@
 //! MONITOR_DUMP: the threads, and the monitors that they own and wait for.
 //!
-//! The threads go on meanwhile, so the record has what each was found to do. The JVM's list of the
+//! The threads continue meanwhile, so the record has what each did when it was looked at. The JVM's list of the
 //! threads that wait for a monitor is not used: it differs between JDK 17, 21 and 25, and has bad
 //! references if virtual threads wait on JDK 21. The states of the threads say the same.
 
@@ -50,7 +50,7 @@ pub(super) fn request(bridge: &Bridge, jni: Jni<'_>) -> Option<()> {
 }
 
 /// A monitor of Java's.
-struct Monitor<'a> {
+struct DumpMonitor<'a> {
     id: Id,
     object: Local<'a>,
     entering: Vec<*mut JNIEnv>,
@@ -58,15 +58,15 @@ struct Monitor<'a> {
 }
 
 /// The monitors that were found, in the order of their threads.
-struct Monitors<'a>(Vec<Monitor<'a>>);
+struct DumpMonitors<'a>(Vec<DumpMonitor<'a>>);
 
-impl<'a> Monitors<'a> {
+impl<'a> DumpMonitors<'a> {
     /// Returns the entry of a monitor.
-    fn entry(&mut self, bridge: &Bridge, object: Local<'a>) -> &mut Monitor<'a> {
+    fn entry(&mut self, bridge: &Bridge, object: Local<'a>) -> &mut DumpMonitor<'a> {
         let id = bridge.objects.id(bridge.jvmti, &object);
         let index = self.0.iter().position(|it| it.id == id).unwrap_or(self.0.len());
         if index == self.0.len() {
-            self.0.push(Monitor { id, object, entering: Vec::new(), waiting: Vec::new() });
+            self.0.push(DumpMonitor { id, object, entering: Vec::new(), waiting: Vec::new() });
         }
         &mut self.0[index]
     }
@@ -74,7 +74,7 @@ impl<'a> Monitors<'a> {
 
 /// Returns the records.
 fn records(bridge: &Bridge, jni: Jni<'_>, traces: &Traces) -> Vec<u8> {
-    let mut monitors = Monitors(Vec::new());
+    let mut monitors = DumpMonitors(Vec::new());
     for (thread, &state) in traces.threads.iter().zip(&traces.states) {
         let (jvmti, env) = (bridge.jvmti, thread.env());
         for object in jvmti.owned_monitors(jni, &**thread).unwrap_or_default() {
@@ -96,7 +96,7 @@ fn records(bridge: &Bridge, jni: Jni<'_>, traces: &Traces) -> Vec<u8> {
     let is_known = |env: &*mut JNIEnv| traces.traces.iter().any(|it| it.env_id == *env);
     let known = |env: *mut JNIEnv| if is_known(&env) { env } else { null_mut() };
     let mut writer = Writer(Vec::new());
-    for Monitor { id, object, entering, waiting } in &monitors.0 {
+    for DumpMonitor { id, object, entering, waiting } in &monitors.0 {
         let owner = bridge.jvmti.monitor_owner(jni, object);
         let (owner, entry_count) = owner.map_or((null_mut(), 0), |(thread, entry_count)| {
             // The JVM does not count an entry by a native method.

@@ -68,7 +68,7 @@ fn ms_since(begin_ns: u64) -> i64 {
 }
 
 /// The native method of `Thread.sleep`: it takes the time to sleep, in its own unit.
-type Sleep = unsafe extern "system" fn(*mut JNIEnv, jclass, jlong);
+type SleepFunction = unsafe extern "system" fn(*mut JNIEnv, jclass, jlong);
 
 /// Returns the function to bind instead of the JVM's, for a method that takes milliseconds.
 pub(super) fn sleep_of_milliseconds(original: usize) -> usize {
@@ -94,7 +94,7 @@ unsafe extern "system" fn sleep_ns(env: *mut JNIEnv, class: jclass, ns: jlong) {
     unsafe { sleep(env, class, ns, ms) };
 }
 
-/// Sleeps as the JVM does, and tells the agent so.
+/// Sleeps as the JVM does, and sends the agent the events of it.
 ///
 /// # Safety
 /// The arguments must be those of the method.
@@ -102,14 +102,14 @@ unsafe fn sleep(env: *mut JNIEnv, class: jclass, time: jlong, limit_ms: jlong) {
     // SAFETY: the function that the JVM would have bound, with its arguments.
     let original = || unsafe {
         let function = STATE.natives.sleep.load(Ordering::Acquire);
-        transmute::<usize, Sleep>(function)(env, class, time);
+        transmute::<usize, SleepFunction>(function)(env, class, time);
     };
     let is_told = [JVMPI_EVENT_MONITOR_WAIT, JVMPI_EVENT_MONITOR_WAITED].map(notify::is_enabled);
     // The method refuses a time below 0.
     if is_told == [false; 2] || time < 0 {
         return original();
     }
-    let tell = |kind, ms| {
+    let send = |kind, ms| {
         let send = || {
             if let Some(bridge) = super::bridge() {
                 threads::meet(bridge, env);
@@ -121,8 +121,8 @@ unsafe fn sleep(env: *mut JNIEnv, class: jclass, time: jlong, limit_ms: jlong) {
         };
         cpu::own(|| contain(Feature::Jvmpi, send));
     };
-    tell(JVMPI_EVENT_MONITOR_WAIT, limit_ms);
+    send(JVMPI_EVENT_MONITOR_WAIT, limit_ms);
     let begin_ns = os::nano_time();
     original();
-    tell(JVMPI_EVENT_MONITOR_WAITED, ms_since(begin_ns));
+    send(JVMPI_EVENT_MONITOR_WAITED, ms_since(begin_ns));
 }

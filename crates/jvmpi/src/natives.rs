@@ -12,10 +12,10 @@ use crate::state::STATE;
 use perk_jvm::{Jni, MethodRef};
 
 /// A function that takes the address of the JVM's function, and returns that of another.
-type Replace = fn(usize) -> usize;
+type ReplaceFunction = fn(usize) -> usize;
 
 /// The methods: class, name, signature.
-const METHODS: [(&str, &str, &str, Replace); 5] = [
+const METHODS: [(&str, &str, &str, ReplaceFunction); 5] = [
     // JDK 17, 21 and 25
     (THREAD, "sleep", "(J)V", monitors::sleep_of_milliseconds),
     (THREAD, "sleep0", "(J)V", monitors::sleep_of_nanoseconds),
@@ -49,7 +49,7 @@ impl Bridge {
 }
 
 /// The methods of `java.lang.instrument` that change classes.
-type Change = unsafe extern "system" fn(*mut JNIEnv, jobject, jlong, jobject);
+type ChangeFunction = unsafe extern "system" fn(*mut JNIEnv, jobject, jlong, jobject);
 
 fn redefining(original: usize) -> usize {
     STATE.natives.redefine.store(original, Ordering::Release);
@@ -89,6 +89,6 @@ unsafe fn change(
 ) {
     let function = original.load(Ordering::Acquire);
     // SAFETY: the caller's promise.
-    unsafe { transmute::<usize, Change>(function)(env, this, agent, what) };
+    unsafe { transmute::<usize, ChangeFunction>(function)(env, this, agent, what) };
     lines::forget();
 }

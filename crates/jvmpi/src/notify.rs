@@ -272,8 +272,8 @@ fn call(notify: Notify, event: &mut JVMPI_Event) {
 }
 
 /// Whether the calling thread's methods are the program's: not those of a handler of such an event, nor
-/// of the bridge. If not, the events of these kinds are not told.
-pub(super) fn tells_methods(kinds: u64) -> bool {
+/// of the bridge. If not, the events of these kinds are not sent.
+pub(super) fn sends_methods(kinds: u64) -> bool {
     let doing = DOING.get();
     if doing & (OF_METHODS | QUIET) == 0 {
         return true;
@@ -288,14 +288,14 @@ pub(super) fn tells_methods(kinds: u64) -> bool {
 }
 
 /// Returns the bits of those of `kinds`, all events of methods, that the agent has enabled; 0 if the
-/// calling thread is not to tell any now.
+/// calling thread sends none now.
 pub(super) fn wanted_of_methods(kinds: u64) -> u64 {
-    if tells_methods(kinds) { enabled(kinds) } else { 0 }
+    if sends_methods(kinds) { enabled(kinds) } else { 0 }
 }
 
 /// Delivers an event of [`wanted_of_methods`], in the shortest way: the caller counts it. Returns
 /// whether it was delivered, or is counted elsewhere.
-pub(super) fn tell(kind: jint, env: *mut JNIEnv, contents: JVMPI_Event_u) -> bool {
+pub(super) fn send_call(kind: jint, env: *mut JNIEnv, contents: JVMPI_Event_u) -> bool {
     if !may_send(kind, false) {
         return false;
     }
@@ -324,7 +324,7 @@ pub(super) struct Counts {
     pub(super) late: u64,
 }
 
-/// Returns the numbers of events of a kind, without those that [`tell`] has delivered.
+/// Returns the numbers of events of a kind, without those that [`send_call`] has delivered.
 pub(super) fn counts(kind: jint) -> Counts {
     let read = |counts: &[AtomicU64; KINDS]| counts[kind as usize].load(Relaxed);
     Counts {

@@ -1,6 +1,6 @@
 //! OBJECT_DUMP, which the agent requests: one object, read by JNI, as level 2 of a heap dump has it.
 //!
-//! JNI does not tell the signers of a class, its protection domain and the resolved constants of its
+//! JNI does not give the signers of a class, its protection domain and the resolved constants of its
 //! pool. Inside a handler of HEAP_DUMP they are those of that dump, so that agents can request many
 //! classes there. Elsewhere the JVM reports them in a pause.
 
@@ -18,18 +18,18 @@ use perk_jvmti_sys::{
     jvmtiHeapReferenceKind,
 };
 
-use super::heap_dump::{ClassParts, Classes, Fields, Kind, Level, Records};
+use super::heap_dump::{ClassParts, DumpClasses, DumpRecords, Fields, Level, ObjectKind};
 use super::{Bridge, Id, notify};
 use crate::state::objects::Objects;
 use perk_jvm::{Jni, Reference, Type, TypedField};
 
 thread_local! {
     /// The classes of the heap dump whose handler the thread is in; they live as long.
-    static DUMPED: Cell<*const Classes> = const { Cell::new(std::ptr::null()) };
+    static DUMPED: Cell<*const DumpClasses> = const { Cell::new(std::ptr::null()) };
 }
 
 /// Runs `body`, a handler of a heap dump with these classes.
-pub(super) fn with_dumped(classes: &Classes, body: impl FnOnce()) {
+pub(super) fn with_dumped(classes: &DumpClasses, body: impl FnOnce()) {
     let outer = DUMPED.replace(classes);
     body();
     DUMPED.set(outer);
@@ -45,7 +45,7 @@ pub(super) fn request(bridge: &Bridge, jni: Jni<'_>, id: jobjectID) -> Option<()
         bridge.announce_class(jni, &object);
     }
     let mut data = notify::quiet(|| {
-        let mut records = Records::default();
+        let mut records = DumpRecords::default();
         record(bridge, jni, &object, id, &mut records)?;
         Some(records.0)
     })?;
@@ -69,7 +69,7 @@ fn record(
     jni: Jni<'_>,
     object: &(impl Reference + ?Sized),
     id: Id,
-    records: &mut Records,
+    records: &mut DumpRecords,
 ) -> Option<()> {
     let class = jni.class_of(object)?;
     if is_class(jni, &class)
@@ -79,10 +79,10 @@ fn record(
     }
     let shape = bridge.shape(jni, &class);
     match shape.kind {
-        Kind::Instance => {
+        ObjectKind::Instance => {
             instance(bridge, jni, object, id, Level::Whole, records);
         }
-        Kind::Objects(element) => {
+        ObjectKind::Objects(element) => {
             // SAFETY: it is an array of objects; indexes are below its length.
             unsafe {
                 let length = jni.array_length(object);
@@ -95,7 +95,7 @@ fn record(
                 }
             }
         }
-        Kind::Primitives(of) => {
+        ObjectKind::Primitives(of) => {
             // SAFETY: it is an array of this type.
             let elements = unsafe {
                 let length = jni.array_length(object);
@@ -115,7 +115,7 @@ pub(super) fn instance(
     object: &(impl Reference + ?Sized),
     id: Id,
     level: Level,
-    records: &mut Records,
+    records: &mut DumpRecords,
 ) {
     let Some(class) = jni.class_of(object) else { return };
     let shape = bridge.shape(jni, &class);
@@ -137,7 +137,7 @@ unsafe fn write_values<'a>(
     fields: impl Iterator<Item = &'a TypedField>,
     level: Level,
     mut at: usize,
-    records: &mut Records,
+    records: &mut DumpRecords,
 ) {
     for field in fields {
         // SAFETY: the caller's promise.
@@ -160,7 +160,7 @@ fn class_record(
     class: &(impl Reference + ?Sized),
     id: Id,
     fields: &Fields,
-    records: &mut Records,
+    records: &mut DumpRecords,
 ) -> Option<()> {
     let layout = bridge.jvmti.object_layout(jni)?;
     let dumped = DUMPED.get();
@@ -170,8 +170,8 @@ fn class_record(
     let loader = loader.map(|it| bridge.objects.id(bridge.jvmti, &it));
     let computed = layout.object_bytes(fields.end_bytes(layout.header_bytes)) as u32;
     let edges = match dumped {
-        Some(_) => Edges::default(),
-        None => Edges::of(bridge, class),
+        Some(_) => ClassReferences::default(),
+        None => ClassReferences::of(bridge, class),
     };
     let (constants, signers, protection_domain, instance_bytes) = match dumped {
         Some(it) => (&it.constants, it.signers, it.protection_domain, it.instance_bytes),
@@ -194,19 +194,19 @@ fn class_record(
     Some(())
 }
 
-/// What only the JVM's report of a class's references tells.
+/// The references of a class that only the JVM's report has.
 #[derive(Default)]
-struct Edges<'a> {
+struct ClassReferences<'a> {
     objects: Option<&'a Objects>,
     signers: Option<Id>,
     protection_domain: Option<Id>,
     constants: Vec<(u16, Id)>,
 }
 
-impl<'a> Edges<'a> {
+impl<'a> ClassReferences<'a> {
     /// Has the JVM report them. Objects that have no id get one.
     fn of(bridge: &'a Bridge, class: &(impl Reference + ?Sized)) -> Self {
-        let mut edges = Edges { objects: Some(&bridge.objects), ..Self::default() };
+        let mut edges = ClassReferences { objects: Some(&bridge.objects), ..Self::default() };
         let callbacks =
             jvmtiHeapCallbacks { heap_reference_callback: Some(edge), ..Default::default() };
         let (env, argument) = (bridge.jvmti.raw(), std::ptr::from_mut(&mut edges).cast());
@@ -236,13 +236,13 @@ unsafe extern "system" fn edge(
     // SAFETY: these are the edges that the requesting thread has lent; the tag is the object's, and an
     // entry of the constant pool has its number.
     unsafe {
-        let edges = &mut *edges.cast::<Edges<'_>>();
+        let edges = &mut *edges.cast::<ClassReferences<'_>>();
         let Some(objects) = edges.objects else { return 0 };
         let id = || {
             if *tag == 0 {
                 *tag = objects.next().0;
             }
-            objects.tell(Id(*tag));
+            objects.publish(Id(*tag));
             Id(*tag)
         };
         match kind {

@@ -17,8 +17,8 @@ use perk_jvmti_sys::jni_sys::{jlong, jobject};
 use perk_jvmti_sys::jvmpi::jobjectID;
 
 pub(super) use alloc::{sampled_object_alloc, switch};
-pub(super) use kinds::Instances;
-pub(super) use records::Record;
+pub(super) use kinds::InstanceKind;
+pub(super) use records::ObjectRecord;
 
 use super::notify::{self, Phase};
 use super::threads::critical;
@@ -27,7 +27,7 @@ use crate::state::objects::Objects;
 use perk_jvm::{Borrowed, Jni, Jvmti, Local, Reference};
 
 impl Objects {
-    /// Returns the id of an object, which gets one if it has none. The agent is about to be told it.
+    /// Returns the id of an object, which gets one if it has none. The agent is about to get it.
     pub(super) fn id(&self, jvmti: Jvmti, object: &(impl Reference + ?Sized)) -> Id {
         let known = || Id::from_tag(jvmti.tag(object));
         let id = known().unwrap_or_else(|| {
@@ -40,7 +40,7 @@ impl Objects {
                 })
             })
         });
-        self.tell(id);
+        self.publish(id);
         id
     }
 
@@ -49,7 +49,7 @@ impl Objects {
         self.next_many(1)
     }
 
-    /// Returns the first of so many ids that no object has; each is 16 more than the one before.
+    /// Returns the first of `count` ids that no object has; each is 16 more than the previous one.
     pub(super) fn next_many(&self, count: i64) -> Id {
         Id((self.given.fetch_add(count, Relaxed) + 1) << 4)
     }
@@ -65,21 +65,21 @@ impl Objects {
     }
 
     /// Enters what is known of an object. This calls neither the JVM nor the agent.
-    pub(super) fn note(&self, id: Id, record: Record) {
+    pub(super) fn note(&self, id: Id, record: ObjectRecord) {
         self.records.note(id, record);
     }
 
     /// Returns what is known of an object that is not gone, without a call of the JVM.
-    pub(super) fn record(&self, id: Id) -> Option<Record> {
+    pub(super) fn record(&self, id: Id) -> Option<ObjectRecord> {
         self.records.get(id)
     }
 
-    /// Notes that the agent is told an id, so that it will be told the object's end.
-    pub(super) fn tell(&self, id: Id) {
-        self.records.tell(id);
+    /// Notes that the agent gets an id, so that it will get the object's end, too.
+    pub(super) fn publish(&self, id: Id) {
+        self.records.publish(id);
     }
 
-    /// Notes that an object is gone. Returns whether the agent was told its id.
+    /// Notes that an object is gone. Returns whether the agent has got its id.
     pub(super) fn free(&self, id: Id) -> bool {
         self.kinds.forget(id);
         self.records.free(id)

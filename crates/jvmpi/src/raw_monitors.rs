@@ -1,5 +1,5 @@
 //! The agent's raw monitors. They are the bridge's own: they work on any thread and in any phase, before
-//! the JVM can make monitors, and the agent is told when threads contend for them.
+//! the JVM can make monitors, and the agent gets events when threads contend for them.
 //!
 //! The agent's handle is a number that says the place of the monitor and how often the place was used
 //! before. Nothing is read through it: handles of destroyed monitors and other numbers do nothing.
@@ -21,7 +21,7 @@ use perk_jvmti_sys::jvmpi::{
     JVMPI_RawMonitor, JVMPI_THREAD_CONDVAR_WAIT, JVMPI_THREAD_MONITOR_WAIT,
 };
 
-use self::place::{Entering, Place};
+use self::place::{EntryWaiter, MonitorSlot};
 use super::{Bridge, bridge, notify, threads};
 use perk_jvm::Jni;
 use perk_jvm::os::futex::Deadline;
@@ -30,14 +30,14 @@ pub(super) use self::table::all;
 
 /// A monitor that exists, or did a moment ago.
 #[derive(Clone, Copy, Debug)]
-struct Monitor {
-    place: &'static Place,
-    /// See [`Place`].
+struct MonitorHandle {
+    place: &'static MonitorSlot,
+    /// See [`MonitorSlot`].
     generation: u32,
     handle: usize,
 }
 
-impl Monitor {
+impl MonitorHandle {
     fn enter(self) {
         let (me, env) = threads::identity();
         let place = self.place;
@@ -58,7 +58,7 @@ impl Monitor {
         }
         place.own(me, env, 1);
         if is_contended {
-            self.tell(JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTERED);
+            self.send(JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTERED);
         }
     }
 
@@ -66,11 +66,11 @@ impl Monitor {
     #[cold]
     fn wait_to_enter(self, me: usize, is_told: bool) -> bool {
         let env = current_env();
-        let Some(entering) = Entering::begin(self.place, self.generation, me, env) else {
+        let Some(entering) = EntryWaiter::begin(self.place, self.generation, me, env) else {
             return false;
         };
         if is_told {
-            self.tell(JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER);
+            self.send(JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER);
         }
         threads::waiting(JVMPI_THREAD_MONITOR_WAIT, || entering.lock());
         true
@@ -136,7 +136,7 @@ impl Monitor {
         }
     }
 
-    fn tell(self, kind: jint) {
+    fn send(self, kind: jint) {
         self.tell_of(self.place.name(), kind);
     }
 

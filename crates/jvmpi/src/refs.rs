@@ -10,7 +10,7 @@ use perk_jvmti_sys::jvmpi::{
 
 use super::{Bridge, Id, arrival, notify};
 use crate::state::STATE;
-use crate::state::entries::{Delete, New, Originals};
+use crate::state::entries::{DeleteReference, NewReference, Originals};
 use perk_jvm::os;
 use perk_jvm::{Borrowed, Functions};
 
@@ -59,7 +59,7 @@ unsafe extern "system" fn delete_weak(env: *mut JNIEnv, reference: jobject) {
     unsafe { deleted(JVMPI_EVENT_JNI_WEAK_GLOBALREF_FREE, env, reference, |it| it.delete_weak) }
 }
 
-/// Makes a reference, and tells of it.
+/// Makes a reference, and sends its event.
 ///
 /// # Safety
 /// The arguments must be as JNI specifies.
@@ -67,7 +67,7 @@ unsafe fn made(
     kind: jint,
     env: *mut JNIEnv,
     object: jobject,
-    original: impl FnOnce(&Originals) -> New,
+    original: impl FnOnce(&Originals) -> NewReference,
 ) -> jobject {
     let Some(originals) = STATE.refs.originals.get() else { return std::ptr::null_mut() };
     // SAFETY: the caller's promise.
@@ -99,7 +99,7 @@ unsafe fn deleted(
     kind: jint,
     env: *mut JNIEnv,
     ref_id: jobject,
-    original: impl FnOnce(&Originals) -> Delete,
+    original: impl FnOnce(&Originals) -> DeleteReference,
 ) {
     if !ref_id.is_null() && notify::is_wanted(kind) {
         // SAFETY: the caller's promise.

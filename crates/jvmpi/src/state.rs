@@ -13,9 +13,9 @@ use std::sync::OnceLock;
 
 use self::bridge::Bridge;
 use self::parts::{
-    Account, AllCalls, Bracket, ClassFiles, Collections, Compiled, Contention, Cpu, Delivery,
-    GcThread, Hold, Instructions, Interface, Lines, Natives, Numbers, ObjectEvents, Own,
-    ProbeWishes, RawMonitors, Refs, Requests, Suspension, VmMethods,
+    AccountState, AllCalls, Bracket, ClassFiles, Collections, CompiledMethods, Contention, Cpu,
+    Delivery, GcThread, Hold, Instructions, Interface, MethodLines, Natives, Numbers, ObjectEvents,
+    OwnCode, ProbeWishes, RawMonitors, Refs, Requests, Suspension, VmMethods,
 };
 
 /// The state of all parts.
@@ -23,10 +23,10 @@ use self::parts::{
 pub(crate) struct State {
     /// The bridge, once it is made, which lives as long as the process.
     pub(crate) bridge: OnceLock<Bridge>,
-    pub(crate) account: Account,
-    pub(crate) own: Own,
+    pub(crate) account: AccountState,
+    pub(crate) own: OwnCode,
     pub(crate) class_files: ClassFiles,
-    pub(crate) compiled: Compiled,
+    pub(crate) compiled: CompiledMethods,
     pub(crate) contention: Contention,
     pub(crate) cpu: Cpu,
     pub(crate) gc: Collections,
@@ -35,7 +35,7 @@ pub(crate) struct State {
     pub(crate) gc_thread: GcThread,
     pub(crate) instructions: Instructions,
     pub(crate) interface: Interface,
-    pub(crate) lines: Lines,
+    pub(crate) lines: MethodLines,
     pub(crate) calls: AllCalls,
     pub(crate) numbers: Numbers,
     pub(crate) probes: ProbeWishes,
@@ -52,10 +52,10 @@ pub(crate) struct State {
 /// The state of the process.
 pub(crate) static STATE: State = State {
     bridge: OnceLock::new(),
-    account: Account::new(),
-    own: Own::new(),
+    account: AccountState::new(),
+    own: OwnCode::new(),
     class_files: ClassFiles::new(),
-    compiled: Compiled::new(),
+    compiled: CompiledMethods::new(),
     contention: Contention::new(),
     cpu: Cpu::new(),
     gc: Collections::new(),
@@ -64,7 +64,7 @@ pub(crate) static STATE: State = State {
     gc_thread: GcThread::new(),
     instructions: Instructions::new(),
     interface: Interface::new(),
-    lines: Lines::new(),
+    lines: MethodLines::new(),
     calls: AllCalls::new(),
     numbers: Numbers::new(),
     probes: ProbeWishes::new(),

@@ -1,6 +1,6 @@
 //! Suspending and resuming threads, and their states.
 //!
-//! The JVM stops a thread where it calls the JVM or returns to it, so a suspended thread goes on in
+//! The JVM stops a thread where it calls the JVM or returns to it, so a suspended thread continues in
 //! native code: in a handler of the agent's, and in the bridge. There it must not take a lock that it
 //! would hold while it stands still. Each thread has a number of its suspension: odd while another
 //! thread suspends it, even once that is done, 0 for none. `threads::critical` looks at it first.

@@ -18,7 +18,7 @@ use perk_jvm::sync::lock;
 pub(super) fn contended_exit(bridge: &'static Bridge, on: bool) {
     let kind = JVMPI_EVENT_MONITOR_CONTENDED_EXIT;
     if !on {
-        // The ends of these are not told.
+        // The ends of these are not sent.
         lock(&STATE.contention.waiting).clear();
         STATE.contention.objects.store(0, Relaxed);
     }
@@ -47,7 +47,7 @@ pub(super) fn instructions(bridge: &'static Bridge, on: bool) {
     }
 }
 
-/// Has the JVM tell of compiled methods, those that are there first.
+/// Makes the JVM report compiled methods, existing ones first.
 pub(super) fn compiled_load(bridge: &'static Bridge, on: bool) {
     if on {
         require(bridge);
@@ -63,7 +63,7 @@ pub(super) fn compiled_load(bridge: &'static Bridge, on: bool) {
     }
 }
 
-/// Has the JVM tell of code that it drops.
+/// Makes the JVM report code that it drops.
 pub(super) fn compiled_unload(bridge: &'static Bridge, on: bool) {
     if on {
         require(bridge);

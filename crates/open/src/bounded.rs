@@ -1,4 +1,4 @@
-//! Streams that end: after so many bytes, as far as memory allows, or where packed data is cut off.
+//! Streams that end: after a number of bytes, as far as memory allows, or where packed data is cut off.
 
 use std::io::{self, Read};
 
@@ -31,7 +31,7 @@ impl<R: Read> Bounded<R> {
                 self.memory.fault(self.offset()),
             ));
         }
-        // One byte more than is allowed tells a file that is too long from one that just fits.
+        // One byte more than allowed distinguishes a file that is too long from one that just fits.
         let room = usize::try_from(self.left.saturating_add(1)).unwrap_or(usize::MAX);
         let length = buffer.len().min(room);
         let count = self.source.read(&mut buffer[..length])?;

@@ -228,7 +228,7 @@ enum Member<'t> {
 }
 
 /// A cell with its key; the number of a metric also with its share of the total, and with its time where
-/// each stands for one.
+/// each represents one.
 fn members<'t>((column, cell): (&Column, &'t Cell)) -> Vec<(Cow<'static, str>, Member<'t>)> {
     let Some(key) = column.json else { return Vec::new() };
     let Kind::Measure { each_ns, .. } = column.kind else {

@@ -251,7 +251,7 @@ impl<'a, T: 'a> Rows<'a, T> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Number(Unit),
-    /// A metric's number: CSV and JSON add its share of the total, and its time where each stands for one.
+    /// A metric's number: CSV and JSON add its share of the total, and its time where each represents one.
     Measure {
         unit: Unit,
         each_ns: Option<u64>,
@@ -271,7 +271,7 @@ pub(crate) enum Aspect {
     Plain,
     /// The share of the column's total.
     Share,
-    /// The time that the number stands for, where that is known.
+    /// The time that the number represents, if that is known.
     Time,
     /// A bar of the share, on terminals with room for it.
     Bar,
@@ -321,7 +321,7 @@ impl Column {
     }
 
     /// A metric's number: CSV has it as `id_ns`, JSON as `id`; both as `id_percent` of `total`, and as
-    /// `id_cpu_ns` where each stands for a time.
+    /// `id_cpu_ns` if each represents a time.
     pub fn measure(id: &'static str, unit: Unit, total: u64, each_ns: Option<u64>) -> Self {
         Self { total, ..Self::new(id, Kind::Measure { unit, each_ns }) }
     }
@@ -386,7 +386,7 @@ impl Column {
         self.shown(position, heading, Aspect::Share)
     }
 
-    /// Text shows the time that the number stands for; the number where it stands for none.
+    /// Text shows the time that the number represents, or the number if it represents none.
     pub fn time_at(self, position: u8, heading: impl Into<Cow<'static, str>>) -> Self {
         self.shown(position, heading, Aspect::Time)
     }

@@ -20,7 +20,7 @@ struct Node {
     level: usize,
     own: u64,
     total: u64,
-    /// The nodes of the ranked tree that it stands for; in a tree that grows up, with the weight of
+    /// The nodes of the ranked tree that it represents; in a tree that grows up, with the weight of
     /// each.
     items: Vec<(u32, u64)>,
     parent: Option<usize>,

@@ -65,7 +65,7 @@ impl<T: Numbers> Region<T> {
                 Some(start) if start > most_bytes => start,
                 _ => far_address()?.saturating_sub(most_bytes),
             } & !(HUGE - 1);
-            // Regions are apart, so that no access beyond one meets the next.
+            // Regions have gaps between them, so that no access beyond one meets the next.
             *below = start.saturating_sub(HUGE);
             let (mapped_bytes, growing) = (AtomicUsize::new(0), Mutex::default());
             let region =

@@ -17,7 +17,7 @@ pub(super) struct Functions {
 #[derive(Clone, Copy, Debug)]
 struct Function {
     address: u64,
-    /// 0 if the file does not tell.
+    /// 0 if the file does not say.
     size: u32,
     /// The place of its name.
     name: u32,

@@ -197,7 +197,7 @@ impl Binding {
         methods: *const JNINativeMethod,
         count: jint,
     ) -> Option<Vec<JNINativeMethod>> {
-        // SAFETY: the caller's promise: there are so many methods, with names and signatures.
+        // SAFETY: the caller's promise: there are `count` methods, with names and signatures.
         unsafe {
             let count = usize::try_from(count).ok().filter(|_| !methods.is_null())?;
             let mut methods = std::slice::from_raw_parts(methods, count).to_vec();

@@ -2,9 +2,9 @@
 
 /// The lines of the account.
 #[derive(Debug, Default)]
-pub(crate) struct Account(pub(super) String);
+pub(crate) struct AccountText(pub(super) String);
 
-impl Account {
+impl AccountText {
     /// Begins a part.
     pub(crate) fn title(&mut self, title: &str) {
         self.0.push_str(&format!("perk: {title}\n"));

@@ -1,4 +1,4 @@
-//! One bracket: what the agent is told after a collection.
+//! One bracket: the events that the agent gets after a collection.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use perk_jvm::sync::lock;
 const EVENTS: usize = 64;
 const ROOM: u8 = 128;
 
-/// The JVM's thread is looked at so often, and is done if it sleeps and tells of nothing so many times.
+/// The interval of looks at the JVM's thread, and the number of looks in a row at which it sleeps and reports nothing until it counts as done.
 const LOOK: Duration = Duration::from_micros(200);
 const CALM: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -54,7 +54,7 @@ pub(super) fn send(bridge: &'static Bridge, jni: Jni<'_>, freed: Vec<Id>) {
     step();
 }
 
-/// Waits until the JVM's own thread has told of all objects that it has found gone: it may have begun
+/// Waits until the JVM's own thread has reported all objects that it has found gone: it may have begun
 /// before [`sweep_tags`](perk_jvm::Jvmti::sweep_tags).
 fn wait_for_service() {
     let is_service = |it: &Tid| it.name().is_some_and(|name| name == "Service Thread");

@@ -3,7 +3,7 @@
 //!
 //! `DisableGC` counts for the process. Handlers count for their threads: a bracket begins when each
 //! handler that ran when it was due has ended. If none could run at that time, busy programs would
-//! never see one. A bracket that has begun goes on to its end while handlers begin: no id ends in it
+//! never see one. A bracket that has begun continues to its end while handlers begin: no id ends in it
 //! whose object was there when it was due. A request of the agent's counts as a handler from its begin.
 
 use std::cell::Cell;
@@ -18,7 +18,7 @@ use perk_jvmti_sys::jvmpi::*;
 
 use super::waking;
 use crate::state::STATE;
-use crate::state::entries::Holder;
+use crate::state::entries::HandlerThread;
 use perk_jvm::sync::lock;
 
 /// `DisableGC` waits so long for a handler of a bracket that does not end: it may wait for a lock of the
@@ -26,28 +26,28 @@ use perk_jvm::sync::lock;
 const WAIT: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_micros(100);
 
-struct Current {
-    holder: Arc<Holder>,
+struct ThreadHold {
+    holder: Arc<HandlerThread>,
     /// `DisableGC` less `EnableGC` of this thread.
     held: Cell<i64>,
 }
 
-impl Current {
+impl ThreadHold {
     fn new() -> Self {
-        let holder = Arc::<Holder>::default();
+        let holder = Arc::<HandlerThread>::default();
         lock(&STATE.hold.threads).push(Arc::clone(&holder));
         Self { holder, held: Cell::new(0) }
     }
 }
 
-impl Drop for Current {
+impl Drop for ThreadHold {
     fn drop(&mut self) {
         self.undo();
         lock(&STATE.hold.threads).retain(|it| !Arc::ptr_eq(it, &self.holder));
     }
 }
 
-impl Current {
+impl ThreadHold {
     /// Takes back what the thread holds.
     fn undo(&self) {
         for _ in 0..self.held.replace(0) {
@@ -57,7 +57,7 @@ impl Current {
 }
 
 thread_local! {
-    static CURRENT: Current = Current::new();
+    static CURRENT: ThreadHold = ThreadHold::new();
 }
 
 /// Whether an event of this kind names objects outside of a bracket.
@@ -139,7 +139,7 @@ pub(super) fn keeps_ids() -> bool {
 
 /// Whether the calling thread has disabled the collection, or is in a handler for which it is.
 pub(super) fn is_held_by_caller() -> bool {
-    let by_caller = |it: &Current| it.held.get() > 0 || it.holder.depth.load(Relaxed) > 0;
+    let by_caller = |it: &ThreadHold| it.held.get() > 0 || it.holder.depth.load(Relaxed) > 0;
     CURRENT.try_with(by_caller).unwrap_or(true)
 }
 
@@ -155,7 +155,7 @@ pub(crate) unsafe extern "C" fn disable() {
     });
 }
 
-/// Waits for the end of the bracket, as long as it goes on.
+/// Waits for the end of the bracket.
 fn wait_for_end() {
     let (mut last, mut since) = (STATE.gc.steps.load(Relaxed), Instant::now());
     while STATE.hold.is_open.load(SeqCst) {
@@ -197,20 +197,20 @@ fn release() -> bool {
 
 /// Takes back what the calling thread holds, which ends for the JVM.
 pub(crate) fn thread_ended() {
-    let _ = CURRENT.try_with(Current::undo);
+    let _ = CURRENT.try_with(ThreadHold::undo);
 }
 
 /// The handlers that a bracket waits for.
 #[derive(Debug)]
 pub(super) struct Handlers {
     since: Instant,
-    waited_for: Vec<(Arc<Holder>, u32)>,
+    waited_for: Vec<(Arc<HandlerThread>, u32)>,
 }
 
 impl Handlers {
     /// Returns those that run now, but for the calling thread's.
     pub(super) fn running() -> Self {
-        let running = |it: &&Arc<Holder>| it.depth.load(Acquire) > 0;
+        let running = |it: &&Arc<HandlerThread>| it.depth.load(Acquire) > 0;
         let threads = lock(&STATE.hold.threads);
         let threads = threads.iter().filter(running);
         let waited_for = threads.map(|it| (Arc::clone(it), it.ends.load(Relaxed))).collect();
@@ -219,7 +219,7 @@ impl Handlers {
 
     /// Whether all of them have ended, or `limit` has passed.
     pub(super) fn have_ended(&mut self, limit: Option<Duration>) -> bool {
-        let runs = |it: &(Arc<Holder>, u32)| {
+        let runs = |it: &(Arc<HandlerThread>, u32)| {
             it.0.depth.load(Acquire) > 0 && it.0.ends.load(Relaxed) == it.1
         };
         self.waited_for.retain(runs);

@@ -1,4 +1,4 @@
-//! The thread that sends what the JVM tells where no agent of JVMPI can run: the brackets of collections,
+//! The thread that sends what the JVM reports where no agent of JVMPI can run: the brackets of collections,
 //! and compiled methods.
 
 use std::ffi::c_void;
@@ -58,8 +58,8 @@ pub(super) fn is_due() -> bool {
 }
 
 /// Returns the number of collections whose bracket has ended.
-pub(super) fn told() -> u64 {
-    STATE.gc_thread.told.load(SeqCst)
+pub(super) fn reported() -> u64 {
+    STATE.gc_thread.reported.load(SeqCst)
 }
 
 fn wait<T>(guard: std::sync::MutexGuard<'_, T>) -> std::sync::MutexGuard<'_, T> {
@@ -118,7 +118,7 @@ unsafe extern "system" fn main(_: JvmtiEnv, env: *mut JNIEnv, _: *mut c_void) {
 }
 
 /// A bracket that waits for its begin.
-struct Due {
+struct PendingBracket {
     /// The ids that end in it.
     freed: Vec<Id>,
     /// The handlers that it waits for. They began before the ids were known to end, or do not have them.
@@ -128,7 +128,7 @@ struct Due {
     collections: u64,
 }
 
-impl Due {
+impl PendingBracket {
     fn now(bridge: &Bridge, jni: Jni<'_>) -> Self {
         let (asked, collections) =
             (STATE.gc_thread.asked.load(SeqCst), STATE.gc.collections.load(SeqCst));
@@ -139,18 +139,19 @@ impl Due {
 
 /// Sends what there is, until the end.
 fn work(bridge: &'static Bridge, jni: Jni<'_>) {
-    let mut next: Option<Due> = None;
+    let mut next: Option<PendingBracket> = None;
     let mut gathering: Option<Instant> = None;
     while notify::phase() != Phase::Over {
         cpu::own(|| compiled::send(bridge, jni));
         let is_asked = STATE.gc_thread.asked.load(SeqCst) > *lock(&STATE.gc_thread.answered);
-        let is_due = next.is_some() || is_asked || STATE.gc.collections.load(SeqCst) > told() || {
-            match freed_count() {
-                0 => gathering = None,
-                _ => _ = gathering.get_or_insert_with(Instant::now),
-            }
-            gathering.is_some_and(|since| since.elapsed() >= GATHER)
-        };
+        let is_due =
+            next.is_some() || is_asked || STATE.gc.collections.load(SeqCst) > reported() || {
+                match freed_count() {
+                    0 => gathering = None,
+                    _ => _ = gathering.get_or_insert_with(Instant::now),
+                }
+                gathering.is_some_and(|since| since.elapsed() >= GATHER)
+            };
         if !is_due {
             match gathering {
                 Some(_) => std::thread::park_timeout(GATHER),
@@ -159,7 +160,7 @@ fn work(bridge: &'static Bridge, jni: Jni<'_>) {
             continue;
         }
         STATE.gc_thread.is_due.store(true, SeqCst);
-        let due = next.get_or_insert_with(|| cpu::own(|| Due::now(bridge, jni)));
+        let due = next.get_or_insert_with(|| cpu::own(|| PendingBracket::now(bridge, jni)));
         let limit = is_asked.then_some(HANDLERS);
         STATE.gc_thread.is_waiting.store(true, SeqCst);
         if !(due.handlers.have_ended(limit) && hold::open()) {
@@ -173,7 +174,7 @@ fn work(bridge: &'static Bridge, jni: Jni<'_>) {
         cpu::own(|| bracket::send(bridge, jni, freed));
         hold::close();
         (next, gathering) = (None, None);
-        STATE.gc_thread.told.store(collections, SeqCst);
+        STATE.gc_thread.reported.store(collections, SeqCst);
         STATE.gc_thread.is_due.store(false, SeqCst);
         *lock(&STATE.gc_thread.answered) = asked;
         STATE.gc_thread.changed.notify_all();

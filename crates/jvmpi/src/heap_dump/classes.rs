@@ -5,15 +5,15 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::super::{Bridge, Id};
-use super::records::{ClassParts, Level, Records};
-use super::shapes::{Fields, Shape};
+use super::records::{ClassParts, DumpRecords, Level};
+use super::shapes::{ClassShape, Fields};
 use crate::own;
 use perk_jvm::{Jni, Local};
 
 /// The classes that are loaded, each with an id, but for perk's own.
 #[derive(Debug)]
-pub(crate) struct Classes {
-    pub(super) all: Vec<Class>,
+pub(crate) struct DumpClasses {
+    pub(super) all: Vec<DumpClass>,
     by_tag: FxHashMap<i64, usize>,
     /// The class that was found last: most questions repeat the one before.
     last: (i64, Option<usize>),
@@ -23,8 +23,8 @@ pub(crate) struct Classes {
 
 /// A class in a dump.
 #[derive(Debug)]
-pub(crate) struct Class {
-    pub(super) shape: Arc<Shape>,
+pub(crate) struct DumpClass {
+    pub(super) shape: Arc<ClassShape>,
     /// Whether the walk has come to it.
     pub(super) is_reached: bool,
     /// The size of an instance; 0 if none was seen.
@@ -36,14 +36,14 @@ pub(crate) struct Class {
     pub(super) statics: Vec<u8>,
 }
 
-impl Classes {
+impl DumpClasses {
     /// Returns the classes, with their objects in the same order.
     pub(super) fn of<'a>(bridge: &Bridge, jni: Jni<'a>, level: Level) -> (Self, Vec<Local<'a>>) {
         let mut objects = bridge.jvmti.loaded_classes(jni).unwrap_or_default();
         objects.extend(bridge.primitive_classes(jni, &objects));
         objects.retain(|it| !own::is_own(bridge, jni, it));
         let all: Vec<_> =
-            objects.iter().map(|it| Class::new(bridge.shape(jni, it), level)).collect();
+            objects.iter().map(|it| DumpClass::new(bridge.shape(jni, it), level)).collect();
         let tags = all.iter().map(|it| it.shape.id.0);
         let of_classes = objects.first().and_then(|it| jni.class_of(it));
         let of_classes = of_classes.map(|it| bridge.class_id(jni, &it));
@@ -57,13 +57,13 @@ impl Classes {
     }
 
     /// Returns the class with a tag.
-    pub(super) fn find(&mut self, tag: i64) -> Option<&mut Class> {
+    pub(super) fn find(&mut self, tag: i64) -> Option<&mut DumpClass> {
         let index = self.index(tag)?;
         self.all.get_mut(index)
     }
 
     /// Returns the class with an id, from any thread.
-    pub(crate) fn get(&self, id: Id) -> Option<&Class> {
+    pub(crate) fn get(&self, id: Id) -> Option<&DumpClass> {
         self.all.get(*self.by_tag.get(&id.0)?)
     }
 
@@ -78,7 +78,7 @@ impl Classes {
     /// Writes the records of the classes that were reached, superclasses first.
     pub(super) fn write(
         &self,
-        records: &mut Records,
+        records: &mut DumpRecords,
         header_bytes: u32,
         round: impl Fn(u64) -> u64,
     ) {
@@ -96,8 +96,8 @@ impl Classes {
     }
 }
 
-impl Class {
-    fn new(shape: Arc<Shape>, level: Level) -> Self {
+impl DumpClass {
+    fn new(shape: Arc<ClassShape>, level: Level) -> Self {
         let statics_bytes = shape.fields.as_ref().map_or(0, |it| it.statics_bytes(level));
         Self {
             shape,

@@ -7,25 +7,25 @@ use perk_jvmti_sys::jni_sys::{jint, jlong};
 use perk_jvmti_sys::{jvmtiError, jvmtiHeapCallbacks};
 
 use super::super::{Bridge, Id};
-use super::classes::Classes;
-use super::records::Records;
+use super::classes::DumpClasses;
+use super::records::DumpRecords;
 use super::walk::OWN;
 use crate::state::objects::Objects;
 
 /// The state of a walk.
-pub(super) struct List<'a> {
+pub(super) struct ListWalk<'a> {
     objects: &'a Objects,
-    classes: Classes,
-    records: Records,
+    classes: DumpClasses,
+    records: DumpRecords,
 }
 
-impl<'a> List<'a> {
-    pub(super) fn new(objects: &'a Objects, classes: Classes) -> Self {
-        Self { objects, classes, records: Records::default() }
+impl<'a> ListWalk<'a> {
+    pub(super) fn new(objects: &'a Objects, classes: DumpClasses) -> Self {
+        Self { objects, classes, records: DumpRecords::default() }
     }
 
     /// Lists the heap.
-    pub(super) fn run(mut self, bridge: &Bridge) -> Result<Records, jvmtiError> {
+    pub(super) fn run(mut self, bridge: &Bridge) -> Result<DumpRecords, jvmtiError> {
         let callbacks =
             jvmtiHeapCallbacks { heap_iteration_callback: Some(object), ..Default::default() };
         let argument = std::ptr::from_mut(&mut self).cast();
@@ -47,13 +47,13 @@ unsafe extern "system" fn object(
     // SAFETY: this is the walk that runs, which the requesting thread has lent; the tag is the
     // object's.
     unsafe {
-        let list = &mut *list.cast::<List<'_>>();
+        let list = &mut *list.cast::<ListWalk<'_>>();
         // Classes that were loaded after the list of them was made have no id, nor do their objects.
         if let Some(known) = list.classes.find(class).filter(|_| *tag != OWN) {
             if *tag == 0 {
                 *tag = list.objects.found(&known.shape, size).0;
             }
-            list.objects.tell(Id(*tag));
+            list.objects.publish(Id(*tag));
             list.records.u1(known.shape.kind.code());
             list.records.id(Some(Id(*tag)));
         }

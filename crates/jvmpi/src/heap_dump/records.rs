@@ -75,9 +75,9 @@ pub(crate) struct ClassParts<'a> {
 
 /// Records one after another.
 #[derive(Debug, Default)]
-pub(crate) struct Records(pub(crate) Vec<u8>);
+pub(crate) struct DumpRecords(pub(crate) Vec<u8>);
 
-impl Records {
+impl DumpRecords {
     pub(crate) fn u1(&mut self, value: u8) {
         self.0.push(value);
     }
@@ -172,7 +172,7 @@ impl Records {
     }
 
     /// Puts other records before these.
-    pub(crate) fn put_first(&mut self, first: &Records) {
+    pub(crate) fn put_first(&mut self, first: &DumpRecords) {
         let (count, added) = (self.0.len(), first.0.len());
         self.0.resize(count + added, 0);
         self.0.copy_within(..count, added);
@@ -228,20 +228,20 @@ mod tests {
 
     #[test]
     fn elements_are_big_endian() {
-        let mut records = Records::default();
+        let mut records = DumpRecords::default();
         let elements: Vec<u8> = [1_i32, -2].iter().flat_map(|it| it.to_ne_bytes()).collect();
         records.primitives(ID, Type::Int, 2, &elements, Level::Whole);
         let id = ID.0.to_ne_bytes();
         let rest = [0, 0, 0, 2, 10, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfe];
         assert_eq!(records.0, [&[0x23][..], &id, &rest].concat());
-        let mut records = Records::default();
+        let mut records = DumpRecords::default();
         records.primitives(ID, Type::Int, 2, &elements, Level::References);
         assert_eq!(records.0, [&[0x23][..], &id, &rest[..5]].concat());
     }
 
     #[test]
     fn values_have_the_size_of_their_type() {
-        let mut records = Records::default();
+        let mut records = DumpRecords::default();
         let at = records.begin_instance(ID, Id(32), 3);
         records.set_bits(at, Type::Short, -2_i16 as u64);
         records.set_bits(at + 2, Type::Byte, 7);
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_class_has_its_parts_in_order() {
-        let mut records = Records::default();
+        let mut records = DumpRecords::default();
         let parts = ClassParts {
             class: Id(16),
             superclass: Some(Id(32)),

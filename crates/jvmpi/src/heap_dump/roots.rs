@@ -15,20 +15,20 @@ use perk_jvmti_sys::{
 use rustc_hash::FxHashSet;
 
 use super::super::{Bridge, Id};
-use super::records::Records;
+use super::records::DumpRecords;
 use super::traces::Traces;
 
 /// The records of roots.
 pub(super) struct Roots<'a> {
     traces: &'a Traces,
-    /// The objects that the bridge has a global reference to: one of each is not told.
+    /// The objects that the bridge has a global reference to: one of each is left out.
     own: FxHashSet<i64>,
-    pub(super) records: Records,
+    pub(super) records: DumpRecords,
 }
 
 impl<'a> Roots<'a> {
     pub(super) fn new(traces: &'a Traces, own: FxHashSet<i64>) -> Self {
-        Self { traces, own, records: Records::default() }
+        Self { traces, own, records: DumpRecords::default() }
     }
 
     /// Adds a root. `is_class` says whether it is a class that the agent knows.
@@ -46,7 +46,7 @@ impl<'a> Roots<'a> {
             JVMTI_HEAP_REFERENCE_JNI_GLOBAL if self.own.remove(&id.0) => {}
             JVMTI_HEAP_REFERENCE_JNI_GLOBAL => {
                 self.begin(JVMPI_GC_ROOT_JNI_GLOBAL, id);
-                // JVMTI does not tell the reference.
+                // JVMTI does not give the reference.
                 self.records.word(0);
             }
             JVMTI_HEAP_REFERENCE_SYSTEM_CLASS if is_class => {

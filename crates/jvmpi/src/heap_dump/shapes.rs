@@ -17,9 +17,9 @@ use perk_jvm::{Global, Jvmti, Type, TypedField};
 
 /// A class, an array class or a primitive one.
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(crate) struct ClassShape {
     pub(crate) id: Id,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
     /// The class's fields, if it is prepared and no array, or an array with a CLASS_LOAD: then the agent
     /// knows it.
     pub(crate) fields: Option<Fields>,
@@ -27,7 +27,7 @@ pub(crate) struct Shape {
 
 /// The kind of a class's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     Instance,
     /// An array of objects of a class.
     Objects(Option<Id>),
@@ -35,7 +35,7 @@ pub(crate) enum Kind {
     Primitives(Type),
 }
 
-impl Kind {
+impl ObjectKind {
     /// Returns JVMPI's number of it.
     pub(super) fn code(self) -> u8 {
         match self {
@@ -49,7 +49,7 @@ impl Kind {
 /// A class's fields and relations.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    pub(crate) superclass: Option<Arc<Shape>>,
+    pub(crate) superclass: Option<Arc<ClassShape>>,
     /// The interfaces that the class names.
     pub(crate) interfaces: Vec<Id>,
     /// All interfaces of the class, ascending, and itself if it is one.
@@ -61,9 +61,9 @@ pub(crate) struct Fields {
     /// The number of the superclasses' fields.
     pub(super) inherited_count: usize,
     /// The place of each instance field in an instance's values, from that number on.
-    instance: Vec<Place>,
+    instance: Vec<ValueOffset>,
     /// The place of each static field in the class's values, from its own first field on.
-    statics: Vec<Place>,
+    statics: Vec<ValueOffset>,
     instance_bytes: [u32; 2],
     statics_bytes: [u32; 2],
     /// The first byte after the last field in an object of the JVM's; 0 if there is no field.
@@ -72,10 +72,10 @@ pub(crate) struct Fields {
 
 /// The offset of a value among the values, on both levels; `None` if it is not there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place([Option<u32>; 2]);
+struct ValueOffset([Option<u32>; 2]);
 
-impl Place {
-    /// Returns the place of a value that follows so many bytes, which then include it.
+impl ValueOffset {
+    /// Returns the place of a value after `bytes` bytes, which then include it.
     fn after(bytes: &mut [u32; 2], of: Type) -> Self {
         let mut place = Self::default();
         for level in [Level::References, Level::Whole] {
@@ -88,7 +88,7 @@ impl Place {
         place
     }
 
-    /// Returns the place in a subclass's values, where so many bytes come before.
+    /// Returns the place in a subclass's values, after `bytes` bytes.
     fn moved(self, bytes: [u32; 2]) -> Self {
         Self([self.0[0].map(|it| it + bytes[0]), self.0[1].map(|it| it + bytes[1])])
     }
@@ -98,15 +98,15 @@ impl Fields {
     /// Places the fields of a class with this superclass. `are_hidden` says whether walks neither number
     /// nor report them.
     pub(super) fn new(
-        superclass: Option<Arc<Shape>>,
+        superclass: Option<Arc<ClassShape>>,
         declared: Vec<TypedField>,
         are_hidden: bool,
     ) -> Self {
         let (mut own_bytes, mut statics_bytes) = ([0; 2], [0; 2]);
         let mut place = |field: &TypedField, is_static: bool| match is_static == field.is_static {
-            true if is_static => Place::after(&mut statics_bytes, field.of),
-            true => Place::after(&mut own_bytes, field.of),
-            false => Place::default(),
+            true if is_static => ValueOffset::after(&mut statics_bytes, field.of),
+            true => ValueOffset::after(&mut own_bytes, field.of),
+            false => ValueOffset::default(),
         };
         let statics: Vec<_> = declared.iter().map(|it| place(it, true)).collect();
         let own: Vec<_> = declared.iter().map(|it| place(it, false)).collect();
@@ -175,7 +175,7 @@ impl Fields {
 /// The shapes that are known.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
-    pub(super) by_id: Mutex<FxHashMap<Id, Arc<Shape>>>,
+    pub(super) by_id: Mutex<FxHashMap<Id, Arc<ClassShape>>>,
     /// The classes of primitive types, once they were looked up.
     pub(super) primitives: OnceLock<Vec<Global>>,
 }
@@ -191,7 +191,7 @@ impl Shapes {
         self.primitives.get().into_iter().flatten().map(move |it| jvmti.tag(it))
     }
 
-    pub(super) fn known(&self, id: Id) -> Option<Arc<Shape>> {
+    pub(super) fn known(&self, id: Id) -> Option<Arc<ClassShape>> {
         lock(&self.by_id).get(&id).cloned()
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use perk_jvmti_sys::jni_sys::jlong;
 
-use super::super::objects::Record;
+use super::super::objects::ObjectRecord;
 use super::super::{Bridge, Id, classes};
-use super::shapes::{Fields, Kind, Shape};
+use super::shapes::{ClassShape, Fields, ObjectKind};
 use crate::signature;
 use crate::state::objects::Objects;
 use perk_jvm::sync::lock;
@@ -25,13 +25,13 @@ const HIDDEN: [&str; 2] =
 
 impl Objects {
     /// Gives an object that a walk of the heap has found an id, and notes what is known of it.
-    pub(super) fn found(&self, class: &Shape, size_bytes: jlong) -> Id {
+    pub(super) fn found(&self, class: &ClassShape, size_bytes: jlong) -> Id {
         let id = self.next();
-        let record = Record {
+        let record = ObjectRecord {
             class: match class.kind {
-                Kind::Instance => Some(class.id),
-                Kind::Objects(element) => element,
-                Kind::Primitives(_) => None,
+                ObjectKind::Instance => Some(class.id),
+                ObjectKind::Objects(element) => element,
+                ObjectKind::Primitives(_) => None,
             },
             kind: class.kind.code(),
             size_bytes: size_bytes.unsigned_abs(),
@@ -64,7 +64,7 @@ impl Bridge {
     }
 
     /// Returns the shape of a class.
-    pub(crate) fn shape(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> Arc<Shape> {
+    pub(crate) fn shape(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> Arc<ClassShape> {
         let id = self.class_id(jni, class);
         if let Some(known) = self.shapes.known(id) {
             return known;
@@ -72,13 +72,15 @@ impl Bridge {
         let signature = self.jvmti.class_signature(class).unwrap_or_default();
         let kind = match signature.as_bytes() {
             [b'[', element, ..] => match Type::of_descriptor(*element) {
-                Some(Type::Reference) | None => Kind::Objects(self.instances(jni, class).class),
-                Some(of) => Kind::Primitives(of),
+                Some(Type::Reference) | None => {
+                    ObjectKind::Objects(self.instances(jni, class).class)
+                }
+                Some(of) => ObjectKind::Primitives(of),
             },
-            _ => Kind::Instance,
+            _ => ObjectKind::Instance,
         };
         let has_fields = matches!(signature.as_bytes(), [b'L', ..]);
-        let is_known_array = kind != Kind::Instance && self.classes.is_announced(id);
+        let is_known_array = kind != ObjectKind::Instance && self.classes.is_announced(id);
         let fields = if is_known_array {
             let superclass = jni.superclass(class).map(|it| self.shape(jni, &it));
             Some(Fields::new(superclass, Vec::new(), false))
@@ -86,7 +88,7 @@ impl Bridge {
             has_fields.then(|| self.fields(jni, class, id, &signature)).flatten()
         };
         let is_lasting = fields.is_some() || !has_fields;
-        let shape = Arc::new(Shape { id, kind, fields });
+        let shape = Arc::new(ClassShape { id, kind, fields });
         if is_lasting {
             lock(&self.shapes.by_id).insert(id, Arc::clone(&shape));
         }

@@ -37,13 +37,13 @@ pub(crate) struct Trace {
 
 /// A method on a stack.
 #[derive(Debug)]
-struct Method {
+struct StackMethod {
     /// Whether it is perk's own.
     is_own: bool,
     lines: LineTable,
 }
 
-impl Method {
+impl StackMethod {
     fn of(bridge: &Bridge, jni: Jni<'_>, method: MethodRef) -> Self {
         let class = bridge.jvmti.declaring_class(jni, method);
         Self {
@@ -52,7 +52,7 @@ impl Method {
         }
     }
 
-    /// Returns the line of an instruction, or what stands for it.
+    /// Returns the line of an instruction, or the number that represents an unknown one.
     fn line(&self, bci: i64) -> jint {
         let following = self.lines.partition_point(|(start, _)| *start <= bci);
         let line = following.checked_sub(1).map(|at| self.lines[at].1 as jint);
@@ -91,7 +91,7 @@ impl Traces {
             let (mut frames, mut depths) = (Vec::new(), Vec::new());
             for (frame, depth) in stack.iter().zip(0..) {
                 let method = methods.entry(frame.method);
-                let method = method.or_insert_with(|| Method::of(bridge, jni, frame.method));
+                let method = method.or_insert_with(|| StackMethod::of(bridge, jni, frame.method));
                 if !method.is_own {
                     let lineno = method.line(frame.bci);
                     frames.push(JVMPI_CallFrame { lineno, method_id: frame.method.raw() });

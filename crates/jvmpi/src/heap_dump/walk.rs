@@ -21,10 +21,10 @@ use perk_jvmti_sys::{
 use rustc_hash::FxHashMap;
 
 use super::super::{Bridge, Id};
-use super::classes::Classes;
-use super::records::{ID_BYTES, Level, Records, set_bits, set_id};
+use super::classes::DumpClasses;
+use super::records::{DumpRecords, ID_BYTES, Level, set_bits, set_id};
 use super::roots::Roots;
-use super::shapes::Kind;
+use super::shapes::ObjectKind;
 use crate::state::objects::Objects;
 use perk_jvm::Type;
 
@@ -35,18 +35,18 @@ pub(super) const OWN: jlong = -1;
 pub(super) struct Walk<'a> {
     level: Level,
     objects: &'a Objects,
-    pub(super) classes: Classes,
+    pub(super) classes: DumpClasses,
     pub(super) roots: Roots<'a>,
     /// The records of the objects that are no classes.
-    pub(super) records: Records,
-    current: Current,
+    pub(super) records: DumpRecords,
+    current: LastRecord,
     /// The lengths of arrays of objects that were found and perhaps not visited yet.
     lengths: FxHashMap<i64, u32>,
 }
 
 /// The object whose record is the last one.
 #[derive(Clone, Copy, Debug, Default)]
-struct Current {
+struct LastRecord {
     tag: i64,
     /// The index of its class.
     class: usize,
@@ -58,7 +58,7 @@ impl<'a> Walk<'a> {
     pub(super) fn new(
         objects: &'a Objects,
         level: Level,
-        classes: Classes,
+        classes: DumpClasses,
         roots: Roots<'a>,
     ) -> Self {
         Self {
@@ -66,8 +66,8 @@ impl<'a> Walk<'a> {
             objects,
             classes,
             roots,
-            records: Records::default(),
-            current: Current::default(),
+            records: DumpRecords::default(),
+            current: LastRecord::default(),
             lengths: FxHashMap::default(),
         }
     }
@@ -109,14 +109,14 @@ impl<'a> Walk<'a> {
             known.instance_bytes = size as u32;
         }
         let kind = known.shape.kind;
-        if kind == Kind::Instance && known.is_instance() {
+        if kind == ObjectKind::Instance && known.is_instance() {
             return None;
         }
         if *tag == 0 {
             *tag = self.objects.found(&known.shape, size).0;
         }
-        self.objects.tell(Id(*tag));
-        if is_array && matches!(kind, Kind::Objects(_)) {
+        self.objects.publish(Id(*tag));
+        if is_array && matches!(kind, ObjectKind::Objects(_)) {
             self.lengths.insert(*tag, length as u32);
         }
         Some(Id(*tag))
@@ -180,7 +180,7 @@ impl<'a> Walk<'a> {
     /// Begins the record of an object; that of an array of primitives comes with its elements.
     fn begin(&mut self, tag: jlong, class: jlong) {
         let level = self.level;
-        self.current = Current::default();
+        self.current = LastRecord::default();
         let Some(index) = self.classes.index(class) else { return };
         let known = &mut self.classes.all[index];
         known.is_reached = true;
@@ -188,16 +188,16 @@ impl<'a> Walk<'a> {
             return;
         }
         let at = match (known.shape.kind, &known.shape.fields) {
-            (Kind::Instance, Some(fields)) => {
+            (ObjectKind::Instance, Some(fields)) => {
                 self.records.begin_instance(Id(tag), Id(class), fields.instance_bytes(level))
             }
-            (Kind::Objects(element), _) => {
+            (ObjectKind::Objects(element), _) => {
                 let length = self.lengths.remove(&tag).unwrap_or(0);
                 self.records.begin_objects(Id(tag), element, length)
             }
             _ => return,
         };
-        self.current = Current { tag, class: index, at };
+        self.current = LastRecord { tag, class: index, at };
     }
 
     /// Returns the place of the current object's field in the records.

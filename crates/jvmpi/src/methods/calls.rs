@@ -1,4 +1,4 @@
-//! The calls that the agent is told of, by thread: each METHOD_EXIT is that of the last METHOD_ENTRY
+//! The calls that are sent to the agent, by thread: each METHOD_EXIT is that of the last METHOD_ENTRY
 //! without one.
 //!
 //! A thread has a stack of the calls that have begun while events of methods were on. It is the order
@@ -26,7 +26,7 @@ pub(super) const ENTRIES: u64 = bit(JVMPI_EVENT_METHOD_ENTRY) | ENTRY2;
 pub(super) const ENTRY2: u64 = bit(JVMPI_EVENT_METHOD_ENTRY2);
 pub(super) const EXIT: u64 = bit(JVMPI_EVENT_METHOD_EXIT);
 
-/// The bit of an open call whose entry was told. Methods are pointers, so it is free.
+/// The bit of an open call whose entry was sent. Methods are pointers, so it is free.
 const IS_TOLD: usize = 1;
 
 thread_local! {
@@ -37,7 +37,7 @@ thread_local! {
 /// Returns the calls of the calling thread.
 fn calls() -> &'static Calls {
     let known = CALLS.get();
-    // SAFETY: they live until `thread_ended` on this thread, after which no method of it is told.
+    // SAFETY: they live until `thread_ended` on this thread, after which no method of it is sent.
     match unsafe { known.as_ref() } {
         Some(known) => known,
         None => begin(),
@@ -74,7 +74,7 @@ pub(crate) fn thread_ended() {
 }
 
 /// Returns the number of events of a kind that were delivered from here.
-pub(crate) fn told(kind: jint) -> u64 {
+pub(crate) fn sent_count(kind: jint) -> u64 {
     let sum = |ended: &AtomicU64, of: fn(&Calls) -> &AtomicU64| {
         let all = lock(&STATE.calls.all);
         ended.load(Relaxed) + all.iter().map(|it| of(it).load(Relaxed)).sum::<u64>()
@@ -108,8 +108,8 @@ pub(super) fn want_pairs() {
     STATE.calls.wants_pairs.store(true, Relaxed);
 }
 
-/// Begins a call, and tells the agent. `object` is asked for METHOD_ENTRY2. Returns the number of the
-/// call, for [`leave`]; 0 if the agent is not to be told of its end either.
+/// Begins a call, and sends it to the agent. `object` is asked for METHOD_ENTRY2. Returns the number of the
+/// call, for [`leave`]; 0 if its end is not sent to the agent either.
 pub(super) fn enter(
     env: *mut JNIEnv,
     method: jmethodID,
@@ -128,7 +128,7 @@ pub(super) fn enter(
         open.len()
     };
     if wanted & bit(JVMPI_EVENT_METHOD_ENTRY) != 0
-        && notify::tell(JVMPI_EVENT_METHOD_ENTRY, env, of_method(method))
+        && notify::send_call(JVMPI_EVENT_METHOD_ENTRY, env, of_method(method))
     {
         add_one(&calls.entries);
     }
@@ -160,7 +160,7 @@ fn depth_of(number: i64) -> Option<usize> {
     Some((number & 0xffff_ffff) as usize).filter(|depth| is_own && *depth > 0)
 }
 
-/// Ends the calls above so many, the last one first.
+/// Ends the calls above `depth`, the last one first.
 #[inline(never)]
 fn end_above(env: *mut JNIEnv, count: usize) {
     let calls = calls();
@@ -174,7 +174,7 @@ fn end_above(env: *mut JNIEnv, count: usize) {
     }
 }
 
-/// Ends the last open call of a method, and all above it. Without one, the entry was not told.
+/// Ends the last open call of a method, and all above it. Without one, the entry was not sent.
 pub(super) fn leave_method(env: *mut JNIEnv, method: jmethodID) {
     let calls = calls();
     // SAFETY: only this thread uses them; the borrow ends here.
@@ -188,7 +188,7 @@ pub(super) fn leave_method(env: *mut JNIEnv, method: jmethodID) {
     }
 }
 
-/// Forgets the open calls of the calling thread, whose ends are not told.
+/// Forgets the open calls of the calling thread, whose ends are not sent.
 pub(super) fn forget() {
     // SAFETY: only this thread uses them; the borrow ends here.
     unsafe { &mut *calls().open.get() }.clear();
@@ -197,7 +197,7 @@ pub(super) fn forget() {
 fn exit(env: *mut JNIEnv, calls: &Calls, method: jmethodID, is_told: bool) {
     if (is_told || !STATE.calls.wants_pairs.load(Relaxed))
         && notify::wanted_of_methods(EXIT) != 0
-        && notify::tell(JVMPI_EVENT_METHOD_EXIT, env, of_method(method))
+        && notify::send_call(JVMPI_EVENT_METHOD_EXIT, env, of_method(method))
     {
         add_one(&calls.exits);
     }

@@ -50,7 +50,7 @@ pub(super) fn method(number: i32, find: impl FnOnce() -> jmethodID) -> jmethodID
     found
 }
 
-/// Returns the method of a number, whose frame is below so many of the helper's.
+/// Returns the method of a number, whose frame is below this number of frames of the helper.
 pub(crate) fn of_number(number: jint, helper_frames: jint) -> jmethodID {
     method(number, || {
         let found = bridge().and_then(|bridge| {

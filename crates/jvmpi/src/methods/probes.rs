@@ -21,7 +21,7 @@ use super::super::{
     Bridge, Id, bridge, contended_exit, cpu, instructions, jvm_events, lines, own, signature,
 };
 use super::{calls, numbers};
-use crate::account::lines::Account;
+use crate::account::lines::AccountText;
 use crate::state::STATE;
 use crate::state::probes::Probes as State;
 use perk_jvm::guard::{Feature, contain};
@@ -96,7 +96,7 @@ impl State {
             monitors: wanted & MONITORS != 0,
         };
         let probes = Probes { calls: false, events, ..Probes::least(self.names) };
-        match instrument(bytes, probes, &mut Numbering) {
+        match instrument(bytes, probes, &mut MethodNumbers) {
             Ok(done) => {
                 let [skipped, exempt] = [
                     probes::skipped_methods(bytes, &done.skipped),
@@ -118,7 +118,7 @@ impl State {
         }
     }
 
-    /// Has the classes get probes of a kind. They tell the agent once [`set`](Self::set) says so.
+    /// Has the classes get probes of a kind. They send events once [`set`](Self::set) switches them on.
     pub(super) fn prepare(&self, bridge: &'static Bridge, kind: u8) {
         if STATE.probes.given.load(SeqCst) & kind != 0 {
             return;
@@ -180,7 +180,7 @@ impl State {
         }
     }
 
-    /// Sets fields of the helper by which probes tell the agent, or not.
+    /// Sets fields of the helper that switch the events of probes on or off.
     pub(super) fn set(&self, bridge: &Bridge, fields: &[(&CStr, bool)]) {
         let (Some(helper), Some(jni)) = (self.helper.get(), bridge.current_jni()) else { return };
         if notify::phase() != Phase::Live {
@@ -210,7 +210,7 @@ impl State {
         let Some(helper) = self.helper.get().filter(|_| STATE.own.hidden.get().is_none()) else {
             return;
         };
-        // The JVM tells the methods of a class that is initialised, as it is by the use of a field.
+        // The JVM gives the methods of an initialised class, and the use of a field initialises it.
         jni.set_static_boolean(*helper, c"isOn", false);
         if let Ok(methods) = bridge.jvmti.class_methods(*helper) {
             let _ = STATE.own.hidden.set(methods);
@@ -218,7 +218,7 @@ impl State {
     }
 
     /// Appends the account of the probes.
-    pub(super) fn account(&self, hidden_classes: u64, account: &mut Account) {
+    pub(super) fn account(&self, hidden_classes: u64, account: &mut AccountText) {
         if !jvm_events::needs_class_files() {
             return;
         }
@@ -250,9 +250,9 @@ fn hash_of(name: &CStr) -> u64 {
 }
 
 /// Gives numbers to the methods of a class.
-struct Numbering;
+struct MethodNumbers;
 
-impl Methods for Numbering {
+impl Methods for MethodNumbers {
     fn number(&mut self, _: &MethodName<'_>) -> u32 {
         // A method without a number has probes that do nothing.
         numbers::next().unwrap_or(i32::MAX as u32)

@@ -64,7 +64,7 @@ unsafe fn event(
     method: jmethodID,
     body: impl FnOnce(&'static Bridge, Jni<'_>),
 ) {
-    if !notify::tells_methods(kinds) {
+    if !notify::sends_methods(kinds) {
         return;
     }
     // The ends of what was open at a pause were not seen.

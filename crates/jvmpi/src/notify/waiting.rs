@@ -1,7 +1,7 @@
 //! The events of a thread before its THREAD_START. They wait for it.
 //!
 //! A native thread that attaches to the JVM makes the object of its `Thread`, and runs the constructor,
-//! before the JVM tells of its start; so does main at the JVM's end. At VMInit the threads that are there
+//! before the JVM reports its start; so does main at the JVM's end. At VMInit the threads that are there
 //! run while they are announced. The agent knows a thread by its THREAD_START, so what comes before is
 //! sent just after it, in its order.
 
@@ -32,12 +32,12 @@ const KINDS: u64 = OF_METHODS
 /// The most events that wait on a thread; more are counted as not sent. To start takes a thousand.
 const MOST: usize = 1 << 14;
 
-type Waiting = Vec<(jint, JVMPI_Event_u)>;
+type EventQueue = Vec<(jint, JVMPI_Event_u)>;
 
 thread_local! {
     /// The calling thread's environment from its THREAD_START to its THREAD_END; else 0.
     static STARTED: Cell<usize> = const { Cell::new(0) };
-    static WAITING: Cell<Waiting> = const { Cell::new(Waiting::new()) };
+    static WAITING: Cell<EventQueue> = const { Cell::new(EventQueue::new()) };
 }
 
 /// Whether THREAD_START of the calling thread was sent. If it was sent just now, what has waited for it is
@@ -80,7 +80,7 @@ fn tell_object(contents: JVMPI_Event_u) -> bool {
     // SAFETY: the event is OBJECT_ALLOC.
     let id = Id::from_raw(unsafe { contents.obj_alloc }.obj_id);
     let Some((bridge, id)) = bridge().zip(id) else { return false };
-    bridge.objects.tell(id);
+    bridge.objects.publish(id);
     bridge.objects.record(id).is_some()
 }
 

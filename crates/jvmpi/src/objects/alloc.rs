@@ -1,4 +1,4 @@
-//! OBJECT_ALLOC: the JVM samples allocations at an interval of 0 bytes, so it tells of each.
+//! OBJECT_ALLOC: the JVM samples allocations at an interval of 0 bytes, so it reports each.
 
 use std::cell::Cell;
 use std::sync::PoisonError;
@@ -11,7 +11,7 @@ use perk_jvmti_sys::{JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, JvmtiEnv, jthread};
 use super::super::notify;
 use super::super::threads::critical;
 use super::super::{Bridge, Id, arrival, gc, jvm_events};
-use super::{Instances, Record};
+use super::{InstanceKind, ObjectRecord};
 use crate::state::STATE;
 use perk_jvm::{Jni, NewObject};
 
@@ -23,12 +23,12 @@ thread_local! {
     static WALKS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Has the JVM tell of new objects, or not.
+/// Switches the JVM's reports of new objects on or off.
 pub(crate) fn switch(bridge: &'static Bridge, on: bool) {
     let jvmti = bridge.jvmti;
     jvm_events::set(bridge, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC, on);
     if on && !STATE.objects.is_on.swap(on, Relaxed) {
-        // The JVM does not tell of objects in the buffers that threads have now: a collection takes
+        // The JVM does not report objects in the buffers that threads have now: a collection takes
         // the buffers away.
         gc::collect_quietly(jvmti);
     }
@@ -59,14 +59,14 @@ impl Bridge {
     /// Handles an allocation of the calling thread. Those in a handler of the same event are not sent,
     /// but known on request.
     fn allocated(&self, jni: Jni<'_>, new: &NewObject<'_>) {
-        let Instances { class, kind } = self.instances(jni, &new.class);
+        let InstanceKind { class, kind } = self.instances(jni, &new.class);
         let id = critical(|| self.new_id(new));
-        let record = Record { class, kind, size_bytes: new.size_bytes };
+        let record = ObjectRecord { class, kind, size_bytes: new.size_bytes };
         self.objects.note(id, record);
         if notify::is_wanted(JVMPI_EVENT_OBJECT_ALLOC) {
-            // An event that waits tells the id when it is sent.
+            // A waiting event publishes the id when it is sent.
             if notify::has_started(jni.raw()) {
-                self.objects.tell(id);
+                self.objects.publish(id);
             }
             let record = self.with_known_class(jni, record);
             notify::send(JVMPI_EVENT_OBJECT_ALLOC, jni.raw(), || contents(id, record));
@@ -88,22 +88,22 @@ impl Bridge {
 
     /// Returns what is known of an object, with its class only if the agent can know that. It gets
     /// CLASS_LOAD now, if it had none.
-    fn with_known_class(&self, jni: Jni<'_>, record: Record) -> Record {
+    fn with_known_class(&self, jni: Jni<'_>, record: ObjectRecord) -> ObjectRecord {
         let class = record.class.filter(|class| self.announce_id(jni, *class));
-        Record { class, ..record }
+        ObjectRecord { class, ..record }
     }
 
     /// Sends OBJECT_ALLOC as requested.
-    pub(super) fn answer_alloc(&self, jni: Jni<'_>, id: Id, record: Record) {
-        self.objects.tell(id);
+    pub(super) fn answer_alloc(&self, jni: Jni<'_>, id: Id, record: ObjectRecord) {
+        self.objects.publish(id);
         if let Some(class) = record.class {
-            self.objects.tell(class);
+            self.objects.publish(class);
         }
         notify::answer(JVMPI_EVENT_OBJECT_ALLOC, jni.raw(), contents(id, record));
     }
 }
 
-fn contents(id: Id, record: Record) -> JVMPI_Event_u {
+fn contents(id: Id, record: ObjectRecord) -> JVMPI_Event_u {
     JVMPI_Event_u {
         obj_alloc: JVMPI_Event_obj_alloc {
             arena_id: ARENA,

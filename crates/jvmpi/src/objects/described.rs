@@ -6,15 +6,19 @@ use perk_jvmti_sys::jvmpi::{
 };
 
 use super::super::{Bridge, Id, notify};
-use super::kinds::Instances;
-use super::records::Record;
+use super::kinds::InstanceKind;
+use super::records::ObjectRecord;
 use crate::signature;
 use crate::state::STATE;
 use perk_jvm::{Jni, Local, Reference};
 
 impl Bridge {
     /// Returns the kind of the objects of a class, which gets an id.
-    pub(crate) fn instances(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized)) -> Instances {
+    pub(crate) fn instances(
+        &self,
+        jni: Jni<'_>,
+        class: &(impl Reference + ?Sized),
+    ) -> InstanceKind {
         let known = Id::from_tag(self.jvmti.tag(class)).and_then(|id| self.objects.kinds.get(id));
         known.unwrap_or_else(|| {
             let id = self.class_id(jni, class);
@@ -24,7 +28,7 @@ impl Bridge {
         })
     }
 
-    fn described(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized), id: Id) -> Instances {
+    fn described(&self, jni: Jni<'_>, class: &(impl Reference + ?Sized), id: Id) -> InstanceKind {
         let signature = signature::signature(self.jvmti, class);
         let kind = kind_of(signature.to_bytes());
         let class = match i32::from(kind) {
@@ -32,7 +36,7 @@ impl Bridge {
             JVMPI_CLASS => self.element(jni, class).map(|element| self.class_id(jni, &element)),
             _ => None,
         };
-        Instances { class, kind }
+        InstanceKind { class, kind }
     }
 
     /// Returns the class of an array's elements.
@@ -48,19 +52,19 @@ impl Bridge {
         unsafe { jni.get_object(array, field?) }
     }
 
-    /// Returns what OBJECT_ALLOC tells of an object.
+    /// Returns the contents of OBJECT_ALLOC for an object.
     pub(crate) fn record_of(
         &self,
         jni: Jni<'_>,
         object: &(impl Reference + ?Sized),
-    ) -> Option<Record> {
+    ) -> Option<ObjectRecord> {
         notify::quiet(|| {
             let class = jni.class_of(object)?;
-            let Instances { class: id, kind } = self.instances(jni, &class);
+            let InstanceKind { class: id, kind } = self.instances(jni, &class);
             // The class of java.lang.Class is itself: an agent that asks for each object's class would
             // never end.
             let id = id.filter(|_| !jni.same(&class, object));
-            Some(Record { class: id, kind, size_bytes: self.jvmti.object_bytes(object)? })
+            Some(ObjectRecord { class: id, kind, size_bytes: self.jvmti.object_bytes(object)? })
         })
     }
 }

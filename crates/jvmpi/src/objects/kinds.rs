@@ -9,7 +9,7 @@ use crate::id::Id;
 
 /// What the objects of a class have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Instances {
+pub(crate) struct InstanceKind {
     /// The class as `OBJECT_ALLOC` names it: of an array of objects, the class of its elements; `None`
     /// for arrays of primitives.
     pub(crate) class: Option<Id>,
@@ -19,8 +19,8 @@ pub(crate) struct Instances {
 
 /// The classes whose objects were met.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds {
-    by_class: RwLock<FxHashMap<Id, Instances>>,
+pub(crate) struct InstanceKinds {
+    by_class: RwLock<FxHashMap<Id, InstanceKind>>,
 }
 
 /// The classes that a thread met last.
@@ -28,12 +28,12 @@ const CACHED: usize = 64;
 
 thread_local! {
     /// By the last digits of their ids, which are never used again.
-    static CACHE: [Cell<Option<(Id, Instances)>>; CACHED] = const { [const { Cell::new(None) }; CACHED] };
+    static CACHE: [Cell<Option<(Id, InstanceKind)>>; CACHED] = const { [const { Cell::new(None) }; CACHED] };
 }
 
-impl Kinds {
+impl InstanceKinds {
     /// Returns the objects' kind of a class that was met, without a call of the JVM.
-    pub(crate) fn get(&self, class: Id) -> Option<Instances> {
+    pub(crate) fn get(&self, class: Id) -> Option<InstanceKind> {
         CACHE.with(|cache| {
             let place = &cache[(class.0 >> 4) as usize % CACHED];
             if let Some((_, instances)) = place.get().filter(|(id, _)| *id == class) {
@@ -46,7 +46,7 @@ impl Kinds {
         })
     }
 
-    pub(crate) fn add(&self, class: Id, instances: Instances) {
+    pub(crate) fn add(&self, class: Id, instances: InstanceKind) {
         let mut all = self.by_class.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(class, instances);
     }

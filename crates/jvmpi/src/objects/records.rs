@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::super::Id;
 use perk_jvm::memory::{Pages, Region, clear};
 
-/// What `OBJECT_ALLOC` tells of an object.
+/// The contents of `OBJECT_ALLOC` for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct ObjectRecord {
     /// The object's class; of an array of objects, the class of its elements. `None` for arrays of
     /// primitives, and for the object that is `java.lang.Class`.
     pub(crate) class: Option<Id>,
@@ -36,15 +36,15 @@ const SIZE_SHIFT: u32 = 16;
 
 /// The table; see the module.
 #[derive(Debug, Default)]
-pub(crate) struct Records {
-    memory: OnceLock<Option<Memory>>,
+pub(crate) struct ObjectRecords {
+    memory: OnceLock<Option<EntryMemory>>,
     /// Whether the system gives no more memory: later ids have no entry.
     is_full: AtomicBool,
 }
 
 /// The memory of the entries.
 #[derive(Debug)]
-struct Memory {
+struct EntryMemory {
     /// Two words each.
     words: Region<AtomicU64>,
     /// The number of freed objects of each page.
@@ -52,14 +52,14 @@ struct Memory {
 }
 
 /// The entry of an id.
-struct Place {
+struct RecordEntry {
     words: &'static [AtomicU64; 2],
     /// The words of its page, and the number of freed objects there.
     page: &'static [AtomicU64],
     freed: &'static AtomicU32,
 }
 
-impl Memory {
+impl EntryMemory {
     fn new() -> Option<Self> {
         let words = Region::new(MOST * 2, Pages::Small).ok()?;
         let freed = Region::new(MOST / PAGE, Pages::Small).ok()?;
@@ -71,19 +71,19 @@ impl Memory {
         serial < MOST && self.words.grow(page * PAGE * 2) && self.freed.grow(page)
     }
 
-    fn place(&self, serial: usize) -> Option<Place> {
+    fn place(&self, serial: usize) -> Option<RecordEntry> {
         let page = serial / PAGE;
         let words = self.words.all().get(page * PAGE * 2..)?.get(..PAGE * 2)?;
         let own = words.get(serial % PAGE * 2..)?.first_chunk()?;
-        Some(Place { words: own, page: words, freed: self.freed.all().get(page)? })
+        Some(RecordEntry { words: own, page: words, freed: self.freed.all().get(page)? })
     }
 }
 
-impl Records {
+impl ObjectRecords {
     /// Returns an id's entry, which is made if it `must_exist`.
-    fn entry(&self, id: Id, must_exist: bool) -> Option<Place> {
+    fn entry(&self, id: Id, must_exist: bool) -> Option<RecordEntry> {
         let serial = usize::try_from(id.0 >> 4).ok()?;
-        let memory = self.memory.get_or_init(Memory::new).as_ref();
+        let memory = self.memory.get_or_init(EntryMemory::new).as_ref();
         if let Some(place) = memory.and_then(|memory| memory.place(serial)) {
             return Some(place);
         }
@@ -109,7 +109,7 @@ impl Records {
     }
 
     /// Enters an object.
-    pub(super) fn note(&self, id: Id, record: Record) {
+    pub(super) fn note(&self, id: Id, record: ObjectRecord) {
         let Some(place) = self.entry(id, true) else { return };
         let word = NOTED
             | u64::from(record.kind) << KIND_SHIFT
@@ -120,20 +120,20 @@ impl Records {
     }
 
     /// Returns what was entered for an object that is not gone.
-    pub(super) fn get(&self, id: Id) -> Option<Record> {
+    pub(super) fn get(&self, id: Id) -> Option<ObjectRecord> {
         let place = self.entry(id, false)?;
         let word = place.words[0].load(Ordering::Acquire);
         let class = place.words[1].load(Ordering::Relaxed);
-        (word & (NOTED | FREED) == NOTED).then(|| Record {
+        (word & (NOTED | FREED) == NOTED).then(|| ObjectRecord {
             class: Id::from_tag(class.cast_signed()),
             kind: (word >> KIND_SHIFT) as u8,
             size_bytes: word >> SIZE_SHIFT,
         })
     }
 
-    /// Notes that the agent is told the id.
-    pub(super) fn tell(&self, id: Id) {
-        if let Some(Place { words: [word, _], .. }) = self.entry(id, true)
+    /// Notes that the agent gets the id.
+    pub(super) fn publish(&self, id: Id) {
+        if let Some(RecordEntry { words: [word, _], .. }) = self.entry(id, true)
             && word.load(Ordering::Relaxed) & TOLD == 0
         {
             word.fetch_or(TOLD, Ordering::Relaxed);
@@ -148,7 +148,7 @@ impl Records {
         })
     }
 
-    /// Notes that the object is gone. Returns whether the agent was told its id.
+    /// Notes that the object is gone. Returns whether the agent has got its id.
     pub(super) fn free(&self, id: Id) -> bool {
         let Some(place) = self.entry(id, true) else { return false };
         let before = place.words[0].fetch_or(FREED, Ordering::AcqRel);
@@ -166,14 +166,14 @@ impl Records {
 mod tests {
     use super::*;
 
-    const RECORD: Record = Record { class: Some(Id(32)), kind: 2, size_bytes: 1 << 33 };
+    const RECORD: ObjectRecord = ObjectRecord { class: Some(Id(32)), kind: 2, size_bytes: 1 << 33 };
 
     #[test]
     fn an_object_is_known_until_it_is_freed() {
-        let (records, id) = (Records::default(), Id(77 << 4));
+        let (records, id) = (ObjectRecords::default(), Id(77 << 4));
         assert_eq!((records.get(id), records.is_freed(id)), (None, false));
         records.note(id, RECORD);
-        records.tell(id);
+        records.publish(id);
         assert_eq!(records.get(id), Some(RECORD));
         assert!(records.free(id) && !records.free(id));
         assert_eq!((records.get(id), records.is_freed(id)), (None, true));
@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn an_id_that_nobody_was_told_ends_in_silence() {
-        let (records, id) = (Records::default(), Id(1 << 26));
-        records.note(id, Record { class: None, ..RECORD });
+        let (records, id) = (ObjectRecords::default(), Id(1 << 26));
+        records.note(id, ObjectRecord { class: None, ..RECORD });
         assert_eq!(records.get(id).unwrap().class, None);
         assert!(!records.free(id));
         // Beyond the table.
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_page_of_freed_objects_is_given_back() {
-        let records = Records::default();
+        let records = ObjectRecords::default();
         let ids = || (0..2 * PAGE as i64).map(|serial| Id(serial << 4));
         ids().for_each(|id| records.note(id, RECORD));
         ids().take(PAGE).for_each(|id| _ = records.free(id));

@@ -16,9 +16,9 @@ use perk_jvm::sync::lock;
 /// The number of blocks, for a million monitors.
 pub(crate) const BLOCKS: usize = 14;
 
-/// The bit of [`Place::word`] that says the place is locked.
+/// The bit of [`MonitorSlot::word`] that says the place is locked.
 const LOCKED: u32 = 1;
-/// What one thread that waits to enter adds to [`Place::word`].
+/// What one thread that waits to enter adds to [`MonitorSlot::word`].
 const ONE_ENTERING: u32 = 2;
 
 /// A thread in a queue: its identity and environment.
@@ -38,7 +38,7 @@ struct Queues {
 
 /// A monitor at a moment. Threads are given by their environments, null for those without one.
 #[derive(Debug)]
-pub(crate) struct Moment {
+pub(crate) struct MonitorSnapshot {
     pub(crate) name: *mut c_char,
     pub(crate) handle: JVMPI_RawMonitor,
     pub(crate) owner: *mut JNIEnv,
@@ -50,7 +50,7 @@ pub(crate) struct Moment {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct MonitorSlot {
     /// How often the place became a monitor or ceased to be one: odd while it is one.
     generation: AtomicU32,
     /// [`LOCKED`], and the number of threads that wait to enter.
@@ -65,7 +65,7 @@ pub(crate) struct Place {
     queues: Mutex<Queues>,
 }
 
-impl Place {
+impl MonitorSlot {
     /// Makes it a monitor. Returns its generation.
     pub(super) fn begin(&self, name: *mut c_char) -> u32 {
         self.name.store(name, Relaxed);
@@ -186,7 +186,7 @@ impl Place {
     }
 
     /// Returns the monitor at this moment.
-    pub(super) fn moment(&self, handle: usize) -> Moment {
+    pub(super) fn moment(&self, handle: usize) -> MonitorSnapshot {
         // A thread that was notified and enters again is there twice.
         let envs = |queue: &[Member]| {
             let is_first =
@@ -200,7 +200,7 @@ impl Place {
             0 => null_mut(),
             _ => self.owner_env.load(Relaxed) as *mut JNIEnv,
         };
-        Moment {
+        MonitorSnapshot {
             name: self.name(),
             handle: handle as JVMPI_RawMonitor,
             owner,
@@ -213,16 +213,16 @@ impl Place {
 
 /// A thread that waits to enter.
 #[derive(Debug)]
-pub(super) struct Entering<'a> {
-    place: &'a Place,
+pub(super) struct EntryWaiter<'a> {
+    place: &'a MonitorSlot,
     who: usize,
 }
 
-impl<'a> Entering<'a> {
+impl<'a> EntryWaiter<'a> {
     /// Notes that a thread waits to enter the monitor of a generation; `None` if that is gone. From now
     /// on it is not destroyed, and a release sees that somebody waits.
     pub(super) fn begin(
-        place: &'a Place,
+        place: &'a MonitorSlot,
         generation: u32,
         who: usize,
         env: *mut JNIEnv,

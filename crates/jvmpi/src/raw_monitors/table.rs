@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::Ordering;
 
-use super::Monitor;
-use super::place::{Moment, Place};
+use super::MonitorHandle;
+use super::place::{MonitorSlot, MonitorSnapshot};
 use crate::state::STATE;
 use perk_jvm::sync::lock;
 
@@ -25,7 +25,7 @@ const fn position(index: usize) -> (usize, usize) {
     (block as usize, index + FIRST_BLOCK - (FIRST_BLOCK << block))
 }
 
-fn place(index: usize) -> Option<&'static Place> {
+fn place(index: usize) -> Option<&'static MonitorSlot> {
     let (block, index) = position(index);
     STATE.raw_monitors.places.get(block)?.get()?.get(index)
 }
@@ -60,8 +60,9 @@ pub(super) unsafe fn create(name: *const c_char) -> usize {
             let index = STATE.raw_monitors.used.load(Ordering::Relaxed) as usize;
             let (block, _) = position(index);
             let Some(block_of_places) = STATE.raw_monitors.places.get(block) else { return 0 };
-            block_of_places
-                .get_or_init(|| (0..FIRST_BLOCK << block).map(|_| Place::default()).collect());
+            block_of_places.get_or_init(|| {
+                (0..FIRST_BLOCK << block).map(|_| MonitorSlot::default()).collect()
+            });
             STATE.raw_monitors.used.store(index as u32 + 1, Ordering::Release);
             index
         }
@@ -71,14 +72,14 @@ pub(super) unsafe fn create(name: *const c_char) -> usize {
 
 /// Returns the monitor of a handle, if it exists. Any number may be passed.
 #[inline]
-pub(super) fn find(handle: usize) -> Option<Monitor> {
+pub(super) fn find(handle: usize) -> Option<MonitorHandle> {
     if handle >> MARK_SHIFT != MARK || handle & ((1 << INDEX_SHIFT) - 1) != 0 {
         return None;
     }
     let place = place(handle >> INDEX_SHIFT & INDEX_MASK)?;
     let generation = place.generation();
     let is_it = (handle >> GENERATION_SHIFT ^ generation as usize) & GENERATION_MASK == 0;
-    (is_it && generation % 2 == 1).then_some(Monitor { place, generation, handle })
+    (is_it && generation % 2 == 1).then_some(MonitorHandle { place, generation, handle })
 }
 
 /// Lets the place of a monitor that was ended be used again.
@@ -87,7 +88,7 @@ pub(super) fn give_back(handle: usize) {
 }
 
 /// Returns all monitors at this moment.
-pub(crate) fn all() -> Vec<Moment> {
+pub(crate) fn all() -> Vec<MonitorSnapshot> {
     let places =
         (0..STATE.raw_monitors.used.load(Ordering::Acquire) as usize).filter_map(|index| {
             let place = place(index)?;

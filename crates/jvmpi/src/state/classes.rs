@@ -11,7 +11,7 @@ use crate::id::Id;
 /// The classes that have an id.
 #[derive(Debug, Default)]
 pub(crate) struct Classes {
-    pub(crate) by_id: Mutex<FxHashMap<Id, Known>>,
+    pub(crate) by_id: Mutex<FxHashMap<Id, ClassEntry>>,
     /// Whether the classes that were there when CLASS_UNLOAD was enabled have ids.
     pub(crate) are_known: AtomicBool,
     /// References to delete: their classes ended where the JVM could not be called.
@@ -19,7 +19,7 @@ pub(crate) struct Classes {
 }
 
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct ClassEntry {
     pub(crate) reference: Weak,
     /// Whether CLASS_LOAD was sent without a request.
     pub(crate) is_announced: bool,

@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 
 /// What is to be sent.
 #[derive(Debug)]
-pub(crate) enum Change {
-    Load(Code),
+pub(crate) enum CodeChange {
+    Load(MethodCode),
     Unload {
         method: MethodRef,
         address: usize,
@@ -22,23 +22,23 @@ pub(crate) enum Change {
 
 /// A method's code.
 #[derive(Debug)]
-pub(crate) struct Code {
+pub(crate) struct MethodCode {
     pub(crate) method: MethodRef,
     pub(crate) address: usize,
     pub(crate) size_bytes: jint,
     pub(crate) lines: Vec<(jint, jint)>,
 }
 
-pub(crate) type New = unsafe extern "system" fn(*mut JNIEnv, jobject) -> jobject;
-pub(crate) type Delete = unsafe extern "system" fn(*mut JNIEnv, jobject);
+pub(crate) type NewReference = unsafe extern "system" fn(*mut JNIEnv, jobject) -> jobject;
+pub(crate) type DeleteReference = unsafe extern "system" fn(*mut JNIEnv, jobject);
 
 /// The functions that were there before.
 #[derive(Debug)]
 pub(crate) struct Originals {
-    pub(crate) new: New,
-    pub(crate) delete: Delete,
-    pub(crate) new_weak: New,
-    pub(crate) delete_weak: Delete,
+    pub(crate) new: NewReference,
+    pub(crate) delete: DeleteReference,
+    pub(crate) new_weak: NewReference,
+    pub(crate) delete_weak: DeleteReference,
 }
 
 /// The calls of a thread.
@@ -64,21 +64,21 @@ unsafe impl Sync for Calls {}
 pub(crate) const CHUNK: usize = 1 << 14;
 pub(crate) const CHUNKS: usize = 1 << 10;
 
-pub(crate) type Chunk = [AtomicPtr<Method>; CHUNK];
+pub(crate) type Chunk = [AtomicPtr<MethodTarget>; CHUNK];
 /// What an id of the JVM's points to.
-pub(crate) type Method = std::ffi::c_void;
+pub(crate) type MethodTarget = std::ffi::c_void;
 
 /// A method's id as the agent knows it, and its lines.
-pub(crate) type Entry = (MethodRef, LineTable);
-pub(crate) type Tables = FxHashMap<MethodRef, Entry>;
+pub(crate) type MethodEntry = (MethodRef, LineTable);
+pub(crate) type Tables = FxHashMap<MethodRef, MethodEntry>;
 
 /// Numbers that two class files do not share, for all that is known: the length, the hash of the bytes, and
 /// that of the class loader, as the agent may make different files of the same one.
-pub(crate) type Key = (usize, u64, u32);
+pub(crate) type FileKey = (usize, u64, u32);
 
 /// A thread. Only the thread itself writes to it.
 #[derive(Debug, Default)]
-pub(crate) struct Holder {
+pub(crate) struct HandlerThread {
     /// The number of handlers that it is in.
     pub(crate) depth: AtomicU32,
     /// The number of times that it left all handlers.
@@ -90,7 +90,7 @@ pub(crate) type Notify = unsafe extern "C" fn(*mut JVMPI_Event);
 
 /// The table. The agent writes its function into it.
 #[derive(Debug)]
-pub(crate) struct Table(pub(crate) UnsafeCell<JVMPI_Interface>);
+pub(crate) struct InterfaceTable(pub(crate) UnsafeCell<JVMPI_Interface>);
 
 // SAFETY: only NotifyEvent changes, and it is read and written as a whole word.
-unsafe impl Sync for Table {}
+unsafe impl Sync for InterfaceTable {}

@@ -3,8 +3,8 @@
 use std::sync::RwLock;
 use std::sync::atomic::AtomicI64;
 
-use crate::objects::kinds::Kinds;
-use crate::objects::records::Records;
+use crate::objects::kinds::InstanceKinds;
+use crate::objects::records::ObjectRecords;
 
 /// The ids, and what is known of the objects.
 #[derive(Debug, Default)]
@@ -14,6 +14,6 @@ pub(crate) struct Objects {
     /// The number of walks that gave objects ids. Who gives an id to an object that others may know
     /// holds it for writing, in `critical`; a walk adds one. OBJECT_ALLOC holds it for reading.
     pub(crate) walks: RwLock<u64>,
-    pub(crate) records: Records,
-    pub(crate) kinds: Kinds,
+    pub(crate) records: ObjectRecords,
+    pub(crate) kinds: InstanceKinds,
 }

@@ -16,22 +16,25 @@ use perk_jvmti_sys::jni_sys::JNIInvokeInterface_;
 use perk_jvmti_sys::jvmpi::JVMPI_MAX_EVENT_TYPE_VAL;
 use rustc_hash::FxBuildHasher;
 
-use super::entries::{CHUNKS, Calls, Change, Chunk, Holder, Key, Notify, Originals, Table, Tables};
+use super::entries::{
+    CHUNKS, Calls, Chunk, CodeChange, FileKey, HandlerThread, InterfaceTable, Notify, Originals,
+    Tables,
+};
 use crate::id::Id;
-use crate::raw_monitors::place::{BLOCKS, Place};
+use crate::raw_monitors::place::{BLOCKS, MonitorSlot};
 
 /// The number of kinds of events, with those that do not exist.
 pub(crate) const KINDS: usize = JVMPI_MAX_EVENT_TYPE_VAL as usize + 1;
 
 /// The account.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub(crate) struct AccountState {
     /// The number of hidden classes at the JVM's end.
     pub(crate) hidden_classes: AtomicU64,
     pub(crate) is_printed: AtomicBool,
 }
 
-impl Account {
+impl AccountState {
     pub(super) const fn new() -> Self {
         Self { hidden_classes: AtomicU64::new(0), is_printed: AtomicBool::new(false) }
     }
@@ -39,12 +42,12 @@ impl Account {
 
 /// What is perk's own.
 #[derive(Debug)]
-pub(crate) struct Own {
+pub(crate) struct OwnCode {
     /// The methods of perk's own that run on the program's threads. Their frames are left out.
     pub(crate) hidden: OnceLock<Vec<MethodRef>>,
 }
 
-impl Own {
+impl OwnCode {
     pub(super) const fn new() -> Self {
         Self { hidden: OnceLock::new() }
     }
@@ -55,7 +58,7 @@ impl Own {
 pub(crate) struct ClassFiles {
     /// The files that the agent made of others, by `key`. When a class that is loaded is transformed, the
     /// JVM begins with the file that it had before the agent.
-    pub(crate) changed: Mutex<BTreeMap<Key, Vec<u8>>>,
+    pub(crate) changed: Mutex<BTreeMap<FileKey, Vec<u8>>>,
 }
 
 impl ClassFiles {
@@ -66,23 +69,23 @@ impl ClassFiles {
 
 /// Compiled methods.
 #[derive(Debug)]
-pub(crate) struct Compiled {
-    pub(crate) queue: Mutex<VecDeque<Change>>,
-    /// The addresses of the code that the agent knows, as the JVM may tell of one twice when it is asked
+pub(crate) struct CompiledMethods {
+    pub(crate) queue: Mutex<VecDeque<CodeChange>>,
+    /// The addresses of the code that the agent knows, as the JVM may report one twice when it is asked
     /// for what is there.
     pub(crate) known: Mutex<BTreeSet<usize>>,
     pub(crate) is_on: AtomicBool,
     /// The addresses of the code whose COMPILED_METHOD_LOAD was not sent.
-    pub(crate) untold: Mutex<BTreeSet<usize>>,
+    pub(crate) unreported: Mutex<BTreeSet<usize>>,
 }
 
-impl Compiled {
+impl CompiledMethods {
     pub(super) const fn new() -> Self {
         Self {
             queue: Mutex::new(VecDeque::new()),
             known: Mutex::new(BTreeSet::new()),
             is_on: AtomicBool::new(false),
-            untold: Mutex::new(BTreeSet::new()),
+            unreported: Mutex::new(BTreeSet::new()),
         }
     }
 }
@@ -119,7 +122,7 @@ impl Cpu {
 /// Collections of garbage.
 #[derive(Debug)]
 pub(crate) struct Collections {
-    /// The number of collections that the JVM has told of, but for the bridge's own.
+    /// The number of collections that the JVM has reported, except the bridge's own.
     pub(crate) collections: AtomicU64,
     /// Whether the bridge itself has the JVM collect.
     pub(crate) is_own: AtomicBool,
@@ -170,7 +173,7 @@ pub(crate) struct Hold {
     /// Whether it is in a handler of the agent's.
     pub(crate) is_handled: AtomicBool,
     /// The threads that have been in a handler or have called `DisableGC`.
-    pub(crate) threads: Mutex<Vec<Arc<Holder>>>,
+    pub(crate) threads: Mutex<Vec<Arc<HandlerThread>>>,
 }
 
 impl Hold {
@@ -198,7 +201,7 @@ pub(crate) struct GcThread {
     /// Whether it waits for `EnableGC`.
     pub(crate) is_waiting: AtomicBool,
     /// The number of collections whose bracket has ended.
-    pub(crate) told: AtomicU64,
+    pub(crate) reported: AtomicU64,
     /// The number of brackets that were asked for by `deliver`.
     pub(crate) asked: AtomicU64,
     /// The number of those that have ended.
@@ -214,7 +217,7 @@ impl GcThread {
             is_required: AtomicBool::new(false),
             is_due: AtomicBool::new(false),
             is_waiting: AtomicBool::new(false),
-            told: AtomicU64::new(0),
+            reported: AtomicU64::new(0),
             asked: AtomicU64::new(0),
             answered: Mutex::new(0),
             changed: Condvar::new(),
@@ -240,7 +243,7 @@ impl Instructions {
 #[derive(Debug)]
 pub(crate) struct Interface {
     /// The table of functions, once an agent has asked for it.
-    pub(crate) table: OnceLock<Table>,
+    pub(crate) table: OnceLock<InterfaceTable>,
     /// The JVM's own functions.
     pub(crate) original: AtomicPtr<JNIInvokeInterface_>,
     /// The functions that agents had set when `GetEnv` was called again: another agent's, perhaps.
@@ -259,13 +262,13 @@ impl Interface {
 
 /// The lines of methods.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct MethodLines {
     pub(crate) tables: RwLock<Tables>,
     /// How often the tables were forgotten: what was read before is not kept.
     pub(crate) forgotten: AtomicU64,
 }
 
-impl Lines {
+impl MethodLines {
     pub(super) const fn new() -> Self {
         Self {
             tables: RwLock::new(Tables::with_hasher(FxBuildHasher)),
@@ -277,7 +280,7 @@ impl Lines {
 /// Calls of methods.
 #[derive(Debug)]
 pub(crate) struct AllCalls {
-    /// Whether the agent has ever enabled an event of entries: it gets the exits of those that were told.
+    /// Whether the agent has ever enabled an event of entries: it gets the exits of the entries that were sent.
     /// Otherwise it gets all exits.
     pub(crate) wants_pairs: AtomicBool,
     /// The calls of all threads.
@@ -391,7 +394,7 @@ pub(crate) struct Delivery {
     pub(crate) nested: [AtomicU64; KINDS],
     /// The number of those that were not, as JVM_SHUT_DOWN was sent or the agent has ended the process.
     pub(crate) late: [AtomicU64; KINDS],
-    /// The number of delivered events of virtual threads, if `of_thread` is told of these.
+    /// The number of delivered events of virtual threads, if `of_thread` knows of these.
     pub(crate) carried: [AtomicU64; KINDS],
 }
 
@@ -412,7 +415,7 @@ impl Delivery {
 /// New objects.
 #[derive(Debug)]
 pub(crate) struct ObjectEvents {
-    /// Whether the JVM tells of new objects.
+    /// Whether the JVM reports new objects.
     pub(crate) is_on: AtomicBool,
     pub(crate) field: OnceLock<Option<ObjectField>>,
 }
@@ -426,7 +429,7 @@ impl ObjectEvents {
 /// Raw monitors.
 #[derive(Debug)]
 pub(crate) struct RawMonitors {
-    pub(crate) places: [OnceLock<Box<[Place]>>; BLOCKS],
+    pub(crate) places: [OnceLock<Box<[MonitorSlot]>>; BLOCKS],
     /// How many places were ever used.
     pub(crate) used: AtomicU32,
     /// The places that can be used again.

@@ -14,12 +14,12 @@ pub(crate) struct Probes {
     pub(crate) names: Names,
     pub(crate) helper: OnceLock<&'static Global>,
     /// What the class files had, for the account.
-    pub(crate) found: Mutex<Found>,
+    pub(crate) found: Mutex<ProbeCounts>,
 }
 
 /// What the class files had. A class may come several times.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct ProbeCounts {
     /// The numbers of methods with probes, and of native methods, by the hashes of the classes' names.
     pub(crate) classes: FxHashMap<u64, (usize, usize)>,
     /// The methods that lack probes, each with the reason.

@@ -121,7 +121,7 @@ pub(crate) fn waiting<T>(state: jint, body: impl FnOnce() -> T) -> T {
 /// Runs `body`, which holds a lock while it calls the JVM. `SuspendThread` does not stop a thread in
 /// here, as others might wait for the lock.
 pub(crate) fn critical<T>(body: impl FnOnce() -> T) -> T {
-    let _critical = Critical::begin();
+    let _critical = CriticalSection::begin();
     body()
 }
 
@@ -131,9 +131,9 @@ pub(crate) fn is_in_critical() -> bool {
 }
 
 /// A call of [`critical`].
-struct Critical;
+struct CriticalSection;
 
-impl Critical {
+impl CriticalSection {
     fn begin() -> Self {
         if CRITICAL.replace(CRITICAL.get() + 1) == 0
             && let Some(thread) = current()
@@ -153,7 +153,7 @@ impl Critical {
     }
 }
 
-impl Drop for Critical {
+impl Drop for CriticalSection {
     fn drop(&mut self) {
         CRITICAL.set(CRITICAL.get() - 1);
         if CRITICAL.get() == 0

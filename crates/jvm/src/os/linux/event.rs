@@ -43,7 +43,7 @@ struct Owner {
     id: libc::pid_t,
 }
 
-/// The part of `siginfo_t` that tells of a file, as the kernel has it.
+/// The part of `siginfo_t` about a file, in the kernel's layout.
 #[repr(C)]
 struct FileInfo {
     signal: libc::c_int,
@@ -135,7 +135,7 @@ struct Ring {
 impl Ring {
     /// Maps the ring; `None` if the system does not permit it, such as by the limit of locked memory.
     fn of(event: &OwnedFd) -> Option<Self> {
-        // SAFETY: the kernel chooses the place. The pages are read only, so that the kernel goes on
+        // SAFETY: the kernel chooses the place. The pages are read only, so that the kernel continues
         // over old records.
         let (address, bytes) = unsafe {
             let bytes = 2 * page_bytes();

@@ -56,7 +56,7 @@ mod tests {
     use std::hint::black_box;
     use std::thread::Builder;
 
-    /// Uses so many KiB of the stack, and a little more.
+    /// Uses this number of KiB of the stack, and a little more.
     fn use_kib(count: u32) -> u8 {
         let page = black_box([1_u8; 1024]);
         if count == 0 { page[0] } else { use_kib(count - 1).wrapping_add(black_box(page)[1]) }

@@ -16,7 +16,7 @@ struct SignalEvent {
     padding: [libc::c_int; 11],
 }
 
-/// The part of `siginfo_t` that tells of a timer, as the kernel has it.
+/// The part of `siginfo_t` about a timer, in the kernel's layout.
 #[repr(C)]
 struct TimerInfo {
     signal: libc::c_int,
