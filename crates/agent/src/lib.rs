@@ -48,4 +48,4 @@ use perk_jvm::{
 use perk_jvmpi as jvmpi;
 
 #[global_allocator]
-static ALLOCATOR: memory::Counting = memory::Counting;
+static ALLOCATOR: memory::CountingAllocator = memory::CountingAllocator;

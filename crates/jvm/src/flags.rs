@@ -9,7 +9,7 @@ use crate::os;
 
 /// `VMStructEntry`: a field of a type.
 #[repr(C)]
-struct Field {
+struct VmField {
     type_name: *const c_char,
     field_name: *const c_char,
     type_string: *const c_char,
@@ -20,7 +20,7 @@ struct Field {
 
 /// `VMTypeEntry`: a type.
 #[repr(C)]
-struct Type {
+struct VmType {
     type_name: *const c_char,
     superclass_name: *const c_char,
     is_oop_type: i32,
@@ -68,8 +68,8 @@ fn value(name: &CStr) -> Option<*const u8> {
     // SAFETY: the JVM exports these symbols, each a pointer to a table that ends with an entry
     // without a name; the tables say where the flags are, and of what size.
     unsafe {
-        let fields: *const Field = table(c"gHotSpotVMStructs")?;
-        let types: *const Type = table(c"gHotSpotVMTypes")?;
+        let fields: *const VmField = table(c"gHotSpotVMStructs")?;
+        let types: *const VmType = table(c"gHotSpotVMTypes")?;
         let field = |name: &CStr| {
             let mut entry = fields;
             while !(*entry).type_name.is_null() {
@@ -115,9 +115,9 @@ pub fn clear_exported_bool(name: &CStr) {
 
 /// The data that the JVM exports, by name.
 #[derive(Clone, Copy, Debug)]
-pub struct Exported;
+pub struct VmExports;
 
-impl Symbols for Exported {
+impl Symbols for VmExports {
     fn address(&self, name: &str) -> Option<usize> {
         let name = CString::new(name).ok()?;
         os::symbol(&name).map(|symbol| symbol.addr().get())

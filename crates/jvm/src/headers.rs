@@ -76,7 +76,7 @@ impl Headers {
 /// Whether the address of an object is where [`Headers::of_walked`] looks for it. An array of bytes
 /// is walked to: its elements, of which the JVM passes the address, follow its header.
 fn walks_give_addresses(jvmti: Jvmti, jni: Jni<'_>) -> bool {
-    struct Looked {
+    struct HeaderSearch {
         base_bytes: u64,
         is_there: bool,
     }
@@ -92,7 +92,7 @@ fn walks_give_addresses(jvmti: Jvmti, jni: Jni<'_>) -> bool {
         // SAFETY: this is the argument passed below; the words around the tag are of the caller's
         // frame.
         unsafe {
-            let looked = &mut *looked.cast::<Looked>();
+            let looked = &mut *looked.cast::<HeaderSearch>();
             let address = (elements as u64).wrapping_sub(looked.base_bytes);
             let expected = [address as jlong, size, 0, class_tag];
             looked.is_there = [-2, -1, 0, 1].map(|at: isize| *tag.offset(at)) == expected;
@@ -102,7 +102,7 @@ fn walks_give_addresses(jvmti: Jvmti, jni: Jni<'_>) -> bool {
     let Some(layout) = jvmti.object_layout(jni) else { return false };
     let Some(array) = jni.new_byte_array(1) else { return false };
     let base_bytes = layout.array_base_bytes(FieldKind::OneByte);
-    let mut looked = Looked { base_bytes, is_there: false };
+    let mut looked = HeaderSearch { base_bytes, is_there: false };
     let callbacks = jvmtiHeapCallbacks {
         heap_reference_callback: Some(stay),
         array_primitive_value_callback: Some(elements),

@@ -13,7 +13,7 @@ use perk_instrument::ClassFile;
 use crate::Jvmti;
 use crate::os;
 
-type Open = unsafe extern "C" fn(*const c_char, *mut c_int) -> *mut c_void;
+type OpenFunction = unsafe extern "C" fn(*const c_char, *mut c_int) -> *mut c_void;
 type PackageToModule = unsafe extern "C" fn(*mut c_void, *const c_char) -> *const c_char;
 type FindResource = unsafe extern "C" fn(
     *mut c_void,
@@ -66,7 +66,7 @@ impl Image {
         let symbol = |name: &CStr| library.symbol(name);
         // SAFETY: these are the types under which the library exports these functions.
         unsafe {
-            let open: Open = std::mem::transmute(symbol(c"JIMAGE_Open")?);
+            let open: OpenFunction = std::mem::transmute(symbol(c"JIMAGE_Open")?);
             let mut error = 0;
             let file = NonNull::new(open(modules.as_ptr(), &mut error))?;
             Some(Self {

@@ -35,7 +35,7 @@ pub use env::{
     VirtualThreadFunction,
 };
 pub use fields::{LongField, ObjectField};
-pub use flags::{Exported, bool_flag, clear_exported_bool, int_flag, set_bool_flag, text_flag};
+pub use flags::{VmExports, bool_flag, clear_exported_bool, int_flag, set_bool_flag, text_flag};
 pub use headers::{Header, Headers};
 pub use heap::{DeclaredField, FOUND, IntField, NewObject};
 pub use image::Image;
@@ -44,5 +44,5 @@ pub use management::{Commands, HeapDumper};
 pub use monitors::ThreadMoment;
 pub use refs::{Borrowed, Global, Local, Reference, Weak};
 pub use table::Functions;
-pub use values::{Type, TypedField};
+pub use values::{TypedField, ValueType};
 pub use walk::Walker;

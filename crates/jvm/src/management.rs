@@ -9,9 +9,9 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jint, jstring};
 use crate::{Jni, Local, Reference, os};
 
 /// `DumpHeap0`
-type DumpHeap = unsafe extern "system" fn(*mut JNIEnv, jstring, jboolean) -> jint;
+type DumpHeapFunction = unsafe extern "system" fn(*mut JNIEnv, jstring, jboolean) -> jint;
 /// `ExecuteDiagnosticCommand`
-type Execute = unsafe extern "system" fn(*mut JNIEnv, jstring) -> jstring;
+type ExecuteFunction = unsafe extern "system" fn(*mut JNIEnv, jstring) -> jstring;
 /// `JVM_GetManagement`
 type GetManagement = unsafe extern "system" fn(jint) -> *const *const c_void;
 
@@ -69,13 +69,14 @@ impl Jni<'_> {
 
 /// The JVM's own writer of heap dumps.
 #[derive(Clone, Copy, Debug)]
-pub struct HeapDumper(DumpHeap);
+pub struct HeapDumper(DumpHeapFunction);
 
 impl HeapDumper {
     /// Finds the dumper of this JVM, if its interface is known.
     pub fn find(jni: Jni<'_>) -> Option<Self> {
         // SAFETY: the entry is the function that `jmm.h` has there.
-        entry(jni, 0).map(|it| Self(unsafe { std::mem::transmute::<*const c_void, DumpHeap>(it) }))
+        entry(jni, 0)
+            .map(|it| Self(unsafe { std::mem::transmute::<*const c_void, DumpHeapFunction>(it) }))
     }
 
     /// Writes all objects, dead ones included, to a file that must not exist yet. The program
@@ -99,14 +100,14 @@ impl HeapDumper {
 
 /// The JVM's diagnostic commands, those of `jcmd`.
 #[derive(Clone, Copy, Debug)]
-pub struct Commands(Execute);
+pub struct Commands(ExecuteFunction);
 
 impl Commands {
     /// Finds the commands of this JVM, if its interface is known.
     pub fn find(jni: Jni<'_>) -> Option<Self> {
         let entry = entry(jni, TO_COMMANDS)?;
         // SAFETY: the entry is the function that `jmm.h` has there.
-        Some(Self(unsafe { std::mem::transmute::<*const c_void, Execute>(entry) }))
+        Some(Self(unsafe { std::mem::transmute::<*const c_void, ExecuteFunction>(entry) }))
     }
 
     /// Executes a command and returns what it prints.

@@ -16,7 +16,7 @@ static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The system's allocator, with a counter of the live bytes.
 #[derive(Debug)]
-pub struct Counting;
+pub struct CountingAllocator;
 
 /// Returns the most bytes that the agent's own code held at once. (The JVM's allocations on the
 /// agent's behalf, such as tags and JNI references, are not included.)
@@ -33,7 +33,7 @@ fn grow(bytes: usize) {
 }
 
 // SAFETY: every call goes to the system's allocator unchanged; only counters are kept beside it.
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grow(layout.size());
         // SAFETY: the caller's promises are the system allocator's.

@@ -10,7 +10,7 @@ mod reflection;
 mod retransform;
 mod skipped;
 
-pub use self::binding::{Exchange, HelperClass, Native, define_helpers, is_bound};
+pub use self::binding::{Exchange, HelperClass, HelperNative, define_helpers, is_bound};
 pub use self::hashes::{HASH_MASK, hash_of, seed_of};
 pub use self::hidden::{CLASS as HIDDEN_CLASS_MAKER, bind as bind_hidden, bind_makers};
 pub use self::late::define_late;

@@ -11,7 +11,7 @@ const CARRIER: &str = "Ljdk/internal/misc/CarrierThread;";
 /// Threads that stand still until this is dropped. They are in Java code where the JVM knows their
 /// frames and all their writes to memory are done, or in native code, from which they do not return.
 #[derive(Debug)]
-pub struct Stopped<'a> {
+pub struct StoppedThreads<'a> {
     jvmti: Jvmti,
     threads: Vec<Local<'a>>,
 }
@@ -26,7 +26,7 @@ impl Jvmti {
     /// Stops all platform threads but the calling one, agents' own and those that virtual threads run
     /// on; `None` if only another agent may. While they stand still, no lock may be waited for that is
     /// held during calls to the JVM.
-    pub fn stop_threads<'a>(self, jni: Jni<'a>) -> Option<Stopped<'a>> {
+    pub fn stop_threads<'a>(self, jni: Jni<'a>) -> Option<StoppedThreads<'a>> {
         self.request_stops().ok()?;
         let mut threads = self.all_threads(jni).unwrap_or_default();
         let current = self.current_thread(jni);
@@ -49,11 +49,11 @@ impl Jvmti {
         // Others may have stopped some of the threads already.
         let mut is_stopped = results.iter().map(|result: &jvmtiError| *result == JVMTI_ERROR_NONE);
         threads.retain(|_| is_stopped.next().unwrap_or(false));
-        Some(Stopped { jvmti: self, threads })
+        Some(StoppedThreads { jvmti: self, threads })
     }
 }
 
-impl Drop for Stopped<'_> {
+impl Drop for StoppedThreads<'_> {
     fn drop(&mut self) {
         let threads = &self.threads;
         let mut results = vec![JVMTI_ERROR_NONE; threads.len()];

@@ -38,7 +38,7 @@ use crate::{Jni, arch};
 pub const COUNT: usize = arch::COUNT;
 
 static CALLS: OnceLock<&'static dyn NativeCalls> = OnceLock::new();
-static NATIVES: [AtomicPtr<Native>; COUNT] = [const { AtomicPtr::new(null_mut()) }; COUNT];
+static NATIVES: [AtomicPtr<NativeTarget>; COUNT] = [const { AtomicPtr::new(null_mut()) }; COUNT];
 
 /// Counts the calls of native methods.
 pub trait NativeCalls: Sync {
@@ -52,7 +52,7 @@ pub trait NativeCalls: Sync {
 
 /// The native method that a trampoline represents.
 #[derive(Debug)]
-struct Native {
+struct NativeTarget {
     number: u32,
     function: *mut c_void,
     stack_words: usize,
@@ -94,7 +94,7 @@ impl Trampolines {
             return None;
         };
         if index == next {
-            let native = Native { number, function, stack_words: stack_words(signature) };
+            let native = NativeTarget { number, function, stack_words: stack_words(signature) };
             place.store(Box::into_raw(Box::new(native)), Release);
         }
         Some(trampoline(index))
@@ -146,7 +146,7 @@ pub(crate) unsafe extern "C" fn enter(env: *mut JNIEnv, place: usize, passage: *
     let native = NATIVES[place_of(place)].load(Acquire);
     // SAFETY: a trampoline is bound after its place in the table, which is never taken back.
     let (native, passage) = unsafe { (&*native, &mut *passage) };
-    let Native { number, function, stack_words } = *native;
+    let NativeTarget { number, function, stack_words } = *native;
     *passage = Passage { function, stack_words, caller: 0 };
     contain(Feature::Probes, || {
         // SAFETY: the environment is that of the calling thread.

@@ -12,7 +12,7 @@ const STATIC: jint = 0x0008;
 
 /// The type of a field or element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum ValueType {
     /// `boolean`
     Boolean,
     /// `byte`
@@ -33,7 +33,7 @@ pub enum Type {
     Reference,
 }
 
-impl Type {
+impl ValueType {
     /// Returns the type of a descriptor by its first byte, which is also JVMTI's number of it.
     pub fn of_descriptor(first: u8) -> Option<Self> {
         Some(match first {
@@ -87,7 +87,7 @@ pub struct TypedField {
     /// Whether the field is static.
     pub is_static: bool,
     /// The type of its value.
-    pub of: Type,
+    pub of: ValueType,
 }
 
 // SAFETY: only the JVM looks into a field id.
@@ -120,7 +120,8 @@ impl Jvmti {
                 let (env, no_text) = (self.raw(), null_mut());
                 call!(env, GetFieldModifiers, class, *id, &mut flags).ok()?;
                 call!(env, GetFieldName, class, *id, no_text, &mut descriptor, no_text).ok()?;
-                let of = Type::of_descriptor(*descriptor.cast::<u8>()).unwrap_or(Type::Reference);
+                let of = ValueType::of_descriptor(*descriptor.cast::<u8>())
+                    .unwrap_or(ValueType::Reference);
                 self.free(descriptor);
                 Ok(TypedField { id: *id, is_static: flags & STATIC != 0, of })
             };
@@ -143,25 +144,31 @@ impl<'a> Jni<'a> {
         unsafe {
             let functions = &(**env).v1_1;
             match (field.of, field.is_static) {
-                (Type::Boolean, false) => u64::from((functions.GetBooleanField)(env, it, id)),
-                (Type::Byte, false) => (functions.GetByteField)(env, it, id) as u64,
-                (Type::Char, false) => u64::from((functions.GetCharField)(env, it, id)),
-                (Type::Short, false) => (functions.GetShortField)(env, it, id) as u64,
-                (Type::Int, false) => (functions.GetIntField)(env, it, id) as u64,
-                (Type::Float, false) => u64::from((functions.GetFloatField)(env, it, id).to_bits()),
-                (Type::Long, false) => (functions.GetLongField)(env, it, id) as u64,
-                (Type::Double, false) => (functions.GetDoubleField)(env, it, id).to_bits(),
-                (Type::Boolean, true) => u64::from((functions.GetStaticBooleanField)(env, it, id)),
-                (Type::Byte, true) => (functions.GetStaticByteField)(env, it, id) as u64,
-                (Type::Char, true) => u64::from((functions.GetStaticCharField)(env, it, id)),
-                (Type::Short, true) => (functions.GetStaticShortField)(env, it, id) as u64,
-                (Type::Int, true) => (functions.GetStaticIntField)(env, it, id) as u64,
-                (Type::Float, true) => {
+                (ValueType::Boolean, false) => u64::from((functions.GetBooleanField)(env, it, id)),
+                (ValueType::Byte, false) => (functions.GetByteField)(env, it, id) as u64,
+                (ValueType::Char, false) => u64::from((functions.GetCharField)(env, it, id)),
+                (ValueType::Short, false) => (functions.GetShortField)(env, it, id) as u64,
+                (ValueType::Int, false) => (functions.GetIntField)(env, it, id) as u64,
+                (ValueType::Float, false) => {
+                    u64::from((functions.GetFloatField)(env, it, id).to_bits())
+                }
+                (ValueType::Long, false) => (functions.GetLongField)(env, it, id) as u64,
+                (ValueType::Double, false) => (functions.GetDoubleField)(env, it, id).to_bits(),
+                (ValueType::Boolean, true) => {
+                    u64::from((functions.GetStaticBooleanField)(env, it, id))
+                }
+                (ValueType::Byte, true) => (functions.GetStaticByteField)(env, it, id) as u64,
+                (ValueType::Char, true) => u64::from((functions.GetStaticCharField)(env, it, id)),
+                (ValueType::Short, true) => (functions.GetStaticShortField)(env, it, id) as u64,
+                (ValueType::Int, true) => (functions.GetStaticIntField)(env, it, id) as u64,
+                (ValueType::Float, true) => {
                     u64::from((functions.GetStaticFloatField)(env, it, id).to_bits())
                 }
-                (Type::Long, true) => (functions.GetStaticLongField)(env, it, id) as u64,
-                (Type::Double, true) => (functions.GetStaticDoubleField)(env, it, id).to_bits(),
-                (Type::Reference, _) => 0,
+                (ValueType::Long, true) => (functions.GetStaticLongField)(env, it, id) as u64,
+                (ValueType::Double, true) => {
+                    (functions.GetStaticDoubleField)(env, it, id).to_bits()
+                }
+                (ValueType::Reference, _) => 0,
             }
         }
     }
@@ -227,7 +234,7 @@ impl<'a> Jni<'a> {
     pub unsafe fn elements(
         self,
         array: &(impl Reference + ?Sized),
-        of: Type,
+        of: ValueType,
         length: jint,
     ) -> Vec<u8> {
         let count = usize::try_from(length).unwrap_or(0);
@@ -239,17 +246,19 @@ impl<'a> Jni<'a> {
         unsafe {
             let functions = &(**env).v1_1;
             match of {
-                Type::Boolean => {
+                ValueType::Boolean => {
                     (functions.GetBooleanArrayRegion)(env, it, 0, length, to.cast());
                 }
-                Type::Byte => (functions.GetByteArrayRegion)(env, it, 0, length, to.cast()),
-                Type::Char => (functions.GetCharArrayRegion)(env, it, 0, length, to.cast()),
-                Type::Short => (functions.GetShortArrayRegion)(env, it, 0, length, to.cast()),
-                Type::Int => (functions.GetIntArrayRegion)(env, it, 0, length, to.cast()),
-                Type::Float => (functions.GetFloatArrayRegion)(env, it, 0, length, to.cast()),
-                Type::Long => (functions.GetLongArrayRegion)(env, it, 0, length, to.cast()),
-                Type::Double => (functions.GetDoubleArrayRegion)(env, it, 0, length, to.cast()),
-                Type::Reference => {}
+                ValueType::Byte => (functions.GetByteArrayRegion)(env, it, 0, length, to.cast()),
+                ValueType::Char => (functions.GetCharArrayRegion)(env, it, 0, length, to.cast()),
+                ValueType::Short => (functions.GetShortArrayRegion)(env, it, 0, length, to.cast()),
+                ValueType::Int => (functions.GetIntArrayRegion)(env, it, 0, length, to.cast()),
+                ValueType::Float => (functions.GetFloatArrayRegion)(env, it, 0, length, to.cast()),
+                ValueType::Long => (functions.GetLongArrayRegion)(env, it, 0, length, to.cast()),
+                ValueType::Double => {
+                    (functions.GetDoubleArrayRegion)(env, it, 0, length, to.cast())
+                }
+                ValueType::Reference => {}
             }
         }
         bytes

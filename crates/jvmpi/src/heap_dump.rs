@@ -39,7 +39,7 @@ use self::walk::{OWN, Walk};
 use super::threads::critical;
 use super::{Bridge, notify, object_dump};
 use crate::state::objects::Objects;
-use perk_jvm::{Jni, Local, Type};
+use perk_jvm::{Jni, Local, ValueType};
 
 /// Sends HEAP_DUMP. `None` if it cannot.
 ///
@@ -141,7 +141,7 @@ fn walked(
 fn hold_fields<'a>(bridge: &Bridge, jni: Jni<'a>, classes: &[Local<'_>]) -> Option<Local<'a>> {
     let class = jni.class_of(classes.first()?)?;
     let mut fields = bridge.jvmti.typed_fields(&class).ok()?;
-    fields.retain(|it| !it.is_static && it.of == Type::Reference);
+    fields.retain(|it| !it.is_static && it.of == ValueType::Reference);
     let array = jni.new_object_array(jint::try_from(classes.len() * fields.len()).ok()?)?;
     bridge.jvmti.set_tag(&array, OWN);
     let mut count = 0;

@@ -21,7 +21,7 @@ use perk_jvmti_sys::{
 use super::heap_dump::{ClassParts, DumpClasses, DumpRecords, Fields, Level, ObjectKind};
 use super::{Bridge, Id, notify};
 use crate::state::objects::Objects;
-use perk_jvm::{Jni, Reference, Type, TypedField};
+use perk_jvm::{Jni, Reference, TypedField, ValueType};
 
 thread_local! {
     /// The classes of the heap dump whose handler the thread is in; they live as long.
@@ -91,7 +91,7 @@ fn record(
                     let value = jni.element(object, index);
                     let value = value.map(|it| bridge.objects.id(bridge.jvmti, &it));
                     records.set_id(at, value);
-                    at += Level::Whole.value_bytes(Type::Reference);
+                    at += Level::Whole.value_bytes(ValueType::Reference);
                 }
             }
         }
@@ -142,7 +142,7 @@ unsafe fn write_values<'a>(
     for field in fields {
         // SAFETY: the caller's promise.
         unsafe {
-            if field.of == Type::Reference {
+            if field.of == ValueType::Reference {
                 let value = jni.field_object(object, field);
                 records.set_id(at, value.map(|it| bridge.objects.id(bridge.jvmti, &it)));
             } else if level == Level::Whole {

@@ -42,7 +42,7 @@ use super::xprof::{self, Tick, Xprof};
 use super::{Analysis, Needs};
 use crate::common::{Common, MOST_HELPER_FRAMES};
 use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Exported, Jni, LongField, VirtualThreadFunction, bool_flag};
+use crate::jvm::{Borrowed, Jni, LongField, VirtualThreadFunction, VmExports, bool_flag};
 use crate::os::{self, checked, event, timer};
 use crate::sync::lock;
 use crate::threads::LiveThread;
@@ -330,7 +330,7 @@ impl Signals {
 
 /// Makes the state of the handlers.
 fn new_shared(has_native: bool, depth: usize) -> Result<Shared, String> {
-    let vm = Vm::new(&Tables::default(), &Exported).map_err(|missing| missing.to_string())?;
+    let vm = Vm::new(&Tables::default(), &VmExports).map_err(|missing| missing.to_string())?;
     let no_memory = |error| format!("no memory: {error}");
     let ring = Ring::new(RING_WORDS).map_err(no_memory)?;
     Shared::new(vm, ring, has_native, depth).map_err(no_memory)

@@ -11,10 +11,10 @@ const KERNEL: &str = "[kernel]";
 
 /// The functions; see the module. The list is read when a name is first asked for.
 #[derive(Debug, Default)]
-pub struct KernelCode(Option<Functions>);
+pub struct KernelCode(Option<KernelFunctions>);
 
 #[derive(Debug, Default)]
-struct Functions {
+struct KernelFunctions {
     /// The address of each, and the place of its name, by address.
     all: Vec<(u64, Range<u32>)>,
     names: String,
@@ -23,7 +23,8 @@ struct Functions {
 impl KernelCode {
     /// Returns the name of the function that has an instruction.
     pub fn name(&mut self, address: u64) -> &str {
-        let read = || File::open(os::KERNEL_SYMBOLS).map(|it| Functions::read(BufReader::new(it)));
+        let read =
+            || File::open(os::KERNEL_SYMBOLS).map(|it| KernelFunctions::read(BufReader::new(it)));
         let functions = self.0.get_or_insert_with(|| read().unwrap_or_default());
         let after = functions.all.partition_point(|(begin, _)| *begin <= address);
         let found = after.checked_sub(1).and_then(|index| functions.all.get(index));
@@ -37,7 +38,7 @@ impl KernelCode {
     }
 }
 
-impl Functions {
+impl KernelFunctions {
     /// Reads a list: `ffffffff816bab60 T vfs_read`, and after functions of modules a tab and the
     /// module's name. Hidden addresses are 0.
     fn read(mut list: impl BufRead) -> Self {
@@ -73,13 +74,14 @@ mod tests {
                     ffffffff81600000 D data\n\
                     ffffffffc0000010 t ext4_read\t[ext4]\n\
                     ffffffff81000000 W _text\n";
-        let mut code = KernelCode(Some(Functions::read(list.as_bytes())));
+        let mut code = KernelCode(Some(KernelFunctions::read(list.as_bytes())));
         assert!(!code.is_hidden());
         assert_eq!(code.name(0xffff_ffff_816b_ab60), "vfs_read");
         assert_eq!(code.name(0xffff_ffff_816b_ab5f), "_text");
         assert_eq!(code.name(0xffff_ffff_c000_1000), "ext4_read");
         assert_eq!(code.name(0xffff_ffff_8000_0000), "[kernel]");
-        let mut hidden = KernelCode(Some(Functions::read(&b"0000000000000000 T vfs_read\n"[..])));
+        let mut hidden =
+            KernelCode(Some(KernelFunctions::read(&b"0000000000000000 T vfs_read\n"[..])));
         assert!(hidden.is_hidden());
         assert_eq!(hidden.name(0xffff_ffff_816b_ab60), "[kernel]");
     }

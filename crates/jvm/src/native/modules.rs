@@ -42,7 +42,7 @@ fn contents(file: &File) -> Option<Bytes> {
 
 /// A file whose code is mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mapped {
+pub(super) struct MappedFile {
     path: String,
     /// The addresses of its code.
     addresses: Range<u64>,
@@ -50,7 +50,7 @@ pub(super) struct Mapped {
     offset: u64,
 }
 
-/// A file that is open; see [`Mapped`].
+/// A file that is open; see [`MappedFile`].
 #[derive(Debug)]
 pub(super) struct Module {
     path: String,
@@ -62,13 +62,13 @@ pub(super) struct Module {
 }
 
 /// Returns the files whose code is mapped now.
-pub(super) fn mapped() -> Vec<Mapped> {
+pub(super) fn mapped() -> Vec<MappedFile> {
     let maps = fs::read_to_string(os::MAPPINGS).unwrap_or_default();
     maps.lines().filter_map(mapped_of_line).collect()
 }
 
 /// `7f1c-7f2d r-xp 00001000 fe:01 1234    /usr/lib/libc.so.6`
-fn mapped_of_line(line: &str) -> Option<Mapped> {
+fn mapped_of_line(line: &str) -> Option<MappedFile> {
     let mut words = line.splitn(6, ' ');
     let (begin, end) = words.next()?.split_once('-')?;
     let is_code = words.next()?.contains('x');
@@ -78,10 +78,10 @@ fn mapped_of_line(line: &str) -> Option<Mapped> {
     let is_file = path.starts_with('/') && !path.ends_with(" (deleted)");
     (is_code && is_file).then_some(())?;
     let addresses = number(begin)?..number(end)?;
-    Some(Mapped { path: path.to_owned(), addresses, offset: number(offset)? })
+    Some(MappedFile { path: path.to_owned(), addresses, offset: number(offset)? })
 }
 
-impl Mapped {
+impl MappedFile {
     /// Whether a module is this file, at this place.
     pub(super) fn is(&self, module: &Module) -> bool {
         self.addresses.start == module.addresses.start && self.path == module.path
@@ -160,8 +160,11 @@ mod tests {
     fn lines_of_code_have_files() {
         let mapped = |line: &str| mapped_of_line(line);
         let line = "7f00-7f80 r-xp 0000a000 fe:01 1234          /usr/lib/a b.so";
-        let expected =
-            Mapped { path: "/usr/lib/a b.so".into(), addresses: 0x7f00..0x7f80, offset: 0xa000 };
+        let expected = MappedFile {
+            path: "/usr/lib/a b.so".into(),
+            addresses: 0x7f00..0x7f80,
+            offset: 0xa000,
+        };
         assert_eq!(mapped(line), Some(expected));
         for other in [
             "7f00-7f80 r--p 00000000 fe:01 1234          /usr/lib/a.so",

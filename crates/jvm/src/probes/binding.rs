@@ -24,19 +24,19 @@ pub struct HelperClass {
     /// The class file, with plain names.
     pub bytes: Cow<'static, [u8]>,
     /// Its native methods.
-    pub natives: &'static [Native],
+    pub natives: &'static [HelperNative],
     /// The native methods of java.base whose function is replaced as the JVM binds it.
     pub exchanges: Vec<Exchange>,
 }
 
 /// A native method of the helper class: its name, its signature with plain names, its function.
 #[derive(Clone, Copy, Debug)]
-pub struct Native(pub &'static CStr, pub &'static str, pub *const c_void);
+pub struct HelperNative(pub &'static CStr, pub &'static str, pub *const c_void);
 
 // SAFETY: the pointer is that of a function.
-unsafe impl Sync for Native {}
+unsafe impl Sync for HelperNative {}
 // SAFETY: the pointer is that of a function.
-unsafe impl Send for Native {}
+unsafe impl Send for HelperNative {}
 
 /// A native method, by name and signature, that gets a function of perk.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ struct Binding {
 pub(super) struct BoundClass {
     pub(super) class: Global,
     /// The native methods, and their signatures.
-    natives: Vec<(Native, CString)>,
+    natives: Vec<(HelperNative, CString)>,
 }
 
 impl BoundClass {
@@ -94,10 +94,12 @@ impl BoundClass {
 
     /// Binds its native methods. Returns whether that went well.
     pub(super) fn bind(&self, jni: Jni<'_>) -> bool {
-        let native = |(Native(name, _, function), signature): &(Native, CString)| JNINativeMethod {
-            name: name.as_ptr().cast_mut(),
-            signature: signature.as_ptr().cast_mut(),
-            fnPtr: function.cast_mut(),
+        let native = |(HelperNative(name, _, function), signature): &(HelperNative, CString)| {
+            JNINativeMethod {
+                name: name.as_ptr().cast_mut(),
+                signature: signature.as_ptr().cast_mut(),
+                fnPtr: function.cast_mut(),
+            }
         };
         let own: Vec<_> = self.natives.iter().map(native).collect();
         // SAFETY: the functions are as declared in the class, and this library is never unloaded.

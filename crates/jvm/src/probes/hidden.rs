@@ -19,7 +19,7 @@ const SIGNATURE: &str = "(Ljava/lang/ClassLoader;Ljava/lang/Class;Ljava/lang/Str
     Ljava/security/ProtectionDomain;ZILjava/lang/Object;)Ljava/lang/Class;";
 
 /// The type of the method's function.
-type Define = unsafe extern "system" fn(
+type DefineFunction = unsafe extern "system" fn(
     env: *mut JNIEnv,
     class: jclass,
     loader: jobject,
@@ -35,14 +35,14 @@ type Define = unsafe extern "system" fn(
 ) -> jclass;
 
 /// Returns a class with an analysis's additions; `None` leaves it as it is.
-type Change = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
+type ClassChange = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 
-static DEFINING: OnceLock<Defining> = OnceLock::new();
+static DEFINING: OnceLock<DefinitionHook> = OnceLock::new();
 
-struct Defining {
-    change: Box<Change>,
+struct DefinitionHook {
+    change: Box<ClassChange>,
     /// The function that was there before.
-    define: Define,
+    define: DefineFunction,
 }
 
 /// Returns the function to bind in place of a method of [`CLASS`] that the JVM binds. The class file
@@ -60,8 +60,8 @@ pub unsafe fn bind(
         return None;
     }
     // SAFETY: the caller's promise: it is the function of the method that has this name and signature.
-    let define = unsafe { transmute::<*mut c_void, Define>(function) };
-    DEFINING.get_or_init(|| Defining { change: Box::new(change), define });
+    let define = unsafe { transmute::<*mut c_void, DefineFunction>(function) };
+    DEFINING.get_or_init(|| DefinitionHook { change: Box::new(change), define });
     Some(define_class as *mut c_void)
 }
 

@@ -17,18 +17,18 @@ use crate::{Borrowed, Jni};
 pub(super) const METHOD: (&str, &str) = ("getDeclaredFields0", "(Z)[Ljava/lang/reflect/Field;");
 
 /// The type of its function.
-type Declared = unsafe extern "system" fn(
+type DeclaredFunction = unsafe extern "system" fn(
     env: *mut JNIEnv,
     class: jclass,
     only_public: jboolean,
 ) -> jobjectArray;
 
-static FILTER: OnceLock<Filter> = OnceLock::new();
+static FILTER: OnceLock<FieldFilter> = OnceLock::new();
 
-struct Filter {
+struct FieldFilter {
     names: Names,
     /// The function that was there before.
-    declared: Declared,
+    declared: DeclaredFunction,
 }
 
 /// Returns the function to bind in place of the method's function.
@@ -37,8 +37,8 @@ struct Filter {
 /// The function must be that of [`METHOD`].
 pub(super) unsafe fn exchange(names: Names, function: *mut c_void) -> *mut c_void {
     // SAFETY: the caller's promise.
-    let declared = unsafe { transmute::<*mut c_void, Declared>(function) };
-    FILTER.get_or_init(|| Filter { names, declared });
+    let declared = unsafe { transmute::<*mut c_void, DeclaredFunction>(function) };
+    FILTER.get_or_init(|| FieldFilter { names, declared });
     declared_fields as *mut c_void
 }
 

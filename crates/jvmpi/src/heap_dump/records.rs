@@ -9,7 +9,7 @@ use perk_jvmti_sys::jvmpi::{
 };
 
 use super::super::Id;
-use perk_jvm::Type;
+use perk_jvm::ValueType;
 
 /// The size of an id.
 pub(crate) const ID_BYTES: usize = size_of::<usize>();
@@ -34,9 +34,9 @@ impl Level {
     }
 
     /// Returns the size of a value in records.
-    pub(crate) fn value_bytes(self, of: Type) -> usize {
+    pub(crate) fn value_bytes(self, of: ValueType) -> usize {
         match (self, of) {
-            (_, Type::Reference) => ID_BYTES,
+            (_, ValueType::Reference) => ID_BYTES,
             (Self::References, _) => 0,
             (Self::Whole, _) => of.primitive_bytes(),
         }
@@ -44,17 +44,17 @@ impl Level {
 }
 
 /// Returns JVMPI's number of a type.
-pub(crate) fn code(of: Type) -> u8 {
+pub(crate) fn code(of: ValueType) -> u8 {
     let code = match of {
-        Type::Boolean => JVMPI_BOOLEAN,
-        Type::Byte => JVMPI_BYTE,
-        Type::Char => JVMPI_CHAR,
-        Type::Short => JVMPI_SHORT,
-        Type::Int => JVMPI_INT,
-        Type::Float => JVMPI_FLOAT,
-        Type::Long => JVMPI_LONG,
-        Type::Double => JVMPI_DOUBLE,
-        Type::Reference => JVMPI_CLASS,
+        ValueType::Boolean => JVMPI_BOOLEAN,
+        ValueType::Byte => JVMPI_BYTE,
+        ValueType::Char => JVMPI_CHAR,
+        ValueType::Short => JVMPI_SHORT,
+        ValueType::Int => JVMPI_INT,
+        ValueType::Float => JVMPI_FLOAT,
+        ValueType::Long => JVMPI_LONG,
+        ValueType::Double => JVMPI_DOUBLE,
+        ValueType::Reference => JVMPI_CLASS,
     };
     code as u8
 }
@@ -125,7 +125,7 @@ impl DumpRecords {
     pub(crate) fn primitives(
         &mut self,
         id: Id,
-        of: Type,
+        of: ValueType,
         count: u32,
         elements: &[u8],
         level: Level,
@@ -165,7 +165,7 @@ impl DumpRecords {
         self.u2(constants.len() as u16);
         for (index, id) in constants {
             self.u2(*index);
-            self.u1(code(Type::Reference));
+            self.u1(code(ValueType::Reference));
             self.id(Some(*id));
         }
         self.leave(statics_bytes)
@@ -192,7 +192,7 @@ impl DumpRecords {
     }
 
     /// Sets a primitive value that was left, to the bits that its type has.
-    pub(crate) fn set_bits(&mut self, at: usize, of: Type, bits: u64) {
+    pub(crate) fn set_bits(&mut self, at: usize, of: ValueType, bits: u64) {
         set_bits(&mut self.0, at, of, bits);
     }
 }
@@ -206,7 +206,7 @@ pub(crate) fn set_id(records: &mut [u8], at: usize, id: Option<Id>) {
 }
 
 /// Sets a primitive value in records or values.
-pub(crate) fn set_bits(records: &mut [u8], at: usize, of: Type, bits: u64) {
+pub(crate) fn set_bits(records: &mut [u8], at: usize, of: ValueType, bits: u64) {
     let count = of.primitive_bytes();
     if let Some(place) = records.get_mut(at..at + count) {
         place.copy_from_slice(&bits.to_be_bytes()[8 - count..]);
@@ -230,12 +230,12 @@ mod tests {
     fn elements_are_big_endian() {
         let mut records = DumpRecords::default();
         let elements: Vec<u8> = [1_i32, -2].iter().flat_map(|it| it.to_ne_bytes()).collect();
-        records.primitives(ID, Type::Int, 2, &elements, Level::Whole);
+        records.primitives(ID, ValueType::Int, 2, &elements, Level::Whole);
         let id = ID.0.to_ne_bytes();
         let rest = [0, 0, 0, 2, 10, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xfe];
         assert_eq!(records.0, [&[0x23][..], &id, &rest].concat());
         let mut records = DumpRecords::default();
-        records.primitives(ID, Type::Int, 2, &elements, Level::References);
+        records.primitives(ID, ValueType::Int, 2, &elements, Level::References);
         assert_eq!(records.0, [&[0x23][..], &id, &rest[..5]].concat());
     }
 
@@ -243,11 +243,11 @@ mod tests {
     fn values_have_the_size_of_their_type() {
         let mut records = DumpRecords::default();
         let at = records.begin_instance(ID, Id(32), 3);
-        records.set_bits(at, Type::Short, -2_i16 as u64);
-        records.set_bits(at + 2, Type::Byte, 7);
+        records.set_bits(at, ValueType::Short, -2_i16 as u64);
+        records.set_bits(at + 2, ValueType::Byte, 7);
         let (id, class) = (ID.0.to_ne_bytes(), 32_i64.to_ne_bytes());
         assert_eq!(records.0, [&[0x21][..], &id, &class, &[0, 0, 0, 3, 0xff, 0xfe, 7]].concat());
-        records.set_bits(records.0.len() - 1, Type::Long, 0);
+        records.set_bits(records.0.len() - 1, ValueType::Long, 0);
         assert_eq!(records.0.last(), Some(&7), "a value is not written beyond the end");
     }
 

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::records::{Level, code};
 use crate::id::Id;
 use perk_jvm::sync::lock;
-use perk_jvm::{Global, Jvmti, Type, TypedField};
+use perk_jvm::{Global, Jvmti, TypedField, ValueType};
 
 /// A class, an array class or a primitive one.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) enum ObjectKind {
     /// An array of objects of a class.
     Objects(Option<Id>),
     /// An array of primitives.
-    Primitives(Type),
+    Primitives(ValueType),
 }
 
 impl ObjectKind {
@@ -40,7 +40,7 @@ impl ObjectKind {
     pub(super) fn code(self) -> u8 {
         match self {
             Self::Instance => JVMPI_NORMAL_OBJECT as u8,
-            Self::Objects(_) => code(Type::Reference),
+            Self::Objects(_) => code(ValueType::Reference),
             Self::Primitives(of) => code(of),
         }
     }
@@ -76,7 +76,7 @@ struct ValueOffset([Option<u32>; 2]);
 
 impl ValueOffset {
     /// Returns the place of a value after `bytes` bytes, which then include it.
-    fn after(bytes: &mut [u32; 2], of: Type) -> Self {
+    fn after(bytes: &mut [u32; 2], of: ValueType) -> Self {
         let mut place = Self::default();
         for level in [Level::References, Level::Whole] {
             let (at, size) = (&mut bytes[level as usize], level.value_bytes(of) as u32);
@@ -116,7 +116,8 @@ impl Fields {
         let above_bytes = above.map_or([0; 2], |it| it.instance_bytes);
         let ends = declared.iter().filter(|it| !it.is_static).map(|it| {
             // The JVM's references have four or eight bytes; what comes after is aligned to eight.
-            it.offset() + it.of.primitive_bytes().max(if it.of == Type::Reference { 4 } else { 1 })
+            it.offset()
+                + it.of.primitive_bytes().max(if it.of == ValueType::Reference { 4 } else { 1 })
         });
         Self {
             inherited_count: inherited.len(),

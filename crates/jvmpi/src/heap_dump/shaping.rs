@@ -11,7 +11,7 @@ use super::shapes::{ClassShape, Fields, ObjectKind};
 use crate::signature;
 use crate::state::objects::Objects;
 use perk_jvm::sync::lock;
-use perk_jvm::{Jni, Local, Reference, Type};
+use perk_jvm::{Jni, Local, Reference, ValueType};
 
 /// The arrays of primitive types. The JVM has them from its beginning.
 const ARRAYS: [&CStr; 8] = [c"[Z", c"[B", c"[C", c"[S", c"[I", c"[F", c"[J", c"[D"];
@@ -71,8 +71,8 @@ impl Bridge {
         }
         let signature = self.jvmti.class_signature(class).unwrap_or_default();
         let kind = match signature.as_bytes() {
-            [b'[', element, ..] => match Type::of_descriptor(*element) {
-                Some(Type::Reference) | None => {
+            [b'[', element, ..] => match ValueType::of_descriptor(*element) {
+                Some(ValueType::Reference) | None => {
                     ObjectKind::Objects(self.instances(jni, class).class)
                 }
                 Some(of) => ObjectKind::Primitives(of),

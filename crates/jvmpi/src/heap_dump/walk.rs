@@ -26,7 +26,7 @@ use super::records::{DumpRecords, ID_BYTES, Level, set_bits, set_id};
 use super::roots::Roots;
 use super::shapes::ObjectKind;
 use crate::state::objects::Objects;
-use perk_jvm::Type;
+use perk_jvm::ValueType;
 
 /// The tag of an object of the bridge's own, which is in no dump.
 pub(super) const OWN: jlong = -1;
@@ -216,7 +216,7 @@ impl<'a> Walk<'a> {
         kind: jvmtiHeapReferenceKind,
         number: jint,
         object: jlong,
-        of: Type,
+        of: ValueType,
         bits: u64,
     ) {
         if kind == JVMTI_HEAP_REFERENCE_FIELD {
@@ -278,7 +278,7 @@ unsafe extern "system" fn primitive_field(
     // type.
     unsafe {
         let walk = &mut *walk.cast::<Walk<'_>>();
-        if let Some(of) = Type::of_descriptor(of.0 as u8) {
+        if let Some(of) = ValueType::of_descriptor(of.0 as u8) {
             walk.primitive(kind, (*info).field.index, *tag, of, of.bits(value));
         }
     }
@@ -298,7 +298,7 @@ unsafe extern "system" fn primitive_elements(
     // elements of the type.
     unsafe {
         let walk = &mut *walk.cast::<Walk<'_>>();
-        let Some(of) = Type::of_descriptor(of.0 as u8).filter(|_| *tag > 0) else {
+        let Some(of) = ValueType::of_descriptor(of.0 as u8).filter(|_| *tag > 0) else {
             return JVMTI_VISIT_OBJECTS;
         };
         let bytes = count as usize * of.primitive_bytes();

@@ -26,7 +26,7 @@ use crate::state::STATE;
 use crate::state::probes::Probes as State;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os;
-use perk_jvm::probes::{self, HelperClass, Native};
+use perk_jvm::probes::{self, HelperClass, HelperNative};
 use perk_jvm::sync::lock;
 use perk_jvm::{Borrowed, Jni, Local, Reference};
 
@@ -34,14 +34,14 @@ use perk_jvm::{Borrowed, Jni, Local, Reference};
 const HELPER_CLASS: &[u8] = include_bytes!("PerkEvents.class");
 
 /// The native methods of the helper class.
-static NATIVES: [Native; 7] = [
-    Native(c"entered", "(I)J", entered as *const c_void),
-    Native(c"entered", "(ILjava/lang/Object;)J", entered_object as *const c_void),
-    Native(c"left", "(J)V", left as *const c_void),
-    Native(c"kept", "(J)V", kept as *const c_void),
-    Native(c"passed", "()V", passed as *const c_void),
-    Native(c"stepped", "(IIIIII)V", instructions::stepped as *const c_void),
-    Native(c"released", "(Ljava/lang/Object;)V", contended_exit::released as *const c_void),
+static NATIVES: [HelperNative; 7] = [
+    HelperNative(c"entered", "(I)J", entered as *const c_void),
+    HelperNative(c"entered", "(ILjava/lang/Object;)J", entered_object as *const c_void),
+    HelperNative(c"left", "(J)V", left as *const c_void),
+    HelperNative(c"kept", "(J)V", kept as *const c_void),
+    HelperNative(c"passed", "()V", passed as *const c_void),
+    HelperNative(c"stepped", "(IIIIII)V", instructions::stepped as *const c_void),
+    HelperNative(c"released", "(Ljava/lang/Object;)V", contended_exit::released as *const c_void),
 ];
 
 /// The number of frames above the method's own while [`entered`] runs: it, and the two methods of the helper

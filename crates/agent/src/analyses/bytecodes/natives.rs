@@ -9,7 +9,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jlong, jobject};
 use super::Bytecodes;
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Jni, Local};
-use crate::probes::{HelperClass, Native};
+use crate::probes::{HelperClass, HelperNative};
 
 /// `java/helper/java/lang/PerkCounts.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkCounts.class");
@@ -17,8 +17,8 @@ const HELPER_CLASS: &[u8] = include_bytes!("PerkCounts.class");
 static BYTECODES: OnceLock<&'static Bytecodes> = OnceLock::new();
 
 /// The native method of the helper class.
-static NATIVES: [Native; 1] =
-    [Native(c"begin", "(Ljava/lang/Thread;J)Ljava/lang/PerkCounts;", begin as *const c_void)];
+static NATIVES: [HelperNative; 1] =
+    [HelperNative(c"begin", "(Ljava/lang/Thread;J)Ljava/lang/PerkCounts;", begin as *const c_void)];
 
 /// The constant of the helper class that stands for an address.
 const UNREAD: [u8; 8] = 0x5065_726b_436e_7473_u64.to_be_bytes();

@@ -12,7 +12,7 @@ use super::sites::{Kept, Key};
 use super::tree::Tree;
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Jni, Local};
-use crate::probes::{Exchange, HelperClass, Native};
+use crate::probes::{Exchange, HelperClass, HelperNative};
 
 /// `java/helper/java/lang/PerkProbes.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
@@ -20,17 +20,17 @@ const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
 /// The engine of the present recording.
 static ENGINE: AtomicPtr<ExactEngine> = AtomicPtr::new(null_mut());
 /// The native methods of the helper class.
-static NATIVES: [Native; 10] = [
-    Native(c"begin", "(Ljava/lang/Thread;)Ljava/lang/PerkProbes;", begin as *const c_void),
-    Native(c"grow", "(JJII)J", grow as *const c_void),
-    Native(c"translate", "(JJ)J", translate as *const c_void),
-    Native(c"mount", "(Ljava/lang/PerkProbes;)V", mount as *const c_void),
-    Native(c"unmount", "(Ljava/lang/PerkProbes;)V", unmount as *const c_void),
-    Native(c"number", "(Ljava/lang/Class;)I", number as *const c_void),
-    Native(c"inherits", "(Ljava/lang/Class;)Z", inherits as *const c_void),
-    Native(c"record", "(JJII)I", record as *const c_void),
-    Native(c"block", "(I)I", block as *const c_void),
-    Native(c"keep", "(JLjava/lang/Object;IJ)V", keep as *const c_void),
+static NATIVES: [HelperNative; 10] = [
+    HelperNative(c"begin", "(Ljava/lang/Thread;)Ljava/lang/PerkProbes;", begin as *const c_void),
+    HelperNative(c"grow", "(JJII)J", grow as *const c_void),
+    HelperNative(c"translate", "(JJ)J", translate as *const c_void),
+    HelperNative(c"mount", "(Ljava/lang/PerkProbes;)V", mount as *const c_void),
+    HelperNative(c"unmount", "(Ljava/lang/PerkProbes;)V", unmount as *const c_void),
+    HelperNative(c"number", "(Ljava/lang/Class;)I", number as *const c_void),
+    HelperNative(c"inherits", "(Ljava/lang/Class;)Z", inherits as *const c_void),
+    HelperNative(c"record", "(JJII)I", record as *const c_void),
+    HelperNative(c"block", "(I)I", block as *const c_void),
+    HelperNative(c"keep", "(JLjava/lang/Object;IJ)V", keep as *const c_void),
 ];
 
 /// Returns the helper class of the engine.

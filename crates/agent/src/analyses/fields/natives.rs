@@ -9,7 +9,7 @@ use super::SharedFields;
 use super::extended::NO_FIELD;
 use crate::guard::{Feature, contain, uncounted};
 use crate::jvm::{Borrowed, Jni, Local};
-use crate::probes::{HelperClass, Native};
+use crate::probes::{HelperClass, HelperNative};
 
 /// `java/helper/java/lang/PerkFields.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkFields.class");
@@ -17,15 +17,15 @@ const HELPER_CLASS: &[u8] = include_bytes!("PerkFields.class");
 static FIELDS: OnceLock<&'static SharedFields> = OnceLock::new();
 
 /// The native methods of the helper class.
-static NATIVES: [Native; 8] = [
-    Native(c"begin", "(Ljava/lang/Thread;)Ljava/lang/PerkFields;", begin as *const c_void),
-    Native(c"refill", "(Ljava/lang/PerkFields;I)I", refill as *const c_void),
-    Native(c"known", "(Ljava/lang/Class;)J", known as *const c_void),
-    Native(c"resolve", "(Ljava/lang/Object;I)J", resolve as *const c_void),
-    Native(c"resolveOffset", "(Ljava/lang/Class;J)I", resolve_offset as *const c_void),
-    Native(c"tag", "(Ljava/lang/Object;I)I", tag as *const c_void),
-    Native(c"carry", "(J)V", carry as *const c_void),
-    Native(c"lost", "()V", lost as *const c_void),
+static NATIVES: [HelperNative; 8] = [
+    HelperNative(c"begin", "(Ljava/lang/Thread;)Ljava/lang/PerkFields;", begin as *const c_void),
+    HelperNative(c"refill", "(Ljava/lang/PerkFields;I)I", refill as *const c_void),
+    HelperNative(c"known", "(Ljava/lang/Class;)J", known as *const c_void),
+    HelperNative(c"resolve", "(Ljava/lang/Object;I)J", resolve as *const c_void),
+    HelperNative(c"resolveOffset", "(Ljava/lang/Class;J)I", resolve_offset as *const c_void),
+    HelperNative(c"tag", "(Ljava/lang/Object;I)I", tag as *const c_void),
+    HelperNative(c"carry", "(J)V", carry as *const c_void),
+    HelperNative(c"lost", "()V", lost as *const c_void),
 ];
 
 /// Returns the helper class of an analysis.

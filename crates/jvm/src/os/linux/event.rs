@@ -85,11 +85,11 @@ pub const MOST_KERNEL_FRAMES: usize = 64;
 /// The number of descriptors that events may have: an event with a larger one is refused.
 const DESCRIPTORS: usize = 1 << 16;
 /// The events, by descriptor. Pages that are not written to are not in memory.
-static EVENTS: [Known; DESCRIPTORS] = [const { Known::none() }; DESCRIPTORS];
+static EVENTS: [EventData; DESCRIPTORS] = [const { EventData::none() }; DESCRIPTORS];
 
 /// What a handler must know of an event.
 #[derive(Debug)]
-struct Known {
+struct EventData {
     /// 0 without an event.
     value: AtomicUsize,
     /// The address of its ring; 0 without.
@@ -98,7 +98,7 @@ struct Known {
     head: AtomicUsize,
 }
 
-impl Known {
+impl EventData {
     const fn none() -> Self {
         let [value, ring, head] = [const { AtomicUsize::new(0) }; 3];
         Self { value, ring, head }
