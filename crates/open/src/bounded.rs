@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use crate::memory::Memory;
 
 /// Reads a number of bytes and no more, as long as memory allows.
-pub(crate) struct Bounded<R> {
+pub(crate) struct BoundedReader<R> {
     source: R,
     memory: Memory,
     left: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Bounded<R> {
     pub(crate) has_failed: bool,
 }
 
-impl<R: Read> Bounded<R> {
+impl<R: Read> BoundedReader<R> {
     pub(crate) fn new(source: R, max_bytes: u64, memory: &Memory) -> Self {
         Self { source, memory: memory.clone(), left: max_bytes, max_bytes, has_failed: false }
     }
@@ -43,7 +43,7 @@ impl<R: Read> Bounded<R> {
     }
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.read_on(buffer);
         let is_failure = |error: &io::Error| error.kind() != io::ErrorKind::Interrupted;
@@ -53,9 +53,9 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// Takes the place where packed data is cut off for the end, for readers that know of ends alone.
-pub(crate) struct CutIsEnd<R>(pub(crate) R);
+pub(crate) struct TruncatedReader<R>(pub(crate) R);
 
-impl<R: Read> Read for CutIsEnd<R> {
+impl<R: Read> Read for TruncatedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn what_is_longer_than_allowed_is_an_error() {
         let read = |max_bytes| {
-            let mut bounded = Bounded::new(&b"12345"[..], max_bytes, &Memory::new(None, None));
+            let mut bounded =
+                BoundedReader::new(&b"12345"[..], max_bytes, &Memory::new(None, None));
             let mut bytes = Vec::new();
             bounded.read_to_end(&mut bytes).map(|_| bytes)
         };

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use perk_unpack::{Packing, Rest};
 
-use crate::bounded::{Bounded, read_head};
+use crate::bounded::{BoundedReader, read_head};
 use crate::memory::Memory;
 
 /// What `source` holds, unpacked if it is packed, twice if it is packed twice; `max_bytes` of it.
@@ -15,7 +15,7 @@ pub(crate) fn unpack(
     max_bytes: u64,
     faults: &Faults,
     memory: &Memory,
-) -> io::Result<Bounded<Box<dyn Read>>> {
+) -> io::Result<BoundedReader<Box<dyn Read>>> {
     const LAYERS: usize = 3;
     // Packed data is hardly longer than what it holds; but it may be endless and hold nothing.
     let max_packed_bytes = max_bytes.saturating_add(max_bytes / 8).saturating_add(1 << 16);
@@ -26,12 +26,12 @@ pub(crate) fn unpack(
         let whole = Cursor::new(head).chain(source);
         source = match packing {
             Some(packing) => {
-                unpack_layer(packing, Bounded::new(whole, max_packed_bytes, memory), faults)?
+                unpack_layer(packing, BoundedReader::new(whole, max_packed_bytes, memory), faults)?
             }
-            None => return Ok(Bounded::new(Box::new(whole), max_bytes, memory)),
+            None => return Ok(BoundedReader::new(Box::new(whole), max_bytes, memory)),
         };
     }
-    Ok(Bounded::new(source, max_bytes, memory))
+    Ok(BoundedReader::new(source, max_bytes, memory))
 }
 
 /// What `source` holds unpacked. Where it is cut off the input fails, with `UnexpectedEof`, when all
@@ -42,7 +42,7 @@ fn unpack_layer(
     faults: &Faults,
 ) -> io::Result<Box<dyn Read>> {
     let source = Box::new(perk_unpack::Unpacked::new(packing, source, &faults.rest)?);
-    Ok(Box::new(Unpacked { source, packing, faults: faults.clone() }))
+    Ok(Box::new(UnpackedStream { source, packing, faults: faults.clone() }))
 }
 
 /// What is wrong with packed data that is read all the same.
@@ -70,13 +70,13 @@ impl Faults {
 }
 
 /// Says what is wrong with packed data in words of its own.
-struct Unpacked {
+struct UnpackedStream {
     source: Box<dyn Read>,
     packing: Packing,
     faults: Faults,
 }
 
-impl Read for Unpacked {
+impl Read for UnpackedStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(error) = self.faults.error() {
             return Err(error);

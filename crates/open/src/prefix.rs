@@ -94,7 +94,7 @@ fn after_task(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// The lines of a source, without their prefix.
-pub(crate) struct Lines<R> {
+pub(crate) struct BareLines<R> {
     source: BufReader<R>,
     prefix: Prefix,
     line: Vec<u8>,
@@ -106,14 +106,14 @@ pub(crate) struct Lines<R> {
     within: Option<bool>,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> BareLines<R> {
     pub(crate) fn new(source: R, prefix: Prefix) -> Self {
         let source = BufReader::new(source);
         Self { source, prefix, line: Vec::new(), at: 0, number: 0, within: None }
     }
 }
 
-impl<R: Read> Read for Lines<R> {
+impl<R: Read> Read for BareLines<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // An empty line after its prefix is not the end.
         while self.at == self.line.len() && !buffer.is_empty() {
@@ -149,7 +149,7 @@ mod tests {
     fn stripped_and_told(text: &str) -> Option<(String, String)> {
         let prefix = Prefix::of_head(text.as_bytes())?;
         let mut stripped = String::new();
-        let mut lines = Lines::new(text.as_bytes(), prefix.clone());
+        let mut lines = BareLines::new(text.as_bytes(), prefix.clone());
         lines.read_to_string(&mut stripped).unwrap();
         // Readers may ask again at the end.
         assert_eq!(lines.read(&mut [0; 8]).unwrap(), 0);

@@ -8,7 +8,7 @@ use perk_formats::shared_fields::ALIKE;
 use perk_formats::{HEAD_BYTES, Reading};
 use perk_profile::{Metric, NamePattern, Profile, secrets};
 
-use crate::bounded::{CutIsEnd, read_head};
+use crate::bounded::{TruncatedReader, read_head};
 use crate::memory::Memory;
 use crate::packed::{self, Faults};
 use crate::prefix::{self, Prefix};
@@ -124,7 +124,7 @@ impl Source {
         let prefix = Prefix::of_head(&head);
         let whole = Cursor::new(head).chain(source);
         let mut source: Box<dyn Read + '_> = match prefix.clone() {
-            Some(prefix) => Box::new(prefix::Lines::new(whole, prefix)),
+            Some(prefix) => Box::new(prefix::BareLines::new(whole, prefix)),
             None => Box::new(whole),
         };
         let head =
@@ -142,7 +142,7 @@ impl Source {
         let mut whole = Cursor::new(head).chain(&mut source);
         let profile = match format.facts().reading {
             Reading::ToCut => format.read(&mut whole),
-            Reading::ToEnd | Reading::Never => format.read(&mut CutIsEnd(whole)),
+            Reading::ToEnd | Reading::Never => format.read(&mut TruncatedReader(whole)),
         };
         drop(source);
         let is_too_large = match &profile {

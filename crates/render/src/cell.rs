@@ -101,7 +101,7 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
 
 /// A row: a cell for each column, and what text shows beside and below it.
 #[derive(Debug, Default)]
-pub struct Row {
+pub struct TableRow {
     pub(crate) cells: Vec<Cell>,
     /// The rows of a tree above this one; text indents its name.
     pub depth: usize,

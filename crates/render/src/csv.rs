@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use perk_profile::units::{percent, printable};
 use perk_profile::{MethodId, Unit};
 
-use crate::table::Kind;
+use crate::table::ColumnKind;
 use crate::{Cell, Column, Table};
 
 /// Returns the error of the output, of its kind: whoever writes distinguishes a closed pipe.
@@ -31,14 +31,14 @@ impl Table {
                 match (column.kind, value) {
                     _ if column.csv.is_none() => {}
                     (
-                        Kind::Measure { each_ns, .. },
+                        ColumnKind::Measure { each_ns, .. },
                         &(Cell::Number(number) | Cell::Worded(number, _)),
                     ) => {
                         cells.extend([number.to_string(), percent(number, column.total)]);
                         let time = each_ns.map(|each| number.saturating_mul(each).to_string());
                         cells.extend(time);
                     }
-                    (Kind::MethodParts, &Cell::Method(method)) => {
+                    (ColumnKind::MethodParts, &Cell::Method(method)) => {
                         cells.push(name(method));
                         cells.extend(self.parts(method));
                     }
@@ -83,7 +83,7 @@ impl Table {
 fn titles(column: &Column) -> impl Iterator<Item = String> + use<> {
     let titles = match (column.csv, column.kind) {
         (None, _) => Vec::new(),
-        (Some(id), Kind::Measure { unit, each_ns }) => {
+        (Some(id), ColumnKind::Measure { unit, each_ns }) => {
             let suffix = match unit {
                 Unit::Count => "count",
                 Unit::Nanoseconds => "ns",
@@ -92,7 +92,7 @@ fn titles(column: &Column) -> impl Iterator<Item = String> + use<> {
             let time = each_ns.map(|_| format!("{id}_cpu_ns"));
             [format!("{id}_{suffix}"), format!("{id}_percent")].into_iter().chain(time).collect()
         }
-        (Some(id), Kind::MethodParts) => {
+        (Some(id), ColumnKind::MethodParts) => {
             [id, "class", "method", "signature", "source"].map(str::to_owned).to_vec()
         }
         (Some(id), _) => vec![id.to_owned()],

@@ -8,8 +8,8 @@ use std::io::{self, BufWriter, Write};
 use perk_profile::{FrameId, Line, MethodId, Symbols};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 
-use crate::table::Kind;
-use crate::{Cell, Column, LazyTable, Row, Table};
+use crate::table::ColumnKind;
+use crate::{Cell, Column, LazyTable, Table, TableRow};
 
 /// A JSON value. `serde_json::Value` would need a copy of each table.
 #[derive(Debug)]
@@ -145,7 +145,7 @@ struct MethodNames<'t> {
 struct Named<'t, T>(T, &'t MethodNames<'t>);
 
 /// The row with its columns.
-impl Serialize for Named<'_, (&[Column], &Row)> {
+impl Serialize for Named<'_, (&[Column], &TableRow)> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let Self((columns, row), names) = self;
         let members = columns.iter().zip(&row.cells).flat_map(members);
@@ -231,7 +231,7 @@ enum Member<'t> {
 /// each represents one.
 fn members<'t>((column, cell): (&Column, &'t Cell)) -> Vec<(Cow<'static, str>, Member<'t>)> {
     let Some(key) = column.json else { return Vec::new() };
-    let Kind::Measure { each_ns, .. } = column.kind else {
+    let ColumnKind::Measure { each_ns, .. } = column.kind else {
         return vec![(key.into(), Member::Cell(cell))];
     };
     let number = match cell {

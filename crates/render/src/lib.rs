@@ -20,7 +20,7 @@ mod table;
 mod text;
 
 pub use bar::bar;
-pub use cell::{Cell, Row};
+pub use cell::{Cell, TableRow};
 pub use json::Json;
 pub use locks::{DumpNames, lock_suffix};
 pub use markdown::markdown;

@@ -14,7 +14,7 @@ pub fn labels(
 ) -> HashMap<MethodId, String> {
     let plain = |method| printable(&symbols.method_name(method));
     let mut labels: HashMap<_, _> = methods.into_iter().map(|id| (id, plain(id))).collect();
-    for detail in [Detail::SimpleTypes, Detail::FullTypes, Detail::Source] {
+    for detail in [NameDetail::SimpleTypes, NameDetail::FullTypes, NameDetail::Source] {
         let mut uses: HashMap<&str, u32> = HashMap::new();
         for label in labels.values() {
             *uses.entry(label).or_default() += 1;
@@ -33,7 +33,7 @@ pub fn labels(
 
 /// A difference between methods of the same class and name.
 #[derive(Clone, Copy)]
-enum Detail {
+enum NameDetail {
     /// `(Object, int)`
     SimpleTypes,
     /// `(java.lang.Object, int): java.lang.String`
@@ -42,7 +42,7 @@ enum Detail {
     Source,
 }
 
-impl Detail {
+impl NameDetail {
     fn of(self, symbols: &Symbols, id: MethodId) -> String {
         let method = symbols.get_method(id);
         let string = |id| symbols.strings.get(id);
@@ -55,14 +55,14 @@ impl Detail {
             format!("({}){result}", types.join(", "))
         };
         match self {
-            _ if signature.is_empty() && !matches!(self, Detail::Source) => String::new(),
-            Detail::SimpleTypes => {
+            _ if signature.is_empty() && !matches!(self, NameDetail::Source) => String::new(),
+            NameDetail::SimpleTypes => {
                 let simple: Vec<_> =
                     types.iter().map(|name| name.rsplit('.').next().unwrap_or(name)).collect();
                 format!("({})", simple.join(", "))
             }
-            Detail::FullTypes => full(),
-            Detail::Source => {
+            NameDetail::FullTypes => full(),
+            NameDetail::Source => {
                 let source = method.source.map_or("unknown source", string);
                 let types = if signature.is_empty() { String::new() } else { full() };
                 format!("{types} ({source})")

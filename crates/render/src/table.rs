@@ -9,14 +9,14 @@ use std::sync::LazyLock;
 use perk_profile::{MethodId, Symbols, Unit};
 
 use crate::subset::Subset;
-use crate::{Cell, Row, Screen};
+use crate::{Cell, Screen, TableRow};
 
 /// A table: a value that needs nothing else. It has the names of the methods and classes of its rows.
 #[derive(Debug)]
 pub struct Table {
     pub(crate) look: Look,
     pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<TableRow>,
     /// The names that the rows have; nothing where they have none.
     names: Option<Box<Symbols>>,
     /// The names of methods in text, where more than the rows decides about them.
@@ -30,7 +30,7 @@ pub(crate) struct Look {
     pub(crate) heading: String,
     pub(crate) legend: Option<&'static str>,
     pub(crate) is_ranked: bool,
-    pub(crate) cut: Cut,
+    pub(crate) cut: CutRule,
     pub(crate) notes: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl Table {
 
     /// Text keeps the beginning of long lines: they are several names and words.
     pub fn of_words(mut self) -> Self {
-        self.look.cut = Cut::Words;
+        self.look.cut = CutRule::Words;
         self
     }
 
@@ -80,31 +80,31 @@ pub struct LazyTable<'a> {
     columns: Vec<Column>,
     /// The number of rows.
     len: usize,
-    row: Box<dyn Fn(usize) -> Row + 'a>,
+    row: Box<dyn Fn(usize) -> TableRow + 'a>,
     labels: Option<Rc<Labels>>,
 }
 
 /// How long lines of text are shortened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum CutRule {
     Name,
     AtEnd,
     Words,
 }
 
-impl Cut {
+impl CutRule {
     /// The text, so that it fits beside `used` columns.
     pub(crate) fn cut(self, screen: &Screen, text: &str, used: usize) -> String {
         match self {
-            Cut::Name => screen.cut(text, used),
-            Cut::AtEnd => screen.cut_end(text, used),
-            Cut::Words => screen.cut_words(text, used),
+            CutRule::Name => screen.cut(text, used),
+            CutRule::AtEnd => screen.cut_end(text, used),
+            CutRule::Words => screen.cut_words(text, used),
         }
     }
 
     /// The text of a line below a row.
     pub(crate) fn below(self) -> Self {
-        if self == Cut::AtEnd { Cut::Name } else { self }
+        if self == CutRule::AtEnd { CutRule::Name } else { self }
     }
 }
 
@@ -148,7 +148,7 @@ impl<'a> LazyTable<'a> {
 
     /// Text cuts long lines at their end: they are not names.
     pub fn cut_at_end(mut self) -> Self {
-        self.look.cut = Cut::AtEnd;
+        self.look.cut = CutRule::AtEnd;
         self
     }
 
@@ -201,7 +201,7 @@ pub struct Rows<'a, T> {
 }
 
 /// Adds to the row of a thing.
-type Fill<'a, T> = Box<dyn Fn(&T, &mut Row) + 'a>;
+type Fill<'a, T> = Box<dyn Fn(&T, &mut TableRow) + 'a>;
 
 impl<T> fmt::Debug for Rows<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -227,7 +227,7 @@ impl<'a, T: 'a> Rows<'a, T> {
     }
 
     /// Changes rows: their depth, the text beside and below them.
-    pub fn each(mut self, change: impl Fn(&T, &mut Row) + 'a) -> Self {
+    pub fn each(mut self, change: impl Fn(&T, &mut TableRow) + 'a) -> Self {
         self.fills.push(Box::new(change));
         self
     }
@@ -237,19 +237,19 @@ impl<'a, T: 'a> Rows<'a, T> {
         let Self { symbols, heading, items, columns, fills } = self;
         let (len, width) = (items.len(), columns.len());
         let row = move |index: usize| {
-            let mut row = Row { cells: Vec::with_capacity(width), ..Row::default() };
+            let mut row = TableRow { cells: Vec::with_capacity(width), ..TableRow::default() };
             fills.iter().for_each(|fill| fill(&items[index], &mut row));
             row
         };
         let look =
-            Look { heading, legend: None, is_ranked: false, cut: Cut::Name, notes: Vec::new() };
+            Look { heading, legend: None, is_ranked: false, cut: CutRule::Name, notes: Vec::new() };
         LazyTable { symbols, look, columns, len, row: Box::new(row), labels: None }
     }
 }
 
 /// The content of a column.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     Number(Unit),
     /// A metric's number: CSV and JSON add its share of the total, and its time where each represents one.
     Measure {
@@ -284,14 +284,14 @@ pub(crate) enum Aspect {
 pub struct Column {
     pub(crate) csv: Option<&'static str>,
     pub(crate) json: Option<&'static str>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ColumnKind,
     pub(crate) total: u64,
     /// Position, heading and aspect.
     pub(crate) shown: Vec<(u8, Cow<'static, str>, Aspect)>,
 }
 
 impl Column {
-    fn new(id: &'static str, kind: Kind) -> Self {
+    fn new(id: &'static str, kind: ColumnKind) -> Self {
         Self { csv: Some(id), json: Some(id), kind, total: 0, shown: Vec::new() }
     }
 
@@ -317,38 +317,38 @@ impl Column {
 
     /// A number.
     pub fn number(id: &'static str, unit: Unit) -> Self {
-        Self::new(id, Kind::Number(unit))
+        Self::new(id, ColumnKind::Number(unit))
     }
 
     /// A metric's number: CSV has it as `id_ns`, JSON as `id`; both as `id_percent` of `total`, and as
     /// `id_cpu_ns` if each represents a time.
     pub fn measure(id: &'static str, unit: Unit, total: u64, each_ns: Option<u64>) -> Self {
-        Self { total, ..Self::new(id, Kind::Measure { unit, each_ns }) }
+        Self { total, ..Self::new(id, ColumnKind::Measure { unit, each_ns }) }
     }
 
     /// Text, yes or no, a class.
     pub fn other(id: &'static str) -> Self {
-        Self::new(id, Kind::Other)
+        Self::new(id, ColumnKind::Other)
     }
 
     /// A method, in CSV also with its class, signature and source.
     pub fn method() -> Self {
-        Self::new("name", Kind::MethodParts)
+        Self::new("name", ColumnKind::MethodParts)
     }
 
     /// A method by its name alone.
     pub fn method_name(id: &'static str) -> Self {
-        Self::new(id, Kind::Method)
+        Self::new(id, ColumnKind::Method)
     }
 
     /// A call path; text shows `unknown` where it has no frame.
     pub fn path(unknown: &'static str) -> Self {
-        Self::new("frames", Kind::Path(unknown))
+        Self::new("frames", ColumnKind::Path(unknown))
     }
 
     /// A column of text alone.
     pub fn words() -> Self {
-        Self { csv: None, json: None, ..Self::new("", Kind::Other) }
+        Self { csv: None, json: None, ..Self::new("", ColumnKind::Other) }
     }
 
     /// Shown in text under this condition only.

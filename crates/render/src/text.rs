@@ -3,8 +3,8 @@
 use perk_profile::units::{amount, duration, percent, printable};
 use perk_profile::{FrameId, Symbols, Unit};
 
-use crate::table::{Aspect, Cut, Kind, Labels};
-use crate::{Cell, Column, LazyTable, Row, Screen, Table};
+use crate::table::{Aspect, ColumnKind, CutRule, Labels};
+use crate::{Cell, Column, LazyTable, Screen, Table, TableRow};
 
 /// A terminal has this much room for the last column, if it can be had by leaving out shares: all of
 /// them but the first stand beside the numbers they are of.
@@ -83,18 +83,18 @@ impl Part {
                 let text = format!("{}: {sentence}", screen.heading(heading));
                 screen.wrap(&text, SENTENCE_INDENT) + "\n"
             }
-            Part::Names(names) => indented(names, NAMES_INDENT, screen, Cut::Name),
+            Part::Names(names) => indented(names, NAMES_INDENT, screen, CutRule::Name),
         }
     }
 }
 
-fn indented(names: &[String], indent: &str, screen: &Screen, cut: Cut) -> String {
+fn indented(names: &[String], indent: &str, screen: &Screen, cut: CutRule) -> String {
     let line = |name: &String| format!("{indent}{}\n", cut.cut(screen, name, indent.len()));
     names.iter().map(line).collect()
 }
 
 /// A column as text shows it.
-struct Shown<'t> {
+struct TextColumn<'t> {
     heading: &'t str,
     column: &'t Column,
     index: usize,
@@ -108,7 +108,7 @@ impl Table {
             return String::new();
         }
         let is_narrow = screen.width.is_some_and(|width| width < BESIDE);
-        let has_room_beside = self.look.cut != Cut::Words || !is_narrow;
+        let has_room_beside = self.look.cut != CutRule::Words || !is_narrow;
         // In a file a number does what a bar does.
         let grid = self.grid(screen.width.is_some(), has_room_beside);
         let mut text = String::new();
@@ -141,7 +141,7 @@ impl Table {
             .enumerate()
             .flat_map(|(index, column)| {
                 column.shown.iter().map(move |(position, heading, aspect)| {
-                    (*position, Shown { heading, column, index, aspect: *aspect })
+                    (*position, TextColumn { heading, column, index, aspect: *aspect })
                 })
             })
             .collect();
@@ -149,21 +149,23 @@ impl Table {
         shown.retain(|it| it.1.aspect != Aspect::Bar || with_bars);
         let (names, shown): (Vec<_>, Vec<_>) =
             shown.into_iter().map(|it| it.1).partition(|it| it.aspect == Aspect::Name);
-        let show = |row: &Row, it: &Shown<'_>| it.text(&row.cells[it.index], self.names(), &labels);
+        let show = |row: &TableRow, it: &TextColumn<'_>| {
+            it.text(&row.cells[it.index], self.names(), &labels)
+        };
         let join = |names: Vec<String>| names.join(" → ");
-        let rank = self.look.is_ranked.then(|| Field::from("#".to_owned()));
-        let headings = shown.iter().map(|it| Field::from(it.heading.to_owned()));
+        let rank = self.look.is_ranked.then(|| TextCell::from("#".to_owned()));
+        let headings = shown.iter().map(|it| TextCell::from(it.heading.to_owned()));
         let name = join(names.iter().map(|it| it.heading.to_owned()).collect());
         // The titles are at none.
         let mut depths = vec![0];
-        let mut lines: Vec<Vec<Field>> =
+        let mut lines: Vec<Vec<TextCell>> =
             vec![rank.into_iter().chain(headings).chain([name.into()]).collect()];
         let mut below = Vec::new();
         for (index, row) in self.rows.iter().enumerate() {
-            let rank = self.look.is_ranked.then(|| Field::from((index + 1).to_string()));
+            let rank = self.look.is_ranked.then(|| TextCell::from((index + 1).to_string()));
             let cells = shown.iter().map(|it| {
                 let percent = it.percent(&row.cells[it.index]);
-                Field { text: show(row, it), percent }
+                TextCell { text: show(row, it), percent }
             });
             let name = join(names.iter().map(|it| show(row, it)).collect());
             depths.push(row.depth);
@@ -185,7 +187,9 @@ impl Table {
 
     /// The frames of a path as lines.
     fn path(&self, column: &Column, cell: &Cell) -> Option<Vec<String>> {
-        let (Kind::Path(unknown), Cell::Path(frames)) = (column.kind, cell) else { return None };
+        let (ColumnKind::Path(unknown), Cell::Path(frames)) = (column.kind, cell) else {
+            return None;
+        };
         let lines = middle_cut(frames, |&id: &FrameId| crate::frame(self.names(), id));
         Some(if frames.is_empty() && !unknown.is_empty() {
             vec![unknown.to_owned()]
@@ -198,7 +202,7 @@ impl Table {
 /// The cells of a table as text.
 pub(crate) struct Grid {
     /// The titles, then the rows; in each the name is last.
-    pub(crate) lines: Vec<Vec<Field>>,
+    pub(crate) lines: Vec<Vec<TextCell>>,
     /// The level of each line in a tree.
     depths: Vec<usize>,
     /// The lines below each row.
@@ -208,18 +212,18 @@ pub(crate) struct Grid {
 }
 
 /// A cell of text, and the share that its colour shows.
-pub(crate) struct Field {
+pub(crate) struct TextCell {
     pub(crate) text: String,
     percent: Option<f64>,
 }
 
-impl From<String> for Field {
+impl From<String> for TextCell {
     fn from(text: String) -> Self {
         Self { text, percent: None }
     }
 }
 
-impl Shown<'_> {
+impl TextColumn<'_> {
     /// The share that a cell shows, in percent.
     fn percent(&self, cell: &Cell) -> Option<f64> {
         let (part, total) = self.share(cell)?;
@@ -238,8 +242,8 @@ impl Shown<'_> {
 
     fn text(&self, cell: &Cell, symbols: &Symbols, labels: &Labels) -> String {
         let (unit, each_ns) = match self.column.kind {
-            Kind::Measure { unit, each_ns } => (unit, each_ns),
-            Kind::Number(unit) => (unit, None),
+            ColumnKind::Measure { unit, each_ns } => (unit, each_ns),
+            ColumnKind::Number(unit) => (unit, None),
             _ => (Unit::Count, None),
         };
         if self.aspect == Aspect::Bar {
@@ -270,7 +274,7 @@ impl Shown<'_> {
 impl Grid {
     /// The lines of a table, the first of them its titles, no wider than the screen. First bars, then shares
     /// make room for names, and so does indentation.
-    fn aligned(&self, screen: &Screen, cut: Cut) -> Vec<String> {
+    fn aligned(&self, screen: &Screen, cut: CutRule) -> Vec<String> {
         let Self { lines, depths, bars, .. } = self;
         let last = lines[0].len() - 1;
         let width =
@@ -280,7 +284,7 @@ impl Grid {
         let used = |shown: &[(usize, usize)]| -> usize {
             shown.iter().map(|(_, width)| width + GAP.len()).sum()
         };
-        let least = if cut == Cut::Words { WORDS } else { NAME };
+        let least = if cut == CutRule::Words { WORDS } else { NAME };
         while screen.width.is_some_and(|width| used(&shown) + least > width) {
             let is_share = |&(column, _): &(usize, usize)| lines[0][column].text.ends_with('%');
             let bar = shown.iter().rposition(|(column, _)| bars.contains(column));
@@ -291,10 +295,10 @@ impl Grid {
         }
         let used = used(&shown);
         let indented = INDENTED.min(screen.name_room(used) / 2);
-        let line = |(cells, &depth): (&Vec<Field>, &usize)| {
+        let line = |(cells, &depth): (&Vec<TextCell>, &usize)| {
             let mut line = String::new();
             for &(column, width) in &shown {
-                let Field { text, percent } = &cells[column];
+                let TextCell { text, percent } = &cells[column];
                 let text = format!("{text:>width$}");
                 line +=
                     &percent.map_or_else(|| text.clone(), |percent| screen.heat(&text, percent));

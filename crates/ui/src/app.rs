@@ -16,7 +16,7 @@ use crate::lazy::{Direction, LazyTree, TreeLine};
 use crate::list::Cursor;
 use crate::locks;
 use crate::outline::Outline;
-use crate::view::{Order, Row, View};
+use crate::view::{Order, View, ViewRow};
 
 /// The mode of the keyboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,13 +32,13 @@ pub(crate) enum Mode {
 /// The method around which callers and callees are shown. It stays chosen where the metric or the scope
 /// has no numbers of it; both trees are empty then.
 #[derive(Debug)]
-pub(crate) struct Around {
+pub(crate) struct MethodNeighbours {
     pub(crate) name: String,
     pub(crate) callers: LazyTree,
     pub(crate) callees: LazyTree,
 }
 
-impl Around {
+impl MethodNeighbours {
     /// Whether the metric has numbers of the method in the scope.
     pub(crate) fn has_numbers(&self) -> bool {
         !self.callers.lines().is_empty()
@@ -70,7 +70,7 @@ pub struct App<'a> {
     flat: Vec<Flat>,
     tree: LazyTree,
     callers: LazyTree,
-    around: Option<Around>,
+    around: Option<MethodNeighbours>,
     threads: Vec<(ThreadId, u64)>,
     pub(crate) flame: Flame,
     pub(crate) locks: Outline,
@@ -216,7 +216,7 @@ impl<'a> App<'a> {
     fn look_around(&mut self, name: String) {
         let label = self.ranked.labels.iter().position(|label| *label == name);
         let label = label.map(|label| label as u32);
-        self.around = Some(Around {
+        self.around = Some(MethodNeighbours {
             name,
             callers: LazyTree::around(&self.ranked, label, Direction::Up),
             callees: LazyTree::around(&self.ranked, label, Direction::Down),
@@ -243,18 +243,18 @@ impl<'a> App<'a> {
     }
 
     /// A line of the view.
-    pub(crate) fn line(&self, index: usize) -> Row {
-        let of_label = |label: u32, numbers| Row {
+    pub(crate) fn line(&self, index: usize) -> ViewRow {
+        let of_label = |label: u32, numbers| ViewRow {
             numbers,
             text: self.ranked.label(label).clone(),
             owner: self.owners[label as usize],
-            ..Row::default()
+            ..ViewRow::default()
         };
         let of_tree = |line: &TreeLine, direction| {
             // The numbers of callers are parts of one number.
             let own = (direction == Direction::Down).then_some(line.own);
             let row = of_label(line.label, [own, Some(line.total)]);
-            Row { level: line.level, is_open: line.is_open, ..row }
+            ViewRow { level: line.level, is_open: line.is_open, ..row }
         };
         match (self.view, &self.around) {
             (View::Methods, _) => {
@@ -266,13 +266,13 @@ impl<'a> App<'a> {
             (View::Threads, _) => {
                 let (thread, count) = self.threads[index];
                 let text = units::printable(self.profile.thread_name(thread));
-                Row { numbers: [None, Some(count)], text, ..Row::default() }
+                ViewRow { numbers: [None, Some(count)], text, ..ViewRow::default() }
             }
             (View::Method, Some(around)) => {
                 let callers = around.callers.lines();
                 let heading = |text: &str| {
                     let text = format!("{text} {}", around.name);
-                    Row { is_heading: true, text, ..Row::default() }
+                    ViewRow { is_heading: true, text, ..ViewRow::default() }
                 };
                 match index.checked_sub(callers.len() + 1) {
                     None if index == 0 => heading("Callers of"),
@@ -283,12 +283,12 @@ impl<'a> App<'a> {
             }
             (View::Locks, _) => self.locks.row(index),
             (View::Heap, _) => self.heap.row(index),
-            (View::Method | View::Flame, _) => Row::default(),
+            (View::Method | View::Flame, _) => ViewRow::default(),
         }
     }
 
     /// The line under the cursor.
-    pub(crate) fn selected_line(&self) -> Option<Row> {
+    pub(crate) fn selected_line(&self) -> Option<ViewRow> {
         (self.at() < self.line_count()).then(|| self.line(self.at()))
     }
 

@@ -5,7 +5,7 @@ use perk_profile::units::{duration, percent, plural};
 use perk_profile::{Metric, Unit, units};
 
 use crate::App;
-use crate::view::{Column, Columns, Detail, Row, View};
+use crate::view::{Column, Columns, RowDetail, View, ViewRow};
 
 /// The metric that counts what `metric` measures, and the noun of its numbers.
 pub(crate) fn counted(metric: &Metric) -> Option<(Metric, &'static str)> {
@@ -80,17 +80,17 @@ impl App<'_> {
     }
 
     /// The selected row in whole.
-    pub(crate) fn detail(&self) -> Option<Detail> {
+    pub(crate) fn detail(&self) -> Option<RowDetail> {
         if self.view == View::Flame {
             let selected = self.flame.selected;
             return (selected != ROOT).then(|| {
                 let node = self.ranked.node(selected);
                 let numbers = self.numbers([Some(node.own), Some(node.total)]);
                 let name = self.ranked.label(node.label).clone();
-                Detail { name, numbers, owner: self.owner(node.label) }
+                RowDetail { name, numbers, owner: self.owner(node.label) }
             });
         }
-        let Row { prefix, text, numbers, owner, is_heading, .. } = self.selected_line()?;
+        let ViewRow { prefix, text, numbers, owner, is_heading, .. } = self.selected_line()?;
         let numbers = match self.view {
             _ if is_heading => String::new(),
             View::Locks => self.locks.entry(self.at()).detail.clone(),
@@ -98,7 +98,7 @@ impl App<'_> {
             View::Methods => self.numbers(numbers) + &self.count(&text),
             _ => self.numbers(numbers),
         };
-        Some(Detail { name: prefix.to_owned() + &text, numbers, owner })
+        Some(RowDetail { name: prefix.to_owned() + &text, numbers, owner })
     }
 
     /// `self 762 = 7.62 s (61.75 %), total 886 = 8.86 s (71.80 %)`

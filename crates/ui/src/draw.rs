@@ -17,7 +17,7 @@ use self::bottom::Bottom;
 use self::theme::{Theme, bold};
 use crate::App;
 use crate::app::Mode;
-use crate::view::{Columns, Order, Row, View};
+use crate::view::{Columns, Order, View, ViewRow};
 
 /// The columns of a screen that has room for absolute numbers in each row.
 const WIDE: usize = 100;
@@ -126,7 +126,7 @@ impl Layout {
     }
 
     /// The numbers of a row, and the bar.
-    fn numbers(&self, theme: Theme, row: &Row) -> Vec<Span<'static>> {
+    fn numbers(&self, theme: Theme, row: &ViewRow) -> Vec<Span<'static>> {
         let mut spans = Vec::new();
         for (index, number) in row.numbers.into_iter().enumerate() {
             let (share, column) = (self.shares[index], self.columns.numbers[index]);
@@ -188,7 +188,7 @@ fn draw_line(
     app: &App<'_>,
     theme: Theme,
     layout: Layout,
-    line: &Row,
+    line: &ViewRow,
     width: usize,
 ) -> Line<'static> {
     if line.is_heading {

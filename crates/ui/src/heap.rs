@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use perk_profile::units::{bytes, percent, plural};
 use perk_profile::{HeapHistogram, Profile};
 
-use crate::view::{Order, Row};
+use crate::view::{Order, ViewRow};
 
 /// The objects of one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,9 +67,9 @@ impl Heap {
         }
     }
 
-    pub(crate) fn row(&self, index: usize) -> Row {
+    pub(crate) fn row(&self, index: usize) -> ViewRow {
         let HeapRow { class, bytes, count } = &self.rows[index];
-        Row { numbers: [Some(*bytes), Some(*count)], text: class.clone(), ..Row::default() }
+        ViewRow { numbers: [Some(*bytes), Some(*count)], text: class.clone(), ..ViewRow::default() }
     }
 
     /// `heap dump 2 of 3: 12 objects = 3.4 kB`

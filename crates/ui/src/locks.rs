@@ -12,7 +12,7 @@ use perk_profile::{ClassId, FrameId, LockKind, Metric, MonitorDump, NodeId, Prof
 use perk_render::{DumpNames, lock_suffix};
 
 use crate::outline::{Entry, Outline};
-use crate::view::Row;
+use crate::view::ViewRow;
 
 /// Stands for the path where it is not known.
 const NO_PATH: &str = "[path not known]";
@@ -43,7 +43,7 @@ impl<'a> Builder<'a> {
     }
 
     fn push(&mut self, level: usize, text: String) -> &mut Entry {
-        let row = Row { level, text, is_text: self.is_text, ..Row::default() };
+        let row = ViewRow { level, text, is_text: self.is_text, ..ViewRow::default() };
         self.entries.push(Entry { row, detail: String::new() });
         self.entries.last_mut().expect("an entry was added")
     }

@@ -1,11 +1,11 @@
 //! A tree of texts that is made at once, with branches that open and close.
 
-use crate::view::Row;
+use crate::view::ViewRow;
 
 /// An entry, as it is added.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
-    pub(crate) row: Row,
+    pub(crate) row: ViewRow,
     /// What the detail line says of it.
     pub(crate) detail: String,
 }
@@ -38,7 +38,7 @@ impl Outline {
         &self.lines
     }
 
-    pub(crate) fn row(&self, line: usize) -> Row {
+    pub(crate) fn row(&self, line: usize) -> ViewRow {
         self.entry(line).row.clone()
     }
 
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn branches_open_and_close() {
         let entry = |(level, text): &(usize, &str)| Entry {
-            row: Row { level: *level, text: (*text).to_owned(), ..Row::default() },
+            row: ViewRow { level: *level, text: (*text).to_owned(), ..ViewRow::default() },
             ..Entry::default()
         };
         let entries = [(0, "a"), (1, "b"), (2, "c"), (1, "d"), (0, "e")];

@@ -94,7 +94,7 @@ pub(crate) struct Columns {
 
 /// A row of a list or tree, as it is drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct ViewRow {
     /// Whether it is a heading between lines; the cursor skips it.
     pub(crate) is_heading: bool,
     /// Whether its text has the room of the numbers, too.
@@ -112,7 +112,7 @@ pub(crate) struct Row {
 
 /// The selected row in whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Detail {
+pub(crate) struct RowDetail {
     pub(crate) name: String,
     /// The numbers, with their units.
     pub(crate) numbers: String,

@@ -16,7 +16,7 @@ const FORMS: [&str; 4] = ["collapsed", "perf", "tsv", "fields"];
 /// A prefix that the lines of a log have. What precedes the profile is no part of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Log {
-    shape: Shape,
+    shape: PrefixShape,
     /// The prefix of the profile's first line.
     sample: String,
     /// The number of that line.
@@ -65,7 +65,7 @@ impl Log {
         format!("the prefix of the lines is removed, as in \"{sample}\"{rest}")
     }
 
-    fn new(shape: Shape, prefix: &[u8], first: usize, is_single: bool) -> Self {
+    fn new(shape: PrefixShape, prefix: &[u8], first: usize, is_single: bool) -> Self {
         let sample = String::from_utf8_lossy(prefix).into_owned();
         Self { shape, sample, first: first as u64, is_single, skipped: Rc::default() }
     }
@@ -83,7 +83,7 @@ impl Log {
                 if rest[0].is_ascii_whitespace() {
                     continue;
                 }
-                let shape = Shape::of(prefix);
+                let shape = PrefixShape::of(prefix);
                 // The shape alone would do if each line of it were the profile's first.
                 if !tried.insert((shape.clone(), rest.get(..8).map(<[u8]>::to_vec))) {
                     continue;
@@ -116,7 +116,7 @@ impl Log {
         all.reverse();
         all.into_iter().find_map(|end| {
             let prefix = &lines[first][..end];
-            let shape = Shape::of(prefix);
+            let shape = PrefixShape::of(prefix);
             if !is_of_logs(prefix) {
                 return None;
             }
@@ -152,14 +152,14 @@ fn is_of_logs(prefix: &[u8]) -> bool {
 
 /// The form of a prefix: texts that differ in their numbers, blanks and dates have the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Shape {
-    pieces: Vec<Piece>,
+struct PrefixShape {
+    pieces: Vec<PrefixPiece>,
     /// The blanks at the end, which are the same in all lines: others are the text's own.
     blanks: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Piece {
+enum PrefixPiece {
     Digits,
     Blanks,
     /// The short name of a month or of a day of the week.
@@ -172,7 +172,7 @@ const DATES: [&[u8]; 19] = [
     b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun",
 ];
 
-impl Piece {
+impl PrefixPiece {
     /// Returns the length of the piece at the beginning of `text`; `None` if it does not begin so.
     fn length_in(self, text: &[u8]) -> Option<usize> {
         let count = |is_it: fn(&u8) -> bool| text.iter().take_while(|byte| is_it(byte)).count();
@@ -186,16 +186,16 @@ impl Piece {
     }
 }
 
-impl Shape {
+impl PrefixShape {
     fn of(prefix: &[u8]) -> Self {
         let text = prefix.trim_ascii_end();
         let blanks = prefix[text.len()..].to_vec();
         let mut rest = text.trim_ascii_start();
         let mut pieces = Vec::new();
         while let Some(&byte) = rest.first() {
-            let of_many = [Piece::Digits, Piece::Blanks, Piece::Date];
+            let of_many = [PrefixPiece::Digits, PrefixPiece::Blanks, PrefixPiece::Date];
             let found = of_many.iter().find_map(|it| Some((*it, it.length_in(rest)?)));
-            let (piece, length) = found.unwrap_or((Piece::Byte(byte), 1));
+            let (piece, length) = found.unwrap_or((PrefixPiece::Byte(byte), 1));
             pieces.push(piece);
             rest = &rest[length..];
         }

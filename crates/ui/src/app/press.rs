@@ -2,7 +2,7 @@
 
 use perk_analysis::label_tree::Scope;
 
-use super::{App, Around, Mode};
+use super::{App, MethodNeighbours, Mode};
 use crate::Key;
 use crate::flame::Flame;
 use crate::lazy::LazyTree;
@@ -153,7 +153,7 @@ impl App<'_> {
     }
 
     fn look(&mut self, view: View) {
-        let is_empty = !self.around.as_ref().is_some_and(Around::has_numbers);
+        let is_empty = !self.around.as_ref().is_some_and(MethodNeighbours::has_numbers);
         if view == View::Method && self.view != View::Method && is_empty {
             let first = || self.flat.first().map(|row| row.label);
             let label = self.selected().or_else(first);

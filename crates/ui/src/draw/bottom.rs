@@ -7,7 +7,7 @@ use super::help;
 use super::theme::{Theme, bold};
 use crate::App;
 use crate::app::Mode;
-use crate::view::Detail;
+use crate::view::RowDetail;
 
 /// The lines of a screen that has room for the selected row in whole.
 const TALL: usize = 12;
@@ -17,7 +17,7 @@ const NAME_LINES: usize = 3;
 /// What is below the rows.
 pub(super) struct Bottom {
     width: usize,
-    detail: Option<Detail>,
+    detail: Option<RowDetail>,
     /// The whole name, in lines.
     name: Vec<String>,
 }
