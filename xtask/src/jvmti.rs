@@ -1,4 +1,5 @@
-//! `xtask jvmti JAVA_HOME`: writes the tables of `perk-jvmti-sys` from a JDK's `jvmti.h`.
+//! `xtask jvmti JAVA_HOME`: writes the tables of `perk-jvmti-sys` from a JDK's `jvmti.h`. bindgen would need
+//! libclang, and has no numbers for the bits of capabilities, no names of values and no titles of slots.
 
 #[cfg(test)]
 mod compare;

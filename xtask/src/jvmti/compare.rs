@@ -134,6 +134,51 @@ fn the_tables_agree_with_the_headers_of_all_jdks() {
     }
 }
 
+/// A C compiler shares nothing with this reader of headers.
+#[test]
+fn a_c_compiler_puts_the_slots_at_the_same_places() {
+    use perk_jvmti_sys as ours;
+
+    let newest = jdk::all().iter().rev().find(|jdk| jdk.home.join("include/jvmti.h").is_file());
+    let jdk = newest.expect("no JDK with include/jvmti.h: run tools/setup.sh jdk");
+    let mut text = "#include <stddef.h>\n#include <jvmti.h>\n".to_owned();
+    let mut assert = |claim: String| text += &format!("_Static_assert({claim}, \"{claim}\");\n");
+    let tables = [
+        ("jvmtiInterface_1", &ours::FUNCTION_OFFSETS[..]),
+        ("jvmtiEventCallbacks", &ours::CALLBACK_OFFSETS[..]),
+    ];
+    for (table, offsets) in tables {
+        let names = std::fs::read_to_string(jdk.home.join("include/jvmti.h")).unwrap();
+        // An older header lacks the last slots, and names its gaps.
+        for (name, offset) in offsets.iter().filter(|(name, _)| names.contains(name)) {
+            assert(format!("offsetof({table}, {name}) == {offset}"));
+        }
+    }
+    for (record, bytes) in [
+        ("jvmtiCapabilities", size_of::<ours::Capabilities>()),
+        ("jvmtiHeapCallbacks", size_of::<ours::jvmtiHeapCallbacks>()),
+        ("jvmtiHeapReferenceInfo", size_of::<ours::jvmtiHeapReferenceInfo>()),
+        ("jvmtiLineNumberEntry", size_of::<ours::jvmtiLineNumberEntry>()),
+        ("jvmtiStackInfo", size_of::<ours::jvmtiStackInfo>()),
+        ("jvmtiThreadInfo", size_of::<ours::jvmtiThreadInfo>()),
+    ] {
+        assert(format!("sizeof({record}) == {bytes}"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tables.c");
+    std::fs::write(&file, text).unwrap();
+    let include = jdk.home.join("include");
+    let output = std::process::Command::new("cc")
+        .args(["-std=c11", "-fsyntax-only", "-I"])
+        .arg(&include)
+        .arg("-I")
+        .arg(include.join("linux"))
+        .arg(&file)
+        .output()
+        .expect("no C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn the_tables_are_what_the_generator_writes() {
     let committed = include_str!("../../../crates/jvmti-sys/src/generated.rs");
