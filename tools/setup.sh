@@ -1,10 +1,10 @@
 #!/bin/bash
 # Gets what this machine lacks for building, testing and showing perk:
 #
-#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|jq|visualvm|jhat|source|deny|zig|oldroot]...
+#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|jq|visualvm|jhat|source|deny|fuzz|zig|oldroot]...
 #
 # Does nothing for what is there. Downloads go to .tools; only jdk, jdk17, chromium, jacoco, jq and oldroot
-# install packages, and deny installs a program of cargo's.
+# install packages, and deny and fuzz install programs of cargo's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/jdk.sh
@@ -150,6 +150,13 @@ setup_deny() {
     cargo install --quiet cargo-deny --locked --version 0.20.2
 }
 
+# cargo-fuzz, which runs the programs of fuzz/.
+setup_fuzz() {
+    cargo fuzz --version >/dev/null 2>&1 && return
+    say "installing cargo-fuzz (some minutes)"
+    cargo install --quiet cargo-fuzz --locked --version 0.13.2
+}
+
 # zig's linker and its stubs of old C libraries, and cargo-zigbuild, which has cargo use them.
 setup_zig() {
     [[ -x .tools/zig/bin/cargo-zigbuild ]] && return
@@ -183,7 +190,7 @@ setup_oldroot() {
 mkdir -p .tools
 for part in "$@"; do
     case $part in
-        jdk | jdk17 | jdk21 | chromium | jacoco | jq | visualvm | jhat | source | deny | zig | oldroot) "setup_$part" ;;
-        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, jq, visualvm, jhat, source, deny, zig or oldroot"; exit 2 ;;
+        jdk | jdk17 | jdk21 | chromium | jacoco | jq | visualvm | jhat | source | deny | fuzz | zig | oldroot) "setup_$part" ;;
+        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, jq, visualvm, jhat, source, deny, fuzz, zig or oldroot"; exit 2 ;;
     esac
 done

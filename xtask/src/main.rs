@@ -51,7 +51,7 @@ enum Task {
     /// The programs are javac, small ones that strain the JVM, and real ones, with each collector and
     /// compiler in turn.
     Soak(soak::SoakArguments),
-    /// Run what reads foreign bytes on files broken at random: no panic, no hang
+    /// Run cargo-fuzz on the code that reads foreign bytes: no panic, no hang
     Fuzz(fuzz::FuzzArguments),
     /// Read and write the classes of a JDK, and run it with probes in all of them
     RoundtripJdk(roundtrip::RoundtripArguments),

@@ -1,5 +1,4 @@
-//! The list of fuzz targets for both `xtask fuzz` and the programs of `fuzz/`, which include this
-//! file.
+//! The list of fuzz targets, each of which has a program of its name.
 
 use perk_control::{Options, commands};
 use perk_formats::{FORMATS, FileFormat};
