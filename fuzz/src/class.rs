@@ -46,7 +46,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             late: false,
             names,
         };
-        let probed = instrument(bytes, probes, &mut All { calls: calls || blocks });
+        let probed = instrument(bytes, probes, &mut EveryMethod { calls: calls || blocks });
         if let Ok(Some(probed)) = probed.map(|it| it.bytes) {
             ClassFile::parse(&probed).expect("a class with probes parses");
         }
@@ -63,11 +63,11 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
 }
 
 /// Counts the calls of all methods or of none, inside them and at their call sites.
-struct All {
+struct EveryMethod {
     calls: bool,
 }
 
-impl Methods for All {
+impl Methods for EveryMethod {
     fn number(&mut self, _: &MethodName<'_>) -> u32 {
         1
     }

@@ -15,7 +15,7 @@ mod runs;
 mod statistics;
 mod variants;
 
-use runs::{Recorded, Round, Run, Timing, agent_copy};
+use runs::{ProfileSize, Round, Run, Timing, agent_copy};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -27,7 +27,7 @@ use perk_testkit::Jdk;
 
 use crate::arguments::{self, JdkChoice};
 pub(crate) use programs::find_java;
-use programs::{Place, Program};
+use programs::{Program, Surroundings};
 use variants::{Comparison, Profiler, Variant};
 
 /// The commands of `xtask bench`.
@@ -110,7 +110,8 @@ impl Measurement {
         let so = agent_copy(work.path())?;
         let mut programs = Vec::new();
         for group in groups {
-            let place = Place { jdk, work: work.path(), workloads: self.workloads.as_deref() };
+            let place =
+                Surroundings { jdk, work: work.path(), workloads: self.workloads.as_deref() };
             programs.extend(programs::of(group, &place, self.rounds)?);
         }
         let mut text = report::heading(jdk, comparison);
@@ -176,7 +177,7 @@ impl Bench<'_> {
             perk_hprof::read(&bytes[..]).map_err(anyhow::Error::from)
         };
         let profile = profile.context("cannot read the profile").with_context(failed)?;
-        let recorded = Some(Recorded::of(&profile, bytes.len() as u64));
+        let recorded = Some(ProfileSize::of(&profile, bytes.len() as u64));
         Ok(Run { accounting: profile.accounting, recorded, ..run })
     }
 

@@ -176,13 +176,13 @@ fn record(side: &Side, options: &str, program: &RandomProgram, work: &Path) -> R
 fn wrong(found: &Counts, expected: &Counts) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, count) in expected {
-        let told = found.get(key).copied().unwrap_or(0);
-        if told != *count {
-            lines.push(format!("{} by {}: {told}, not {count}", key.0, key.1));
+        let count_found = found.get(key).copied().unwrap_or(0);
+        if count_found != *count {
+            lines.push(format!("{} by {}: {count_found}, not {count}", key.0, key.1));
         }
     }
-    for (key, told) in found.iter().filter(|(key, _)| !expected.contains_key(*key)) {
-        lines.push(format!("{} by {}: {told}, not 0", key.0, key.1));
+    for (key, count_found) in found.iter().filter(|(key, _)| !expected.contains_key(*key)) {
+        lines.push(format!("{} by {}: {count_found}, not 0", key.0, key.1));
     }
     lines
 }

@@ -118,12 +118,12 @@ fn visualvm(jar: &Path, file: &Path, folder: &Path) -> Result<Counts> {
 }
 
 fn slurp(program: &Path, file: &Path, folder: &Path) -> Result<Counts> {
-    let told = folder.join("slurp.json");
+    let report = folder.join("slurp.json");
     let mut slurp = Command::new(program);
-    slurp.args(["--json", "--top", "1000000", "--output"]).arg(&told).arg(file);
+    slurp.args(["--json", "--top", "1000000", "--output"]).arg(&report).arg(file);
     output(&mut slurp)?;
-    let told: serde_json::Value = serde_json::from_slice(&fs::read(told)?)?;
-    let rows = told["heap"]["top_allocated_classes"].as_array().context("no list of classes")?;
+    let report: serde_json::Value = serde_json::from_slice(&fs::read(report)?)?;
+    let rows = report["heap"]["top_allocated_classes"].as_array().context("no list of classes")?;
     let mut counts = Counts::new();
     for row in rows {
         let (class, count) = (row["class_name"].as_str(), row["instance_count"].as_u64());
@@ -136,8 +136,8 @@ fn slurp(program: &Path, file: &Path, folder: &Path) -> Result<Counts> {
 /// Returns the output of a command, if it succeeds.
 fn output(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("{command:?}"))?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?}: {}: {told}", output.status);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {}: {stderr}", output.status);
     Ok(String::from_utf8(output.stdout)?)
 }
 

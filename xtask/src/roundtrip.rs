@@ -56,11 +56,11 @@ fn round_trip(jdk: &Jdk, classes: &[Class]) -> Result<usize> {
         eprintln!(
             "  classes changed: {changed}, methods: {methods}, bytes added per method: {added}"
         );
-        tell("methods that lack probes", &probed.skipped);
+        print_lines("methods that lack probes", &probed.skipped);
         let begin = Instant::now();
         let failed = probed.link(jdk);
         eprintln!("  linked, and javac run, in {:.0} s", begin.elapsed().as_secs_f64());
-        tell("failures", &failed);
+        print_lines("failures", &failed);
         failures += failed.len();
     }
     Ok(failures)
@@ -79,7 +79,7 @@ fn each(
         };
         classes.iter().filter_map(failure).collect()
     })?;
-    tell("failures", &failed);
+    print_lines("failures", &failed);
     Ok(failed.len())
 }
 
@@ -93,7 +93,7 @@ fn timed<T>(what: &str, class_count: usize, action: impl FnOnce() -> T) -> Resul
     Ok(result)
 }
 
-fn tell(what: &str, lines: &[String]) {
+fn print_lines(what: &str, lines: &[String]) {
     eprintln!("  {what}: {}", lines.len());
     lines.iter().for_each(|line| eprintln!("    {line}"));
 }

@@ -20,7 +20,7 @@ struct TimedTest {
     millis: u64,
 }
 
-/// Prints the slowest tests of a file in JUnit's form, and their share of all.
+/// Prints the slowest tests of a file in JUnit's format, and their share of all.
 pub(crate) fn run(file: Option<&Path>) -> Result<()> {
     let last = workspace::root().join("target/nextest/default/junit.xml");
     let file = file.unwrap_or(&last);

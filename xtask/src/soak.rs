@@ -2,7 +2,7 @@
 //! do without. Samples by signals are the default; `soak exact` has the probes.
 //!
 //! Each run has the next of the flags of the JVM ([`flags`]), so that each program meets each
-//! collector and compiler. A run that does not end as without perk is told at once, and its folder is
+//! collector and compiler. A run that does not end as without perk is reported at once, and its folder is
 //! kept; the table at the end has the counts.
 
 mod exact;
@@ -22,8 +22,8 @@ use crate::arguments::JdkList;
 use crate::workspace;
 use flags::Flags;
 use programs::Program;
-use run::{Ending, Plain};
-use tally::{Row, Tally};
+use run::{Ending, PlainRun};
+use tally::{ProgramTally, Tally};
 
 /// The arguments of `xtask soak`.
 #[derive(Args, Debug)]
@@ -84,9 +84,9 @@ fn soak(options: &Options) -> Result<()> {
         let mut plain = Vec::new();
         for program in &programs {
             let what = || format!("{} on JDK {} without perk", program.name, jdk.version);
-            plain.push(Plain::of(program).with_context(what)?);
+            plain.push(PlainRun::of(program).with_context(what)?);
         }
-        let rows = programs.iter().map(|program| Row::new(&program.name, jdk.version));
+        let rows = programs.iter().map(|program| ProgramTally::new(&program.name, jdk.version));
         let mut tally = Tally::new(rows.collect());
         let begin = Instant::now();
         'time: for round in 0.. {

@@ -8,7 +8,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use perk_profile::{CpuGroup, Profile};
-use perk_testkit::hprof::{Recording, Section, Written};
+use perk_testkit::hprof::{Recording, Section, RecordId};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
 use support::{Counts, golden, read_perk_text, read_records, read_text, self_counts, total_counts};
@@ -187,8 +187,8 @@ fn classes_all_names_every_class_and_used_only_those_of_frames() {
         assert!(names.iter().all(shaped), "{:?}", names.iter().find(|name| !shaped(name)));
         assert!(!names.contains("int"), "primitive classes are not loaded");
         // The threads that exist at VMInit come in one batch, before the first thread starts.
-        let is_thread = |it: &Written| matches!(it, Written::Thread(_));
-        let is_class = |it: &&Written| matches!(it, Written::Class(_));
+        let is_thread = |it: &RecordId| matches!(it, RecordId::Thread(_));
+        let is_class = |it: &&RecordId| matches!(it, RecordId::Class(_));
         let first_thread = all.order.iter().position(is_thread).unwrap();
         let (batch, later) = all.order.split_at(first_thread);
         assert!(batch.iter().filter(is_class).count() > 300);

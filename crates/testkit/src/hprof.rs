@@ -1,5 +1,5 @@
 //! The strict reader of HPROF files, text and binary, for the tests of all crates. It is written
-//! from the format's description, produces one model for both forms, and is independent of perk's
+//! from the format's description, produces one model for both formats, and is independent of perk's
 //! own readers and writers.
 //!
 //! Every line and every byte must conform to the description: the widths of columns, the order of
@@ -19,8 +19,8 @@ mod text;
 
 use recording::ensure;
 pub use recording::{
-    Call, Cost, Costs, Form, Frame, Recording, Result, SYSTEM_TRACE, Section, Site, Sites, Thread,
-    Trace, Written,
+    Call, Cost, Costs, Frame, HprofFormat, RecordId, Recording, Result, SYSTEM_TRACE, Section,
+    Site, Sites, Thread, Trace,
 };
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ pub use monitor::{MonitorDump, MonitorEvent, MonitorTimes, OwnedMonitor, ThreadS
 pub use records::tag;
 
 impl Recording {
-    /// Reads a file of either form.
+    /// Reads a file of either formatat.
     pub fn read(bytes: &[u8]) -> Result<Recording> {
         const HEADER: &[u8] = b"JAVA PROFILE 1.0.";
         if bytes.starts_with(HEADER) && bytes.get(HEADER.len() + 1) == Some(&0) {
@@ -101,25 +101,25 @@ impl Recording {
 
     /// Adds a thread, which must not have been started before.
     fn add_thread(&mut self, serial: u32, thread: Thread) -> Result<()> {
-        self.order.push(Written::Thread(serial));
+        self.order.push(RecordId::Thread(serial));
         let before = self.threads.insert(serial, thread);
         ensure(before.is_none() && serial > 200_000, || format!("thread {serial} starts again"))
     }
 
     fn end_thread(&mut self, serial: u32) -> Result<()> {
-        self.order.push(Written::ThreadEnd(serial));
+        self.order.push(RecordId::ThreadEnd(serial));
         ensure(self.ended.insert(serial), || format!("thread {serial} ends twice"))
     }
 
     /// Adds a trace, which must not have been written before.
     fn add_trace(&mut self, serial: u32, trace: Trace) -> Result<()> {
-        self.order.push(Written::Trace(serial));
+        self.order.push(RecordId::Trace(serial));
         let before = self.traces.insert(serial, trace);
         ensure(before.is_none(), || format!("trace {serial} again"))
     }
 
     fn add_section(&mut self, section: Section) {
-        self.order.push(Written::Section(self.sections.len()));
+        self.order.push(RecordId::Section(self.sections.len()));
         self.sections.push(section);
     }
 

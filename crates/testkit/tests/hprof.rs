@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use perk_testkit::hprof::{Form, Recording, Section};
+use perk_testkit::hprof::{HprofFormat, Recording, Section};
 use perk_testkit::workspace;
 
 fn golden(name: &str) -> Vec<u8> {
@@ -21,7 +21,7 @@ fn read(name: &str) -> Recording {
 #[test]
 fn text_of_samples() {
     let recording = read("samples-cpu-thread-lineno-n.txt");
-    assert_eq!((recording.form, recording.version.as_str()), (Form::Text, "1.0.1"));
+    assert_eq!((recording.format, recording.version.as_str()), (HprofFormat::Text, "1.0.1"));
     let [Section::CpuSamples(samples)] = &recording.sections[..] else { panic!() };
     assert_eq!((samples.total, samples.rows.len(), samples.rows[0].count), (36, 8, 11));
     assert!((samples.rows[0].percent - 30.56).abs() < 1e-9);
@@ -77,8 +77,8 @@ fn text_of_sites() {
 fn records() {
     let recording = read("sites-b-arrays.hprof");
     assert_eq!(
-        (recording.form, recording.id_bytes, recording.settings),
-        (Form::Binary, 4, Some((1, 4)))
+        (recording.format, recording.id_bytes, recording.settings),
+        (HprofFormat::Binary, 4, Some((1, 4)))
     );
     assert!(recording.classes.values().any(|name| name == "ArraysAll"));
     assert!(!recording.unknown_classes.is_empty() && recording.loose_names.is_empty());

@@ -125,7 +125,7 @@ fn count(java: &RunningJava) -> usize {
     java.stdout().lines().filter(|line| line.starts_with("block=")).count()
 }
 
-/// Waits for so many blocks. Returns the median of the CPU time of the last ones, in nanoseconds.
+/// Waits until the program has done this number of blocks. Returns the median of the CPU time of the last ones, in nanoseconds.
 fn blocks(java: &RunningJava, wanted: usize, begin: Instant) -> Result<f64> {
     while count(java) < wanted {
         ensure!(begin.elapsed() < LONGEST, "the program is too slow");

@@ -22,7 +22,7 @@ use crate::workspace;
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// The bars of the overview: CPU time by that of hprof-slurp, wall time by CPU time, memory by the size of
-/// the dump; the CPU time of a dump in gzip's form by that of the plain one; the time of a question after
+/// the dump; the CPU time of a compressed dump by that of the plain one; the time of a question after
 /// the first one; and in little memory the CPU time by that in plenty, and the memory.
 const BARS: [(&str, f64); 7] = [
     ("CPU / CPU of hprof-slurp", 2.8),

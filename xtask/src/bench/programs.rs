@@ -64,7 +64,7 @@ impl Start {
 
 /// The surroundings of programs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct Surroundings<'a> {
     pub(super) jdk: &'a Jdk,
     /// The folder for files.
     pub(super) work: &'a Path,
@@ -80,8 +80,8 @@ pub(super) fn group(name: &str) -> Result<String> {
 }
 
 /// Returns the programs of a group.
-pub(super) fn of(group: &str, place: &Place<'_>, rounds: usize) -> Result<Vec<Program>> {
-    let Place { jdk, work, workloads } = *place;
+pub(super) fn of(group: &str, place: &Surroundings<'_>, rounds: usize) -> Result<Vec<Program>> {
+    let Surroundings { jdk, work, workloads } = *place;
     if let Some(name) = group.strip_prefix(KIT) {
         let folder = workloads.with_context(|| format!("{group} needs --workloads"))?;
         let script = folder.join(format!("run-{name}.sh"));
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_group_is_in_the_list_or_of_the_kit() {
         let jdk = perk_testkit::jdk::compiler();
-        let place = Place { jdk, work: Path::new("/tmp"), workloads: None };
+        let place = Surroundings { jdk, work: Path::new("/tmp"), workloads: None };
         let refusal = group("tomcat").unwrap_err().to_string();
         assert_eq!(refusal, "not one of javac, hello, idle, threads, micro, kit-NAME");
         assert_eq!(

@@ -1,5 +1,5 @@
 //! `xtask bench readers`: the speed of reading files, measured on generated ones. One line of
-//! [`FORMS`] is one form: its generator and its reader.
+//! [`FORMATS`] is one format: its generator and its reader.
 
 mod collapsed;
 mod fields;
@@ -49,14 +49,15 @@ pub(crate) struct GeneratedFile {
 }
 
 fn formats() -> PossibleValuesParser {
-    FORMS.map(|form| form.name).into()
+    FORMATS.map(|format| format.name).into()
 }
 
 impl GeneratedFile {
     /// Reads the file.
     pub(super) fn read(&self) -> Result<()> {
-        let form = FORMS.iter().find(|form| form.name == self.format).context("no such format")?;
-        let profile = (form.read)(File::open(&self.path)?)?;
+        let format =
+            FORMATS.iter().find(|format| format.name == self.format).context("no such format")?;
+        let profile = (format.read)(File::open(&self.path)?)?;
         let is_read = profile.traces().len() > 1 || profile.field_accesses().is_some();
         ensure!(is_read, "nothing was read");
         // Freeing the memory is not a part of reading.
@@ -65,8 +66,8 @@ impl GeneratedFile {
     }
 }
 
-/// A form of files.
-struct Form {
+/// A format of files.
+struct GeneratedFormat {
     /// The name for `--only`.
     name: &'static str,
     /// Writes a file of about `bytes` bytes.
@@ -74,29 +75,33 @@ struct Form {
     read: fn(file: File) -> Result<Profile>,
 }
 
-const FORMS: [Form; 6] = [
-    Form {
+const FORMATS: [GeneratedFormat; 6] = [
+    GeneratedFormat {
         name: "hprof-text",
         generate: hprof_text::generate,
         read: |file| Ok(perk_hprof::read(file)?),
     },
-    Form {
+    GeneratedFormat {
         name: "collapsed",
         generate: collapsed::generate,
         read: |file| Ok(perk_formats::collapsed::read(file)?),
     },
-    Form {
+    GeneratedFormat {
         name: "pprof",
         generate: pprof::generate,
         read: |file| Ok(perk_formats::pprof::read(file)?),
     },
-    Form {
+    GeneratedFormat {
         name: "pprof-unique",
         generate: pprof::generate_unique,
         read: |file| Ok(perk_formats::pprof::read(file)?),
     },
-    Form { name: "jfr", generate: jfr::generate, read: |file| Ok(perk_formats::jfr::read(file)?) },
-    Form {
+    GeneratedFormat {
+        name: "jfr",
+        generate: jfr::generate,
+        read: |file| Ok(perk_formats::jfr::read(file)?),
+    },
+    GeneratedFormat {
         name: "fields",
         generate: fields::generate,
         read: |file| Ok(perk_formats::shared_fields::read(file)?),
@@ -108,32 +113,32 @@ pub(super) fn run(options: &ReadersArguments) -> Result<()> {
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
     let this = env::current_exe().context("cannot find this program")?.display().to_string();
     let mut text = String::from(
-        "| form | file | MB/s of CPU time | CPU s | peak RSS |\n|---|---|---|---|---|\n",
+        "| format | file | MB/s of CPU time | CPU s | peak RSS |\n|---|---|---|---|---|\n",
     );
-    for form in FORMS.iter().filter(|form| options.takes(form.name)) {
-        let path = work.path().join(form.name);
-        let mb = generate(form, &path, options.mb)? as f64 / 1e6;
-        let command = [&this, "bench", READ, form.name, &path.display().to_string()];
+    for format in FORMATS.iter().filter(|format| options.takes(format.name)) {
+        let path = work.path().join(format.name);
+        let mb = generate(format, &path, options.mb)? as f64 / 1e6;
+        let command = [&this, "bench", READ, format.name, &path.display().to_string()];
         let usages: Result<Vec<_>> =
             (0..options.rounds).map(|_| child::measure(&command)).collect();
-        let usages = usages.with_context(|| form.name)?;
+        let usages = usages.with_context(|| format.name)?;
         let cpu_s = Spread::of(usages.iter().map(|it| it.cpu_s));
         let speed = Spread::of(usages.iter().map(|it| mb / it.cpu_s)).text(0);
         let rss_mb = Spread::of(usages.iter().map(|it| it.peak_rss_bytes / 1e6)).median;
         text += &format!(
             "| {} | {mb:.0} MB | {speed} | {:.2} | {rss_mb:.0} MB |\n",
-            form.name, cpu_s.median
+            format.name, cpu_s.median
         );
         std::fs::remove_file(&path).context("cannot remove a generated file")?;
     }
     io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")
 }
 
-/// Writes a file of `form`, of about `mb` MB. Returns its actual size in bytes.
-fn generate(form: &Form, path: &Path, mb: u64) -> Result<u64> {
+/// Writes a file of `format`, of about `mb` MB. Returns its actual size in bytes.
+fn generate(format: &GeneratedFormat, path: &Path, mb: u64) -> Result<u64> {
     let wrong = || format!("cannot write {}", path.display());
     let mut out = BufWriter::new(File::create(path).with_context(wrong)?);
-    (form.generate)(&mut out, mb * 1_000_000).with_context(wrong)?;
+    (format.generate)(&mut out, mb * 1_000_000).with_context(wrong)?;
     out.flush().with_context(wrong)?;
     Ok(path.metadata().with_context(wrong)?.len())
 }
@@ -151,15 +156,15 @@ mod tests {
     #[test]
     fn generated_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
-        for form in FORMS {
-            let path = folder.path().join(form.name);
-            let bytes = generate(&form, &path, 2).unwrap();
-            assert!((1_500_000..3_000_000).contains(&bytes), "{}: {bytes} bytes", form.name);
-            let profile = (form.read)(File::open(&path).unwrap()).unwrap();
+        for format in FORMATS {
+            let path = folder.path().join(format.name);
+            let bytes = generate(&format, &path, 2).unwrap();
+            assert!((1_500_000..3_000_000).contains(&bytes), "{}: {bytes} bytes", format.name);
+            let profile = (format.read)(File::open(&path).unwrap()).unwrap();
             let records = profile.field_accesses().map_or(0, |accesses| accesses.rows().len());
-            assert!(profile.traces().len().max(records) > 100, "{}", form.name);
+            assert!(profile.traces().len().max(records) > 100, "{}", format.name);
             // A recording has events that are not part of a profile, and a note reports them.
-            assert!(profile.notes.is_empty() || form.name == "jfr", "{:?}", profile.notes);
+            assert!(profile.notes.is_empty() || format.name == "jfr", "{:?}", profile.notes);
         }
     }
 }

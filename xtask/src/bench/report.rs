@@ -12,7 +12,7 @@ use procfs::{CpuInfo, Current as _, LoadAverage, Meminfo};
 use super::programs::Program;
 use super::statistics::Spread;
 use super::variants::{Comparison, Profiler, Variant};
-use super::{Recorded, Round, Run};
+use super::{ProfileSize, Round, Run};
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -133,7 +133,7 @@ fn outside(variants: &[Variant], rounds: &[Round]) -> String {
                 paired(variants, rounds, index, rss, |it, base| it - base).text(1),
             ]);
         }
-        let recorded = |of: fn(Recorded) -> f64, decimals: usize| match profiler {
+        let recorded = |of: fn(ProfileSize) -> f64, decimals: usize| match profiler {
             Profiler::None => String::new(),
             _ => {
                 let runs = rounds.iter().filter_map(|round| round[index].recorded);
@@ -164,8 +164,9 @@ fn inside(comparison: &Comparison, rounds: &[Round]) -> String {
             paired(variants, rounds, index, |run| run.usage.cpu_s, |it, base| (it - base) * 1e3);
         let mut cells = vec![(*name).to_owned(), format!("{:.1}", difference.median)];
         cells.extend(columns.iter().map(|column| {
-            let told = rounds.iter().filter_map(|round| round[index].accounting.as_ref());
-            let median = Spread::of(told.map(|it| (column.of)(it) as f64 / column.unit)).median;
+            let accountings = rounds.iter().filter_map(|round| round[index].accounting.as_ref());
+            let median =
+                Spread::of(accountings.map(|it| (column.of)(it) as f64 / column.unit)).median;
             let decimals = column.decimals;
             if median.is_nan() { String::new() } else { format!("{median:.decimals$}") }
         }));

@@ -19,21 +19,21 @@ pub(super) struct Run {
     /// The agent's accounting, if the agent was present and its file contains one.
     pub(super) accounting: Option<Accounting>,
     /// The profile, of a run with a profiler.
-    pub(super) recorded: Option<Recorded>,
+    pub(super) recorded: Option<ProfileSize>,
     /// The program's measurements of itself.
     pub(super) timings: Vec<Timing>,
 }
 
 /// A profile's size and number of samples of CPU time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Recorded {
+pub(super) struct ProfileSize {
     pub(super) file_bytes: u64,
     pub(super) sample_count: u64,
     /// The samples without a stack.
     pub(super) unattributed_count: u64,
 }
 
-impl Recorded {
+impl ProfileSize {
     pub(super) fn of(profile: &Profile, file_bytes: u64) -> Self {
         let samples = profile.total_cpu_samples().rows;
         let count = |rows: &mut dyn Iterator<Item = (TraceId, u64)>| rows.map(|it| it.1).sum();

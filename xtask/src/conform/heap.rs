@@ -21,11 +21,11 @@ use perk_heap::{
 };
 use serde::Deserialize;
 
-/// A question for the sizes of all objects but those that stand for classes. Numbers are in the order
+/// A question for the sizes of all objects but those that represent classes. Numbers are in the order
 /// of addresses.
 const QUERY: &str = "SELECT s.@objectId, s.@usedHeapSize, s.@retainedHeapSize FROM \".*\" s";
-/// The objects of a question, whose answer has at most a million rows, and the most questions. Of larger
-/// dumps so many objects are compared, in groups that are evenly spread.
+/// The objects of a question, whose answer has at most a million rows, and the most questions. ClassSums larger
+/// dumps that number of objects is compared, in groups that are evenly spread.
 const GROUP: u64 = 900_000;
 const MOST_GROUPS: u64 = 3;
 /// The part of what is reachable from which on both name suspects.
@@ -46,11 +46,11 @@ struct Overview {
     total_objects: u64,
     total_shallow: u64,
     unreachable_count: u64,
-    histogram: Vec<Row>,
+    histogram: Vec<HistogramRow>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Row {
+struct HistogramRow {
     pretty_class: String,
     loader_id: u64,
     instances: u64,
@@ -58,8 +58,8 @@ struct Row {
     retained: u64,
 }
 
-impl Row {
-    /// Returns the class's name in perk's form, which sets off the number of a hidden class by a point.
+impl HistogramRow {
+    /// Returns the class's name in perk's format, which sets off the number of a hidden class by a point.
     fn name(&self) -> String {
         self.pretty_class.replace("+0x", ".0x")
     }
@@ -79,12 +79,12 @@ struct TheirSuspect {
 
 #[derive(Debug, Deserialize)]
 struct Query {
-    rows: Vec<[Cell; 3]>,
+    rows: Vec<[QueryCell; 3]>,
     truncated: bool,
 }
 
 #[derive(Debug, Deserialize)]
-struct Cell {
+struct QueryCell {
     v: u64,
 }
 
@@ -174,7 +174,7 @@ fn analyze(dump: &Path, analyzer: &Path, count: u64) -> Result<Report> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {stderr}", output.status);
     let file = BufReader::new(File::open(out.path())?);
-    serde_json::from_reader(file).context("the report has another form")
+    serde_json::from_reader(file).context("the report has another format")
 }
 
 /// The analyzer's sizes by the number of the object, and the sums of its shallow sizes over what perk
@@ -229,7 +229,7 @@ impl Sizes {
         Ok(Self { shallow, retained, sums, is_special })
     }
 
-    /// Compares the sizes of all objects that are held, but those that stand for classes.
+    /// Compares the sizes of all objects that are held, but those that represent classes.
     fn compare(&self, heap: &Heap) -> Result<()> {
         let (mut shallow, mut retained) = (Differences::default(), Differences::default());
         let (mut held, mut special) = (Differences::default(), Differences::default());
@@ -259,7 +259,7 @@ impl Sizes {
 fn instance_bytes(heap: &Heap, report: &Report) -> Vec<Option<u64>> {
     let rows = report.overview.histogram.iter();
     let rows = rows.map(|row| ((row.name(), row.loader_id), row));
-    let rows: BTreeMap<(String, u64), &Row> = rows.collect();
+    let rows: BTreeMap<(String, u64), &HistogramRow> = rows.collect();
     let of = |class: &Class| {
         let row = rows.get(&(class.name.clone(), class.loader))?;
         (class.kind == ClassKind::Instance && row.instances > 0)
@@ -303,7 +303,7 @@ fn special(heap: &Heap) -> Result<Vec<bool>> {
     Ok(is_special)
 }
 
-/// Returns the size that the analyzer gives an object that stands for a class: that of its static
+/// Returns the size that the analyzer gives an object that represents a class: that of its static
 /// fields.
 fn class_bytes(class: &Class, heap: &Heap) -> u64 {
     let reference_bytes = heap.layout().reference_bytes as usize;
@@ -315,13 +315,13 @@ fn class_bytes(class: &Class, heap: &Heap) -> u64 {
 /// the sum of what those retain that no other one holds.
 fn classes(heap: &Heap, sizes: &Sizes, report: &Report) -> Result<()> {
     #[derive(Clone, Copy, Default)]
-    struct Of {
+    struct ClassSums {
         count: u64,
         shallow: u64,
         least: u64,
     }
     let key = |class: &Class| (class.name.clone(), class.loader);
-    let mut found = BTreeMap::<(String, u64), Of>::new();
+    let mut found = BTreeMap::<(String, u64), ClassSums>::new();
     // The number of objects of each class among those above the one at hand.
     let mut depth = vec![0_u32; heap.classes().len()];
     for root in heap.held_by(None) {
@@ -352,7 +352,7 @@ fn classes(heap: &Heap, sizes: &Sizes, report: &Report) -> Result<()> {
         }
     }
     // Several classes of a loader may have one name: anonymous ones of JDK 8.
-    let mut theirs = BTreeMap::<(String, u64), Of>::new();
+    let mut theirs = BTreeMap::<(String, u64), ClassSums>::new();
     for row in &report.overview.histogram {
         let of = theirs.entry((row.name(), row.loader_id)).or_default();
         of.count += row.instances;

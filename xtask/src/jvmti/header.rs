@@ -391,7 +391,7 @@ impl Parser {
                 continue;
             }
             let meaning = self.c_type()?;
-            // `(void)` stands for an empty list of parameters.
+            // `(void)` represents an empty list of parameters.
             if self.peek() != Some(&Token::Mark(')')) {
                 parameters.push((self.word()?, meaning));
             }

@@ -28,7 +28,7 @@ const SKIPPED: i32 = 77;
 
 /// A program without perk.
 #[derive(Debug)]
-pub(super) struct Plain {
+pub(super) struct PlainRun {
     output: Output,
     /// The most memory that it held.
     pub(super) peak_bytes: u64,
@@ -63,7 +63,7 @@ pub(super) enum Fault {
     Crash(ExitStatus),
     Hang,
     Difference,
-    /// The agent's file cannot be read, or tells of a panic.
+    /// The agent's file cannot be read, or records a panic.
     Profile,
 }
 
@@ -80,7 +80,7 @@ impl std::fmt::Display for Fault {
 
 /// A run under perk.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct SampledRun {
     pub(super) ending: Ending,
     pub(super) accounting: Accounting,
     /// The samples that the agent says were lost.
@@ -88,7 +88,7 @@ pub(super) struct Ended {
     pub(super) peak_bytes: u64,
 }
 
-impl Plain {
+impl PlainRun {
     /// Runs a program without perk; `None` if it cannot run here.
     pub(super) fn of(program: &Program) -> Result<Option<Self>> {
         let folder = tempfile::tempdir()?;
@@ -105,11 +105,11 @@ impl Plain {
 /// Runs a program under perk. The folder of a run that is not right is moved into `kept`.
 pub(super) fn sampled(
     program: &Program,
-    plain: &Plain,
+    plain: &PlainRun,
     flags: &Flags,
     interval: &str,
     kept: &Path,
-) -> Result<Ended> {
+) -> Result<SampledRun> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join(FILE);
     let options = format!(
@@ -139,7 +139,12 @@ pub(super) fn sampled(
         }
     };
     let accounting = accounting.unwrap_or_default();
-    Ok(Ended { ending, accounting, lost_count: lost_count(&stderr), peak_bytes: run.peak_bytes })
+    Ok(SampledRun {
+        ending,
+        accounting,
+        lost_count: lost_count(&stderr),
+        peak_bytes: run.peak_bytes,
+    })
 }
 
 /// Returns the number in the agent's line about samples that were lost.

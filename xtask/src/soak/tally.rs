@@ -1,10 +1,10 @@
 //! The counts of `xtask soak`, and their table.
 
-use super::run::{Ended, Ending, Fault};
+use super::run::{Ending, Fault, SampledRun};
 
 /// The counts of a program on a JDK.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
+pub(super) struct ProgramTally {
     program: String,
     version: u32,
     runs: u64,
@@ -27,9 +27,9 @@ pub(super) struct Row {
 
 /// The counts.
 #[derive(Debug)]
-pub(super) struct Tally(Vec<Row>);
+pub(super) struct Tally(Vec<ProgramTally>);
 
-impl Row {
+impl ProgramTally {
     pub(super) fn new(program: &str, version: u32) -> Self {
         Self { program: program.to_owned(), version, ..Self::default() }
     }
@@ -38,7 +38,7 @@ impl Row {
         self.crashes + self.hangs + self.differences + self.bad_profiles
     }
 
-    fn add(&mut self, other: &Row) {
+    fn add(&mut self, other: &ProgramTally) {
         self.runs += other.runs;
         self.crashes += other.crashes;
         self.hangs += other.hangs;
@@ -81,7 +81,7 @@ impl Row {
 }
 
 impl Tally {
-    pub(super) fn new(rows: Vec<Row>) -> Self {
+    pub(super) fn new(rows: Vec<ProgramTally>) -> Self {
         Self(rows)
     }
 
@@ -91,7 +91,7 @@ impl Tally {
     }
 
     /// Counts a run of a program. `plain_bytes` is the memory without perk, if it can be compared.
-    pub(super) fn add(&mut self, index: usize, ended: &Ended, plain_bytes: Option<u64>) {
+    pub(super) fn add(&mut self, index: usize, ended: &SampledRun, plain_bytes: Option<u64>) {
         let row = &mut self.0[index];
         row.runs += 1;
         if let Ending::Wrong { what, .. } = ended.ending {
@@ -111,8 +111,8 @@ impl Tally {
         row.more_bytes.extend(plain_bytes.map(|plain| ended.peak_bytes as i64 - plain as i64));
     }
 
-    fn sum(&self) -> Row {
-        let mut sum = Row::default();
+    fn sum(&self) -> ProgramTally {
+        let mut sum = ProgramTally::default();
         self.0.iter().for_each(|row| sum.add(row));
         sum
     }
@@ -124,8 +124,17 @@ impl Tally {
 
     /// The counts in one line.
     pub(super) fn summary(&self) -> String {
-        let Row { runs, crashes, hangs, differences, bad_profiles, samples, lost, broken, .. } =
-            self.sum();
+        let ProgramTally {
+            runs,
+            crashes,
+            hangs,
+            differences,
+            bad_profiles,
+            samples,
+            lost,
+            broken,
+            ..
+        } = self.sum();
         format!(
             "{runs} runs, {crashes} crashes, {hangs} hangs, {differences} differences, {bad_profiles} \
              bad profiles, {samples} samples, {lost} lost, {broken} incomplete"

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use perk_control::{DumpPart, messages};
 use perk_profile::{Profile, TraceId};
-use perk_testkit::hprof::{Form, Frame, Recording, Trace};
+use perk_testkit::hprof::{HprofFormat, Frame, Recording, Trace};
 use perk_testkit::{JavaRun, Jdk, Outcome, workspace};
 
 /// Samples by method.
@@ -38,7 +38,7 @@ pub(crate) fn run(jdk: &Jdk, options: &str, main: &str, args: &[&str]) -> (Outco
 
 /// Reads a text file with samples alone, of the original or of perk.
 pub(crate) fn read_text(bytes: &[u8]) -> Result<Recording, String> {
-    read(bytes, Form::Text)
+    read(bytes, HprofFormat::Text)
 }
 
 /// Reads a text file with samples alone that perk has written.
@@ -50,13 +50,13 @@ pub(crate) fn read_perk_text(bytes: &[u8]) -> Result<Recording, String> {
 
 /// Reads records of samples and sites, of the original or of perk.
 pub(crate) fn read_records(bytes: &[u8]) -> Result<Recording, String> {
-    read(bytes, Form::Binary)
+    read(bytes, HprofFormat::Binary)
 }
 
-fn read(bytes: &[u8], form: Form) -> Result<Recording, String> {
+fn read(bytes: &[u8], format: HprofFormat) -> Result<Recording, String> {
     let recording = Recording::read(bytes)?;
-    if recording.form != form {
-        return Err(format!("{:?}, not {form:?}", recording.form));
+    if recording.format != format {
+        return Err(format!("{:?}, not {format:?}", recording.format));
     }
     recording.check_plain()?;
     Ok(recording)

@@ -1,4 +1,4 @@
-//! Heap dumps and monitors in the text form.
+//! Heap dumps and monitors in the text format.
 
 use super::text::{Lines, Sum, columns, date, hex, number};
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::hprof::monitor::MonitorTime;
 
-/// The thread of the first root of each dump. It stands for no thread of the program.
+/// The thread of the first root of each dump. It represents no thread of the program.
 const UNKNOWN_THREAD: u32 = 200_000;
 const MONITOR_TIME_TITLE: &str = "rank   self  accum   count trace monitor";
 
@@ -45,7 +45,7 @@ impl Recording {
         let (count, rest) = rest.split_once(" objects, ").ok_or("no number of objects")?;
         let (bytes, written) = rest.split_once(" bytes) ").ok_or("no number of bytes")?;
         date(written)?;
-        let mut heap = Heap { told: Some((number(count)?, number(bytes)?)), ..Heap::default() };
+        let mut heap = Heap { stated: Some((number(count)?, number(bytes)?)), ..Heap::default() };
         loop {
             let line = lines.next()?;
             if line == "HEAP DUMP END" {

@@ -1,4 +1,4 @@
-//! Heap dumps: the roots, objects and classes, as far as both forms contain them.
+//! Heap dumps: the roots, objects and classes, as far as both formats contain them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Heap {
     /// The numbers of objects and bytes in the first line (text).
-    pub told: Option<(u64, u64)>,
+    pub stated: Option<(u64, u64)>,
     /// The roots, in order.
     pub roots: Vec<Root>,
     /// The instances and arrays by id.

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Costs, Form, Recording, Result, SYSTEM_TRACE, Section, Sites, Trace, Written, ensure};
+use super::{
+    Costs, HprofFormat, RecordId, Recording, Result, SYSTEM_TRACE, Section, Sites, Trace, ensure,
+};
 
 impl Trace {
     /// Returns the name that a row shows for the trace.
@@ -68,7 +70,7 @@ impl Recording {
                     check_counts(samples)?;
                     samples.rows.iter().map(|row| row.trace).collect()
                 }
-                Section::Sites(sites) if self.form == Form::Binary => {
+                Section::Sites(sites) if self.format == HprofFormat::Binary => {
                     sites.rows.iter().map(|row| row.trace).collect()
                 }
                 Section::HeapSummary(_) => Vec::new(),
@@ -87,7 +89,11 @@ impl Recording {
         ensure(self.unknown_classes.is_empty(), || {
             format!("classes that are not loaded: {:?}", self.unknown_classes)
         })?;
-        if self.form == Form::Text { self.check_new_traces() } else { self.check_threads() }
+        if self.format == HprofFormat::Text {
+            self.check_new_traces()
+        } else {
+            self.check_threads()
+        }
     }
 
     /// Fails unless new traces are in the order of the rows, and each of them is used by a row.
@@ -95,15 +101,15 @@ impl Recording {
         let mut new = Vec::new();
         for written in &self.order {
             match written {
-                Written::Trace(serial) => new.push(*serial),
-                Written::Section(index) => {
+                RecordId::Trace(serial) => new.push(*serial),
+                RecordId::Section(index) => {
                     let Section::CpuSamples(samples) = &self.sections[*index] else { continue };
                     let rows = samples.rows.iter().map(|row| row.trace);
                     let named: Vec<u32> = rows.filter(|trace| new.contains(trace)).collect();
                     ensure(named == new, || format!("traces {new:?}, rows name {named:?}"))?;
                     new.clear();
                 }
-                Written::Thread(_) | Written::ThreadEnd(_) | Written::Class(_) => {}
+                RecordId::Thread(_) | RecordId::ThreadEnd(_) | RecordId::Class(_) => {}
             }
         }
         ensure(new.is_empty(), || format!("traces that nothing uses: {new:?}"))
@@ -114,14 +120,14 @@ impl Recording {
         let mut started = BTreeSet::new();
         for written in &self.order {
             match written {
-                Written::Thread(serial) => drop(started.insert(*serial)),
-                Written::Trace(serial) => {
+                RecordId::Thread(serial) => drop(started.insert(*serial)),
+                RecordId::Trace(serial) => {
                     let thread = self.traces[serial].thread;
                     ensure(thread.is_none_or(|thread| started.contains(&thread)), || {
                         format!("trace {serial} names thread {thread:?} before its start")
                     })?;
                 }
-                Written::ThreadEnd(_) | Written::Class(_) | Written::Section(_) => {}
+                RecordId::ThreadEnd(_) | RecordId::Class(_) | RecordId::Section(_) => {}
             }
         }
         Ok(())

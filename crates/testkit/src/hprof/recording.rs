@@ -14,8 +14,8 @@ pub type Result<T> = std::result::Result<T, String>;
 /// The contents of a file that passed the checks.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
-    /// The form of the file.
-    pub form: Form,
+    /// The format of the file.
+    pub format: HprofFormat,
     /// The version in its header, such as `1.0.1`.
     pub version: String,
     /// The size of ids; 0 in text.
@@ -54,12 +54,12 @@ pub struct Recording {
     /// The names that no record refers to (binary).
     pub loose_names: Vec<String>,
     /// The records in the order of the file.
-    pub order: Vec<Written>,
+    pub order: Vec<RecordId>,
 }
 
 /// A record, identified by its serial number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
+pub enum RecordId {
     /// The start of a thread.
     Thread(u32),
     /// The end of a thread.
@@ -72,9 +72,9 @@ pub enum Written {
     Section(usize),
 }
 
-/// The form of a file.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum HprofFormat {
     /// `format=a`
     #[default]
     Text,
@@ -213,7 +213,7 @@ pub struct Call {
     pub count: u64,
     /// The callee, as `class.method` with signature, or `<unknown callee>`.
     pub callee: String,
-    /// The caller in the same form, or `<unknown caller>`.
+    /// The caller in the same format, or `<unknown caller>`.
     pub caller: String,
     /// The milliseconds, including the time of callees.
     pub time_ms: u64,

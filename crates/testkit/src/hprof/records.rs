@@ -1,4 +1,4 @@
-//! The binary form. Every length must be exact, and every id must be written before it is used.
+//! The binary format. Every length must be exact, and every id must be written before it is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use self::tag::{
 };
 use super::cursor::Cursor;
 use super::{
-    Class, Contents, Cost, Costs, Form, Frame, Heap, Object, Recording, Result, Root, SYSTEM_TRACE,
-    Section, Site, Sites, Thread, Trace, Value, Written, ensure,
+    Class, Contents, Cost, Costs, Frame, Heap, HprofFormat, Object, RecordId, Recording, Result,
+    Root, SYSTEM_TRACE, Section, Site, Sites, Thread, Trace, Value, ensure,
 };
 
 /// The tags of records.
@@ -32,7 +32,7 @@ pub mod tag {
     pub const HEAP_DUMP_END: u8 = 0x2C;
 }
 
-/// The names of element types by their number; 2 stands for references.
+/// The names of element types by their number; 2 represents references.
 const ELEMENTS: [(u8, &str, usize); 8] = [
     (4, "boolean", 1),
     (5, "char", 2),
@@ -60,7 +60,7 @@ const ROOTS: [(u8, &str, bool, bool); 9] = [
 
 /// A file being read.
 #[derive(Default)]
-struct Reader {
+struct RecordReader {
     recording: Recording,
     names: BTreeMap<u64, String>,
     used_names: BTreeSet<u64>,
@@ -103,9 +103,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recording> {
     input.id_bytes = id_bytes;
     let created_ms = input.u8()?;
     ensure(created_ms > 1_500_000_000_000, || format!("created at {created_ms} ms"))?;
-    let recording =
-        Recording { form: Form::Binary, version, id_bytes, created_ms, ..Recording::default() };
-    let mut reader = Reader { recording, ..Reader::default() };
+    let recording = Recording {
+        format: HprofFormat::Binary,
+        version,
+        id_bytes,
+        created_ms,
+        ..Recording::default()
+    };
+    let mut reader = RecordReader { recording, ..RecordReader::default() };
     while !input.bytes.is_empty() {
         let at = bytes.len() - input.bytes.len();
         reader.record(&mut input).map_err(|what| format!("offset {at:#x}: {what}"))?;
@@ -116,7 +121,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recording> {
     Ok(reader.recording)
 }
 
-impl Reader {
+impl RecordReader {
     fn record(&mut self, input: &mut Cursor<'_>) -> Result<()> {
         let (tag, micros, length) = (input.u1()?, input.u4()?, input.u4()?);
         ensure(micros >= self.micros, || "time runs backward".to_owned())?;
@@ -190,7 +195,7 @@ impl Reader {
         ensure(id != 0 && is_new && !is_used, || format!("name {id:#x} again"))
     }
 
-    /// Reads an id and returns its name; 0 stands for no name.
+    /// Reads an id and returns its name; 0 represents no name.
     fn name(&mut self, body: &mut Cursor<'_>) -> Result<Option<String>> {
         let id = body.id()?;
         if id == 0 {
@@ -215,7 +220,7 @@ impl Reader {
         if before.is_some() && !is_nowhere {
             self.recording.shared_objects.insert(object);
         }
-        self.recording.order.push(Written::Class(serial));
+        self.recording.order.push(RecordId::Class(serial));
         let before = self.recording.classes.insert(serial, name);
         ensure(before.is_none() && serial >= 100_000, || format!("class {serial} again"))
     }

@@ -1,7 +1,7 @@
 //! The table of `cpu=old`: a title, and rows of count, callee, caller and milliseconds.
 
 use super::text::Lines;
-use super::{Call, Form, Recording, Result, Section, ensure};
+use super::{Call, HprofFormat, Recording, Result, Section, ensure};
 
 /// The first line of a table.
 pub(super) const TITLE: &str = "count callee caller time\n";
@@ -10,7 +10,7 @@ const UNKNOWN: [&str; 2] = ["<unknown callee> ", "<unknown caller> "];
 
 /// Reads a file of one or more tables.
 pub(super) fn read(text: &str) -> Result<Recording> {
-    let mut recording = Recording { form: Form::Table, ..Recording::default() };
+    let mut recording = Recording { format: HprofFormat::Table, ..Recording::default() };
     let tables = text.split(TITLE).skip(1);
     for table in tables {
         recording.add_table(table.lines())?;

@@ -1,11 +1,12 @@
-//! The text form: header, threads, traces, SITES, CPU SAMPLES and CPU TIME. Heap dumps and monitors
+//! The text format: header, threads, traces, SITES, CPU SAMPLES and CPU TIME. Heap dumps and monitors
 //! are in `dump.rs`.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
 use super::{
-    Cost, Costs, Form, Frame, Recording, Result, Section, Site, Sites, Thread, Trace, ensure, table,
+    Cost, Costs, Frame, HprofFormat, Recording, Result, Section, Site, Sites, Thread, Trace,
+    ensure, table,
 };
 
 /// The length at which the original cuts lines off.
@@ -58,7 +59,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Recording> {
     ensure(!body.contains('\r'), || "a carriage return".to_owned())?;
     let mut lines = Lines { all: body.split('\n').flat_map(whole_lines).collect(), next: 0 };
     let has_cut_lines = lines.all.len() > body.split('\n').count();
-    let mut recording = Recording { form: Form::Text, has_cut_lines, ..Recording::default() };
+    let mut recording =
+        Recording { format: HprofFormat::Text, has_cut_lines, ..Recording::default() };
     let has_header = text.starts_with("JAVA PROFILE ");
     let header = if has_header { recording.header(&mut lines) } else { Ok(()) };
     let read = header.and_then(|()| {
@@ -276,9 +278,9 @@ impl Sum {
         self.percent += own;
         self.rows += 1;
         let slack = 0.0051 * (self.rows + 1) as f64;
-        let told = percent(accumulated)?;
-        ensure((told - self.percent).abs() <= slack, || {
-            format!("shares add up to {}, not {told}", self.percent)
+        let stated = percent(accumulated)?;
+        ensure((stated - self.percent).abs() <= slack, || {
+            format!("shares add up to {}, not {stated}", self.percent)
         })?;
         Ok(own)
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use perk_testkit::{JavaRun, Jdk, fixture, jvmpi};
 
 use crate::bench::child;
-use crate::bench::programs::{self, Place};
+use crate::bench::programs::{self, Surroundings};
 use crate::workspace;
 
 /// The profiler that enables nothing, without `lib`.
@@ -55,7 +55,7 @@ impl Runs<'_> {
             "-Xrun" => vec![format!("-agentpath:{so}=jvmpi"), format!("-Xrun{NOTHING}")],
             _ => Vec::new(),
         };
-        for program in programs::of(group, &Place { jdk, work, workloads: None }, rounds)? {
+        for program in programs::of(group, &Surroundings { jdk, work, workloads: None }, rounds)? {
             let name = &program.name;
             let once = |way| {
                 // The JVM looks for a library of -Xrun in this variable's folders.
@@ -91,7 +91,7 @@ impl Runs<'_> {
         let library = own_library("speed");
         let classes =
             fixture::compile_files(&[&workspace::root().join("java/bench/JvmpiSpeed.java")]);
-        // Code is compiled before it goes on.
+        // Code is compiled before the program continues.
         let run = self.profiled(&library, "").jvm_arg("-Xbatch").classes(classes);
         let run = run.main("JvmpiSpeed").args([library]);
         for _ in 0..self.rounds {

@@ -102,14 +102,14 @@ impl Frame {
     /// Returns the name of the frame's method, without the class.
     pub(super) fn method(self) -> impl Display {
         let bits = mix(self.method);
-        Joined(pick(&VERBS, bits), pick(&NOUNS, bits >> 8), self.method % 10)
+        JoinedName(pick(&VERBS, bits), pick(&NOUNS, bits >> 8), self.method % 10)
     }
 
     /// Returns the name of the frame's source file.
     pub(super) fn source(self) -> impl Display {
         let Class(class) = Class(self.method / 10);
         let bits = mix(class);
-        Source(Joined(pick(&NOUNS, bits >> 4), pick(&NOUNS, bits >> 12), class))
+        Source(JoinedName(pick(&NOUNS, bits >> 4), pick(&NOUNS, bits >> 12), class))
     }
 
     /// Returns the frame's line.
@@ -123,20 +123,20 @@ struct Class(u64);
 impl Display for Class {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let bits = mix(self.0);
-        let name = Joined(pick(&NOUNS, bits >> 4), pick(&NOUNS, bits >> 12), self.0);
+        let name = JoinedName(pick(&NOUNS, bits >> 4), pick(&NOUNS, bits >> 12), self.0);
         write!(f, "{}.{name}", pick(&PACKAGES, bits))
     }
 }
 
-struct Joined<'a>(&'a str, &'a str, u64);
+struct JoinedName<'a>(&'a str, &'a str, u64);
 
-impl Display for Joined<'_> {
+impl Display for JoinedName<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}{}", self.0, self.1, self.2)
     }
 }
 
-struct Source<'a>(Joined<'a>);
+struct Source<'a>(JoinedName<'a>);
 
 impl Display for Source<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

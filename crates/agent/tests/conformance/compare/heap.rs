@@ -29,11 +29,11 @@ pub(super) fn compare(
             found.fault(format!("no root of kind {kind}"));
         }
     }
-    if let Some((count, bytes)) = perk_heap.told {
-        found.equal("objects told", count, perk_heap.objects.len() as u64);
+    if let Some((count, bytes)) = perk_heap.stated {
+        found.equal("objects stated", count, perk_heap.objects.len() as u64);
         let sum: u64 = perk_heap.objects.values().filter_map(|object| object.bytes).sum();
         if sum > bytes {
-            found.fault(format!("objects of {sum} bytes, told are {bytes}"));
+            found.fault(format!("objects of {sum} bytes, {bytes} are stated"));
         }
     }
     let loose = loose_references(perk_heap);

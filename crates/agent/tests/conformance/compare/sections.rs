@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perk_testkit::hprof::{Form, Recording, SYSTEM_TRACE, Section, Thread};
+use perk_testkit::hprof::{HprofFormat, Recording, SYSTEM_TRACE, Section, Thread};
 
 use super::{costs, heap, monitors, sites};
 use crate::case::Case;
@@ -24,14 +24,14 @@ pub(crate) fn compare(
     whole: Option<&Recording>,
     found: &mut Findings<'_>,
 ) {
-    if perk.form != original.form {
+    if perk.format != original.format {
         return found
-            .fault(format!("perk writes {:?}, the original {:?}", perk.form, original.form));
+            .fault(format!("perk writes {:?}, the original {:?}", perk.format, original.format));
     }
     header(perk, original, found);
     threads(perk, original, found);
     traces(case, perk, original, found);
-    if perk.form == Form::Binary {
+    if perk.format == HprofFormat::Binary {
         binary(case, perk, original, found);
     }
     sections(case, perk, original, whole.unwrap_or(perk), found);
@@ -43,8 +43,8 @@ pub(crate) fn compare(
 
 fn header(perk: &Recording, original: &Recording, found: &mut Findings<'_>) {
     if perk.version != original.version {
-        let names = (perk.version.as_str(), perk.form);
-        if names == ("1.0.2", Form::Binary) {
+        let names = (perk.version.as_str(), perk.format);
+        if names == ("1.0.2", HprofFormat::Binary) {
             found.differs("version", || original.version.clone());
         } else {
             found.equal("version", perk.version.as_str(), original.version.as_str());
@@ -74,7 +74,7 @@ fn threads(perk: &Recording, original: &Recording, found: &mut Findings<'_>) {
     };
     found.equal("threads", own(perk), own(original));
     let main = perk.threads.get(&200_001).map(|thread| thread.name.as_str());
-    if perk.form != Form::Table {
+    if perk.format != HprofFormat::Table {
         found.equal("thread 200001", main, Some("main"));
     }
     let is_agents = |recording: &Recording| {
@@ -124,7 +124,7 @@ fn traces(case: &Case, perk: &Recording, original: &Recording, found: &mut Findi
         found.equal("traces tell their thread", tells, options.thread && own().count() > 0);
     }
     let mut native = perk.traces.values().flat_map(|trace| &trace.frames);
-    if native.any(|frame| frame.is_native) && perk.form == Form::Text {
+    if native.any(|frame| frame.is_native) && perk.format == HprofFormat::Text {
         found.fault("a frame says Native method, not Unknown line".to_owned());
     } else if perk.traces.values().flat_map(|trace| &trace.frames).any(|frame| frame.is_native) {
         found.differs("native-line", || "a frame says that it is native".to_owned());
@@ -142,7 +142,7 @@ fn traces(case: &Case, perk: &Recording, original: &Recording, found: &mut Findi
     }
     for recording in [perk, original] {
         let written = recording.traces.contains_key(&SYSTEM_TRACE);
-        if written && recording.form == Form::Binary && !original.traces.contains_key(&SYSTEM_TRACE)
+        if written && recording.format == HprofFormat::Binary && !original.traces.contains_key(&SYSTEM_TRACE)
         {
             found.differs("system-trace", || "the trace 300000 is written".to_owned());
         }
@@ -227,7 +227,7 @@ fn sections(
             (Section::Sites(mine), Section::Sites(theirs)) => {
                 let Section::Sites(uncut) = uncut else { continue };
                 sites::compare(case, (perk, mine), (original, theirs), (whole, uncut), found);
-                cutoff((mine.cutoff_bits, theirs.cutoff_bits), perk.form, found);
+                cutoff((mine.cutoff_bits, theirs.cutoff_bits), perk.format, found);
             }
             (Section::Calls(mine), Section::Calls(theirs)) => {
                 costs::compare_calls(case, mine, theirs, found);
@@ -245,9 +245,9 @@ fn sections(
 }
 
 /// Compares the cutoff in ALLOC SITES.
-fn cutoff((perk, original): (u32, u32), form: Form, found: &mut Findings<'_>) {
+fn cutoff((perk, original): (u32, u32), format: HprofFormat, found: &mut Findings<'_>) {
     let told = f32::from_bits(perk);
-    if form == Form::Binary && !(0.0..=1.0).contains(&told) {
+    if format == HprofFormat::Binary && !(0.0..=1.0).contains(&told) {
         found.fault(format!("ALLOC SITES tells the cutoff {told}"));
     }
     if perk != original {
