@@ -5,6 +5,7 @@
 //! analysis depends on the session, which calls them all in one order.
 
 pub(crate) mod allocations;
+pub(crate) mod books;
 pub(crate) mod bytecodes;
 pub(crate) mod census;
 pub(crate) mod exact;
@@ -27,7 +28,7 @@ use perk_profile::Accounting;
 
 use crate::guard::Feature;
 use crate::jvm::{Borrowed, Jni, MethodRef, NewObject};
-use crate::recorder::Flush;
+use crate::recorder::{Book, Flush};
 use crate::roster::Slot;
 use crate::threads::LiveThread;
 
@@ -119,6 +120,11 @@ pub(crate) trait Analysis: Send + Sync {
 
     /// Returns the events and capabilities that it needs.
     fn needs(&self) -> Needs;
+
+    /// Returns the books that it owns.
+    fn books(&'static self) -> Vec<&'static dyn Book> {
+        Vec::new()
+    }
 
     /// Called when the JVM has granted the needs. Very little of the JVM can be used yet.
     ///
@@ -234,7 +240,7 @@ pub(crate) trait Analysis: Send + Sync {
     /// (Analyses of measurements that cannot pause do not have it.)
     fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {}
 
-    /// Forgets what was measured so far, as far as the recorder does not have it. Objects that live count
+    /// Forgets what was measured so far, as far as its books do not have it. Objects that live count
     /// as allocated from now on if `with_live` is set.
     fn reset(&self, with_live: bool) {}
 
@@ -248,15 +254,15 @@ pub(crate) trait Analysis: Send + Sync {
     /// Determines which objects live, for the dump that follows.
     fn survey(&self) {}
 
-    /// Books the data that the recorder does not have yet. Calls no JVM function. No dump follows
+    /// Books the data that its books do not have yet. Calls no JVM function. No dump follows
     /// the `last` one.
     fn settle(&self, last: bool) {}
 
-    /// Books, for a flush alone, the counts so far that the recorder does not have; they stay what they
+    /// Books, for a flush alone, the counts so far that its books do not have; they stay what they
     /// are. Called on a thread of which the JVM does not know; calls no JVM function.
     fn show(&self) {}
 
-    /// Adds to a flush what goes to the file without the recorder's profile, as long as the flush
+    /// Adds to a flush what goes to the file without the books, as long as the flush
     /// `is_wanted`. Called as [`show`](Self::show).
     ///
     /// # Errors

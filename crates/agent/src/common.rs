@@ -4,7 +4,7 @@
 use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::{Format, Options};
-use perk_profile::{ClassId, TraceId};
+use perk_profile::{ClassId, FrameId, TraceId};
 
 use crate::cycles::CycleClock;
 use crate::jvm::{Borrowed, Global, Jni, Jvmti, MethodRef, Reference, StackFrame};
@@ -109,18 +109,9 @@ impl Common {
         }
     }
 
-    /// Books `count` samples of a stack (0 is possible), taken at `at_ns` by the clock of
-    /// [`os::nano_time`](crate::os::nano_time). Returns its trace.
-    pub(crate) fn sample(
-        &self,
-        jni: Jni<'_>,
-        thread: Slot,
-        stack: &[StackFrame],
-        count: u64,
-        at_ns: u64,
-    ) -> TraceId {
-        let frames = self.resolver.frames(jni, stack);
-        lock(self.recorder).sample(thread, &frames, count, at_ns)
+    /// Returns the frames of a stack, beginning with the innermost.
+    pub(crate) fn frames(&self, jni: Jni<'_>, stack: &[StackFrame]) -> Vec<FrameId> {
+        self.resolver.frames(jni, stack)
     }
 
     /// Returns the methods of the probes' helper class, which are not part of the program.

@@ -22,11 +22,12 @@ use perk_jvmti_sys::jni_sys::JavaVM;
 use perk_profile::mutf8;
 
 use crate::analyses::allocations::AllocationSampler;
+use crate::analyses::books::sites::SiteBook;
 use crate::analyses::bytecodes::Bytecodes;
 use crate::analyses::census::Census;
 use crate::analyses::exact::{ExactCalls, ExactEngine, ExactSites};
 use crate::analyses::fields::SharedFields;
-use crate::analyses::heap_dump::{ArrayRecords, HeapDumps};
+use crate::analyses::heap_dump::{HeapDumps, ObjectRecords};
 use crate::analyses::monitors::Monitors;
 use crate::analyses::samples::Samples;
 use crate::analyses::wall::WallClock;
@@ -37,7 +38,7 @@ use crate::guard::{Feature, all_have_left, guard};
 use crate::jvm::{Jni, Jvmti, Local};
 use crate::listener::Listener;
 use crate::output::{Connection, Output};
-use crate::recorder::Recorder;
+use crate::recorder::{Book, Recorder};
 use crate::session::{self, Session};
 use crate::sync::lock;
 use crate::threads::is_own_thread;
@@ -235,7 +236,8 @@ fn begin(
     connection: Option<Connection>,
     new_jvmti: impl Fn() -> Option<Jvmti>,
 ) -> Result<&'static Session, String> {
-    let analyses = analyses(common, target, own_output)?;
+    let sites = site_book(&common.options);
+    let analyses = analyses(common, target, own_output, sites)?;
     let mut needs = vec![session::needs(&common.options)];
     needs.extend(analyses.iter().map(|analysis| analysis.needs()));
     let changes_classes = |needs: &Needs| needs.events.contains(&Event::ClassFile);
@@ -245,7 +247,8 @@ fn begin(
     events::add_capabilities(common.jvmti, &needs)
         .map_err(|error| format!("the JVM refused perk's capabilities: {error}"))?;
     analyses.iter().try_for_each(|analysis| analysis.loaded())?;
-    let session = Session::install(common, analyses, connection.map(Listener::new));
+    let books = sites.map(|it| it as &dyn Book).into_iter().collect();
+    let session = Session::install(common, analyses, books, connection.map(Listener::new));
     let session = session.ok_or("perk measures already")?;
     events::register(session, new_jvmti).map_err(|error| {
         session.uninstall();
@@ -254,11 +257,23 @@ fn begin(
     Ok(session)
 }
 
-/// Returns the analyses that the options ask for, in the order in which they are called.
+/// Returns the book of allocation sites, if an analysis fills it or a peer may ask for it.
+fn site_book(options: &Options) -> Option<&'static SiteBook> {
+    let is_filled = options.heap_sites
+        || options.heap_sample_bytes.is_some()
+        || options.aprof
+        || options.jamaica == Some(Jamaica::All);
+    let book = || &*Box::leak(Box::new(SiteBook::new(options)));
+    (is_filled || options.has_peer()).then(book)
+}
+
+/// Returns the analyses that the options ask for, in the order in which they are called. Those of objects
+/// fill the book of sites.
 fn analyses(
     common: &'static Common,
     target: &Path,
     mut own_output: Option<Output>,
+    sites: Option<&'static SiteBook>,
 ) -> Result<Vec<&'static dyn Analysis>, String> {
     fn leak<T: Analysis>(analysis: T) -> &'static T {
         Box::leak(Box::new(analysis))
@@ -283,16 +298,17 @@ fn analyses(
     if let Some(output) = own_output {
         analyses.push(leak(SharedFields::new(common, output)?));
     }
-    let bytecodes = options.jamaica.map(|counts| Bytecodes::new(common, counts)).transpose()?;
+    let bytecodes =
+        options.jamaica.map(|counts| Bytecodes::new(common, counts, sites)).transpose()?;
     let bytecodes = bytecodes.map(leak);
     analyses.extend(bytecodes.map(|it| it as &dyn Analysis));
     let with_calls = options.jamaica == Some(Jamaica::All);
-    let exact = ExactEngine::new(common, bytecodes.filter(|_| with_calls))?;
+    let exact = ExactEngine::new(common, bytecodes.filter(|_| with_calls), sites)?;
     let exact = exact.map(leak);
-    if with_calls {
-        analyses.push(leak(Census::new(common)));
+    if let Some(bytecodes) = bytecodes.filter(|_| with_calls) {
+        analyses.push(leak(Census::new(common, bytecodes.book())));
     }
-    let mut arrays: Option<&dyn ArrayRecords> = None;
+    let mut records: Option<&dyn ObjectRecords> = None;
     if let Some(exact) = exact {
         analyses.push(exact);
         if options.cpu.times.is_some() || with_calls {
@@ -300,19 +316,19 @@ fn analyses(
         }
         if exact.counts_allocations() {
             let sites = leak(ExactSites(exact));
-            arrays = (options.heap_sites && options.live).then_some(sites);
+            records = (options.heap_sites && options.live).then_some(sites);
             analyses.push(sites);
         }
     }
-    if let Some(interval_bytes) = options.heap_sample_bytes {
-        analyses.push(leak(AllocationSampler::new(common, interval_bytes)));
+    if let (Some(interval_bytes), Some(book)) = (options.heap_sample_bytes, sites) {
+        analyses.push(leak(AllocationSampler::new(common, interval_bytes, book)));
     }
     if options.monitor {
         analyses.push(leak(Monitors::new(common, exact.is_none())));
     }
     if options.heap_dump || has_peer {
         let folder = target.parent().map_or_else(std::env::temp_dir, Path::to_owned);
-        analyses.push(leak(HeapDumps::new(common, arrays, &folder)));
+        analyses.push(leak(HeapDumps::new(common, records, &folder)));
     }
     Ok(analyses)
 }

@@ -25,6 +25,7 @@ use crate::common::{Common, Life};
 use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm, bool_flag};
 use crate::listener::Listener;
 use crate::process_cpu::{self, ProcessCpu};
+use crate::recorder::Book;
 use crate::resolve::class_id;
 use crate::sync::lock;
 use crate::{guard, launcher, memory, os, packages, threads};
@@ -35,6 +36,8 @@ pub(crate) struct Session {
     common: &'static Common,
     /// The analyses, in the order in which they are called.
     analyses: Vec<&'static dyn Analysis>,
+    /// The books of the analyses, in the order of their sections.
+    books: Vec<&'static dyn Book>,
     /// The analyses that asked for each event.
     asked: [Vec<&'static dyn Analysis>; Event::COUNT],
     /// The events that are enabled without a request of an analysis.
@@ -121,10 +124,12 @@ fn writes_all_classes(options: &Options) -> bool {
 }
 
 impl Session {
-    /// Makes the current session; `None` if there already is one.
+    /// Makes the current session; `None` if there already is one. `books` are those that no analysis owns
+    /// alone.
     pub(crate) fn install(
         common: &'static Common,
         analyses: Vec<&'static dyn Analysis>,
+        mut books: Vec<&'static dyn Book>,
         listener: Option<Listener>,
     ) -> Option<&'static Self> {
         let mut asked: [Vec<&'static dyn Analysis>; Event::COUNT] = Default::default();
@@ -136,9 +141,12 @@ impl Session {
             }
             enabled.extend(events);
         }
+        books.extend(analyses.iter().flat_map(|analysis| analysis.books()));
+        books.sort_by_key(|book| book.place());
         let session = Self {
             common,
             analyses,
+            books,
             asked,
             enabled,
             start: OnceLock::new(),
@@ -427,7 +435,7 @@ impl Session {
         let accounting = self.accounting();
         let lines = if last { selection_lines(&accounting) } else { Vec::new() };
         self.is_collected.store(false, Relaxed);
-        let printed = lock(recorder).dump(accounting, last);
+        let printed = lock(recorder).dump(accounting, &self.books, last);
         self.progress(DUMP_END);
         lines.iter().for_each(|line| self.progress(line));
         if let Some(text) = printed {
@@ -438,7 +446,7 @@ impl Session {
         }
     }
 
-    /// Books all data that the analyses have and the recorder does not.
+    /// Books all data that the analyses have and their books do not.
     fn settle(&self, last: bool) {
         self.analyses.iter().for_each(|analysis| analysis.settle(last));
     }
@@ -498,7 +506,7 @@ impl Session {
         self.is_paused.store(true, Relaxed);
         self.settle(false);
         // The next dump gathers them again.
-        lock(self.common.recorder).forget_sites();
+        self.drop_gathered();
         self.analyses.iter().for_each(|analysis| analysis.set_paused(jni, true));
     }
 
@@ -534,8 +542,15 @@ impl Session {
         self.survey();
         self.settle(false);
         self.analyses.iter().for_each(|analysis| analysis.reset(with_live));
-        lock(self.common.recorder).reset(with_live);
+        let _recorder = lock(self.common.recorder);
+        self.books.iter().for_each(|book| book.reset(with_live));
         Ok(())
+    }
+
+    /// Drops what is booked anew for each dump.
+    fn drop_gathered(&self) {
+        let _recorder = lock(self.common.recorder);
+        self.books.iter().for_each(|book| book.drop_gathered());
     }
 
     /// Stops the work that has a cost and can be stopped: the output is no longer read, or the JVM
@@ -561,6 +576,7 @@ impl Session {
     pub(crate) fn release(&self, jni: Jni<'_>) {
         let Common { jvmti, threads, options, recorder, .. } = self.common;
         self.analyses.iter().for_each(|analysis| analysis.release(jni));
+        self.books.iter().for_each(|book| book.release());
         self.common.release();
         threads.release(jni);
         lock(recorder).release(options);

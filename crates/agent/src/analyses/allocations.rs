@@ -17,6 +17,7 @@ use perk_jvmti_sys::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC;
 use perk_profile::{Accounting, Allocations, ClassId, TraceId};
 use rustc_hash::FxHashMap;
 
+use super::books::sites::SiteBook;
 use super::{Analysis, Event, Needs, Order};
 use crate::common::{Common, limited};
 use crate::guard::Feature;
@@ -32,6 +33,7 @@ const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct AllocationSampler {
     common: &'static Common,
+    book: &'static SiteBook,
     /// The average number of bytes between samples; never 0.
     interval_bytes: u64,
     /// The number of frames of a walk.
@@ -83,9 +85,14 @@ thread_local! {
 }
 
 impl AllocationSampler {
-    pub(crate) fn new(common: &'static Common, interval_bytes: u64) -> Self {
+    pub(crate) fn new(
+        common: &'static Common,
+        interval_bytes: u64,
+        book: &'static SiteBook,
+    ) -> Self {
         Self {
             common,
+            book,
             interval_bytes,
             depth: AtomicU32::new(common.depth()),
             vm: OnceLock::new(),
@@ -212,10 +219,8 @@ impl Analysis for AllocationSampler {
 
     fn settle(&self, _: bool) {
         let sites = self.sites();
-        let mut recorder = lock(self.common.recorder);
-        for (class, trace, objects) in sites {
-            recorder.book_site(class, trace, objects);
-        }
+        let _recorder = lock(self.common.recorder);
+        self.book.book(sites);
     }
 
     /// Sites are booked anew each time.

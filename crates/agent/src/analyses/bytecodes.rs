@@ -8,6 +8,7 @@
 //! 3. At a dump, the threads stand still for a moment. Their stacks show which blocks are not at their
 //!    end yet.
 
+mod executed;
 mod methods;
 mod natives;
 mod threads;
@@ -26,6 +27,8 @@ use rustc_hash::FxHashMap;
 
 use self::methods::{CountedMethods, Exceptions, Met};
 use self::threads::{MOST_COUNTERS, States, Tables};
+use super::books::jamaica::JamaicaBook;
+use super::books::sites::SiteBook;
 use super::{Analysis, Event, Needs, Thrown};
 use crate::common::Common;
 use crate::guard::Feature;
@@ -36,6 +39,7 @@ use crate::jvm::{
 };
 use crate::os;
 use crate::probes::{self, HelperClass};
+use crate::recorder::Book;
 use crate::selection::{self, Selection};
 use crate::sync::lock;
 use crate::threads::LiveThread;
@@ -49,6 +53,7 @@ const MOST_FRAMES: u32 = 1 << 21;
 #[derive(Debug)]
 pub(crate) struct Bytecodes {
     common: &'static Common,
+    book: &'static JamaicaBook,
     probes: Probes,
     selection: Selection,
     /// Whether the exact engine puts the probes into classes, together with its own.
@@ -86,10 +91,15 @@ impl Bytecodes {
     ///
     /// # Errors
     /// The reason why it is not possible, in one line.
-    pub(crate) fn new(common: &'static Common, counts: Jamaica) -> Result<Self, String> {
+    pub(crate) fn new(
+        common: &'static Common,
+        counts: Jamaica,
+        sites: Option<&'static SiteBook>,
+    ) -> Result<Self, String> {
         let options = &common.options;
         Ok(Self {
             common,
+            book: Box::leak(Box::new(JamaicaBook::new(counts, sites))),
             probes: Probes {
                 calls: false,
                 blocks: true,
@@ -109,6 +119,11 @@ impl Bytecodes {
             skipped: Mutex::default(),
             has_begun: AtomicBool::new(false),
         })
+    }
+
+    /// Returns the book of JamaicaVM's profile.
+    pub(crate) fn book(&self) -> &'static JamaicaBook {
+        self.book
     }
 
     /// Returns the names of perk's additions to the JVM.
@@ -220,7 +235,7 @@ impl Bytecodes {
     }
 
     /// Books what all methods have executed since the start.
-    fn book(&self, Moment { counters, exceptions, running }: &Moment) {
+    fn settle_moment(&self, Moment { counters, exceptions, running }: &Moment) {
         let methods = lock(&self.methods);
         for ((method, is_last), exceptions) in methods.all().zip(exceptions) {
             // Threads are in the version that was added last.
@@ -230,7 +245,9 @@ impl Bytecodes {
             let is_program =
                 || self.image.is_none_or(|image| !image.has(&mutf8::encode(method.class())));
             if executed.bytecodes > 0 || is_program() {
-                lock(self.common.recorder).book_executed(method.text(), &executed);
+                let recorder = &mut lock(self.common.recorder);
+                let with_lines = self.common.options.lineno;
+                executed::book(recorder, self.book, with_lines, method.text(), &executed);
             }
         }
     }
@@ -327,6 +344,10 @@ impl Analysis for Bytecodes {
         }
         let capabilities = vec![Capability::CanGenerateEarlyVmstart];
         Needs { events, capabilities, ..Needs::default() }
+    }
+
+    fn books(&'static self) -> Vec<&'static dyn Book> {
+        vec![self.book]
     }
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
@@ -436,7 +457,7 @@ impl Analysis for Bytecodes {
 
     fn settle(&self, _: bool) {
         let surveyed = lock(&self.moment).take();
-        self.book(&surveyed.unwrap_or_else(|| self.moment(FxHashMap::default())));
+        self.settle_moment(&surveyed.unwrap_or_else(|| self.moment(FxHashMap::default())));
     }
 
     fn finish(&self) {

@@ -18,6 +18,7 @@ use self::heap::HeapCensus;
 use self::reflection::ReflectionCensus;
 use self::shares::Shares;
 use self::threads::ThreadCensus;
+use super::books::jamaica::JamaicaBook;
 use super::{Analysis, Event, Needs};
 use crate::common::Common;
 use crate::guard::Feature;
@@ -30,6 +31,7 @@ use crate::threads::LiveThread;
 #[derive(Debug)]
 pub(crate) struct Census {
     common: &'static Common,
+    book: &'static JamaicaBook,
     threads: ThreadCensus,
     shares: Shares,
     heap: OnceLock<Option<Mutex<HeapCensus>>>,
@@ -39,9 +41,10 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    pub(crate) fn new(common: &'static Common) -> Self {
+    pub(crate) fn new(common: &'static Common, book: &'static JamaicaBook) -> Self {
         Self {
             common,
+            book,
             threads: ThreadCensus::default(),
             shares: Shares::new(common),
             heap: OnceLock::new(),
@@ -55,26 +58,24 @@ impl Census {
         let heap = self.heap.get().and_then(Option::as_ref);
         let heap = heap.ok_or("this JVM has no histogram that perk knows")?;
         let found = lock(heap).take(self.common, jni)?;
-        let mut recorder = lock(self.common.recorder);
+        let (recorder, book) = (&mut lock(self.common.recorder), self.book);
         let system = recorder.profile.system_trace();
-        for it in found.classes {
+        book.book_live(found.classes.into_iter().map(|it| {
             let (live_count, live_bytes) = (it.count, it.bytes);
-            let live = Allocations { live_count, live_bytes, ..Allocations::default() };
-            recorder.book_site(it.class, system, live);
-        }
+            (it.class, system, Allocations { live_count, live_bytes, ..Allocations::default() })
+        }));
         for (class, loader) in found.loaders {
-            recorder.book_loader(&class, &loader);
+            book.book_loader(recorder, &class, &loader);
         }
-        let references = found.reference_count;
-        recorder.set_number(metric::HEAP_REFERENCES, Unit::Count, system, references);
-        recorder.set_number(metric::HEAP_WORDS, Unit::Count, system, found.word_count);
+        book.set(metric::HEAP_REFERENCES, Unit::Count, system, found.reference_count);
+        book.set(metric::HEAP_WORDS, Unit::Count, system, found.word_count);
         Ok(())
     }
 
     /// Books the classes that the program uses by reflection.
     fn book_reflection(&self, jni: Jni<'_>) {
         for trace in self.reflection.classes(jni) {
-            lock(self.common.recorder).set_number(metric::REFLECTION, Unit::Count, trace, 1);
+            self.book.set(metric::REFLECTION, Unit::Count, trace, 1);
         }
     }
 
@@ -88,7 +89,7 @@ impl Census {
             Some(format!("{class}.{name}{descriptor}"))
         };
         let compiled = self.shares.compiled_methods().into_iter().filter_map(name).collect();
-        lock(self.common.recorder).book_compiled(compiled);
+        self.book.set_compiled(compiled);
     }
 
     /// Books the threads up to now.
@@ -97,13 +98,13 @@ impl Census {
         let rate = self.common.cycles.rate();
         let mut recorder = lock(self.common.recorder);
         let system = recorder.profile.system_trace();
-        recorder.set_number(metric::THREADS, Unit::Count, system, most_alive as u64);
+        self.book.set(metric::THREADS, Unit::Count, system, most_alive as u64);
         for (name, it) in threads {
             let mut traces = lock(&self.traces);
             let trace =
                 *traces.entry(name).or_insert_with_key(|name| recorder.new_trace_of_threads(name));
-            recorder.add_number(metric::THREAD_CYCLES, Unit::Count, trace, rate.cycles(it.cpu_ns));
-            let mut set = |name, unit, number| recorder.set_number(name, unit, trace, number);
+            self.book.add(metric::THREAD_CYCLES, Unit::Count, trace, rate.cycles(it.cpu_ns));
+            let set = |name, unit, number| self.book.set(name, unit, trace, number);
             set(metric::THREAD_PRIORITY, Unit::Count, it.priority.into());
             set(metric::C_STACK, Unit::Bytes, it.stack_bytes as u64);
             for (name, share) in metric::THREAD_SHARES.into_iter().zip(it.shares()) {

@@ -16,6 +16,7 @@ mod calibration;
 mod calls;
 mod classes;
 mod clock;
+mod counts;
 mod interception;
 mod late;
 mod natives;
@@ -39,13 +40,16 @@ use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
 use self::budget::Budget;
 use self::calibration::Calibration;
 pub(crate) use self::calls::ExactCalls;
+use self::calls::book::CallBook;
 use self::classes::Classes;
 use self::clock::Clock;
 use self::late::Late;
 pub(crate) use self::objects::ExactSites;
+use self::objects::book::ObjectBook;
 use self::sites::AllocationSites;
 use self::state::{Position, States};
 use self::tree::{Contexts, ParkedThreads, Tree, TreePool};
+use super::books::sites::SiteBook;
 use super::bytecodes::Bytecodes;
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
@@ -56,7 +60,6 @@ use crate::os;
 use crate::probes;
 use crate::roster::Slot;
 use crate::selection::Selection;
-use crate::sync::lock;
 use crate::threads::LiveThread;
 use crate::trampolines::{self, NativeCalls, Trampolines};
 
@@ -76,6 +79,8 @@ pub(crate) struct ExactEngine {
     /// The analysis whose probes the engine places, too.
     bytecodes: Option<&'static Bytecodes>,
     sites: Option<AllocationSites>,
+    call_book: CallBook,
+    object_book: ObjectBook,
     classes: Classes,
     trampolines: Trampolines,
     helper: OnceLock<&'static Global>,
@@ -110,13 +115,15 @@ impl Timing {
 }
 
 impl ExactEngine {
-    /// Returns the engine if the options need one. It places the probes of `bytecodes`, too.
+    /// Returns the engine if the options need one. It places the probes of `bytecodes`, too, and books
+    /// objects on `site_book`.
     ///
     /// # Errors
     /// A fault in the options, in one line.
     pub(crate) fn new(
         common: &'static Common,
         bytecodes: Option<&'static Bytecodes>,
+        site_book: Option<&'static SiteBook>,
     ) -> Result<Option<Self>, String> {
         let Common { jvmti, options, .. } = common;
         let jvmti = *jvmti;
@@ -181,6 +188,8 @@ impl ExactEngine {
             with_calls,
             bytecodes,
             sites,
+            call_book: CallBook::new(options),
+            object_book: ObjectBook::new(options, site_book),
             classes: Classes::new(
                 probes,
                 with_calls || with_paths,
@@ -459,7 +468,7 @@ impl Analysis for ExactEngine {
 
     fn finish(&self) {
         if let Some(limit_bytes) = self.pool.budget().reached() {
-            let folded_count = lock(self.common.recorder).folded_call_count();
+            let folded_count = self.call_book.folded_count();
             os::say(&format!(
                 "HPROF WARNING: call trees have reached memlimit, {limit_bytes} bytes: {folded_count} \
                  calls are counted by method alone, below <folded>, and new sites by class alone\n"

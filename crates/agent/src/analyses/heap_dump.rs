@@ -6,7 +6,9 @@
 //! the JVM does not write to pipes. If the thread failed, the JVM, which stands still, would wait
 //! for ever.)
 
+mod context;
 mod growing;
+mod sizes;
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -19,30 +21,38 @@ use perk_control::options::Format;
 use perk_files::PrivateFolder;
 use perk_hprof::heap::{HeapOptions, InjectedFields};
 use perk_instrument::fields;
+use perk_profile::{ClassId, TraceId};
 use rustc_hash::FxHashMap;
 
+use self::context::{ObjectFacts, ThreadList};
 use self::growing::GrowingFile;
+use self::sizes::DumpSizes;
 use super::{Analysis, Event, Needs, Order};
 use crate::common::Common;
 use crate::guard::{Feature, guard, unheard};
 use crate::jvm::{HeapDumper, Image, Jni};
 use crate::os;
-use crate::recorder::{DumpedSizes, ThreadList};
 use crate::sync::lock;
 
-/// The source of the records of arrays.
-pub(crate) trait ArrayRecords: Sync {
+/// The class and trace of a record, as far as they are known.
+pub(crate) type RecordSite = Option<(ClassId, TraceId)>;
+
+/// The source of the records of objects.
+pub(crate) trait ObjectRecords: Sync {
     /// Returns the records of arrays by address, as long as the JVM does not collect garbage.
     fn array_records(&self, jni: Jni<'_>) -> FxHashMap<u64, u32>;
+
+    /// Runs `body` with the class and trace of each record, by its index.
+    fn with_sites(&self, body: &mut dyn FnMut(&[RecordSite]));
 }
 
 /// The writer of heap dumps; see the module.
 pub(crate) struct HeapDumps {
     common: &'static Common,
-    arrays: Option<&'static dyn ArrayRecords>,
+    records: Option<&'static dyn ObjectRecords>,
     dumper: OnceLock<HeapDumper>,
     heap_options: HeapOptions,
-    sizes: OnceLock<DumpedSizes>,
+    sizes: OnceLock<DumpSizes>,
     /// The number of garbage collections that have begun; they may move objects.
     collections: AtomicU64,
 }
@@ -51,7 +61,7 @@ impl HeapDumps {
     /// Makes the analysis; its temporary files go to `folder`.
     pub(crate) fn new(
         common: &'static Common,
-        arrays: Option<&'static dyn ArrayRecords>,
+        records: Option<&'static dyn ObjectRecords>,
         folder: &Path,
     ) -> Self {
         let options = &common.options;
@@ -66,7 +76,7 @@ impl HeapDumps {
         };
         Self {
             common,
-            arrays,
+            records,
             dumper: OnceLock::new(),
             heap_options,
             sizes: OnceLock::new(),
@@ -102,7 +112,7 @@ impl HeapDumps {
             }
         };
         let before = self.collections.load(Relaxed);
-        let arrays = self.arrays.map(|arrays| arrays.array_records(jni));
+        let arrays = self.records.map(|records| records.array_records(jni));
         let body = |file: &mut GrowingFile<'_>| {
             if !file.begins().map_err(|error| error.to_string())? {
                 return Err("it is empty".to_owned());
@@ -110,7 +120,19 @@ impl HeapDumps {
             // The addresses are different before and after a move. The JVM stands still now.
             let has_moved = self.collections.load(Relaxed) != before;
             let arrays = arrays.filter(|_| !has_moved).unwrap_or_default();
-            lock(self.common.recorder).write_heap(file, options, sizes, threads, arrays).map(drop)
+            let recorder = &mut lock(self.common.recorder);
+            let mut write = |sites: &[_], threads, arrays| {
+                let objects = ObjectFacts { sites, arrays, sizes };
+                context::write(recorder, file, options, threads, objects)
+            };
+            let Some(records) = self.records else { return write(&[], threads, arrays) };
+            let (mut facts, mut written) = (Some((threads, arrays)), Ok(()));
+            records.with_sites(&mut |sites| {
+                if let Some((threads, arrays)) = facts.take() {
+                    written = write(sites, threads, arrays);
+                }
+            });
+            written
         };
         run(dumper, jni, &temporary.path().join("heap"), &progress, body)
     }
@@ -130,7 +152,7 @@ impl Analysis for HeapDumps {
     }
 
     fn needs(&self) -> Needs {
-        let collections = self.arrays.map(|_| Event::CollectionStart);
+        let collections = self.records.map(|_| Event::CollectionStart);
         Needs { events: collections.into_iter().collect(), ..Needs::default() }
     }
 
@@ -142,7 +164,7 @@ impl Analysis for HeapDumps {
         }
         let jvmti = self.common.jvmti;
         if let Some(jvm) = jvmti.object_layout(jni) {
-            let _ = self.sizes.set(DumpedSizes::new(jvm, Image::of(jvmti)));
+            let _ = self.sizes.set(DumpSizes::new(jvm, Image::of(jvmti)));
         }
     }
 

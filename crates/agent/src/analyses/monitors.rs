@@ -11,6 +11,7 @@
 mod holders;
 mod moment;
 mod parking;
+mod sections;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -29,7 +30,7 @@ use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::guard::Feature;
 use crate::jvm::{Borrowed, Global, Jni, MethodRef, Reference, VirtualThreadFunction, Walker};
-use crate::recorder::Recorder;
+use crate::recorder::{Book, DumpSection, Recorder};
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -55,6 +56,8 @@ pub(crate) struct Monitors {
     /// The lines that are still to be written: the recorder may be busy for long, and a thread that
     /// begins to wait has a monitor that others want.
     lines: Mutex<Vec<(Slot, WaitEvent)>>,
+    /// The waits for locks so far, for a flush.
+    shown: Mutex<Option<Vec<MonitorRow>>>,
     walker: Walker,
 }
 
@@ -146,6 +149,7 @@ impl Monitors {
             rows: Mutex::default(),
             waiting: Mutex::default(),
             lines: Mutex::default(),
+            shown: Mutex::default(),
             walker: Walker::default(),
         }
     }
@@ -237,7 +241,7 @@ impl Monitors {
     /// Writes the lines that are still pending.
     fn write_lines(&self, recorder: &mut Recorder) {
         for (slot, line) in std::mem::take(&mut *lock(&self.lines)) {
-            recorder.write_wait(slot, line);
+            sections::write_wait(recorder, slot, line);
         }
     }
 
@@ -315,6 +319,10 @@ impl Analysis for Monitors {
             }
         }
         needs
+    }
+
+    fn books(&'static self) -> Vec<&'static dyn Book> {
+        vec![self]
     }
 
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
@@ -404,7 +412,7 @@ impl Analysis for Monitors {
 
     fn show(&self) {
         self.book_waiting();
-        lock(self.common.recorder).show_waits(self.rows_of(Row::get));
+        *lock(&self.shown) = Some(self.rows_of(Row::get));
     }
 
     /// Writes MONITOR DUMP, if the JVM can be asked, and MONITOR TIME.
@@ -417,11 +425,12 @@ impl Analysis for Monitors {
         let mut recorder = lock(self.common.recorder);
         self.write_lines(&mut recorder);
         if let Some((dump, slots)) = moment {
-            recorder.write_monitor_dump(dump, &slots);
+            sections::write_dump(&mut recorder, dump, &slots);
         }
-        recorder.write_monitor_times(rows);
+        let times = sections::times(rows, self.common.options.cutoff);
+        recorder.write_section(DumpSection::Waits(&times));
         if self.finds_holders {
-            recorder.write_holders(holders);
+            sections::write_holders(&mut recorder, holders);
         }
     }
 }

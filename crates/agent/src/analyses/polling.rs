@@ -17,6 +17,7 @@ use perk_profile::{Accounting, TraceId};
 
 use self::clocks::Clocks;
 use self::sampler::Sampler;
+use super::books::samples::SampleBook;
 use super::{Analysis, Needs, Order};
 use crate::common::{Common, limited};
 use crate::guard::Feature;
@@ -30,6 +31,7 @@ use crate::worker::Worker;
 /// The analysis of CPU samples; see the module.
 pub(crate) struct Polling {
     common: &'static Common,
+    book: &'static SampleBook,
     interval_ns: u64,
     /// The number of frames of a walk; there are no samples if it is 0.
     depth: AtomicU32,
@@ -44,9 +46,10 @@ pub(crate) struct Polling {
 }
 
 impl Polling {
-    pub(crate) fn new(common: &'static Common) -> Self {
+    pub(crate) fn new(common: &'static Common, book: &'static SampleBook) -> Self {
         Self {
             common,
+            book,
             interval_ns: common.options.interval_ns,
             depth: AtomicU32::new(common.depth()),
             virtual_thread: common.jvmti.virtual_thread_function(),
@@ -107,7 +110,8 @@ impl Polling {
             // As with the original, no frames means no samples.
             _ if samples == 0 || self.depth.load(Relaxed) == 0 => {}
             Some(trace) => {
-                lock(self.common.recorder).book(trace, thread, samples, os::nano_time());
+                let recorder = &mut lock(self.common.recorder);
+                self.book.book(recorder, trace, thread, samples, os::nano_time());
             }
             None => _ = self.unattributed_count.fetch_add(samples, Relaxed),
         }

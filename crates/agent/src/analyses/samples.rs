@@ -8,6 +8,7 @@ use perk_control::options::SampleEngine;
 use perk_jvmti_sys::JVMTI_EVENT_DYNAMIC_CODE_GENERATED;
 use perk_profile::Accounting;
 
+use super::books::samples::{NativeTimeBook, SampleBook};
 use super::polling::Polling;
 use super::signal::Signals;
 use super::xprof::Xprof;
@@ -16,6 +17,7 @@ use crate::common::Common;
 use crate::guard::Feature;
 use crate::jvm::{Borrowed, Jni, set_bool_flag};
 use crate::os;
+use crate::recorder::Book;
 use crate::threads::LiveThread;
 
 /// The analysis of CPU samples; see the module.
@@ -26,6 +28,8 @@ pub(crate) struct Samples {
     /// Whether samples are to be taken by signals.
     wants_signals: bool,
     xprof: Option<&'static Xprof>,
+    book: &'static SampleBook,
+    native_book: &'static NativeTimeBook,
     polling: Polling,
     /// The other engine, if it runs.
     signals: OnceLock<&'static Signals>,
@@ -43,13 +47,16 @@ impl Samples {
             SampleEngine::Signal => false,
             SampleEngine::Polling => true,
         };
+        let book: &SampleBook = Box::leak(Box::new(SampleBook::new(options)));
         Self {
             common,
             takes_samples,
             // As with the original, no frames means no samples.
             wants_signals: takes_samples && options.depth > 0 && !is_polling,
             xprof,
-            polling: Polling::new(common),
+            book,
+            native_book: Box::leak(Box::default()),
+            polling: Polling::new(common, book),
             signals: OnceLock::new(),
         }
     }
@@ -77,7 +84,8 @@ impl Samples {
 
     /// Starts the engine that signals drive.
     fn start_signals(&self, jni: Jni<'_>) -> Result<(), String> {
-        let signals = Signals::new(self.common, self.wants_signals, self.xprof)?;
+        let books = self.wants_signals.then_some((self.book, self.native_book));
+        let signals = Signals::new(self.common, books, self.xprof)?;
         let signals: &'static Signals = Box::leak(Box::new(signals));
         signals.start(jni)?;
         let _ = self.signals.set(signals);
@@ -112,6 +120,10 @@ impl Analysis for Samples {
             needs.events.push(Event::StubMade);
         }
         needs
+    }
+
+    fn books(&'static self) -> Vec<&'static dyn Book> {
+        vec![self.book, self.native_book]
     }
 
     fn loaded(&'static self) -> Result<(), String> {

@@ -38,6 +38,7 @@ use self::record::Parts;
 use self::ring::Ring;
 use self::timers::{Ended, Owner, Start, Timers};
 use self::virtual_threads::VirtualThreads;
+use super::books::samples::{NativeTimeBook, SampleBook};
 use super::xprof::{self, Tick, Xprof};
 use super::{Analysis, Needs};
 use crate::common::{Common, MOST_HELPER_FRAMES};
@@ -58,8 +59,8 @@ const RING_WORDS: usize = 1 << 21;
 /// The analysis of CPU samples; see the module.
 pub(crate) struct Signals {
     common: &'static Common,
-    /// Whether samples are booked.
-    books: bool,
+    /// The books of samples, if they are booked.
+    books: Option<(&'static SampleBook, &'static NativeTimeBook)>,
     /// The analysis that gets all samples as ticks.
     xprof: Option<&'static Xprof>,
     shared: &'static Shared,
@@ -107,7 +108,7 @@ impl Signals {
     /// The reason why this JVM or system cannot have it, in one line.
     pub(crate) fn new(
         common: &'static Common,
-        books: bool,
+        books: Option<(&'static SampleBook, &'static NativeTimeBook)>,
         xprof: Option<&'static Xprof>,
     ) -> Result<Self, String> {
         let signal = timer::free_signal(on_signal).ok_or("no real-time signal is free")?;
@@ -216,7 +217,7 @@ impl Signals {
         if self.shared.is_on.load(Relaxed) {
             lock(&self.timers).refine();
         }
-        let takes_others = self.books && self.common.options.format == Format::Extended;
+        let takes_others = self.books.is_some() && self.common.options.format == Format::Extended;
         if takes_others && self.shared.is_on.load(Relaxed) {
             let mut timers = lock(&self.timers);
             reader.others.look(&self.common.threads, &mut timers, self.interval_ns);
@@ -237,6 +238,7 @@ impl Signals {
             lock(&self.timers).put_back(ended);
             return;
         }
+        let book = self.books.map(|it| it.0);
         let Reader { last_traces, without_java_count, .. } = &mut *reader;
         for ended in &ended {
             let &Ended { owner, expired_count, unseen_count, at_ns, .. } = ended;
@@ -244,9 +246,12 @@ impl Signals {
             if let Some(xprof) = self.xprof {
                 xprof.thread_settled(ended.number(), expired_count, unseen_count);
             }
-            match last_traces.remove(&ended.number()) {
+            match last_traces.remove(&ended.number()).zip(book) {
                 _ if unseen_count == 0 => {}
-                Some(trace) => lock(self.common.recorder).book(trace, slot, unseen_count, at_ns),
+                Some((trace, book)) => {
+                    let recorder = &mut lock(self.common.recorder);
+                    book.book(recorder, trace, slot, unseen_count, at_ns);
+                }
                 None => *without_java_count += unseen_count,
             }
         }
@@ -268,9 +273,7 @@ impl Signals {
             let tick = Tick { thread: head.thread, count: head.count, frames };
             xprof.tick(tick, &mut Named { vm, names });
         }
-        if !self.books {
-            return;
-        }
+        let Some((book, native_book)) = self.books else { return };
         found.clear();
         names.add_kernel(common, kernel, found);
         if !stack.is_empty() {
@@ -313,15 +316,15 @@ impl Signals {
                     }
                     _ => slot,
                 };
-                let mut recorder = lock(common.recorder);
-                let trace = recorder.sample(slot, found, head.count, head.time_ns);
+                let recorder = &mut lock(common.recorder);
+                let trace = book.sample(recorder, slot, found, head.count, head.time_ns);
                 reader.last_traces.insert(head.thread, trace);
             }
             Some(Owner::Native(tid)) => {
                 let Some(name) = reader.others.name(tid) else { return };
                 found.push(names.group(common, name));
                 let ns = head.count * others::interval_ns(self.interval_ns);
-                lock(common.recorder).sample_native(found, ns);
+                native_book.book(&mut lock(common.recorder), found, ns);
             }
             None => {}
         }

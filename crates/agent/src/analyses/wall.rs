@@ -6,6 +6,7 @@
 //! and is neither asked nor walked again: a visit to it costs one reading of a clock. See
 //! `docs/measuring.md`.
 
+mod book;
 mod ledger;
 mod sampler;
 mod table;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex};
 
 use perk_profile::Accounting;
 
+use self::book::WallBook;
 use self::sampler::Sampler;
 use self::table::{Booking, Table};
 use super::{Analysis, Needs, OWN_GROUPS, Order};
@@ -22,6 +24,7 @@ use crate::common::{Common, limited};
 use crate::guard::Feature;
 use crate::jvm::{Borrowed, Jni, VirtualThreadFunction};
 use crate::os;
+use crate::recorder::Book;
 use crate::sync::lock;
 use crate::threads::LiveThread;
 use crate::worker::Worker;
@@ -35,6 +38,7 @@ pub(crate) struct WallClock {
     virtual_thread: Option<VirtualThreadFunction>,
     is_paused: AtomicBool,
     table: Mutex<Table>,
+    book: WallBook,
     worker: Worker,
     walk_count: AtomicU64,
     sampler_cpu_ns: AtomicU64,
@@ -49,6 +53,7 @@ impl WallClock {
             virtual_thread: common.jvmti.virtual_thread_function(),
             is_paused: AtomicBool::new(false),
             table: Mutex::default(),
+            book: WallBook::default(),
             worker: Worker::default(),
             walk_count: AtomicU64::new(0),
             sampler_cpu_ns: AtomicU64::new(0),
@@ -67,16 +72,16 @@ impl WallClock {
         }
     }
 
-    /// Books times on the recorder. Those of threads that were never met have no stack.
+    /// Books times. Those of threads that were never met have no stack.
     fn book(&self, bookings: &[Booking]) {
         if self.is_paused.load(Relaxed) {
             return;
         }
         let mut recorder = lock(self.common.recorder);
-        for booking in bookings.iter().filter(|it| it.ns > 0) {
-            let trace = booking.trace.unwrap_or_else(|| recorder.trace(Some(booking.slot), &[]));
-            recorder.book_wall(trace, booking.state, booking.ns);
-        }
+        self.book.book(bookings.iter().filter(|it| it.ns > 0).map(|it| {
+            let trace = it.trace.unwrap_or_else(|| recorder.trace(Some(it.slot), &[]));
+            (trace, it.state, it.ns)
+        }));
     }
 }
 
@@ -95,6 +100,10 @@ impl Analysis for WallClock {
 
     fn needs(&self) -> Needs {
         Needs::default()
+    }
+
+    fn books(&'static self) -> Vec<&'static dyn Book> {
+        vec![&self.book]
     }
 
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {

@@ -1,6 +1,4 @@
-//! The exact counts, in the form in which they are passed to the recorder.
-
-use perk_profile::{Allocations, ClassId};
+//! The nodes of call trees, in the form in which books read them.
 
 /// The counts of a node since the last dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,26 +68,4 @@ impl PathNode {
     pub(crate) fn is_lost(&self) -> bool {
         self.method == Calls::LOST
     }
-}
-
-/// A record, with the site that it counts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PathSite {
-    /// The index of the node; [`Calls::NO_PARENT`] if no method is known.
-    pub(crate) node: u32,
-    /// The line of the node's method; 0 if it is not given.
-    pub(crate) line: u16,
-    /// The number of the class.
-    pub(crate) class: u32,
-    /// The index of the record.
-    pub(crate) record: u32,
-}
-
-/// The objects of a program, by site.
-#[derive(Debug, Default)]
-pub(crate) struct Objects {
-    /// The objects of each site, by the index of the record.
-    pub(crate) sites: Vec<Allocations>,
-    /// The live objects without a site, by class.
-    pub(crate) others: Vec<(ClassId, Allocations)>,
 }

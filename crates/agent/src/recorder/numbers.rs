@@ -5,68 +5,78 @@
 //! called.
 
 use perk_control::options::Options;
-use perk_profile::{Method, MethodId, Symbols};
+use perk_profile::{FOLDED, Frame, FrameId, Line, Method, MethodId, Symbols};
+use rustc_hash::FxHashMap;
 
-use super::kept::{KeptMethods, MethodText, table_of};
-use super::{Recorder, entry};
+use super::counted::Calls;
+use super::entry;
+use super::kept::{KeptMethods, MethodText};
 
 /// The numbers of methods; see the module.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    kept: KeptMethods,
+    pub(super) kept: KeptMethods,
     /// Whether there may be kept classes.
-    may_keep: bool,
+    pub(super) may_keep: bool,
     /// The number of kept classes that the JVM has loaded.
     pub(super) class_count: u64,
     /// The ids of the kept methods that are in the profile.
     ids: Vec<Option<MethodId>>,
+    /// The frames of methods, by their numbers.
+    frames: Vec<Option<FrameId>>,
+    /// The frames of methods at lines.
+    line_frames: FxHashMap<(u32, u16), FrameId>,
 }
 
 impl Numbers {
     pub(super) fn new(options: &Options) -> Self {
         Self { may_keep: options.cache, ..Self::default() }
     }
-}
-
-impl Recorder {
-    /// Whether there may be kept classes.
-    pub(crate) fn may_keep_methods(&self) -> bool {
-        self.numbers.may_keep
-    }
-
-    /// Counts a kept class that the JVM loads.
-    pub(crate) fn count_kept_class(&mut self) {
-        self.numbers.class_count += 1;
-    }
-
-    /// Gives the first numbers to the methods of kept classes. No method has a number yet.
-    pub(crate) fn keep_methods(&mut self, kept: KeptMethods) {
-        self.numbers.kept = kept;
-    }
-
-    /// Returns the table of all methods that have numbers; kept ones are not among them.
-    pub(crate) fn methods_to_keep(&self) -> Vec<u8> {
-        table_of(&self.profile.symbols)
-    }
 
     /// Returns the number of a method.
-    pub(crate) fn method_number(&mut self, text: &MethodText<'_>) -> u32 {
-        let kept = &self.numbers.kept;
-        kept.find(text).unwrap_or_else(|| {
-            let id = method_of(&mut self.profile.symbols, text);
-            (kept.count() + id.index()) as u32
+    pub(super) fn number(&self, symbols: &mut Symbols, text: &MethodText<'_>) -> u32 {
+        self.kept.find(text).unwrap_or_else(|| {
+            let id = method_of(symbols, text);
+            (self.kept.count() + id.index()) as u32
         })
     }
 
     /// Returns the method with a number.
-    pub(super) fn numbered_method(&mut self, number: u32) -> MethodId {
-        let Numbers { kept, ids, .. } = &mut self.numbers;
+    pub(super) fn method(&mut self, symbols: &mut Symbols, number: u32) -> MethodId {
         let number = number as usize;
-        match kept.get(number) {
-            Some(text) => *entry(ids, number)
-                .get_or_insert_with(|| method_of(&mut self.profile.symbols, &text)),
-            None => MethodId::new(number - kept.count()),
+        match self.kept.get(number) {
+            Some(text) => {
+                *entry(&mut self.ids, number).get_or_insert_with(|| method_of(symbols, &text))
+            }
+            None => MethodId::new(number - self.kept.count()),
         }
+    }
+
+    /// Returns the frame of the method with a number.
+    pub(super) fn frame(&mut self, symbols: &mut Symbols, number: u32) -> FrameId {
+        if number == Calls::LOST {
+            return lost_frame(symbols);
+        }
+        if let Some(Some(known)) = self.frames.get(number as usize) {
+            return *known;
+        }
+        let method = self.method(symbols, number);
+        let frame = symbols.frame(Frame::new(method, Line::Unknown));
+        *entry(&mut self.frames, number as usize).insert(frame)
+    }
+
+    /// Returns the frame of a method at a line; 0 if it is not given.
+    pub(super) fn frame_at(&mut self, symbols: &mut Symbols, number: u32, line: u16) -> FrameId {
+        if line == 0 || number == Calls::LOST {
+            return self.frame(symbols, number);
+        }
+        if let Some(known) = self.line_frames.get(&(number, line)) {
+            return *known;
+        }
+        let method = self.method(symbols, number);
+        let frame = symbols.frame(Frame::new(method, Line::Number(line.into())));
+        self.line_frames.insert((number, line), frame);
+        frame
     }
 }
 
@@ -76,4 +86,11 @@ fn method_of(symbols: &mut Symbols, text: &MethodText<'_>) -> MethodId {
     let name = intern(text.name);
     let (signature, source) = (text.signature.map(&mut intern), text.source.map(&mut intern));
     symbols.method(Method { class, name, signature, source })
+}
+
+fn lost_frame(symbols: &mut Symbols) -> FrameId {
+    let class = symbols.class(FOLDED);
+    let name = symbols.strings.intern(FOLDED);
+    let method = symbols.method(Method { class, name, signature: None, source: None });
+    symbols.frame(Frame::new(method, Line::Unknown))
 }

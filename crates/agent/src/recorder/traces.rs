@@ -5,9 +5,8 @@
 //! frames that are in the tables, on the frame [`CUT`]. So no sample is lost, no method's own samples
 //! are wrong, and a trace says where it is cut.
 
-use perk_profile::{Frame, FrameId, Line, Method, Symbols, ThreadId, TraceId};
+use perk_profile::{Frame, FrameId, Line, Method, Profile, Symbols, ThreadId, TraceId};
 
-use super::Recorder;
 use crate::os;
 
 /// The frame in the place of the frames that are cut off: class and method, as HPROF's text has them.
@@ -60,58 +59,61 @@ impl TraceMemory {
             ));
         }
     }
-}
 
-impl Recorder {
     /// Returns the trace of `frames`, which begin with the innermost, or at the limit the one that
-    /// stands for it.
-    pub(super) fn find_or_cut(&mut self, thread: Option<ThreadId>, frames: &[FrameId]) -> TraceId {
+    /// represents it.
+    pub(super) fn find_or_cut(
+        &mut self,
+        profile: &mut Profile,
+        thread: Option<ThreadId>,
+        frames: &[FrameId],
+    ) -> TraceId {
         let inward = frames.iter().rev().copied();
-        if self.memory.fits(frames.len()) {
-            return self.add_trace(thread, inward);
+        if self.fits(frames.len()) {
+            return self.add(profile, thread, inward);
         }
-        let profile = &mut self.profile;
         let (node, depth) = profile.tree.longest(inward.clone());
         if depth == frames.len()
             && let Some(trace) = profile.find_trace(node, thread)
         {
             return trace;
         }
-        let cut = *self.memory.cut.get_or_insert_with(|| cut_frame(&mut profile.symbols));
+        let cut = *self.cut.get_or_insert_with(|| cut_frame(&mut profile.symbols));
         let mut outer = (node, depth);
         loop {
             let (node, depth) = outer;
-            let tree = &self.profile.tree;
-            let known = tree.child(node, cut);
-            if let Some(trace) = known.and_then(|node| self.profile.find_trace(node, thread)) {
+            let known = profile.tree.child(node, cut);
+            if let Some(trace) = known.and_then(|node| profile.find_trace(node, thread)) {
                 return trace;
             }
             // Each thread has a trace to be cut to, whatever the limit.
-            match tree.parent(node) {
-                Some(parent) if !self.memory.fits_cut() => outer = (parent, depth - 1),
-                _ => return self.add_trace(thread, inward.take(depth).chain([cut])),
+            match profile.tree.parent(node) {
+                Some(parent) if !self.fits_cut() => outer = (parent, depth - 1),
+                _ => return self.add(profile, thread, inward.take(depth).chain([cut])),
             }
         }
     }
 
-    /// Whether a trace is cut.
-    pub(super) fn is_cut(&self, trace: TraceId) -> bool {
-        let Some(cut) = self.memory.cut else { return false };
-        self.profile.tree.frame(self.profile.get_trace(trace).node) == Some(cut)
+    /// Counts samples on a trace that is cut.
+    pub(super) fn count(&mut self, profile: &Profile, trace: TraceId, count: u64) {
+        let Some(cut) = self.cut else { return };
+        if profile.tree.frame(profile.get_trace(trace).node) == Some(cut) {
+            self.folded_count += count;
+        }
     }
 
-    fn add_trace(
+    fn add(
         &mut self,
+        profile: &mut Profile,
         thread: Option<ThreadId>,
         inward: impl Iterator<Item = FrameId>,
     ) -> TraceId {
-        let profile = &mut self.profile;
         let before = (profile.tree.len(), profile.traces().len());
         let node = profile.tree.insert(inward);
         let trace = profile.trace(node, thread);
         let nodes = (profile.tree.len() - before.0) as u64;
         let traces = (profile.traces().len() - before.1) as u64;
-        self.memory.used_bytes += nodes * NODE_BYTES + traces * TRACE_BYTES;
+        self.used_bytes += nodes * NODE_BYTES + traces * TRACE_BYTES;
         trace
     }
 }

@@ -1,6 +1,5 @@
 //! The effects of a peer's commands.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
 use perk_control::commands::{Command, ThreadId, Threads};
@@ -14,7 +13,7 @@ use crate::analyses::Order;
 use crate::jvm::Jni;
 use crate::listener::Obedient;
 use crate::os;
-use crate::recorder::Recorder;
+use crate::recorder::Inquiry;
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -36,7 +35,7 @@ impl Session {
             Command::ForceGc => self.common.jvmti.force_garbage_collection(),
             Command::DumpHeap => {
                 let mut done = Ok(());
-                self.answer(|session, _| {
+                self.answer(|session| {
                     session.gather_objects();
                     done = session.order(jni, Order::DumpHeap);
                 });
@@ -47,9 +46,9 @@ impl Session {
                 if selection.after_gc {
                     self.common.jvmti.force_garbage_collection();
                 }
-                self.answer(|session, recorder| {
+                self.answer(|session| {
                     session.gather_objects();
-                    recorder().answer_sites(selection, cutoff.into());
+                    session.ask(Inquiry::Sites { selection, cutoff: cutoff.into() });
                 });
             }
             Command::HeapSummary => {
@@ -58,50 +57,47 @@ impl Session {
                     true => None,
                     false => Some(self.heap_totals(jni).map_err(|it| it.to_string())?),
                 };
-                self.answer(|session, recorder| {
+                self.answer(|session| {
                     session.gather_objects();
-                    recorder().answer_summary(live);
+                    session.ask(Inquiry::HeapSummary { live });
                 });
             }
             Command::Exit => self.exit(jni),
-            Command::DumpTraces => self.answer(|session, recorder| {
+            Command::DumpTraces => self.answer(|session| {
                 session.settle(false);
-                recorder().answer_traces();
+                lock(session.common.recorder).write_traces();
             }),
-            Command::CpuSamples { cutoff } => self.answer(|session, recorder| {
+            Command::CpuSamples { cutoff } => self.answer(|session| {
                 session.settle(false);
-                recorder().answer_samples(cutoff.into());
+                session.ask(Inquiry::Samples { cutoff: cutoff.into() });
             }),
             Command::AllocOn | Command::AllocOff | Command::ClearSites => {
                 if !self.common.options.heap_sites && !self.common.options.aprof {
                     return Err("without heap=sites no allocations are counted".to_owned());
                 }
-                self.answer(|session, recorder| {
+                self.answer(|session| {
                     session.gather_objects();
-                    match command {
-                        Command::AllocOn => recorder().count_sites(true),
-                        Command::AllocOff => recorder().count_sites(false),
-                        _ => recorder().clear_sites(true),
-                    }
+                    session.ask(match command {
+                        Command::AllocOn => Inquiry::CountSites(true),
+                        Command::AllocOff => Inquiry::CountSites(false),
+                        _ => Inquiry::ClearSites,
+                    });
                 });
             }
             Command::CpuOn(threads) => {
                 let thread = self.slot_of(threads)?;
                 self.order(jni, Order::Sample { thread, is_sampled: true })?;
-                lock(self.common.recorder).begin_samples();
+                self.ask(Inquiry::BeginSamples);
             }
             Command::CpuOff(threads) => {
                 let thread = self.slot_of(threads)?;
                 self.order(jni, Order::Sample { thread, is_sampled: false })?;
             }
-            Command::ClearCpu => self.answer(|session, recorder| {
+            Command::ClearCpu => self.answer(|session| {
                 session.settle(false);
-                recorder().clear_cpu();
+                session.ask(Inquiry::ClearCpu);
             }),
-            Command::Depth(depth) => {
-                self.order(jni, Order::Depth(depth.into()))?;
-                lock(self.common.recorder).set_depth(depth.into());
-            }
+            Command::Depth(depth) => self.order(jni, Order::Depth(depth.into()))?,
             Command::Eof => {}
         }
         Ok(())
@@ -135,19 +131,22 @@ impl Session {
         Ok((count + others.0, bytes + others.1))
     }
 
-    /// Runs `body`, which locks the recorder as it needs it, unless the JVM has begun to die or the
-    /// output is gone. No dump is made at the same time.
-    fn answer(
-        &'static self,
-        body: impl FnOnce(&'static Self, &dyn Fn() -> MutexGuard<'static, Recorder>),
-    ) {
+    /// Sends an inquiry to all books.
+    fn ask(&self, inquiry: Inquiry) {
+        let recorder = &mut lock(self.common.recorder);
+        self.books.iter().for_each(|book| book.answer(recorder, inquiry));
+    }
+
+    /// Runs `body`, unless the JVM has begun to die or the output is gone. No dump is made at the same
+    /// time.
+    fn answer(&'static self, body: impl FnOnce(&'static Self)) {
         let _dumping = lock(&self.dumping);
         if self.is_dying.load(Relaxed) || !lock(self.common.recorder).is_begun() {
             return;
         }
-        body(self, &|| lock(self.common.recorder));
+        body(self);
         // Data that was gathered and not written will be gathered again.
-        lock(self.common.recorder).forget_sites();
+        self.drop_gathered();
     }
 
     /// Books all data, with the objects that live now.

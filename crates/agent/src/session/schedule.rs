@@ -169,14 +169,13 @@ impl Session {
         if !is_wanted() || !lock(recorder).is_begun() {
             return;
         }
-        lock(recorder).begin_flush();
         self.analyses.iter().for_each(|analysis| analysis.show());
         let accounting = self.accounting();
         // The program waits for its end.
         if !is_wanted() {
             return;
         }
-        let flush = lock(recorder).flush(accounting);
+        let flush = lock(recorder).flush(accounting, &self.books);
         let shown = flush.and_then(|flush| flush.map_or(Ok(()), |it| self.show(it, &is_wanted)));
         if let Err(error) = shown {
             os::say(&format!("HPROF WARNING: perk cannot show the profile so far: {error}\n"));

@@ -6,8 +6,8 @@ use perk_instrument::{COUNTS_HELPER, CountedCode, Flow, HELPER, MethodName};
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
+use super::executed::{Executed, ExecutedLine, ExecutedMethod};
 use crate::jvm::MethodRef;
-use crate::recorder::{Executed, ExecutedLine, ExecutedMethod};
 
 /// A method with counters.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use perk_jvmti_sys::jni_sys::jvalue;
 
+use super::calls::book::ProbeCost;
 use super::{ExactEngine, Timing};
 use crate::jvm::{Jni, bool_flag, int_flag};
-use crate::recorder::ProbeCost;
 
 /// The number of counted calls and objects below which the cost is not measured. All their probes
 /// together take less time than the measurement, a few milliseconds.

@@ -1,17 +1,21 @@
 //! Exact calls: the nodes of all trees, booked at each dump.
 
+pub(super) mod book;
+mod invocations;
+
 use std::io;
 
 use perk_control::options::TimesForm;
-use perk_profile::Accounting;
+use perk_profile::{Accounting, CallTimes};
 
+use self::book::{CallCounts, CallPlaces, ProbeCost};
 use super::tree::{Reading, Running, Tree};
 use super::{ExactEngine, Timing};
-use crate::analyses::{Analysis, Needs};
+use crate::analyses::{Analysis, Needs, Order};
 use crate::guard::Feature;
 use crate::jvm::{Jni, Vm};
 use crate::os;
-use crate::recorder::{CallNodes, CallPlaces, CountedSection, Flush, PathNodes};
+use crate::recorder::{Book, CallNodes, CountedSection, Flush, PathNodes, now};
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -38,10 +42,21 @@ impl Analysis for ExactCalls {
         Needs::default()
     }
 
+    fn books(&'static self) -> Vec<&'static dyn Book> {
+        vec![&self.0.call_book]
+    }
+
+    fn obey(&'static self, _: Jni<'_>, order: Order) -> Result<(), String> {
+        if let Order::Depth(depth) = order {
+            self.0.call_book.set_depth(depth.min(self.0.common.options.depth));
+        }
+        Ok(())
+    }
+
     fn settle(&self, last: bool) {
         let jni = self.0.vm.get().and_then(Vm::jni);
         self.0.clock.refresh(jni);
-        if self.0.writes_calls() {
+        if self.0.call_book.is_direct() {
             return;
         }
         let running = self.0.running(jni);
@@ -51,7 +66,7 @@ impl Analysis for ExactCalls {
     }
 
     fn reset(&self, _: bool) {
-        if !self.0.writes_calls() {
+        if !self.0.call_book.is_direct() {
             return;
         }
         let running = self.0.running(None);
@@ -64,7 +79,7 @@ impl Analysis for ExactCalls {
     }
 
     fn dump(&self, jni: Option<Jni<'_>>, last: bool) {
-        if !self.0.writes_calls() {
+        if !self.0.call_book.is_direct() {
             return;
         }
         let recorder = self.0.common.recorder;
@@ -76,17 +91,18 @@ impl Analysis for ExactCalls {
             }
             return;
         }
-        let (cost, mut section) = (self.0.probe_cost(), CountedSection::of_calls());
+        let (book, cost, mut section) = (&self.0.call_book, self.0.probe_cost(), new_section());
         for (_, tree) in trees {
             let calls = &mut tree.calls(&self.0.pool, &running, reading);
-            lock(recorder).write_calls(tree.address(), calls, cost, &mut section);
+            book.write_tree(&mut lock(recorder), tree.address(), calls, cost, &mut section);
         }
-        lock(recorder).end_calls(&section);
+        book.end_trees(&mut lock(recorder), &section);
     }
 
     fn show(&self) {
+        self.0.call_book.begin_flush(&mut lock(self.0.common.recorder));
         let trees = self.0.trees();
-        if self.0.writes_calls() && self.0.writes_trees(&trees) {
+        if self.0.call_book.is_direct() && self.0.writes_trees(&trees) {
             return;
         }
         let running = self.0.running(None);
@@ -95,16 +111,32 @@ impl Analysis for ExactCalls {
         }
     }
 
+    /// Adds the calls of trees as they are now. The recorder is locked for a part of them at a time: the
+    /// threads of the program need it, too.
     fn show_more(&self, flush: &mut Flush, is_wanted: &dyn Fn() -> bool) -> io::Result<()> {
-        if !self.0.writes_calls() || flush.has_calls() {
+        if !self.0.call_book.is_direct() || self.0.call_book.is_shown() {
             return Ok(());
         }
+        let (recorder, writer) = (self.0.common.recorder, &mut flush.writer);
         let running = self.0.running(None);
+        let (mut counts, mut section) = (CallCounts::default(), new_section());
         for (_, tree) in self.0.trees() {
             let calls = &mut tree.calls(&self.0.pool, &running, Reading::Flush);
-            flush.show_calls(self.0.common.recorder, tree.address(), calls, is_wanted)?;
+            let mut at = 0;
+            while at < calls.count() && is_wanted() {
+                let recorder = &mut lock(recorder);
+                let known = writer.path_count(tree.address());
+                let cost = ProbeCost::default();
+                let part = counts.next_part(recorder, calls, &mut at, known, cost);
+                section.write(writer, &recorder.profile, tree.address(), &part)?;
+            }
         }
-        flush.end_calls()
+        if let Some(accounting) = &mut lock(recorder).profile.accounting {
+            let (call_count, folded_count) = counts.totals();
+            accounting.call_count += call_count;
+            accounting.folded_call_count += folded_count;
+        }
+        section.end(writer)
     }
 
     fn account(&self, accounting: &mut Accounting) {
@@ -119,19 +151,18 @@ impl Analysis for ExactCalls {
     }
 }
 
+fn new_section() -> CountedSection {
+    CountedSection::new(CallTimes { written: Some(now()), ..CallTimes::default() }.head())
+}
+
 fn reading(last: bool) -> Reading {
     if last { Reading::LastDump } else { Reading::Dump }
 }
 
 impl ExactEngine {
-    /// Whether calls go to the file from their trees.
-    fn writes_calls(&self) -> bool {
-        self.common.options.cpu.times.is_some() && lock(self.common.recorder).writes_calls()
-    }
-
-    /// Whether those of these trees do: of deeper ones, the paths are cut.
+    /// Whether the calls of these trees go to the file from there: of deeper ones, the paths are cut.
     fn writes_trees(&self, trees: &[(Option<Slot>, &'static Tree)]) -> bool {
-        let depth = lock(self.common.recorder).timing_depth();
+        let depth = self.call_book.depth();
         !trees.iter().any(|(_, tree)| tree.is_deeper(depth))
     }
 
@@ -156,19 +187,16 @@ impl ExactEngine {
         running: &Running,
         reading: Reading,
     ) {
-        let form = self.common.options.cpu.times;
-        if form.is_none() && self.bytecodes.is_none() {
-            return;
-        }
-        let calls = &mut tree.calls(&self.pool, running, reading);
-        let mut recorder = lock(self.common.recorder);
-        match form {
-            Some(TimesForm::Old) => recorder.book_edges(thread, calls, self.probe_cost()),
-            Some(TimesForm::Times) => recorder.book_calls(thread, calls, self.probe_cost()),
-            None => {
-                recorder.book_invocations(calls, &self.classes.natives(), self.common.cycles.rate())
+        let Some(form) = self.common.options.cpu.times else {
+            if let Some(bytecodes) = self.bytecodes {
+                let calls = &mut tree.calls(&self.pool, running, reading);
+                self.book_invocations(bytecodes.book(), calls);
             }
-        }
+            return;
+        };
+        let calls = &mut tree.calls(&self.pool, running, reading);
+        let recorder = &mut lock(self.common.recorder);
+        self.call_book.book(recorder, form, thread, calls, self.probe_cost());
     }
 
     /// Books the calls of a tree for a flush. A large one is booked in parts: the threads of the program
@@ -177,13 +205,13 @@ impl ExactEngine {
         let calls = &mut tree.calls(&self.pool, running, Reading::Flush);
         let recorder = self.common.recorder;
         match self.common.options.cpu.times {
-            Some(TimesForm::Old) => lock(recorder).show_edges(thread, calls),
+            Some(TimesForm::Old) => self.call_book.show_edges(&mut lock(recorder), thread, calls),
             Some(TimesForm::Times) => {
                 let count = calls.count();
                 let mut places = CallPlaces::with_capacity(count);
                 while places.len() < count {
                     let end = count.min(places.len() + CALLS_PER_LOCK);
-                    lock(recorder).show_calls(thread, calls, end, &mut places);
+                    self.call_book.show(&mut lock(recorder), thread, calls, end, &mut places);
                 }
             }
             None => {}

@@ -1,6 +1,9 @@
 //! Exact allocation sites: the objects that no probe sees, and the booking of all objects at each
 //! dump.
 
+pub(super) mod book;
+pub(super) mod stream;
+
 use std::io;
 use std::time::Instant;
 
@@ -8,14 +11,16 @@ use perk_hotspot::PLAIN_ADDRESS_FLAGS;
 use perk_profile::Accounting;
 use rustc_hash::FxHashMap;
 
+use self::stream::{SiteCallers, SiteStream};
 use super::ExactEngine;
 use super::sites::{AllocationSites, Key};
 use super::tree::Tree;
-use crate::analyses::heap_dump::ArrayRecords;
-use crate::analyses::{Analysis, Event, Needs};
+use crate::analyses::books::sites::SiteBook;
+use crate::analyses::heap_dump::{ObjectRecords, RecordSite};
+use crate::analyses::{Analysis, Event, Needs, Order};
 use crate::guard::Feature;
 use crate::jvm::{Borrowed, Jni, MethodRef, NewObject, Reference, bool_flag};
-use crate::recorder::{Flush, SiteCallers, SiteStream};
+use crate::recorder::{Book, Flush};
 use crate::roster::Slot;
 use crate::sync::lock;
 
@@ -42,6 +47,17 @@ impl Analysis for ExactSites {
         Needs { events: vec![Event::ObjectMade], ..Needs::default() }
     }
 
+    fn books(&'static self) -> Vec<&'static dyn Book> {
+        vec![&self.0.object_book]
+    }
+
+    fn obey(&'static self, _: Jni<'_>, order: Order) -> Result<(), String> {
+        if let Order::Depth(depth) = order {
+            self.0.object_book.set_depth(depth.min(self.0.common.options.depth));
+        }
+        Ok(())
+    }
+
     /// Ignores objects that were made by Java code that the JVM called.
     fn object_made(&self, jni: Jni<'_>, made: &NewObject<'_>) {
         let Some(sites) = &self.0.sites else { return };
@@ -62,40 +78,41 @@ impl Analysis for ExactSites {
     }
 
     fn settle(&self, _: bool) {
-        if !self.writes_sites() {
+        if self.direct().is_none() {
             self.book();
         }
     }
 
     fn reset(&self, with_live: bool) {
-        if let Some(sites) = self.0.sites.as_ref().filter(|_| self.writes_sites()) {
+        if let (Some(sites), Some(_)) = (&self.0.sites, self.direct()) {
             sites.reset(with_live);
         }
     }
 
     fn dump(&self, _: Option<Jni<'_>>, _: bool) {
-        if !self.writes_sites() {
-            return;
-        }
+        let Some(book) = self.direct() else { return };
         match self.writes_trees() {
             // The recorder reports the errors of its file.
-            true => drop(self.write(SiteStream::of_dump(self.0.common.recorder), &|| true)),
+            true => drop(self.write(SiteStream::of_dump(self.0.common.recorder, book), &|| true)),
             false => self.book(),
         }
     }
 
     /// Sites are booked anew each time.
     fn show(&self) {
-        if !self.writes_sites() || !self.writes_trees() {
+        if self.direct().is_none() || !self.writes_trees() {
             self.book();
         }
     }
 
     fn show_more(&self, flush: &mut Flush, is_wanted: &dyn Fn() -> bool) -> io::Result<()> {
-        if !self.writes_sites() || flush.has_sites() {
-            return Ok(());
+        match self.direct().filter(|book| !book.is_shown()) {
+            Some(book) => {
+                let stream = SiteStream::of_flush(self.0.common.recorder, book, flush);
+                self.write(stream, is_wanted)
+            }
+            None => Ok(()),
         }
-        self.write(flush.sites(self.0.common.recorder), is_wanted)
     }
 
     fn account(&self, accounting: &mut Accounting) {
@@ -107,18 +124,18 @@ impl Analysis for ExactSites {
 }
 
 impl ExactSites {
-    /// Whether sites go to the file from their records.
-    fn writes_sites(&self) -> bool {
-        self.0.sites.is_some() && lock(self.0.common.recorder).writes_sites()
+    /// Returns the book of sites if sites go to the file from their records.
+    fn direct(&self) -> Option<&'static SiteBook> {
+        self.0.object_book.direct()
     }
 
     /// Whether those of the trees do as they are now: of deeper ones, the paths are cut.
     fn writes_trees(&self) -> bool {
-        let depth = lock(self.0.common.recorder).site_depth();
+        let depth = self.0.object_book.depth();
         !self.0.pool.trees().iter().any(|tree| tree.is_deeper(depth))
     }
 
-    /// Books all sites on the recorder's profile.
+    /// Books all sites.
     fn book(&self) {
         // Taken before the paths: the paths of objects made in between would not be known.
         let objects = self.0.sites.as_ref().map(AllocationSites::objects);
@@ -127,7 +144,7 @@ impl ExactSites {
             self.0.book_paths(thread, tree);
         }
         if let Some(objects) = objects {
-            lock(self.0.common.recorder).book_objects(&objects, moment);
+            self.0.object_book.book(&mut lock(self.0.common.recorder), &objects, moment);
         }
     }
 
@@ -151,13 +168,17 @@ impl ExactSites {
     }
 }
 
-impl ArrayRecords for ExactSites {
+impl ObjectRecords for ExactSites {
     /// Empty unless objects stay at their addresses between collections.
     fn array_records(&self, jni: Jni<'_>) -> FxHashMap<u64, u32> {
         if !PLAIN_ADDRESS_FLAGS.iter().any(|flag| bool_flag(flag) == Some(true)) {
             return FxHashMap::default();
         }
         self.0.sites.as_ref().map(|sites| sites.addresses(jni)).unwrap_or_default()
+    }
+
+    fn with_sites(&self, body: &mut dyn FnMut(&[RecordSite])) {
+        self.0.object_book.with_records(body);
     }
 }
 
@@ -166,7 +187,8 @@ impl ExactEngine {
     pub(super) fn book_paths(&self, thread: Option<Slot>, tree: &Tree) {
         if let Some(sites) = &self.sites {
             let (nodes, paths) = sites.paths(tree);
-            lock(self.common.recorder).book_paths(thread, &nodes, &paths);
+            let recorder = &mut lock(self.common.recorder);
+            self.object_book.book_paths(recorder, thread, &nodes, &paths);
         }
     }
 

@@ -36,12 +36,13 @@ pub(super) use self::records::{Key, Records};
 use super::budget::Budget;
 use super::classes::Classes;
 use super::tree::{Tree, TreeNodes};
+use crate::analyses::exact::counts::{CountedSite, ObjectCounts, PathSite};
 use crate::class_sizes::{ClassSizes, Source};
 use crate::jvm::{
     FOUND, Global, IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm,
 };
 use crate::probes::find_record_field;
-use crate::recorder::{Calls, CountedSite, Objects, PathSite, Recorder, entry};
+use crate::recorder::{Calls, Recorder, entry};
 use crate::resolve::class_id;
 use crate::sync::lock;
 
@@ -447,9 +448,9 @@ impl AllocationSites {
     }
 
     /// Returns all objects up to now, with the live objects of the last check.
-    pub(super) fn objects(&self) -> Objects {
+    pub(super) fn objects(&self) -> ObjectCounts {
         let sites = self.objects_of(0..self.records.len() as u32).collect();
-        Objects { sites, others: self.others().collect() }
+        ObjectCounts { sites, others: self.others().collect() }
     }
 
     /// Returns the sites of some records of a tree, with the live objects of the last check if asked for.

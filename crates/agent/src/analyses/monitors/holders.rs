@@ -231,7 +231,7 @@ impl Monitors {
 
     /// Returns the trace of holders that are not known.
     pub(super) fn unknown_holder(&self) -> TraceId {
-        *self.holders.unknown.get_or_init(|| lock(self.common.recorder).named(UNKNOWN_HOLDER))
+        *self.holders.unknown.get_or_init(|| lock(self.common.recorder).named_trace(UNKNOWN_HOLDER))
     }
 
     /// Returns the virtual thread that a thread carries, or else the thread.

@@ -206,7 +206,14 @@ impl<'a> Sampler<'a> {
             polling.virtual_sample_count.fetch_add(samples, Relaxed);
         }
         let slot = thread.unwrap_or(due.thread.slot);
-        let trace = common.sample(*jni, slot, stack, samples, os::nano_time());
+        let frames = common.frames(*jni, stack);
+        let trace = polling.book.sample(
+            &mut lock(common.recorder),
+            slot,
+            &frames,
+            samples,
+            os::nano_time(),
+        );
         let mut clocks = lock(&polling.clocks);
         if let Some(index) = clocks.find_due(due) {
             clocks.get_mut(index).last_trace = Some(trace);

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::nodes::TreeNodes;
 use super::{Tree, memory};
+use crate::analyses::exact::counts::PathSite;
 use crate::analyses::exact::sites::{Keeper, Key, Records};
 use crate::memory::Table;
-use crate::recorder::PathSite;
 use crate::sync::lock;
 
 /// The initial capacity of a tree's table, in records.

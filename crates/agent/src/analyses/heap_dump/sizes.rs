@@ -13,7 +13,7 @@ use crate::sync::lock;
 
 /// The sizes; see the module.
 #[derive(Debug)]
-pub(crate) struct DumpedSizes {
+pub(super) struct DumpSizes {
     jvm: Jvm,
     /// The JDK's image; its class files show which classes have a special layout.
     image: Option<&'static Image>,
@@ -21,14 +21,14 @@ pub(crate) struct DumpedSizes {
     of_boot_loader: Mutex<FxHashMap<String, Option<Fields>>>,
 }
 
-impl DumpedSizes {
-    pub(crate) fn new(jvm: Jvm, image: Option<&'static Image>) -> Self {
+impl DumpSizes {
+    pub(super) fn new(jvm: Jvm, image: Option<&'static Image>) -> Self {
         Self { jvm, image, of_boot_loader: Mutex::default() }
     }
 
     /// Returns the size of an instance of the last of these classes. Each class is the superclass
     /// of the next; the first is `java.lang.Object`.
-    pub(crate) fn instance_bytes(&self, classes: &[ClassFields<'_>]) -> u64 {
+    pub(super) fn instance_bytes(&self, classes: &[ClassFields<'_>]) -> u64 {
         let mut layout = Layout::object(&self.jvm);
         for class in classes.iter().skip(1) {
             layout = match self.boot_fields(class) {
@@ -42,12 +42,12 @@ impl DumpedSizes {
     }
 
     /// Whether the JVM's dumps contain the references of parked virtual threads.
-    pub(crate) fn roots_parked_frames(&self) -> bool {
+    pub(super) fn roots_parked_frames(&self) -> bool {
         self.jvm.feature_version >= since::PARKED_FRAMES_IN_DUMPS
     }
 
     /// Returns the size of an array.
-    pub(crate) fn array_bytes(&self, element: FieldType, length: u32) -> u64 {
+    pub(super) fn array_bytes(&self, element: FieldType, length: u32) -> u64 {
         self.jvm.array_bytes(element.kind(), length)
     }
 

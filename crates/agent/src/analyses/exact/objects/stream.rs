@@ -9,12 +9,14 @@ use std::io;
 use std::sync::Mutex;
 
 use perk_hprof::{CountedPath, CountedRow, Writer};
-use perk_profile::{Allocations, ClassId, KnownObjects, Sites, Subject};
+use perk_profile::{KnownObjects, Sites, Subject};
 
-use super::{CountedSection, NODES_AT_ONCE, Part};
+use crate::analyses::books::sites::SiteBook;
+use crate::analyses::exact::counts::CountedSite;
 use crate::output::FileCopy;
-use crate::recorder::counted::{Calls, PathNodes};
-use crate::recorder::{File, Recorder, now};
+use crate::recorder::{
+    Calls, CountedPart, CountedSection, Flush, NODES_AT_ONCE, PathNodes, Recorder, now,
+};
 use crate::sync::lock;
 
 /// The source of the paths of sites: no tree has this address.
@@ -27,19 +29,8 @@ const WANTED: u32 = u32::MAX - 1;
 /// The place of the callers of a thread's first methods: there are none.
 const NO_CALLERS: u32 = u32::MAX - 2;
 
-/// The objects of a site.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CountedSite {
-    /// The index of the node; [`Calls::NO_PARENT`] if no method is known.
-    pub(crate) node: u32,
-    /// The line of the node's method; 0 if it is not given.
-    pub(crate) line: u16,
-    pub(crate) class: ClassId,
-    pub(crate) objects: Allocations,
-}
-
 /// The paths that call the nodes of a tree.
-pub(crate) struct SiteCallers<'a> {
+pub(super) struct SiteCallers<'a> {
     nodes: &'a dyn PathNodes,
     /// The positions of the paths in the file, by node.
     places: Vec<u32>,
@@ -49,7 +40,7 @@ pub(crate) struct SiteCallers<'a> {
 
 impl<'a> SiteCallers<'a> {
     /// Begins with the callers of these nodes.
-    pub(crate) fn of(nodes: &'a dyn PathNodes, wanted: impl Iterator<Item = u32>) -> Self {
+    pub(super) fn of(nodes: &'a dyn PathNodes, wanted: impl Iterator<Item = u32>) -> Self {
         let mut places = vec![NOT_WANTED; nodes.count()];
         for mut node in wanted {
             while let Some(place) = places.get_mut(node as usize)
@@ -63,7 +54,7 @@ impl<'a> SiteCallers<'a> {
     }
 
     /// Whether all are written.
-    pub(crate) fn are_written(&self) -> bool {
+    pub(super) fn are_written(&self) -> bool {
         self.at == self.places.len()
     }
 
@@ -73,8 +64,8 @@ impl<'a> SiteCallers<'a> {
     }
 
     /// Takes the next callers; the first of them gets a `position`.
-    fn next_part(&mut self, recorder: &mut Recorder, mut position: u32) -> Part {
-        let mut part = Part::default();
+    fn next_part(&mut self, recorder: &mut Recorder, mut position: u32) -> CountedPart {
+        let mut part = CountedPart::default();
         let end = self.places.len().min(self.at + NODES_AT_ONCE);
         for at in self.at..end {
             let Some(node) = self.nodes.get(at as u32).filter(|_| self.places[at] == WANTED) else {
@@ -83,7 +74,7 @@ impl<'a> SiteCallers<'a> {
             self.places[at] = match self.nodes.get(node.parent) {
                 None => NO_CALLERS,
                 Some(caller) => {
-                    let frame = recorder.site_frame(caller.method, node.line);
+                    let frame = recorder.frame_at(caller.method, node.line);
                     part.paths.push(CountedPath { parent: self.position(node.parent), frame });
                     position += 1;
                     position - 1
@@ -96,30 +87,31 @@ impl<'a> SiteCallers<'a> {
 }
 
 /// The section of sites, on its way to the file or to a flush.
-pub(crate) struct SiteStream<'a> {
+pub(super) struct SiteStream<'a> {
     recorder: &'a Mutex<Recorder>,
+    book: &'a SiteBook,
     copy: Option<&'a mut Writer<FileCopy>>,
     section: CountedSection,
 }
 
 impl<'a> SiteStream<'a> {
     /// Begins the section of a dump.
-    pub(crate) fn of_dump(recorder: &'a Mutex<Recorder>) -> Self {
-        let known = lock(recorder).sites.known();
-        Self { recorder, copy: None, section: section(known) }
+    pub(super) fn of_dump(recorder: &'a Mutex<Recorder>, book: &'a SiteBook) -> Self {
+        Self { recorder, book, copy: None, section: section(book.known()) }
     }
 
     /// Begins the section of a flush, for which nobody has looked for live objects.
-    pub(in crate::recorder) fn of_copy(
+    pub(super) fn of_flush(
         recorder: &'a Mutex<Recorder>,
-        copy: &'a mut Writer<FileCopy>,
+        book: &'a SiteBook,
+        flush: &'a mut Flush,
     ) -> Self {
         let known = KnownObjects { live: false, ..KnownObjects::default() };
-        Self { recorder, copy: Some(copy), section: section(known) }
+        Self { recorder, book, copy: Some(&mut flush.writer), section: section(known) }
     }
 
     /// Whether it has the live objects.
-    pub(crate) fn has_live(&self) -> bool {
+    pub(super) fn has_live(&self) -> bool {
         self.copy.is_none()
     }
 
@@ -127,7 +119,7 @@ impl<'a> SiteStream<'a> {
     ///
     /// # Errors
     /// The error of the system, if it is a flush; of a dump, that its file is closed.
-    pub(crate) fn callers(&mut self, callers: &mut SiteCallers<'_>) -> io::Result<()> {
+    pub(super) fn callers(&mut self, callers: &mut SiteCallers<'_>) -> io::Result<()> {
         self.part(&mut |recorder, position| callers.next_part(recorder, position))
     }
 
@@ -135,17 +127,17 @@ impl<'a> SiteStream<'a> {
     ///
     /// # Errors
     /// As [`callers`](Self::callers).
-    pub(crate) fn sites(
+    pub(super) fn sites(
         &mut self,
         callers: Option<&SiteCallers<'_>>,
         sites: &[CountedSite],
     ) -> io::Result<()> {
         self.part(&mut |recorder, mut position| {
-            let mut part = Part::default();
+            let mut part = CountedPart::default();
             for site in sites {
                 let known = callers.and_then(|it| Some((it, it.nodes.get(site.node)?)));
                 let path = known.map(|(callers, node)| {
-                    let frame = recorder.site_frame(node.method, site.line);
+                    let frame = recorder.frame_at(node.method, site.line);
                     part.paths.push(CountedPath { parent: callers.position(site.node), frame });
                     position += 1;
                     position - 1
@@ -162,14 +154,13 @@ impl<'a> SiteStream<'a> {
     ///
     /// # Errors
     /// As [`callers`](Self::callers).
-    pub(crate) fn end(self) -> io::Result<()> {
-        let Self { recorder, copy, section } = self;
+    pub(super) fn end(self) -> io::Result<()> {
+        let Self { recorder, book, copy, section } = self;
         match copy {
             Some(copy) => section.end(copy),
             None => {
-                let mut recorder = lock(recorder);
-                recorder.write(|writer, _, _| section.end(writer));
-                recorder.has_written_sites = true;
+                lock(recorder).write(|writer, _, _| section.end(writer));
+                book.set_done();
                 Ok(())
             }
         }
@@ -177,7 +168,7 @@ impl<'a> SiteStream<'a> {
 
     /// Writes a part, which is made for the position of its first path. The recorder is locked for that
     /// alone: the threads of the program need it, too.
-    fn part(&mut self, make: &mut dyn FnMut(&mut Recorder, u32) -> Part) -> io::Result<()> {
+    fn part(&mut self, make: &mut dyn FnMut(&mut Recorder, u32) -> CountedPart) -> io::Result<()> {
         let mut recorder = lock(self.recorder);
         let section = &mut self.section;
         if let Some(copy) = &mut self.copy {
@@ -185,16 +176,13 @@ impl<'a> SiteStream<'a> {
             return section.write(copy, &recorder.profile, SOURCE, &part);
         }
         // A file whose disk is full is closed.
-        let File::Begun(writer) = &recorder.file else {
-            return Err(io::ErrorKind::NotFound.into());
-        };
-        let position = writer.path_count(SOURCE) as u32;
-        let part = make(&mut recorder, position);
+        let position = recorder.path_count(SOURCE).ok_or(io::ErrorKind::NotFound)?;
+        let part = make(&mut recorder, position as u32);
         recorder.write(|writer, profile, _| section.write(writer, profile, SOURCE, &part));
         Ok(())
     }
 }
 
 fn section(known: KnownObjects) -> CountedSection {
-    CountedSection { head: Sites { known, written: Some(now()), ..Sites::default() }.head() }
+    CountedSection::new(Sites { known, written: Some(now()), ..Sites::default() }.head())
 }
