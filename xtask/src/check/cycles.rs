@@ -18,8 +18,6 @@ const MOST: usize = 4;
 
 /// The cycles that are still larger: the crate, a file of the cycle, and its size, which must not grow.
 const LARGER: &[(&str, &str, usize)] = &[
-    ("perk-agent", "analyses::exact", 6),
-    ("perk-agent", "analyses::fields", 6),
     ("perk-heap", "meaning", 9),
     ("perk-report", "profile", 15),
 ];

@@ -16,6 +16,7 @@ mod calibration;
 mod calls;
 mod classes;
 mod clock;
+mod cost;
 mod counts;
 mod interception;
 mod late;
@@ -38,11 +39,11 @@ use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
 
 use self::budget::Budget;
-use self::calibration::Calibration;
 pub(crate) use self::calls::ExactCalls;
 use self::calls::book::CallBook;
 use self::classes::Classes;
-use self::clock::Clock;
+use self::clock::{Clock, Timing};
+use self::cost::Calibration;
 use self::late::Late;
 pub(crate) use self::objects::ExactSites;
 use self::objects::book::ObjectBook;
@@ -92,26 +93,6 @@ pub(crate) struct ExactEngine {
     calibration: OnceLock<Calibration>,
     unseen_class_count: AtomicU64,
     stopped: AtomicBool,
-}
-
-/// The way in which calls are timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timing {
-    /// Not at all.
-    None,
-    /// By the clock's ticks, in CPU time.
-    CpuTick,
-    /// By the clock's ticks, in wall time.
-    WallTick,
-    /// In wall time, which each probe reads.
-    WallExact,
-}
-
-impl Timing {
-    /// Whether the time is booked at ticks.
-    fn ticks(self) -> bool {
-        matches!(self, Self::CpuTick | Self::WallTick)
-    }
 }
 
 impl ExactEngine {

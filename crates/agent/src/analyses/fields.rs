@@ -34,10 +34,9 @@ use perk_jvmti_sys::{Capability, JvmtiEnv};
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
-use self::classes::Classes;
+use self::classes::{Classes, ExtendedUnits};
 use self::extended::Extended;
-use self::records::{Record, Records};
-use self::sweep::TAGGED;
+use self::records::{Record, Records, TAGGED};
 use self::threads::States;
 use self::writer::{Site, Writer};
 use super::{Analysis, Event, Needs};
@@ -151,6 +150,20 @@ impl SharedFields {
 
     fn helper(&self) -> Option<&'static Global> {
         self.helper.get().copied()
+    }
+
+    /// Returns the unit of the counters of the field at an offset in objects of a class.
+    fn unit_at(&self, jni: Jni<'_>, class: &Borrowed<'_>, offset: u64) -> Option<u32> {
+        let (extended, helper) = (self.extended.as_ref()?, self.helper()?);
+        let find = |units: &ExtendedUnits| units.by_offset.get(&offset).copied();
+        extended.unit(jni, &self.classes, helper, class, find)
+    }
+
+    /// Returns the unit of the counters of the field with an id of the JVM.
+    fn unit_of(&self, jni: Jni<'_>, class: &Borrowed<'_>, id: usize) -> Option<u32> {
+        let (extended, helper) = (self.extended.as_ref()?, self.helper()?);
+        let find = |units: &ExtendedUnits| units.by_id.get(&id).copied();
+        extended.unit(jni, &self.classes, helper, class, find)
     }
 
     /// Returns the way to read headers; `None` if the JVM's are not known.

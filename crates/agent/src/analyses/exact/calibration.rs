@@ -2,8 +2,9 @@
 
 use perk_jvmti_sys::jni_sys::jvalue;
 
-use super::calls::book::ProbeCost;
-use super::{ExactEngine, Timing};
+use super::ExactEngine;
+use super::clock::Timing;
+use super::cost::{Calibration, ProbeCost};
 use crate::jvm::{Jni, bool_flag, int_flag};
 
 /// The number of counted calls and objects below which the cost is not measured. All their probes
@@ -30,20 +31,6 @@ const CALIBRATION_PAUSE: std::time::Duration = std::time::Duration::from_millis(
 const CALIBRATION_METHOD: i32 = i32::MAX - 1;
 const TRIVIAL_METHOD: i32 = i32::MAX - 16;
 const OBJECTS: i32 = 0;
-
-/// The cost of the probes, as far as it was measured.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Calibration {
-    /// The least cost of a call, which is subtracted from times.
-    subtracted: ProbeCost,
-    /// The calls that probes have counted, and the least time that these take; 0 if the JIT did not
-    /// compile the measurement in time.
-    pub(super) call_count: u64,
-    pub(super) call_ns: u64,
-    /// The same of objects.
-    pub(super) object_count: u64,
-    pub(super) object_ns: u64,
-}
 
 impl ExactEngine {
     /// Measures the cost of the probes by calling them: once, before the last dump.

@@ -8,9 +8,11 @@ use std::io;
 use perk_control::options::TimesForm;
 use perk_profile::{Accounting, CallTimes};
 
-use self::book::{CallCounts, CallPlaces, ProbeCost};
+use self::book::{CallCounts, CallPlaces};
+use super::ExactEngine;
+use super::clock::Timing;
+use super::cost::ProbeCost;
 use super::tree::{Reading, Running, Tree};
-use super::{ExactEngine, Timing};
 use crate::analyses::{Analysis, Needs, Order};
 use crate::guard::Feature;
 use crate::jvm::{Jni, Vm};

@@ -15,7 +15,6 @@ use perk_jvmti_sys::JvmtiEnv;
 use perk_jvmti_sys::jni_sys::JNIEnv;
 use perk_profile::CALL_TICK_NS;
 
-use super::Timing;
 use super::state::{Position, States};
 use super::tree::{Running, Tree};
 use crate::common::Common;
@@ -23,6 +22,26 @@ use crate::guard::{Feature, contain, inside};
 use crate::jvm::{Global, Jni, Local, Reference};
 use crate::os::{self, Tid};
 use crate::sync::lock;
+
+/// The way in which calls are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timing {
+    /// Not at all.
+    None,
+    /// By the clock's ticks, in CPU time.
+    CpuTick,
+    /// By the clock's ticks, in wall time.
+    WallTick,
+    /// In wall time, which each probe reads.
+    WallExact,
+}
+
+impl Timing {
+    /// Whether the time is booked at ticks.
+    pub(super) fn ticks(self) -> bool {
+        matches!(self, Self::CpuTick | Self::WallTick)
+    }
+}
 
 /// The time between two ticks.
 const TICK: Duration = Duration::from_nanos(CALL_TICK_NS);

@@ -7,10 +7,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use perk_jvmti_sys::jni_sys::jobject;
 
+use super::ExactEngine;
 use super::clock::Carrier;
+use super::clock::Timing;
 use super::state::{Position, States};
 use super::tree::{Reading, Tree, Users};
-use super::{ExactEngine, Timing};
 use crate::jvm::{Borrowed, Jni, Local, Reference};
 use crate::os;
 use crate::roster::Slot;

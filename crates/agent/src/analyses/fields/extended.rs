@@ -7,9 +7,8 @@ use std::sync::atomic::AtomicU64;
 
 use rustc_hash::FxHashMap;
 
-use super::SharedFields;
-use super::classes::ExtendedUnits;
-use crate::jvm::{Borrowed, Jni};
+use super::classes::{Classes, ExtendedUnits};
+use crate::jvm::{Borrowed, Global, Jni};
 use crate::memory::reserve;
 use crate::sync::lock;
 
@@ -40,31 +39,21 @@ impl Extended {
     pub(super) fn address(&self) -> u64 {
         self.offsets.as_ptr() as u64
     }
-}
 
-impl SharedFields {
-    /// Returns the unit of the counters of the field at an offset in objects of a class.
-    pub(super) fn unit_at(&self, jni: Jni<'_>, class: &Borrowed<'_>, offset: u64) -> Option<u32> {
-        self.extended_unit(jni, class, |units| units.by_offset.get(&offset).copied())
-    }
-
-    /// Returns the unit of the counters of the field with an id of the JVM.
-    pub(super) fn unit_of(&self, jni: Jni<'_>, class: &Borrowed<'_>, id: usize) -> Option<u32> {
-        self.extended_unit(jni, class, |units| units.by_id.get(&id).copied())
-    }
-
-    fn extended_unit(
+    /// Returns what `find` finds among the units of a class.
+    pub(super) fn unit(
         &self,
         jni: Jni<'_>,
+        classes: &Classes,
+        helper: &Global,
         class: &Borrowed<'_>,
         find: impl Fn(&ExtendedUnits) -> Option<u32>,
     ) -> Option<u32> {
-        let known = &self.extended.as_ref()?.units;
-        let number = self.classes.number(class);
-        if let Some(units) = lock(known).get(&number) {
+        let number = classes.number(class);
+        if let Some(units) = lock(&self.units).get(&number) {
             return find(units);
         }
-        let units = self.classes.extended_units(jni, self.helper()?, class);
-        find(lock(known).entry(number).or_insert(units))
+        let units = classes.extended_units(jni, helper, class);
+        find(lock(&self.units).entry(number).or_insert(units))
     }
 }

@@ -27,6 +27,9 @@ const _: () = assert!(size_of::<Unit>() == 16);
 
 impl Numbers for Unit {}
 
+/// The tags of objects whose header cannot lead to their record have this bit, and the index.
+pub(super) const TAGGED: i64 = 1 << 62;
+
 /// The limit of units: one for each identity hash. Some of these are the JVM's own, and lead anywhere:
 /// so the first unit says how many units there are.
 const MOST_UNITS: usize = 1 << 31;

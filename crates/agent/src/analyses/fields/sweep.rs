@@ -11,12 +11,9 @@ use perk_jvmti_sys::jni_sys::{jint, jlong, jvalue};
 use perk_jvmti_sys::{JVMTI_VISIT_OBJECTS, jvmtiHeapCallbacks};
 
 use super::SharedFields;
-use super::records::{Record, Records};
+use super::records::{Record, Records, TAGGED};
 use crate::jvm::{FOUND, Header, Headers, Jni, Reference};
 use crate::probes::seed_of;
-
-/// The tags of objects whose header cannot lead to their record have this bit, and the index.
-pub(super) const TAGGED: i64 = 1 << 62;
 
 /// The marks of records.
 struct Marks<'a> {

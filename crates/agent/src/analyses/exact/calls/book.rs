@@ -15,6 +15,7 @@ use perk_profile::{
 use rustc_hash::FxHashMap;
 
 use crate::analyses::books::{cutoff_of_counts, writes_from_trees};
+use crate::analyses::exact::cost::ProbeCost;
 use crate::recorder::{
     Book, CallNodes, Calls, CountedPart, CountedSection, DumpSection, Inquiry, NODES_AT_ONCE,
     Place, Recorder, Sections, entry, now,
@@ -24,15 +25,6 @@ use crate::sync::lock;
 
 /// The rows that are moved at once.
 const ROWS_AT_ONCE: usize = 1 << 18;
-
-/// The cost of the probes of a call, in picoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::analyses::exact) struct ProbeCost {
-    /// The part within the time of the call.
-    pub(in crate::analyses::exact) self_ps: u64,
-    /// The part within the time of its caller.
-    pub(in crate::analyses::exact) caller_ps: u64,
-}
 
 /// The depth of each node of a tree whose calls are booked and, unless it is too deep, its place in the
 /// profile's tree.

@@ -252,7 +252,7 @@ impl<'a> Walk<'a> {
             }
             Some(Owner::Reserved) => entry(&mut self.reserved, class as usize).add(1, bytes),
             Some(Owner::Nobody) => {}
-            // SAFETY: as above.
+            // SAFETY: the tag is that of the object that the walk is at, as the caller promises.
             None => unsafe {
                 if *tag == 0 {
                     *tag = FOUND;
