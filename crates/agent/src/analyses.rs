@@ -1,7 +1,7 @@
 //! The analyses of the program: each kind of measurement is one [`Analysis`].
 //!
 //! An analysis gives the events of the JVM that it needs ([`Needs`]). It is called for these events
-//! and as threads start and end, and books its results on the recorder before each dump. No
+//! and as threads start and end, and fills its books ([`Book`]) before each dump. No
 //! analysis depends on the session, which calls them all in one order.
 
 pub(crate) mod allocations;

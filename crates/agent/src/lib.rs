@@ -8,8 +8,9 @@
 //!    analyses;
 //! 3. the analysis [`polling`](analyses::polling) determines which thread burned CPU time and walks
 //!    its stack;
-//! 4. [`resolve`] turns the frames into symbols, [`recorder`] books the sample on the profile;
-//! 5. at a dump the recorder writes the profile through `perk_hprof` into [`output`]: a file, or a
+//! 4. [`resolve`] turns the frames into symbols, the [`recorder`] finds the trace, and a [book](recorder::Book) has
+//!    the count;
+//! 5. at a dump the books write their sections through `perk_hprof` into [`output`]: a file, or a
 //!    socket, over which a [`listener`] takes commands.
 //!
 //! Invariants: the agent ends the program only for the errors that HPROF ends it for, before it

@@ -5,8 +5,8 @@
 use std::io::{self, Read, Write};
 
 use perk_hprof::xprof::{
-    BLOCKED, GLOBAL_HEAD, LOCAL_HEAD, LOST, RECEIVED, XprofRow, THREAD_HEAD, Table, ThreadTables,
-    WAITING, write_summary,
+    BLOCKED, GLOBAL_HEAD, LOCAL_HEAD, LOST, RECEIVED, THREAD_HEAD, Table, ThreadTables, WAITING,
+    XprofRow, write_summary,
 };
 use perk_profile::{Metric, Profile};
 

@@ -5,7 +5,7 @@ use perk_profile::{FrameId, FrameKind, KeyedMap, Line, Profile, ThreadId, TraceI
 
 use super::{
     BLOCKED_METRIC, ELAPSED_METRIC, LOST, NATIVE_METRIC, OF_KIND, PROGRAM_METRIC, RECEIVED_METRIC,
-    RUNTIME_STUB, XprofRow, Table, ThreadTables, WAITING_METRIC, write_summary,
+    RUNTIME_STUB, Table, ThreadTables, WAITING_METRIC, XprofRow, write_summary,
 };
 
 /// The name of the only section of a profile that does not distinguish threads.

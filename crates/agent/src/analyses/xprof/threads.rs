@@ -1,6 +1,6 @@
 //! The ticks of threads, by the place of each.
 
-use perk_hprof::xprof::{XprofRow, Table, ThreadTables};
+use perk_hprof::xprof::{Table, ThreadTables, XprofRow};
 use perk_profile::MethodId;
 use rustc_hash::FxHashMap;
 
