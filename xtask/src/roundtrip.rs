@@ -15,8 +15,8 @@ use perk_classfile::ClassFile;
 use perk_testkit::Jdk;
 
 use crate::arguments;
-use support::image::{self, Class};
-use support::round_trip::{self, KINDS, Probed};
+use support::image::{self, ImageClass};
+use support::round_trip::{self, KINDS, ProbeResult};
 
 /// The arguments of `xtask roundtrip-jdk`.
 #[derive(Args, Debug)]
@@ -39,7 +39,7 @@ pub(crate) fn run(RoundtripArguments { jdk, modules }: &RoundtripArguments) -> R
 }
 
 /// Runs all steps on classes, and reports on stderr. Returns the number of reported failures.
-fn round_trip(jdk: &Jdk, classes: &[Class]) -> Result<usize> {
+fn round_trip(jdk: &Jdk, classes: &[ImageClass]) -> Result<usize> {
     let bytes: usize = classes.iter().map(|class| class.bytes.len()).sum();
     let (version, count) = (jdk.version, classes.len());
     eprintln!("JDK {version}: {count} classes of {} bytes", bytes / count.max(1));
@@ -50,7 +50,7 @@ fn round_trip(jdk: &Jdk, classes: &[Class]) -> Result<usize> {
     let leaves = timed("leaves found", count, || round_trip::leaf_table(classes))?;
     for kind in KINDS {
         let what = format!("probes of {}", kind.name);
-        let probed = timed(&what, count, || Probed::new(classes, kind, &leaves))?;
+        let probed = timed(&what, count, || ProbeResult::new(classes, kind, &leaves))?;
         let (changed, methods) = (probed.classes.len(), probed.method_count);
         let added = probed.added_bytes / methods.max(1);
         eprintln!(
@@ -69,11 +69,11 @@ fn round_trip(jdk: &Jdk, classes: &[Class]) -> Result<usize> {
 /// Calls `action` for each class; returns the number of classes for which it fails.
 fn each(
     what: &str,
-    classes: &[Class],
+    classes: &[ImageClass],
     action: impl Fn(&[u8]) -> Result<(), String>,
 ) -> Result<usize> {
     let failed: Vec<String> = timed(what, classes.len(), || {
-        let failure = |class: &Class| {
+        let failure = |class: &ImageClass| {
             let reason = action(&class.bytes).err()?;
             Some(format!("{}/{}: {reason}", class.module, class.name))
         };

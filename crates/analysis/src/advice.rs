@@ -18,7 +18,7 @@ const LEAF: f64 = 0.9;
 /// A method worth a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// The method; of several that look the same (loaded by several class loaders) the first.
+    /// The method; the first of several that look the same (loaded by several class loaders).
     pub method: MethodId,
     /// The number of its own code and of all that the JDK and libraries do for it: the most that a
     /// change of this method can save. Of calls, those of the method itself.
@@ -29,8 +29,8 @@ pub struct Advice {
     pub total: u64,
     /// The part of the number that is charged by inferred frames.
     pub inferred: u64,
-    /// What is done for it, most first. Of calls, also those that the JDK and libraries are called for
-    /// it, which the number does not have.
+    /// The work that is done for it, most first. For calls, also those of the JDK and libraries on
+    /// its behalf, which the number does not include.
     pub works: Vec<(Work, u64)>,
     /// The classes of the objects or of the locks, where the numbers have some, most first.
     pub classes: Vec<(ClassId, u64)>,
@@ -38,7 +38,7 @@ pub struct Advice {
     pub callers: Vec<Caller>,
     /// Its calls, if they were counted.
     pub calls: Option<MethodCalls>,
-    /// Whether its calls are so many and so small that only making fewer of them can help.
+    /// Whether its calls are many and small, so that only fewer calls can help.
     pub is_chatty: bool,
     /// The bytes that it and its callees allocated, by class, most first; without classes of little
     /// share.
@@ -152,7 +152,7 @@ impl Sources<'_> {
         self.tree.method(self.charges.of(self.path(trace)).payer)
     }
 
-    /// Adds what the numbers are of: works, classes, callers, lines.
+    /// Adds the parts of the numbers: works, classes, callers, lines.
     fn add_parts(&self, rows: &[Row], all: &mut [Advice]) {
         let places: KeyedMap<_, _> =
             all.iter().enumerate().map(|(place, advice)| (advice.method, place)).collect();

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::top::Merged;
+use crate::top::MethodMerger;
 use perk_profile::{
     KeyedMap, KeyedSet, MethodId, Metric, NamePattern, PathId, Profile, Section, ThreadId,
 };
@@ -93,10 +93,9 @@ pub struct Edge {
     pub total_ns: u64,
 }
 
-/// A method with so many calls of so little cost each that savings are possible only in its
-/// callers.
+/// A method with many calls of little cost: savings are possible only in its callers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chatty {
+pub struct ChattyMethod {
     /// The method and its calls.
     pub row: MethodCalls,
     /// Its callers, most calls first.
@@ -155,7 +154,7 @@ impl CallTable {
 
     /// Makes the table from the tables of callees and callers of `profile`.
     pub fn of_edges(profile: &Profile) -> Self {
-        let mut merged = Merged::new(profile);
+        let mut merged = MethodMerger::new(profile);
         let mut edges: KeyedMap<_, Edge> = KeyedMap::default();
         // By method: calls, the time in them, and the time of the calls that they make.
         let mut sums: KeyedMap<MethodId, (u64, u64, u64)> = KeyedMap::default();
@@ -238,7 +237,7 @@ impl CallTable {
 
     /// The methods whose calls are many and small, by the cost of all their calls. A call counts as
     /// at least one nanosecond, so that the number of calls decides if nothing was timed.
-    pub fn chatty(&self) -> Vec<Chatty> {
+    pub fn chatty(&self) -> Vec<ChattyMethod> {
         let part_ns = self.self_ns.checked_div(self.count).unwrap_or(0) / CHATTY_PART;
         let is_chatty = |row: &&MethodCalls| {
             row.count as f64 >= self.count as f64 * CHATTY_SHARE
@@ -247,7 +246,9 @@ impl CallTable {
         let mut rows: Vec<_> = self.methods.iter().filter(is_chatty).copied().collect();
         rows.retain(|row| row.count > 1);
         rows.sort_by_key(|row| (Reverse(row.self_ns.max(row.count)), row.method));
-        rows.into_iter().map(|row| Chatty { row, callers: self.callers(row.method) }).collect()
+        rows.into_iter()
+            .map(|row| ChattyMethod { row, callers: self.callers(row.method) })
+            .collect()
     }
 }
 

@@ -1,10 +1,12 @@
-//! Charges: to which method a path's numbers count, and what is done for that method there.
+//! Charges: the method to which a path's numbers count, and the work that is done for that method
+//! there.
 //!
 //! Numbers of the JDK, of libraries and of the JVM count to the nearest frame of the program's own
 //! code. A path without such a frame counts to the nearest frame of a library; one that is of the JDK
 //! alone to the method of its public API by which it was entered, below those that run tasks of
-//! threads. Nobody can act on `Unsafe.allocateInstance`, so it never stands by itself. The object of a
-//! lambda passes calls on: where the nearest own method further out is of its class, that one pays.
+//! threads. A change of `Unsafe.allocateInstance` is not possible, so it is never a row. The object
+//! of a lambda passes calls on: where the nearest own method further out is of its class, that one
+//! pays.
 
 mod jdk;
 mod words;
@@ -32,7 +34,7 @@ pub enum Work {
 pub enum Naming {
     /// In plain words where the JDK's or a library's work has some.
     Words,
-    /// By the method that is called: the name of what is waited in.
+    /// By the method that is called: the name of the method that waits.
     Callees,
 }
 
@@ -54,7 +56,7 @@ pub struct Charge {
     is_vague: bool,
 }
 
-/// How well a method can stand for a path; the higher takes the place of the lower, and of libraries
+/// How well a method represents a path; the higher takes the place of the lower, and of libraries
 /// and the program's own the inner one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
@@ -110,8 +112,8 @@ impl Charges {
         self.charges[path.index()]
     }
 
-    /// Keeps the rows of waits that the program's own code pays for; where it pays for none, those of
-    /// libraries. Threads of pools that wait for work are nobody's.
+    /// Keeps the rows of waits that are charged to the program's own code; if there are none, those
+    /// of libraries. Threads of pools that wait for work are charged to no method.
     pub fn keep_program<R>(&self, rows: &mut Vec<R>, path: impl Fn(&R) -> PathId) {
         let has_yours = rows.iter().any(|row| self.of(path(row)).is_yours());
         rows.retain(|row| match self.of(path(row)) {
@@ -233,7 +235,7 @@ fn next(
         return Charge { payer: path, work: Work::Own, rank: fact.rank, is_vague: false };
     }
     if fact.makes_exception && above.work == Work::Own {
-        // Whoever throws pays, and not the constructor of the program's exception.
+        // The method that throws pays, and not the constructor of the program's exception.
         let is_constructor = |charge: Charge| {
             let method = tree.method(charge.payer);
             charge.is_of_program() && method.is_some_and(|it| facts[it.index()].is_constructor)
@@ -307,7 +309,7 @@ mod tests {
             (&["java.util.ArrayList.sort", "java.util.TimSort.sort"], "sorting"),
             (&["java.util.HashMap.get", "java.util.HashMap.getNode"], "hash maps"),
             (&["java.util.ArrayList.add", "java.util.Arrays.copyOf"], "java.util.ArrayList.add"),
-            // The outer work counts, not what it is done with.
+            // The outer work counts, not its means.
             (&["com.google.gson.Gson.toJson", "java.util.HashMap.get"], "JSON"),
             (&["java.lang.String.format", "java.util.HashMap.get"], "text formatting"),
             (&["net.other.Tool.run", "java.util.HashMap.get"], "net.other.Tool.run"),

@@ -42,7 +42,7 @@ pub struct Edge {
     pub total: u64,
 }
 
-/// The numbers of `metric`, one row per trace, in the form of samples.
+/// The numbers of `metric` as samples, one row per trace.
 pub fn numbers(profile: &Profile, metric: &Metric) -> CpuSamples {
     let numbers = metric.rows(profile);
     CpuSamples { total: numbers.total, rows: numbers.by_trace(), ..CpuSamples::default() }

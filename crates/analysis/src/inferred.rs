@@ -152,7 +152,7 @@ fn is_thread_start(symbols: &Symbols, method: MethodId) -> bool {
 /// The places that share most frames with a cut trace: the path of the trace's outermost method,
 /// and that of the innermost shared method.
 #[derive(Debug)]
-struct Ends {
+struct TraceEnds {
     places: Vec<(PathId, PathId)>,
     answer: OnceCell<Answer>,
 }
@@ -204,7 +204,7 @@ impl Search<'_> {
 
     /// Returns, for each of the traces below `top`, the places that share most frames with it;
     /// `None` if that would take too long.
-    fn matches(&mut self, top: PathId, traces: &Traces) -> Option<Vec<(TraceId, Rc<Ends>)>> {
+    fn matches(&mut self, top: PathId, traces: &Traces) -> Option<Vec<(TraceId, Rc<TraceEnds>)>> {
         let tree = self.tree;
         let method = tree.method(top);
         let mut wanted: KeyedMap<PathId, Vec<TraceId>> = KeyedMap::default();
@@ -220,7 +220,8 @@ impl Search<'_> {
         });
         let ends = places.map(|path| (path, path)).collect();
         let mut matches = Vec::new();
-        let mut open = vec![(top, Rc::new(Ends { places: ends, answer: OnceCell::new() }), true)];
+        let mut open =
+            vec![(top, Rc::new(TraceEnds { places: ends, answer: OnceCell::new() }), true)];
         while let Some((path, ends, is_going_on)) = open.pop() {
             for &trace in wanted.get(&path).into_iter().flatten() {
                 matches.push((trace, Rc::clone(&ends)));
@@ -246,7 +247,7 @@ impl Search<'_> {
                 let places = tree.method(child).and_then(|method| inner.remove(&method));
                 open.push(match places.filter(|places| !places.is_empty()) {
                     Some(places) => {
-                        (child, Rc::new(Ends { places, answer: OnceCell::new() }), true)
+                        (child, Rc::new(TraceEnds { places, answer: OnceCell::new() }), true)
                     }
                     None => (child, Rc::clone(&ends), false),
                 });
@@ -256,7 +257,7 @@ impl Search<'_> {
     }
 }
 
-impl Ends {
+impl TraceEnds {
     fn callers(&self, search: &Search<'_>) -> Answer {
         *self.answer.get_or_init(|| self.vote(search))
     }

@@ -1,9 +1,9 @@
 //! The numbers of a metric as a tree of labels: the lines and copies of a method, and all other
 //! parts with the same label, are one node. The caller provides the labels.
 //!
-//! [`LevelTree`] is the form for writing files: siblings are in the order of their labels, two
-//! profiles can be merged into one tree, and very deep chains are folded. [`RankedTree`] is the
-//! form for browsing: siblings are ordered by their totals.
+//! [`LevelTree`] is for writing files: siblings are in the order of their labels, two profiles can
+//! be merged into one tree, and very deep chains are folded. [`RankedTree`] is for browsing:
+//! siblings are ordered by their totals.
 
 mod fold;
 mod levels;
@@ -18,12 +18,12 @@ use perk_profile::{
 };
 
 pub use levels::{LevelNode, LevelTree};
-pub use ranked::{Flat, RankedNode, RankedTree};
+pub use ranked::{LabelTotal, RankedNode, RankedTree};
 
 /// The root node, which has no label.
 pub const ROOT: u32 = 0;
 
-/// The part of a stack that a node stands for, before it has a label.
+/// The part of a stack that a node represents, before it has a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// The threads of this name.

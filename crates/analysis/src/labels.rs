@@ -1,4 +1,5 @@
-//! Numbers by their labels: those of some labels alone, and labels as the outermost frames of stacks.
+//! Numbers by their labels: those of some labels only, and labels as the outermost frames of
+//! stacks.
 
 use std::str::FromStr;
 
@@ -7,7 +8,7 @@ use perk_profile::{
     Symbols, TraceId, WholePattern,
 };
 
-/// Labels of a key: `request=GET *`. Each `*` of the value represents any characters.
+/// Labels of a key: `request=GET *`. Each `*` of the value matches any characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelPattern {
     /// The key.

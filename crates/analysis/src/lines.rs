@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::source::{self, CoverageMetrics, LineCounts};
-use crate::top::Merged;
+use crate::top::MethodMerger;
 use perk_profile::{FrameId, KeyedMap, Line, MethodId, Profile, TraceId};
 
 /// The numbers of one line of a method.
@@ -28,7 +28,7 @@ pub fn lines(
     rows: &[(TraceId, u64)],
     coverage: Option<&CoverageMetrics>,
 ) -> Vec<LineRow> {
-    let mut merged = Merged::new(profile);
+    let mut merged = MethodMerger::new(profile);
     let mut lines: Vec<LineRow> = Vec::new();
     let mut places: KeyedMap<(MethodId, Line), usize> = KeyedMap::default();
     let place_of = |index| {

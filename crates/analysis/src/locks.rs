@@ -167,7 +167,7 @@ pub fn deadlocks(profile: &Profile) -> Vec<Deadlock<'_>> {
     deadlocks
 }
 
-/// The monitors of a dump that somebody waits for, those with most threads first.
+/// The monitors of a dump for which threads wait, those with most threads first.
 pub fn wanted(dump: &MonitorDump) -> Vec<&Monitor> {
     let mut monitors: Vec<_> = dump.monitors.iter().collect();
     monitors.retain(|it| !it.blocked.is_empty() || !it.waiting.is_empty());

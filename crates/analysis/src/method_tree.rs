@@ -1,8 +1,8 @@
 //! The call tree by method alone: lines, bytecode indexes, threads and the copies of a method that
-//! several class loaders define are merged. Calls, times, samples and allocations are kept apart
-//! from it, in columns with an entry for each node.
+//! several class loaders define are merged. Calls, times, samples and allocations are kept in
+//! separate columns, with an entry for each node.
 
-use crate::top::Merged;
+use crate::top::MethodMerger;
 use perk_profile::{FrameId, KeyedMap, MethodId, NodeId, PathId, Profile};
 
 /// All paths of methods of a profile. A parent's index is below its children's.
@@ -19,7 +19,7 @@ struct Node {
     parent: PathId,
     /// `None` only for the root.
     method: Option<MethodId>,
-    /// The root stands for no child, as it is not the child of any node.
+    /// The root means that there is no child, as it is not the child of any node.
     first_child: PathId,
     next_sibling: PathId,
 }
@@ -48,7 +48,7 @@ impl MethodTree {
     /// Makes the tree of all paths of `profile`.
     pub fn new(profile: &Profile) -> Self {
         let symbols = &profile.symbols;
-        let mut merged = Merged::new(profile);
+        let mut merged = MethodMerger::new(profile);
         let methods: Vec<MethodId> = (0..symbols.frame_count())
             .map(|index| merged.method(symbols.get_frame(FrameId::new(index)).method))
             .collect();

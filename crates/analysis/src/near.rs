@@ -7,7 +7,8 @@ use perk_profile::{MethodId, NamePattern, Symbols};
 
 /// The most names that are proposed.
 const MOST: usize = 3;
-/// Of so many letters one may be wrong, in the whole name so many.
+/// One wrong letter is allowed for each of these numbers of letters, and this many in the whole
+/// name.
 const LETTERS_PER_SLIP: usize = 4;
 const MOST_SLIPS: usize = 3;
 
@@ -16,7 +17,7 @@ const MOST_SLIPS: usize = 3;
 enum Likeness {
     /// The same but for upper and lower case, or for the package before it, or shortened.
     Same,
-    /// So many letters differ.
+    /// This number of letters differs.
     Slips(usize),
     /// The last part is the same: the simple name of the class, or the name of the method.
     LastPart,
@@ -47,7 +48,7 @@ pub fn of<'a>(
         }
         methods.extend(member.map(|member| (class, member)));
     }
-    let wanted = Wanted::new(pattern);
+    let wanted = NameParts::new(pattern);
     let mut found = BTreeSet::new();
     let mut add = |likeness: Option<Likeness>, name: String| {
         // The shortest of names that are alike is the one at the top.
@@ -73,14 +74,14 @@ pub fn of<'a>(
 }
 
 /// The pattern as names are compared with it.
-struct Wanted {
+struct NameParts {
     /// Its parts, in lower case, without stars and parameters around them.
     parts: Vec<String>,
     /// Whether it ends in `.*`.
     is_package: bool,
 }
 
-impl Wanted {
+impl NameParts {
     fn new(pattern: &NamePattern) -> Self {
         let text = pattern.as_str();
         let text = text.split_once('(').map_or(text, |(name, _)| name);

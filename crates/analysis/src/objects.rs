@@ -35,7 +35,7 @@ fn by_key<K: Copy + Eq + Hash>(
     accesses: &FieldAccesses,
     key: impl Fn(&AlikeObjects<'_>) -> K,
 ) -> Vec<ObjectsRow<K>> {
-    let mut rows = Numbered::default();
+    let mut rows = OrderedMap::default();
     for objects in accesses.rows() {
         let key = key(&objects);
         rows.at(key, ObjectsRow::new).add(&objects, objects.accesses());
@@ -48,7 +48,7 @@ fn by_key<K: Copy + Eq + Hash>(
 /// The fields of each class of objects: the number of objects that have them, and the accesses to
 /// all of these. Most accessed first.
 pub fn by_field(accesses: &FieldAccesses) -> Vec<ObjectsRow<FieldKey>> {
-    let mut rows = Numbered::default();
+    let mut rows = OrderedMap::default();
     let mut places = vec![Vec::new(); accesses.layout_count()];
     for objects in accesses.rows() {
         let places = &mut places[objects.layout];
@@ -71,7 +71,7 @@ pub fn by_field_and_site(
     accesses: &FieldAccesses,
     is_meant: impl Fn(FieldKey) -> bool,
 ) -> Vec<ObjectsRow<(FieldKey, Option<AllocationSite>)>> {
-    let mut rows = Numbered::default();
+    let mut rows = OrderedMap::default();
     let mut meant = vec![None; accesses.layout_count()];
     for objects in accesses.rows() {
         let keys = objects.fields.iter().map(|&field| (objects.class, field));
@@ -89,18 +89,18 @@ pub fn by_field_and_site(
 
 /// Values in the order in which their keys came.
 #[derive(Debug)]
-pub(crate) struct Numbered<K, V> {
+pub(crate) struct OrderedMap<K, V> {
     pub(crate) values: Vec<V>,
     places: KeyedMap<K, usize>,
 }
 
-impl<K, V> Default for Numbered<K, V> {
+impl<K, V> Default for OrderedMap<K, V> {
     fn default() -> Self {
         Self { values: Vec::new(), places: KeyedMap::default() }
     }
 }
 
-impl<K: Copy + Eq + Hash, V> Numbered<K, V> {
+impl<K: Copy + Eq + Hash, V> OrderedMap<K, V> {
     /// The place of the value of `key`, which `make` makes if there is none.
     pub(crate) fn place(&mut self, key: K, make: impl FnOnce(K) -> V) -> usize {
         *self.places.entry(key).or_insert_with(|| {

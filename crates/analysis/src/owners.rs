@@ -1,7 +1,7 @@
 //! Whose code a method is: the program's own, a library's, the JDK's or the JVM's.
 //!
 //! The program's own code is found in this order:
-//! 1. the patterns of [`Profile::app`], which somebody gave (`--app`);
+//! 1. the patterns of [`Profile::app`], which the user gave (`--app`);
 //! 2. the packages of the class path's folders, which perk's agent notes in the accounting;
 //! 3. the package of the main class: the first `main` on a stack below launchers and the JDK, with the
 //!    first two or three parts of its package (`com.acme.*`, `org.apache.lucene.*`);
@@ -131,7 +131,7 @@ impl Native {
 
 /// What is the program's own.
 struct Rules {
-    /// The patterns that somebody gave.
+    /// The patterns that the user gave.
     given: Vec<NamePattern>,
     /// Packages that are the program's own with all below them; an empty one is the unnamed package
     /// alone.

@@ -15,7 +15,7 @@ use perk_profile::{
     KeyedMap, StrId, Symbols,
 };
 
-use crate::objects::{FieldKey, Numbered, SiteKey};
+use crate::objects::{FieldKey, OrderedMap, SiteKey};
 
 /// The beginnings of the names of the JDK's classes, which a program cannot change.
 const JDK: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
@@ -24,12 +24,12 @@ const JDK: [&str; 5] = ["java.", "javax.", "jdk.", "sun.", "com.sun."];
 const LOCKING: [&str; 4] =
     ["java.lang.StringBuffer", "java.util.Hashtable", "java.util.Stack", "java.util.Vector"];
 
-/// The name of the field that stands for the length of an array, which never changes.
+/// The name of the field that represents the length of an array, which never changes.
 pub const LENGTH: &str = "$arraylength";
 
 /// What to do. The first one that applies is the most urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum AdviceKind {
     /// A field that the owner and others write; components of an array that the owner reads and
     /// others write.
     Lock,
@@ -45,41 +45,47 @@ pub enum Kind {
     NoLock,
 }
 
-impl Kind {
+impl AdviceKind {
     /// All kinds, the most urgent first.
-    pub const ALL: [Kind; 6] =
-        [Kind::Lock, Kind::Volatile, Kind::Pad, Kind::Confine, Kind::Final, Kind::NoLock];
+    pub const ALL: [AdviceKind; 6] = [
+        AdviceKind::Lock,
+        AdviceKind::Volatile,
+        AdviceKind::Pad,
+        AdviceKind::Confine,
+        AdviceKind::Final,
+        AdviceKind::NoLock,
+    ];
 
     /// Its name in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Lock => "lock",
-            Kind::Volatile => "volatile",
-            Kind::Pad => "pad",
-            Kind::Confine => "confine",
-            Kind::Final => "final",
-            Kind::NoLock => "no lock",
+            AdviceKind::Lock => "lock",
+            AdviceKind::Volatile => "volatile",
+            AdviceKind::Pad => "pad",
+            AdviceKind::Confine => "confine",
+            AdviceKind::Final => "final",
+            AdviceKind::NoLock => "no lock",
         }
     }
 
     /// What was found, and what to do.
     pub fn meaning(self) -> &'static str {
         match self {
-            Kind::Lock => "the owner and other threads write it; guard it by a lock",
-            Kind::Volatile => {
+            AdviceKind::Lock => "the owner and other threads write it; guard it by a lock",
+            AdviceKind::Volatile => {
                 "one side writes it and the other reads it; make it volatile, or guard it, unless \
                  all writes come before the other thread has the object"
             }
-            Kind::Pad => {
+            AdviceKind::Pad => {
                 "in one object the owner writes a field and others write another; keep the two on \
                  separate cache lines"
             }
-            Kind::Confine => {
+            AdviceKind::Confine => {
                 "others alone use and write what the owner made; make it in the thread that uses \
                  it, or hand it over without locks"
             }
-            Kind::Final => "written at most once in each object, by its owner; make it final",
-            Kind::NoLock => "no other thread touched the objects; locks on them are needless",
+            AdviceKind::Final => "written at most once in each object, by its owner; make it final",
+            AdviceKind::NoLock => "no other thread touched the objects; locks on them are needless",
         }
     }
 }
@@ -98,21 +104,22 @@ impl Kinds {
         Self(self.0 | others.0)
     }
 
-    fn without(self, kind: Kind) -> Self {
+    fn without(self, kind: AdviceKind) -> Self {
         Self(self.0 & !Self::from(kind).0)
     }
 }
 
-impl From<Kind> for Kinds {
-    fn from(kind: Kind) -> Self {
+impl From<AdviceKind> for Kinds {
+    fn from(kind: AdviceKind) -> Self {
         Self(1 << kind as u8)
     }
 }
 
 impl fmt::Display for Kinds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_in = |kind: &Kind| self.0 & Self::from(*kind).0 != 0;
-        let names: Vec<_> = Kind::ALL.into_iter().filter(is_in).map(Kind::name).collect();
+        let is_in = |kind: &AdviceKind| self.0 & Self::from(*kind).0 != 0;
+        let names: Vec<_> =
+            AdviceKind::ALL.into_iter().filter(is_in).map(AdviceKind::name).collect();
         f.write_str(&names.join(", "))
     }
 }
@@ -164,7 +171,7 @@ impl Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advice {
     /// What to do.
-    pub kind: Kind,
+    pub kind: AdviceKind,
     /// What it is about.
     pub subject: Subject,
     /// The number of objects in which it was found.
@@ -175,7 +182,7 @@ pub struct Advice {
     pub counts: AccessCounts,
     /// Whether it is of the JDK's own classes, which a program cannot change.
     pub is_of_jdk: bool,
-    /// The field that the owner writes and the one that others write, of [`Kind::Pad`].
+    /// The field that the owner writes and the one that others write, of [`AdviceKind::Pad`].
     pub apart: Option<[Field; 2]>,
 }
 
@@ -185,7 +192,7 @@ impl Advice {
     fn weight(&self) -> (u64, u64) {
         let all = self.counts.all();
         match self.kind {
-            Kind::Pad => (all.owner_write_count.min(all.other_write_count), all.total()),
+            AdviceKind::Pad => (all.owner_write_count.min(all.other_write_count), all.total()),
             _ => (all.by_others(), all.total()),
         }
     }
@@ -215,8 +222,8 @@ impl Sharing {
         let mut sharing = Self { length, ..Self::default() };
         let fields = tallies.fields.values.iter();
         let fields = fields.filter_map(|it| it.advice(accesses.modifier(it.field)));
-        let classes = tallies.classes.values.iter().flat_map(OfClass::advice);
-        let sites = tallies.sites.values.iter().filter_map(OfSite::advice);
+        let classes = tallies.classes.values.iter().flat_map(ClassTally::advice);
+        let sites = tallies.sites.values.iter().filter_map(SiteTally::advice);
         sharing.advice = fields.chain(classes).chain(sites).collect();
         for advice in &mut sharing.advice {
             advice.is_of_jdk = advice.subject.is_of_jdk(symbols);
@@ -243,7 +250,7 @@ impl Sharing {
     }
 
     /// The advice of this kind on what the program can change.
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Advice> {
+    pub fn of_kind(&self, kind: AdviceKind) -> impl Iterator<Item = &Advice> {
         self.advice.iter().filter(move |it| it.kind == kind && !it.is_of_jdk)
     }
 
@@ -255,7 +262,7 @@ impl Sharing {
         }
         let [of_field, apart] = [self.fields.get(&field), self.apart.get(&key)]
             .map(|kinds| kinds.copied().unwrap_or_default());
-        of_field.with(apart).with(self.of_class(class).without(Kind::Pad))
+        of_field.with(apart).with(self.of_class(class).without(AdviceKind::Pad))
     }
 
     /// What to do about the objects of a class, or about those of one of its sites.
@@ -270,25 +277,25 @@ impl Sharing {
     }
 }
 
-fn add<K: Eq + Hash>(kinds: &mut KeyedMap<K, Kinds>, key: K, kind: Kind) {
+fn add<K: Eq + Hash>(kinds: &mut KeyedMap<K, Kinds>, key: K, kind: AdviceKind) {
     let kinds = kinds.entry(key).or_default();
     *kinds = kinds.with(kind.into());
 }
 
 /// The part of objects in which something was found.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found {
+struct PartTally {
     object_count: u64,
     counts: AccessCounts,
 }
 
-impl Found {
+impl PartTally {
     fn add(&mut self, object_count: u64, counts: &AccessCounts) {
         self.object_count = self.object_count.saturating_add(object_count);
         self.counts.add(counts, object_count);
     }
 
-    fn advice(&self, kind: Kind, subject: Subject, known_count: u64) -> Advice {
+    fn advice(&self, kind: AdviceKind, subject: Subject, known_count: u64) -> Advice {
         let &Self { object_count, counts } = self;
         let is_of_jdk = false;
         Advice { kind, subject, object_count, known_count, counts, is_of_jdk, apart: None }
@@ -297,22 +304,22 @@ impl Found {
 
 /// A field of objects of all classes.
 #[derive(Debug)]
-struct OfField {
+struct FieldTally {
     field: Field,
     known_count: u64,
     /// Both sides write it.
-    both: Found,
+    both: PartTally,
     /// One side writes it and the other reads it.
-    one: Found,
+    one: PartTally,
     /// The owner wrote it once and nobody else wrote it.
-    once: Found,
+    once: PartTally,
     /// An object was written twice, or by another thread than its owner.
     is_rewritten: bool,
 }
 
-impl OfField {
+impl FieldTally {
     fn new(field: Field) -> Self {
-        let [both, one, once] = [Found::default(); 3];
+        let [both, one, once] = [PartTally::default(); 3];
         Self { field, known_count: 0, both, one, once, is_rewritten: false }
     }
 
@@ -341,15 +348,17 @@ impl OfField {
 
     fn advice(&self, modifier: FieldModifier) -> Option<Advice> {
         let (kind, found) = match () {
-            () if self.both.object_count > 0 => (Kind::Lock, &self.both),
-            () if self.one.object_count > 0 => (Kind::Volatile, &self.one),
-            () if self.once.object_count > 0 && !self.is_rewritten => (Kind::Final, &self.once),
+            () if self.both.object_count > 0 => (AdviceKind::Lock, &self.both),
+            () if self.one.object_count > 0 => (AdviceKind::Volatile, &self.one),
+            () if self.once.object_count > 0 && !self.is_rewritten => {
+                (AdviceKind::Final, &self.once)
+            }
             () => return None,
         };
         // The program does it already, or cannot do it.
         let is_needless = match kind {
-            Kind::Final => modifier != FieldModifier::None,
-            Kind::Volatile => modifier == FieldModifier::Volatile,
+            AdviceKind::Final => modifier != FieldModifier::None,
+            AdviceKind::Volatile => modifier == FieldModifier::Volatile,
             _ => false,
         };
         if is_needless {
@@ -361,22 +370,22 @@ impl OfField {
 
 /// The objects of a class.
 #[derive(Debug)]
-struct OfClass {
+struct ClassTally {
     class: ClassId,
     is_array: bool,
     known_count: u64,
-    accessed: Found,
+    accessed: PartTally,
     /// Another thread accessed an object, or may have, as the owner is not known.
     may_be_shared: bool,
     /// The owner writes a field, others another. The pair with most writes, and its writes by the
     /// side that has fewer.
-    pad: Found,
+    pad: PartTally,
     apart: Option<([Field; 2], u64)>,
 }
 
-impl OfClass {
+impl ClassTally {
     fn new(class: ClassId, is_array: bool) -> Self {
-        let [accessed, pad] = [Found::default(); 2];
+        let [accessed, pad] = [PartTally::default(); 2];
         let (known_count, may_be_shared, apart) = (0, false, None);
         Self { class, is_array, known_count, accessed, may_be_shared, pad, apart }
     }
@@ -415,32 +424,32 @@ impl OfClass {
     fn advice(&self) -> Option<Advice> {
         let subject = Subject::Class(self.class);
         if let Some((apart, _)) = self.apart {
-            let pad = self.pad.advice(Kind::Pad, subject, self.known_count);
+            let pad = self.pad.advice(AdviceKind::Pad, subject, self.known_count);
             return Some(Advice { apart: Some(apart), ..pad });
         }
         // Nobody locks arrays.
         let is_own = !self.may_be_shared && self.accessed.object_count > 0 && !self.is_array;
-        is_own.then(|| self.accessed.advice(Kind::NoLock, subject, self.known_count))
+        is_own.then(|| self.accessed.advice(AdviceKind::NoLock, subject, self.known_count))
     }
 }
 
 /// The objects of a class that one site allocated.
 #[derive(Debug)]
-struct OfSite {
+struct SiteTally {
     class: ClassId,
     site: AllocationSite,
     known_count: u64,
     /// Arrays whose owner reads what others write.
-    lock: Found,
+    lock: PartTally,
     /// Other threads accessed them.
-    taken: Found,
+    taken: PartTally,
     is_written_by_others: bool,
     is_used_by_owner: bool,
 }
 
-impl OfSite {
+impl SiteTally {
     fn new(class: ClassId, site: AllocationSite) -> Self {
-        let [lock, taken] = [Found::default(); 2];
+        let [lock, taken] = [PartTally::default(); 2];
         let (is_written_by_others, is_used_by_owner) = (false, false);
         Self { class, site, known_count: 0, lock, taken, is_written_by_others, is_used_by_owner }
     }
@@ -471,9 +480,9 @@ impl OfSite {
 
     fn advice(&self) -> Option<Advice> {
         let (kind, found) = match () {
-            () if self.lock.object_count > 0 => (Kind::Lock, &self.lock),
+            () if self.lock.object_count > 0 => (AdviceKind::Lock, &self.lock),
             () if self.is_written_by_others && !self.is_used_by_owner => {
-                (Kind::Confine, &self.taken)
+                (AdviceKind::Confine, &self.taken)
             }
             () => return None,
         };
@@ -484,14 +493,14 @@ impl OfSite {
 /// Everything that the advice is made of, added up in one pass.
 #[derive(Debug, Default)]
 struct Tallies {
-    fields: Numbered<Field, OfField>,
-    classes: Numbered<ClassId, OfClass>,
-    sites: Numbered<(AllocationSite, ClassId), OfSite>,
+    fields: OrderedMap<Field, FieldTally>,
+    classes: OrderedMap<ClassId, ClassTally>,
+    sites: OrderedMap<(AllocationSite, ClassId), SiteTally>,
 }
 
 /// Where the objects of a layout are added.
 #[derive(Clone, Debug)]
-struct Places {
+struct LayoutPlaces {
     is_array: bool,
     class: usize,
     /// Of each field; none for arrays.
@@ -510,18 +519,18 @@ impl Tallies {
         tallies
     }
 
-    fn places(&mut self, objects: &AlikeObjects<'_>, symbols: &Symbols) -> Places {
+    fn places(&mut self, objects: &AlikeObjects<'_>, symbols: &Symbols) -> LayoutPlaces {
         let class = objects.class;
         let is_array = symbols.class_name(class).ends_with("[]");
         let fields = if is_array { &[] } else { objects.fields };
-        Places {
+        LayoutPlaces {
             is_array,
-            class: self.classes.place(class, |class| OfClass::new(class, is_array)),
-            fields: fields.iter().map(|&field| self.fields.place(field, OfField::new)).collect(),
+            class: self.classes.place(class, |class| ClassTally::new(class, is_array)),
+            fields: fields.iter().map(|&field| self.fields.place(field, FieldTally::new)).collect(),
         }
     }
 
-    fn add(&mut self, objects: &AlikeObjects<'_>, places: &Places, length: Option<StrId>) {
+    fn add(&mut self, objects: &AlikeObjects<'_>, places: &LayoutPlaces, length: Option<StrId>) {
         let class = &mut self.classes.values[places.class];
         let fields = places.fields.iter().zip(objects.accesses());
         let Some(site) = objects.site else {
@@ -533,7 +542,7 @@ impl Tallies {
         for (&place, counts) in fields {
             self.fields.values[place].add(objects.object_count, &counts);
         }
-        self.sites.at((site, objects.class), |(site, class)| OfSite::new(class, site)).add(
+        self.sites.at((site, objects.class), |(site, class)| SiteTally::new(class, site)).add(
             objects,
             length,
             places.is_array,

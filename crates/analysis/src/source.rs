@@ -9,7 +9,7 @@ use perk_profile::{
     FrameId, KeyedMap, Line, MethodId, Metric, Profile, StrId, Symbols, TraceId, names,
 };
 
-use crate::top::Merged;
+use crate::top::MethodMerger;
 pub use text::SourceText;
 
 /// The metrics that show which instructions of a line ran. All are by method and line.
@@ -173,7 +173,7 @@ impl AnnotatedFile {
 pub(crate) fn line_counts(
     profile: &Profile,
     metrics: &CoverageMetrics,
-    merged: &mut Merged<'_>,
+    merged: &mut MethodMerger<'_>,
 ) -> KeyedMap<(MethodId, Line), LineCounts> {
     let mut counts: KeyedMap<(MethodId, Line), LineCounts> = KeyedMap::default();
     let mut each = |metric: &Metric, set: fn(&mut LineCounts, u64)| {
@@ -197,7 +197,7 @@ pub fn files(
     rows: &[(TraceId, u64)],
     coverage: Option<&CoverageMetrics>,
 ) -> Vec<SourceFile> {
-    let mut places = Places::new(profile);
+    let mut places = FileLines::new(profile);
     let frames = (0..profile.symbols.frame_count()).map(FrameId::new);
     let place_of: Vec<usize> = frames.map(|frame| places.of_frame(frame)).collect();
     let own = profile.sums_by_node(rows);
@@ -212,7 +212,7 @@ pub fn files(
         }
     });
     if let Some(metrics) = coverage {
-        places.cover(line_counts(profile, metrics, &mut Merged::new(profile)));
+        places.cover(line_counts(profile, metrics, &mut MethodMerger::new(profile)));
     }
     places.files()
 }
@@ -221,7 +221,7 @@ pub fn files(
 const NOWHERE: usize = 0;
 
 /// The lines of all files, each with its file.
-struct Places<'a> {
+struct FileLines<'a> {
     symbols: &'a Symbols,
     /// The source files of classes, by name.
     sources: KeyedMap<StrId, StrId>,
@@ -232,7 +232,7 @@ struct Places<'a> {
     place_of: KeyedMap<(usize, u32), usize>,
 }
 
-impl<'a> Places<'a> {
+impl<'a> FileLines<'a> {
     fn new(profile: &'a Profile) -> Self {
         let symbols = &profile.symbols;
         let mut sources = KeyedMap::default();

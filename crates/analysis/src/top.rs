@@ -29,7 +29,7 @@ pub fn of_thread(profile: &Profile, samples: &CpuSamples, thread: Option<ThreadI
 
 /// All methods with at least one sample, by self count, then by total count, both descending.
 pub fn methods(profile: &Profile, samples: &CpuSamples) -> Vec<MethodRow> {
-    let mut merged = Merged::new(profile);
+    let mut merged = MethodMerger::new(profile);
     let symbols = &profile.symbols;
     let method_of: Vec<MethodId> = (0..symbols.frame_count())
         .map(|index| merged.method(symbols.get_frame(FrameId::new(index)).method))
@@ -86,13 +86,13 @@ fn sum(rows: &[(TraceId, u64)]) -> u64 {
 }
 
 /// Maps methods that look the same (several loaders' copies) to the first of them.
-pub(crate) struct Merged<'a> {
+pub(crate) struct MethodMerger<'a> {
     profile: &'a Profile,
     first: KeyedMap<(StrId, StrId, Option<StrId>), MethodId>,
     known: Vec<Option<MethodId>>,
 }
 
-impl<'a> Merged<'a> {
+impl<'a> MethodMerger<'a> {
     pub(crate) fn new(profile: &'a Profile) -> Self {
         let known = vec![None; profile.symbols.method_count()];
         Self { profile, first: KeyedMap::default(), known }

@@ -37,7 +37,7 @@ pub struct TreeRow {
 
 /// The columns that rows show besides their weights, by path.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beside<'a> {
+pub struct ExtraColumns<'a> {
     /// The numbers of traces that were joined to others.
     pub inferred: Option<&'a Columns>,
     /// Calls.
@@ -47,7 +47,7 @@ pub struct Beside<'a> {
 }
 
 /// A branch whose row comes later.
-struct Open {
+struct BranchEntry {
     total: u64,
     depth: usize,
     branch: Branch,
@@ -61,10 +61,10 @@ pub fn rows(
     symbols: &Symbols,
     tree: &MethodTree,
     columns: &Columns,
-    beside: Beside<'_>,
+    beside: ExtraColumns<'_>,
     min: f64,
 ) -> Vec<TreeRow> {
-    let Beside { inferred, call_counts, allocated } = beside;
+    let ExtraColumns { inferred, call_counts, allocated } = beside;
     let least = columns.all as f64 * min / 100.0;
     let sum = |column: &[u64], nodes: &[PathId]| {
         nodes.iter().fold(0_u64, |sum, node| sum.saturating_add(column[node.index()]))
@@ -77,7 +77,7 @@ pub fn rows(
     let kept = |branches: Vec<Branch>, depth: usize| {
         let weighed = branches.into_iter().map(|branch| {
             let total = sum(&columns.total, &branch.tops);
-            Open { total, depth, branch, chain: 0 }
+            BranchEntry { total, depth, branch, chain: 0 }
         });
         let mut kept: Vec<_> = weighed
             .filter(|it| it.total as f64 >= least && has_happened(it.total, &it.branch))
@@ -91,7 +91,7 @@ pub fn rows(
     };
     let mut rows = Vec::new();
     let mut open = kept(tree.roots(), 0);
-    while let Some(Open { total, depth, branch, chain }) = open.pop() {
+    while let Some(BranchEntry { total, depth, branch, chain }) = open.pop() {
         let own = sum(&columns.own, &branch.nodes);
         let mut below = kept(tree.below(&branch), depth + 1);
         match below.as_mut_slice() {
@@ -140,7 +140,8 @@ mod tests {
             let tree = MethodTree::new(profile);
             let columns = Columns::new(profile, &tree, &perk_profile::Metric::SelfTime, None);
             let calls = CallColumns::new(profile, &tree, None);
-            let beside = Beside { call_counts: Some(&calls.counts), ..Beside::default() };
+            let beside =
+                ExtraColumns { call_counts: Some(&calls.counts), ..ExtraColumns::default() };
             super::rows(&profile.symbols, &tree, &columns, beside, min)
         };
         let name = |row: &TreeRow| profile.symbols.method_name(row.method);

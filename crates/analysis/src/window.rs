@@ -17,8 +17,8 @@ pub struct Window {
 
 /// A window of a recording that has times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// The begin of the window, in nanoseconds.
+pub struct WindowExtent {
+    /// The start of the window, in nanoseconds.
     pub from_ns: u64,
     /// Its end, not later than the recording's.
     pub to_ns: u64,
@@ -33,9 +33,9 @@ pub struct Shown {
     pub without_time: Vec<String>,
 }
 
-/// Why there is no such window.
+/// The reason why there is no such window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoWindow {
+pub enum WindowError {
     /// The profile has no times.
     NoTimes,
     /// The window ends before it begins.
@@ -54,22 +54,22 @@ impl Window {
     /// of the whole run, and is left out.
     ///
     /// # Errors
-    /// [`NoWindow`]; the profile is then as it was.
-    pub fn apply(self, profile: &mut Profile) -> Result<Shown, NoWindow> {
+    /// [`WindowError`]; the profile is then as it was.
+    pub fn apply(self, profile: &mut Profile) -> Result<WindowExtent, WindowError> {
         if profile.timelines().next().is_none() {
-            return Err(NoWindow::NoTimes);
+            return Err(WindowError::NoTimes);
         }
         let recorded_ns = profile.recorded_ns();
         let from_ns = self.from_ns.unwrap_or(0);
         if self.to_ns.is_some_and(|to_ns| to_ns <= from_ns) {
-            return Err(NoWindow::Empty);
+            return Err(WindowError::Empty);
         }
         if from_ns > 0 && from_ns >= recorded_ns {
-            return Err(NoWindow::Outside(recorded_ns));
+            return Err(WindowError::Outside(recorded_ns));
         }
         // The last tick may begin where the recording ends.
         let to_ns = self.to_ns.filter(|&it| it < recorded_ns).unwrap_or(u64::MAX);
-        let mut shown = Shown {
+        let mut shown = WindowExtent {
             from_ns,
             to_ns: to_ns.min(recorded_ns),
             recorded_ns,
@@ -219,16 +219,16 @@ mod tests {
     #[test]
     fn impossible_windows_are_refused() {
         for (from, to, error) in [
-            (Some(2), Some(2), NoWindow::Empty),
-            (Some(3), Some(2), NoWindow::Empty),
-            (None, Some(0), NoWindow::Empty),
-            (Some(300), None, NoWindow::Outside(300 * MS)),
-            (Some(900), Some(1000), NoWindow::Outside(300 * MS)),
+            (Some(2), Some(2), WindowError::Empty),
+            (Some(3), Some(2), WindowError::Empty),
+            (None, Some(0), WindowError::Empty),
+            (Some(300), None, WindowError::Outside(300 * MS)),
+            (Some(900), Some(1000), WindowError::Outside(300 * MS)),
         ] {
             let mut profile = profile();
             assert_eq!(window(from, to).apply(&mut profile), Err(error));
         }
         let untimed = window(Some(1), None).apply(&mut Profile::default());
-        assert_eq!(untimed, Err(NoWindow::NoTimes));
+        assert_eq!(untimed, Err(WindowError::NoTimes));
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::pool::COUNT_AT;
 use crate::splice::{Signature, Splicer};
-use crate::{ClassFile, MethodEdit, PoolEditor, PoolError, SkipReason, Skipped, access};
+use crate::{ClassFile, MethodEdit, PoolEditor, PoolError, SkipReason, SkippedMethod, access};
 
 /// Edits a class.
 ///
@@ -19,14 +19,14 @@ pub struct ClassEditor<'c> {
     field_count: u16,
     /// The rewritten attributes `Code`, one after another.
     code: Vec<u8>,
-    replaced: Vec<Replaced>,
-    skipped: Vec<Skipped>,
+    replaced: Vec<CodeRewrite>,
+    skipped: Vec<SkippedMethod>,
     splicer: Splicer,
 }
 
 /// An attribute `Code` that was rewritten.
 #[derive(Clone, Debug)]
-struct Replaced {
+struct CodeRewrite {
     /// The range of the original in the class file.
     original: Range<usize>,
     /// The range of the new attribute among those written.
@@ -35,11 +35,11 @@ struct Replaced {
 
 /// An edited class.
 #[derive(Clone, Debug)]
-pub struct Edited {
+pub struct ClassEdit {
     /// The class file.
     pub bytes: Vec<u8>,
     /// The methods that were left unchanged although an edit was requested.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedMethod>,
 }
 
 impl<'c> ClassEditor<'c> {
@@ -120,19 +120,19 @@ impl<'c> ClassEditor<'c> {
     }
 
     /// Edits the method at an index. If that is not possible, the method stays as it is, and is
-    /// reported in [`Edited::skipped`]. Of two edits of one method the last successful one counts.
+    /// reported in [`ClassEdit::skipped`]. Of two edits of one method the last successful one counts.
     ///
     /// Returns whether the method is edited.
     pub fn edit_method(&mut self, method: usize, edit: &MethodEdit) -> bool {
         let start = self.code.len();
         match self.splice(method, edit) {
             Ok(original) => {
-                self.replaced.push(Replaced { original, new: start..self.code.len() });
+                self.replaced.push(CodeRewrite { original, new: start..self.code.len() });
                 true
             }
             Err(reason) => {
                 self.code.truncate(start);
-                self.skipped.push(Skipped { method, reason });
+                self.skipped.push(SkippedMethod { method, reason });
                 false
             }
         }
@@ -166,7 +166,7 @@ impl<'c> ClassEditor<'c> {
     }
 
     /// Writes the class file.
-    pub fn finish(mut self) -> Edited {
+    pub fn finish(mut self) -> ClassEdit {
         let original = self.class.bytes();
         let added = self.pool.added().len() + self.fields.len() + self.code.len();
         let mut out =
@@ -179,14 +179,14 @@ impl<'c> ClassEditor<'c> {
         out.insert(at + 2, &self.fields);
         // The sort is stable: of two edits of one method the second stays after the first.
         self.replaced.sort_by_key(|it| it.original.start);
-        for (index, Replaced { original, new }) in self.replaced.iter().enumerate() {
+        for (index, CodeRewrite { original, new }) in self.replaced.iter().enumerate() {
             let next = self.replaced.get(index + 1);
             if next.is_none_or(|next| next.original != *original) {
                 out.replace(original.clone(), &self.code[new.clone()]);
             }
         }
         out.insert(original.len(), &[]);
-        Edited { bytes: out.bytes, skipped: self.skipped }
+        ClassEdit { bytes: out.bytes, skipped: self.skipped }
     }
 }
 

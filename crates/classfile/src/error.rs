@@ -52,7 +52,7 @@ pub enum PoolError {
 
 /// A method that was left as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedMethod {
     /// Its index among the class's methods.
     pub method: usize,
     /// The reason.

@@ -12,9 +12,9 @@ use crate::code::MAX_CODE_BYTES;
 use crate::{Code, MethodEdit, PoolEditor, SkipReason};
 use bytes::{MAX_U16, limit, push_u16};
 use contained::Trailer;
-use frames::Added;
+use frames::AddedLocals;
 pub(crate) use frames::Signature;
-use layout::Layout;
+use layout::CodeLayout;
 
 /// The class file version from which on methods have frames (JVM specification 4.10).
 const FIRST_WITH_FRAMES: u16 = 50;
@@ -22,7 +22,7 @@ const FIRST_WITH_FRAMES: u16 = 50;
 /// Writes the code of methods; keeps its memory from one method to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Splicer {
-    layout: Layout,
+    layout: CodeLayout,
 }
 
 impl Splicer {
@@ -82,7 +82,7 @@ impl Splicer {
         out: &mut Vec<u8>,
     ) -> Result<(), SkipReason> {
         let layout = &self.layout;
-        let added = Added { at: code.max_locals().into(), types: edit.locals() };
+        let added = AddedLocals { at: code.max_locals().into(), types: edit.locals() };
         let attributes = code.attributes();
         let mut count = 0_usize;
         let count_at = out.len();

@@ -7,7 +7,7 @@
 mod stack;
 
 use crate::{Code, Error, Handler, Instruction, MemberRef, Operands, opcode};
-use stack::{State, Word};
+use stack::{StackState, Word};
 
 /// The calls of constructors in a method's code, and the writes before them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct EarlyWrite {
     pub is_certain: bool,
 }
 
-/// The maximum number of passes over the code. The code of compilers needs one more than its loops
+/// The maximum number of skips the code. The code of compilers needs one more than its loops
 /// that begin with a jump to their end are nested.
 const MOST_PASSES: usize = 200;
 
@@ -79,7 +79,7 @@ impl Code<'_> {
     pub fn initializations(&self, is_constructor: bool) -> Result<Option<Initializations>, Error> {
         let mut walk = Walk::new(self)?;
         for _ in 0..MOST_PASSES {
-            let found = walk.pass(State::at_entry(is_constructor))?;
+            let found = walk.pass(StackState::at_entry(is_constructor))?;
             if !walk.is_changed {
                 return Ok(Some(found));
             }
@@ -112,7 +112,7 @@ struct Walk<'w, 'c> {
     code: &'w Code<'c>,
     labels: Vec<u16>,
     /// The state at each label that is known to be reached.
-    states: Vec<Option<State>>,
+    states: Vec<Option<StackState>>,
     handlers: Vec<Handler>,
     /// Whether a state has changed after the pass had used it.
     is_changed: bool,
@@ -126,7 +126,7 @@ impl<'w, 'c> Walk<'w, 'c> {
         Ok(Self { code, labels, states, handlers, is_changed: false })
     }
 
-    fn pass(&mut self, entry: State) -> Result<Initializations, Error> {
+    fn pass(&mut self, entry: StackState) -> Result<Initializations, Error> {
         let mut found = Initializations::default();
         // `None` where no path is known to lead.
         let mut state = Some(entry);
@@ -145,7 +145,7 @@ impl<'w, 'c> Walk<'w, 'c> {
                 if let Some(state) = &state {
                     merge(&mut self.states[next_label], state);
                 }
-                state = self.states[next_label].as_ref().map(State::at_label);
+                state = self.states[next_label].as_ref().map(StackState::at_label);
             }
             let Some(now) = &mut state else { continue };
             if is_label || std::mem::take(&mut now.are_locals_changed) {
@@ -173,7 +173,7 @@ impl<'w, 'c> Walk<'w, 'c> {
     }
 
     /// Brings a state to the target of a jump from `pc`.
-    fn join(&mut self, pc: u16, target: i32, state: &State) {
+    fn join(&mut self, pc: u16, target: i32, state: &StackState) {
         let label = u16::try_from(target).map(|target| self.labels.binary_search(&target));
         if let Ok(Ok(label)) = label {
             let is_new = merge(&mut self.states[label], state);
@@ -182,7 +182,7 @@ impl<'w, 'c> Walk<'w, 'c> {
     }
 
     /// Brings a state to the handlers of the exceptions of the instruction at `pc`.
-    fn throw(&mut self, pc: u16, state: &State) {
+    fn throw(&mut self, pc: u16, state: &StackState) {
         for index in 0..self.handlers.len() {
             let Handler { start_pc, end_pc, handler_pc, .. } = self.handlers[index];
             if (start_pc..end_pc).contains(&pc) {
@@ -195,7 +195,7 @@ impl<'w, 'c> Walk<'w, 'c> {
     fn step(
         &self,
         instruction: &Instruction<'_>,
-        state: &mut State,
+        state: &mut StackState,
         is_straight: bool,
         found: &mut Initializations,
     ) -> Result<(), Error> {
@@ -249,7 +249,7 @@ impl<'w, 'c> Walk<'w, 'c> {
 }
 
 /// Merges a state into that of a label; returns whether the latter has changed.
-fn merge(label: &mut Option<State>, state: &State) -> bool {
+fn merge(label: &mut Option<StackState>, state: &StackState) -> bool {
     match label {
         Some(known) => known.meet(state),
         None => {

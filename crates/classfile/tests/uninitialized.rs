@@ -19,7 +19,7 @@ const POP: u8 = opcode::POP;
 
 /// A part of a method's code.
 #[derive(Clone, Copy)]
-enum Part {
+enum CodePart {
     Code(&'static [u8]),
     /// `new`, of 3 bytes.
     Make,
@@ -30,15 +30,15 @@ enum Part {
     /// `putfield` of an `int`, of 3 bytes.
     Put,
 }
-use Part::{Code, Init, InitLong, InitObject, Make, Put};
+use CodePart::{Code, Init, InitLong, InitObject, Make, Put};
 
 /// Assembles a method that ends with `pop` and `return`, and finds its calls.
-fn find(parts: &[Part], exceptions: &[[u16; 4]], is_constructor: bool) -> Initializations {
+fn find(parts: &[CodePart], exceptions: &[[u16; 4]], is_constructor: bool) -> Initializations {
     try_find(parts, exceptions, is_constructor).unwrap()
 }
 
 fn try_find(
-    parts: &[Part],
+    parts: &[CodePart],
     exceptions: &[[u16; 4]],
     is_constructor: bool,
 ) -> Option<Initializations> {
@@ -74,7 +74,7 @@ fn try_find(
 }
 
 /// Returns the objects and places of the calls in a method.
-fn places(parts: &[Part]) -> Vec<(Uninitialized, Place)> {
+fn places(parts: &[CodePart]) -> Vec<(Uninitialized, Place)> {
     find(parts, &[], false).calls.iter().map(|it| (it.object, it.place)).collect()
 }
 
@@ -193,7 +193,7 @@ fn many_objects_on_many_paths_do_not_take_much() {
 
 #[test]
 fn code_that_jumps_back_too_often_is_given_up() {
-    // 0 goto the last; 3 goto <init>; and then so many times: goto the one before.
+    // 0 goto the last; 3 goto <init>; and then `count` times: goto the one before.
     let find = |count: u16| {
         let init = 6 + 3 * count;
         let [high, low] = (3 + 3 * count).to_be_bytes();

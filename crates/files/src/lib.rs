@@ -50,7 +50,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Opens the destination that `name` stands for. Links are followed, except links that another
+    /// Opens the destination that `name` denotes. Links are followed, except links that another
     /// user has put into a folder that all users may write to. For a pipe, this waits until it has
     /// a reader, for a limited time.
     ///

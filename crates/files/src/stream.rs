@@ -26,7 +26,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Returns the open descriptor that a name stands for (`/dev/stdout`), if it stands for one.
+    /// Returns the open descriptor that a name represents (`/dev/stdout`), if it represents one.
     pub(crate) fn descriptor(name: &Path) -> Option<Self> {
         let number = match name.to_str()? {
             "/dev/stdout" => 1,

@@ -9,7 +9,7 @@ use perk_profile::{FrameId, KeyedMap, Profile, ThreadId, Unit};
 
 use crate::Error;
 use crate::builder::ProfileBuilder;
-use crate::file_format::{Facts, FileFormat, Reading};
+use crate::file_format::{FileFormat, FormatFacts, Reading};
 use crate::frame_name::{self, FrameName};
 use crate::lines::{self, TextEnd};
 
@@ -21,8 +21,8 @@ const EVENTS_METRIC: &str = "events";
 pub(crate) struct AsyncProfiler;
 
 impl FileFormat for AsyncProfiler {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "async",
             title: "async-profiler text",
             about: "The text of async-profiler: `flat` and `traces`",
@@ -53,13 +53,13 @@ pub fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Line`] with the line that cannot be understood.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut reader = Reader::default();
+    let mut reader = TextReader::default();
     let TextEnd { line_count, is_cut } = lines::each(input, |line| reader.line(line))?;
     // The last trace may lack some frames.
-    if is_cut && reader.part == Part::Trace {
-        reader.part = Part::Summary;
+    if is_cut && reader.part == InputPart::Trace {
+        reader.part = InputPart::Summary;
     }
-    if reader.part == Part::Before {
+    if reader.part == InputPart::Before {
         let expected = "\"--- Execution profile ---\"";
         return Err(Error::Line { line: line_count.max(1), expected });
     }
@@ -67,7 +67,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Part {
+enum InputPart {
     #[default]
     Before,
     Summary,
@@ -77,16 +77,16 @@ enum Part {
 
 /// The numbers of a trace or of a row of the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Numbers {
+struct EventNumbers {
     /// The counter, in the unit of the profile.
     counter: u64,
     samples: u64,
 }
 
 #[derive(Default)]
-struct Reader {
+struct TextReader {
     builder: ProfileBuilder,
-    part: Part,
+    part: InputPart,
     /// The number of all samples according to the summary.
     total: u64,
     /// The number of samples of traces and rows.
@@ -94,43 +94,43 @@ struct Reader {
     /// The unit of the counters: `ns`, `bytes`, `calls`…
     unit: String,
     /// The trace that is being read.
-    numbers: Numbers,
+    numbers: EventNumbers,
     /// The frames of that trace, from the innermost outward.
     stack: Vec<FrameId>,
     thread: Option<ThreadId>,
     /// The numbers of the traces by innermost frame. The table contains them again.
-    leaves: KeyedMap<Box<[u8]>, Numbers>,
+    leaves: KeyedMap<Box<[u8]>, EventNumbers>,
     skipped: u64,
 }
 
-impl Reader {
+impl TextReader {
     fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
         let text = line.trim_ascii();
         if text == HEAD {
             self.end_profile();
-            self.part = Part::Summary;
+            self.part = InputPart::Summary;
         } else if text.is_empty() || text.starts_with(b"-----") {
             self.end_trace();
-        } else if self.part == Part::Before {
+        } else if self.part == InputPart::Before {
             self.skipped += 1;
         } else if let Some((numbers, unit)) = trace_head(text)? {
             self.end_trace();
-            self.part = Part::Trace;
+            self.part = InputPart::Trace;
             self.numbers = numbers;
             self.set_unit(unit);
-        } else if self.part == Part::Trace
+        } else if self.part == InputPart::Trace
             && let Some(name) = frame(text)
         {
             self.frame(name);
         } else if let Some(unit) = table_head(text) {
             self.end_trace();
-            self.part = Part::Flat;
+            self.part = InputPart::Flat;
             self.set_unit(unit);
-        } else if self.part == Part::Flat
+        } else if self.part == InputPart::Flat
             && let Some((numbers, name)) = row(text)?
         {
             self.row(numbers, name);
-        } else if self.part == Part::Summary {
+        } else if self.part == InputPart::Summary {
             self.summary(text)?;
         } else {
             self.skipped += 1;
@@ -184,31 +184,31 @@ impl Reader {
     }
 
     fn end_trace(&mut self) {
-        if self.part != Part::Trace {
+        if self.part != InputPart::Trace {
             return;
         }
-        self.part = Part::Summary;
+        self.part = InputPart::Summary;
         let frames: Vec<_> = self.stack.drain(..).rev().collect();
         let (numbers, thread) = (std::mem::take(&mut self.numbers), self.thread.take());
         self.add(thread, &frames, numbers);
     }
 
     /// Adds a row of the table, less the numbers that the traces have given already.
-    fn row(&mut self, numbers: Numbers, name: &[u8]) {
-        let told = self.leaves.remove(name).unwrap_or_default();
-        let rest = Numbers {
-            counter: numbers.counter.saturating_sub(told.counter),
-            samples: numbers.samples.saturating_sub(told.samples),
+    fn row(&mut self, numbers: EventNumbers, name: &[u8]) {
+        let leaf = self.leaves.remove(name).unwrap_or_default();
+        let rest = EventNumbers {
+            counter: numbers.counter.saturating_sub(leaf.counter),
+            samples: numbers.samples.saturating_sub(leaf.samples),
         };
-        if rest != Numbers::default() {
+        if rest != EventNumbers::default() {
             let text = self.builder.name(name);
             let frame = self.new_frame(&text);
             self.add(None, &[frame], rest);
         }
     }
 
-    fn add(&mut self, thread: Option<ThreadId>, frames: &[FrameId], numbers: Numbers) {
-        let Numbers { counter, samples } = numbers;
+    fn add(&mut self, thread: Option<ThreadId>, frames: &[FrameId], numbers: EventNumbers) {
+        let EventNumbers { counter, samples } = numbers;
         let builder = &mut self.builder;
         let node = builder.profile.tree.insert(frames.iter().copied());
         self.listed = self.listed.saturating_add(samples);
@@ -258,7 +258,7 @@ fn unit_of(name: &str) -> Unit {
 
 /// Returns the numbers and the unit of `--- 8208 bytes (19.58%), 1 sample`, or of `Total: 47839
 /// (56.23%)  samples: 3`, the form of old versions.
-fn trace_head(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
+fn trace_head(text: &[u8]) -> Result<Option<(EventNumbers, &[u8])>, &'static str> {
     const EXPECTED: &str = "\"--- … ns (…%), … samples\" with numbers below 2^64";
     let (counter, unit, samples) = if let Some(rest) = text.strip_prefix(b"--- ") {
         let (counter, rest) = word(rest);
@@ -275,7 +275,7 @@ fn trace_head(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
     };
     let numbers = number(counter).zip(number(samples));
     let (counter, samples) = numbers.ok_or(EXPECTED)?;
-    Ok(Some((Numbers { counter, samples }, unit)))
+    Ok(Some((EventNumbers { counter, samples }, unit)))
 }
 
 /// Returns the name in `[ 0] java.lang.Thread.run`.
@@ -295,7 +295,7 @@ fn table_head(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Reads a row `120000000   21.43%       20  Work.fib`.
-fn row(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
+fn row(text: &[u8]) -> Result<Option<(EventNumbers, &[u8])>, &'static str> {
     let (counter, rest) = word(text);
     let (percent, rest) = word(rest);
     let (samples, name) = word(rest);
@@ -305,7 +305,7 @@ fn row(text: &[u8]) -> Result<Option<(Numbers, &[u8])>, &'static str> {
     }
     let numbers = number(counter).zip(number(samples));
     let (counter, samples) = numbers.ok_or("a counter and samples, from 0 to below 2^64")?;
-    Ok(Some((Numbers { counter, samples }, name)))
+    Ok(Some((EventNumbers { counter, samples }, name)))
 }
 
 /// Returns the first word and the rest.

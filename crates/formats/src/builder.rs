@@ -16,7 +16,7 @@ const FIRST_THREAD: u32 = 200_001;
 #[derive(Debug, Default)]
 pub(crate) struct ProfileBuilder {
     pub(crate) profile: Profile,
-    /// The time that one sample stands for, in nanoseconds, if the file gives it.
+    /// The time that one sample represents, in nanoseconds, if the file gives it.
     pub(crate) interval_ns: Option<u64>,
     threads: KeyedMap<(StrId, u64), ThreadId>,
     /// The serial numbers that threads have.
@@ -128,7 +128,7 @@ impl ProfileBuilder {
         })
     }
 
-    /// Returns the frame of a method. An empty signature stands for none.
+    /// Returns the frame of a method. An empty signature means that there is none.
     pub(crate) fn frame(
         &mut self,
         class: &str,

@@ -12,16 +12,18 @@ use perk_profile::{FrameId, KeyedMap, NodeId, Profile, ThreadId, deep, names};
 use crate::Error;
 use crate::builder::ProfileBuilder;
 use crate::deep::LEFT_OUT;
-use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
+use crate::file_format::{
+    Depth, Detail, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
+};
 use crate::frame_name::{FrameName, split_id};
 use crate::lines::BadLines;
 use crate::memory;
 
-/// Stands for the stack of samples without one.
+/// The frame of samples without a stack.
 const NO_STACK: &str = "[no stack]";
-/// Stands for the stacks of samples that the profile counts and does not list.
+/// The frame of samples whose stacks the profile counts and does not list.
 const BELOW_CUTOFF: &str = "[below cutoff]";
-/// Stands for a method without a name.
+/// The name of a method without one.
 const UNKNOWN: &str = "[unknown]";
 /// The beginnings of frames of other tools that look like threads: names that are missing, and
 /// processors.
@@ -37,8 +39,8 @@ pub(crate) const NAME: &str = "collapsed";
 pub(crate) struct Collapsed;
 
 impl FileFormat for Collapsed {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: NAME,
             title: "collapsed stacks",
             about: "One line a call path: `main;a;b 12`",
@@ -46,7 +48,7 @@ impl FileFormat for Collapsed {
             page: "collapsed.md",
             keeps: "one metric by call path, without lines and signatures",
             reading: Reading::ToCut,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::One,
                 detail: Detail::Paths,
                 documents: &[],
@@ -139,8 +141,8 @@ impl Path {
 }
 
 /// Whether a file that begins with `head` is of this format: its first line that is not a comment,
-/// as far as it is visible, is a stack and a count. A title may stand before the stacks: then most
-/// lines are stacks, and one has several frames.
+/// as far as it is visible, is a stack and a count. A title may precede the stacks: then most lines
+/// are stacks, and one has several frames.
 pub fn recognise(head: &[u8]) -> bool {
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
         return false;
@@ -173,13 +175,13 @@ pub fn recognise(head: &[u8]) -> bool {
     other_count <= stack_count && has_frames
 }
 
-/// Reads collapsed stacks. Equal stacks add up. Lines of another form are skipped, unless they
-/// are the majority.
+/// Reads collapsed stacks. Equal stacks add up. Other lines are skipped, unless they are the
+/// majority.
 ///
 /// # Errors
 /// [`Error::Line`] with the first line that is not a stack and a count, if most lines are not.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut reader = Reader::default();
+    let mut reader = CollapsedReader::default();
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next()? {
         if let Err(expected) = reader.line(line) {
@@ -229,7 +231,7 @@ fn frame(class: &str, method: &str) -> String {
         .map(|it| it(&name))
         .into_iter()
         .find(|text| is_meant(text))
-        .map_or_else(|| escape_where(&name, Escaped::WithDots).into_owned(), Cow::into_owned)
+        .map_or_else(|| escape_where(&name, EscapeRule::WithDots).into_owned(), Cow::into_owned)
 }
 
 /// Returns the name of a method with its class.
@@ -239,8 +241,8 @@ fn joined(class: &str, method: &str) -> String {
 
 /// The characters of a name that are escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Escaped {
-    /// Those that cannot stand in a frame.
+enum EscapeRule {
+    /// Those that cannot be in a frame.
     Always,
     /// Those that could be read as more than a part of a name, too.
     IfMisread,
@@ -249,19 +251,19 @@ enum Escaped {
 }
 
 /// The texts that are written instead of characters, and when.
-const ESCAPES: [(char, &str, Escaped); 12] = [
-    (';', r"\u003B", Escaped::Always),
-    ('\n', r"\u000A", Escaped::Always),
-    ('\r', r"\u000D", Escaped::Always),
-    ('\\', r"\u005C", Escaped::Always),
-    ('/', r"\u002F", Escaped::IfMisread),
-    (':', r"\u003A", Escaped::IfMisread),
-    ('[', r"\u005B", Escaped::IfMisread),
-    ('(', r"\u0028", Escaped::IfMisread),
-    (' ', r"\u0020", Escaped::IfMisread),
-    ('=', r"\u003D", Escaped::IfMisread),
-    ('#', r"\u0023", Escaped::IfMisread),
-    ('.', r"\u002E", Escaped::WithDots),
+const ESCAPES: [(char, &str, EscapeRule); 12] = [
+    (';', r"\u003B", EscapeRule::Always),
+    ('\n', r"\u000A", EscapeRule::Always),
+    ('\r', r"\u000D", EscapeRule::Always),
+    ('\\', r"\u005C", EscapeRule::Always),
+    ('/', r"\u002F", EscapeRule::IfMisread),
+    (':', r"\u003A", EscapeRule::IfMisread),
+    ('[', r"\u005B", EscapeRule::IfMisread),
+    ('(', r"\u0028", EscapeRule::IfMisread),
+    (' ', r"\u0020", EscapeRule::IfMisread),
+    ('=', r"\u003D", EscapeRule::IfMisread),
+    ('#', r"\u0023", EscapeRule::IfMisread),
+    ('.', r"\u002E", EscapeRule::WithDots),
 ];
 
 /// Returns the escape at the beginning of `text`, and its character.
@@ -271,14 +273,14 @@ fn leading_escape(text: &str) -> Option<(char, &'static str)> {
 }
 
 fn escape(name: &str) -> Cow<'_, str> {
-    escape_where(name, Escaped::Always)
+    escape_where(name, EscapeRule::Always)
 }
 
 fn escape_all(name: &str) -> Cow<'_, str> {
-    escape_where(name, Escaped::IfMisread)
+    escape_where(name, EscapeRule::IfMisread)
 }
 
-fn escape_where(name: &str, escaped: Escaped) -> Cow<'_, str> {
+fn escape_where(name: &str, escaped: EscapeRule) -> Cow<'_, str> {
     let escape_of = |c| ESCAPES.into_iter().find(|&(raw, _, when)| raw == c && when <= escaped);
     if !name.contains(|c| escape_of(c).is_some()) {
         return Cow::Borrowed(name);
@@ -314,7 +316,7 @@ fn unescape(text: &str) -> Cow<'_, str> {
 
 /// The reader. Most stacks resemble the one before, so only the differing frames are looked up.
 #[derive(Default)]
-struct Reader {
+struct CollapsedReader {
     builder: ProfileBuilder,
     frames: KeyedMap<Box<[u8]>, FrameId>,
     /// The previous stack, as far as `levels` cover it.
@@ -336,7 +338,7 @@ struct Level {
     node: NodeId,
 }
 
-impl Reader {
+impl CollapsedReader {
     #[inline]
     fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
         if line.starts_with(COMMENT) {

@@ -118,11 +118,11 @@ pub(crate) fn of_profile(profile: &Profile) -> Vec<Column> {
 /// The data that a reader has besides the columns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Intervals {
-    /// The time that a sample stands for.
+    /// The time that a sample represents.
     pub(crate) sample_ns: Option<u64>,
-    /// The CPU time that a sample stands for, where the file has times and no samples.
+    /// The CPU time that a sample represents, where the file has times and no samples.
     pub(crate) cpu_ns: Option<u64>,
-    /// The allocated bytes that a sampled allocation stands for.
+    /// The allocated bytes that a sampled allocation represents.
     pub(crate) sites_bytes: Option<u64>,
 }
 

@@ -4,7 +4,7 @@
 use perk_profile::deep::{depths, limit};
 use perk_profile::{FrameId, NodeId, Profile};
 
-/// Stands for the frames that are left out.
+/// The frame that represents the frames that are left out.
 pub(crate) const LEFT_OUT: &str = "[frames left out]";
 /// The frames of stacks as they are written.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl<'a> Stacks<'a> {
         Self { profile, limit }
     }
 
-    /// Returns the frames of a node from the innermost outward; `None` stands for those that are
+    /// Returns the frames of a node from the innermost outward; `None` means those that are
     /// left out.
     pub(crate) fn frames(&self, node: NodeId) -> impl Iterator<Item = Option<FrameId>> + '_ {
         let tree = &self.profile.tree;

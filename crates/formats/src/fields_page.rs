@@ -4,16 +4,17 @@
 use std::io::{self, Write};
 
 use perk_analysis::objects::{self, ObjectsRow};
-use perk_analysis::sharing::{Kind, Sharing};
+use perk_analysis::sharing::{AdviceKind, Sharing};
 use perk_profile::{FieldCounts, KeyedMap, Metric, Profile, names, units};
 use serde::Serialize;
 
 use crate::file_format::{
-    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
+    Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
+    refusal,
 };
-use crate::page::{Number, Page};
+use crate::page::{HtmlPage, Number};
 
-const PAGE: Page = Page {
+const PAGE: HtmlPage = HtmlPage {
     html: include_str!("fields_page.html"),
     style: include_str!("fields_page.css"),
     scripts: &[include_str!("fields_page.js")],
@@ -23,8 +24,8 @@ const PAGE: Page = Page {
 pub(crate) struct FieldsPage;
 
 impl FileFormat for FieldsPage {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "fields-html",
             title: "page of fields",
             about: "Table of the accesses to fields, one HTML file that needs no network",
@@ -32,7 +33,7 @@ impl FileFormat for FieldsPage {
             page: "shared-fields.md",
             keeps: "field accesses by class and field",
             reading: Reading::Never,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::Table,
                 detail: Detail::None,
                 documents: &[Document::Fields],
@@ -66,7 +67,7 @@ pub(crate) fn is_for(view: &View<'_>) -> bool {
 /// # Errors
 /// As `out` fails; of kind `InvalidInput` if the profile has no such accesses.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let data = Data::new(view.profile).ok_or_else(|| {
+    let data = PageData::new(view.profile).ok_or_else(|| {
         refusal("the page of fields shows accesses to objects' fields; the profile has none")
     })?;
     PAGE.write(&view.heading(), &data, out)
@@ -74,11 +75,11 @@ pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// The data of the page.
 #[derive(Serialize)]
-struct Data {
+struct PageData {
     /// Numbers of all objects, in the order of the columns.
     total: Vec<Number>,
     /// The name and the meaning of each advice.
-    advice: [(&'static str, &'static str); Kind::ALL.len()],
+    advice: [(&'static str, &'static str); AdviceKind::ALL.len()],
     /// The strings of names.
     strings: Vec<String>,
     /// The class of the objects, the class that declares the field, its name and its type: indexes
@@ -110,7 +111,7 @@ fn numbers<K>(row: &ObjectsRow<K>, has_extended: bool) -> Vec<Number> {
     all.map(Number).collect()
 }
 
-impl Data {
+impl PageData {
     fn new(profile: &Profile) -> Option<Self> {
         let accesses = profile.field_accesses()?;
         let symbols = &profile.symbols;
@@ -120,7 +121,7 @@ impl Data {
         let mut data = Self {
             numbers: vec![Vec::new(); total.len()],
             total,
-            advice: Kind::ALL.map(|it| (it.name(), it.meaning())),
+            advice: AdviceKind::ALL.map(|it| (it.name(), it.meaning())),
             strings: Vec::new(),
             names: Default::default(),
             todo: Vec::new(),

@@ -14,7 +14,7 @@ use crate::Error;
 /// [`FORMATS`](crate::FORMATS) and a page in `docs/formats`.
 pub trait FileFormat: Sync {
     /// Returns the names of the format, and the parts of a profile that its files hold.
-    fn facts(&self) -> &'static Facts;
+    fn facts(&self) -> &'static FormatFacts;
 
     /// Whether a file that begins with `head` is of this format, if the formats before it in
     /// [`FORMATS`](crate::FORMATS) do not recognise it.
@@ -78,7 +78,7 @@ pub trait FileFormat: Sync {
         false
     }
 
-    /// Whether files of `profile` say for how much time a sample stands, if it is known.
+    /// Whether files of `profile` say how much time a sample represents, if it is known.
     fn holds_interval(&self, _profile: &Profile) -> bool {
         true
     }
@@ -91,7 +91,7 @@ pub trait FileFormat: Sync {
 
 /// The fixed facts of a format.
 #[derive(Debug)]
-pub struct Facts {
+pub struct FormatFacts {
     /// The name in options: `collapsed`.
     pub name: &'static str,
     /// The name in messages: `collapsed stacks`.
@@ -107,7 +107,7 @@ pub struct Facts {
     /// The way in which perk reads the format.
     pub reading: Reading,
     /// The parts of a profile that perk writes; `None` if it does not write the format.
-    pub written: Option<Holds>,
+    pub written: Option<FormatContent>,
 }
 
 /// The way in which a format is read.
@@ -124,7 +124,7 @@ pub enum Reading {
 
 /// The parts of a profile that files of a format hold, besides its metrics.
 #[derive(Debug)]
-pub struct Holds {
+pub struct FormatContent {
     /// The metrics in a file.
     pub metrics: Metrics,
     /// The detail in which a file gives the stacks of its numbers.
@@ -482,7 +482,7 @@ impl dyn FileFormat {
             }),
             Depth::Folded => deep::levels(profiles).map(|levels| {
                 format!(
-                    "stacks are more than {levels} frames deep: a frame of the graph stands for the \
+                    "stacks are more than {levels} frames deep: a frame of the graph represents the \
                      middle of chains with one callee each, and one for deeper levels"
                 )
             }),

@@ -13,18 +13,18 @@ use std::io::{self, Read, Write};
 
 use perk_profile::Profile;
 
-pub(crate) use self::data::Kind;
-pub(crate) use self::label::Label;
+pub(crate) use self::data::NodeKind;
+pub(crate) use self::label::FrameLabel;
 
-use self::data::{Data, is_samples};
+use self::data::{PageData, is_samples};
 use crate::Error;
 use crate::fields_page::{self, FieldsPage};
 use crate::file_format::{
-    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View,
+    Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
 };
-use crate::page::{DATA_END, Page};
+use crate::page::{DATA_END, HtmlPage};
 
-const PAGE: Page = Page {
+const PAGE: HtmlPage = HtmlPage {
     html: include_str!("flamegraph/page.html"),
     style: concat!(include_str!("flamegraph/page.css"), include_str!("flamegraph/times.css")),
     scripts: &[
@@ -51,8 +51,8 @@ const VERSION: u32 = 1;
 pub(crate) struct FlameGraph;
 
 impl FileFormat for FlameGraph {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "html",
             title: "flame graph",
             about: "Flame graph, one HTML file that needs no network",
@@ -60,7 +60,7 @@ impl FileFormat for FlameGraph {
             page: "flamegraph.md",
             keeps: "metrics by call path, without lines",
             reading: Reading::ToEnd,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::Leading,
                 detail: Detail::Paths,
                 documents: &[Document::Times],
@@ -93,15 +93,14 @@ impl FileFormat for FlameGraph {
 }
 
 /// Writes the shown part of a profile as a page: the chosen metric, or all leading ones, which the
-/// reader of the page switches between. Frames are merged by method, and stand below their threads if
-/// the traces have threads. For objects and locks, the last frame is the class. For two
-/// profiles, frames are as wide as their numbers after, and are coloured by the change of their
-/// share.
+/// reader of the page switches between. Frames are merged by method, and are below their threads if
+/// the traces have threads. For objects and locks, the last frame is the class. For two profiles,
+/// frames are as wide as their numbers after, and are coloured by the change of their share.
 ///
 /// # Errors
 /// As `out` fails; of kind `InvalidInput` if the profile does not have the metric.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    PAGE.write(&view.heading(), &Data::new(view)?, out)
+    PAGE.write(&view.heading(), &PageData::new(view)?, out)
 }
 
 /// Reads the samples of a page which [`write()`] wrote. Pages without samples are refused, because
@@ -114,7 +113,7 @@ pub fn read(bytes: &[u8]) -> Result<Profile, Error> {
     let length =
         find(&bytes[begin..], DATA_END).ok_or(Error::Offset { offset: bytes.len(), expected })?;
     let json = &bytes[begin..begin + length];
-    let data: Data = serde_json::from_slice(json).map_err(|error| {
+    let data: PageData = serde_json::from_slice(json).map_err(|error| {
         let offset = begin + offset(json, error.line(), error.column());
         Error::Offset {
             offset,

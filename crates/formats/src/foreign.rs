@@ -25,7 +25,7 @@ const GIVE_PROFILE: &str = "give perk the profile that it was made of";
 const DUMP_HEAP: &str = "make a heap dump with jcmd PID GC.heap_dump FILE";
 const EXPORT_DUMP: &str = "Eclipse MAT with the DTFJ plug-in opens it and exports HPROF";
 const RUN: &str = "perk run makes a profile of a program";
-const OF_JVMS: &str = "perk shows profiles of JVMs (perk formats lists the forms)";
+const OF_JVMS: &str = "perk shows profiles of JVMs (perk formats lists the formats)";
 const SCRIPT: &str = "give perk the output of perf script -i FILE";
 const TO_PPROF: &str = "go tool pprof -proto FILE > x.pb.gz makes a file that perk reads";
 const TO_SPEEDSCOPE: &str = "of JSON perk reads only that of speedscope";
@@ -68,9 +68,9 @@ const MAGICS: &[(usize, &[u8], &str, &str)] = &[
     (0, b"%PDF-", "a PDF document", GIVE_PROFILE),
     (0, b"gmon\0", "a profile of gprof", OF_JVMS),
     (0, b"# callgrind format", "a profile of callgrind", OF_JVMS),
-    (0, b"heap profile:", "a heap profile in pprof's old form", TO_PPROF),
-    (0, b"goroutine profile:", "a profile in pprof's text form", TO_PPROF),
-    (0, b"--- contention", "a profile in pprof's old form", TO_PPROF),
+    (0, b"heap profile:", "a heap profile in pprof's old format", TO_PPROF),
+    (0, b"goroutine profile:", "a profile in pprof's text format", TO_PPROF),
+    (0, b"--- contention", "a profile in pprof's old format", TO_PPROF),
     (0, b"# To display the perf.data header info", "the table of perf report", SCRIPT),
     (0, b"#!", "a script", RUN),
 ];

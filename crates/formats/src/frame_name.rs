@@ -23,7 +23,7 @@ pub(crate) struct FrameName<'a> {
 }
 
 impl<'a> FrameName<'a> {
-    /// Takes `text` apart. It can have any of the forms of `docs/formats/collapsed.md`.
+    /// Splits `text`. It can have any syntax of `docs/formats/collapsed.md`.
     pub(crate) fn of(text: &'a str) -> Self {
         let (text, mark) = split_kind(text);
         let of_mark = mark.map(|(_, line)| line);
@@ -53,7 +53,7 @@ impl<'a> FrameName<'a> {
         Self { class, method, signature, line: line.unwrap_or(Line::Unknown), kind }
     }
 
-    /// Takes `text` apart if it is a Java method whose class has the JVM's form, with slashes. In
+    /// Splits `text` if it is a Java method whose class has the JVM's form, with slashes. In
     /// formats for programs of any language other names have other rules. `source` is the source
     /// file, if it is known.
     pub(crate) fn of_internal_form(text: &'a str, source: &str) -> Option<Self> {
@@ -174,7 +174,7 @@ fn split_declaration(text: &str) -> Option<(&str, &str, String)> {
     Some((class, method, signature))
 }
 
-/// Takes off the JVM's signature after a method. In it, `|` can stand for `;`.
+/// Takes off the JVM's signature after a method. In it, `|` can replace `;`.
 fn split_signature(text: &str) -> (&str, String) {
     let Some(at) = text.find('(') else { return (text, String::new()) };
     let signature = text[at..].replace('|', ";");

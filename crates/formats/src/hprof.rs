@@ -7,8 +7,8 @@ use perk_profile::{Event, Key, Metric, MetricRows, Profile, Section, Unit, deep}
 
 use crate::Error;
 use crate::file_format::{
-    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, has_rounded_times,
-    listed, refusal,
+    Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
+    has_rounded_times, listed, refusal,
 };
 
 /// HPROF text.
@@ -17,8 +17,8 @@ pub static TEXT: &dyn FileFormat = &Text;
 pub(crate) struct Text;
 
 impl FileFormat for Text {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "txt",
             title: "HPROF text",
             about: "HPROF text, as `java.hprof.txt`",
@@ -26,7 +26,7 @@ impl FileFormat for Text {
             page: "hprof.md",
             keeps: "all but metrics of other tools and heap dumps by class; times in ms",
             reading: Reading::ToCut,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
                 documents: &[Document::MonitorDumps],
@@ -129,8 +129,8 @@ pub static BINARY: &dyn FileFormat = &Binary;
 pub(crate) struct Binary;
 
 impl FileFormat for Binary {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "hprof",
             title: "HPROF binary",
             about: "HPROF binary, as `format=b` gives it; call times in records of perk's own",
@@ -138,7 +138,7 @@ impl FileFormat for Binary {
             page: "hprof.md",
             keeps: "everything",
             reading: Reading::ToCut,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
                 documents: &[
@@ -180,8 +180,8 @@ impl FileFormat for Binary {
 pub(crate) struct Old;
 
 impl FileFormat for Old {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "prof",
             title: "cpu=old text",
             about: "Callees, callers, calls and times, as `cpu=old` and `java -prof` give them",
@@ -189,7 +189,7 @@ impl FileFormat for Old {
             page: "old.md",
             keeps: "calls by callee and caller, times in ms",
             reading: Reading::ToCut,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::Table,
                 detail: Detail::None,
                 documents: &[],
@@ -235,8 +235,8 @@ fn rounded_to_ms(profile: &Profile, metric: &Metric) -> Option<&'static str> {
 pub(crate) struct Aprof;
 
 impl FileFormat for Aprof {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "aprof",
             title: "-Xaprof table",
             about: "Allocations by class, as `-Xaprof` printed them",
@@ -244,7 +244,7 @@ impl FileFormat for Aprof {
             page: "aprof.md",
             keeps: "objects and bytes by class",
             reading: Reading::ToCut,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::Table,
                 detail: Detail::None,
                 documents: &[],

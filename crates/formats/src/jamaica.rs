@@ -6,7 +6,9 @@ use perk_jamaica::metric;
 use perk_profile::{Metric, Profile};
 
 use crate::Error;
-use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
+use crate::file_format::{
+    Depth, Detail, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
+};
 
 /// JamaicaVM's profile.
 pub static JAMAICA: &dyn FileFormat = &Jamaica;
@@ -14,8 +16,8 @@ pub static JAMAICA: &dyn FileFormat = &Jamaica;
 pub(crate) struct Jamaica;
 
 impl FileFormat for Jamaica {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "jamaica",
             title: "JamaicaVM profile",
             about: "JamaicaVM's profile",
@@ -23,7 +25,7 @@ impl FileFormat for Jamaica {
             page: "jamaica.md",
             keeps: "bytecodes, calls and allocations by method and class, without paths",
             reading: Reading::ToCut,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::Table,
                 detail: Detail::Methods,
                 documents: &[],

@@ -30,12 +30,12 @@ use perk_profile::{Metric, Profile};
 
 use crate::Error;
 use crate::file_format::{
-    self, Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading,
+    self, Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Metrics, Reading,
 };
 use cursor::Fault;
 use names::{SPREAD, TIMES_SETTING, native_samples, waiting_samples};
 use recording::Recording;
-use source::{Chunk, Source};
+use source::{JfrChunk, Source};
 use types::LastTypes;
 use view::{Contents, View};
 
@@ -44,8 +44,8 @@ pub use write::write;
 pub(crate) struct Jfr;
 
 impl FileFormat for Jfr {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "jfr",
             title: "JFR recording",
             about: "A recording of the JDK's Flight Recorder",
@@ -53,7 +53,7 @@ impl FileFormat for Jfr {
             page: "jfr.md",
             keeps: "samples, wall-clock time, allocations, locks; no calls, no live objects",
             reading: Reading::ToEnd,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
                 documents: &[Document::Times],
@@ -106,7 +106,7 @@ pub fn recognise(head: &[u8]) -> bool {
 /// [`Error::Offset`] if no chunk can be understood. Other faulty data is skipped and counted.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut source = Source::new(input);
-    let mut chunk = Chunk::default();
+    let mut chunk = JfrChunk::default();
     let mut types = LastTypes::default();
     let mut recording = Recording::default();
     let (mut is_read, mut fault) = (false, None);
@@ -137,7 +137,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         let s = if events == 1 { "" } else { "s" };
         notes.chunk(&chunk, &format!("skipped with {events} event{s}: {why}"));
     }
-    // A file of which nothing can be read has another form, or a fault in its only chunk.
+    // An unreadable file has another format, or a fault in its only chunk.
     if let Some(error) = fault.filter(|_| !is_read) {
         return Err(error);
     }
@@ -152,7 +152,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 /// As [`read`].
 pub fn event_counts(input: impl Read) -> Result<BTreeMap<String, u64>, Error> {
     let mut source = Source::new(input);
-    let mut chunk = Chunk::default();
+    let mut chunk = JfrChunk::default();
     let mut types = LastTypes::default();
     let mut counts = BTreeMap::new();
     while source.next(&mut chunk)? {
@@ -164,7 +164,7 @@ pub fn event_counts(input: impl Read) -> Result<BTreeMap<String, u64>, Error> {
 }
 
 fn view<'a>(
-    chunk: &'a Chunk,
+    chunk: &'a JfrChunk,
     contents: &Contents,
     types: &mut LastTypes,
 ) -> Result<Option<View<'a>>, Error> {

@@ -36,7 +36,9 @@ mod registry;
 mod stacks;
 mod times;
 
-pub use file_format::{Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View};
+pub use file_format::{
+    Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
+};
 pub use foreign::{Foreign, foreign};
 pub use registry::{FORMATS, HEAD_BYTES, by_name, recognise, table};
 

@@ -33,7 +33,7 @@ pub(crate) fn each(
     }
 }
 
-/// The lines that cannot be understood, of a text in which each line stands for itself.
+/// The lines that cannot be understood, of a text in which lines do not depend on each other.
 #[derive(Debug, Default)]
 pub(crate) struct BadLines {
     count: u64,

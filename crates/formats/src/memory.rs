@@ -1,9 +1,9 @@
-//! The memory that reading may take: a small file can stand for much, as it is packed or because its
+//! The memory that reading may take: a small file can contain much, as it is packed or because its
 //! stacks are deep or its names differ.
 //!
 //! The limit is one of the whole process, by the kernel's numbers. Readers ask [`is_full`] in all
-//! loops that take memory without reading on, and stop; whoever set the limit finds that the profile
-//! is not whole.
+//! loops that take memory without reading on, and stop; the code that set the limit finds that the
+//! profile is not whole.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

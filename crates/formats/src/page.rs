@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 /// The end of a page's data.
 pub(crate) const DATA_END: &str = "</script>";
 
-/// The begin of every page, up to its body.
+/// The start of every page, up to its body.
 const HEAD: &str = include_str!("page/head.html");
 /// The style that all pages have.
 const BASE_STYLE: &str = include_str!("page/base.css");
@@ -30,8 +30,8 @@ impl Serialize for Number {
 }
 
 /// A page without its data.
-pub(crate) struct Page {
-    /// The page from its body on, with `{{title}}`, `{{data}}` and `{{script}}` where those stand.
+pub(crate) struct HtmlPage {
+    /// The page from its body on, with `{{title}}`, `{{data}}` and `{{script}}` in their places.
     pub(crate) html: &'static str,
     /// The style beside that of all pages.
     pub(crate) style: &'static str,
@@ -41,7 +41,7 @@ pub(crate) struct Page {
     pub(crate) data_begin: &'static str,
 }
 
-impl Page {
+impl HtmlPage {
     /// Writes the page with this title and `data` as JSON.
     pub(crate) fn write(
         &self,

@@ -11,7 +11,7 @@ use perk_profile::{FrameId, FrameKind, KeyedMap, Line, Profile, ThreadId, Unit};
 
 use crate::Error;
 use crate::builder::{MetricId, ProfileBuilder};
-use crate::file_format::{Facts, FileFormat, Reading};
+use crate::file_format::{FileFormat, FormatFacts, Reading};
 use crate::frame_name::FrameName;
 use crate::lines::{self, TextEnd};
 use head::{Head, nanoseconds, next_word, number};
@@ -30,8 +30,8 @@ const HEAD_LINES: usize = 100;
 pub(crate) struct PerfScript;
 
 impl FileFormat for PerfScript {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "perf",
             title: "perf script",
             about: "The output of `perf script`",
@@ -73,7 +73,7 @@ pub fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Line`] if a number is too large, or if the file has no sample.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut reader = Reader::default();
+    let mut reader = PerfReader::default();
     let TextEnd { line_count, is_cut } = lines::each(input, |line| reader.line(line))?;
     // The last sample may lack some frames.
     if !is_cut {
@@ -87,7 +87,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct PerfReader {
     builder: ProfileBuilder,
     sample: Option<Sample>,
     sample_count: u64,
@@ -98,7 +98,7 @@ struct Reader {
     key: Vec<u8>,
     events: KeyedMap<Box<[u8]>, Event>,
     has_cpu_event: bool,
-    /// Whether the CPU samples stand for times that differ.
+    /// Whether the CPU samples represent times that differ.
     is_uneven: bool,
     /// The number of records without a sample, by kind.
     records: BTreeMap<String, u64>,
@@ -113,7 +113,7 @@ struct Sample {
     event: Event,
     /// The time, in nanoseconds by the recording's clock.
     time_ns: Option<u64>,
-    /// The count of the event for which the sample stands.
+    /// The count of the event that the sample represents.
     period: Option<u64>,
     /// Whether its first line can only be the head of a sample, or is missing.
     is_sure: bool,
@@ -126,7 +126,7 @@ struct Event {
     is_time: bool,
 }
 
-impl Reader {
+impl PerfReader {
     fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
         if line.trim_ascii().is_empty() {
             self.end_sample();

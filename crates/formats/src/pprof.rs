@@ -6,7 +6,7 @@ use perk_profile::Profile;
 
 use crate::Error;
 use crate::file_format::{
-    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View,
+    Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
 };
 mod read;
 mod samples;
@@ -21,21 +21,21 @@ mod tests;
 pub use read::read;
 pub use write::write;
 
-use wire::{Field, Message};
+use wire::{Message, WireField};
 
 /// The label that names the thread of a sample.
 const THREAD_LABEL: &str = "thread";
-/// The key of the label that numbers the thread, which tells threads of one name apart.
+/// The key of the label that numbers the thread, which distinguishes threads of one name.
 const THREAD_ID_LABEL: &str = "thread_id";
 /// The label that names the class of the objects that a sample counts.
 const CLASS_LABEL: &str = "class";
 /// The label that gives the state of the threads whose time a sample is.
 const STATE_LABEL: &str = "state";
-/// Stands for the stack of samples without one.
+/// The frame of samples without a stack.
 const NO_STACK: &str = "[no stack]";
-/// Stands for the stacks of samples that the profile counts and does not list.
+/// The frame of samples whose stacks the profile counts and does not list.
 const BELOW_CUTOFF: &str = "[below cutoff]";
-/// Stands for a name that the file has lost.
+/// The name in place of one that the file has lost.
 const UNKNOWN: &str = "[unknown]";
 /// The mappings of perk's own files: frames of neither other mapping, native methods and functions
 /// whose library is not known, and compiled code without a line.
@@ -57,8 +57,8 @@ const COMMENT: &str = "comment: ";
 pub(crate) struct Pprof;
 
 impl FileFormat for Pprof {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "pprof",
             title: "pprof",
             about: "pprof's profile.proto",
@@ -66,7 +66,7 @@ impl FileFormat for Pprof {
             page: "pprof.md",
             keeps: "all metrics by call path, with lines; no total times, no monitor dumps",
             reading: Reading::ToEnd,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
                 documents: &[Document::Labels],
@@ -105,12 +105,12 @@ pub fn recognise(head: &[u8]) -> bool {
             // The last field may be cut off.
             Ok(None) => return has_type,
             Err(_) => return has_type && has_fields,
-            Ok(Some((1 | 11, Field::Bytes(value_type)))) => {
+            Ok(Some((1 | 11, WireField::Bytes(value_type)))) => {
                 has_type = true;
                 is_value_type(value_type)
             }
-            Ok(Some((2..=6 | 13, Field::Bytes(_)))) => true,
-            Ok(Some((7..=10 | 12..=15, Field::Varint(_)))) => true,
+            Ok(Some((2..=6 | 13, WireField::Bytes(_)))) => true,
+            Ok(Some((7..=10 | 12..=15, WireField::Varint(_)))) => true,
             Ok(Some(_)) => false,
         };
         if !is_field {
@@ -130,7 +130,7 @@ fn is_value_type(mut message: Message<'_>) -> bool {
     loop {
         match message.next() {
             Ok(None) => return fields > 0,
-            Ok(Some((1 | 2, Field::Varint(_)))) => fields += 1,
+            Ok(Some((1 | 2, WireField::Varint(_)))) => fields += 1,
             _ => return false,
         }
     }

@@ -22,8 +22,8 @@ pub static FORMATS: [&dyn FileFormat; 17] = [
     &xprof::Xprof,
     &async_profiler::AsyncProfiler,
     &perf_script::PerfScript,
-    &shared_fields::ByObject,
-    &shared_fields::Alike,
+    &shared_fields::ByObjectFormat,
+    &shared_fields::AlikeFormat,
     &collapsed::Collapsed,
     &pprof::Pprof,
 ];

@@ -16,7 +16,8 @@ use perk_profile::{
 
 use crate::Error;
 use crate::file_format::{
-    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View, refusal,
+    Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
+    refusal,
 };
 
 /// The separator of the components of sites and fields: FILE SEPARATOR.
@@ -37,16 +38,16 @@ const FOUR: &str = "four numbers of a field, as in the lines before";
 const EIGHT: &str = "eight numbers of a field, as in the lines before";
 
 /// One record for each object, as the Shared Fields Analysis writes it.
-pub(crate) struct ByObject;
+pub(crate) struct ByObjectFormat;
 
 /// One record for all objects that are alike, with their number.
-pub(crate) struct Alike;
+pub(crate) struct AlikeFormat;
 
-/// The form with numbers of objects.
-pub static ALIKE: &dyn FileFormat = &Alike;
+/// The format with numbers of objects.
+pub static ALIKE: &dyn FileFormat = &AlikeFormat;
 
-/// What both forms hold.
-const HOLDS: Holds = Holds {
+/// The contents of both formats.
+const HOLDS: FormatContent = FormatContent {
     metrics: Metrics::Table,
     detail: Detail::None,
     documents: &[Document::Fields],
@@ -54,9 +55,9 @@ const HOLDS: Holds = Holds {
     depth: Depth::Whole,
 };
 
-impl FileFormat for ByObject {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+impl FileFormat for ByObjectFormat {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "tsv",
             title: "shared fields",
             about: "Accesses to the fields of each object: the Shared Fields Analysis",
@@ -85,9 +86,9 @@ impl FileFormat for ByObject {
     }
 }
 
-impl FileFormat for Alike {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+impl FileFormat for AlikeFormat {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "fields",
             title: "shared fields",
             about: "Accesses to the fields of objects that are alike, with their number",
@@ -182,7 +183,7 @@ pub fn write(profile: &Profile, are_alike: bool, out: &mut dyn Write) -> io::Res
 /// [`Error::Line`] with the line that cannot be understood, or as `input` fails.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     let mut lines = LineReader::new(input);
-    let mut reader = Reader::default();
+    let mut reader = DocumentReader::default();
     let mut record: Vec<u8> = Vec::new();
     loop {
         let is_end = match lines.next()? {
@@ -214,7 +215,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct DocumentReader {
     profile: Profile,
     accesses: FieldAccesses,
     /// The records that were read, in the form of the file, and their places.
@@ -228,7 +229,7 @@ struct Reader {
     has_fields: bool,
 }
 
-impl Reader {
+impl DocumentReader {
     /// Adds a record that ends in line `end`.
     fn record(&mut self, record: &[u8], end: usize) -> Result<(), Error> {
         let (key, object_count) = without_count(record);
@@ -340,7 +341,7 @@ fn without_modifier(line: &str) -> (&str, FieldModifier) {
     found.unwrap_or((line, FieldModifier::None))
 }
 
-/// The names of a field, its accesses, those by other means, and whether blanks stood for a TAB.
+/// The names of a field, its accesses, those by other means, and whether blanks replaced a TAB.
 type FieldColumns<'a> = ([&'a str; 3], FieldCounts, Option<FieldCounts>, bool);
 
 /// Returns the columns of a field's line: four numbers or eight.

@@ -8,9 +8,9 @@ use perk_analysis::source::{AnnotatedFile, SourceLine};
 use perk_profile::units::printable;
 use serde::Serialize;
 
-use crate::page::{Number, Page};
+use crate::page::{HtmlPage, Number};
 
-const PAGE: Page = Page {
+const PAGE: HtmlPage = HtmlPage {
     html: include_str!("source_page.html"),
     style: include_str!("source_page.css"),
     scripts: &[include_str!("source_page.js")],
@@ -49,7 +49,7 @@ impl SourcePage<'_> {
     /// # Errors
     /// `out` does not take it.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let data = Data {
+        let data = PageData {
             metric: printable(self.metric),
             facts: self.facts.iter().map(|it| printable(it)).collect(),
             has_totals: self.has_totals,
@@ -63,7 +63,7 @@ impl SourcePage<'_> {
         if self.total == 0 { 0.0 } else { number as f64 * 100.0 / self.total as f64 }
     }
 
-    fn file(&self, annotated: &AnnotatedFile) -> File {
+    fn file(&self, annotated: &AnnotatedFile) -> PageFile {
         let AnnotatedFile { file, path, text } = annotated;
         let lines = file.covered_lines();
         let column = |number: fn(&SourceLine) -> u64| {
@@ -73,7 +73,7 @@ impl SourcePage<'_> {
             share: file.lines.iter().map(|it| self.share(number(it))).collect(),
             text: file.lines.iter().map(|it| (self.amount)(number(it))).collect(),
         };
-        File {
+        PageFile {
             path: printable(path),
             share: self.share(file.own),
             own: (self.amount)(file.own),
@@ -85,7 +85,7 @@ impl SourcePage<'_> {
                 .lines()
                 .map(|line| line.split('\t').map(printable).collect::<Vec<_>>().join("\t"))
                 .collect(),
-            numbers: Numbers {
+            numbers: LineColumns {
                 line: file.lines.iter().map(|it| it.line).collect(),
                 own: amounts(|it| it.own),
                 total: self.has_totals.then(|| amounts(|it| it.total)),
@@ -99,16 +99,16 @@ impl SourcePage<'_> {
 
 /// The data of the page.
 #[derive(Serialize)]
-struct Data {
+struct PageData {
     metric: String,
     facts: Vec<String>,
     has_totals: bool,
     has_coverage: bool,
-    files: Vec<File>,
+    files: Vec<PageFile>,
 }
 
 #[derive(Serialize)]
-struct File {
+struct PageFile {
     path: String,
     /// Of all, in percent.
     share: f64,
@@ -120,12 +120,12 @@ struct File {
     /// It cannot be the source of the classes.
     is_odd: bool,
     text: Vec<String>,
-    numbers: Numbers,
+    numbers: LineColumns,
 }
 
 /// The columns of the lines with numbers.
 #[derive(Serialize)]
-struct Numbers {
+struct LineColumns {
     line: Vec<u32>,
     own: Amounts,
     total: Option<Amounts>,

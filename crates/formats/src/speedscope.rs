@@ -7,7 +7,7 @@ use perk_profile::Profile;
 
 use crate::Error;
 use crate::file_format::{
-    Depth, Detail, Document, Facts, FileFormat, Holds, Metrics, Reading, View,
+    Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
 };
 mod cut;
 mod file;
@@ -22,16 +22,16 @@ pub use write::write;
 
 /// The address of the format's schema, which files name.
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
-/// Stands for the stack of samples without one.
+/// The frame of samples without a stack.
 const NO_STACK: &str = "[no stack]";
-/// Stands for the stacks of samples that the profile counts and does not list.
+/// The frame of samples whose stacks the profile counts and does not list.
 const BELOW_CUTOFF: &str = "[below cutoff]";
 
 pub(crate) struct Speedscope;
 
 impl FileFormat for Speedscope {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "speedscope",
             title: "speedscope",
             about: "speedscope's JSON",
@@ -39,7 +39,7 @@ impl FileFormat for Speedscope {
             page: "speedscope.md",
             keeps: "all metrics by call path, with lines; no total times, no monitor dumps",
             reading: Reading::ToEnd,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::All,
                 detail: Detail::Lines,
                 documents: &[Document::Labels],

@@ -7,8 +7,10 @@ use std::io::{self, Write};
 use perk_analysis::label_tree::{LevelNode, LevelTree};
 use perk_profile::{KeyedMap, Metric, deep, names, units};
 
-use crate::file_format::{Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View};
-use crate::flamegraph::{Kind, Label};
+use crate::file_format::{
+    Depth, Detail, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
+};
+use crate::flamegraph::{FrameLabel, NodeKind};
 
 /// The picture's width, in pixels.
 const WIDTH: f64 = 1200.0;
@@ -36,8 +38,8 @@ const LEAST_POINTS: f64 = 0.001;
 pub(crate) struct Svg;
 
 impl FileFormat for Svg {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "svg",
             title: "flame graph picture",
             about: "Flame graph, one picture",
@@ -45,7 +47,7 @@ impl FileFormat for Svg {
             page: "svg.md",
             keeps: "one metric by call path, as a picture",
             reading: Reading::Never,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::One,
                 detail: Detail::Paths,
                 documents: &[],
@@ -71,7 +73,7 @@ impl FileFormat for Svg {
 /// # Errors
 /// As `out` fails; of kind `InvalidInput` if the profile does not have the metric.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut tree = view.tree(Label::new)?;
+    let mut tree = view.tree(FrameLabel::new)?;
     let colours = match view.before {
         None => Colours::Packages(packages(&tree)),
         Some(_) => Colours::Changes,
@@ -89,8 +91,8 @@ enum Colours<'a> {
 }
 
 /// A frame with everything below it. There can be many millions.
-struct Frame {
-    /// The level, from 0. The frame on level 0 stands for the whole.
+struct SvgFrame {
+    /// The level, from 0. The frame on level 0 represents the whole.
     level: u32,
     /// The index of the label in the picture.
     label: u32,
@@ -104,18 +106,18 @@ struct Frame {
 struct Picture<'a> {
     metric: Metric,
     /// The labels. The first is that of the whole.
-    labels: Vec<Label<'a>>,
+    labels: Vec<FrameLabel<'a>>,
     /// The frames in preorder. The first is the whole.
-    frames: Vec<Frame>,
+    frames: Vec<SvgFrame>,
 }
 
 impl<'a> Picture<'a> {
-    /// Creates the picture of a tree, in which frames named `left_out` stand for others.
-    fn new(tree: LevelTree<Label<'a>>, left_out: &'a [String], metric: &Metric) -> Self {
-        let mut labels = vec![Label::named(Kind::Thread, "all")];
+    /// Creates the picture of a tree, in which frames named `left_out` represent others.
+    fn new(tree: LevelTree<FrameLabel<'a>>, left_out: &'a [String], metric: &Metric) -> Self {
+        let mut labels = vec![FrameLabel::named(NodeKind::Thread, "all")];
         labels.extend(tree.labels);
-        labels.extend(left_out.iter().map(|text| Label::named(Kind::LeftOut, text)));
-        let frame = |level, label, before, after| Frame {
+        labels.extend(left_out.iter().map(|text| FrameLabel::named(NodeKind::LeftOut, text)));
+        let frame = |level, label, before, after| SvgFrame {
             level,
             label,
             before,
@@ -150,14 +152,14 @@ impl<'a> Picture<'a> {
         Self { metric: metric.clone(), labels, frames }
     }
 
-    fn label(&self, frame: &Frame) -> &Label<'a> {
+    fn label(&self, frame: &SvgFrame) -> &FrameLabel<'a> {
         &self.labels[frame.label as usize]
     }
 
     fn write(&self, title: &str, colours: &Colours<'_>, out: &mut dyn Write) -> io::Result<()> {
         let all = self.frames[0].after;
         let scale = (WIDTH - 2.0 * MARGIN) / all.max(1) as f64;
-        let is_drawn = |frame: &&Frame| {
+        let is_drawn = |frame: &&SvgFrame| {
             frame.level == 0 || frame.after > 0 && frame.after as f64 * scale >= NARROWEST
         };
         let drawn = || self.frames.iter().filter(is_drawn);
@@ -201,7 +203,7 @@ impl<'a> Picture<'a> {
     }
 
     /// Returns the text of the frame under the pointer: its name and numbers.
-    fn tip(&self, frame: &Frame, colours: &Colours<'_>) -> String {
+    fn tip(&self, frame: &SvgFrame, colours: &Colours<'_>) -> String {
         let all = &self.frames[0];
         let amount = |count, all| {
             let amount = units::amount(count, self.metric.unit());
@@ -220,7 +222,7 @@ impl<'a> Picture<'a> {
         tip
     }
 
-    fn colour<'b>(&self, frame: &Frame, colours: &'b Colours<'_>) -> &'b str {
+    fn colour<'b>(&self, frame: &SvgFrame, colours: &'b Colours<'_>) -> &'b str {
         match colours {
             Colours::Packages(packages) => {
                 let label = self.label(frame);
@@ -237,7 +239,7 @@ impl<'a> Picture<'a> {
 }
 
 /// Returns the name of a frame, cut to the available width.
-fn text(label: &Label<'_>, x: f64, y: f64, width: f64) -> String {
+fn text(label: &FrameLabel<'_>, x: f64, y: f64, width: f64) -> String {
     let room = ((width - 6.0) / LETTER) as usize;
     if room < 3 {
         return String::new();
@@ -246,14 +248,14 @@ fn text(label: &Label<'_>, x: f64, y: f64, width: f64) -> String {
     format!("<text x=\"{:.2}\" y=\"{}\">{}</text>", x + 3.0, y + ROW - 5.0, escape(&shown))
 }
 
-fn full_name(label: &Label<'_>) -> String {
+fn full_name(label: &FrameLabel<'_>) -> String {
     let name = if label.name.is_empty() { "[unknown]" } else { label.name };
     if label.class.is_empty() { name.to_owned() } else { format!("{}.{name}", label.class) }
 }
 
 /// Returns the colours of packages. The package with the largest sum on top of the stack comes
 /// first.
-fn packages<'a>(tree: &LevelTree<Label<'a>>) -> KeyedMap<&'a str, String> {
+fn packages<'a>(tree: &LevelTree<FrameLabel<'a>>) -> KeyedMap<&'a str, String> {
     let mut sums: KeyedMap<&str, u64> = KeyedMap::default();
     for node in &tree.nodes {
         let label = tree.labels[node.label as usize];
@@ -282,8 +284,8 @@ fn change_colour(before: f64, after: f64) -> &'static str {
     CHANGES[if points < 0.0 { 3 - step } else { 3 + step }]
 }
 
-fn is_method(label: &Label<'_>) -> bool {
-    matches!(label.kind, Kind::Java | Kind::Native)
+fn is_method(label: &FrameLabel<'_>) -> bool {
+    matches!(label.kind, NodeKind::Java | NodeKind::Native)
 }
 
 /// Returns a light colour with this hue, on which dark text is readable, as `#rrggbb`.

@@ -24,7 +24,7 @@ impl Times {
     }
 
     /// Returns the timeline of a recording from `begin_ns` to `end_ns`, or to the last number if it is
-    /// later; `None` without numbers. Numbers from before have the time of the begin.
+    /// later; `None` without numbers. Numbers from before have the time of the start.
     pub(crate) fn timeline(
         mut self,
         metric: Metric,

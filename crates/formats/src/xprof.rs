@@ -12,8 +12,8 @@ use perk_profile::{Metric, Profile};
 
 use crate::Error;
 use crate::file_format::{
-    Depth, Detail, Facts, FileFormat, Holds, Metrics, Reading, View, has_rounded_times, listed,
-    refusal,
+    Depth, Detail, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
+    has_rounded_times, listed, refusal,
 };
 mod read;
 mod write;
@@ -27,8 +27,8 @@ pub static XPROF: &dyn FileFormat = &Xprof;
 pub(crate) struct Xprof;
 
 impl FileFormat for Xprof {
-    fn facts(&self) -> &'static Facts {
-        &Facts {
+    fn facts(&self) -> &'static FormatFacts {
+        &FormatFacts {
             name: "xprof",
             title: "-Xprof text",
             about: "Ticks by method and thread, as `-Xprof` printed them",
@@ -36,7 +36,7 @@ impl FileFormat for Xprof {
             page: "xprof.md",
             keeps: "samples by thread and method, without paths",
             reading: Reading::ToCut,
-            written: Some(Holds {
+            written: Some(FormatContent {
                 metrics: Metrics::Table,
                 detail: Detail::Methods,
                 documents: &[],

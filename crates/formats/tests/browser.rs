@@ -43,13 +43,13 @@ const DOWN: &str = "\u{E015}";
 const KNOWN: &str = "app.Main.main 100\napp.Main.main;app.A.a 180\napp.Main.main;app.A.a;lib.Hot.hot 120\n\
     app.Main.main;app.B.b 100\napp.Main.main;app.B.b;lib.Hot.hot 500\n";
 
-struct Page {
+struct BrowserPage {
     browser: Browser,
     _folder: TempDir,
     _turn: MutexGuard<'static, ()>,
 }
 
-impl Page {
+impl BrowserPage {
     /// Opens the flame graph of `profile`; `None` if there is no browser.
     fn open(profile: &Profile) -> Option<Self> {
         let mut html = Vec::new();
@@ -175,7 +175,7 @@ fn known() -> Profile {
 
 #[test]
 fn opens_without_errors_and_without_the_network() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     assert!(page.run("return perk.redraw()").as_f64().is_some());
     let log = page.browser.log("browser");
     assert!(log.is_empty(), "{log:?}");
@@ -193,7 +193,7 @@ fn opens_without_errors_and_without_the_network() {
 
 #[test]
 fn an_empty_profile_says_so() {
-    let Some(page) = Page::open(&Profile::default()) else { return };
+    let Some(page) = BrowserPage::open(&Profile::default()) else { return };
     page.expect_text("detail", "This profile has no samples.");
     page.browser.keys("/x");
     page.expect_text("found", "0.00 % · 0 of 0 samples · 0 frame names");
@@ -205,14 +205,14 @@ fn an_empty_profile_says_so() {
 fn numbers_without_a_stack_are_counted() {
     let profile =
         collapsed::read(&b"[main];a.B.c 3\n[pool-1];a.B.c 1\n[no stack] 1\n"[..]).unwrap();
-    let Some(page) = Page::open(&profile) else { return };
+    let Some(page) = BrowserPage::open(&profile) else { return };
     assert!(page.text("summary").contains("1 without a stack (20.00 %)"));
     assert!(page.text("summary").contains("profiler's cost and losses not recorded"));
 }
 
 #[test]
 fn search_counts_and_highlights() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     page.browser.keys("/hot");
     page.expect_text("found", "62.00 % · 620 of 1,000 samples · 1 frame name");
     page.expect_hash("#s=hot");
@@ -241,7 +241,7 @@ fn search_counts_and_highlights() {
 
 #[test]
 fn highlighted_frames_have_their_colour() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     let colour = || {
         let [x, y, ..] = page.place("app.A.a");
         let script = format!(
@@ -264,7 +264,7 @@ fn highlighted_frames_have_their_colour() {
 
 #[test]
 fn click_zooms_and_escape_resets() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     assert!(!page.spans_all("app.B.b"));
     page.click("app.B.b");
     assert!(page.spans_all("app.B.b"));
@@ -289,7 +289,7 @@ fn click_zooms_and_escape_resets() {
 
 #[test]
 fn the_keyboard_reaches_every_frame() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     page.run("document.getElementById('chart').focus()");
     assert_eq!(page.focused(), "all");
     page.browser.keys(DOWN);
@@ -327,10 +327,11 @@ fn the_tooltip_has_exact_numbers() {
         perk_cpu_ns: 5_000_000,
         ..Accounting::default()
     });
-    let Some(page) = Page::open(&profile) else { return };
+    let Some(page) = BrowserPage::open(&profile) else { return };
     let (x, y) = page.point("app.B.b");
     page.browser.move_to(x, y);
-    let tip = |page: &Page| page.text("tip").split_whitespace().collect::<Vec<_>>().join(" ");
+    let tip =
+        |page: &BrowserPage| page.text("tip").split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(
         tip(&page),
         "app.B b your code samples of all CPU time total 600 60.00 % 6.00 s self 100 10.00 % 1.00 s"
@@ -365,7 +366,7 @@ fn the_tooltip_has_the_signature() {
         rows: vec![(trace, 1)],
         ..Default::default()
     }));
-    let Some(page) = Page::open(&profile) else { return };
+    let Some(page) = BrowserPage::open(&profile) else { return };
     let (x, y) = page.point("app.A.<init>");
     page.browser.move_to(x, y);
     let tip = page.text("tip");
@@ -386,7 +387,7 @@ fn a_hundred_thousand_stacks_draw_quickly() {
         }
         writeln!(text, ";leaf.L.l{index} {}", 1 + mixed % 7).unwrap();
     }
-    let Some(page) = Page::open(&collapsed::read(text.as_bytes()).unwrap()) else { return };
+    let Some(page) = BrowserPage::open(&collapsed::read(text.as_bytes()).unwrap()) else { return };
     let opened = page.run("return performance.now()").as_f64().unwrap();
     let nodes = page.run("return perk.model.count");
     let times = page.run("return Array.from({length: 9}, perk.redraw).sort((a, b) => a - b)");
@@ -401,7 +402,7 @@ fn a_hundred_thousand_stacks_draw_quickly() {
 
 #[test]
 fn fits_a_phone() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     page.narrow(400);
     let width = "return [innerWidth, document.documentElement.scrollWidth, perk.chart.width]";
     page.wait_for(width, &json!([400, 400, 384]));
@@ -418,7 +419,7 @@ fn fits_a_phone() {
 
 #[test]
 fn follows_the_colour_scheme() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     let sample = "perk.redraw();
         const {context, ratio, width, height} = perk.chart;
         const corner = context.getImageData(width * ratio - 2, height * ratio - 2, 1, 1).data;
@@ -433,7 +434,7 @@ fn follows_the_colour_scheme() {
 
 /// Asserts that all text has the contrast that WCAG requires at level AA, 4.5 to 1.
 #[track_caller]
-fn assert_readable(page: &Page) {
+fn assert_readable(page: &BrowserPage) {
     let worst = page.run(
         "const canvas = document.createElement('canvas').getContext('2d');
          const luminance = (colour) => {
@@ -464,7 +465,8 @@ fn assert_readable(page: &Page) {
 #[test]
 fn names_are_text_and_never_markup() {
     let name = "x</script><img/onerror=alert(1)>'\"&";
-    let Some(page) = Page::open(&collapsed::read(format!("{name} 1").as_bytes()).unwrap()) else {
+    let Some(page) = BrowserPage::open(&collapsed::read(format!("{name} 1").as_bytes()).unwrap())
+    else {
         return;
     };
     assert_eq!(page.run("return perk.model.name(1)"), name);

@@ -1,4 +1,4 @@
-//! Reading ahead: while what was read is looked at, another thread reads what follows.
+//! Reading ahead: while one block is processed, another thread reads the next ones.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{self, Receiver, Sender};

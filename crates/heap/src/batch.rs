@@ -26,7 +26,7 @@ pub(crate) struct Batch {
 
 /// The head of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct ObjectHead {
     /// The offset of its values or elements.
     pub(crate) content: u64,
     /// Its address.
@@ -38,13 +38,13 @@ pub(crate) struct Head {
 /// A receiver of objects.
 pub(crate) trait Objects {
     /// Takes an instance. Fewer bytes of values than there should be mean that the file is cut off.
-    fn instance(&mut self, head: Head, class: u64, values: &[u8]);
+    fn instance(&mut self, head: ObjectHead, class: u64, values: &[u8]);
     /// Takes an array of references.
-    fn references(&mut self, head: Head, class: u64, length: u32);
+    fn references(&mut self, head: ObjectHead, class: u64, length: u32);
     /// Takes elements of the array of references at hand, from this index on.
     fn elements(&mut self, first: u64, ids: &[u8]);
     /// Takes an array of a primitive type, and whether the file has its elements.
-    fn primitives(&mut self, head: Head, element: FieldType, length: u32, has_content: bool);
+    fn primitives(&mut self, head: ObjectHead, element: FieldType, length: u32, has_content: bool);
 }
 
 /// Hands the objects of a batch to `objects`. `buffer` is kept from call to call.
@@ -72,7 +72,7 @@ fn walk_ids<const ID: usize>(
 ) -> io::Result<()> {
     let ids = if ID == 0 { id_bytes } else { ID };
     let end = batch.offset + batch.bytes;
-    let mut window = Window { input, buffer, offset: batch.offset, bytes: 0, end };
+    let mut window = BatchWindow { input, buffer, offset: batch.offset, bytes: 0, end };
     let mut at = batch.offset;
     while at < end {
         let longest = 1 + ids + 4 + ids + 4;
@@ -86,7 +86,7 @@ fn walk_ids<const ID: usize>(
         if bytes.len() < least {
             return Ok(());
         }
-        let head = Head {
+        let head = ObjectHead {
             content: at + least as u64,
             id: number(&bytes[1..1 + ids]),
             trace: number(&bytes[1 + ids..5 + ids]) as u32,
@@ -134,7 +134,7 @@ fn walk_ids<const ID: usize>(
 }
 
 /// The part of the batch that is in memory.
-struct Window<'a> {
+struct BatchWindow<'a> {
     input: &'a Input,
     buffer: &'a mut Vec<u8>,
     /// The offset of the buffer's content, and its size.
@@ -144,8 +144,8 @@ struct Window<'a> {
     end: u64,
 }
 
-impl Window<'_> {
-    /// Returns the bytes from an offset on: as many as asked for, or fewer at the end.
+impl BatchWindow<'_> {
+    /// Returns the bytes from an offset on: the requested number, or fewer at the end.
     #[inline]
     fn bytes(&mut self, at: u64, count: usize) -> io::Result<&[u8]> {
         let start = (at - self.offset) as usize;

@@ -49,7 +49,7 @@ impl BitSet {
     }
 
     /// Numbers the members in their order.
-    pub(crate) fn ranked(self) -> Ranked {
+    pub(crate) fn ranked(self) -> RankedBits {
         let mut sum = 0;
         let ranks = self.words.iter().map(|word| {
             let before = sum;
@@ -57,19 +57,19 @@ impl BitSet {
             before
         });
         let ranks = ranks.collect();
-        Ranked { set: self, ranks, count: sum }
+        RankedBits { set: self, ranks, count: sum }
     }
 }
 
 /// A set of numbers, and the number of members before each.
 #[derive(Debug)]
-pub(crate) struct Ranked {
+pub(crate) struct RankedBits {
     set: BitSet,
     ranks: Vec<u32>,
     count: u32,
 }
 
-impl Ranked {
+impl RankedBits {
     #[inline]
     pub(crate) fn has(&self, index: u32) -> bool {
         self.set.has(index)

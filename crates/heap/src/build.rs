@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use perk_hotspot::layout::FieldKind;
 use perk_hprof::heap::{FieldType, ObjectSizes, Tally};
 
-use crate::batch::{self, Head, Objects};
+use crate::batch::{self, ObjectHead, Objects};
 use crate::bits::BitSet;
 use crate::class::ClassKind;
 use crate::core;
 use crate::edges::EdgeFile;
-use crate::heap::{Classes, Heap, Reached, Retained};
+use crate::heap::{Classes, Heap, Reachability, RetainedSizes};
 use crate::ids::{Addresses, Ids};
 use crate::index::Index;
 use crate::input::Input;
@@ -22,9 +22,9 @@ use crate::memory::{self, Plan};
 use crate::model::Model;
 use crate::object_id::UNIT_BYTES;
 use crate::pool::Pool;
-use crate::referrers::{self, Found, MANY, NONE};
+use crate::referrers::{self, MANY, NONE, ReferrerPass};
 use crate::scan::{self, Scan};
-use crate::solve::{self, Solved};
+use crate::solve::{self, CoreSolution};
 use crate::space::{Memory, Number, Space};
 use crate::thread::Threads;
 use crate::totals::Amount;
@@ -32,14 +32,14 @@ use crate::{Error, ObjectId, Options, Root, RootKind, Totals, Watch, class_archi
 
 /// The number of objects below their predecessors up to which a dump is in the order of addresses.
 const MOST_DESCENTS: u64 = 64;
-/// What is reported after the references are read.
+/// The step that is reported after the references are read.
 const HOLDERS: &str = "holders";
 
 impl Heap {
     /// Analyses a dump.
     ///
     /// # Errors
-    /// If the file is not a dump, or cannot be read, or not as asked.
+    /// If the file is not a dump, or cannot be read, or not with these options.
     pub fn open(path: &Path, options: &Options, watch: &mut dyn Watch) -> Result<Self, Error> {
         let input = Input::open(path, options, watch)?;
         let index = Index::of(path, &input, options);
@@ -70,7 +70,7 @@ impl Heap {
             is_root.put(root.object.0);
         });
         model.settle(options.refs, |object| is_root.has(object));
-        let begun = Begun { input, scan, sizes, model, threads, roots, is_root };
+        let begun = FirstPass { input, scan, sizes, model, threads, roots, is_root };
         match memory::plan(begun.scan.ids.count().into(), options)? {
             Plan::Memory => begun.finish(Memory, None, options, watch),
             Plan::Scratch(little) => {
@@ -84,7 +84,7 @@ impl Heap {
 }
 
 /// What is known after the first pass.
-struct Begun {
+struct FirstPass {
     input: Input,
     scan: Scan,
     sizes: ObjectSizes,
@@ -95,7 +95,7 @@ struct Begun {
     is_root: BitSet,
 }
 
-impl Begun {
+impl FirstPass {
     fn finish<S: Space>(
         self,
         mut space: S,
@@ -118,7 +118,7 @@ impl Begun {
         };
         let found = referrers::find(&source, &mut space, edge_file, watch)?;
         let is_of_archive = class_archive::has_all_dangling(&found, &scan, &model, &roots);
-        let Found { classes, mut lengths, edges, left_out, dangling, .. } = found;
+        let ReferrerPass { classes, mut lengths, edges, left_out, dangling, .. } = found;
         let dangling_count = dangling.values().sum();
         let mut notes = std::mem::take(&mut scan.notes);
         notes.extend(dangling_note(&dangling, &model).filter(|_| !is_of_archive));
@@ -151,7 +151,7 @@ impl Begun {
         watch.progress(HOLDERS, 1, 3);
         let top_roots: Vec<(u32, RootKind)> =
             threads.top(&roots).map(|root| (root.object.0, root.kind)).collect();
-        let Solved { mut reach, tops } = solve::solve(
+        let CoreSolution { mut reach, tops } = solve::solve(
             &mut space,
             core,
             &mut referrer,
@@ -167,7 +167,7 @@ impl Begun {
             let kind = RootKind::Unreachable;
             for object in 0..count {
                 if !space.get(&reach, object)?.is_held() {
-                    space.set(&mut reach, object, Reached::held(kind))?;
+                    space.set(&mut reach, object, Reachability::held(kind))?;
                 }
             }
             let objects = tops.into_iter().chain(cycles).map(ObjectId);
@@ -177,12 +177,12 @@ impl Begun {
         let totals = totals(&mut space, &shallow, &reach, dangling_count)?;
         let room = space.room();
         let classes = match classes {
-            referrers::Classes::Few(array) => Classes::Few(S::column(&room, array, 0)),
-            referrers::Classes::Many(array) => Classes::Many(S::column(&room, array, 0)),
+            referrers::ClassMarks::Few(array) => Classes::Few(S::column(&room, array, 0)),
+            referrers::ClassMarks::Many(array) => Classes::Many(S::column(&room, array, 0)),
         };
         let retained = match retained {
-            Units::Few(array) => Retained::Few(S::column(&room, array, 0)),
-            Units::Many(array) => Retained::Many(S::column(&room, array, 0)),
+            Units::Few(array) => RetainedSizes::Few(S::column(&room, array, 0)),
+            Units::Many(array) => RetainedSizes::Many(S::column(&room, array, 0)),
         };
         Ok(Heap {
             title: scan.title,
@@ -200,7 +200,7 @@ impl Begun {
             shallow: S::column(&room, shallow, 0),
             holder: S::column(&room, holder, NONE),
             retained,
-            reach: S::column(&room, reach, Reached::NOT),
+            reach: S::column(&room, reach, Reachability::NOT),
             room,
             totals,
             roots,
@@ -248,20 +248,20 @@ struct Distances<'a> {
 }
 
 impl Distances<'_> {
-    fn gap(&self, head: Head) -> Option<u64> {
+    fn gap(&self, head: ObjectHead) -> Option<u64> {
         let address = self.tally.addresses().of(head.id);
         self.ids.next(address).map(|next| next - address)
     }
 }
 
 impl Objects for Distances<'_> {
-    fn instance(&mut self, head: Head, class: u64, _values: &[u8]) {
+    fn instance(&mut self, head: ObjectHead, class: u64, _values: &[u8]) {
         if let Some(gap) = self.gap(head) {
             self.tally.instance_distance(class, gap);
         }
     }
 
-    fn references(&mut self, head: Head, _class: u64, length: u32) {
+    fn references(&mut self, head: ObjectHead, _class: u64, length: u32) {
         if let Some(gap) = self.gap(head) {
             self.tally.references_distance(length, gap);
         }
@@ -269,7 +269,13 @@ impl Objects for Distances<'_> {
 
     fn elements(&mut self, _first: u64, _ids: &[u8]) {}
 
-    fn primitives(&mut self, head: Head, element: FieldType, length: u32, _has_content: bool) {
+    fn primitives(
+        &mut self,
+        head: ObjectHead,
+        element: FieldType,
+        length: u32,
+        _has_content: bool,
+    ) {
         if let Some(gap) = self.gap(head) {
             let bytes = u64::from(length) * element.bytes(8) as u64;
             self.tally.primitives_distance(element, bytes, gap);
@@ -277,7 +283,7 @@ impl Objects for Distances<'_> {
     }
 }
 
-/// Says how many references lead nowhere, and from objects of which classes.
+/// Reports the number of references that lead nowhere, and the classes of their objects.
 fn dangling_note(dangling: &BTreeMap<u32, u64>, model: &Model) -> Option<String> {
     let mut classes: Vec<_> = dangling.iter().map(|(&class, &count)| (count, class)).collect();
     classes.sort_unstable_by_key(|&(count, class)| (Reverse(count), class));
@@ -301,7 +307,7 @@ fn shallow<S: Space>(
     space: &mut S,
     model: &Model,
     sizes: &ObjectSizes,
-    classes: &referrers::Classes<S>,
+    classes: &referrers::ClassMarks<S>,
     lengths: &mut S::Array<u32>,
 ) -> Result<Vec<Amount>, Error> {
     let units = |bytes: u64| u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX);
@@ -343,7 +349,7 @@ fn retained<S: Space>(
     space: &mut S,
     holder: &mut S::Array<u32>,
     shallow: &S::Array<u32>,
-    reach: &S::Array<Reached>,
+    reach: &S::Array<Reachability>,
     keep_unreachable: bool,
 ) -> Result<(Units<S>, Vec<u32>), Error> {
     let mut total = 0_u64;
@@ -375,7 +381,7 @@ fn copied<S: Space, T: Number + Default + From<u32>>(
 fn totals<S: Space>(
     space: &mut S,
     shallow: &S::Array<u32>,
-    reach: &S::Array<Reached>,
+    reach: &S::Array<Reachability>,
     dangling_count: u64,
 ) -> Result<Totals, Error> {
     let mut by_code = [Amount::default(); 256];
@@ -384,8 +390,8 @@ fn totals<S: Space>(
         amount.count += 1;
         amount.bytes += u64::from(space.get(shallow, object)?) * UNIT_BYTES;
     }
-    let of = |reached: Reached| by_code[usize::from(reached.0)];
-    let by_root = RootKind::ALL.into_iter().map(|kind| (kind, of(Reached::held(kind))));
+    let of = |reached: Reachability| by_code[usize::from(reached.0)];
+    let by_root = RootKind::ALL.into_iter().map(|kind| (kind, of(Reachability::held(kind))));
     let by_root: Vec<_> = by_root.filter(|(_, amount)| amount.count > 0).collect();
     let reachable = by_root.iter().fold(Amount::default(), |sum, (_, amount)| Amount {
         count: sum.count + amount.count,
@@ -393,10 +399,10 @@ fn totals<S: Space>(
     });
     Ok(Totals {
         reachable,
-        softly: of(Reached::SOFTLY),
-        weakly: of(Reached::WEAKLY),
-        finalizable: of(Reached::FINALIZABLE),
-        unreachable: of(Reached::NOT),
+        softly: of(Reachability::SOFTLY),
+        weakly: of(Reachability::WEAKLY),
+        finalizable: of(Reachability::FINALIZABLE),
+        unreachable: of(Reachability::NOT),
         by_root,
         dangling_count,
     })

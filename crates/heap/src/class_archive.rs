@@ -4,7 +4,7 @@
 //! has only loaded classes. JDK 17 with G1 and JDK 25 have about a thousand such references in each dump.
 
 use crate::model::Model;
-use crate::referrers::{DanglingFrom, Found};
+use crate::referrers::{DanglingFrom, ReferrerPass};
 use crate::scan::Scan;
 use crate::space::Space;
 use crate::{Root, RootKind};
@@ -14,7 +14,7 @@ const ARRAY: &str = "java.lang.Object[]";
 /// Whether all references to nothing are from that array: the dump is whole, and they are all from one array
 /// that only the JVM itself holds.
 pub(crate) fn has_all_dangling<S: Space>(
-    found: &Found<S>,
+    found: &ReferrerPass<S>,
     scan: &Scan,
     model: &Model,
     roots: &[Root],

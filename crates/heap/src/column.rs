@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::Error;
 use crate::csr::Csr;
 use crate::edges::EdgeFile;
-use crate::heap::Reached;
+use crate::heap::Reachability;
 use crate::pool::{Paged, Pool};
 use crate::space::{Memory, Number, Space, filled};
 
 /// The place of arrays.
 #[derive(Debug)]
-pub(crate) enum Room {
+pub(crate) enum ColumnPlace {
     Memory,
     Scratch(Arc<Mutex<Pool>>),
 }
@@ -20,7 +20,7 @@ pub(crate) enum Room {
 #[derive(Debug)]
 pub(crate) enum Column<T: Number> {
     Memory(Vec<T>),
-    /// With the value that stands for one that cannot be read.
+    /// With the value that represents one that cannot be read.
     Scratch(Paged<T>, Arc<Mutex<Pool>>, T),
 }
 
@@ -39,7 +39,7 @@ pub(crate) trait RowSource {
         &self,
         space: &mut S,
         holder: &S::Array<u32>,
-        reach: &S::Array<Reached>,
+        reach: &S::Array<Reachability>,
     ) -> Result<Csr<u32, S>, Error>;
 }
 
@@ -47,7 +47,7 @@ fn lock(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
     pool.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Room {
+impl ColumnPlace {
     /// Makes an array of equal numbers.
     pub(crate) fn column<T: Number>(&self, count: usize, value: T) -> Column<T> {
         match self {
@@ -114,8 +114,8 @@ impl<T: Number> Column<T> {
     }
 }
 
-/// Reads from a pool, apart from what reads from memory so that this is short. After a fault all are
-/// lost, so that what goes from number to number comes to an end.
+/// Reads from a pool. It is separate, so that reading from memory stays short. After a fault all
+/// numbers are lost, so that a walk from number to number ends.
 #[inline(never)]
 fn read<T: Number>(array: &Paged<T>, pool: &Mutex<Pool>, index: usize, lost: T) -> T {
     let mut pool = lock(pool);
@@ -146,7 +146,7 @@ impl Rows {
     pub(crate) fn build(
         source: &impl RowSource,
         holder: &Column<u32>,
-        reach: &Column<Reached>,
+        reach: &Column<Reachability>,
     ) -> Result<Self, Error> {
         match (holder, reach) {
             (Column::Memory(holder), Column::Memory(reach)) => {

@@ -15,7 +15,7 @@ pub enum Content {
     Objects(Vec<u64>),
     /// The elements of an array of primitive values, big endian.
     Primitives(FieldType, Vec<u8>),
-    /// The object stands for this class.
+    /// The object represents this class.
     Class(ClassIndex),
 }
 

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use crate::Error;
-use crate::bits::{BitSet, Ranked};
+use crate::bits::{BitSet, RankedBits};
 use crate::csr::{Csr, EdgeSource, in_threads};
 use crate::edges::Edges;
 use crate::referrers::many;
@@ -24,7 +24,7 @@ use crate::space::{Space, Width};
 #[derive(Debug)]
 pub(crate) struct Core<W: Width, S: Space> {
     /// The objects in it.
-    pub(crate) objects: Ranked,
+    pub(crate) objects: RankedBits,
     pub(crate) graph: Csr<W, S>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn collect<W: Width, S: Space>(
 /// Returns the objects of a core by their numbers in it.
 pub(crate) fn members_of<W: Width, S: Space>(
     space: &mut S,
-    objects: &Ranked,
+    objects: &RankedBits,
 ) -> Result<S::Array<W>, Error> {
     let mut members = space.array(objects.count() as usize, W::ZERO);
     for (node, object) in objects.set().iter().enumerate() {
@@ -96,7 +96,7 @@ struct CoreEdges<'a, W: Width, S: Space> {
     edges: &'a Edges,
     /// The objects of M.
     shared: &'a BitSet,
-    objects: &'a Ranked,
+    objects: &'a RankedBits,
     /// For each node the one above it along its chain, or [`many`] for none.
     above: &'a S::Array<W>,
 }

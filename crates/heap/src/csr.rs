@@ -6,7 +6,7 @@ use crate::Error;
 use crate::space::{Space, Width, split};
 pub(crate) use crate::workers::in_threads;
 
-/// A graph: for each node what its edges lead to.
+/// A graph: the targets of the edges of each node.
 #[derive(Debug)]
 pub(crate) struct Csr<W: Width, S: Space> {
     /// The place of the first target of each node, and the number of all.
@@ -114,7 +114,7 @@ impl<W: Width, S: Space> Csr<W, S> {
     }
 }
 
-/// One more; if there are too many, the sum of all says so.
+/// One more; if there are too many, the sum of all shows it.
 #[inline]
 fn more<W: Width>(count: W) -> W {
     if count < W::MOST { W::of(count.at() + 1) } else { count }

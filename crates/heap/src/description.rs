@@ -18,7 +18,7 @@ const HOLDERS: usize = 20;
 pub struct Description {
     /// The object.
     pub object: ObjectId,
-    /// The value that it stands for.
+    /// The value that it represents.
     pub meaning: Option<Meaning>,
     /// The way in which it is reachable.
     pub reach: Reach,
@@ -30,7 +30,7 @@ pub struct Description {
     pub left_out_count: u64,
     /// The objects that it holds immediately, by class, those that retain most first.
     pub held: Vec<HeldClass>,
-    /// Its fields, static fields of the class that it stands for, or elements.
+    /// Its fields, static fields of the class that it represents, or elements.
     pub members: Vec<Member>,
     /// The number of all elements; that of `members` for objects that are not arrays.
     pub member_count: u64,

@@ -33,7 +33,7 @@ pub(crate) struct Dominators<W: Width, S: Space> {
     pub(crate) order: S::Array<W>,
     /// For each place the place of the node that dominates it, or 0 for the one above the roots.
     pub(crate) dominator: S::Array<W>,
-    /// The number of places; 0 stands for the node above the roots.
+    /// The number of places; 0 represents the node above the roots.
     pub(crate) count: usize,
 }
 
@@ -237,9 +237,9 @@ mod tests {
     use super::*;
     use crate::space::Memory;
 
-    struct List<'a>(&'a [(u32, u32)]);
+    struct LinkList<'a>(&'a [(u32, u32)]);
 
-    impl EdgeSource<u32, Memory> for List<'_> {
+    impl EdgeSource<u32, Memory> for LinkList<'_> {
         fn each(
             &self,
             space: &mut Memory,
@@ -252,7 +252,7 @@ mod tests {
 
     fn solve(count: u32, edges: &[(u32, u32)], roots: &[u32]) -> Vec<Option<Option<u32>>> {
         let space = &mut Memory;
-        let graph = Csr::build(space, count as usize, 2, &List(edges)).unwrap();
+        let graph = Csr::build(space, count as usize, 2, &LinkList(edges)).unwrap();
         let mut search = Search::new(space, &graph);
         roots.iter().for_each(|&root| search.run(space, &graph, root, |_, _| Ok(())).unwrap());
         let solved = search.dominators(space, graph, roots, 2).unwrap();

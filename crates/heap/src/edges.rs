@@ -14,7 +14,8 @@ use crate::Error;
 use crate::scratch::{self, Scratch};
 use crate::space::Number;
 
-/// The words of a chunk in memory: so many that the system takes back each that is used up.
+/// The words of a chunk in memory. The chunk is large enough that the system takes it back when it
+/// is used up.
 const MEMORY_WORDS: usize = 1 << 23;
 /// The words of a chunk in a file.
 const FILE_WORDS: usize = 1 << 16;
@@ -39,7 +40,7 @@ pub(crate) struct EdgeList {
     head: usize,
     /// The last object that had references in the chunk.
     last: u32,
-    full: Vec<Chunk>,
+    full: Vec<EdgeChunk>,
     fault: Option<Error>,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct EdgeFile {
 }
 
 #[derive(Debug)]
-enum Chunk {
+enum EdgeChunk {
     Memory(Vec<u32>),
     /// The offset in the file, and the number of words.
     File(u64, usize),
@@ -61,7 +62,7 @@ enum Chunk {
 /// References.
 #[derive(Debug)]
 pub(crate) struct Edges {
-    chunks: Vec<Chunk>,
+    chunks: Vec<EdgeChunk>,
     file: Option<Arc<EdgeFile>>,
 }
 
@@ -71,7 +72,7 @@ impl EdgeFile {
         Ok(Self { file, folder, bytes: AtomicU64::new(0) })
     }
 
-    fn append(&self, words: &[u32]) -> Result<Chunk, Error> {
+    fn append(&self, words: &[u32]) -> Result<EdgeChunk, Error> {
         let mut bytes = vec![0; words.len() * u32::BYTES];
         for (word, bytes) in words.iter().zip(bytes.as_chunks_mut::<4>().0) {
             *bytes = word.to_ne_bytes();
@@ -79,7 +80,7 @@ impl EdgeFile {
         let at = self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         let written = self.file.write_all_at(&bytes, at);
         written.map_err(|error| scratch::unwritable(&self.folder, at, &error))?;
-        Ok(Chunk::File(at, words.len()))
+        Ok(EdgeChunk::File(at, words.len()))
     }
 
     fn read(&self, at: u64, count: usize, words: &mut Vec<u32>) -> Result<(), Error> {
@@ -148,7 +149,7 @@ impl EdgeList {
             return;
         }
         let chunk = match &self.sink {
-            None => Ok(Chunk::Memory(std::mem::take(&mut self.words))),
+            None => Ok(EdgeChunk::Memory(std::mem::take(&mut self.words))),
             Some(file) => {
                 let chunk = file.append(&self.words);
                 self.words.clear();
@@ -204,13 +205,13 @@ impl Edges {
 
     fn blocks(
         &self,
-        chunk: &Chunk,
+        chunk: &EdgeChunk,
         buffer: &mut Vec<u32>,
         each: &mut impl FnMut(u32, &[u32]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut rest = match chunk {
-            Chunk::Memory(words) => words.as_slice(),
-            &Chunk::File(at, count) => {
+            EdgeChunk::Memory(words) => words.as_slice(),
+            &EdgeChunk::File(at, count) => {
                 if let Some(file) = &self.file {
                     file.read(at, count, buffer)?;
                 }

@@ -18,7 +18,7 @@ pub enum Error {
         /// The first bytes of its content, which is unpacked.
         head: Vec<u8>,
     },
-    /// The dump cannot be analysed as asked; the text says why and what to do.
+    /// The dump cannot be analysed with these options; the text says why and what to do.
     #[error("{0}")]
     Refused(String),
 }

@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use perk_profile::ObjectLayout;
 
 use crate::batch::Batch;
-use crate::column::{Column, Room, Rows};
+use crate::column::{Column, ColumnPlace, Rows};
 use crate::ids::Ids;
 use crate::input::Input;
 use crate::links::Source;
 use crate::model::Model;
 pub use crate::object_id::ObjectId;
-pub(crate) use crate::object_id::Reached;
+pub(crate) use crate::object_id::Reachability;
 use crate::object_id::UNIT_BYTES;
 use crate::read::Place;
 use crate::referrers::MANY;
@@ -49,13 +49,13 @@ pub enum Holder {
 pub enum Label {
     /// An instance field.
     Field(String),
-    /// A static field of the class that the object stands for.
+    /// A static field of the class that the object represents.
     Static(String),
     /// The element of an array with this index.
     Element(u64),
     /// The object's class.
     Class,
-    /// The superclass of the class that the object stands for.
+    /// The superclass of the class that the object represents.
     Superclass,
     /// Its class loader.
     Loader,
@@ -65,7 +65,7 @@ pub enum Label {
     ProtectionDomain,
     /// An entry of its constant pool.
     Constant(u16),
-    /// A local variable of the thread that the object stands for: the index of its frame, or `None`
+    /// A local variable of the thread that the object represents: the index of its frame, or `None`
     /// for native code.
     Local(Option<u32>),
 }
@@ -102,12 +102,12 @@ impl Classes {
 
 /// What each object retains, in the unit of sizes: four bytes where the whole heap fits.
 #[derive(Debug)]
-pub(crate) enum Retained {
+pub(crate) enum RetainedSizes {
     Few(Column<u32>),
     Many(Column<u64>),
 }
 
-impl Retained {
+impl RetainedSizes {
     #[inline]
     pub(crate) fn units(&self, object: ObjectId) -> u64 {
         match self {
@@ -136,9 +136,9 @@ pub struct Heap {
     pub(crate) shallow: Column<u32>,
     /// The holders, or [`MANY`] for the roots.
     pub(crate) holder: Column<u32>,
-    pub(crate) retained: Retained,
-    pub(crate) reach: Column<Reached>,
-    pub(crate) room: Room,
+    pub(crate) retained: RetainedSizes,
+    pub(crate) reach: Column<Reachability>,
+    pub(crate) room: ColumnPlace,
     pub(crate) totals: Totals,
     pub(crate) roots: Vec<Root>,
     pub(crate) threads: Threads,
@@ -159,7 +159,7 @@ impl Heap {
         &self.title
     }
 
-    /// Returns the time when the dump was begun, in milliseconds since 1970.
+    /// Returns the time when the dump began, in milliseconds since 1970.
     pub fn unix_ms(&self) -> u64 {
         self.unix_ms
     }
@@ -239,7 +239,7 @@ impl Heap {
         ClassIndex(self.classes.get(object.0))
     }
 
-    /// Returns the class that an object stands for.
+    /// Returns the class that an object represents.
     pub fn as_class(&self, object: ObjectId) -> Option<ClassIndex> {
         self.model.as_class(object.0).map(ClassIndex)
     }
@@ -267,10 +267,10 @@ impl Heap {
     /// Returns the way in which an object is reachable.
     pub fn reach(&self, object: ObjectId) -> Reach {
         match self.reach.get(object.0 as usize) {
-            Reached::NOT => Reach::Unreachable,
-            Reached::SOFTLY => Reach::Softly,
-            Reached::WEAKLY => Reach::Weakly,
-            Reached::FINALIZABLE => Reach::Finalizable,
+            Reachability::NOT => Reach::Unreachable,
+            Reachability::SOFTLY => Reach::Softly,
+            Reachability::WEAKLY => Reach::Weakly,
+            Reachability::FINALIZABLE => Reach::Finalizable,
             _ => Reach::Held,
         }
     }
@@ -278,7 +278,7 @@ impl Heap {
     /// Returns the first kind of the roots from which an object is reachable, if it is held.
     pub fn root_kind(&self, object: ObjectId) -> Option<RootKind> {
         let reached = self.reach.get(object.0 as usize);
-        RootKind::ALL.into_iter().find(|&kind| Reached::held(kind) == reached)
+        RootKind::ALL.into_iter().find(|&kind| Reachability::held(kind) == reached)
     }
 
     /// Returns the roots, in the order of objects.
@@ -293,8 +293,8 @@ impl Heap {
         &self.roots[first..first + count]
     }
 
-    /// Returns the first failure of the scratch file since the last call. Questions go on with 0 or
-    /// nothing in place of what could not be read, so their answers are wrong then.
+    /// Returns the first failure of the scratch file since the last call. Queries continue with 0
+    /// or nothing in place of unreadable numbers, so their answers are wrong then.
     pub fn fault(&self) -> Option<Error> {
         self.room.fault()
     }
@@ -309,7 +309,7 @@ impl Heap {
         self.threads.traces.get(&serial)
     }
 
-    /// Returns what passes over the file need.
+    /// Returns what skips the file need.
     pub(crate) fn source(&self) -> Source<'_> {
         Source {
             input: &self.input,

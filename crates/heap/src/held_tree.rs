@@ -1,4 +1,4 @@
-//! The dominator tree: objects below those that hold them, siblings of a class as one.
+//! The dominator tree: objects below their holders, siblings of a class as one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,7 +24,7 @@ pub struct HeldRow {
     pub depth: usize,
     /// The class; classes of one name are one.
     pub class: ClassIndex,
-    /// The class that the objects stand for: class objects are told apart by its name.
+    /// The class that the objects represent: class objects are distinguished by its name.
     pub stands_for: Option<ClassIndex>,
     /// The object, where it is one, with those of its class that it holds.
     pub object: Option<ObjectId>,
@@ -34,13 +34,13 @@ pub struct HeldRow {
     pub shallow_bytes: u64,
     /// The bytes that they retain.
     pub retained_bytes: u64,
-    /// The number of levels of the tree that the row stands for: above 1 where objects hold others of
+    /// The number of levels of the tree that the row represents: above 1 where objects hold others of
     /// their class.
     pub level_count: u64,
 }
 
-/// A row to be, with its objects as long as those that they hold are to be found.
-struct Node {
+/// A future row, with its objects until the objects that they hold are found.
+struct HolderNode {
     row: HeldRow,
     objects: Vec<ObjectId>,
     children: Vec<usize>,
@@ -96,11 +96,11 @@ impl Heap {
     /// Returns those of the objects that no other one of them holds, directly or not. All are held from the
     /// roots.
     pub fn topmost(&self, objects: &[ObjectId]) -> Vec<ObjectId> {
-        let mut among = Bits::new(self.object_count());
+        let mut among = NodeBits::new(self.object_count());
         objects.iter().for_each(|&object| among.set(object));
-        // What is known of other objects: that one of `objects` is above, or that none is.
+        // The known facts about other objects: that one of `objects` is above, or that none is.
         let (mut below, mut free) =
-            (Bits::new(self.object_count()), Bits::new(self.object_count()));
+            (NodeBits::new(self.object_count()), NodeBits::new(self.object_count()));
         let mut topmost = Vec::new();
         for &object in objects {
             let mut above = self.holder(object);
@@ -130,9 +130,14 @@ impl Heap {
         topmost
     }
 
-    /// Takes a node's objects and makes nodes of what they hold. The objects of the same class among these, as
-    /// in lists and trees, are the node's own.
-    fn expand(&self, node: &mut Node, least_bytes: u64, namesakes: &Namesakes) -> Vec<Node> {
+    /// Takes a node's objects and makes nodes of the objects that they hold. The objects of the
+    /// same class among these, as in lists and trees, are the node's own.
+    fn expand(
+        &self,
+        node: &mut HolderNode,
+        least_bytes: u64,
+        namesakes: &Namesakes,
+    ) -> Vec<HolderNode> {
         let mut objects = std::mem::take(&mut node.objects);
         let mut others = Vec::new();
         let is_own = |it: ObjectId| {
@@ -160,7 +165,7 @@ impl Heap {
         depth: usize,
         least_bytes: u64,
         namesakes: &Namesakes,
-    ) -> Vec<Node> {
+    ) -> Vec<HolderNode> {
         let key = |object| (namesakes.class_of(self, object), namesakes.as_class(self, object));
         let mut sums: FxHashMap<(ClassIndex, Option<ClassIndex>), Sum> = FxHashMap::default();
         for &object in objects {
@@ -181,7 +186,7 @@ impl Heap {
             sum.retained_bytes += small.retained_bytes;
         }
         sums.retain(|_, sum| sum.retained_bytes >= least_bytes.max(1));
-        let mut nodes: Vec<Node> = Vec::with_capacity(sums.len());
+        let mut nodes: Vec<HolderNode> = Vec::with_capacity(sums.len());
         let mut places = FxHashMap::default();
         for (key, sum) in sums {
             places.insert(key, nodes.len());
@@ -195,7 +200,12 @@ impl Heap {
                 retained_bytes: sum.retained_bytes,
                 level_count: 1,
             };
-            nodes.push(Node { row, objects: Vec::new(), children: Vec::new(), is_shown: false });
+            nodes.push(HolderNode {
+                row,
+                objects: Vec::new(),
+                children: Vec::new(),
+                is_shown: false,
+            });
         }
         for &object in objects {
             let key = key(object);
@@ -214,9 +224,9 @@ impl Heap {
 }
 
 /// A bit for each object.
-struct Bits(Vec<u64>);
+struct NodeBits(Vec<u64>);
 
-impl Bits {
+impl NodeBits {
     fn new(object_count: u64) -> Self {
         Self(vec![0; (object_count as usize).div_ceil(64)])
     }

@@ -27,7 +27,7 @@ pub(crate) const MOST_OBJECTS: u64 = u32::MAX as u64 - 16;
 /// The addresses, while they come.
 #[derive(Debug, Default)]
 pub(crate) struct Addresses {
-    chunks: Vec<Chunk>,
+    chunks: Vec<AddressChunk>,
     by_number: FxHashMap<u64, u32>,
     /// The chunk of the last address.
     last: (u64, u32),
@@ -35,28 +35,28 @@ pub(crate) struct Addresses {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Chunk {
+struct AddressChunk {
     /// The address divided by the size of a chunk.
     number: u64,
     /// The number of objects in the chunks before.
     base: u32,
-    places: Places,
+    places: ChunkPlaces,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-enum Places {
+enum ChunkPlaces {
     Few(Vec<u32>),
-    Many(Bits),
+    Many(AddressBits),
 }
 
 /// A bit for each place.
 #[derive(Debug, Serialize, Deserialize)]
-struct Bits {
+struct AddressBits {
     shift: u8,
     words: Vec<Word>,
 }
 
-/// 64 places. What is needed to number an object lies together.
+/// 64 places. The data that number an object are together.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Word {
     bits: u64,
@@ -75,7 +75,7 @@ impl Addresses {
         }
         let chunk = &mut self.chunks[self.last.1 as usize];
         match &mut chunk.places {
-            Places::Many(bits) if offset & ((1 << bits.shift) - 1) == 0 => {
+            ChunkPlaces::Many(bits) if offset & ((1 << bits.shift) - 1) == 0 => {
                 let bit = offset >> bits.shift;
                 let word = &mut bits.words[bit as usize / 64].bits;
                 self.duplicate_count += *word >> (bit % 64) & 1;
@@ -90,7 +90,11 @@ impl Addresses {
         let next = self.chunks.len() as u32;
         let index = *self.by_number.entry(number).or_insert(next);
         if index == next {
-            self.chunks.push(Chunk { number, base: 0, places: Places::Few(Vec::new()) });
+            self.chunks.push(AddressChunk {
+                number,
+                base: 0,
+                places: ChunkPlaces::Few(Vec::new()),
+            });
         }
         self.last = (number, index);
     }
@@ -98,19 +102,19 @@ impl Addresses {
     fn insert_slowly(&mut self, offset: u32) {
         let places = &mut self.chunks[self.last.1 as usize].places;
         match places {
-            Places::Few(list) if list.len() < MANY => list.push(offset),
-            Places::Few(list) => {
+            ChunkPlaces::Few(list) if list.len() < MANY => list.push(offset),
+            ChunkPlaces::Few(list) => {
                 list.push(offset);
                 sort(list, &mut self.duplicate_count);
                 if list.len() >= MANY {
                     let all = list.iter().fold(1 << COMMON_SHIFT, |all, offset| all | offset);
-                    let mut bits = Bits::new(all.trailing_zeros() as u8);
+                    let mut bits = AddressBits::new(all.trailing_zeros() as u8);
                     list.iter().for_each(|&offset| bits.set(offset));
-                    *places = Places::Many(bits);
+                    *places = ChunkPlaces::Many(bits);
                 }
             }
-            Places::Many(bits) => {
-                let mut finer = Bits::new(offset.trailing_zeros() as u8);
+            ChunkPlaces::Many(bits) => {
+                let mut finer = AddressBits::new(offset.trailing_zeros() as u8);
                 bits.offsets().for_each(|offset| finer.set(offset));
                 finer.set(offset);
                 *bits = finer;
@@ -125,12 +129,12 @@ impl Addresses {
         for chunk in &mut self.chunks {
             chunk.base = base as u32;
             base += match &mut chunk.places {
-                Places::Few(list) => {
+                ChunkPlaces::Few(list) => {
                     sort(list, &mut self.duplicate_count);
                     list.shrink_to_fit();
                     list.len() as u64
                 }
-                Places::Many(bits) => bits.rank(),
+                ChunkPlaces::Many(bits) => bits.rank(),
             };
             if base > MOST_OBJECTS {
                 let most = MOST_OBJECTS;
@@ -160,7 +164,7 @@ fn sort(list: &mut Vec<u32>, duplicate_count: &mut u64) {
     *duplicate_count += (before - list.len()) as u64;
 }
 
-impl Bits {
+impl AddressBits {
     fn new(shift: u8) -> Self {
         let words = filled((1 << (CHUNK_SHIFT - u32::from(shift))) / 64, Word::default());
         Self { shift, words }
@@ -204,7 +208,7 @@ fn ones(mut word: u64) -> impl Iterator<Item = u32> {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ids {
     /// In the order of addresses.
-    chunks: Vec<Chunk>,
+    chunks: Vec<AddressChunk>,
     directory: Directory,
     count: u32,
     duplicate_count: u64,
@@ -243,7 +247,7 @@ impl Ids {
         let chunk = self.chunks.get(self.chunk(address >> CHUNK_SHIFT)?)?;
         let offset = address as u32 & ((1 << CHUNK_SHIFT) - 1);
         match &chunk.places {
-            Places::Many(bits) => {
+            ChunkPlaces::Many(bits) => {
                 let bit = offset >> bits.shift;
                 let word = bits.words[bit as usize / 64];
                 let is_there =
@@ -253,7 +257,7 @@ impl Ids {
                     chunk.base + word.rank + before.count_ones()
                 })
             }
-            Places::Few(list) => {
+            ChunkPlaces::Few(list) => {
                 list.binary_search(&offset).ok().map(|index| chunk.base + index as u32)
             }
         }
@@ -265,8 +269,8 @@ impl Ids {
         let chunk = &self.chunks[index];
         let rank = id - chunk.base;
         let offset = match &chunk.places {
-            Places::Few(list) => list[rank as usize],
-            Places::Many(bits) => {
+            ChunkPlaces::Few(list) => list[rank as usize],
+            ChunkPlaces::Many(bits) => {
                 let word = bits.words.partition_point(|word| word.rank <= rank) - 1;
                 let in_word = (rank - bits.words[word].rank) as usize;
                 let bit = ones(bits.words[word].bits).nth(in_word).unwrap_or(0);
@@ -282,8 +286,8 @@ impl Ids {
         let chunk = &self.chunks[index];
         let offset = address as u32 & ((1 << CHUNK_SHIFT) - 1);
         let found = match &chunk.places {
-            Places::Few(list) => list.get(list.partition_point(|&it| it <= offset)).copied(),
-            Places::Many(bits) => {
+            ChunkPlaces::Few(list) => list.get(list.partition_point(|&it| it <= offset)).copied(),
+            ChunkPlaces::Many(bits) => {
                 let bit = (offset >> bits.shift) + 1;
                 let mut at = bit as usize / 64;
                 let mut word =
@@ -301,8 +305,8 @@ impl Ids {
         index += 1;
         let chunk = self.chunks.get(index)?;
         let first = match &chunk.places {
-            Places::Few(list) => list.first().copied(),
-            Places::Many(bits) => bits.offsets().next(),
+            ChunkPlaces::Few(list) => list.first().copied(),
+            ChunkPlaces::Many(bits) => bits.offsets().next(),
         };
         first.map(|offset| chunk.number << CHUNK_SHIFT | u64::from(offset))
     }

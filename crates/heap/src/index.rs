@@ -1,8 +1,8 @@
-//! The analysis of a large dump in a file beside it, so that the next question needs none.
+//! The analysis of a large dump in a file beside it, so that the next query needs no analysis.
 //!
 //! The file is a head and sections: each has its length in 8 bytes, the CRC-32 of its content in 4,
-//! and the content. The first is the [`Key`]: for which dump and with which options the analysis
-//! was made. If anything is off, the analysis is made again. About 16 bytes per object.
+//! and the content. The first is the [`IndexKey`]: for which dump and with which options the analysis
+//! was made. If anything differs, the analysis is made again. About 16 bytes per object.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
-use crate::column::{Column, Room};
-use crate::heap::{Classes, Heap, Reached, Retained};
+use crate::column::{Column, ColumnPlace};
+use crate::heap::{Classes, Heap, Reachability, RetainedSizes};
 use crate::ids::Ids;
 use crate::input::Input;
 use crate::memory::{self, Plan};
@@ -38,7 +38,7 @@ const WIDE_BYTES: usize = 5;
 
 /// What an index is for.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Key {
+struct IndexKey {
     version: String,
     bytes: u64,
     modified_s: i64,
@@ -52,7 +52,7 @@ struct Key {
 
 /// All that is small.
 #[derive(Serialize, Deserialize)]
-struct Facts<M, T, R> {
+struct IndexFacts<M, T, R> {
     title: String,
     unix_ms: u64,
     id_bytes: usize,
@@ -72,14 +72,14 @@ struct Facts<M, T, R> {
 /// The index of a dump.
 pub(crate) struct Index {
     path: PathBuf,
-    key: Key,
+    key: IndexKey,
 }
 
 impl Index {
-    /// Determines the name of the index and what it is for; `None` if the dump has none.
+    /// Determines the name of the index and its key; `None` if the dump has none.
     pub(crate) fn of(path: &Path, input: &Input, options: &Options) -> Option<Self> {
         let is_small = options.index_from_bytes.is_none_or(|least| input.len() < least);
-        // Sizes by rules of the user's are not those of the next question.
+        // Sizes by rules of the user are not those of the next query.
         if !input.is_in_place() || is_small || options.layout.is_some() {
             return None;
         }
@@ -89,7 +89,7 @@ impl Index {
             let count = input.read_at(&mut bytes, offset)?;
             Ok(crc32fast::hash(&bytes[..count]))
         };
-        let key = Key {
+        let key = IndexKey {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             bytes: input.len(),
             modified_s: metadata.mtime(),
@@ -107,14 +107,14 @@ impl Index {
     /// Returns the analysis, if it is there, whole, and of this dump with these options.
     pub(crate) fn load(&self, options: &Options) -> Option<impl FnOnce(Input) -> Heap + use<>> {
         let mut sections = Sections::open(&self.path)?;
-        if parse::<Key>(&sections.bytes()?)? != self.key {
+        if parse::<IndexKey>(&sections.bytes()?)? != self.key {
             return None;
         }
-        let facts: Facts<Model, Threads, Vec<Root>> = parse(&sections.bytes()?)?;
+        let facts: IndexFacts<Model, Threads, Vec<Root>> = parse(&sections.bytes()?)?;
         let ids: Ids = parse(&sections.bytes()?)?;
         let count = ids.count() as usize;
         let room = match memory::plan(count as u64, options).ok()? {
-            Plan::Memory => Room::Memory,
+            Plan::Memory => ColumnPlace::Memory,
             Plan::Scratch(little) => {
                 Pool::new(little.pool_bytes, little.needed_bytes, options).ok()?.room()
             }
@@ -136,17 +136,24 @@ impl Index {
         let is_holder = |it: u32| (it as usize) < count || it >= MANY;
         let holder = sections.numbers(&room, count, NONE, u32::from_le_bytes, is_holder)?;
         let retained = match facts.is_narrow {
-            true => Retained::Few(sections.numbers(&room, count, 0, u32::from_le_bytes, any)?),
+            true => {
+                RetainedSizes::Few(sections.numbers(&room, count, 0, u32::from_le_bytes, any)?)
+            }
             false => {
                 let wide = |bytes: [u8; WIDE_BYTES]| {
                     let [a, b, c, d, e] = bytes;
                     u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
                 };
-                Retained::Many(sections.numbers(&room, count, 0, wide, |_| true)?)
+                RetainedSizes::Many(sections.numbers(&room, count, 0, wide, |_| true)?)
             }
         };
-        let reach =
-            sections.numbers(&room, count, Reached::NOT, |[code]| Reached(code), |_| true)?;
+        let reach = sections.numbers(
+            &room,
+            count,
+            Reachability::NOT,
+            |[code]| Reachability(code),
+            |_| true,
+        )?;
         if room.fault().is_some() {
             return None;
         }
@@ -202,7 +209,7 @@ impl Index {
         out.write_all(MAGIC)?;
         section(&mut out, &made(&self.key)?)?;
         let layout = heap.layout;
-        let facts = Facts {
+        let facts = IndexFacts {
             title: heap.title.clone(),
             unix_ms: heap.unix_ms,
             id_bytes: heap.id_bytes,
@@ -215,7 +222,7 @@ impl Index {
                 layout.alignment_bytes,
                 layout.is_inferred,
             ),
-            is_narrow: matches!(heap.retained, Retained::Few(_)),
+            is_narrow: matches!(heap.retained, RetainedSizes::Few(_)),
             batches: heap.batches.clone(),
             model: &heap.model,
             threads: &heap.threads,
@@ -231,8 +238,8 @@ impl Index {
         put(&mut out, &heap.shallow, |units| units.to_le_bytes())?;
         put(&mut out, &heap.holder, |holder| holder.to_le_bytes())?;
         match &heap.retained {
-            Retained::Few(units) => put(&mut out, units, |units| units.to_le_bytes())?,
-            Retained::Many(units) => put(&mut out, units, |units| {
+            RetainedSizes::Few(units) => put(&mut out, units, |units| units.to_le_bytes())?,
+            RetainedSizes::Many(units) => put(&mut out, units, |units| {
                 let [a, b, c, d, e, ..] = units.to_le_bytes();
                 [a, b, c, d, e]
             })?,
@@ -285,7 +292,7 @@ impl Sections {
     /// Reads a section of this many numbers, piece by piece; `None` also if one is not sound.
     fn numbers<const N: usize, T: Number>(
         &mut self,
-        room: &Room,
+        room: &ColumnPlace,
         count: usize,
         value: T,
         number: impl Fn([u8; N]) -> T,

@@ -1,8 +1,8 @@
-//! Dumps of any form as one file that can be read anywhere.
+//! Dumps of any format as one file that can be read at any offset.
 //!
-//! A plain HPROF binary is read in place. What is packed, comes through a pipe or is text becomes a
-//! scratch file first. Of several dumps in a file one is chosen: its parts are put together, so that
-//! readers see a file of one dump.
+//! A plain HPROF binary is read in place. Packed input, a pipe or a text becomes a scratch file
+//! first. Of several dumps in a file one is selected: its parts are joined, so that readers see a
+//! file of one dump.
 
 mod kind;
 mod members;
@@ -21,7 +21,7 @@ use perk_files::ReadAt;
 use perk_profile::units;
 use perk_unpack::Packing;
 
-use self::kind::Kind;
+use self::kind::InputKind;
 use self::unpack::Unpacked;
 use crate::scratch::Scratch;
 use crate::{Error, Options, Watch};
@@ -57,7 +57,8 @@ struct Origin {
     identity: Identity,
 }
 
-/// What tells a file from another one of the same name, and from itself before it was changed.
+/// The properties that distinguish a file from another one of the same name, and from itself before
+/// a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The size.
@@ -87,7 +88,7 @@ impl Input {
     /// [`Options::dump_number`] names, or the last one.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not a dump, or does not have the one that is asked for.
+    /// If the file cannot be read, or is not a dump, or does not have the requested one.
     pub fn open(path: &Path, options: &Options, watch: &mut dyn Watch) -> Result<Self, Error> {
         let mut source = if path.as_os_str() == "-" {
             File::from(io::stdin().as_fd().try_clone_to_owned()?)
@@ -98,7 +99,7 @@ impl Input {
         if metadata.is_dir() {
             return Err(Error::Refused("it is a folder; name a dump in it".to_owned()));
         }
-        // The rest of a file that somebody has begun to read is read like a pipe.
+        // If a part of a file has been read already, the rest is read like a pipe.
         let is_whole = metadata.is_file() && source.stream_position()? == 0;
         let identity = Identity::of(&metadata);
         let mut notes = Vec::new();
@@ -108,8 +109,8 @@ impl Input {
         };
         let origin = is_whole.then_some(Origin { file: source, identity });
         match kind {
-            Kind::Binary => Self::chosen(file, origin, notes, options),
-            Kind::Text => {
+            InputKind::Binary => Self::chosen(file, origin, notes, options),
+            InputKind::Text => {
                 let made = text::translate(&file, options, watch)?;
                 notes.extend(made.notes);
                 let whole = 0..made.file.metadata()?.len();
@@ -191,8 +192,8 @@ impl Input {
     }
 
     /// Returns a reader of the bytes from the beginning on.
-    pub fn reader(&self) -> Part<'_> {
-        Part { input: self, offset: 0 }
+    pub fn reader(&self) -> InputPart<'_> {
+        InputPart { input: self, offset: 0 }
     }
 
     /// Returns the number of bytes.
@@ -201,7 +202,7 @@ impl Input {
         self.bytes
     }
 
-    /// Returns what tells the file that was named from others; `None` for pipes.
+    /// Returns the identity of the file; `None` for pipes.
     pub fn identity(&self) -> Option<Identity> {
         self.origin.as_ref().map(|origin| origin.identity)
     }
@@ -263,7 +264,7 @@ impl Input {
     }
 }
 
-/// Returns the number of the dump that is asked for.
+/// Returns the number of the requested dump.
 fn choose(asked: Option<usize>, count: usize) -> Result<usize, Error> {
     match asked {
         _ if count == 0 => Err(Error::Refused(
@@ -285,7 +286,7 @@ fn unpacked(
     options: &Options,
     watch: &mut dyn Watch,
     notes: &mut Vec<String>,
-) -> Result<(File, Kind), Error> {
+) -> Result<(File, InputKind), Error> {
     let content = Unpacked::new(ReadAt { file: &source, offset: 0 })?;
     let kind = content.kind()?;
     if content.layers.is_empty() {
@@ -315,7 +316,7 @@ fn spooled(
     options: &Options,
     watch: &mut dyn Watch,
     notes: &mut Vec<String>,
-) -> Result<(File, Kind), Error> {
+) -> Result<(File, InputKind), Error> {
     let content = Unpacked::new(source)?;
     let kind = content.kind()?;
     let mut scratch = Scratch::create(options)?;
@@ -335,12 +336,12 @@ fn note_fault(fault: Option<String>, scratch: &Scratch, notes: &mut Vec<String>)
 
 /// A reader of an [`Input`].
 #[derive(Clone, Debug)]
-pub struct Part<'a> {
+pub struct InputPart<'a> {
     input: &'a Input,
     offset: u64,
 }
 
-impl Read for Part<'_> {
+impl Read for InputPart<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read_some(buffer, self.offset)?;
         self.offset += count as u64;

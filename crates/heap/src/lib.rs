@@ -1,11 +1,10 @@
-//! The objects of a heap dump: who refers to whom, what holds what, and the bytes that each object
-//! retains.
+//! The objects of a heap dump: references, holders, and the bytes that each object retains.
 //!
 //! A dump is read with `pread` in two passes. The first lists names, classes, threads, roots and
 //! the addresses of all objects ([`Heap`] numbers them by address). The second determines sizes, and
 //! lists all references. An object that has one referrer only is held by it; the holders of the
-//! others are solved as dominators. Contents of objects stay in the file and are read when they are
-//! asked for. What does not fit into memory goes to scratch files.
+//! others are solved as dominators. Contents of objects stay in the file and are read on request.
+//! Data that does not fit into memory goes to scratch files.
 
 #![forbid(unsafe_code)]
 
@@ -62,7 +61,7 @@ pub use description::{Description, HeldClass, Member};
 pub use error::Error;
 pub use heap::{Edge, Heap, Holder, Label, ObjectId, Reach};
 pub use held_tree::{HeldRow, TreeLimits};
-pub use input::{Identity, Input, Part};
+pub use input::{Identity, Input, InputPart};
 pub use living_threads::LivingThread;
 pub use meaning::{Item, Limits, Meaning, ThreadFacts};
 pub use merged_refs::MergedRef;
@@ -71,7 +70,7 @@ pub use path_tree::{PathNode, PathTree, Place};
 pub use paths::ShortestPaths;
 pub use root::{Root, RootKind};
 pub use sites::{Site, Sites};
-pub use suspects::{HeldPart, Suspect, Suspected, WAY_SHARE};
+pub use suspects::{HeldPart, Suspect, SuspectKind, WAY_SHARE};
 pub use thread::{Frame, Local, Thread, Trace};
 pub use totals::{Amount, Totals};
 pub use tree::{SetOf, SetSize};

@@ -6,7 +6,7 @@ use std::thread;
 
 use perk_hprof::heap::{FieldType, number};
 
-use crate::batch::{self, Batch, Head, Objects};
+use crate::batch::{self, Batch, ObjectHead, Objects};
 use crate::ids::Ids;
 use crate::input::Input;
 use crate::model::{Model, RefKind};
@@ -18,7 +18,7 @@ const RECENT: usize = 1 << 8;
 /// A receiver of objects and their references.
 pub(crate) trait Links {
     /// Takes an object: its head, class, and for arrays the length. Its references follow.
-    fn object(&mut self, object: u32, class: u32, length: u32, head: Head);
+    fn object(&mut self, object: u32, class: u32, length: u32, head: ObjectHead);
     /// Takes a reference that holds.
     fn link(&mut self, from: u32, to: u32);
     /// Takes a reference that does not hold.
@@ -27,7 +27,7 @@ pub(crate) trait Links {
     fn dangling(&mut self, _from: u32, _address: u64) {}
 }
 
-/// What the passes over a file need.
+/// What the skips a file need.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) input: &'a Input,
@@ -35,13 +35,13 @@ pub(crate) struct Source<'a> {
     pub(crate) batches: &'a [Batch],
     pub(crate) ids: &'a Ids,
     pub(crate) model: &'a Model,
-    /// For each thread that has an object: the object, and what its frames hold.
+    /// For each thread that has an object: the object, and the objects that its frames hold.
     pub(crate) locals: &'a [(u32, Vec<u32>)],
     pub(crate) thread_count: usize,
 }
 
 impl Source<'_> {
-    /// Hands all objects and their references to receivers, one for each thread.
+    /// Passes all objects and their references to receivers, one for each thread.
     pub(crate) fn each<L: Links + Send>(
         &self,
         phase: &'static str,
@@ -91,10 +91,10 @@ impl Source<'_> {
         Ok(results.into_iter().collect::<io::Result<Vec<L>>>()?)
     }
 
-    /// Hands the objects that stand for classes, and what threads hold, to a receiver.
+    /// Passes the objects that represent classes, and the objects that threads hold, to a receiver.
     fn each_special(&self, links: &mut impl Links) {
         for &(object, class) in &self.model.class_objects {
-            let head = Head { content: 0, id: self.ids.address(object), trace: 0 };
+            let head = ObjectHead { content: 0, id: self.ids.address(object), trace: 0 };
             links.object(object, self.model.of_classes, 0, head);
             self.of_class(class, &mut |address| self.link(links, object, address));
         }
@@ -162,7 +162,7 @@ impl<'a, L: Links> Walker<'a, L> {
 
 impl<L: Links> Objects for Walker<'_, L> {
     #[inline]
-    fn instance(&mut self, head: Head, class: u64, values: &[u8]) {
+    fn instance(&mut self, head: ObjectHead, class: u64, values: &[u8]) {
         let Some(object) = self.source.ids.find(head.id) else { return };
         let class = self.class(class);
         self.links.object(object, class, 0, head);
@@ -187,7 +187,7 @@ impl<L: Links> Objects for Walker<'_, L> {
         }
     }
 
-    fn references(&mut self, head: Head, class: u64, length: u32) {
+    fn references(&mut self, head: ObjectHead, class: u64, length: u32) {
         let Some(object) = self.source.ids.find(head.id) else { return };
         let class = self.class(class);
         self.array = object;
@@ -204,7 +204,13 @@ impl<L: Links> Objects for Walker<'_, L> {
     }
 
     #[inline]
-    fn primitives(&mut self, head: Head, element: FieldType, length: u32, _has_content: bool) {
+    fn primitives(
+        &mut self,
+        head: ObjectHead,
+        element: FieldType,
+        length: u32,
+        _has_content: bool,
+    ) {
         let Some(object) = self.source.ids.find(head.id) else { return };
         let class = self.source.model.primitives[usize::from(element.to_hprof())];
         self.links.object(object, class, length, head);

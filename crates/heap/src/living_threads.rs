@@ -1,4 +1,4 @@
-//! The threads that lived when the dump was made, and what they retain.
+//! The threads that lived when the dump was made, and the bytes that they retain.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -10,13 +10,13 @@ use crate::{Error, Heap, Local, ObjectId, ThreadFacts, Trace};
 pub struct LivingThread<'h> {
     /// Its `java.lang.Thread`, if the dump has it.
     pub object: Option<ObjectId>,
-    /// What that says; names and states are not known without it.
+    /// The facts of that object; names and states are not known without it.
     pub facts: ThreadFacts,
     /// Its stack, if the dump has it.
     pub trace: Option<&'h Trace>,
     /// The objects that its frames and native code hold.
     pub locals: &'h [Local],
-    /// The bytes that it retains: its object, and what that and its frames hold.
+    /// The bytes that it retains: its object, and the objects that this object and its frames hold.
     pub retained_bytes: u64,
 }
 

@@ -28,12 +28,12 @@ const SHARE_PERCENT: u64 = 80;
 pub(crate) enum Plan {
     Memory,
     /// In a scratch file.
-    Scratch(Little),
+    Scratch(MemoryShortage),
 }
 
 /// Less memory than an analysis needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Little {
+pub(crate) struct MemoryShortage {
     /// The size of the part of the scratch file that is in memory.
     pub(crate) pool_bytes: u64,
     /// What all numbers take.
@@ -67,7 +67,7 @@ pub(crate) fn plan(object_count: u64, options: &Options) -> Result<Plan, Error> 
     let least = at_most(LEAST_BYTES_PER_OBJECT).saturating_add(buffers);
     let pool_bytes = limit.saturating_sub(least);
     if pool_bytes >= (pool::LEAST_FRAMES * pool::PAGE_BYTES) as u64 {
-        return Ok(Plan::Scratch(Little { pool_bytes, needed_bytes, limit_bytes: limit }));
+        return Ok(Plan::Scratch(MemoryShortage { pool_bytes, needed_bytes, limit_bytes: limit }));
     }
     let (least, limit) = (units::bytes(least + (1 << 20)), units::bytes(limit));
     Err(Error::Refused(format!(

@@ -10,7 +10,7 @@ use crate::{ClassIndex, Edge, Error, Heap, Holder, Label, ObjectId};
 /// References with the same place and the same class at the other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergedRef {
-    /// The class of the objects at the other end; of a class object, the class that it stands for.
+    /// The class of the objects at the other end; of a class object, the class that it represents.
     pub class: ClassIndex,
     /// Whether the other end is the class object of `class`.
     pub is_class_object: bool,
@@ -31,8 +31,8 @@ pub struct MergedRef {
 /// Merges references.
 struct Merger<'h> {
     heap: &'h Heap,
-    rows: Vec<(Key, MergedRef)>,
-    by_key: FxHashMap<Key, u32>,
+    rows: Vec<(RefKey, MergedRef)>,
+    by_key: FxHashMap<RefKey, u32>,
     /// The row of each object that is held by one with a reference to it, or [`NONE`].
     row_of: Column<u32>,
 }
@@ -40,7 +40,7 @@ struct Merger<'h> {
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct RefKey {
     class: ClassIndex,
     is_class_object: bool,
     place: (u8, String),
@@ -89,7 +89,7 @@ impl<'h> Merger<'h> {
             let class = stands_for.unwrap_or_else(|| heap.class_of(end));
             let is_class_object = stands_for.is_some();
             let (label, place) = merged(&edge.label);
-            let key = Key { class, is_class_object, place, holds: edge.holds };
+            let key = RefKey { class, is_class_object, place, holds: edge.holds };
             let index = *self.by_key.entry(key.clone()).or_insert(self.rows.len() as u32);
             if index as usize == self.rows.len() {
                 let row = MergedRef {
@@ -122,7 +122,7 @@ impl<'h> Merger<'h> {
             row.1.held_bytes = size.least_bytes;
         }
         rows.sort_by(|(a, a_row), (b, b_row)| {
-            let order = |key: &Key, row: &MergedRef| {
+            let order = |key: &RefKey, row: &MergedRef| {
                 let counts = (Reverse(row.reference_count), Reverse(row.held_bytes));
                 (counts, row.class, key.is_class_object, key.holds)
             };
@@ -132,7 +132,7 @@ impl<'h> Merger<'h> {
     }
 }
 
-/// The label of merged references, and what tells it from others.
+/// The label of merged references, and its key.
 fn merged(label: &Label) -> (Label, (u8, String)) {
     let label = match label {
         Label::Element(_) => Label::Element(0),

@@ -81,7 +81,7 @@ pub(crate) struct Model {
     pub(crate) shapes: Vec<Shape>,
     pub(crate) refs: Vec<ClassRefs>,
     pub(crate) by_address: KeyedMap<u64, u32>,
-    /// The objects that stand for classes, in their order, and the classes.
+    /// The objects that represent classes, in their order, and the classes.
     pub(crate) class_objects: Vec<(u32, u32)>,
     /// The classes of arrays of primitive types, by HPROF's number of the type.
     pub(crate) primitives: [u32; 12],
@@ -265,7 +265,7 @@ impl Model {
         }
     }
 
-    /// Returns the class that an object stands for.
+    /// Returns the class that an object represents.
     pub(crate) fn as_class(&self, object: u32) -> Option<u32> {
         let at = self.class_objects.binary_search_by_key(&object, |&(object, _)| object).ok()?;
         Some(self.class_objects[at].1)

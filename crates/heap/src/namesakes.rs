@@ -19,7 +19,7 @@ impl Namesakes {
         self.0[heap.class_of(object).0 as usize]
     }
 
-    /// Returns the first class of the name of the class that an object stands for.
+    /// Returns the first class of the name of the class that an object represents.
     pub(crate) fn as_class(&self, heap: &Heap, object: ObjectId) -> Option<ClassIndex> {
         let class = heap.class_of(object).0 == heap.model.of_classes;
         let stands_for = class.then(|| heap.as_class(object)).flatten();

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use crate::object_id::{ObjectId, Reached};
+use crate::object_id::{ObjectId, Reachability};
 
 /// A value of a fixed size.
 pub(crate) trait Number: Copy + Debug + Send + Sync + 'static {
@@ -82,7 +82,7 @@ macro_rules! wrapped {
     )*};
 }
 
-wrapped!(ObjectId: u32, Reached: u8);
+wrapped!(ObjectId: u32, Reachability: u8);
 
 /// Returns ranges of about equal size that together have all numbers below `count`.
 pub(crate) fn split(count: usize, part_count: usize) -> Vec<Range<usize>> {
@@ -92,7 +92,7 @@ pub(crate) fn split(count: usize, part_count: usize) -> Vec<Range<usize>> {
 }
 
 /// Returns equal values, all of them written. If the system gave zeros for 0, it would first show one
-/// page of zeros to all that read, and give each page later, when it must tell all processors.
+/// page of zeros to all that read, and give each page later, when it must notify all processors.
 #[inline(never)]
 pub(crate) fn filled<T: Clone>(count: usize, value: T) -> Vec<T> {
     let mut values = Vec::with_capacity(count);

@@ -15,9 +15,9 @@ pub struct ObjectId(pub u32);
 
 /// How an object is reachable, and from which kind of root, as one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reached(pub(crate) u8);
+pub(crate) struct Reachability(pub(crate) u8);
 
-impl Reached {
+impl Reachability {
     pub(crate) const NOT: Self = Self(0);
     pub(crate) const SOFTLY: Self = Self(1);
     pub(crate) const WEAKLY: Self = Self(2);

@@ -13,7 +13,7 @@ const MOST_OBJECTS: usize = 20_000;
 const MOST_STEPS: usize = 2_000_000;
 /// The most steps of a path that are kept at each end of it.
 const MOST_AT_END: usize = 5_000;
-/// The number of objects whose paths tell how long those of the others are.
+/// The number of objects whose paths show the length of the others' paths.
 const FEW: usize = 64;
 /// The elements of an array that are looked through for the place of a reference.
 const MOST_ELEMENTS: u64 = 1 << 20;
@@ -42,7 +42,7 @@ pub struct PathNode {
     pub root: Option<RootKind>,
     /// The class; classes of one name are one.
     pub class: ClassIndex,
-    /// The class that the objects stand for, where they stand for classes.
+    /// The class that the objects represent, where they represent classes.
     pub stands_for: Option<ClassIndex>,
     /// The object, where it is one.
     pub object: Option<ObjectId>,
@@ -79,14 +79,14 @@ impl Place {
 
 /// A node of the tree to be.
 #[derive(Debug)]
-struct Node {
+struct BranchNode {
     parent: usize,
     node: PathNode,
 }
 
-/// What the nodes below one are told apart by: all but the last where several objects are one node.
+/// What the nodes below one are distinguished by: all but the last where several objects are one node.
 #[derive(PartialEq, Eq, Hash)]
-struct Key {
+struct PathKey {
     parent: usize,
     label: Option<Place>,
     root: Option<RootKind>,
@@ -103,8 +103,8 @@ struct Builder<'h> {
     heap: &'h Heap,
     namesakes: Namesakes,
     is_one: bool,
-    nodes: Vec<Node>,
-    children: FxHashMap<Key, usize>,
+    nodes: Vec<BranchNode>,
+    children: FxHashMap<PathKey, usize>,
     places: Places,
 }
 
@@ -153,7 +153,7 @@ impl PathTree {
     }
 }
 
-/// The places of the references on the paths, without those in arrays that are not told apart; each
+/// The places of the references on the paths, without those in arrays that are not distinguished; each
 /// object is read once, in the order of addresses.
 fn places(heap: &Heap, paths: &[Vec<ObjectId>], is_one: bool) -> Result<Places, Error> {
     let mut pairs: Vec<_> =
@@ -243,12 +243,12 @@ impl Builder<'_> {
                 level_count = 1;
                 let root = self.heap.first_root_kind(object).filter(|_| place.is_none());
                 let label = place.clone();
-                let key = Key { parent, label, root, class, stands_for, object: is_own };
+                let key = PathKey { parent, label, root, class, stands_for, object: is_own };
                 let next = self.nodes.len();
                 let at = *self.children.entry(key).or_insert(next);
                 if at == next {
                     let depth = self.nodes.get(parent).map_or(0, |it| it.node.depth + 1);
-                    self.nodes.push(Node {
+                    self.nodes.push(BranchNode {
                         parent,
                         node: PathNode {
                             depth,

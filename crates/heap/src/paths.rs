@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use crate::batch::Head;
+use crate::batch::ObjectHead;
 use crate::bits::BitSet;
 use crate::column::{Column, RowSource, Rows};
 use crate::csr::{Csr, EdgeSource};
 use crate::edges::{EdgeList, Edges};
-use crate::heap::{Heap, ObjectId, Reached};
+use crate::heap::{Heap, ObjectId, Reachability};
 use crate::links::Links;
 use crate::model::RefKind;
 use crate::space::Space;
@@ -28,7 +28,7 @@ impl Heap {
         let list = || EdgeList::new(file.clone());
         let lists = self.source().each("references", &mut Nothing, list)?;
         let edges = Edges::collect(lists)?;
-        let graph = Rows::build(&All(edges, self.thread_count), &self.holder, &self.reach)?;
+        let graph = Rows::build(&AllEdges(edges, self.thread_count), &self.holder, &self.reach)?;
         Ok(self.graph.get_or_init(|| graph))
     }
 
@@ -128,20 +128,20 @@ impl ShortestPaths {
 }
 
 /// All references, and the number of threads that make a graph of them.
-struct All(Edges, usize);
+struct AllEdges(Edges, usize);
 
-impl RowSource for All {
+impl RowSource for AllEdges {
     fn build<S: Space>(
         &self,
         space: &mut S,
         holder: &S::Array<u32>,
-        _reach: &S::Array<Reached>,
+        _reach: &S::Array<Reachability>,
     ) -> Result<Csr<u32, S>, Error> {
         Csr::build(space, S::count(holder), self.1, self)
     }
 }
 
-impl<S: Space> EdgeSource<u32, S> for All {
+impl<S: Space> EdgeSource<u32, S> for AllEdges {
     fn each(
         &self,
         space: &mut S,
@@ -158,7 +158,7 @@ impl<S: Space> EdgeSource<u32, S> for All {
 }
 
 impl Links for EdgeList {
-    fn object(&mut self, _object: u32, _class: u32, _length: u32, _head: Head) {
+    fn object(&mut self, _object: u32, _class: u32, _length: u32, _head: ObjectHead) {
         self.begin();
     }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::column::{Column, Room};
+use crate::column::{Column, ColumnPlace};
 use crate::edges::EdgeFile;
 use crate::scratch::{self, Scratch};
 use crate::space::{Number, Space};
@@ -40,7 +40,7 @@ pub(crate) struct Pool {
     pages: Vec<u32>,
     /// Runs of pages that no array has: the first, and the number.
     gaps: Vec<(u32, u32)>,
-    frames: Vec<Frame>,
+    frames: Vec<PoolFrame>,
     most_frames: usize,
     /// Frames without a page.
     free: Vec<u32>,
@@ -51,7 +51,7 @@ pub(crate) struct Pool {
 }
 
 #[derive(Debug)]
-struct Frame {
+struct PoolFrame {
     page: u32,
     marks: u8,
     bytes: Box<[u8; PAGE_BYTES]>,
@@ -95,7 +95,7 @@ impl Pool {
         EdgeFile::create_in(self.folder.clone())
     }
 
-    /// Notes the failure of a question. Returns the value that it goes on with.
+    /// Notes the failure of a question. Returns the value that it continues with.
     #[cold]
     pub(crate) fn lost<T>(&mut self, fault: Error, value: T) -> T {
         self.fault.get_or_insert(fault);
@@ -124,7 +124,7 @@ impl Pool {
 
     /// Returns the frame with a page of an array.
     #[inline]
-    fn frame<T: Number>(&mut self, array: &Paged<T>, at: usize) -> Result<&mut Frame, Error> {
+    fn frame<T: Number>(&mut self, array: &Paged<T>, at: usize) -> Result<&mut PoolFrame, Error> {
         let page = array.first_page + (at / PAGE_BYTES) as u32;
         let mut frame = self.pages[page as usize];
         if frame >= STORED {
@@ -161,7 +161,7 @@ impl Pool {
         }
         if self.frames.len() < self.most_frames {
             let bytes = Box::new([0; PAGE_BYTES]);
-            self.frames.push(Frame { page: 0, marks: 0, bytes });
+            self.frames.push(PoolFrame { page: 0, marks: 0, bytes });
             return Ok(self.frames.len() as u32 - 1);
         }
         loop {
@@ -253,14 +253,14 @@ impl Space for Pool {
         None
     }
 
-    fn room(self) -> Room {
-        Room::Scratch(Arc::new(Mutex::new(self)))
+    fn room(self) -> ColumnPlace {
+        ColumnPlace::Scratch(Arc::new(Mutex::new(self)))
     }
 
-    fn column<T: Number>(room: &Room, array: Paged<T>, lost: T) -> Column<T> {
+    fn column<T: Number>(room: &ColumnPlace, array: Paged<T>, lost: T) -> Column<T> {
         match room {
-            Room::Scratch(pool) => Column::Scratch(array, Arc::clone(pool), lost),
-            Room::Memory => unreachable!("the array is in a pool"),
+            ColumnPlace::Scratch(pool) => Column::Scratch(array, Arc::clone(pool), lost),
+            ColumnPlace::Memory => unreachable!("the array is in a pool"),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use perk_hprof::heap::{FieldType, number};
 
-use crate::batch::{self, Head, Objects};
+use crate::batch::{self, ObjectHead, Objects};
 use crate::class::ClassIndex;
 use crate::column::Column;
 use crate::heap::{Edge, Heap, Label, ObjectId};
@@ -219,9 +219,10 @@ impl Heap {
         objects.iter().for_each(|object| {
             wanted.put(object.0);
         });
-        let found = self
-            .source()
-            .each("references", &mut Nothing, || Finder { wanted: &wanted, from: Vec::new() })?;
+        let found = self.source().each("references", &mut Nothing, || ObjectFinder {
+            wanted: &wanted,
+            from: Vec::new(),
+        })?;
         let mut from: Vec<u32> = found.into_iter().flat_map(|finder| finder.from).collect();
         from.sort_unstable();
         from.dedup();
@@ -242,7 +243,7 @@ impl Heap {
         for &(object, class) in &self.model.class_objects {
             each(ObjectId(object), self.model.classes[class as usize].trace);
         }
-        let mut visitor = Each(|place: Place| {
+        let mut visitor = EachObject(|place: Place| {
             if let Some(object) = self.ids.find(place.id) {
                 each(ObjectId(object), place.trace);
             }
@@ -283,7 +284,7 @@ impl Heap {
         let mut table = self.room.column(self.ids.count() as usize, 0);
         let mut buffer = Vec::new();
         for (index, part) in (0..).zip(&self.batches) {
-            let mut visitor = Each(|place: Place| {
+            let mut visitor = EachObject(|place: Place| {
                 if let Some(object) = self.ids.find(place.id) {
                     table.set(object as usize, index);
                 }
@@ -306,7 +307,7 @@ impl Heap {
             }
         }
         let mut places = Vec::new();
-        let mut visitor = Each(|place| places.push(place));
+        let mut visitor = EachObject(|place| places.push(place));
         let part = &self.batches[index];
         batch::walk(&self.input, self.id_bytes, part, &mut Vec::new(), &mut visitor)?;
         places.sort_by_key(|place: &Place| place.id);
@@ -321,35 +322,35 @@ impl Heap {
 }
 
 /// Hands the place of each object to a function.
-struct Each<F>(F);
+struct EachObject<F>(F);
 
-impl<F: FnMut(Place)> Objects for Each<F> {
-    fn instance(&mut self, head: Head, class: u64, values: &[u8]) {
+impl<F: FnMut(Place)> Objects for EachObject<F> {
+    fn instance(&mut self, head: ObjectHead, class: u64, values: &[u8]) {
         let kind = PlaceKind::Instance(class, values.len() as u32);
         (self.0)(Place { id: head.id, trace: head.trace, content: head.content, kind });
     }
 
-    fn references(&mut self, head: Head, _class: u64, length: u32) {
+    fn references(&mut self, head: ObjectHead, _class: u64, length: u32) {
         let kind = PlaceKind::References(length);
         (self.0)(Place { id: head.id, trace: head.trace, content: head.content, kind });
     }
 
     fn elements(&mut self, _first: u64, _ids: &[u8]) {}
 
-    fn primitives(&mut self, head: Head, element: FieldType, length: u32, has_content: bool) {
+    fn primitives(&mut self, head: ObjectHead, element: FieldType, length: u32, has_content: bool) {
         let kind = PlaceKind::Primitives(element, length, has_content);
         (self.0)(Place { id: head.id, trace: head.trace, content: head.content, kind });
     }
 }
 
 /// Finds the objects that refer to others.
-struct Finder<'a> {
+struct ObjectFinder<'a> {
     wanted: &'a crate::bits::BitSet,
     from: Vec<u32>,
 }
 
-impl Links for Finder<'_> {
-    fn object(&mut self, _object: u32, _class: u32, _length: u32, _head: Head) {}
+impl Links for ObjectFinder<'_> {
+    fn object(&mut self, _object: u32, _class: u32, _length: u32, _head: ObjectHead) {}
 
     fn link(&mut self, from: u32, to: u32) {
         if self.wanted.has(to) && self.from.last() != Some(&from) {

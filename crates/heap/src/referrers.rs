@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::batch::Head;
+use crate::batch::ObjectHead;
 use crate::csr::in_threads;
 use crate::edges::{EdgeFile, EdgeList, Edges};
 use crate::links::{Links, Source};
@@ -31,12 +31,12 @@ const HEADS: usize = 1 << 14;
 
 /// The class of each object: two bytes where the dump has few classes.
 #[derive(Debug)]
-pub(crate) enum Classes<S: Space> {
+pub(crate) enum ClassMarks<S: Space> {
     Few(S::Array<u16>),
     Many(S::Array<u32>),
 }
 
-impl<S: Space> Classes<S> {
+impl<S: Space> ClassMarks<S> {
     #[inline]
     pub(crate) fn get(&self, space: &mut S, object: usize) -> Result<u32, Error> {
         match self {
@@ -48,8 +48,8 @@ impl<S: Space> Classes<S> {
 
 /// What the pass finds.
 #[derive(Debug)]
-pub(crate) struct Found<S: Space> {
-    pub(crate) classes: Classes<S>,
+pub(crate) struct ReferrerPass<S: Space> {
+    pub(crate) classes: ClassMarks<S>,
     /// The lengths of arrays, 0 for others.
     pub(crate) lengths: S::Array<u32>,
     /// The references that hold.
@@ -84,7 +84,7 @@ impl DanglingFrom {
 /// The classes and lengths, while they come from several threads.
 struct Heads<'s, S: Space> {
     space: &'s mut S,
-    classes: Classes<S>,
+    classes: ClassMarks<S>,
     lengths: S::Array<u32>,
 }
 
@@ -94,15 +94,15 @@ pub(crate) fn find<S: Space>(
     space: &mut S,
     edge_file: Option<Arc<EdgeFile>>,
     watch: &mut dyn Watch,
-) -> Result<Found<S>, Error> {
+) -> Result<ReferrerPass<S>, Error> {
     let count = source.ids.count() as usize;
     let classes = match source.model.classes.len() <= u16::MAX.into() {
-        true => Classes::Few(space.array(count, 0)),
-        false => Classes::Many(space.array(count, 0)),
+        true => ClassMarks::Few(space.array(count, 0)),
+        false => ClassMarks::Many(space.array(count, 0)),
     };
     let lengths = space.array(count, 0);
     let heads = Mutex::new(Heads { space, classes, lengths });
-    let found = source.each("references", watch, || Finder {
+    let found = source.each("references", watch, || ReferrerFinder {
         heads: &heads,
         own: Vec::with_capacity(HEADS),
         edges: EdgeList::new(edge_file.clone()),
@@ -131,10 +131,10 @@ pub(crate) fn find<S: Space>(
     left_out.sort_unstable();
     let edges = Edges::collect(lists)?;
     let Heads { classes, lengths, .. } = heads.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Found { classes, lengths, edges, left_out, dangling, dangling_from })
+    Ok(ReferrerPass { classes, lengths, edges, left_out, dangling, dangling_from })
 }
 
-struct Finder<'a, 's, S: Space> {
+struct ReferrerFinder<'a, 's, S: Space> {
     heads: &'a Mutex<Heads<'s, S>>,
     /// Object, class and length.
     own: Vec<(u32, u32, u32)>,
@@ -147,7 +147,7 @@ struct Finder<'a, 's, S: Space> {
     fault: Option<Error>,
 }
 
-impl<S: Space> Finder<'_, '_, S> {
+impl<S: Space> ReferrerFinder<'_, '_, S> {
     /// Gives the heads to all.
     #[cold]
     fn flush(&mut self) {
@@ -164,8 +164,8 @@ impl<S: Space> Heads<'_, S> {
         for &(object, class, length) in heads {
             let object = object as usize;
             match &mut self.classes {
-                Classes::Few(classes) => self.space.set(classes, object, class as u16)?,
-                Classes::Many(classes) => self.space.set(classes, object, class)?,
+                ClassMarks::Few(classes) => self.space.set(classes, object, class as u16)?,
+                ClassMarks::Many(classes) => self.space.set(classes, object, class)?,
             }
             if length > 0 {
                 self.space.set(&mut self.lengths, object, length)?;
@@ -175,9 +175,9 @@ impl<S: Space> Heads<'_, S> {
     }
 }
 
-impl<S: Space> Links for Finder<'_, '_, S> {
+impl<S: Space> Links for ReferrerFinder<'_, '_, S> {
     #[inline]
-    fn object(&mut self, object: u32, class: u32, length: u32, _head: Head) {
+    fn object(&mut self, object: u32, class: u32, length: u32, _head: ObjectHead) {
         if self.own.len() == HEADS {
             self.flush();
         }

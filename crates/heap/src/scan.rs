@@ -82,14 +82,14 @@ pub(crate) struct RawTrace {
 
 /// The objects of the dump at hand.
 #[derive(Debug, Default)]
-struct Objects {
+struct SkimmedObjects {
     tally: Tally,
     addresses: Addresses,
     batches: Vec<Batch>,
     open: Option<Batch>,
 }
 
-impl Objects {
+impl SkimmedObjects {
     #[inline]
     fn object(&mut self, id: u64) {
         self.addresses.insert(id);
@@ -110,7 +110,7 @@ impl Objects {
     }
 }
 
-impl heap::ObjectVisitor for Objects {
+impl heap::ObjectVisitor for SkimmedObjects {
     fn place(&mut self, offset: u64) {
         if self.open.is_some_and(|batch| offset - batch.offset >= BATCH_BYTES) {
             self.close(offset);
@@ -215,7 +215,7 @@ struct Scanner {
     is_cut: bool,
     notes: Vec<String>,
     profile: Profile,
-    objects: Objects,
+    objects: SkimmedObjects,
     names: Names,
     loaded: KeyedMap<u64, u64>,
     serials: KeyedMap<u32, u64>,
@@ -234,7 +234,7 @@ impl Scanner {
             is_cut: false,
             notes: Vec::new(),
             profile: Profile::default(),
-            objects: Objects::default(),
+            objects: SkimmedObjects::default(),
             names: Names::default(),
             loaded: KeyedMap::default(),
             serials: KeyedMap::default(),

@@ -2,11 +2,11 @@
 
 use std::ops::AddAssign;
 
-use crate::bits::{BitSet, Ranked};
+use crate::bits::{BitSet, RankedBits};
 use crate::core::{self, Core};
 use crate::csr::Csr;
 use crate::dominators::Search;
-use crate::heap::Reached;
+use crate::heap::Reachability;
 use crate::model::RefKind;
 use crate::referrers::{many, none};
 use crate::space::{Number, Space, Width};
@@ -14,9 +14,9 @@ use crate::{Error, RootKind};
 
 /// What the solution of the core gives.
 #[derive(Debug)]
-pub(crate) struct Solved<S: Space> {
+pub(crate) struct CoreSolution<S: Space> {
     /// How each object is reachable.
-    pub(crate) reach: S::Array<Reached>,
+    pub(crate) reach: S::Array<Reachability>,
     /// Objects of the core that count as roots from now on.
     pub(crate) tops: Vec<u32>,
 }
@@ -32,10 +32,10 @@ pub(crate) fn solve<W: Width, S: Space>(
     left_out: &[(u32, u32, RefKind)],
     keep_unreachable: bool,
     thread_count: usize,
-) -> Result<Solved<S>, Error> {
+) -> Result<CoreSolution<S>, Error> {
     let Core { objects, graph } = core;
     let count = objects.count();
-    let mut reached = space.array(count as usize, Reached::NOT);
+    let mut reached = space.array(count as usize, Reachability::NOT);
     let node_of = |object: u32| W::of(objects.rank(object) as usize);
     let mut by_kind: Vec<(RootKind, W)> =
         roots.iter().map(|&(object, kind)| (kind, node_of(object))).collect();
@@ -43,7 +43,7 @@ pub(crate) fn solve<W: Width, S: Space>(
     let mut search = Search::new(space, &graph);
     for &(kind, root) in &by_kind {
         search.run(space, &graph, root, |space, node| {
-            space.set(&mut reached, node.at(), Reached::held(kind))
+            space.set(&mut reached, node.at(), Reachability::held(kind))
         })?;
     }
     let mut tops = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) fn solve<W: Width, S: Space>(
                 by_kind.push((kind, node));
                 tops.push(node);
                 search.run(space, &graph, node, |space, node| {
-                    space.set(&mut reached, node.at(), Reached::held(kind))
+                    space.set(&mut reached, node.at(), Reachability::held(kind))
                 })?;
             }
         }
@@ -93,7 +93,7 @@ pub(crate) fn solve<W: Width, S: Space>(
     let reach = spread(space, referrer, &members, &reached)?;
     space.free(members);
     space.free(reached);
-    Ok(Solved { reach, tops: tops? })
+    Ok(CoreSolution { reach, tops: tops? })
 }
 
 /// Returns nodes that together lead to all that were not found. None leads to a later one.
@@ -128,15 +128,15 @@ fn trees<W: Width, S: Space>(
 fn weaker<W: Width, S: Space>(
     space: &mut S,
     graph: &Csr<W, S>,
-    objects: &Ranked,
+    objects: &RankedBits,
     left_out: &[(u32, u32, RefKind)],
-    reached: &mut S::Array<Reached>,
+    reached: &mut S::Array<Reachability>,
 ) -> Result<(), Error> {
     let levels = [
-        (RefKind::Soft, Reached::SOFTLY),
-        (RefKind::Weak, Reached::WEAKLY),
-        (RefKind::Final, Reached::FINALIZABLE),
-        (RefKind::Phantom, Reached::FINALIZABLE),
+        (RefKind::Soft, Reachability::SOFTLY),
+        (RefKind::Weak, Reachability::WEAKLY),
+        (RefKind::Final, Reachability::FINALIZABLE),
+        (RefKind::Phantom, Reachability::FINALIZABLE),
     ];
     // In the order of the objects that have them, which is that of the nodes.
     let links: Vec<(u32, u32, RefKind)> = left_out
@@ -146,7 +146,7 @@ fn weaker<W: Width, S: Space>(
     let mut open: Vec<u32> = Vec::new();
     for (kind, level) in levels {
         for &(from, to, _) in links.iter().filter(|it| it.2 <= kind) {
-            if space.get(reached, from as usize)? != Reached::NOT {
+            if space.get(reached, from as usize)? != Reachability::NOT {
                 visit(space, reached, to, level, &mut open)?;
             }
         }
@@ -168,12 +168,12 @@ fn weaker<W: Width, S: Space>(
 
 fn visit<S: Space>(
     space: &mut S,
-    reached: &mut S::Array<Reached>,
+    reached: &mut S::Array<Reachability>,
     node: u32,
-    level: Reached,
+    level: Reachability,
     open: &mut Vec<u32>,
 ) -> Result<(), Error> {
-    if space.get(reached, node as usize)? == Reached::NOT {
+    if space.get(reached, node as usize)? == Reachability::NOT {
         space.set(reached, node as usize, level)?;
         open.push(node);
     }
@@ -185,10 +185,10 @@ fn spread<W: Width, S: Space>(
     space: &mut S,
     holder: &S::Array<W>,
     members: &S::Array<W>,
-    reached: &S::Array<Reached>,
-) -> Result<S::Array<Reached>, Error> {
+    reached: &S::Array<Reachability>,
+) -> Result<S::Array<Reachability>, Error> {
     let count = S::count(holder);
-    let mut all = space.array(count, Reached::UNKNOWN);
+    let mut all = space.array(count, Reachability::UNKNOWN);
     for node in 0..S::count(members) {
         let object = space.get(members, node)?;
         let reached = space.get(reached, node)?;
@@ -198,12 +198,12 @@ fn spread<W: Width, S: Space>(
         // What is passed counts as not reachable until the end of the chain is known, so that a
         // cycle ends.
         let mut at = W::of(object);
-        while at < many() && space.get(&all, at.at())? == Reached::UNKNOWN {
-            space.set(&mut all, at.at(), Reached::NOT)?;
+        while at < many() && space.get(&all, at.at())? == Reachability::UNKNOWN {
+            space.set(&mut all, at.at(), Reachability::NOT)?;
             at = space.get(holder, at.at())?;
         }
-        let found = if at < many() { space.get(&all, at.at())? } else { Reached::NOT };
-        if found == Reached::NOT {
+        let found = if at < many() { space.get(&all, at.at())? } else { Reachability::NOT };
+        if found == Reachability::NOT {
             continue;
         }
         let end = at;
@@ -223,7 +223,7 @@ pub(crate) fn peel<W: Width, S: Space, T: Number + Default + AddAssign>(
     space: &mut S,
     mut retained: S::Array<T>,
     holder: &mut S::Array<W>,
-    reach: &S::Array<Reached>,
+    reach: &S::Array<Reachability>,
     keep_unreachable: bool,
 ) -> Result<(S::Array<T>, Vec<u32>), Error> {
     let count = S::count(holder);

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 
 use crate::Error;
-use crate::column::{Column, Room};
+use crate::column::{Column, ColumnPlace};
 pub(crate) use crate::number::{Number, Width, filled, split};
 use crate::workers::in_threads;
 
@@ -88,10 +88,10 @@ pub(crate) trait Space: Send + Sized {
     }
 
     /// Ends the analysis: what is left is read by questions.
-    fn room(self) -> Room;
+    fn room(self) -> ColumnPlace;
 
-    /// Makes an array one that questions read; `lost` stands for a number that cannot be read.
-    fn column<T: Number>(room: &Room, array: Self::Array<T>, lost: T) -> Column<T>;
+    /// Makes an array one that questions read; `lost` represents a number that cannot be read.
+    fn column<T: Number>(room: &ColumnPlace, array: Self::Array<T>, lost: T) -> Column<T>;
 }
 
 /// Arrays in memory.
@@ -140,11 +140,11 @@ impl Space for Memory {
         Some(parts)
     }
 
-    fn room(self) -> Room {
-        Room::Memory
+    fn room(self) -> ColumnPlace {
+        ColumnPlace::Memory
     }
 
-    fn column<T: Number>(_room: &Room, array: Vec<T>, _lost: T) -> Column<T> {
+    fn column<T: Number>(_room: &ColumnPlace, array: Vec<T>, _lost: T) -> Column<T> {
         Column::Memory(array)
     }
 }

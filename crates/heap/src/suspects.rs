@@ -8,7 +8,7 @@ use crate::memory::MOST_OBJECTS;
 use crate::namesakes::Namesakes;
 use crate::{ClassIndex, Error, Heap, Holder, ObjectId, PathNode, PathTree, RootKind};
 
-/// The part of its holder from which on an object stands for it: so much of the holder's memory is the
+/// The part of its holder from which on an object represents it: so much of the holder's memory is the
 /// object's that the holder is only on the way to it.
 pub const WAY_SHARE: f64 = 0.7;
 /// The part of its holder from which on an object is the holder's inside, as the table of a map.
@@ -22,7 +22,7 @@ const MOST_LEVELS: usize = 1000;
 
 /// What is suspected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Suspected {
+pub enum SuspectKind {
     /// One object.
     Object(ObjectId),
     /// The objects of a class of which none is held by another object; the number of them. No class of
@@ -38,7 +38,7 @@ pub enum Suspected {
 pub struct Suspect {
     /// The object or the class. Of the objects on the way from the roots down to the accumulation point it is
     /// the last class object or thread; without these, the first object.
-    pub suspected: Suspected,
+    pub suspected: SuspectKind,
     /// The bytes that it retains; of a class, the sum over its objects.
     pub retained_bytes: u64,
     /// The accumulation point: the last object down the dominator tree that keeps [`WAY_SHARE`] of its holder.
@@ -128,15 +128,15 @@ impl Heap {
                 };
                 let suspected = way.iter().rev().find(has_name).copied().unwrap_or(object);
                 let retained_bytes = self.retained_bytes(suspected);
-                suspect(Suspected::Object(suspected), retained_bytes, way.last().copied())
+                suspect(SuspectKind::Object(suspected), retained_bytes, way.last().copied())
             })
             .collect();
         let of_classes = groups.iter().zip(0..).filter(|(group, _)| group.retained_bytes >= limit);
         suspects.extend(of_classes.map(|(group, index)| {
             let suspected = match index < class_count {
-                true => Suspected::Class(ClassIndex(index as u32), group.count),
+                true => SuspectKind::Class(ClassIndex(index as u32), group.count),
                 false => {
-                    Suspected::ClassesOf(ClassIndex((index - class_count) as u32), group.count)
+                    SuspectKind::ClassesOf(ClassIndex((index - class_count) as u32), group.count)
                 }
             };
             suspect(suspected, group.retained_bytes, None)
@@ -272,7 +272,7 @@ impl Heap {
     }
 
     /// Returns the `count` objects that retain most, most first. An object that is 90 % of its holder is left
-    /// out: the holder stands for it.
+    /// out: the holder represents it.
     pub fn biggest(&self, count: usize) -> Vec<ObjectId> {
         let mut biggest: Vec<(Reverse<u64>, ObjectId)> = Vec::new();
         for object in self.objects() {
@@ -315,9 +315,9 @@ impl Suspect {
     /// Returns the number of the group of objects that is suspected.
     fn group(&self, heap: &Heap) -> Option<usize> {
         match self.suspected {
-            Suspected::Object(_) => None,
-            Suspected::Class(class, _) => Some(class.0 as usize),
-            Suspected::ClassesOf(loader, _) => Some(heap.classes().len() + loader.0 as usize),
+            SuspectKind::Object(_) => None,
+            SuspectKind::Class(class, _) => Some(class.0 as usize),
+            SuspectKind::ClassesOf(loader, _) => Some(heap.classes().len() + loader.0 as usize),
         }
     }
 }

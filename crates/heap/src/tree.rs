@@ -7,7 +7,7 @@ use std::thread;
 use crate::Error;
 use crate::column::{RowSource, Rows};
 use crate::csr::{Csr, EdgeSource};
-use crate::heap::{Heap, ObjectId, Reached};
+use crate::heap::{Heap, ObjectId, Reachability};
 use crate::referrers::MANY;
 use crate::space::Space;
 
@@ -41,7 +41,7 @@ impl Heap {
         holder.map_or(self.ids.count(), |holder| holder.0)
     }
 
-    /// Returns the tree of holders; its last node stands for the roots.
+    /// Returns the tree of holders; its last node represents the roots.
     pub(crate) fn children(&self) -> &Rows {
         self.children.get_or_init(|| {
             let made = Rows::build(&Children(self.thread_count), &self.holder, &self.reach);
@@ -55,7 +55,7 @@ impl Heap {
         let children = self.children();
         let top = children.range(self.node(None));
         let walk = |ranges: &mut dyn Iterator<Item = (u32, u32)>| {
-            let mut walk = Walk::new(self, set_count, set_of);
+            let mut walk = TreeWalk::new(self, set_count, set_of);
             ranges.for_each(|range| walk.below(range));
             walk.sizes
         };
@@ -88,7 +88,7 @@ impl Heap {
 }
 
 /// A walk from objects to those that they hold.
-struct Walk<'a> {
+struct TreeWalk<'a> {
     heap: &'a Heap,
     set_of: &'a SetOf<'a>,
     sizes: Vec<SetSize>,
@@ -96,7 +96,7 @@ struct Walk<'a> {
     depths: Vec<u32>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> TreeWalk<'a> {
     fn new(heap: &'a Heap, set_count: usize, set_of: &'a SetOf<'a>) -> Self {
         Self {
             heap,
@@ -148,17 +148,17 @@ impl RowSource for Children {
         &self,
         space: &mut S,
         holder: &S::Array<u32>,
-        reach: &S::Array<Reached>,
+        reach: &S::Array<Reachability>,
     ) -> Result<Csr<u32, S>, Error> {
         let edges = Holders::<S> { holder, reach };
         Csr::build(space, S::count(holder) + 1, self.0, &edges)
     }
 }
 
-/// The edges from holders to what they hold; the node after all objects stands for the roots.
+/// The edges from holders to what they hold; the node after all objects represents the roots.
 struct Holders<'a, S: Space> {
     holder: &'a S::Array<u32>,
-    reach: &'a S::Array<Reached>,
+    reach: &'a S::Array<Reachability>,
 }
 
 impl<S: Space> EdgeSource<u32, S> for Holders<'_, S> {

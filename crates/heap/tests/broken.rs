@@ -65,7 +65,7 @@ fn open_with(bytes: &[u8], options: &Options) -> Result<Heap, Error> {
     Ok(heap)
 }
 
-/// Asks for all that a heap can tell, and checks that the sums agree.
+/// Calls all queries of a heap, and checks that the sums agree.
 fn ask(heap: &Heap) {
     let objects: Vec<ObjectId> = heap.objects().collect();
     assert_eq!(objects.len() as u64, heap.object_count());

@@ -1,4 +1,4 @@
-//! A writer of small dumps in HPROF's binary format, which writes what it is told to.
+//! A writer of small dumps in HPROF's binary format. It writes any records, also invalid ones.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use perk_heap::{Label, Value};
 use perk_hprof::heap::FieldType;
 
 use crate::dump::{Dump, RootRecord};
-pub(crate) use classes::{Class, known};
+pub(crate) use classes::{GraphClass, known};
 
 /// A source of random numbers that is the same for each seed.
 #[derive(Clone, Debug)]
@@ -85,11 +85,11 @@ pub(crate) struct Node {
 pub(crate) struct Graph {
     pub(crate) id_bytes: usize,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) classes: Vec<Class>,
+    pub(crate) classes: Vec<GraphClass>,
     /// In the file's order, with addresses at which there may be nothing.
     pub(crate) roots: Vec<(RootRecord, u64)>,
     has_segments: bool,
-    /// Whether classes stand between the objects, and not before them.
+    /// Whether classes are between the objects, and not before them.
     has_late_classes: bool,
     seed: u64,
 }

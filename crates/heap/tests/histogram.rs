@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use perk_heap::{Heap, Nothing, Options};
 use perk_testkit::{JavaRun, Jdk, fixture, jdk, workspace};
 
-use crate::real::Dumped;
+use crate::real::ProgramDump;
 
 /// The flags of each layout, and the JDK that has them first.
 const LAYOUTS: [(&[&str], u32); 4] = [
@@ -64,7 +64,7 @@ fn compare(jdk: &Jdk, flags: &[&str]) -> (usize, Vec<String>) {
     let source = workspace().join("java/bench/HeapMix.java");
     let run = JavaRun::new(jdk).classes(fixture::compile_files(&[&source])).jvm_arg("-Xmx512m");
     let run = flags.iter().fold(run, |run, flag| run.jvm_arg(*flag));
-    let dumped = Dumped::new(run.main("HeapMix").args(["10"]), "READY");
+    let dumped = ProgramDump::new(run.main("HeapMix").args(["10"]), "READY");
     let histogram = || rows(&dumped.jcmd(&["GC.class_histogram", "-all"]));
     let before = histogram();
     dumped.dump(&dumped.path.with_extension("second"));

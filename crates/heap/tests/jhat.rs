@@ -8,7 +8,7 @@ use perk_heap::{Heap, Label, Nothing, ObjectId, Options, Value};
 use perk_testkit::{JavaRun, jdk};
 
 use crate::inputs::testdata;
-use crate::real::Dumped;
+use crate::real::ProgramDump;
 
 /// Prints each reference as jhat's pages of objects have them: forward (`>`) by the object that has
 /// it, and back (`<`) by the object at its end.
@@ -129,7 +129,7 @@ fn compare(heap: &Heap, jhat: References) -> (usize, BTreeMap<&'static str, usiz
 fn references_of_a_jvm_s_dump_are_those_of_jhat() {
     let Some(jar) = perk_testkit::peer("jhat/tools.jar", "jhat") else { return };
     let run = JavaRun::new(jdk::compiler()).jvm_arg("-Xmx256m");
-    let dumped = Dumped::new(run.main("RetainedSizes").args(["2000"]), "ready");
+    let dumped = ProgramDump::new(run.main("RetainedSizes").args(["2000"]), "ready");
     let heap = Heap::open(&dumped.path, &Options::default(), &mut Nothing).unwrap();
     let (equal_count, differ) = compare(&heap, of_jhat(&jar, &dumped.path));
     eprintln!("{equal_count} are equal, others: {differ:?}");

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use perk_heap::{Heap, Holder, Nothing, ObjectId, Options, Suspected};
+use perk_heap::{Heap, Holder, Nothing, ObjectId, Options, SuspectKind};
 use perk_hprof::heap::FieldType;
 
 use crate::dump::{self, ClassRecord, Dump, RootRecord};
@@ -241,7 +241,7 @@ fn paths_of_suspects_say_what_they_are() {
         let node = |index| heap.find(address(index)).unwrap();
         let suspects = heap.suspects(0.5).unwrap();
         let [suspect] = &suspects[..] else { panic!("{suspects:?}") };
-        assert_eq!(suspect.suspected, Suspected::Object(node(0)));
+        assert_eq!(suspect.suspected, SuspectKind::Object(node(0)));
         assert_eq!((suspect.is_shortest, suspect.point), (is_shortest, Some(node(0))));
         let objects: Vec<_> = suspect.path.iter().map(|it| it.object).collect();
         assert_eq!(objects, [Some(node(0))]);

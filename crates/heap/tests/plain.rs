@@ -26,20 +26,20 @@ pub(crate) struct Plain {
 }
 
 #[derive(Default)]
-struct Classes {
+struct PlainClasses {
     names: HashMap<u64, String>,
     class_names: HashMap<u64, String>,
-    classes: HashMap<u64, Class>,
+    classes: HashMap<u64, PlainClass>,
     /// The offsets of references in instances, by class.
     layouts: HashMap<u64, Vec<(usize, Strength)>>,
 }
 
-struct Class {
+struct PlainClass {
     superclass: u64,
     fields: Vec<(u64, FieldType)>,
 }
 
-impl Classes {
+impl PlainClasses {
     /// Returns the offsets of the references in the instances of a class.
     fn layout(&self, class: u64, id_bytes: usize) -> Vec<(usize, Strength)> {
         let chain: Vec<u64> = std::iter::successors(Some(class), |class| {
@@ -78,7 +78,8 @@ impl Classes {
 impl Plain {
     /// Reads a dump.
     pub(crate) fn read(path: &Path, refs: Refs) -> Self {
-        let (mut classes, mut addresses, mut roots) = (Classes::default(), Vec::new(), Vec::new());
+        let (mut classes, mut addresses, mut roots) =
+            (PlainClasses::default(), Vec::new(), Vec::new());
         let (header, mut stream) = open(path);
         while let Some(record) = stream.next().unwrap() {
             match record {
@@ -92,7 +93,7 @@ impl Plain {
                     addresses.push(class.id);
                     let fields = class.fields().collect();
                     let superclass = class.superclass;
-                    classes.classes.insert(class.id, Class { superclass, fields });
+                    classes.classes.insert(class.id, PlainClass { superclass, fields });
                 }
                 Record::Instance { id, .. } | Record::Array { id, .. } => addresses.push(id),
                 Record::Root(root) => roots.push(root),
@@ -251,7 +252,7 @@ fn open(path: &Path) -> (usize, Stream<BufReader<File>>) {
 }
 
 /// Calls `put` with each reference of a dump but null: from, to, strength.
-fn each_reference(path: &Path, classes: &Classes, put: &mut dyn FnMut(u64, u64, Strength)) {
+fn each_reference(path: &Path, classes: &PlainClasses, put: &mut dyn FnMut(u64, u64, Strength)) {
     let (id_bytes, mut stream) = open(path);
     let number = |bytes: &[u8]| bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
     let mut put = |from: u64, to: u64, strength| {

@@ -9,12 +9,12 @@ use perk_testkit::{JavaRun, Jdk, RunningJava, fixture, jdk, workspace};
 use crate::plain::Plain;
 
 /// A JVM that waits, and a dump of it in its working folder.
-pub(crate) struct Dumped {
+pub(crate) struct ProgramDump {
     pub(crate) java: RunningJava,
     pub(crate) path: PathBuf,
 }
 
-impl Dumped {
+impl ProgramDump {
     /// Starts a program, waits until it prints `ready`, and dumps all its objects.
     pub(crate) fn new(run: JavaRun, ready: &str) -> Self {
         let mut java = run.spawn();
@@ -47,11 +47,11 @@ fn compare(path: &Path, refs: Refs) {
     eprintln!("{}, {refs:?}: {held_count} objects are held", path.display());
 }
 
-fn mix(jdk: &Jdk, flags: &[&str]) -> Dumped {
+fn mix(jdk: &Jdk, flags: &[&str]) -> ProgramDump {
     let source = workspace().join("java/bench/HeapMix.java");
     let run = JavaRun::new(jdk).classes(fixture::compile_files(&[&source])).jvm_arg("-Xmx256m");
     let run = flags.iter().fold(run, |run, flag| run.jvm_arg(*flag));
-    Dumped::new(run.main("HeapMix").args(["10"]), "READY")
+    ProgramDump::new(run.main("HeapMix").args(["10"]), "READY")
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn collectors_that_move_objects_make_no_difference() {
         compare(&mix(jdk, &flags).path, Refs::Soft);
         let run = JavaRun::new(jdk).jvm_arg("-XX:+UseParallelGC");
         let run = run.main("VirtualParked").args(["200", "until stop"]);
-        compare(&Dumped::new(run, "waiting").path, Refs::Soft);
+        compare(&ProgramDump::new(run, "waiting").path, Refs::Soft);
     });
 }
 

@@ -3,7 +3,7 @@
 use perk_heap::{ClassIndex, Heap, Label, Nothing, ObjectId, Options, Refs};
 use perk_testkit::{JavaRun, Jdk, jdk};
 
-use crate::real::Dumped;
+use crate::real::ProgramDump;
 
 /// The entries of each collection. Tables for twice as many have 32,768 places.
 const COUNT: u64 = 10_000;
@@ -24,7 +24,7 @@ impl Sizes {
     const WIDE: Self = Self { header: 12, array_header: 16, reference: 8 };
     const COMPACT: Self = Self { header: 8, array_header: 12, reference: 4 };
 
-    /// Returns the size of an object with so many references and bytes of other fields.
+    /// Returns the size of an object with these numbers of references and of bytes of other fields.
     fn object(self, reference_count: u64, other_bytes: u64) -> u64 {
         (self.header + reference_count * self.reference + other_bytes).next_multiple_of(8)
     }
@@ -89,7 +89,7 @@ fn static_field(heap: &Heap, class: ClassIndex, name: &str) -> ObjectId {
 fn check(jdk: &Jdk, flags: &[&str], sizes: Sizes) {
     let run = JavaRun::new(jdk).jvm_arg("-Xmx256m");
     let run = flags.iter().fold(run, |run, flag| run.jvm_arg(*flag));
-    let dumped = Dumped::new(run.main("RetainedSizes").args([COUNT.to_string()]), "ready");
+    let dumped = ProgramDump::new(run.main("RetainedSizes").args([COUNT.to_string()]), "ready");
     for refs in [Refs::Strong, Refs::Soft, Refs::All] {
         let options = Options { refs, ..Options::default() };
         let heap = Heap::open(&dumped.path, &options, &mut Nothing).unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 use perk_heap::{Heap, Holder, Nothing, ObjectId, Options, Reach, Refs};
 use perk_testkit::{JavaRun, jdk};
 
-use crate::real::Dumped;
+use crate::real::ProgramDump;
 
 /// Prints the address, shallow and retained size of each object.
 const PROGRAM: &str = "
@@ -28,7 +28,7 @@ public class Retained {
 fn retained_sizes_are_those_of_visualvm() {
     let Some(jar) = perk_testkit::peer("visualvm/heap.jar", "visualvm") else { return };
     let run = JavaRun::new(jdk::compiler()).jvm_arg("-Xmx256m");
-    let dumped = Dumped::new(run.main("RetainedSizes").args(["2000"]), "ready");
+    let dumped = ProgramDump::new(run.main("RetainedSizes").args(["2000"]), "ready");
     let source = dumped.java.dir().join("Retained.java");
     std::fs::write(&source, PROGRAM).unwrap();
     let mut java = Command::new(jdk::compiler().java());

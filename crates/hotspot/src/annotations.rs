@@ -55,7 +55,7 @@ pub fn annotations<'a>(
 ) -> impl Iterator<Item = Annotation<'a>> {
     let visible = attributes.filter(|it| it.name == b"RuntimeVisibleAnnotations");
     visible.flat_map(move |attribute| {
-        let mut reader = Reader(attribute.contents);
+        let mut reader = AnnotationReader(attribute.contents);
         let count = reader.u16().unwrap_or(0);
         (0..count).map_while(move |_| reader.annotation(pool))
     })
@@ -66,9 +66,9 @@ const MAX_DEPTH: usize = 32;
 
 /// The unread part of the contents of `RuntimeVisibleAnnotations` (JVM specification 4.7.16). Each
 /// function returns `None` if the contents end too early.
-struct Reader<'a>(&'a [u8]);
+struct AnnotationReader<'a>(&'a [u8]);
 
-impl Reader<'_> {
+impl AnnotationReader<'_> {
     fn annotation<'p>(&mut self, pool: &ConstantPool<'p>) -> Option<Annotation<'p>> {
         let descriptor = pool.utf8(self.u16()?).ok()?;
         let mut value = None;
@@ -136,17 +136,17 @@ mod tests {
 
     #[test]
     fn values_of_each_form_are_stepped_over() {
-        let mut reader = Reader(&ELEMENTS);
+        let mut reader = AnnotationReader(&ELEMENTS);
         assert_eq!(reader.skip_elements(2), Some(()));
         assert_eq!(reader.0, [0xff, 0xff]);
-        let mut array = Reader(&[b'[', 0, 2, b's', 0, 1, b's', 0, 2]);
+        let mut array = AnnotationReader(&[b'[', 0, 2, b's', 0, 1, b's', 0, 2]);
         assert_eq!((array.skip_value(2), array.0.len()), (Some(()), 0));
     }
 
     #[test]
     fn what_is_behind_a_value_is_left() {
         let skip = |bytes: &[u8]| {
-            let mut reader = Reader(bytes);
+            let mut reader = AnnotationReader(bytes);
             reader.skip_value(MAX_DEPTH).map(|()| reader.0.len())
         };
         assert_eq!(skip(b"I\0\x01rest"), Some(4));
@@ -159,11 +159,11 @@ mod tests {
 
     #[test]
     fn what_ends_early_or_is_too_deep_is_given_up() {
-        assert_eq!(Reader(&ELEMENTS).skip_elements(1), None);
+        assert_eq!(AnnotationReader(&ELEMENTS).skip_elements(1), None);
         for length in 0..ELEMENTS.len() - 2 {
-            assert_eq!(Reader(&ELEMENTS[..length]).skip_elements(2), None, "{length}");
+            assert_eq!(AnnotationReader(&ELEMENTS[..length]).skip_elements(2), None, "{length}");
         }
         let deep: Vec<u8> = [b'[', 0, 1].repeat(100_000);
-        assert_eq!(Reader(&deep).skip_value(MAX_DEPTH), None);
+        assert_eq!(AnnotationReader(&deep).skip_value(MAX_DEPTH), None);
     }
 }

@@ -26,7 +26,7 @@ pub const FILLER_CLASSES: [&str; 3] = [
 pub const SHARED_FILLER_CLASSES: [&CStr; 2] = [c"[I", c"java/lang/Object"];
 
 /// The classes whose instances are larger than their fields. In an instance of `java.lang.Class`,
-/// the fields are followed by the static fields of the class that it stands for; in a `StackChunk`,
+/// the fields are followed by the static fields of the class that it represents; in a `StackChunk`,
 /// by stack frames.
 pub const CLASSES_WITH_OWN_SIZES: [&str; 2] = ["java.lang.Class", "jdk.internal.vm.StackChunk"];
 

@@ -15,7 +15,7 @@
 //!
 //! * `tables`: the exported tables.
 //! * `code`: the code cache: which blob of code an address is in.
-//! * `nmethod`: compiled methods and their debug information, which tells inlined methods.
+//! * `nmethod`: compiled methods and their debug information, which has the inlined methods.
 //! * `method`: methods, their ids, names and lines.
 //! * `frames`: the walk; `top`: the first step of it, where the code may be anywhere; `chunks`: its part
 //!   in the heap, where virtual threads have older frames.
@@ -37,7 +37,7 @@ mod state;
 mod tables;
 mod top;
 
-pub use frame::{Anchor, Broken, Code, End, InterpreterRegisters, Registers, VmFrame};
+pub use frame::{Anchor, Code, End, InterpreterRegisters, Registers, VmFrame, WalkError};
 use state::{FrameLayout, Threads};
 pub use state::{ThreadState, Vm, Walk};
 use std::ops::Range;
@@ -52,7 +52,7 @@ use tables::Tables;
 pub use fields::VirtualThreadFields;
 pub use memory::{Memory, Symbols};
 pub use method::{LineEntry, MethodNames};
-pub use tables::Missing;
+pub use tables::MissingDescription;
 
 impl Vm {
     /// Reads the tables, at `VMInit` or later: the code cache must exist.
@@ -60,9 +60,10 @@ impl Vm {
     /// # Errors
     ///
     /// Names the first description that this JVM does not have.
-    pub fn new(memory: &impl Memory, symbols: &impl Symbols) -> Result<Vm, Missing> {
+    pub fn new(memory: &impl Memory, symbols: &impl Symbols) -> Result<Vm, MissingDescription> {
         let tables = Tables::read(memory, symbols)?;
-        let arch = arch::of_this_build().ok_or_else(|| Missing::new("this processor"))?;
+        let arch =
+            arch::of_this_build().ok_or_else(|| MissingDescription::new("this processor"))?;
         let threads = Threads::new(&tables)?;
         let has_virtual = threads.virtual_thread.is_some();
         let last_sp = tables.constant("frame::interpreter_frame_last_sp_offset")? as isize;
@@ -84,7 +85,7 @@ impl Vm {
         })
     }
 
-    /// Makes walks go on in the heap, where virtual threads have older frames. The fields can be looked up
+    /// Makes walks continue in the heap, where virtual threads have older frames. The fields can be looked up
     /// once there is a virtual thread; they stay the same. `false`: this JVM does not describe its heap.
     pub fn describe_virtual_threads(&self, fields: VirtualThreadFields) -> bool {
         self.virtual_threads.get_or_init(|| fields);
@@ -221,7 +222,7 @@ impl Vm {
 }
 
 impl Threads {
-    fn new(tables: &Tables) -> Result<Threads, Missing> {
+    fn new(tables: &Tables) -> Result<Threads, MissingDescription> {
         let handle = |field: &str| {
             let handle = tables.offset(&[field]).ok()?;
             Some(handle.wrapping_add(tables.offset(&["OopHandle._obj"]).ok()?))

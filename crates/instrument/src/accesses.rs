@@ -6,30 +6,30 @@ use perk_classfile::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::extended::Call;
+use crate::extended::HelperCall;
 use crate::helper::{Helper, Uses};
 use crate::site::SitePlaces;
 use crate::{MethodName, Methods, Probes};
 
 /// A probe and its place.
 #[derive(Clone, Copy, Debug)]
-struct Probe<'c> {
+struct AccessProbe<'c> {
     pc: u16,
     reach: Reach,
-    object: Object<'c>,
+    object: AccessObject<'c>,
     /// The method to be called with the object, and the number that it takes.
     call: Option<(Helper, Option<u32>)>,
 }
 
-impl Probe<'_> {
+impl AccessProbe<'_> {
     /// Duplicates the object on top of the operand stack, for a later probe.
     fn duplicate(pc: u16, reach: Reach) -> Self {
-        Self { pc, reach, object: Object::Top, call: None }
+        Self { pc, reach, object: AccessObject::Top, call: None }
     }
 
     /// Whether it counts an access, and does not report an allocation.
     fn is_access(&self) -> bool {
-        if matches!(self.object, Object::Arguments(_) | Object::Kept(_)) {
+        if matches!(self.object, AccessObject::Arguments(_) | AccessObject::Kept(_)) {
             return true;
         }
         let is_access = |helper| {
@@ -48,7 +48,7 @@ impl Probe<'_> {
 
 /// The place of the object that a probe passes.
 #[derive(Clone, Copy, Debug)]
-enum Object<'c> {
+enum AccessObject<'c> {
     /// On top of the operand stack.
     Top,
     /// Below one word.
@@ -68,12 +68,12 @@ enum Object<'c> {
     AboveSpare,
     /// Among the arguments of a call, on top of the operand stack. They are taken to local variables
     /// for the probe.
-    Arguments(Call<'c>),
+    Arguments(HelperCall<'c>),
     /// In those local variables.
-    Kept(Call<'c>),
+    Kept(HelperCall<'c>),
 }
 
-impl Object<'_> {
+impl AccessObject<'_> {
     /// The maximum number of words of the operand stack that a probe needs, with its number.
     const STACK_WORDS: u16 = 2;
 
@@ -113,18 +113,18 @@ impl Object<'_> {
 
 /// A field that the class names.
 #[derive(Clone, Copy, Debug)]
-struct Field {
+struct AccessField {
     number: u32,
     /// The place of the object when the field is written.
-    written: Object<'static>,
+    written: AccessObject<'static>,
 }
 
 /// Places the probes in the methods of a class. It reuses its memory from one method to the next.
 pub(crate) struct Accesses<'c> {
     class: &'c ClassFile<'c>,
     /// The fields by index in the constant pool.
-    fields: FxHashMap<u16, Field>,
-    probes: Vec<Probe<'c>>,
+    fields: FxHashMap<u16, AccessField>,
+    probes: Vec<AccessProbe<'c>>,
     is_extended: bool,
     /// The numbers of the places of `new` in the method, by pc.
     sites: Vec<(u16, u32)>,
@@ -168,7 +168,7 @@ impl<'c> Accesses<'c> {
         self.held_words = 0;
         self.scratch = (code.max_locals(), 0);
         if method.class == b"java/lang/Object" && method.name == b"<init>" {
-            self.plan(0, Object::Local(0), (Helper::ALLOCATED_OBJECT, None));
+            self.plan(0, AccessObject::Local(0), (Helper::ALLOCATED_OBJECT, None));
         } else {
             self.scan(code, method, methods, missing)?;
         }
@@ -202,20 +202,20 @@ impl<'c> Accesses<'c> {
             let pc = instruction.pc;
             match (instruction.opcode, instruction.operands()) {
                 (opcode::IALOAD..=opcode::SALOAD, _) => {
-                    self.plan(pc, Object::BelowWord, (Helper::READ_COMPONENT, None));
+                    self.plan(pc, AccessObject::BelowWord, (Helper::READ_COMPONENT, None));
                 }
                 (opcode::LASTORE | opcode::DASTORE, _) => {
-                    self.plan(pc, Object::BelowWordAndLong, (Helper::WRITE_COMPONENT, None));
+                    self.plan(pc, AccessObject::BelowWordAndLong, (Helper::WRITE_COMPONENT, None));
                 }
                 (opcode::IASTORE..=opcode::SASTORE, _) => {
-                    self.plan(pc, Object::BelowTwoWords, (Helper::WRITE_COMPONENT, None));
+                    self.plan(pc, AccessObject::BelowTwoWords, (Helper::WRITE_COMPONENT, None));
                 }
                 (opcode::ARRAYLENGTH, _) => {
-                    self.plan(pc, Object::Top, (Helper::READ_LENGTH, None));
+                    self.plan(pc, AccessObject::Top, (Helper::READ_LENGTH, None));
                 }
                 (opcode::GETFIELD, Operands::Constant(index)) => {
                     let field = self.field(index, methods)?;
-                    self.plan(pc, Object::Top, (Helper::READ, Some(field.number)));
+                    self.plan(pc, AccessObject::Top, (Helper::READ, Some(field.number)));
                 }
                 (opcode::PUTFIELD, Operands::Constant(index)) => {
                     has_writes = true;
@@ -237,18 +237,18 @@ impl<'c> Accesses<'c> {
                         opcode::MULTIANEWARRAY => Helper::ARRAYS_AT,
                         _ => Helper::ARRAY_AT,
                     };
-                    self.plan_after(instruction.next_pc(), Object::Top, (helper, Some(site)));
+                    self.plan_after(instruction.next_pc(), AccessObject::Top, (helper, Some(site)));
                 }
                 (opcode::INVOKEVIRTUAL | opcode::INVOKESPECIAL, Operands::Constant(index)) => {
                     let callee = self.class.pool().member_ref(index)?;
                     self.plan_call(pc, instruction.next_pc(), callee);
                     if (callee.name, callee.descriptor) == (b"clone", b"()Ljava/lang/Object;") {
-                        self.probes.push(Probe::duplicate(pc, Reach::All));
+                        self.probes.push(AccessProbe::duplicate(pc, Reach::All));
                         if self.is_extended && !callee.class.starts_with(b"[") {
-                            self.plan(pc, Object::Top, (Helper::CLONING, None));
+                            self.plan(pc, AccessObject::Top, (Helper::CLONING, None));
                         }
                         let call = (Helper::CLONED_OBJECT, None);
-                        self.plan_after(instruction.next_pc(), Object::AboveSpare, call);
+                        self.plan_after(instruction.next_pc(), AccessObject::AboveSpare, call);
                     }
                 }
                 (opcode::INVOKESTATIC, Operands::Constant(index)) => {
@@ -258,7 +258,7 @@ impl<'c> Accesses<'c> {
                 (opcode::ARETURN, _) => {
                     if let Some((helper, method)) = &reflection {
                         let site = methods.site(method, None);
-                        self.plan(pc, Object::Top, (*helper, Some(site)));
+                        self.plan(pc, AccessObject::Top, (*helper, Some(site)));
                     }
                 }
                 _ => {}
@@ -299,9 +299,9 @@ impl<'c> Accesses<'c> {
         });
         for Initialization { next_pc, object, place } in found.calls {
             let object_after = match place {
-                Place::Top => Some(Object::Top),
-                Place::Local(local) => Some(Object::Local(local)),
-                Place::Dropped { .. } => Some(Object::Spare),
+                Place::Top => Some(AccessObject::Top),
+                Place::Local(local) => Some(AccessObject::Local(local)),
+                Place::Dropped { .. } => Some(AccessObject::Spare),
                 Place::Unknown => None,
             };
             match (object, object_after) {
@@ -315,7 +315,7 @@ impl<'c> Accesses<'c> {
                     if let Place::Dropped { held } = place {
                         self.held_words = self.held_words.max(held);
                         let after_new = pc.saturating_add(NEW_BYTES);
-                        self.probes.push(Probe::duplicate(after_new, Reach::FallThrough));
+                        self.probes.push(AccessProbe::duplicate(after_new, Reach::FallThrough));
                     }
                     let site = self.sites.binary_search_by_key(&pc, |(new_pc, _)| *new_pc);
                     let site = site.ok().map(|at| self.sites[at].1);
@@ -335,40 +335,40 @@ impl<'c> Accesses<'c> {
 
     /// Plans the probes for the accesses of a method that an instruction calls.
     fn plan_call(&mut self, pc: u16, next_pc: u16, callee: MemberRef<'c>) {
-        let Some(call) = Call::of(callee).filter(|_| self.is_extended) else { return };
+        let Some(call) = HelperCall::of(callee).filter(|_| self.is_extended) else { return };
         self.scratch.1 = self.scratch.1.max(call.words());
-        let object = Object::Arguments(call);
+        let object = AccessObject::Arguments(call);
         let report = Some((call.helper, call.number));
         let call_before = report.filter(|_| !call.is_after);
-        self.probes.push(Probe { pc, reach: Reach::All, object, call: call_before });
+        self.probes.push(AccessProbe { pc, reach: Reach::All, object, call: call_before });
         if call.is_after {
-            let (reach, object) = (Reach::FallThrough, Object::Kept(call));
-            self.probes.push(Probe { pc: next_pc, reach, object, call: report });
+            let (reach, object) = (Reach::FallThrough, AccessObject::Kept(call));
+            self.probes.push(AccessProbe { pc: next_pc, reach, object, call: report });
         }
     }
 
     /// Plans a probe before an instruction.
-    fn plan(&mut self, pc: u16, object: Object<'static>, call: (Helper, Option<u32>)) {
-        self.probes.push(Probe { pc, reach: Reach::All, object, call: Some(call) });
+    fn plan(&mut self, pc: u16, object: AccessObject<'static>, call: (Helper, Option<u32>)) {
+        self.probes.push(AccessProbe { pc, reach: Reach::All, object, call: Some(call) });
     }
 
     /// Plans a probe after the instruction that ends at a pc.
-    fn plan_after(&mut self, pc: u16, object: Object<'static>, call: (Helper, Option<u32>)) {
-        self.probes.push(Probe { pc, reach: Reach::FallThrough, object, call: Some(call) });
+    fn plan_after(&mut self, pc: u16, object: AccessObject<'static>, call: (Helper, Option<u32>)) {
+        self.probes.push(AccessProbe { pc, reach: Reach::FallThrough, object, call: Some(call) });
     }
 
     /// Returns the field of an instruction. It gets its number at its first use.
-    fn field(&mut self, index: u16, methods: &mut dyn Methods) -> Result<Field, Error> {
+    fn field(&mut self, index: u16, methods: &mut dyn Methods) -> Result<AccessField, Error> {
         if let Some(field) = self.fields.get(&index) {
             return Ok(*field);
         }
         let MemberRef { class, name, descriptor, .. } = self.class.pool().member_ref(index)?;
         let number = methods.field(class, name, descriptor);
         let written = match descriptor {
-            b"J" | b"D" => Object::BelowLong,
-            _ => Object::BelowWord,
+            b"J" | b"D" => AccessObject::BelowLong,
+            _ => AccessObject::BelowWord,
         };
-        let field = Field { number, written };
+        let field = AccessField { number, written };
         self.fields.insert(index, field);
         Ok(field)
     }
@@ -377,11 +377,11 @@ impl<'c> Accesses<'c> {
     fn write(&mut self, pool: &mut PoolEditor<'_>) -> Result<(), PoolError> {
         self.edit.clear();
         let (scratch, scratch_words) = self.scratch;
-        let passed_words = scratch_words.max(Object::STACK_WORDS);
+        let passed_words = scratch_words.max(AccessObject::STACK_WORDS);
         self.edit.need_stack(passed_words + self.held_words);
         self.edit.need_scratch(scratch_words);
         let mut bytes = Vec::new();
-        for Probe { pc, reach, object, call } in &self.probes {
+        for AccessProbe { pc, reach, object, call } in &self.probes {
             bytes.clear();
             object.push(call.is_some(), scratch, &mut bytes);
             if let Some((helper, number)) = call {

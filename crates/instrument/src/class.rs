@@ -3,7 +3,7 @@
 mod constants;
 
 use perk_classfile::{
-    ClassEditor, ClassFile, Code, Edited, Error, Member, PoolError, Reach, SkipReason, access,
+    ClassEdit, ClassEditor, ClassFile, Code, Error, Member, PoolError, Reach, SkipReason, access,
     opcode,
 };
 use perk_hotspot::annotations::Marks;
@@ -14,9 +14,9 @@ use crate::events::{EventProbes, Subject};
 use crate::helper::{
     COUNTS_HELPER, EVENTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses,
 };
-use crate::probe::{Plan, ProbeCall, Restoring};
+use crate::probe::{Plan, ProbeCall, Restoration};
 use crate::scan::{Kinds, Scanner};
-use crate::{Events, Instrumented, MethodName, Methods, Places, Probes, fields, fresh, record};
+use crate::{ClassProbes, Events, MethodName, Methods, Places, Probes, fields, fresh, record};
 pub use constants::VIRTUAL_THREAD;
 pub(crate) use constants::{ADDED, OBJECT};
 
@@ -33,10 +33,10 @@ pub fn instrument(
     bytes: &[u8],
     probes: Probes,
     methods: &mut dyn Methods,
-) -> Result<Instrumented, Error> {
+) -> Result<ClassProbes, Error> {
     let class = ClassFile::parse(bytes)?;
     let name = class.name()?;
-    let mut instrumented = Instrumented {
+    let mut instrumented = ClassProbes {
         bytes: None,
         method_count: 0,
         native_count: 0,
@@ -62,7 +62,7 @@ pub fn instrument(
     };
     add(&class, name, probes, methods, &mut editor, &mut instrumented)?;
     is_edited |= instrumented.method_count > 0;
-    let Edited { bytes, mut skipped } = editor.finish();
+    let ClassEdit { bytes, mut skipped } = editor.finish();
     // A method that does not have room for all probes may not have room for fewer either.
     skipped.dedup_by_key(|it| it.method);
     for it in skipped {
@@ -83,10 +83,10 @@ fn add_calls(
     probes: Probes,
     methods: &mut dyn Methods,
     editor: &mut ClassEditor<'_>,
-    instrumented: &mut Instrumented,
+    instrumented: &mut ClassProbes,
 ) -> Result<(), Error> {
     let source = source_file(class);
-    let restoring = Restoring::of(probes);
+    let restoring = Restoration::of(probes);
     let mut scanner = Scanner::new(class, name);
     let mut uses = Uses::new(probes.names);
     let mut counts = Counts::new(class, name, probes.names);
@@ -157,10 +157,10 @@ fn add_accesses(
     probes: Probes,
     methods: &mut dyn Methods,
     editor: &mut ClassEditor<'_>,
-    instrumented: &mut Instrumented,
+    instrumented: &mut ClassProbes,
 ) -> Result<(), Error> {
     let mut accesses = Accesses::new(class, probes);
-    let add: &mut Add<'_> = &mut |key, code, methods, editor, missing| {
+    let add: &mut ProbeWriter<'_> = &mut |key, code, methods, editor, missing| {
         accesses.add(key, code, methods, editor, missing)
     };
     add_to_each(class, name, (methods, editor, instrumented), add)
@@ -173,7 +173,7 @@ fn add_events(
     probes: Probes,
     methods: &mut dyn Methods,
     editor: &mut ClassEditor<'_>,
-    instrumented: &mut Instrumented,
+    instrumented: &mut ClassProbes,
 ) -> Result<(), Error> {
     let mut events = EventProbes::new(probes);
     for (index, method) in class.methods().enumerate() {
@@ -210,7 +210,7 @@ fn native_count(class: &ClassFile<'_>) -> usize {
 
 /// Adds the probes of a method, given by its index and name. Returns whether it has any, and adds the
 /// reasons if some are missing.
-type Add<'a> = dyn FnMut(
+type ProbeWriter<'a> = dyn FnMut(
         (usize, &MethodName<'_>),
         &Code<'_>,
         &mut dyn Methods,
@@ -223,8 +223,8 @@ type Add<'a> = dyn FnMut(
 fn add_to_each(
     class: &ClassFile<'_>,
     name: &[u8],
-    (methods, editor, instrumented): (&mut dyn Methods, &mut ClassEditor<'_>, &mut Instrumented),
-    add: &mut Add<'_>,
+    (methods, editor, instrumented): (&mut dyn Methods, &mut ClassEditor<'_>, &mut ClassProbes),
+    add: &mut ProbeWriter<'_>,
 ) -> Result<(), Error> {
     let source = source_file(class);
     let mut missing = Vec::new();

@@ -32,12 +32,12 @@ fn moves(class: &[u8]) -> bool {
 }
 
 /// The probes of a method.
-pub(crate) struct Planned {
+pub(crate) struct MethodCounts {
     first: u32,
     flow: Flow,
 }
 
-impl Planned {
+impl MethodCounts {
     /// Returns the maximum size of their code in bytes.
     pub(crate) fn most_bytes(&self, code: &Code<'_>) -> usize {
         (self.flow.counters().len() + 1) * (PROBE_BYTES + local_bytes(code))
@@ -55,17 +55,17 @@ impl<'c> Counts<'c> {
         method: &MethodName<'_>,
         code: &Code<'_>,
         methods: &mut dyn Methods,
-    ) -> Result<Option<Planned>, Error> {
+    ) -> Result<Option<MethodCounts>, Error> {
         let flow = Flow::of(code)?;
         let first = methods.counters(method, flow.counters().len());
-        Ok(first.map(|first| Planned { first, flow }))
+        Ok(first.map(|first| MethodCounts { first, flow }))
     }
 
-    /// Adds the probes to an edit, which has added so many words of local variables.
+    /// Adds the probes to an edit, which has added this number of words of local variables.
     pub(crate) fn write(
         &mut self,
         code: &Code<'_>,
-        planned: &Planned,
+        planned: &MethodCounts,
         local_words: u16,
         pool: &mut PoolEditor<'_>,
         edit: &mut MethodEdit,
@@ -91,7 +91,7 @@ impl<'c> Counts<'c> {
         &self,
         method: &MethodName<'_>,
         code: &Code<'_>,
-        Planned { first, flow }: Planned,
+        MethodCounts { first, flow }: MethodCounts,
         methods: &mut dyn Methods,
         editor: &ClassEditor<'_>,
     ) -> Result<(), Error> {

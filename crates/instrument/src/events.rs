@@ -10,7 +10,8 @@ use crate::class::OBJECT;
 use crate::helper::{Helper, Uses};
 use crate::{Events, MethodName, Methods, Probes};
 
-/// The words of the operand stack that a probe needs: the key of a switch, and what is told of it.
+/// The words of the operand stack that a probe needs: the key of a switch, and the reported facts
+/// of it.
 const MOST_WORDS: u16 = 6;
 /// Those of the probe at an exit.
 const EXIT_WORDS: u16 = 2;
@@ -191,7 +192,7 @@ impl EventProbes {
         Ok(is_elsewhere || !self.bytes.is_empty())
     }
 
-    /// Writes the probe that tells an instruction, with the operands that decide where it goes.
+    /// Writes the probe that reports an instruction, with the operands that decide where it goes.
     fn step(
         &mut self,
         number: u32,

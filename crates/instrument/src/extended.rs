@@ -8,7 +8,7 @@ use crate::helper::Helper;
 
 /// A call that accesses fields or components.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Call<'c> {
+pub(crate) struct HelperCall<'c> {
     /// The method that the probe calls.
     pub(crate) helper: Helper,
     /// The arguments that it takes, by their index.
@@ -26,7 +26,7 @@ const LENGTH: u32 = 4;
 /// The shift of the logarithm of the bytes that are accessed.
 const WIDTH_SHIFT: u32 = 3;
 
-impl<'c> Call<'c> {
+impl<'c> HelperCall<'c> {
     /// Returns the accesses of a method that an instruction calls.
     pub(crate) fn of(callee: MemberRef<'c>) -> Option<Self> {
         let MemberRef { class, name, descriptor, .. } = callee;
@@ -148,9 +148,9 @@ mod tests {
         class: &'static str,
         name: &'static str,
         descriptor: &'static str,
-    ) -> Option<Call<'static>> {
+    ) -> Option<HelperCall<'static>> {
         let [class, name, descriptor] = [class, name, descriptor].map(str::as_bytes);
-        Call::of(MemberRef { class, name, descriptor, is_interface: false })
+        HelperCall::of(MemberRef { class, name, descriptor, is_interface: false })
     }
 
     #[test]

@@ -289,7 +289,7 @@ pub trait Methods {
     /// names: such a field cannot be `final`.
     fn assigned(&mut self, _owner: &[u8], _name: &[u8], _descriptor: &[u8]) {}
 
-    /// Returns the number of the first of so many counters for the blocks of a method; `None` if
+    /// Returns the number of the first of these counters for the blocks of a method; `None` if
     /// there are no more. The others follow it.
     fn counters(&mut self, _method: &MethodName<'_>, _count: usize) -> Option<u32> {
         None
@@ -311,7 +311,7 @@ pub trait Methods {
 
 /// The result of instrumenting a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instrumented {
+pub struct ClassProbes {
     /// The new class file; `None` if nothing changes.
     pub bytes: Option<Vec<u8>>,
     /// The number of methods with probes.

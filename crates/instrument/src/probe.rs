@@ -62,7 +62,7 @@ pub(crate) enum ProbeCall {
 
 /// The way in which a position becomes the thread's again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Restoring {
+pub(crate) enum Restoration {
     /// It is stored. The JIT compilers may drop or move the store.
     Stored,
     /// It is stored, and the store stays in its place: a clock reads it.
@@ -71,7 +71,7 @@ pub(crate) enum Restoring {
     Passed,
 }
 
-impl Restoring {
+impl Restoration {
     pub(crate) fn of(probes: Probes) -> Self {
         match probes {
             Probes { leaving: true, .. } => Self::Passed,
@@ -95,7 +95,7 @@ impl Restoring {
 impl ProbeCall {
     /// Whether the probe is at a place where the method itself cannot overflow its stack, and calls
     /// the helper.
-    fn is_contained(self, restoring: Restoring) -> bool {
+    fn is_contained(self, restoring: Restoration) -> bool {
         match self {
             Self::Exit | Self::Caught => restoring.calls(),
             Self::This(helper) => helper == Helper::MOUNTED,
@@ -110,7 +110,7 @@ impl ProbeCall {
 
     /// Returns the maximum size of its code in bytes, with `local` bytes for the access of a local
     /// variable.
-    fn bytes(self, local: usize, restoring: Restoring) -> usize {
+    fn bytes(self, local: usize, restoring: Restoration) -> usize {
         match self {
             Self::Enter => PUSH_BYTES + CALL_BYTES + 2 + 2 * FIELD_BYTES + 3 * local,
             Self::Touch | Self::EnterLeaf(_) => PUSH_BYTES + CALL_BYTES,
@@ -218,7 +218,7 @@ impl Plan {
     pub(crate) fn fit(
         &mut self,
         code: &Code<'_>,
-        restoring: Restoring,
+        restoring: Restoration,
         block_bytes: Option<usize>,
     ) -> Result<(), String> {
         let is_huge = block_bytes.is_some()
@@ -269,7 +269,7 @@ impl Plan {
     fn least_bytes(&self, code: &Code<'_>) -> usize {
         let least = self.probes.iter().map(|probe| match probe.what {
             ProbeCall::Enter => PUSH_BYTES + CALL_BYTES,
-            what if what.is_least() => what.bytes(0, Restoring::Stored),
+            what if what.is_least() => what.bytes(0, Restoration::Stored),
             _ => 0,
         });
         self.bytes_with(code, least.sum())
@@ -277,7 +277,7 @@ impl Plan {
 
     /// Returns the maximum size of the code with all probes, in bytes, unless branches must be
     /// widened.
-    fn most_bytes(&self, code: &Code<'_>, restoring: Restoring) -> usize {
+    fn most_bytes(&self, code: &Code<'_>, restoring: Restoration) -> usize {
         let local = local_bytes(code);
         let probes: usize =
             self.probes.iter().map(|probe| probe.what.bytes(local, restoring)).sum();
@@ -287,7 +287,7 @@ impl Plan {
 
     /// Returns the maximum size, in bytes, of the code that keeps values where exceptions of probes
     /// are dropped, and of the handlers that drop them.
-    fn containment_bytes(&self, local: usize, restoring: Restoring) -> usize {
+    fn containment_bytes(&self, local: usize, restoring: Restoration) -> usize {
         let whats = || self.probes.iter().map(|probe| probe.what);
         let contained = whats().filter(|what| what.is_contained(restoring)).count();
         if contained == 0 {
@@ -311,7 +311,7 @@ impl Plan {
         &mut self,
         code: &Code<'_>,
         number: u32,
-        restoring: Restoring,
+        restoring: Restoration,
         uses: &mut Uses,
         pool: &mut PoolEditor<'_>,
         edit: &mut MethodEdit,
@@ -319,7 +319,7 @@ impl Plan {
         edit.clear();
         let needs_own = self.probes.iter().any(|probe| probe.what.needs_own());
         let locals = Locals::after(code, needs_own);
-        let mut writer = Writer { number, locals, restoring, uses, pool };
+        let mut writer = ProbeAssembler { number, locals, restoring, uses, pool };
         let mut bytes = Vec::new();
         for Probe { pc, reach, what } in &self.probes {
             bytes.clear();
@@ -355,15 +355,15 @@ pub(crate) fn local_bytes(code: &Code<'_>) -> usize {
 }
 
 /// Writes the code of a method's probes.
-struct Writer<'w, 'c> {
+struct ProbeAssembler<'w, 'c> {
     number: u32,
     locals: Locals,
-    restoring: Restoring,
+    restoring: Restoration,
     uses: &'w mut Uses,
     pool: &'w mut PoolEditor<'c>,
 }
 
-impl Writer<'_, '_> {
+impl ProbeAssembler<'_, '_> {
     fn write(&mut self, what: ProbeCall, out: &mut Vec<u8>) -> Result<(), PoolError> {
         let Locals { state, caller, own } = self.locals;
         let own = own.unwrap_or(caller);
@@ -437,7 +437,7 @@ impl Writer<'_, '_> {
     /// Makes a position that is in a local variable the thread's.
     fn restore(&mut self, from: u16, out: &mut Vec<u8>) -> Result<(), PoolError> {
         push_access(out, opcode::ALOAD, self.locals.state);
-        if self.restoring == Restoring::Fenced {
+        if self.restoring == Restoration::Fenced {
             out.push(opcode::DUP);
         }
         push_access(out, opcode::LLOAD, from);
@@ -445,7 +445,7 @@ impl Writer<'_, '_> {
             true => self.uses.call(Helper::LEAVE, self.pool)?,
             false => self.uses.field(opcode::PUTFIELD, StateField::CONTEXT, self.pool)?,
         });
-        if self.restoring == Restoring::Fenced {
+        if self.restoring == Restoration::Fenced {
             out.extend(self.uses.field(opcode::GETFIELD, StateField::FENCE, self.pool)?);
             out.push(opcode::POP);
         }

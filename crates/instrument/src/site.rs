@@ -27,7 +27,7 @@ impl<'p, 'c> SitePlaces<'p, 'c> {
         Self { code, labels: None }
     }
 
-    /// Returns the place of the instruction at a pc, with so many instructions before it.
+    /// Returns the place of the instruction at a pc, with this number of instructions before it.
     pub(crate) fn at(&mut self, pc: u16, instructions: usize) -> Result<SitePlace, Error> {
         let labels = match &mut self.labels {
             Some(known) => known,

@@ -8,10 +8,10 @@ use std::fs;
 
 use perk_classfile::{Instruction, Operands, opcode};
 use perk_instrument::{
-    ClassFile, FIELDS_HELPER, Instrumented, Names, Probes, SitePlace, fields, instrument,
+    ClassFile, ClassProbes, FIELDS_HELPER, Names, Probes, SitePlace, fields, instrument,
 };
 use perk_testkit::{fixture, jdk};
-use support::{Numbers, image};
+use support::{CounterNumbers, image};
 
 const PROBES: Probes = Probes { accesses: true, ..Probes::least(Names::PLAIN) };
 
@@ -24,14 +24,14 @@ fn base_class(name: &str) -> Vec<u8> {
     image::read(jdk, &[format!("java.base/{name}.class")]).remove(0).bytes
 }
 
-fn place(bytes: &[u8]) -> (Instrumented, Numbers) {
-    let mut numbers = Numbers::default();
+fn place(bytes: &[u8]) -> (ClassProbes, CounterNumbers) {
+    let mut numbers = CounterNumbers::default();
     (instrument(bytes, PROBES, &mut numbers).unwrap(), numbers)
 }
 
 /// Returns the methods of the helper that the methods of a name call, with the names of the fields
 /// and sites, in the order of the code.
-fn calls(bytes: &[u8], numbers: &Numbers, method: &str) -> Vec<String> {
+fn calls(bytes: &[u8], numbers: &CounterNumbers, method: &str) -> Vec<String> {
     let class = ClassFile::parse(bytes).unwrap();
     let mut calls = Vec::new();
     for method in class.methods().filter(|it| it.name() == Ok(method.as_bytes())) {
@@ -241,7 +241,7 @@ fn a_method_without_room_only_reports_allocations() {
 #[test]
 fn only_selected_methods_have_probes() {
     let text = "public class Some { int x; int get() { return x; } }";
-    let mut numbers = Numbers { selected: vec!["other/"], ..Numbers::default() };
+    let mut numbers = CounterNumbers { selected: vec!["other/"], ..CounterNumbers::default() };
     assert_eq!(instrument(&compile("Some", text), PROBES, &mut numbers).unwrap().bytes, None);
     let object = instrument(&base_class("java/lang/Object"), PROBES, &mut numbers).unwrap();
     assert_eq!(calls(&object.bytes.unwrap(), &numbers, "<init>"), ["allocated"]);

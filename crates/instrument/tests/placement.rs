@@ -7,11 +7,11 @@ use std::fs;
 
 use perk_classfile::{ClassFile, Instruction, Operands, opcode};
 use perk_instrument::{
-    Error, Events, HELPER, Instrumented, Names, Places, Probes, fields, instrument, leaves,
+    ClassProbes, Error, Events, HELPER, Names, Places, Probes, fields, instrument, leaves,
     with_record,
 };
 use perk_testkit::{fixture, jdk, workspace};
-use support::{Numbers, image};
+use support::{CounterNumbers, image};
 
 const ALL: Probes = Probes { places: Places::Lines, heap: true, object_record: true, ..CALLS };
 const CALLS: Probes = Probes {
@@ -40,8 +40,8 @@ fn base_class(name: &str) -> Vec<u8> {
     image::read(jdk, &[format!("java.base/{name}.class")]).remove(0).bytes
 }
 
-fn place(bytes: &[u8], probes: Probes) -> Instrumented {
-    instrument(bytes, probes, &mut Numbers::default()).unwrap()
+fn place(bytes: &[u8], probes: Probes) -> ClassProbes {
+    instrument(bytes, probes, &mut CounterNumbers::default()).unwrap()
 }
 
 /// Returns the names of the helper's methods that a method calls, in the order of its code; `line`
@@ -107,7 +107,7 @@ fn long_method(calls: usize) -> Vec<u8> {
 }
 
 /// Returns the number of probes of each name in the method, and its length in bytes.
-fn place_long(calls_count: usize) -> ([usize; 4], usize, Instrumented) {
+fn place_long(calls_count: usize) -> ([usize; 4], usize, ClassProbes) {
     let placed = place(&long_method(calls_count), Probes { places: Places::Lines, ..CALLS });
     let bytes = placed.bytes.as_deref().unwrap();
     let names = calls(bytes, "longMethod");
@@ -219,7 +219,7 @@ fn a_class_that_is_not_selected_tells_of_allocations_only() {
         static int[] make() { return new int[Math.abs(1)]; }
     }";
     let bytes = compile("Made", text);
-    let mut numbers = Numbers { selected: vec!["other/"], ..Numbers::default() };
+    let mut numbers = CounterNumbers { selected: vec!["other/"], ..CounterNumbers::default() };
     let heap = instrument(&bytes, ALL, &mut numbers).unwrap();
     assert_eq!(calls(&heap.bytes.unwrap(), "make"), ["array"]);
     assert_eq!((heap.method_count, numbers.names.len()), (1, 0));
@@ -235,7 +235,7 @@ fn constructors_of_classes_not_selected_are_leaves() {
         static Object root() { return new Object(); }
     }";
     let bytes = compile("Maker", text);
-    let mut numbers = Numbers { selected: vec!["Maker"], ..Numbers::default() };
+    let mut numbers = CounterNumbers { selected: vec!["Maker"], ..CounterNumbers::default() };
     let bytes = instrument(&bytes, CALLS, &mut numbers).unwrap().bytes.unwrap();
     assert_eq!(calls(&bytes, "make"), ["enter", "enterLeaf", "store", "store", "store"]);
     assert_eq!(calls(&bytes, "root"), ["enter", "store", "store"]);
@@ -400,7 +400,7 @@ fn what_hides_a_leaf_is_no_leaf() {
         }";
     let folder = fixture::compile_text("Sub", text);
     let read = |name: &str| fs::read(folder.join(name).with_extension("class")).unwrap();
-    let mut numbers = Numbers::default();
+    let mut numbers = CounterNumbers::default();
     let own = ["Sub", "Base", "Top"].map(read);
     let list = ["ArrayList", "AbstractList", "AbstractCollection"].map(|it| format!("util/{it}"));
     let base = list.iter().map(String::as_str).chain(["lang/Object"]);
@@ -429,13 +429,13 @@ fn what_is_no_class_file_is_an_error() {
     let bytes = compile("Small", "public class Small { int f() { return 1; } }");
     for length in 0..bytes.len() {
         let part = &bytes[..length];
-        assert!(instrument(part, ALL, &mut Numbers::default()).is_err(), "{length}");
+        assert!(instrument(part, ALL, &mut CounterNumbers::default()).is_err(), "{length}");
         assert!(leaves(part).is_err(), "{length}");
     }
     for at in 0..bytes.len() {
         let mut broken = bytes.clone();
         broken[at] ^= 0xff;
-        let _: Result<_, Error> = instrument(&broken, ALL, &mut Numbers::default());
+        let _: Result<_, Error> = instrument(&broken, ALL, &mut CounterNumbers::default());
     }
 }
 

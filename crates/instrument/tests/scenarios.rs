@@ -8,7 +8,7 @@ use std::path::Path;
 
 use perk_instrument::{Events, FIELDS_HELPER, HELPER, Names, Places, Probes, instrument};
 use perk_testkit::{JavaRun, Jdk, jdk};
-use support::{Numbers, image, round_trip};
+use support::{CounterNumbers, image, round_trip};
 
 const PROBES: Probes = Probes {
     unwinding: true,
@@ -47,7 +47,7 @@ impl Scenario {
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let selected = vec![name, "java/lang/reflect/"];
-        let mut numbers = Numbers { selected, ..Numbers::default() };
+        let mut numbers = CounterNumbers { selected, ..CounterNumbers::default() };
         let (patched, classes) = (folder.path().join("patched"), folder.path().join("classes"));
         support::helper(&patched, if probes.accesses { FIELDS_HELPER } else { HELPER });
         support::program(&patched, &classes, &format!("{name}.java"));
@@ -82,7 +82,7 @@ impl Scenario {
         let run = JavaRun::new(jdk).jvm_arg("-Xverify:all").jvm_arg("-Xshare:off").jvm_arg(patch);
         let outcome = run.classes(folder.join("classes")).main(self.name).run();
         outcome.assert_success();
-        Numbers::name_all(&self.names, &outcome.stdout)
+        CounterNumbers::name_all(&self.names, &outcome.stdout)
     }
 }
 

@@ -11,7 +11,9 @@ use std::time::Duration;
 use perk_instrument::HELPER;
 use perk_testkit::{JavaRun, Jdk, jdk};
 use support::image;
-use support::round_trip::{self, ACCESSES, BRACKETS, CALLS_OF_SOME, EVERYTHING, Probed, Prober};
+use support::round_trip::{
+    self, ACCESSES, BRACKETS, CALLS_OF_SOME, EVERYTHING, ProbeResult, Prober,
+};
 
 #[test]
 fn java_base_is_written_as_it_was_read() {
@@ -33,7 +35,7 @@ fn java_base_links_with_all_kinds_of_probes() {
         // Together these have all kinds of probes; `xtask roundtrip-jdk` also tests them
         // separately.
         for kind in [CALLS_OF_SOME, EVERYTHING, ACCESSES, BRACKETS] {
-            let mut probed = Probed::new(&classes, kind, &leaves);
+            let mut probed = ProbeResult::new(&classes, kind, &leaves);
             // An array of constants, which fills its method.
             const FULL: &str = "sun/util/resources/cldr/LocaleNames_en.getContents()";
             probed.skipped.retain(|it| !(kind.probes.accesses && it.starts_with(FULL)));

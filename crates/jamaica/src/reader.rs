@@ -19,7 +19,7 @@ use crate::{Error, KEYWORDS, NOTE, metric};
 /// [`Error::Line`] with the first line that cannot be understood, if most lines cannot, or as `input`
 /// fails.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut reader = Reader::default();
+    let mut reader = JamaicaReader::default();
     let mut lines = LineReader::new(input);
     while lines.next()?.is_some() {
         let line = String::from_utf8_lossy(lines.last());
@@ -36,7 +36,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 }
 
 #[derive(Default)]
-struct Reader {
+struct JamaicaReader {
     profile: Profile,
     metrics: Vec<(Metric, Vec<(TraceId, u64)>)>,
     /// The place of each trace in the rows of each metric.
@@ -58,7 +58,7 @@ struct Reader {
     line_count: u64,
 }
 
-impl Reader {
+impl JamaicaReader {
     fn line(&mut self, line: &str) -> Result<(), &'static str> {
         let line = line.trim();
         if line.is_empty() {
@@ -254,7 +254,7 @@ impl Reader {
         self.profile.trace(node, None)
     }
 
-    /// Returns a trace that stands for a class alone.
+    /// Returns a trace that represents a class alone.
     fn class_trace(&mut self, class: &str) -> TraceId {
         let signature = Signature { class, method: "", descriptor: "" };
         self.method(signature, Line::Unknown, None)

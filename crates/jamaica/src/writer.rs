@@ -36,7 +36,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// As `out` fails.
 pub fn write_part(profile: &Profile, notes: &[String], out: &mut dyn Write) -> io::Result<usize> {
-    let mut writer = Writer { profile, out: BufWriter::new(out), line_count: 0 };
+    let mut writer = JamaicaWriter { profile, out: BufWriter::new(out), line_count: 0 };
     for note in notes {
         writeln!(writer.out, "{NOTE}: {}", note.replace(char::is_control, " "))?;
     }
@@ -75,13 +75,13 @@ pub fn written_total(profile: &Profile, metric: &Metric) -> u64 {
     }
 }
 
-struct Writer<'a> {
+struct JamaicaWriter<'a> {
     profile: &'a Profile,
     out: BufWriter<&'a mut dyn Write>,
     line_count: usize,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> JamaicaWriter<'a> {
     fn line(&mut self, line: std::fmt::Arguments<'_>) -> io::Result<()> {
         self.line_count += 1;
         writeln!(self.out, "{line}")

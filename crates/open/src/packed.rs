@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{self, Cursor, Read};
 use std::rc::Rc;
 
-use perk_unpack::{Packing, Rest};
+use perk_unpack::{Packing, TrailingBytes};
 
 use crate::bounded::{BoundedReader, read_head};
 use crate::memory::Memory;
@@ -50,7 +50,7 @@ fn unpack_layer(
 pub(crate) struct Faults {
     /// Which packed data is cut off, if some is.
     cut: Rc<Cell<Option<Packing>>>,
-    rest: Rest,
+    rest: TrailingBytes,
 }
 
 impl Faults {

@@ -4,7 +4,7 @@ mod press;
 
 use std::cmp::Reverse;
 
-use perk_analysis::label_tree::{Flat, ROOT, RankedTree, Scope};
+use perk_analysis::label_tree::{LabelTotal, ROOT, RankedTree, Scope};
 use perk_analysis::{Owner, Owners};
 use perk_profile::{KeyedMap, Metric, Profile, ThreadId, units};
 
@@ -67,7 +67,7 @@ pub struct App<'a> {
     pub(crate) whole: u64,
     /// The number of calls, objects or waits of each label, where the profile has them.
     pub(crate) counts: KeyedMap<String, u64>,
-    flat: Vec<Flat>,
+    flat: Vec<LabelTotal>,
     tree: LazyTree,
     callers: LazyTree,
     around: Option<MethodNeighbours>,
@@ -201,7 +201,7 @@ impl<'a> App<'a> {
 
     fn sort(&mut self) {
         let labels = &self.ranked.labels;
-        let name = |row: &Flat| labels[row.label as usize].clone();
+        let name = |row: &LabelTotal| labels[row.label as usize].clone();
         match self.order {
             Order::First => {
                 self.flat.sort_by_cached_key(|it| (Reverse((it.own, it.total)), name(it)))

@@ -1,6 +1,6 @@
 //! Packed data of gzip and zstd, read as what it holds: all members or frames in a row.
 //!
-//! Zeros may stand between and after them, as tapes and block devices add them. Other bytes after the
+//! Zeros may be between and after them, as tapes and block devices add them. Other bytes after the
 //! last one are counted and skipped, as `gzip` does.
 #![forbid(unsafe_code)]
 
@@ -67,9 +67,9 @@ fn is_skippable(head: &[u8]) -> bool {
 
 /// The number of bytes after packed data that belong to none of it.
 #[derive(Clone, Debug, Default)]
-pub struct Rest(Rc<Cell<Option<(Packing, u64)>>>);
+pub struct TrailingBytes(Rc<Cell<Option<(Packing, u64)>>>);
 
-impl Rest {
+impl TrailingBytes {
     /// Returns a sentence about these bytes, if there are any.
     pub fn note(&self) -> Option<String> {
         let (packing, count) = self.0.get()?;
@@ -86,7 +86,7 @@ pub struct Unpacked<R> {
     packing: Packing,
     /// The member that is read; `None` after the last.
     member: Option<Member<R>>,
-    rest: Rest,
+    rest: TrailingBytes,
 }
 
 enum Member<R> {
@@ -109,7 +109,7 @@ impl<R: Read> Unpacked<R> {
     ///
     /// # Errors
     /// As `source` fails.
-    pub fn new(packing: Packing, source: R, rest: &Rest) -> io::Result<Self> {
+    pub fn new(packing: Packing, source: R, rest: &TrailingBytes) -> io::Result<Self> {
         let mut it = Self { packing, member: None, rest: rest.clone() };
         let source = Peek::new(source);
         it.member = match packing {
@@ -188,9 +188,9 @@ mod tests {
     use super::*;
 
     /// A reader that returns one byte at a time.
-    struct Slowly<'a>(&'a [u8]);
+    struct ByteByByte<'a>(&'a [u8]);
 
-    impl Read for Slowly<'_> {
+    impl Read for ByteByByte<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let length = self.0.len().min(1);
             (&mut self.0).take(length as u64).read(buffer)
@@ -210,14 +210,14 @@ mod tests {
     }
 
     fn unpacked(packing: Packing, bytes: &[u8]) -> io::Result<(String, Option<String>)> {
-        let rest = Rest::default();
+        let rest = TrailingBytes::default();
         let read = |source: &mut dyn Read| -> io::Result<(String, Option<String>)> {
             let mut text = String::new();
             Unpacked::new(packing, source, &rest)?.read_to_string(&mut text)?;
             Ok((text, rest.note()))
         };
         let whole = read(&mut &bytes[..]);
-        let slowly = read(&mut Slowly(bytes));
+        let slowly = read(&mut ByteByByte(bytes));
         let kind =
             |it: &io::Result<_>| it.as_ref().map_or_else(|error| Some(error.kind()), |_| None);
         assert_eq!(kind(&slowly), kind(&whole));

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use perk_heap::{
-    Class, ClassKind, Heap, Holder, Label, Nothing, Options, Reach, Refs, Suspected, Value,
+    Class, ClassKind, Heap, Holder, Label, Nothing, Options, Reach, Refs, SuspectKind, Value,
 };
 use serde::Deserialize;
 
@@ -381,12 +381,12 @@ fn classes(heap: &Heap, sizes: &Sizes, report: &Report) -> Result<()> {
 fn suspects(heap: &Heap, report: &Report) -> Result<()> {
     for suspect in heap.suspects(SUSPECTED_SHARE)? {
         let name = match suspect.suspected {
-            Suspected::Object(object) => {
+            SuspectKind::Object(object) => {
                 let class = heap.as_class(object).unwrap_or(heap.class_of(object));
                 heap.class(class).name.clone()
             }
-            Suspected::Class(class, count) => format!("{count} {}", heap.class(class).name),
-            Suspected::ClassesOf(loader, count) => {
+            SuspectKind::Class(class, count) => format!("{count} {}", heap.class(class).name),
+            SuspectKind::ClassesOf(loader, count) => {
                 format!("{count} classes of {}", heap.class(loader).name)
             }
         };

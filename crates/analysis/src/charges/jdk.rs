@@ -1,4 +1,4 @@
-//! What the methods of the JDK are to a program: its API, or what runs tasks.
+//! The roles of the JDK's methods for a program: its API, or the code that runs tasks.
 
 use super::words::fits;
 

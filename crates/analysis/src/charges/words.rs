@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) text: &'static str,
-    /// It passes calls on: a word for what it calls says more.
+    /// It forwards calls: a word for the method that it calls says more.
     pub(super) is_vague: bool,
 }
 
@@ -504,13 +504,13 @@ const VAGUE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The word for what a method that is not the program's does.
+/// The word for the work of a method that is not the program's.
 pub(super) fn find(class: &str, method: &str) -> Option<Word> {
     if class.is_empty() {
         if method.starts_with('[') {
             return None;
         }
-        // Of native code only copies have a name that everybody knows.
+        // Of native code, only copies have a well-known name.
         let is_copy = ["arraycopy", "memcpy", "memmove"].iter().any(|it| method.contains(it));
         let text = if is_copy { "array copies" } else { "native code" };
         return Some(Word { text, is_vague: false });

@@ -44,7 +44,7 @@ fn named() -> Metric {
     Metric::other(NAME, Unit::Nanoseconds)
 }
 
-/// Adds CPU time in nanoseconds to profiles that have it in different forms, so that a comparison
+/// Adds CPU time in nanoseconds to profiles that have it in different units, so that a comparison
 /// finds a common metric.
 pub fn align_cpu_time(profiles: [&mut Profile; 2]) {
     let forms = profiles.each_ref().map(|profile| CpuTime::of(profile));

@@ -21,7 +21,7 @@ pub(super) struct Side {
 }
 
 impl Names {
-    /// The field by its names without what differs from run to run.
+    /// The field by its names, without the parts that differ from run to run.
     pub(super) fn field(&mut self, from: &Symbols, field: Field) -> Field {
         let strings = &mut self.symbols.strings;
         let mut text = |id| strings.intern(&names::stable(from.strings.get(id)));
@@ -50,7 +50,7 @@ impl Names {
             .map(|index| {
                 let frame = from.get_frame(FrameId::new(index));
                 let line = match frame.line {
-                    // Whether a method is compiled differs from run to run.
+                    // The way in which a method is compiled differs from run to run.
                     Line::Compiled => Line::Unknown,
                     line => line,
                 };

@@ -42,7 +42,7 @@ pub struct MetricDiff {
     /// How much one sample, or one tick, adds to the numbers of each side, where they are estimated and it
     /// is known.
     pub sample: Option<[f64; 2]>,
-    /// The CPU time that a CPU sample stands for on each side, in nanoseconds, where both are known.
+    /// The CPU time that a CPU sample represents on each side, in nanoseconds, where both are known.
     pub sample_ns: Option<[u64; 2]>,
 }
 

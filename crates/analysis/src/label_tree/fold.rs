@@ -11,7 +11,7 @@ const CHAIN_END: usize = 32;
 
 impl<L> LevelTree<L> {
     /// Limits the tree to `levels` levels, if given: leaves out the middle of long chains, and all
-    /// nodes that are still too deep after that. A node stands for the nodes that are left out, and
+    /// nodes that are still too deep after that. A node represents the nodes that are left out, and
     /// has their numbers. Returns the labels of these new nodes: their indexes follow all others.
     pub fn fold(&mut self, levels: Option<usize>) -> Vec<String> {
         levels.map_or_else(Vec::new, |levels| self.fold_to(index(levels), CHAIN_END))
@@ -19,7 +19,7 @@ impl<L> LevelTree<L> {
 
     fn fold_to(&mut self, levels: u32, chain_end: usize) -> Vec<String> {
         let mut folded =
-            Folded { levels, first_label: index(self.labels.len()), ..Folded::default() };
+            TreeFold { levels, first_label: index(self.labels.len()), ..TreeFold::default() };
         let mut middles = middles(&self.nodes, chain_end).into_iter().peekable();
         // The number of levels that are left out above each frame of the path.
         let mut shifts: Vec<u32> = Vec::new();
@@ -51,13 +51,13 @@ impl<L> LevelTree<L> {
 }
 
 /// The middle of a chain: nodes that follow each other.
-struct Middle {
+struct ChainMiddle {
     begin: usize,
     count: usize,
 }
 
 /// The middles of all chains of `nodes` that are longer than their two ends.
-fn middles(nodes: &[LevelNode], chain_end: usize) -> Vec<Middle> {
+fn middles(nodes: &[LevelNode], chain_end: usize) -> Vec<ChainMiddle> {
     let mut has_branches = vec![false; nodes.len()];
     let mut path: Vec<usize> = Vec::new();
     for (at, node) in nodes.iter().enumerate() {
@@ -78,7 +78,7 @@ fn middles(nodes: &[LevelNode], chain_end: usize) -> Vec<Middle> {
             let length = at + 1 - begin;
             if length > 2 * chain_end + 1 {
                 let count = length - 2 * chain_end;
-                middles.push(Middle { begin: begin + chain_end, count });
+                middles.push(ChainMiddle { begin: begin + chain_end, count });
             }
             begin = at + 1;
         }
@@ -86,9 +86,9 @@ fn middles(nodes: &[LevelNode], chain_end: usize) -> Vec<Middle> {
     middles
 }
 
-/// The nodes that are kept, and those that stand for others.
+/// The nodes that are kept, and those that represent others.
 #[derive(Default)]
-struct Folded {
+struct TreeFold {
     levels: u32,
     nodes: Vec<LevelNode>,
     first_label: u32,
@@ -98,7 +98,7 @@ struct Folded {
     deeper: (usize, u64, u64),
 }
 
-impl Folded {
+impl TreeFold {
     fn push(&mut self, node: LevelNode) {
         if node.level < self.levels {
             self.flush();
@@ -111,7 +111,7 @@ impl Folded {
         }
     }
 
-    /// The place of a node of this level that was just added, or of the one that will stand for it.
+    /// The place of a node of this level that was just added, or of the one that will represent it.
     fn last(&self, level: u32) -> u32 {
         let is_deeper = level >= self.levels;
         index(self.nodes.len() - usize::from(!is_deeper))

@@ -22,7 +22,7 @@ pub struct RankedNode {
 
 /// The numbers of a label over the whole tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flat {
+pub struct LabelTotal {
     /// The index of the label.
     pub label: u32,
     /// The number that ends at it.
@@ -115,9 +115,10 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
     }
 
     /// All labels with their numbers.
-    pub fn flat(&self) -> Vec<Flat> {
-        let mut rows: Vec<Flat> =
-            (0..self.labels.len() as u32).map(|label| Flat { label, own: 0, total: 0 }).collect();
+    pub fn flat(&self) -> Vec<LabelTotal> {
+        let mut rows: Vec<LabelTotal> = (0..self.labels.len() as u32)
+            .map(|label| LabelTotal { label, own: 0, total: 0 })
+            .collect();
         self.walk(|node, is_outermost| {
             let row = &mut rows[node.label as usize];
             row.own = row.own.saturating_add(node.own);

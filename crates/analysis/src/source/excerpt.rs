@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use super::{Coverage, SourceFile, SourceLine};
 
-/// Files of so many lines are shown whole.
+/// The most lines of a file that is shown whole.
 const SHORT: u32 = 40;
 /// Hot lines of a file, at most; by totals as many again.
 const HOT: usize = 10;

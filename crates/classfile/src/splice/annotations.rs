@@ -1,6 +1,6 @@
 //! Writes the type annotations of code (JVM specification 4.7.20).
 
-use super::layout::Layout;
+use super::layout::CodeLayout;
 use super::{push_u16, tables};
 use crate::reader::Reader;
 use crate::{Error, SkipReason};
@@ -12,7 +12,7 @@ const MAX_DEPTH: u32 = 50;
 /// Appends the contents of the attribute.
 pub(super) fn write(
     mut reader: Reader<'_>,
-    layout: &Layout,
+    layout: &CodeLayout,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let count = reader.u16("the count of type annotations")?;
@@ -33,7 +33,7 @@ pub(super) fn write(
 /// instructions.
 fn write_target(
     reader: &mut Reader<'_>,
-    layout: &Layout,
+    layout: &CodeLayout,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     const WHAT: &str = "the target of a type annotation";
@@ -67,7 +67,11 @@ fn write_target(
     Ok(())
 }
 
-fn write_pc(reader: &mut Reader<'_>, layout: &Layout, out: &mut Vec<u8>) -> Result<(), SkipReason> {
+fn write_pc(
+    reader: &mut Reader<'_>,
+    layout: &CodeLayout,
+    out: &mut Vec<u8>,
+) -> Result<(), SkipReason> {
     let pc = reader.u16("the pc of a type annotation")?;
     push_u16(out, layout.at(pc.into())?.itself as u16);
     Ok(())

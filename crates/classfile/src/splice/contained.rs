@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::frames::{TrailerFrame, TrailerLocals};
-use super::layout::Layout;
+use super::layout::CodeLayout;
 use crate::edit::HandlerCode;
 use crate::instruction::{access_bytes, push_access};
 use crate::{Code, Instruction, MethodEdit, opcode};
@@ -11,7 +11,7 @@ use crate::{Code, Instruction, MethodEdit, opcode};
 /// The contents of the operand stack where the code is inserted, and the local variable that keeps
 /// them: an exception handler discards the operand stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum StackStore {
     /// No value that is needed later.
     Nothing,
     /// A value in a local variable.
@@ -41,7 +41,7 @@ fn free(code: &Code<'_>, edit: &MethodEdit) -> u16 {
     code.max_locals().saturating_add(edit.local_words())
 }
 
-impl Kept {
+impl StackStore {
     /// Returns the contents of the stack before an instruction that returns, or at an exception
     /// handler.
     pub(super) fn before(
@@ -103,14 +103,14 @@ impl Kept {
 
 /// The position of contained code in the new code.
 #[derive(Clone, Debug)]
-pub(super) struct Contained {
+pub(super) struct ContainedCode {
     /// The pc in the original code.
     pub(super) pc: u16,
     /// The code, without the instructions that store the operand stack.
     pub(super) covered: Range<u32>,
     /// The pc at which the method continues.
     pub(super) end: u32,
-    pub(super) kept: Kept,
+    pub(super) kept: StackStore,
 }
 
 /// The code after the method's own: the handler of all exceptions, and the handlers that drop
@@ -128,14 +128,14 @@ pub(super) struct Trailer {
 
 impl Trailer {
     /// Makes the trailer that a method needs.
-    pub(super) fn new(code: &Code<'_>, edit: &MethodEdit, layout: &Layout) -> Self {
+    pub(super) fn new(code: &Code<'_>, edit: &MethodEdit, layout: &CodeLayout) -> Self {
         let mut trailer = Self::default();
         if let Some(handler) = edit.handler() {
             trailer.catch_all(code, edit, handler, layout);
         }
         trailer.resume_returns(code, layout);
         for contained in layout.contained().iter().filter(|it| !returns(code, it.pc)) {
-            let Contained { pc, end: resumed, kept, .. } = *contained;
+            let ContainedCode { pc, end: resumed, kept, .. } = *contained;
             let locals = TrailerLocals::At { pc, kept, resumed };
             let handler = trailer.handler(layout, kept, locals);
             trailer.covered.push((contained.covered.clone(), handler));
@@ -150,7 +150,7 @@ impl Trailer {
         code: &Code<'_>,
         edit: &MethodEdit,
         handler: HandlerCode<'_>,
-        layout: &Layout,
+        layout: &CodeLayout,
     ) {
         self.frames.push(TrailerFrame { pc: self.pc(layout), locals: TrailerLocals::Added });
         if !handler.is_contained {
@@ -158,7 +158,7 @@ impl Trailer {
             self.code.push(opcode::ATHROW);
             return;
         }
-        let kept = Kept::last_exception(code, edit);
+        let kept = StackStore::last_exception(code, edit);
         kept.store(&mut self.code);
         let start = self.pc(layout);
         self.code.extend_from_slice(handler.code);
@@ -171,8 +171,8 @@ impl Trailer {
     }
 
     /// Adds one handler for all code before returns, which returns.
-    fn resume_returns(&mut self, code: &Code<'_>, layout: &Layout) {
-        let mut handlers: Vec<(Kept, u32)> = Vec::new();
+    fn resume_returns(&mut self, code: &Code<'_>, layout: &CodeLayout) {
+        let mut handlers: Vec<(StackStore, u32)> = Vec::new();
         for contained in layout.contained().iter().filter(|it| returns(code, it.pc)) {
             let kept = contained.kept;
             let known = handlers.iter().find(|it| it.0 == kept).map(|it| it.1);
@@ -187,7 +187,7 @@ impl Trailer {
     }
 
     /// Begins a handler that drops the exception and loads the kept value; returns its pc.
-    fn handler(&mut self, layout: &Layout, kept: Kept, locals: TrailerLocals) -> u32 {
+    fn handler(&mut self, layout: &CodeLayout, kept: StackStore, locals: TrailerLocals) -> u32 {
         let pc = self.pc(layout);
         self.frames.push(TrailerFrame { pc, locals });
         self.code.push(opcode::POP);
@@ -196,7 +196,7 @@ impl Trailer {
         pc
     }
 
-    fn goto(&mut self, layout: &Layout, target: u32) {
+    fn goto(&mut self, layout: &CodeLayout, target: u32) {
         // Both pcs are below 2^31: code that is too long is refused before it is written.
         let offset = target as i32 - self.pc(layout) as i32;
         match i16::try_from(offset) {
@@ -211,7 +211,7 @@ impl Trailer {
         }
     }
 
-    fn pc(&self, layout: &Layout) -> u32 {
+    fn pc(&self, layout: &CodeLayout) -> u32 {
         (layout.end() + self.code.len()) as u32
     }
 }

@@ -1,7 +1,7 @@
 //! Writes the StackMapTable: frames are shifted; new ones repeat the types of the method's own.
 
-use super::contained::Kept;
-use super::layout::Layout;
+use super::contained::StackStore;
+use super::layout::CodeLayout;
 use super::{limit, push_u16};
 use crate::edit::LocalType;
 use crate::frames::{Frame, Frames, OBJECT, Types, UNINITIALIZED, UNINITIALIZED_THIS, form};
@@ -26,13 +26,13 @@ pub(crate) struct Signature<'a> {
 
 /// The added local variables, which all frames contain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Added<'a> {
+pub(super) struct AddedLocals<'a> {
     /// The word of the first, after the method's own.
     pub(super) at: usize,
     pub(super) types: &'a [LocalType],
 }
 
-impl Added<'_> {
+impl AddedLocals<'_> {
     /// Puts them after the locals of a frame.
     fn put(self, locals: &mut Vec<Type>) {
         for (index, of) in self.types.iter().enumerate() {
@@ -70,20 +70,20 @@ pub(super) enum TrailerLocals {
     /// Only the added ones.
     Added,
     /// Only an exception, in a local variable.
-    Exception(Kept),
+    Exception(StackStore),
     /// Only the value that the method is about to return, in a local variable.
-    Returned(Kept),
+    Returned(StackStore),
     /// All that are known in the method's handler at a pc of the original code, and its exception,
     /// in a local variable. The handler continues at a pc of the new code.
-    At { pc: u16, kept: Kept, resumed: u32 },
+    At { pc: u16, kept: StackStore, resumed: u32 },
 }
 
 /// Appends the contents of the attribute, with the frames of the trailer.
 pub(super) fn write(
     reader: Reader<'_>,
     signature: &Signature<'_>,
-    layout: &Layout,
-    added: Added<'_>,
+    layout: &CodeLayout,
+    added: AddedLocals<'_>,
     trailer: &[TrailerFrame],
     pool: &mut PoolEditor<'_>,
     out: &mut Vec<u8>,
@@ -128,8 +128,8 @@ pub(super) fn write(
 /// Appends the contents of an attribute that has only the frames of the trailer.
 pub(super) fn write_only(
     signature: &Signature<'_>,
-    layout: &Layout,
-    added: Added<'_>,
+    layout: &CodeLayout,
+    added: AddedLocals<'_>,
     trailer: &[TrailerFrame],
     pool: &mut PoolEditor<'_>,
     out: &mut Vec<u8>,
@@ -175,8 +175,8 @@ struct Handlers(Vec<(u32, Type, Vec<Type>)>);
 
 /// The frames written so far.
 struct Output<'o> {
-    layout: &'o Layout,
-    added: Added<'o>,
+    layout: &'o CodeLayout,
+    added: AddedLocals<'o>,
     out: &'o mut Vec<u8>,
     count_at: usize,
     count: usize,
@@ -184,7 +184,7 @@ struct Output<'o> {
 }
 
 impl<'o> Output<'o> {
-    fn begin(layout: &'o Layout, added: Added<'o>, out: &'o mut Vec<u8>) -> Self {
+    fn begin(layout: &'o CodeLayout, added: AddedLocals<'o>, out: &'o mut Vec<u8>) -> Self {
         let count_at = out.len();
         push_u16(out, 0);
         Self { layout, added, out, count_at, count: 0, last_pc: None }
@@ -338,8 +338,8 @@ impl<'o> Output<'o> {
 }
 
 /// Puts the kept value after the locals before it.
-fn put(locals: &mut Vec<Type>, kept: Kept, of: Type) {
-    let Kept::Value { local, .. } = kept else { return };
+fn put(locals: &mut Vec<Type>, kept: StackStore, of: Type) {
+    let StackStore::Value { local, .. } = kept else { return };
     put_at(locals, local.into(), of);
 }
 

@@ -1,6 +1,6 @@
 //! Writes the instructions.
 
-use super::layout::{Jump, Layout};
+use super::layout::{CodeLayout, Jump};
 use crate::instruction::padding;
 use crate::{Code, MethodEdit, Operands, SkipReason, opcode};
 
@@ -8,7 +8,7 @@ use crate::{Code, MethodEdit, Operands, SkipReason, opcode};
 pub(super) fn write(
     code: &Code<'_>,
     edit: &MethodEdit,
-    layout: &Layout,
+    layout: &CodeLayout,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let bytes = code.bytes();
@@ -47,7 +47,7 @@ fn write_jump(
     code: &Code<'_>,
     jump: &Jump,
     copied: usize,
-    layout: &Layout,
+    layout: &CodeLayout,
     out: &mut Vec<u8>,
 ) -> Result<usize, SkipReason> {
     let pc = usize::from(jump.pc);

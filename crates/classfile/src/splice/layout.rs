@@ -1,13 +1,13 @@
 //! The positions of the original code in the new code.
 
-use super::contained::{Contained, Kept};
+use super::contained::{ContainedCode, StackStore};
 use crate::code::MAX_CODE_BYTES;
 use crate::instruction::padding;
 use crate::{Code, Instruction, MethodEdit, Operands, Reach, SkipReason, opcode};
 
 /// The positions of an instruction in the new code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Relocated {
+pub(super) struct InstructionPlace {
     /// The start of the code inserted before it, or of the instruction if there is none.
     pub(super) before: u32,
     /// The new target of jumps to it: the start of the code inserted for all paths.
@@ -16,7 +16,7 @@ pub(super) struct Relocated {
     pub(super) itself: u32,
 }
 
-impl Relocated {
+impl InstructionPlace {
     const NONE: Self = Self { before: u32::MAX, target: u32::MAX, itself: u32::MAX };
 
     const fn all(pc: u32) -> Self {
@@ -36,23 +36,23 @@ pub(super) struct Jump {
 
 /// Maps the pcs of a method's code to those that they have when code is inserted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Layout {
-    /// The places by pc; `Relocated::NONE` if no instruction begins there. The last is the end of
+pub(super) struct CodeLayout {
+    /// The places by pc; `InstructionPlace::NONE` if no instruction begins there. The last is the end of
     /// the code.
-    places: Vec<Relocated>,
+    places: Vec<InstructionPlace>,
     /// The branches and switches, by pc.
     jumps: Vec<Jump>,
     /// The edit's insertions in the order of the new code, without unreachable ones.
     insertions: Vec<u32>,
     /// The insertions whose exceptions are dropped.
-    contained: Vec<Contained>,
+    contained: Vec<ContainedCode>,
     /// All of the edit's insertions in the order of pcs.
     order: Vec<u32>,
     /// The pcs of `goto` and `jsr` that become wide, sorted.
     widened: Vec<u16>,
 }
 
-impl Layout {
+impl CodeLayout {
     /// Computes the layout of the new code.
     ///
     /// Growing code may separate a branch from its target by more than 16 bits can express. Then
@@ -89,12 +89,12 @@ impl Layout {
     /// The pcs of the instructions in the original and in the new code, in their order.
     pub(super) fn instructions(&self) -> impl Iterator<Item = [u32; 2]> {
         let places = self.places.split_last().map_or(&[][..], |(_, places)| places);
-        let pcs = (0..).zip(places).filter(|(_, place)| **place != Relocated::NONE);
+        let pcs = (0..).zip(places).filter(|(_, place)| **place != InstructionPlace::NONE);
         pcs.map(|(pc, place)| [pc, place.itself])
     }
 
     /// The places of the instruction at a pc of the original code.
-    pub(super) fn at(&self, pc: i32) -> Result<Relocated, SkipReason> {
+    pub(super) fn at(&self, pc: i32) -> Result<InstructionPlace, SkipReason> {
         let end = self.places.len() - 1;
         match self.boundary(pc) {
             Ok(_) if usize::try_from(pc) == Ok(end) => Err(SkipReason::NotAnInstruction { pc }),
@@ -103,9 +103,9 @@ impl Layout {
     }
 
     /// The places of the instruction at a pc of the original code, or of the code's end.
-    pub(super) fn boundary(&self, pc: i32) -> Result<Relocated, SkipReason> {
+    pub(super) fn boundary(&self, pc: i32) -> Result<InstructionPlace, SkipReason> {
         let place = usize::try_from(pc).ok().and_then(|pc| self.places.get(pc));
-        let place = place.filter(|place| **place != Relocated::NONE);
+        let place = place.filter(|place| **place != InstructionPlace::NONE);
         place.copied().ok_or(SkipReason::NotAnInstruction { pc })
     }
 
@@ -120,14 +120,14 @@ impl Layout {
     }
 
     /// The insertions whose exceptions are dropped, in the order of the new code.
-    pub(super) fn contained(&self) -> &[Contained] {
+    pub(super) fn contained(&self) -> &[ContainedCode] {
         &self.contained
     }
 
     fn place(&mut self, code: &Code<'_>, edit: &MethodEdit) -> Result<(), SkipReason> {
         let length = code.bytes().len();
         self.places.clear();
-        self.places.resize(length + 1, Relocated::NONE);
+        self.places.resize(length + 1, InstructionPlace::NONE);
         self.jumps.clear();
         self.insertions.clear();
         self.contained.clear();
@@ -136,7 +136,7 @@ impl Layout {
         let mut falls_through = true;
         for instruction in code.instructions() {
             let instruction = instruction?;
-            let mut place = Relocated::all(end);
+            let mut place = InstructionPlace::all(end);
             while let Some(&index) = self.order.get(next) {
                 let insertion = &edit.insertions()[index as usize];
                 if insertion.pc > instruction.pc {
@@ -148,12 +148,12 @@ impl Layout {
                 next += 1;
                 let mut bytes = edit.code(insertion).len() as u32;
                 if insertion.is_contained {
-                    let kept = Kept::before(&instruction, code, edit);
+                    let kept = StackStore::before(&instruction, code, edit);
                     let start = place.itself + kept.bytes();
                     let covered = start..start + bytes;
                     bytes += 2 * kept.bytes();
                     let end = place.itself + bytes;
-                    self.contained.push(Contained { pc: instruction.pc, covered, end, kept });
+                    self.contained.push(ContainedCode { pc: instruction.pc, covered, end, kept });
                 }
                 match insertion.reach {
                     // Unreachable code would need a frame of its own.
@@ -176,7 +176,7 @@ impl Layout {
             let pc = edit.insertions()[index as usize].pc;
             return Err(SkipReason::NotAnInstruction { pc: pc.into() });
         }
-        self.places[length] = Relocated::all(end);
+        self.places[length] = InstructionPlace::all(end);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Writes the tables of code whose entries keep their size.
 
 use super::contained::Trailer;
-use super::layout::Layout;
+use super::layout::CodeLayout;
 use super::{limit, push_u16};
 use crate::reader::Reader;
 use crate::{Code, Error, MethodEdit, SkipReason};
@@ -11,7 +11,7 @@ use crate::{Code, Error, MethodEdit, SkipReason};
 pub(super) fn write_exceptions(
     code: &Code<'_>,
     edit: &MethodEdit,
-    layout: &Layout,
+    layout: &CodeLayout,
     trailer: &Trailer,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
@@ -60,7 +60,7 @@ pub(super) fn write_exceptions(
 /// Appends the contents of a LineNumberTable (JVM specification 4.7.12).
 pub(super) fn write_line_numbers(
     mut reader: Reader<'_>,
-    layout: &Layout,
+    layout: &CodeLayout,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let count = reader.u16("the count of line numbers")?;
@@ -82,7 +82,7 @@ pub(super) fn write_line_numbers(
 pub(super) fn write_local_variables(
     mut reader: Reader<'_>,
     max_locals: u16,
-    layout: &Layout,
+    layout: &CodeLayout,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let count = reader.u16("the count of local variables")?;
@@ -105,7 +105,7 @@ pub(super) fn write_local_variables(
 /// Copies the start and the length of a range of pcs.
 pub(super) fn write_range(
     reader: &mut Reader<'_>,
-    layout: &Layout,
+    layout: &CodeLayout,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
     let start = i32::from(reader.u16("a variable's first pc")?);

@@ -19,7 +19,7 @@ pub(super) enum Word {
 ///
 /// The lowest words of the operand stack may be missing. They are plain.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct StackState {
     stack: Vec<Word>,
     /// The local variables that are not plain.
     locals: Vec<(u16, Word)>,
@@ -35,7 +35,7 @@ pub(super) struct State {
 const MOST_WORDS: usize = 512;
 const MOST_LOCALS: usize = 64;
 
-impl State {
+impl StackState {
     pub(super) fn at_entry(is_constructor: bool) -> Self {
         let locals = if is_constructor { vec![(0, Word::This)] } else { Vec::new() };
         Self { locals, ..Self::default() }
@@ -106,8 +106,8 @@ impl State {
         self.stack.push(Word::New(pc));
     }
 
-    /// Runs the call of a constructor with so many words of parameters. Returns the object, and its
-    /// place after the call.
+    /// Runs the call of a constructor with this number of words of parameters. Returns the object,
+    /// and its place after the call.
     pub(super) fn initialize(&mut self, words: usize) -> (Uninitialized, Place) {
         let word = self.peek(words);
         let at = self.stack.len().saturating_sub(words + 1);

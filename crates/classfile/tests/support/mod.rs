@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use perk_classfile::{
-    ClassEditor, ClassFile, Code, Edited, LocalType, MethodEdit, Operands, PoolEditor, Reach,
+    ClassEdit, ClassEditor, ClassFile, Code, LocalType, MethodEdit, Operands, PoolEditor, Reach,
     opcode, push_access,
 };
 
@@ -129,7 +129,7 @@ pub(crate) fn words(values: &[u16]) -> Vec<u8> {
 }
 
 /// Edits the first method.
-pub(crate) fn edit(bytes: &[u8], edit: impl FnOnce(&mut MethodEdit)) -> Edited {
+pub(crate) fn edit(bytes: &[u8], edit: impl FnOnce(&mut MethodEdit)) -> ClassEdit {
     let class = ClassFile::parse(bytes).unwrap();
     let mut editor = ClassEditor::new(&class);
     let mut method_edit = MethodEdit::new();
@@ -178,7 +178,7 @@ fn known(name: &[u8]) -> &'static str {
 /// Puts probes everywhere: entry, returns, unwinding, calls, allocations, handlers and branch
 /// targets. They call the methods of the class `Probe`. That of the entry returns an object, which
 /// is kept in a local variable with a number from it; both are passed to other probes.
-pub(crate) fn probe_all(bytes: &[u8]) -> Result<Edited, Box<dyn std::error::Error>> {
+pub(crate) fn probe_all(bytes: &[u8]) -> Result<ClassEdit, Box<dyn std::error::Error>> {
     let class = ClassFile::parse(bytes)?;
     let mut editor = ClassEditor::new(&class);
     let mut edit = MethodEdit::new();

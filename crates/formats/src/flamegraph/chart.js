@@ -14,7 +14,7 @@ const CHANGES = [[250, 3], [250, 2], [250, 1], [260, 0], [45, 1], [45, 2], [45, 
 const SAME = PLAIN + 4;
 // Changes of less than this share of all are no changes.
 const LEAST_POINTS = 0.001;
-// The hues of OWNERS; the first, the program's own code, is strong. Each has shades, which tell classes apart.
+// The hues of OWNERS; the first, the program's own code, is strong. Each has shades, which distinguish classes.
 const OWNER_HUES = [58, 150, 250, 310, 15];
 const SHADES = [-7, 0, 7];
 const OWNED = PLAIN + 1 + CHANGES.length;
@@ -156,7 +156,7 @@ class Chart {
   resize() {
     const { element, canvas } = this;
     if (!this.model) return;
-    // A flame stands on the lower edge, so that is what stays in place.
+    // A flame begins at the lower edge, so the lower edge stays in place.
     const height = Math.max(this.height, element.clientHeight);
     const below = this.flame ? Math.max(0, element.scrollHeight - height - element.scrollTop) : 0;
     this.width = element.clientWidth;

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::times::Times;
+use super::times::TimeColumns;
 use crate::Error;
 
 /// The data of the page, from which its scripts draw.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Data {
+pub(super) struct PageData {
     pub(super) version: u32,
     /// The name of the shown values. Pages of samples omit it, as the first versions did.
     #[serde(default = "samples", skip_serializing_if = "is_samples")]
@@ -30,31 +30,31 @@ pub(super) struct Data {
     pub(super) app: Vec<String>,
     /// The strings. The first is empty.
     pub(super) strings: Vec<String>,
-    pub(super) frames: Frames,
-    pub(super) nodes: Nodes,
-    /// When the numbers were taken, if the profile tells.
+    pub(super) frames: FrameColumns,
+    pub(super) nodes: NodeColumns,
+    /// The times of the numbers, if the profile has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) times: Option<Times>,
+    pub(super) times: Option<TimeColumns>,
     /// The other values that the page can show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) others: Vec<Other>,
+    pub(super) others: Vec<OtherMetric>,
 }
 
 /// Another value of a page. Its frames are among those of the page.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Other {
+pub(super) struct OtherMetric {
     pub(super) value: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unit: Option<String>,
-    pub(super) nodes: Nodes,
+    pub(super) nodes: NodeColumns,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) times: Option<Times>,
+    pub(super) times: Option<TimeColumns>,
 }
 
 /// The distinct frames, one column per property. Names are indexes of strings.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Frames {
-    pub(super) kind: Vec<Kind>,
+pub(super) struct FrameColumns {
+    pub(super) kind: Vec<NodeKind>,
     pub(super) class: Vec<u32>,
     pub(super) name: Vec<u32>,
     pub(super) signature: Vec<u32>,
@@ -66,7 +66,7 @@ pub(super) struct Frames {
 
 /// The nodes of the tree in preorder.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Nodes {
+pub(super) struct NodeColumns {
     /// The level (from 1), minus the level of the previous node.
     pub(super) level: Vec<i64>,
     pub(super) frame: Vec<u32>,
@@ -87,7 +87,7 @@ pub(super) fn is_samples(value: &str) -> bool {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     Java,
     Native,
     Thread,
@@ -97,24 +97,24 @@ pub(crate) enum Kind {
     LeftOut,
 }
 
-impl From<Kind> for u8 {
-    fn from(kind: Kind) -> Self {
+impl From<NodeKind> for u8 {
+    fn from(kind: NodeKind) -> Self {
         kind as u8
     }
 }
 
-impl TryFrom<u8> for Kind {
+impl TryFrom<u8> for NodeKind {
     type Error = &'static str;
 
     fn try_from(code: u8) -> Result<Self, Self::Error> {
-        const ALL: [Kind; 7] = [
-            Kind::Java,
-            Kind::Native,
-            Kind::Thread,
-            Kind::NoStack,
-            Kind::BelowCutoff,
-            Kind::Objects,
-            Kind::LeftOut,
+        const ALL: [NodeKind; 7] = [
+            NodeKind::Java,
+            NodeKind::Native,
+            NodeKind::Thread,
+            NodeKind::NoStack,
+            NodeKind::BelowCutoff,
+            NodeKind::Objects,
+            NodeKind::LeftOut,
         ];
         ALL.into_iter().find(|&kind| kind as u8 == code).ok_or("a kind of frame, 0 to 6")
     }

@@ -6,24 +6,24 @@ use perk_analysis::label_tree::{LevelNode, LevelTree};
 use perk_profile::{Accounting, KeyedMap, Metric, Profile, deep};
 
 use super::VERSION;
-use super::data::{Data, Frames, Kind, Nodes, Other};
+use super::data::{FrameColumns, NodeColumns, NodeKind, OtherMetric, PageData};
 use super::index::index;
-use super::label::Label;
+use super::label::FrameLabel;
 use super::owner::Ownership;
-use super::times::Times;
+use super::times::TimeColumns;
 use crate::file_format::View;
 
-impl Data {
+impl PageData {
     pub(super) fn new(view: &View<'_>) -> io::Result<Self> {
         let metric = view.metric()?;
         let mut data = Self::of_profile(view.profile, &metric, view.title);
         data.before = view.before.map(|before| before.title.to_owned());
         let is_compared = view.before.is_some();
-        let mut shown = vec![(metric, view.tree(Label::new)?)];
+        let mut shown = vec![(metric, view.tree(FrameLabel::new)?)];
         if view.metric.is_none() && !is_compared {
             let others = Metric::leading_of(view.profile).filter(|metric| *metric != shown[0].0);
             for metric in others.collect::<Vec<_>>() {
-                let label = |part| Label::new(view.profile, part);
+                let label = |part| FrameLabel::new(view.profile, part);
                 let tree = LevelTree::new(view.profile, &metric, label);
                 shown.push((metric, tree));
             }
@@ -33,13 +33,14 @@ impl Data {
         let mut tables = Tables::default();
         for (place, ((metric, tree), left_out)) in shown.iter().zip(&left_out).enumerate() {
             let nodes = tables.nodes(tree, left_out, is_compared);
-            let times = || Times::of(view.profile, metric, &tree.ends, &nodes, &tables.frames);
+            let times =
+                || TimeColumns::of(view.profile, metric, &tree.ends, &nodes, &tables.frames);
             let times = if is_compared { None } else { times() };
             if place == 0 {
                 (data.nodes, data.times) = (nodes, times);
             } else {
                 let (value, unit) = (metric.name().to_owned(), unit(metric));
-                data.others.push(Other { value, unit, nodes, times });
+                data.others.push(OtherMetric { value, unit, nodes, times });
             }
         }
         let ownership = Ownership::new(&view.profiles());
@@ -63,8 +64,8 @@ impl Data {
             notes: profile.notes.clone(),
             app: Vec::new(),
             strings: Vec::new(),
-            frames: Frames::default(),
-            nodes: Nodes::default(),
+            frames: FrameColumns::default(),
+            nodes: NodeColumns::default(),
             times: None,
             others: Vec::new(),
         }
@@ -75,10 +76,10 @@ impl Data {
 struct Tables<'a> {
     strings: Vec<String>,
     string_ids: KeyedMap<&'a str, u32>,
-    frames: Frames,
-    frame_ids: KeyedMap<Label<'a>, u32>,
+    frames: FrameColumns,
+    frame_ids: KeyedMap<FrameLabel<'a>, u32>,
     /// The labels of the frames.
-    labels: Vec<Label<'a>>,
+    labels: Vec<FrameLabel<'a>>,
 }
 
 impl Default for Tables<'_> {
@@ -86,7 +87,7 @@ impl Default for Tables<'_> {
         Self {
             strings: vec![String::new()],
             string_ids: KeyedMap::from_iter([("", 0)]),
-            frames: Frames::default(),
+            frames: FrameColumns::default(),
             frame_ids: KeyedMap::default(),
             labels: Vec::new(),
         }
@@ -101,7 +102,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    fn frame(&mut self, label: Label<'a>) -> u32 {
+    fn frame(&mut self, label: FrameLabel<'a>) -> u32 {
         if let Some(&frame) = self.frame_ids.get(&label) {
             return frame;
         }
@@ -120,14 +121,14 @@ impl<'a> Tables<'a> {
     /// Returns the nodes of a tree. The last of its labels are `left_out`.
     fn nodes(
         &mut self,
-        tree: &LevelTree<Label<'a>>,
+        tree: &LevelTree<FrameLabel<'a>>,
         left_out: &'a [String],
         is_compared: bool,
-    ) -> Nodes {
-        let left_out = left_out.iter().map(|text| Label::named(Kind::LeftOut, text));
+    ) -> NodeColumns {
+        let left_out = left_out.iter().map(|text| FrameLabel::named(NodeKind::LeftOut, text));
         let labels = tree.labels.iter().copied().chain(left_out);
         let frames: Vec<u32> = labels.map(|label| self.frame(label)).collect();
-        let mut nodes = Nodes::default();
+        let mut nodes = NodeColumns::default();
         let mut above = 0;
         for &LevelNode { level, label, before, after } in &tree.nodes {
             let level = i64::from(level) + 1;

@@ -41,16 +41,16 @@ function packageOf(className) {
 /** A name where there is little room. */
 const shortName = (name) => name.labels.at(-2) ?? name.full;
 
-/** Whether a frame stands for what has no stack. */
+/** Whether a frame represents what has no stack. */
 function isLost(name) {
   return name.kind === KIND.noStack || name.kind === KIND.belowCutoff;
 }
 
-/** What a frame is: whose code, or what stands in its place. */
+/** The kind of a frame: the owner of its code, or what replaces it. */
 function sortOf(name) {
   if (name.kind === KIND.thread) return "thread";
   if (isLost(name)) return "no stack";
-  // The states of threads tell more apart.
+  // The states of threads have more shades.
   if (name.kind === KIND.objects) return /^\[.*\]$/.test(name.method) ? name.method : "classes";
   if (name.kind === KIND.leftOut) return "left out";
   return OWNERS[name.owner];

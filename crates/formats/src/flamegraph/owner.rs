@@ -3,8 +3,8 @@
 use perk_analysis::owners::{Owner, Owners};
 use perk_profile::{FrameId, FrameKind, KeyedMap, MethodId, Profile};
 
-use super::data::Kind;
-use super::label::Label;
+use super::data::NodeKind;
+use super::label::FrameLabel;
 
 /// The number of a frame that is no code: a thread, a class of objects.
 const NONE: u8 = 5;
@@ -38,9 +38,9 @@ impl<'a> Ownership<'a> {
     }
 
     /// Returns the number of the owner of a frame.
-    pub(super) fn of(&self, label: &Label<'a>) -> u8 {
+    pub(super) fn of(&self, label: &FrameLabel<'a>) -> u8 {
         match label.kind {
-            Kind::Java | Kind::Native => {
+            NodeKind::Java | NodeKind::Native => {
                 let key = [label.class, label.name, label.signature];
                 self.owners.get(&key).copied().unwrap_or(NONE)
             }

@@ -30,7 +30,7 @@ let samples = 0;
 const processOf = (name) => /^(.*\(pid \d+\))(?:: .*)?$/s.exec(name)?.[1];
 
 /**
- * The choices of threads: each with its number and with its nodes, or, where only the times tell threads apart, with its
+ * The choices of threads: each with its number and with its nodes, or, where only the times distinguish threads, with its
  * index in those.
  */
 function threadChoices() {

@@ -2,12 +2,12 @@
 
 use perk_profile::{Accounting, Event, FrameId, Line, NodeId, Profile, ThreadId, Timestamp};
 
-use super::data::{Data, Frames, Kind, same_length};
+use super::data::{FrameColumns, NodeKind, PageData, same_length};
 use crate::Error;
 use crate::builder::ProfileBuilder;
 use crate::memory;
 
-impl Data {
+impl PageData {
     pub(super) fn into_profile(self) -> Result<Profile, Error> {
         let mut builder = ProfileBuilder::default();
         let steps = self.steps(&mut builder)?;
@@ -40,18 +40,18 @@ impl Data {
                 .get(nodes.frame[index] as usize)
                 .ok_or(error("nodes.frame", "an index of frames"))?;
             match *step {
-                Step::Thread(id) if above == 0 => thread = Some(id),
-                Step::Thread(_) => return Err(error("nodes.frame", "threads on level 1 only")),
-                Step::Frame(frame) => {
+                PathStep::Thread(id) if above == 0 => thread = Some(id),
+                PathStep::Thread(_) => return Err(error("nodes.frame", "threads on level 1 only")),
+                PathStep::Frame(frame) => {
                     let tree = &mut builder.profile.tree;
                     let parent = path.last().copied().unwrap_or(tree.root());
                     path.push(tree.insert_below(parent, [frame]));
                 }
-                Step::NoStack | Step::BelowCutoff => {}
+                PathStep::NoStack | PathStep::BelowCutoff => {}
             }
             match (step, nodes.self_count[index]) {
                 (_, 0) => {}
-                (Step::BelowCutoff, count) => builder.add_unlisted(count),
+                (PathStep::BelowCutoff, count) => builder.add_unlisted(count),
                 (_, count) => {
                     let node = path.last().copied().unwrap_or(builder.profile.tree.root());
                     builder.add(thread, node, count);
@@ -80,8 +80,8 @@ impl Data {
 
     /// Returns the meaning of each entry of `frames` in the profile that `builder` makes. Those that only
     /// other values have mean nothing.
-    fn steps(&self, builder: &mut ProfileBuilder) -> Result<Vec<Step>, Error> {
-        let Frames { kind, class, name, signature, .. } = &self.frames;
+    fn steps(&self, builder: &mut ProfileBuilder) -> Result<Vec<PathStep>, Error> {
+        let FrameColumns { kind, class, name, signature, .. } = &self.frames;
         same_length("frames.class", class.len(), kind.len())?;
         same_length("frames.name", name.len(), kind.len())?;
         same_length("frames.signature", signature.len(), kind.len())?;
@@ -99,21 +99,23 @@ impl Data {
         let mut steps = Vec::with_capacity(kind.len());
         for (index, &kind) in kind.iter().enumerate() {
             if !is_used[index] {
-                steps.push(Step::NoStack);
+                steps.push(PathStep::NoStack);
                 continue;
             }
             let class = string("frames.class", index, class)?;
             let name = string("frames.name", index, name)?;
             let signature = string("frames.signature", index, signature)?;
             steps.push(match kind {
-                Kind::Java | Kind::LeftOut => {
-                    Step::Frame(builder.frame(class, name, signature, Line::Unknown))
+                NodeKind::Java | NodeKind::LeftOut => {
+                    PathStep::Frame(builder.frame(class, name, signature, Line::Unknown))
                 }
-                Kind::Native => Step::Frame(builder.frame(class, name, signature, Line::Native)),
-                Kind::Thread => Step::Thread(builder.thread(name)),
-                Kind::NoStack => Step::NoStack,
-                Kind::BelowCutoff => Step::BelowCutoff,
-                Kind::Objects => {
+                NodeKind::Native => {
+                    PathStep::Frame(builder.frame(class, name, signature, Line::Native))
+                }
+                NodeKind::Thread => PathStep::Thread(builder.thread(name)),
+                NodeKind::NoStack => PathStep::NoStack,
+                NodeKind::BelowCutoff => PathStep::BelowCutoff,
+                NodeKind::Objects => {
                     let expected = "a kind of frame that samples have: not 5";
                     return Err(Error::Entry { table: "frames.kind", index, expected });
                 }
@@ -125,7 +127,7 @@ impl Data {
 
 /// The step that a node adds to the path above it when it is read back.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum PathStep {
     Thread(ThreadId),
     Frame(FrameId),
     NoStack,

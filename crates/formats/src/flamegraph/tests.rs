@@ -86,7 +86,7 @@ fn each_kind_of_code_has_its_owner() {
     let stacks = "[main];com.acme.T.main;com.google.common.io.Files.read;java.io.File.exists;\
         libjvm_stat;do_sys_stat_[k] 2\n";
     let profile = collapsed::read(stacks.as_bytes()).unwrap();
-    let data = Data::new(&View::new(&profile, "test")).unwrap();
+    let data = PageData::new(&View::new(&profile, "test")).unwrap();
     let owners: Vec<_> = data
         .frames
         .name
@@ -114,7 +114,7 @@ fn a_comparison_has_the_program_s_own_code_of_both() {
     let after = read("com.acme.T.main;com.acme.T.new 1\n");
     let earlier = View::new(&before, "before");
     let view = View { before: Some(&earlier), ..View::new(&after, "after") };
-    let data = Data::new(&view).unwrap();
+    let data = PageData::new(&view).unwrap();
     assert_eq!((data.app, data.frames.owner), (vec!["com.acme.*".to_owned()], vec![0, 0, 0]));
 }
 
@@ -232,7 +232,7 @@ fn says_what_is_wrong_with_a_page() {
 #[test]
 fn cut_anywhere_it_says_so() {
     let profile = collapsed::read(SAMPLE.as_bytes()).unwrap();
-    let data = Data::new(&View::new(&profile, "")).unwrap();
+    let data = PageData::new(&View::new(&profile, "")).unwrap();
     let page = with_json(&serde_json::to_string(&data).unwrap());
     assert!(read(&page).is_ok());
     let end = page.len() - "</script></html>".len();

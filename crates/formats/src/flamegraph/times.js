@@ -16,7 +16,7 @@ class TimeStrip {
     this.times = null;
     /** The first bin of the window and the one after its last; null without a window. */
     this.window = null;
-    /** The begin and the end of a window in time, while the page shows a value without times. */
+    /** The start and the end of a window in time, while the page shows a value without times. */
     this.kept = null;
     this.dragged = null;
     /** The index of the thread whose numbers alone are shown, or -1. */
@@ -58,7 +58,7 @@ class TimeStrip {
     this.#apply();
   }
 
-  /** Shows everything, before the page shows another value. Returns the begin and the end of the window in time. */
+  /** Shows everything, before the page shows another value. Returns the start and the end of the window in time. */
   leave() {
     const window = this.window?.map((bin) => this.time(bin));
     if (window || this.thread >= 0) {
@@ -86,7 +86,7 @@ class TimeStrip {
     this.strip.setAttribute("role", "application");
     this.strip.ariaRoleDescription = "time strip";
     this.strip.ariaLabel =
-      "Time strip: arrow keys move the window, with Shift its end, Home and End go to the begin and the end, Escape shows everything";
+      "Time strip: arrow keys move the window, with Shift its end, Home and End go to the start and the end, Escape shows everything";
     this.strip.setAttribute("aria-describedby", "times-window");
     this.canvas = document.createElement("canvas");
     this.canvas.ariaHidden = "true";
@@ -184,7 +184,7 @@ class TimeStrip {
     this.#show();
   }
 
-  /** The threads that the times tell apart, with the numbers of each. */
+  /** The threads that the times distinguish, with the numbers of each. */
   totals() {
     if (!this.times) return [];
     return this.names.map((name, row) => ({ name, total: this.sums[row].reduce((sum, count) => sum + count, 0) }));

@@ -9,7 +9,7 @@ use perk_profile::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::data::{Frames, Kind, Nodes, same_length};
+use super::data::{FrameColumns, NodeColumns, NodeKind, same_length};
 use super::index::index;
 use crate::Error;
 use crate::builder::ProfileBuilder;
@@ -18,12 +18,12 @@ use crate::builder::ProfileBuilder;
 const MAX_BINS: u64 = 1000;
 /// The most rows of a page, unless its tree has more nodes.
 const MAX_ROWS: usize = 200_000;
-/// The most threads that are told apart. The others, those with least, are one.
+/// The most threads that are distinguished. The others, those with least, are one.
 const MAX_THREADS: usize = 11;
 
 /// When the numbers were taken, one column per property of a row.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Times {
+pub(super) struct TimeColumns {
     /// The length of a bin, in nanoseconds.
     bin_ns: u64,
     /// The time of the first bin since the recording's start, in nanoseconds.
@@ -45,17 +45,17 @@ pub(super) struct Times {
 }
 
 /// A row's bin, thread and node.
-type Place = (u64, u32, u32);
+type BinRow = (u64, u32, u32);
 
-impl Times {
+impl TimeColumns {
     /// Returns the times of a metric; `None` if the profile has none. `ends` has the nodes of the
     /// traces.
     pub(super) fn of(
         profile: &Profile,
         metric: &Metric,
         ends: &[(TraceId, u32)],
-        nodes: &Nodes,
-        frames: &Frames,
+        nodes: &NodeColumns,
+        frames: &FrameColumns,
     ) -> Option<Self> {
         let timelines = || profile.timelines().filter(|it| it.head.metric == *metric);
         let rows = || timelines().flat_map(|it| it.rows.iter().map(|row| (&it.head, row)));
@@ -64,9 +64,9 @@ impl Times {
         let last_ns = rows().map(|(head, row)| head.time_ns(row.tick)).max()?;
         let end_ns = end_ns.max(last_ns.saturating_add(1));
         let begin_ns = timelines().map(|it| it.head.begin_ns).min()?;
-        let threads = Threads::of(profile, rows().map(|it| it.1));
+        let threads = ThreadNames::of(profile, rows().map(|it| it.1));
         let below_cutoff = (0..nodes.level.len())
-            .find(|&node| frames.kind[nodes.frame[node] as usize] == Kind::BelowCutoff);
+            .find(|&node| frames.kind[nodes.frame[node] as usize] == NodeKind::BelowCutoff);
         let node = |trace: TraceId| {
             let place = ends.binary_search_by_key(&trace, |end| end.0).ok();
             place.map(|place| ends[place].1).or(below_cutoff.map(index))
@@ -74,7 +74,7 @@ impl Times {
         let length_ns = end_ns - begin_ns;
         let most = length_ns.div_ceil(tick_ns).div_ceil(MAX_BINS).max(1);
         let mut bin_ns = tick_ns.saturating_mul(most);
-        let mut places: BTreeMap<Place, u64> = BTreeMap::new();
+        let mut places: BTreeMap<BinRow, u64> = BTreeMap::new();
         for (head, row) in rows() {
             let Some(node) = node(row.trace) else { continue };
             let bin = (head.time_ns(row.tick) - begin_ns) / bin_ns;
@@ -155,19 +155,19 @@ impl Times {
     }
 }
 
-fn add(places: &mut BTreeMap<Place, u64>, place: Place, count: u64) {
+fn add(places: &mut BTreeMap<BinRow, u64>, place: BinRow, count: u64) {
     let sum = places.entry(place).or_default();
     *sum = sum.saturating_add(count);
 }
 
-/// The threads that are told apart, by name.
-struct Threads {
+/// The threads that are distinguished, by name.
+struct ThreadNames {
     names: Vec<StrId>,
     places: KeyedMap<StrId, u32>,
     other_count: u64,
 }
 
-impl Threads {
+impl ThreadNames {
     fn of<'r>(profile: &Profile, rows: impl Iterator<Item = &'r TimelineRow>) -> Self {
         let mut counts: KeyedMap<Option<StrId>, u64> = KeyedMap::default();
         for row in rows {

@@ -1,6 +1,6 @@
 // Times and sizes, as perk's reports show them: see `perk_profile::units`.
 
-/** A number with so many decimals. Of two that are equally near it is the one with an even last digit. */
+/** A number with this number of decimals. Of two that are equally near it is the one with an even last digit. */
 function rounded(value, decimals) {
   const scaled = value * 10 ** decimals;
   const below = Math.floor(scaled);

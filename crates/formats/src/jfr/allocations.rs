@@ -65,7 +65,7 @@ pub(super) enum Allocator {
 
 /// A sample of allocations.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
+pub(super) struct AllocationSample {
     /// The time, in ticks of the chunk.
     pub(super) time: i64,
     pub(super) thread: Allocator,
@@ -78,7 +78,7 @@ pub(super) struct Sample {
 
 /// The bytes that a thread had allocated since its start.
 #[derive(Clone, Copy, Debug)]
-struct Reading {
+struct AllocationReading {
     time: i64,
     thread: i64,
     bytes: u64,
@@ -97,8 +97,8 @@ struct Base {
 /// The events of a chunk.
 #[derive(Debug, Default)]
 pub(super) struct ChunkAllocations {
-    samples: Vec<Sample>,
-    readings: Vec<Reading>,
+    samples: Vec<AllocationSample>,
+    readings: Vec<AllocationReading>,
     started: KeyedSet<i64>,
     /// Whether events about threads' buffers were recorded. They cover the samples' allocations.
     has_buffers: bool,
@@ -106,13 +106,13 @@ pub(super) struct ChunkAllocations {
 }
 
 impl ChunkAllocations {
-    pub(super) fn sample(&mut self, sample: Sample) {
+    pub(super) fn sample(&mut self, sample: AllocationSample) {
         self.samples.push(sample);
     }
 
     pub(super) fn reading(&mut self, time: i64, thread: i64, bytes: u64, name: &str) {
         let is_carrier = name.starts_with(CARRIER);
-        self.readings.push(Reading { time, thread, bytes, is_carrier });
+        self.readings.push(AllocationReading { time, thread, bytes, is_carrier });
     }
 
     pub(super) fn thread_start(&mut self, thread: i64) {
@@ -149,7 +149,7 @@ pub(super) struct SampledAllocations {
     pub(super) before_bytes: u64,
     pub(super) before_count: u64,
     /// First samples whose own part is not known. They count as much as an average one.
-    unsettled: Vec<Sample>,
+    unsettled: Vec<AllocationSample>,
     jvm: Option<Jvm>,
     /// The end of the last chunk, and whether samples were switched on in it.
     last_end_ns: Option<u64>,
@@ -173,7 +173,7 @@ impl SampledAllocations {
         }
         let first_reading = chunk.readings.first().map(|it| it.time).filter(|_| !self.has_bases);
         let has_bases = self.has_bases;
-        for &Reading { time, thread, bytes, is_carrier } in &chunk.readings {
+        for &AllocationReading { time, thread, bytes, is_carrier } in &chunk.readings {
             let base = Base { time: Some(time), bytes, is_carrier };
             self.bases.entry(thread).or_insert(base);
         }
@@ -234,7 +234,7 @@ impl SampledAllocations {
     /// they are not known.
     fn own_bytes(
         &mut self,
-        sample: &Sample,
+        sample: &AllocationSample,
         is_after_readings: bool,
         records_from_start: bool,
     ) -> Option<u64> {
@@ -277,7 +277,7 @@ impl SampledAllocations {
 
     /// Returns the carrier whose first sample this one of a virtual thread is, if any: the one with
     /// the most bytes before that the sample can have.
-    fn carrier(&self, sample: &Sample) -> Option<i64> {
+    fn carrier(&self, sample: &AllocationSample) -> Option<i64> {
         let can_be = |(thread, base): &(&i64, &Base)| {
             base.is_carrier
                 && base.time.is_none_or(|time| time <= sample.time)
@@ -288,8 +288,8 @@ impl SampledAllocations {
         carriers.max_by_key(|(thread, base)| (base.bytes, **thread)).map(|(thread, _)| *thread)
     }
 
-    fn add(&mut self, sample: Sample, bytes: u64) {
-        let Sample { class, trace, count, .. } = sample;
+    fn add(&mut self, sample: AllocationSample, bytes: u64) {
+        let AllocationSample { class, trace, count, .. } = sample;
         let more = Allocations {
             allocated_bytes: bytes,
             allocated_count: count,
@@ -320,8 +320,15 @@ mod tests {
 
     const MB: u64 = 1_000_000;
 
-    fn sample(time: i64, thread: Allocator, bytes: u64) -> Sample {
-        Sample { time, thread, class: ClassId::new(0), trace: TraceId::new(0), bytes, count: 0 }
+    fn sample(time: i64, thread: Allocator, bytes: u64) -> AllocationSample {
+        AllocationSample {
+            time,
+            thread,
+            class: ClassId::new(0),
+            trace: TraceId::new(0),
+            bytes,
+            count: 0,
+        }
     }
 
     /// A chunk of the second `at`: readings and samples of threads with their time and bytes.

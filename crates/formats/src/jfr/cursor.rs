@@ -6,7 +6,7 @@ use perk_profile::mutf8;
 
 const STRING_ENCODING: &str = "the encoding of a string, 0 to 5";
 
-/// Data that is not of the expected form, by its place in the chunk.
+/// Data that is not as expected, by its place in the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) at: usize,
@@ -24,14 +24,14 @@ pub(super) enum Text<'a> {
 
 /// Whole numbers of more than one byte, in sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Numbers {
+pub(super) struct NumberRun {
     pub(super) count: usize,
     /// The length of all of them in bytes, if they are not compressed.
     pub(super) plain_bytes: usize,
 }
 
-impl Numbers {
-    /// Returns these numbers `count` times; `None` if no file can hold so many.
+impl NumberRun {
+    /// Returns these numbers `count` times; `None` if no file can hold them.
     pub(super) fn times(self, count: usize) -> Option<Self> {
         Some(Self {
             count: self.count.checked_mul(count)?,
@@ -136,7 +136,7 @@ impl<'a> Cursor<'a> {
 
     /// Skips numbers.
     #[inline]
-    pub(super) fn skip_numbers(&mut self, numbers: Numbers) -> Result<(), Fault> {
+    pub(super) fn skip_numbers(&mut self, numbers: NumberRun) -> Result<(), Fault> {
         const LAST_BYTES: u64 = 0x8080_8080_8080_8080;
         if !self.is_compressed {
             return self.take(numbers.plain_bytes).map(|_| ());
@@ -212,7 +212,7 @@ impl<'a> Cursor<'a> {
             }
             4 => {
                 let count = self.count()?;
-                self.skip_numbers(Numbers { count, plain_bytes: 2 * count })?;
+                self.skip_numbers(NumberRun { count, plain_bytes: 2 * count })?;
             }
             _ => return Err(Fault { at, expected: STRING_ENCODING }),
         }
@@ -280,7 +280,7 @@ mod tests {
         }
         for first in 0..ends.len() {
             for count in [0, 1, 2, 3, 4, 9, 100] {
-                let numbers = Numbers { count, plain_bytes: 0 };
+                let numbers = NumberRun { count, plain_bytes: 0 };
                 let mut cursor = Cursor::new(&bytes, ends[first], true);
                 let is_there = cursor.skip_numbers(numbers).is_ok();
                 assert_eq!(is_there, first + count < ends.len(), "{count} from {first}");
@@ -290,7 +290,7 @@ mod tests {
             }
         }
         let mut plain = Cursor::new(&bytes, 0, false);
-        assert_eq!(plain.skip_numbers(Numbers { count: 3, plain_bytes: 14 }), Ok(()));
+        assert_eq!(plain.skip_numbers(NumberRun { count: 3, plain_bytes: 14 }), Ok(()));
         assert_eq!(plain.at, 14);
     }
 

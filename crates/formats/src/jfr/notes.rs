@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use perk_profile::units::{bytes, plural};
 
 use super::settings::Settings;
-use super::source::Chunk;
+use super::source::JfrChunk;
 use super::view::{StructAt, View};
 
 /// The number of event types that the note on skipped events names.
@@ -73,9 +73,9 @@ impl Notes {
     }
 
     /// Takes what is wrong with a chunk.
-    pub(super) fn chunk(&mut self, chunk: &Chunk, what: &str) {
+    pub(super) fn chunk(&mut self, chunk: &JfrChunk, what: &str) {
         if self.chunks.len() < MAX_CHUNKS {
-            let Chunk { number, offset, .. } = chunk;
+            let JfrChunk { number, offset, .. } = chunk;
             self.chunks.push(format!("chunk {number} at byte {offset}: {what}"));
         } else {
             self.more_chunk_count += 1;

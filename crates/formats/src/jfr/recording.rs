@@ -9,13 +9,13 @@ use perk_profile::{
 };
 
 use super::allocations::{
-    Allocator, ChunkAllocations, ChunkFacts, Jvm, Sample, SampledAllocations, SiteTally,
+    AllocationSample, Allocator, ChunkAllocations, ChunkFacts, Jvm, SampledAllocations, SiteTally,
 };
 use super::cpu_load::CpuLoads;
 use super::notes::Notes;
 use super::settings::Settings;
-use super::source::Chunk;
-use super::stacks::{Known, Paths, StackAt, Threads};
+use super::source::JfrChunk;
+use super::stacks::{ChunkIds, Paths, StackAt, Threads};
 use super::view::{Events, StructAt, View};
 use super::{native_samples, waiting_samples};
 use crate::memory;
@@ -141,9 +141,9 @@ pub(super) struct Recording {
     wall_times: BTreeMap<(TraceId, WallState), u64>,
     /// The lines of the accounting of perk's own recordings.
     accounting: String,
-    /// The CPU-time samples by trace and by the time for which they stand, in nanoseconds.
+    /// The CPU-time samples by trace and by the time that they represent, in nanoseconds.
     cpu_time: KeyedMap<(TraceId, u64), u64>,
-    /// The times of the CPU-time samples, by the time for which they stand.
+    /// The times of the CPU-time samples, by the time that they represent.
     cpu_times: BTreeMap<u64, Times>,
     /// The start of the first chunk and the end of the last one, in nanoseconds since 1970.
     span_ns: Option<(u64, u64)>,
@@ -159,7 +159,7 @@ pub(super) struct Recording {
 
 impl Recording {
     /// Reads a chunk whose types are known.
-    pub(super) fn chunk(&mut self, chunk: &Chunk, view: &View<'_>) {
+    pub(super) fn chunk(&mut self, chunk: &JfrChunk, view: &View<'_>) {
         if self.profile.created.is_none() {
             let utc_offset_s = view.types.utc_offset_s;
             self.profile.created =
@@ -169,7 +169,7 @@ impl Recording {
         span_ns.1 = span_ns.1.max(chunk.start_ns.saturating_add(chunk.duration_ns));
         self.settings.next_chunk(&view.types);
         self.notes.bad_checkpoint_count += view.bad_checkpoint_count;
-        let mut known = Known::default();
+        let mut known = ChunkIds::default();
         let mut kinds: KeyedMap<i64, Option<EventType>> = KeyedMap::default();
         let mut skipped: KeyedMap<i64, u64> = KeyedMap::default();
         let mut threads: Vec<(i64, Event)> = Vec::new();
@@ -215,7 +215,7 @@ impl Recording {
     fn event(
         &mut self,
         view: &View<'_>,
-        known: &mut Known,
+        known: &mut ChunkIds,
         what: EventType,
         at: StructAt,
         threads: &mut Vec<(i64, Event)>,
@@ -331,7 +331,7 @@ impl Recording {
     fn thread(
         &mut self,
         view: &View<'_>,
-        known: &mut Known,
+        known: &mut ChunkIds,
         at: StructAt,
         field: &str,
     ) -> Option<ThreadId> {
@@ -343,7 +343,13 @@ impl Recording {
     }
 
     /// Returns the trace of an event. Its thread is the one that `field` names, if that is known.
-    fn trace(&mut self, view: &View<'_>, known: &mut Known, at: StructAt, field: &str) -> TraceId {
+    fn trace(
+        &mut self,
+        view: &View<'_>,
+        known: &mut ChunkIds,
+        at: StructAt,
+        field: &str,
+    ) -> TraceId {
         let thread = self.thread(view, known, at, field);
         match known.stack(view, &mut self.profile, &mut self.paths, at) {
             StackAt::Found(stack) => {
@@ -360,20 +366,20 @@ impl Recording {
         }
     }
 
-    fn allocation(&mut self, view: &View<'_>, known: &mut Known, what: EventType, at: StructAt) {
+    fn allocation(&mut self, view: &View<'_>, known: &mut ChunkIds, what: EventType, at: StructAt) {
         let trace = self.trace(view, known, at, "eventThread");
         let class = known.class(view, &mut self.profile, at, "objectClass");
         let class = class.unwrap_or_else(|| self.profile.symbols.class(""));
         let number = |field| view.count(at, field).unwrap_or(0);
         let (allocated_bytes, allocated_count) = match what {
             EventType::AllocationSample => {
-                let sample = Sample {
+                let sample = AllocationSample {
                     time: view.number(at, "startTime").unwrap_or(0),
                     thread: allocator(view, at, "eventThread"),
                     class,
                     trace,
                     bytes: number("weight"),
-                    // The JDK does not give the number of objects for which a sample stands; perk does.
+                    // The JDK does not give the number of objects that a sample represents; perk does.
                     count: number("objectCount"),
                 };
                 return self.chunk_allocations.sample(sample);
@@ -390,7 +396,7 @@ impl Recording {
         self.buffer_sites.add(class, trace, more);
     }
 
-    fn wait(&mut self, view: &View<'_>, known: &mut Known, what: EventType, at: StructAt) {
+    fn wait(&mut self, view: &View<'_>, known: &mut ChunkIds, what: EventType, at: StructAt) {
         let trace = self.trace(view, known, at, "eventThread");
         let (field, kind, unknown) = match what {
             EventType::Park => ("parkedClass", LockKind::Parking, NO_BLOCKER),
@@ -491,7 +497,7 @@ impl Recording {
         self.profile.events.extend(timeline.map(Event::Timeline));
     }
 
-    /// Adds the CPU-time samples. Under load, the JVM lets one sample stand for several periods.
+    /// Adds the CPU-time samples. Under load, the JVM lets one sample represent several periods.
     /// Such a sample counts once per period.
     fn cpu_samples(&mut self, cpu_time: KeyedMap<(TraceId, u64), u64>) {
         let periods: BTreeSet<u64> = cpu_time.keys().map(|&(_, period_ns)| period_ns).collect();
@@ -584,7 +590,7 @@ fn is_lock(class: &str) -> bool {
 }
 
 /// Counts the events of each type in a chunk.
-pub(super) fn count_events(chunk: &Chunk, view: &View<'_>, counts: &mut BTreeMap<String, u64>) {
+pub(super) fn count_events(chunk: &JfrChunk, view: &View<'_>, counts: &mut BTreeMap<String, u64>) {
     for event in Events::new(chunk) {
         let name = view.event_name(event);
         match counts.get_mut(name) {

@@ -92,7 +92,7 @@ impl Settings {
         self.are_times_spread
     }
 
-    /// Returns the bytes that a sampled allocation stands for, if the recording gives them; 0 if
+    /// Returns the bytes that a sampled allocation represents, if the recording gives them; 0 if
     /// every allocation was recorded.
     pub(super) fn allocation_interval_bytes(&self) -> Option<u64> {
         self.allocation_interval_bytes

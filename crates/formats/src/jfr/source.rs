@@ -35,7 +35,7 @@ fn find_begin(bytes: &[u8]) -> Option<usize> {
 
 /// One chunk, whole in memory, including its header.
 #[derive(Debug, Default)]
-pub(super) struct Chunk {
+pub(super) struct JfrChunk {
     /// The number of the chunk in the file, from 1.
     pub(super) number: usize,
     /// The offset of the chunk in the file.
@@ -55,7 +55,7 @@ pub(super) struct Chunk {
     pub(super) missing_bytes: u64,
 }
 
-impl Chunk {
+impl JfrChunk {
     pub(super) fn cursor(&self, at: usize) -> Cursor<'_> {
         Cursor::new(&self.bytes, at, self.is_compressed)
     }
@@ -112,7 +112,7 @@ impl<R: Read> Source<R> {
     }
 
     /// Reads the next chunk into `chunk`; false at the end of the input.
-    pub(super) fn next(&mut self, chunk: &mut Chunk) -> Result<bool, Error> {
+    pub(super) fn next(&mut self, chunk: &mut JfrChunk) -> Result<bool, Error> {
         if self.offset > 0 {
             self.skip_stray()?;
         }
@@ -159,7 +159,7 @@ impl<R: Read> Source<R> {
 
     /// Gives back the chunks after `chunk`, if the size in its header is too large and it has taken
     /// them, too.
-    fn give_back_next(&mut self, chunk: &mut Chunk) {
+    fn give_back_next(&mut self, chunk: &mut JfrChunk) {
         let end = chunk.events_end();
         if end == chunk.bytes.len() || self.put_back_count == MAX_PUT_BACKS {
             return;
@@ -174,7 +174,7 @@ impl<R: Read> Source<R> {
 
     /// Takes event after event up to the first incomplete one, or the next chunk. The length of an
     /// unfinished chunk is not recorded.
-    fn take_events(&mut self, chunk: &mut Chunk) -> Result<(), Error> {
+    fn take_events(&mut self, chunk: &mut JfrChunk) -> Result<(), Error> {
         loop {
             let ahead = self.peek(BEGIN_BYTES.max(9))?;
             if is_begin(ahead) {

@@ -11,7 +11,7 @@ use super::view::{StructAt, View};
 
 /// The serial number of the first thread, as in HPROF files.
 const FIRST_THREAD: u32 = 200_001;
-/// Stands for all virtual threads without a name, of which there can be millions.
+/// The name of all virtual threads without one, of which there can be millions.
 const UNNAMED_VIRTUAL: &str = "virtual threads";
 
 /// The descriptor that async-profiler gives native functions. The class is then the library.
@@ -48,7 +48,7 @@ pub(super) struct Threads {
 
 /// The constants of a chunk that are already in the profile, by key.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct ChunkIds {
     stacks: KeyedMap<i64, Option<Stack>>,
     methods: KeyedMap<i64, Option<MethodId>>,
     classes: KeyedMap<i64, Option<ClassId>>,
@@ -92,7 +92,7 @@ fn cached<T: Copy>(keys: &mut KeyedMap<i64, T>, key: Option<i64>, find: impl FnO
     }
 }
 
-impl Known {
+impl ChunkIds {
     /// Returns the stack of an event.
     pub(super) fn stack(
         &mut self,

@@ -253,7 +253,7 @@ fn more_samples_than_events_stand_for_several_each() {
     // 13 million: one of three.
     samples(&mut profile, vec![(traces[0], 12_000_002), (traces[1], 1_000_000)], 13_000_002);
     let losses = (&Jfr as &dyn FileFormat).losses(&file_format::View::new(&profile, ""));
-    assert_eq!(losses, ["samples beyond 5 million (an event stands for several)"]);
+    assert_eq!(losses, ["samples beyond 5 million (an event represents several)"]);
     let plan = Plan::new(&profile);
     assert_eq!(plan.sample_step, 3);
     let counts: Vec<_> = plan.rows.iter().map(|row| (row.trace, row.event_count)).collect();

@@ -5,18 +5,18 @@ use std::rc::Rc;
 
 use perk_profile::KeyedMap;
 
-use super::cursor::{Cursor, Fault, Numbers, Text};
+use super::cursor::{Cursor, Fault, NumberRun, Text};
 use crate::memory;
 
 /// The limit of nesting, of structs inside structs and of elements of metadata inside elements.
 const MAX_DEPTH: usize = 32;
 
 /// The key of a constant.
-const KEY: Numbers = Numbers { count: 1, plain_bytes: 8 };
+const KEY: NumberRun = NumberRun { count: 1, plain_bytes: 8 };
 
-/// The form in which a field's value is written.
+/// The encoding of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Boolean,
     Byte,
     Short,
@@ -32,9 +32,9 @@ pub(super) enum Kind {
     Unknown,
 }
 
-impl Kind {
+impl ValueKind {
     pub(super) fn is_struct(self) -> bool {
-        matches!(self, Kind::Struct(_))
+        matches!(self, ValueKind::Struct(_))
     }
 }
 
@@ -51,9 +51,9 @@ pub(super) enum TimeUnit {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Field {
+pub(super) struct TypeField {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
     /// The id of its type.
     pub(super) type_id: i64,
     /// Whether the field holds the key of a constant.
@@ -66,7 +66,7 @@ pub(super) struct Field {
 pub(super) struct Type {
     pub(super) id: i64,
     pub(super) name: String,
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<TypeField>,
     /// The steps that skip a value.
     steps: Vec<Step>,
 }
@@ -74,30 +74,30 @@ pub(super) struct Type {
 /// One or more fields of a type that are skipped at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    Numbers(Numbers),
+    Numbers(NumberRun),
     Bytes(usize),
     /// The field at this place. Its length depends on its value.
     Field(usize),
 }
 
 impl Step {
-    fn of(place: usize, field: &Field) -> Self {
-        let number = |plain_bytes| Step::Numbers(Numbers { count: 1, plain_bytes });
+    fn of(place: usize, field: &TypeField) -> Self {
+        let number = |plain_bytes| Step::Numbers(NumberRun { count: 1, plain_bytes });
         match field.kind {
             _ if field.is_array => Step::Field(place),
             _ if field.is_pooled => Step::Numbers(KEY),
-            Kind::Boolean | Kind::Byte => Step::Bytes(1),
-            Kind::Short | Kind::Char => number(2),
-            Kind::Int => number(4),
-            Kind::Long => number(8),
-            Kind::Float => Step::Bytes(4),
-            Kind::Double => Step::Bytes(8),
-            Kind::String | Kind::Struct(_) | Kind::Unknown => Step::Field(place),
+            ValueKind::Boolean | ValueKind::Byte => Step::Bytes(1),
+            ValueKind::Short | ValueKind::Char => number(2),
+            ValueKind::Int => number(4),
+            ValueKind::Long => number(8),
+            ValueKind::Float => Step::Bytes(4),
+            ValueKind::Double => Step::Bytes(8),
+            ValueKind::String | ValueKind::Struct(_) | ValueKind::Unknown => Step::Field(place),
         }
     }
 
     /// Returns the steps over these fields.
-    fn all(fields: &[Field]) -> Vec<Self> {
+    fn all(fields: &[TypeField]) -> Vec<Self> {
         let mut steps = Vec::new();
         for (place, field) in fields.iter().enumerate() {
             match (steps.last_mut(), Step::of(place, field)) {
@@ -198,7 +198,7 @@ impl LastTypes {
     /// Returns the types of a metadata event; `cursor` is at its fields.
     pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<Rc<Types>, Fault> {
         // The time of writing, its duration, and the number of the event.
-        cursor.skip_numbers(Numbers { count: 3, plain_bytes: 24 })?;
+        cursor.skip_numbers(NumberRun { count: 3, plain_bytes: 24 })?;
         let is_same = self.is_compressed == cursor.is_compressed()
             && cursor.ahead().starts_with(&self.bytes)
             && !self.bytes.is_empty();
@@ -243,20 +243,20 @@ impl Types {
         let timespan = types.types.iter().find(|it| it.name == "jdk.jfr.Timespan").map(|it| it.id);
         for (place, (class, _)) in classes().enumerate() {
             let fields = class.children("field").map(|field| types.field(field, timespan));
-            let fields: Vec<Field> = fields.collect();
+            let fields: Vec<TypeField> = fields.collect();
             types.types[place].steps = Step::all(&fields);
             types.types[place].fields = fields;
         }
         Ok(types)
     }
 
-    fn field(&self, field: &Element<'_>, timespan: Option<i64>) -> Field {
+    fn field(&self, field: &Element<'_>, timespan: Option<i64>) -> TypeField {
         // A field without a known type cannot be read, and neither can any data after it.
         let type_id = field.id("class").unwrap_or(-1);
         let mut annotations = field.children("annotation");
         let time = annotations.find(|it| timespan.is_some() && it.id("class") == timespan);
         let unit = time.and_then(|it| it.attribute("value").or(it.attribute("value-0")));
-        Field {
+        TypeField {
             name: field.attribute("name").unwrap_or_default().to_owned(),
             kind: self.kind(type_id),
             type_id,
@@ -272,20 +272,20 @@ impl Types {
         }
     }
 
-    /// Returns the form of values of the type with this id.
-    pub(super) fn kind(&self, id: i64) -> Kind {
-        let Some(&place) = self.by_id.get(&id) else { return Kind::Unknown };
+    /// Returns the encoding of values of the type with this id.
+    pub(super) fn kind(&self, id: i64) -> ValueKind {
+        let Some(&place) = self.by_id.get(&id) else { return ValueKind::Unknown };
         match self.types[place].name.as_str() {
-            "boolean" => Kind::Boolean,
-            "byte" => Kind::Byte,
-            "short" => Kind::Short,
-            "char" => Kind::Char,
-            "int" => Kind::Int,
-            "long" => Kind::Long,
-            "float" => Kind::Float,
-            "double" => Kind::Double,
-            "java.lang.String" => Kind::String,
-            _ => Kind::Struct(place),
+            "boolean" => ValueKind::Boolean,
+            "byte" => ValueKind::Byte,
+            "short" => ValueKind::Short,
+            "char" => ValueKind::Char,
+            "int" => ValueKind::Int,
+            "long" => ValueKind::Long,
+            "float" => ValueKind::Float,
+            "double" => ValueKind::Double,
+            "java.lang.String" => ValueKind::String,
+            _ => ValueKind::Struct(place),
         }
     }
 
@@ -314,13 +314,17 @@ impl Types {
     }
 
     /// Skips the value of a field.
-    pub(super) fn skip_field(&self, field: &Field, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    pub(super) fn skip_field(
+        &self,
+        field: &TypeField,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<(), Fault> {
         self.skip_field_at(field, cursor, 0)
     }
 
     fn skip_field_at(
         &self,
-        field: &Field,
+        field: &TypeField,
         cursor: &mut Cursor<'_>,
         depth: usize,
     ) -> Result<(), Fault> {
@@ -338,10 +342,10 @@ impl Types {
     }
 
     /// Returns the numbers that make up a single value of a field, if it consists of numbers only.
-    pub(super) fn numbers_of(&self, field: &Field) -> Option<Numbers> {
+    pub(super) fn numbers_of(&self, field: &TypeField) -> Option<NumberRun> {
         match field.kind {
             _ if field.is_pooled => Some(KEY),
-            Kind::Struct(place) => match *self.types[place].steps {
+            ValueKind::Struct(place) => match *self.types[place].steps {
                 [Step::Numbers(numbers)] => Some(numbers),
                 _ => None,
             },
@@ -366,28 +370,30 @@ impl Types {
     /// Skips one value.
     pub(super) fn skip(
         &self,
-        kind: Kind,
+        kind: ValueKind,
         cursor: &mut Cursor<'_>,
         depth: usize,
     ) -> Result<(), Fault> {
         match kind {
-            Kind::Boolean | Kind::Byte => cursor.take(1).map(|_| ()),
-            Kind::Short | Kind::Char => cursor.short().map(|_| ()),
-            Kind::Int => cursor.int().map(|_| ()),
-            Kind::Long => cursor.long().map(|_| ()),
-            Kind::Float => cursor.take(4).map(|_| ()),
-            Kind::Double => cursor.take(8).map(|_| ()),
-            Kind::String => cursor.skip_text(),
-            Kind::Struct(_) if depth >= MAX_DEPTH => {
+            ValueKind::Boolean | ValueKind::Byte => cursor.take(1).map(|_| ()),
+            ValueKind::Short | ValueKind::Char => cursor.short().map(|_| ()),
+            ValueKind::Int => cursor.int().map(|_| ()),
+            ValueKind::Long => cursor.long().map(|_| ()),
+            ValueKind::Float => cursor.take(4).map(|_| ()),
+            ValueKind::Double => cursor.take(8).map(|_| ()),
+            ValueKind::String => cursor.skip_text(),
+            ValueKind::Struct(_) if depth >= MAX_DEPTH => {
                 Err(cursor.fault("a type that does not hold itself"))
             }
-            Kind::Struct(place) => {
+            ValueKind::Struct(place) => {
                 let start = cursor.at;
                 self.skip_struct(place, cursor, depth + 1)?;
                 // Otherwise a few bytes of metadata would cause endless work without any data.
                 if cursor.at > start { Ok(()) } else { Err(cursor.fault("a type with fields")) }
             }
-            Kind::Unknown => Err(cursor.fault("a value of a type that the metadata describes")),
+            ValueKind::Unknown => {
+                Err(cursor.fault("a value of a type that the metadata describes"))
+            }
         }
     }
 }

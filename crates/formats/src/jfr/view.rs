@@ -6,8 +6,8 @@ use std::rc::Rc;
 use perk_profile::KeyedMap;
 
 use super::cursor::{Cursor, Fault, Text};
-use super::source::{Chunk, HEADER_BYTES};
-use super::types::{Field, Kind, LastTypes, TimeUnit, Types};
+use super::source::{HEADER_BYTES, JfrChunk};
+use super::types::{LastTypes, TimeUnit, TypeField, Types, ValueKind};
 use crate::memory;
 
 /// The types of events that are part of the format, and not among the types of the metadata.
@@ -38,7 +38,7 @@ impl Slot<'_> {
 /// The events of a chunk, in order, up to the first incomplete one.
 #[derive(Debug)]
 pub(super) struct Events<'a> {
-    chunk: &'a Chunk,
+    chunk: &'a JfrChunk,
     at: usize,
 }
 
@@ -50,7 +50,7 @@ impl EventAt {
 }
 
 impl<'a> Events<'a> {
-    pub(super) fn new(chunk: &'a Chunk) -> Self {
+    pub(super) fn new(chunk: &'a JfrChunk) -> Self {
         Self { chunk, at: HEADER_BYTES }
     }
 }
@@ -82,7 +82,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    pub(super) fn of(chunk: &Chunk) -> Self {
+    pub(super) fn of(chunk: &JfrChunk) -> Self {
         let mut contents = Self::default();
         let mut events = Events::new(chunk);
         for event in events.by_ref().take_while(|_| !memory::is_full(1)) {
@@ -108,7 +108,7 @@ pub(super) struct StructAt {
 /// A field's value in the chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot<'a> {
-    field: &'a Field,
+    field: &'a TypeField,
     at: usize,
 }
 
@@ -122,7 +122,7 @@ pub(super) struct Element<'a> {
 /// A chunk whose types and constants are known.
 #[derive(Debug)]
 pub(super) struct View<'a> {
-    chunk: &'a Chunk,
+    chunk: &'a JfrChunk,
     pub(super) types: Rc<Types>,
     /// The places of the constants, by the id of their type and their key.
     constants: KeyedMap<(i64, i64), usize>,
@@ -133,7 +133,7 @@ pub(super) struct View<'a> {
 impl<'a> View<'a> {
     /// Finds the types and constants of `chunk`; `None` if it has no types.
     pub(super) fn new(
-        chunk: &'a Chunk,
+        chunk: &'a JfrChunk,
         contents: &Contents,
         last: &mut LastTypes,
     ) -> Result<Option<Self>, Fault> {
@@ -199,7 +199,7 @@ impl<'a> View<'a> {
     /// Returns the fields of a struct, in order.
     pub(super) fn slots(&self, place: StructAt) -> impl Iterator<Item = Slot<'_>> {
         let mut cursor = self.chunk.cursor(place.at);
-        let mut last: Option<&Field> = None;
+        let mut last: Option<&TypeField> = None;
         self.types.get(place.type_place).fields.iter().map_while(move |field| {
             // The values after the requested field are not read.
             if let Some(last) = last {
@@ -227,12 +227,18 @@ impl<'a> View<'a> {
         }
         let mut cursor = self.chunk.cursor(at);
         match field.kind {
-            Kind::Boolean | Kind::Byte => cursor.byte().ok().map(|byte| i64::from(byte as i8)),
-            Kind::Short => cursor.short().ok().map(i64::from),
-            Kind::Char => cursor.char().ok().map(i64::from),
-            Kind::Int => cursor.int().ok().map(i64::from),
-            Kind::Long => cursor.long().ok(),
-            Kind::Float | Kind::Double | Kind::String | Kind::Struct(_) | Kind::Unknown => None,
+            ValueKind::Boolean | ValueKind::Byte => {
+                cursor.byte().ok().map(|byte| i64::from(byte as i8))
+            }
+            ValueKind::Short => cursor.short().ok().map(i64::from),
+            ValueKind::Char => cursor.char().ok().map(i64::from),
+            ValueKind::Int => cursor.int().ok().map(i64::from),
+            ValueKind::Long => cursor.long().ok(),
+            ValueKind::Float
+            | ValueKind::Double
+            | ValueKind::String
+            | ValueKind::Struct(_)
+            | ValueKind::Unknown => None,
         }
     }
 
@@ -241,7 +247,7 @@ impl<'a> View<'a> {
         let Slot { field, at } = self.field(place, name)?;
         let mut cursor = self.chunk.cursor(at);
         match field.kind {
-            Kind::Float if !field.is_pooled && !field.is_array => {
+            ValueKind::Float if !field.is_pooled && !field.is_array => {
                 let bytes = cursor.take(4).ok()?.try_into().ok()?;
                 Some(f64::from(f32::from_be_bytes(bytes)))
             }
@@ -285,7 +291,7 @@ impl<'a> View<'a> {
         Some(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
     }
 
-    /// Returns the key of a constant, which identifies it among those of its type. 0 stands for no
+    /// Returns the key of a constant, which identifies it among those of its type. 0 means no
     /// constant.
     pub(super) fn key(&self, place: StructAt, name: &str) -> Option<i64> {
         self.key_in(self.field(place, name)?)
@@ -300,7 +306,7 @@ impl<'a> View<'a> {
     /// Returns a struct, inline or a constant.
     pub(super) fn part(&self, place: StructAt, name: &str) -> Option<StructAt> {
         let Slot { field, at } = self.field(place, name)?;
-        let Kind::Struct(type_place) = field.kind else { return None };
+        let ValueKind::Struct(type_place) = field.kind else { return None };
         if field.is_array {
             return None;
         }
@@ -309,7 +315,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the place of the constant whose key is at `at`.
-    fn constant(&self, field: &Field, at: usize) -> Option<usize> {
+    fn constant(&self, field: &TypeField, at: usize) -> Option<usize> {
         let key = self.chunk.cursor(at).long().ok()?;
         self.constants.get(&(field.type_id, key)).copied()
     }
@@ -341,7 +347,7 @@ impl<'a> View<'a> {
     /// Returns the fields of an element; `None` for a constant that does not exist.
     pub(super) fn element(&self, element: Element<'_>) -> Option<StructAt> {
         let Slot { field, at } = element.slot;
-        let Kind::Struct(type_place) = field.kind else { return None };
+        let ValueKind::Struct(type_place) = field.kind else { return None };
         let at = if field.is_pooled { self.constant(field, at)? } else { at };
         Some(StructAt { type_place, at })
     }
@@ -375,8 +381,8 @@ impl<'a> View<'a> {
         }
         let at = if field.is_pooled { self.constant(field, at)? } else { at };
         match field.kind {
-            Kind::String => self.string(at, field.type_id),
-            Kind::Struct(type_place) => {
+            ValueKind::String => self.string(at, field.type_id),
+            ValueKind::Struct(type_place) => {
                 let name = &self.types.get(type_place).fields.first()?.name;
                 self.text_of(self.field(StructAt { type_place, at }, name)?, step + 1)
             }

@@ -13,9 +13,9 @@ use std::io::{self, Write};
 use perk_profile::{Metric, Profile};
 
 use self::bytes::Bytes;
-use self::constants::{Constants, Used};
-use self::plan::{Kind, Plan, Row};
-use self::state::State;
+use self::constants::{Constants, References};
+use self::plan::{EventKind, EventRow, Plan};
+use self::state::SampleState;
 use super::source::{HEADER_BYTES, MAGIC, MAJOR};
 use super::{SPREAD, TIMES_SETTING};
 use crate::deep::Stacks;
@@ -53,7 +53,7 @@ pub(super) fn write_chunks(
     let mut next: BinaryHeap<Reverse<(u64, usize, u64)>> = BinaryHeap::new();
     let mut rows = plan.rows.iter().enumerate().peekable();
     loop {
-        let is_before = |row: &Row| next.peek().is_none_or(|next| row.begin_ns <= next.0.0);
+        let is_before = |row: &EventRow| next.peek().is_none_or(|next| row.begin_ns <= next.0.0);
         if let Some((index, row)) = rows.next_if(|(_, row)| is_before(row)) {
             next.push(Reverse((row.time_ns(0), index, 0)));
             continue;
@@ -72,9 +72,9 @@ pub(super) fn write_chunks(
 pub(super) fn losses(profile: &Profile) -> Vec<&'static str> {
     let is_many = |count| plan::step(count) > 1;
     let samples = is_many(Metric::Samples.rows(profile).total)
-        .then_some("samples beyond 5 million (an event stands for several)");
+        .then_some("samples beyond 5 million (an event represents several)");
     let waits = is_many(plan::wait_count(profile))
-        .then_some("waits beyond 5 million (an event stands for several)");
+        .then_some("waits beyond 5 million (an event represents several)");
     samples.into_iter().chain(waits).collect()
 }
 
@@ -106,7 +106,7 @@ fn write_run(profile: &Profile, plan: &Plan, events: &mut Bytes) {
             fields.number(type_id).text(name).text(&value);
         });
     }
-    // The interval of samples that stand for several is not that of the accounting.
+    // The interval of samples that represent several is not that of the accounting.
     if let Some(accounting) = profile.accounting.as_ref().filter(|_| plan.sample_step == 1) {
         for line in accounting.to_text().lines() {
             let (name, value) = line.split_once('=').unwrap_or((line, ""));
@@ -119,10 +119,10 @@ fn write_run(profile: &Profile, plan: &Plan, events: &mut Bytes) {
 
 /// Returns the settings of the events that the recording has: their types, names and values.
 fn settings(profile: &Profile, plan: &Plan) -> Vec<(u64, &'static str, String)> {
-    let has = |kind: fn(&Kind) -> bool| plan.rows.iter().any(|row| kind(&row.kind));
+    let has = |kind: fn(&EventKind) -> bool| plan.rows.iter().any(|row| kind(&row.kind));
     let mut settings = Vec::new();
     let mut set = |type_id, name, value: &str| settings.push((type_id, name, value.to_owned()));
-    if has(|kind| matches!(kind, Kind::Running | Kind::Waiting)) {
+    if has(|kind| matches!(kind, EventKind::Running | EventKind::Waiting)) {
         set(schema::EXECUTION_SAMPLE, "enabled", "true");
         if let Some(ns) = profile.sample_interval_ns() {
             let period = time_text(ns.saturating_mul(plan.sample_step));
@@ -132,18 +132,18 @@ fn settings(profile: &Profile, plan: &Plan) -> Vec<(u64, &'static str, String)> 
             set(schema::EXECUTION_SAMPLE, TIMES_SETTING, SPREAD);
         }
     }
-    if has(|kind| *kind == Kind::Native) {
+    if has(|kind| *kind == EventKind::Native) {
         set(schema::NATIVE_SAMPLE, "enabled", "true");
     }
-    if has(|kind| *kind == Kind::Allocation) {
+    if has(|kind| *kind == EventKind::Allocation) {
         set(schema::ALLOCATION_SAMPLE, "enabled", "true");
         let bytes = Metric::AllocatedBytes.period(profile).unwrap_or(0);
         set(schema::ALLOCATION_SAMPLE, "interval", &bytes.to_string());
     }
     for (type_id, is_there) in [
-        (schema::MONITOR_ENTER, has(|kind| *kind == Kind::MonitorEnter)),
-        (schema::MONITOR_WAIT, has(|kind| *kind == Kind::MonitorWait)),
-        (schema::PARK, has(|kind| matches!(kind, Kind::Park(_)))),
+        (schema::MONITOR_ENTER, has(|kind| *kind == EventKind::MonitorEnter)),
+        (schema::MONITOR_WAIT, has(|kind| *kind == EventKind::MonitorWait)),
+        (schema::PARK, has(|kind| matches!(kind, EventKind::Park(_)))),
     ] {
         if is_there {
             set(type_id, "enabled", "true");
@@ -169,8 +169,8 @@ struct Writer<'a> {
     stacks: Stacks<'a>,
     metadata: Bytes,
     events: Bytes,
-    used: Used,
-    /// The begin of the chunk, since that of the recording.
+    used: References,
+    /// The start of the chunk, since that of the recording.
     begin_ns: u64,
     /// The time of the last event.
     last_ns: u64,
@@ -185,14 +185,14 @@ impl<'a> Writer<'a> {
             stacks: Stacks::new(profile),
             metadata: schema::metadata(profile.created.map_or(0, |stamp| stamp.utc_offset_s)),
             events: Bytes::default(),
-            used: Used::default(),
+            used: References::default(),
             begin_ns: 0,
             last_ns: 0,
         }
     }
 
     /// Writes an event of a row.
-    fn event(&mut self, row: &Row, event: u64, time_ns: u64) -> io::Result<()> {
+    fn event(&mut self, row: &EventRow, event: u64, time_ns: u64) -> io::Result<()> {
         if self.events.bytes.len() >= self.chunk_bytes || self.used.frame_count >= CHUNK_FRAMES {
             self.chunk(time_ns, 0)?;
         }
@@ -210,37 +210,37 @@ impl<'a> Writer<'a> {
         }
         fields.number(thread).number(stack);
         let type_id = match row.kind {
-            Kind::Running => {
-                fields.number(State::Runs.key());
+            EventKind::Running => {
+                fields.number(SampleState::Runs.key());
                 schema::EXECUTION_SAMPLE
             }
-            Kind::Waiting => {
-                fields.number(State::Sleeps.key());
+            EventKind::Waiting => {
+                fields.number(SampleState::Sleeps.key());
                 schema::EXECUTION_SAMPLE
             }
-            Kind::Native => {
-                fields.number(State::Runs.key());
+            EventKind::Native => {
+                fields.number(SampleState::Runs.key());
                 schema::NATIVE_SAMPLE
             }
-            Kind::Allocation => {
+            EventKind::Allocation => {
                 fields.number(class).long(amount).long(row.object_count(event));
                 schema::ALLOCATION_SAMPLE
             }
-            Kind::MonitorEnter => {
+            EventKind::MonitorEnter => {
                 fields.number(class).number(0).number(0);
                 schema::MONITOR_ENTER
             }
-            Kind::MonitorWait => {
+            EventKind::MonitorWait => {
                 fields.number(class).number(0).number(NOT_KNOWN).flag(false).number(0);
                 schema::MONITOR_WAIT
             }
-            Kind::Park(is_for_lock) => {
+            EventKind::Park(is_for_lock) => {
                 fields.number(class).number(NOT_KNOWN).number(NOT_KNOWN).number(0);
                 fields.flag(is_for_lock);
                 schema::PARK
             }
-            Kind::WallClock(state) => {
-                fields.number(State::Wall(state).key()).long(amount);
+            EventKind::WallClock(state) => {
+                fields.number(SampleState::Wall(state).key()).long(amount);
                 schema::WALL_CLOCK_SAMPLE
             }
         };

@@ -151,7 +151,7 @@ fn is_period(line: &[u8], after: usize, digits: &[u8]) -> bool {
     is_large || columns == PERIOD_COLUMNS + usize::from(after > 0)
 }
 
-/// Returns the begin and the end of the next word from `at` on.
+/// Returns the start and the end of the next word from `at` on.
 pub(super) fn next_word(line: &[u8], at: usize) -> Option<(usize, usize)> {
     let begin = at + line[at..].iter().position(|byte| !byte.is_ascii_whitespace())?;
     let length = line[begin..].iter().position(u8::is_ascii_whitespace);

@@ -7,10 +7,10 @@ use perk_profile::{
     Line, Method, MethodId, NodeId, Profile, Subject, ThreadId, Timestamp, WallState,
 };
 
-use super::samples::{Label, Samples};
+use super::samples::{SampleLabel, SampleTable};
 use super::tables::{Function, Location, Tables, entry};
 use super::types::{self, ValueType};
-use super::wire::{Field, Message, Wire};
+use super::wire::{Message, Wire, WireField};
 use super::{
     BELOW_CUTOFF, CLASS_LABEL, COMMENT, COMPILED, JAVA, KERNEL, NATIVE, NO_STACK, OLD_RUN, RUN,
     SITES_INTERVAL, STATE_LABEL, THREAD_ID_LABEL, UNKNOWN, is_library,
@@ -36,7 +36,7 @@ const TOLD: usize = 8;
 /// # Errors
 /// [`Error`] with the place that cannot be understood.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut file = File::default();
+    let mut file = PprofFile::default();
     let mut wire = Wire::new(input);
     loop {
         let offset = wire.offset();
@@ -47,16 +47,16 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
         file.cut(wire.offset())?;
     }
     let (frames, methods) = (KeyedMap::default(), KeyedMap::default());
-    Builder { file, builder: ProfileBuilder::default(), frames, methods }.build()
+    PprofBuilder { file, builder: ProfileBuilder::default(), frames, methods }.build()
 }
 
 /// A file while it is read.
 #[derive(Debug, Default)]
-struct File {
+struct PprofFile {
     /// The offset at which the file is cut off, if it is.
     cut: Option<usize>,
     types: Vec<(u64, u64)>,
-    samples: Samples,
+    samples: SampleTable,
     tables: Tables,
     drop_frames: u64,
     keep_frames: u64,
@@ -69,35 +69,35 @@ struct File {
     unknown_field_count: u64,
 }
 
-impl File {
-    fn add(&mut self, number: u64, field: Field<'_>, offset: usize) -> Result<(), Error> {
+impl PprofFile {
+    fn add(&mut self, number: u64, field: WireField<'_>, offset: usize) -> Result<(), Error> {
         match (number, field) {
-            (1, Field::Bytes(message)) => {
+            (1, WireField::Bytes(message)) => {
                 let value_type = self.value_type(message)?;
                 self.types.push(value_type);
             }
-            (2, Field::Bytes(message)) => self.samples.add(message)?,
-            (3, Field::Bytes(message)) => self.tables.add_mapping(message)?,
-            (4, Field::Bytes(message)) => self.tables.add_location(message)?,
-            (5, Field::Bytes(message)) => self.tables.add_function(message)?,
-            (6, Field::Bytes(message)) => {
+            (2, WireField::Bytes(message)) => self.samples.add(message)?,
+            (3, WireField::Bytes(message)) => self.tables.add_mapping(message)?,
+            (4, WireField::Bytes(message)) => self.tables.add_location(message)?,
+            (5, WireField::Bytes(message)) => self.tables.add_function(message)?,
+            (6, WireField::Bytes(message)) => {
                 if self.run.is_none() && message.bytes.starts_with(RUN.as_bytes()) {
                     self.run = Some(String::from_utf8_lossy(message.bytes).into_owned());
                 }
                 self.tables.strings.push(message.bytes);
             }
-            (7, Field::Varint(value)) => self.drop_frames = value,
-            (8, Field::Varint(value)) => self.keep_frames = value,
-            (9, Field::Varint(value)) => self.time_ns = value.cast_signed(),
-            (11, Field::Bytes(message)) => self.period_type = self.value_type(message)?,
-            (12, Field::Varint(value)) => self.period = value.cast_signed(),
-            (13, Field::Varint(value)) => self.comments.push(value),
-            (13, Field::Bytes(mut packed)) => {
+            (7, WireField::Varint(value)) => self.drop_frames = value,
+            (8, WireField::Varint(value)) => self.keep_frames = value,
+            (9, WireField::Varint(value)) => self.time_ns = value.cast_signed(),
+            (11, WireField::Bytes(message)) => self.period_type = self.value_type(message)?,
+            (12, WireField::Varint(value)) => self.period = value.cast_signed(),
+            (13, WireField::Varint(value)) => self.comments.push(value),
+            (13, WireField::Bytes(mut packed)) => {
                 while !packed.bytes.is_empty() {
                     self.comments.push(packed.varint()?);
                 }
             }
-            (10 | 14 | 15, Field::Varint(_)) => {}
+            (10 | 14 | 15, WireField::Varint(_)) => {}
             (1..=15, _) => {
                 let expected = "a field of the type that pprof gives it";
                 return Err(Error::Offset { offset, expected });
@@ -127,8 +127,8 @@ impl File {
         let mut fields = message;
         while let Some((number, field)) = fields.next()? {
             match (number, field) {
-                (1, Field::Varint(value)) => value_type.0 = value,
-                (2, Field::Varint(value)) => value_type.1 = value,
+                (1, WireField::Varint(value)) => value_type.0 = value,
+                (2, WireField::Varint(value)) => value_type.1 = value,
                 (1..=2, _) => return Err(message.error("a value type's fields as numbers")),
                 _ => self.unknown_field_count += 1,
             }
@@ -148,8 +148,8 @@ enum Stack {
 /// thread, and all others.
 type Labels = (Option<ThreadId>, Subject, LabelSetId);
 
-struct Builder {
-    file: File,
+struct PprofBuilder {
+    file: PprofFile,
     builder: ProfileBuilder,
     /// The frames of a location, the innermost first.
     frames: KeyedMap<u64, Vec<FrameId>>,
@@ -157,7 +157,7 @@ struct Builder {
     methods: KeyedMap<u64, (MethodId, Line)>,
 }
 
-impl Builder {
+impl PprofBuilder {
     fn build(mut self) -> Result<Profile, Error> {
         let types = self.types()?;
         if !self.file.samples.rows.is_empty() && types.len() != self.file.samples.width {
@@ -189,7 +189,7 @@ impl Builder {
         let period_type = self.value_type(self.file.period_type)?;
         let period = u64::try_from(self.file.period).unwrap_or(0);
         let (columns, mut intervals) = types::to_columns(&types, columns, &period_type, period);
-        self.tell(&mut intervals)?;
+        self.note(&mut intervals)?;
         let mut profile = self.builder.profile;
         columns::into_profile(&mut profile, columns, intervals);
         Ok(profile)
@@ -328,7 +328,7 @@ impl Builder {
             let (mut thread, mut id, mut subject) = (None, None, Subject::None);
             let mut others = Vec::new();
             let profile = &mut self.builder.profile;
-            for &Label { key, text, number, unit } in set {
+            for &SampleLabel { key, text, number, unit } in set {
                 let name = strings.of(key, "label", key)?;
                 // The format does not distinguish an empty text from the number 0.
                 let is_text = text != 0 || number == 0 && TEXT_LABELS.contains(&name.as_str());
@@ -388,7 +388,7 @@ impl Builder {
     }
 
     /// Keeps the file's description of itself, and adds notes about data that is skipped.
-    fn tell(&mut self, intervals: &mut columns::Intervals) -> Result<(), Error> {
+    fn note(&mut self, intervals: &mut columns::Intervals) -> Result<(), Error> {
         let (file, profile) = (&self.file, &mut self.builder.profile);
         let unix_ms = u64::try_from(file.time_ns / 1_000_000).unwrap_or(0);
         profile.created = (unix_ms > 0).then_some(Timestamp { unix_ms, utc_offset_s: 0 });

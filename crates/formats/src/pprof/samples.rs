@@ -3,7 +3,7 @@
 
 use perk_profile::{KeyedMap, KeyedSet};
 
-use super::wire::{Field, Message};
+use super::wire::{Message, WireField};
 use crate::Error;
 use crate::stacks::Stacks;
 
@@ -15,14 +15,14 @@ const KNOWN_STACKS: usize = 1 << 18;
 
 /// The samples, with one row for all that have the same stack and labels.
 #[derive(Debug)]
-pub(super) struct Samples {
+pub(super) struct SampleTable {
     /// The stacks, by the ids of locations.
     pub(super) stacks: Stacks,
     /// The nodes of stacks by their packed locations, because profiles repeat the same ones.
     known: KeyedMap<Box<[u8]>, u32>,
     /// The sets of labels; the first is empty.
-    pub(super) label_sets: Vec<Box<[Label]>>,
-    label_set_ids: KeyedMap<Box<[Label]>, u32>,
+    pub(super) label_sets: Vec<Box<[SampleLabel]>>,
+    label_set_ids: KeyedMap<Box<[SampleLabel]>, u32>,
     /// The number of samples that have a label with one of too many numbers, by the label's key.
     pub(super) number_labels: KeyedMap<u64, u64>,
     /// The numbers of labels, and how many there are of each key.
@@ -46,7 +46,7 @@ pub(super) struct Samples {
 
 /// A label with text or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Label {
+pub(super) struct SampleLabel {
     /// The index of the key.
     pub(super) key: u64,
     /// The index of the text; 0 for a number.
@@ -61,10 +61,10 @@ pub(super) struct Label {
 struct Scratch {
     locations: Vec<u64>,
     values: Vec<u64>,
-    labels: Vec<Label>,
+    labels: Vec<SampleLabel>,
 }
 
-impl Default for Samples {
+impl Default for SampleTable {
     fn default() -> Self {
         Self {
             stacks: Stacks::default(),
@@ -87,7 +87,7 @@ impl Default for Samples {
     }
 }
 
-impl Samples {
+impl SampleTable {
     /// Adds a sample.
     pub(super) fn add(&mut self, message: Message<'_>) -> Result<(), Error> {
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -99,17 +99,17 @@ impl Samples {
         let mut fields = message;
         while let Some((number, field)) = fields.next()? {
             match (number, field) {
-                (1, Field::Bytes(field)) if packed.is_none() && locations.is_empty() => {
+                (1, WireField::Bytes(field)) if packed.is_none() && locations.is_empty() => {
                     packed = Some(field);
                 }
                 (1, field) => {
                     if let Some(packed) = packed.take() {
-                        numbers(Field::Bytes(packed), locations, message)?;
+                        numbers(WireField::Bytes(packed), locations, message)?;
                     }
                     numbers(field, locations, message)?;
                 }
                 (2, field) => numbers(field, values, message)?,
-                (3, Field::Bytes(label)) => labels.extend(self.label(label)?),
+                (3, WireField::Bytes(label)) => labels.extend(self.label(label)?),
                 (3, _) => return Err(message.error("a sample's labels as messages")),
                 _ => self.unknown_field_count += 1,
             }
@@ -146,7 +146,7 @@ impl Samples {
         if let Some(&node) = self.known.get(packed.bytes) {
             return Ok(node);
         }
-        numbers(Field::Bytes(packed), locations, packed)?;
+        numbers(WireField::Bytes(packed), locations, packed)?;
         let node = self.stacks.node(locations.iter().rev().copied());
         if self.known.len() >= KNOWN_STACKS {
             self.known.clear();
@@ -156,20 +156,20 @@ impl Samples {
     }
 
     /// Returns a label; `None` if it holds one of too many numbers.
-    fn label(&mut self, mut label: Message<'_>) -> Result<Option<Label>, Error> {
+    fn label(&mut self, mut label: Message<'_>) -> Result<Option<SampleLabel>, Error> {
         let (mut key, mut text, mut value, mut unit) = (0, 0, 0, 0);
         while let Some((number, field)) = label.next()? {
             match (number, field) {
-                (1, Field::Varint(value)) => key = value,
-                (2, Field::Varint(value)) => text = value,
-                (3, Field::Varint(number)) => value = number,
-                (4, Field::Varint(index)) => unit = index,
+                (1, WireField::Varint(value)) => key = value,
+                (2, WireField::Varint(value)) => text = value,
+                (3, WireField::Varint(number)) => value = number,
+                (4, WireField::Varint(index)) => unit = index,
                 (1..=4, _) => return Err(label.error("a label's fields as numbers")),
                 _ => self.unknown_field_count += 1,
             }
         }
         if text != 0 {
-            return Ok(Some(Label { key, text, number: 0, unit: 0 }));
+            return Ok(Some(SampleLabel { key, text, number: 0, unit: 0 }));
         }
         if !self.label_numbers.contains(&(key, value)) {
             let count = self.label_number_counts.entry(key).or_default();
@@ -180,10 +180,10 @@ impl Samples {
             *count += 1;
             self.label_numbers.insert((key, value));
         }
-        Ok(Some(Label { key, text, number: value, unit }))
+        Ok(Some(SampleLabel { key, text, number: value, unit }))
     }
 
-    fn label_set(&mut self, labels: &[Label]) -> u32 {
+    fn label_set(&mut self, labels: &[SampleLabel]) -> u32 {
         if let Some(&id) = self.label_set_ids.get(labels) {
             return id;
         }
@@ -196,15 +196,15 @@ impl Samples {
 }
 
 /// Adds the numbers of a repeated field, packed or not.
-fn numbers(field: Field<'_>, numbers: &mut Vec<u64>, sample: Message<'_>) -> Result<(), Error> {
+fn numbers(field: WireField<'_>, numbers: &mut Vec<u64>, sample: Message<'_>) -> Result<(), Error> {
     match field {
-        Field::Varint(number) => numbers.push(number),
-        Field::Bytes(mut packed) => {
+        WireField::Varint(number) => numbers.push(number),
+        WireField::Bytes(mut packed) => {
             while !packed.bytes.is_empty() {
                 numbers.push(packed.varint()?);
             }
         }
-        Field::Fixed => return Err(sample.error("a sample's locations and values as varints")),
+        WireField::Fixed => return Err(sample.error("a sample's locations and values as varints")),
     }
     Ok(())
 }

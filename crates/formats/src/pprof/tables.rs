@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use perk_profile::{KeyedMap, mutf8};
 
 use super::UNKNOWN;
-use super::wire::{Field, Message};
+use super::wire::{Message, WireField};
 use crate::Error;
 
 /// All texts of a file, by index.
@@ -61,7 +61,7 @@ pub(super) struct Function {
 pub(super) struct Location {
     pub(super) address: u64,
     pub(super) mapping: u64,
-    /// The begin of its lines in [`Tables::lines`]; the number of lines follows. The innermost of
+    /// The start of its lines in [`Tables::lines`]; the number of lines follows. The innermost of
     /// inlined functions comes first.
     first_line: usize,
     line_count: usize,
@@ -97,11 +97,11 @@ impl Tables {
         let mut fields = message;
         while let Some((number, field)) = fields.next()? {
             match (number, field) {
-                (1, Field::Varint(value)) => id = value,
-                (2, Field::Varint(value)) => function.name = value,
-                (3, Field::Varint(value)) => function.system_name = value,
-                (4, Field::Varint(value)) => function.file = value,
-                (5, Field::Varint(_)) => {}
+                (1, WireField::Varint(value)) => id = value,
+                (2, WireField::Varint(value)) => function.name = value,
+                (3, WireField::Varint(value)) => function.system_name = value,
+                (4, WireField::Varint(value)) => function.file = value,
+                (5, WireField::Varint(_)) => {}
                 (1..=5, _) => return Err(message.error("a function's fields as numbers")),
                 _ => self.unknown_field_count += 1,
             }
@@ -116,11 +116,11 @@ impl Tables {
         let mut fields = message;
         while let Some((number, field)) = fields.next()? {
             match (number, field) {
-                (1, Field::Varint(value)) => id = value,
-                (2, Field::Varint(value)) => location.mapping = value,
-                (3, Field::Varint(value)) => location.address = value,
-                (4, Field::Bytes(line)) => self.add_line(line)?,
-                (5, Field::Varint(_)) => {}
+                (1, WireField::Varint(value)) => id = value,
+                (2, WireField::Varint(value)) => location.mapping = value,
+                (3, WireField::Varint(value)) => location.address = value,
+                (4, WireField::Bytes(line)) => self.add_line(line)?,
+                (5, WireField::Varint(_)) => {}
                 (1..=5, _) => return Err(message.error("a location's fields of their types")),
                 _ => self.unknown_field_count += 1,
             }
@@ -135,9 +135,9 @@ impl Tables {
         let mut fields = message;
         while let Some((number, field)) = fields.next()? {
             match (number, field) {
-                (1, Field::Varint(value)) => function = value,
-                (2, Field::Varint(value)) => line = value.cast_signed(),
-                (3, Field::Varint(_)) => {}
+                (1, WireField::Varint(value)) => function = value,
+                (2, WireField::Varint(value)) => line = value.cast_signed(),
+                (3, WireField::Varint(_)) => {}
                 (1..=3, _) => return Err(message.error("a line's fields as numbers")),
                 _ => self.unknown_field_count += 1,
             }
@@ -151,11 +151,11 @@ impl Tables {
         let mut fields = message;
         while let Some((number, field)) = fields.next()? {
             match (number, field) {
-                (1, Field::Varint(value)) => id = value,
-                (2, Field::Varint(value)) => mapping.start = value,
-                (4, Field::Varint(value)) => mapping.file_offset = value,
-                (5, Field::Varint(value)) => mapping.file = value,
-                (3 | 6..=10, Field::Varint(_)) => {}
+                (1, WireField::Varint(value)) => id = value,
+                (2, WireField::Varint(value)) => mapping.start = value,
+                (4, WireField::Varint(value)) => mapping.file_offset = value,
+                (5, WireField::Varint(value)) => mapping.file = value,
+                (3 | 6..=10, WireField::Varint(_)) => {}
                 (1..=10, _) => return Err(message.error("a mapping's fields as numbers")),
                 _ => self.unknown_field_count += 1,
             }

@@ -212,8 +212,8 @@ fn fields(mut message: Message<'_>) -> Vec<(u64, u64, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some((number, field)) = message.next().unwrap() {
         match field {
-            Field::Varint(value) => all.push((number, value, Vec::new())),
-            Field::Bytes(inner) => all.push((number, 0, inner.bytes.to_vec())),
+            WireField::Varint(value) => all.push((number, value, Vec::new())),
+            WireField::Bytes(inner) => all.push((number, 0, inner.bytes.to_vec())),
             _ => {}
         }
     }
@@ -365,13 +365,13 @@ fn comments_and_strings(bytes: &[u8]) -> (Vec<u64>, Vec<String>) {
     let (mut comments, mut strings) = (Vec::new(), Vec::new());
     while let Some((number, field)) = message.next().unwrap() {
         match (number, field) {
-            (13, Field::Varint(comment)) => comments.push(comment),
-            (13, Field::Bytes(mut packed)) => {
+            (13, WireField::Varint(comment)) => comments.push(comment),
+            (13, WireField::Bytes(mut packed)) => {
                 while !packed.bytes.is_empty() {
                     comments.push(packed.varint().unwrap());
                 }
             }
-            (6, Field::Bytes(text)) => {
+            (6, WireField::Bytes(text)) => {
                 strings.push(String::from_utf8(text.bytes.to_vec()).unwrap());
             }
             _ => {}

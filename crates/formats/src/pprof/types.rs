@@ -34,7 +34,7 @@ pub(super) fn unit(text: &str) -> (Unit, u64) {
     }
 }
 
-/// Returns the columns of a profile, in perk's units, and the intervals for which samples stand.
+/// Returns the columns of a profile, in perk's units, and the intervals that samples represent.
 pub(super) fn to_columns(
     types: &[ValueType],
     rows: Vec<Rows>,
@@ -80,7 +80,7 @@ pub(super) fn to_columns(
 }
 
 /// Removes CPU time that equals the samples times their interval. If there are no samples, CPU time
-/// stands for them.
+/// represents them.
 fn join_cpu(columns: &mut Vec<Column>, intervals: &mut Intervals) {
     let cpu_time = Metric::other(CPU, Unit::Nanoseconds);
     let is_cpu = |column: &Column| column.metric == cpu_time && column.total > 0;

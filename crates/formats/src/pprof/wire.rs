@@ -12,7 +12,7 @@ const HEAD_BYTES: usize = 20;
 
 /// The content of a field.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Field<'a> {
+pub(super) enum WireField<'a> {
     Varint(u64),
     /// A string, a message, or packed numbers.
     Bytes(Message<'a>),
@@ -34,7 +34,7 @@ impl<'a> Message<'a> {
 
     /// Takes off the first field, and returns its number and its content; `None` at the end.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<(u64, Field<'a>)>, Error> {
+    pub(super) fn next(&mut self) -> Result<Option<(u64, WireField<'a>)>, Error> {
         if self.bytes.is_empty() {
             return Ok(None);
         }
@@ -45,7 +45,7 @@ impl<'a> Message<'a> {
             return Err(at.error("a field's number, from 1"));
         }
         let field = match tag & 7 {
-            0 => Field::Varint(self.varint()?),
+            0 => WireField::Varint(self.varint()?),
             1 => self.skip(8)?,
             2 => {
                 let at = *self;
@@ -56,7 +56,7 @@ impl<'a> Message<'a> {
                     .ok_or_else(|| at.error("a length within the message"))?;
                 let message = Message { bytes, offset: self.offset };
                 *self = Message { bytes: rest, offset: self.offset + length };
-                Field::Bytes(message)
+                WireField::Bytes(message)
             }
             5 => self.skip(4)?,
             _ => return Err(at.error("a field of type 0, 1, 2 or 5")),
@@ -73,11 +73,11 @@ impl<'a> Message<'a> {
         Ok(number)
     }
 
-    fn skip(&mut self, length: usize) -> Result<Field<'a>, Error> {
+    fn skip(&mut self, length: usize) -> Result<WireField<'a>, Error> {
         let rest = self.bytes.get(length..);
         let bytes = rest.ok_or_else(|| self.error("a number within the message"))?;
         *self = Message { bytes, offset: self.offset + length };
-        Ok(Field::Fixed)
+        Ok(WireField::Fixed)
     }
 }
 
@@ -100,7 +100,7 @@ fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
 pub(super) struct Wire<R> {
     input: R,
     buffer: Vec<u8>,
-    /// The begin of the part of the buffer that is read and not given out yet.
+    /// The start of the part of the buffer that is read and not given out yet.
     start: usize,
     end: usize,
     /// The offset of `start` in the file.
@@ -126,7 +126,7 @@ impl<R: Read> Wire<R> {
     /// Returns the number and the content of the next field; `None` if the input has no more whole
     /// fields.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<(u64, Field<'_>)>, Error> {
+    pub(super) fn next(&mut self) -> Result<Option<(u64, WireField<'_>)>, Error> {
         if self.end - self.start < HEAD_BYTES {
             self.fill(HEAD_BYTES)?;
             if self.is_head_cut() {
@@ -257,8 +257,10 @@ mod tests {
             encoder.number(3, number);
             encoder.packed(4, [number, 0]);
             let mut message = Message { bytes: &encoder.bytes, offset: 0 };
-            assert!(matches!(message.next(), Ok(Some((3, Field::Varint(read)))) if read == number));
-            let Ok(Some((4, Field::Bytes(mut packed)))) = message.next() else { panic!() };
+            assert!(
+                matches!(message.next(), Ok(Some((3, WireField::Varint(read)))) if read == number)
+            );
+            let Ok(Some((4, WireField::Bytes(mut packed)))) = message.next() else { panic!() };
             assert_eq!((packed.varint(), packed.varint()), (Ok(number), Ok(0)));
             assert!(packed.bytes.is_empty() && matches!(message.next(), Ok(None)));
         }
@@ -283,9 +285,9 @@ mod tests {
         encoder.bytes(6, &long);
         encoder.number(9, 1);
         let mut wire = Wire::new(&encoder.bytes[..]);
-        let Ok(Some((6, Field::Bytes(read)))) = wire.next() else { panic!() };
+        let Ok(Some((6, WireField::Bytes(read)))) = wire.next() else { panic!() };
         assert_eq!(read.bytes, long);
-        assert!(matches!(wire.next(), Ok(Some((9, Field::Varint(1))))));
+        assert!(matches!(wire.next(), Ok(Some((9, WireField::Varint(1))))));
         assert!(matches!(wire.next(), Ok(None)) && !wire.is_cut());
     }
 

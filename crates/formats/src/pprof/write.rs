@@ -28,7 +28,7 @@ const MAPPINGS: [&str; 3] = [JAVA, NATIVE, COMPILED];
 /// As `out` fails.
 pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let columns = columns_of(profile);
-    let mut tables = Tables::new(profile);
+    let mut tables = WriterTables::new(profile);
     let mut file = Encoder::default();
     for column in &columns {
         let name = tables.string(column.metric.file_name());
@@ -56,7 +56,7 @@ fn columns_of(profile: &Profile) -> Vec<Column> {
 
 fn write_samples(
     columns: &[Column],
-    tables: &mut Tables<'_>,
+    tables: &mut WriterTables<'_>,
     out: &mut dyn Write,
     file: &mut Encoder,
 ) -> io::Result<()> {
@@ -145,7 +145,12 @@ fn sample(file: &mut Encoder, locations: &[u64], numbers: &[u64], labels: &[(u64
 }
 
 /// Writes the data of the run, and the data that is not measured by call path.
-fn write_run(profile: &Profile, columns: &[Column], tables: &mut Tables<'_>, file: &mut Encoder) {
+fn write_run(
+    profile: &Profile,
+    columns: &[Column],
+    tables: &mut WriterTables<'_>,
+    file: &mut Encoder,
+) {
     let unix_ms = profile.created.map_or(0, |stamp| stamp.unix_ms);
     file.number(9, unix_ms.saturating_mul(1_000_000).min(i64::MAX.unsigned_abs()));
     let mut run = RUN.to_owned();
@@ -206,7 +211,7 @@ enum Location {
 }
 
 /// The tables to which samples refer. Ids begin with 1.
-struct Tables<'a> {
+struct WriterTables<'a> {
     profile: &'a Profile,
     strings: Vec<String>,
     string_ids: KeyedMap<String, u64>,
@@ -217,7 +222,7 @@ struct Tables<'a> {
     frame_ids: KeyedMap<FrameId, u64>,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> WriterTables<'a> {
     fn new(profile: &'a Profile) -> Self {
         Self {
             profile,

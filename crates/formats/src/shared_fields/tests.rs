@@ -34,7 +34,7 @@ fn the_sample_of_the_analysis_is_read() {
         perk_analysis::objects::by_class(accesses).iter().map(|row| row.shared_count).sum::<u64>(),
         0
     );
-    // The document itself is damaged: blanks stand in the place of a TAB.
+    // The document itself is damaged: blanks replace a TAB.
     assert_eq!(profile.notes, ["1 lines with blanks in the place of a TAB"]);
     let again = written(&profile);
     assert_eq!(again, SEED.replace("       3", "\t3").replace('\u{241c}', "\x1c"));

@@ -8,7 +8,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// A reader that gives out JSON unchanged. If the input ends too early, it adds the ends of the
 /// open lists and objects. Values that are incomplete by then, such as half a number, are left out.
 #[derive(Debug)]
-pub(super) struct Completed<R> {
+pub(super) struct ClosingReader<R> {
     input: R,
     /// The bytes read: given out up to `at`, safe to give out up to `safe`.
     buffer: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct Completed<R> {
     is_cut: bool,
 }
 
-impl<R: Read> Completed<R> {
+impl<R: Read> ClosingReader<R> {
     pub(super) fn new(input: R) -> Self {
         Self {
             input,
@@ -120,7 +120,7 @@ impl<R: Read> Completed<R> {
     }
 }
 
-impl<R: Read> Read for Completed<R> {
+impl<R: Read> Read for ClosingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.safe {
             self.fill()?;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn completed(text: &str) -> (String, bool) {
-        let (mut whole, mut completed) = (String::new(), Completed::new(text.as_bytes()));
+        let (mut whole, mut completed) = (String::new(), ClosingReader::new(text.as_bytes()));
         completed.read_to_string(&mut whole).unwrap();
         (whole, completed.is_cut())
     }

@@ -11,8 +11,8 @@ use crate::stacks::{ROOT, Stacks};
 
 /// A file. Unknown fields are skipped.
 #[derive(Debug, Deserialize)]
-pub(super) struct File {
-    pub(super) shared: Shared,
+pub(super) struct SpeedscopeFile {
+    pub(super) shared: FrameTable,
     pub(super) profiles: Vec<Profile>,
     pub(super) perk: Option<Run>,
 }
@@ -28,12 +28,12 @@ pub(super) struct Run {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Shared {
-    pub(super) frames: Vec<Frame>,
+pub(super) struct FrameTable {
+    pub(super) frames: Vec<FileFrame>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Frame {
+pub(super) struct FileFrame {
     pub(super) name: String,
     pub(super) file: Option<String>,
     pub(super) line: Option<f64>,
@@ -48,15 +48,15 @@ pub(super) struct FrameMore {
     pub(super) signature: Option<String>,
     /// The kind of the frame, if it is not a method of known code.
     #[serde(default)]
-    pub(super) kind: Kind,
+    pub(super) kind: FileFrameKind,
     /// The labels that the frame represents.
     #[serde(default)]
-    pub(super) labels: Vec<Label>,
+    pub(super) labels: Vec<FileLabel>,
 }
 
 /// A label: a text, or a number and its unit.
 #[derive(Debug, Deserialize)]
-pub(super) struct Label {
+pub(super) struct FileLabel {
     pub(super) key: String,
     pub(super) text: Option<String>,
     #[serde(default)]
@@ -66,7 +66,7 @@ pub(super) struct Label {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum FileFrameKind {
     Native,
     Compiled,
     /// The class of the objects that the weights count.
@@ -135,8 +135,8 @@ impl Weight {
 
 impl<'de> Deserialize<'de> for Weight {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
+        struct WeightVisitor;
+        impl Visitor<'_> for WeightVisitor {
             type Value = Weight;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for Weight {
                 Ok(Weight::Other(number))
             }
         }
-        deserializer.deserialize_any(Number)
+        deserializer.deserialize_any(WeightVisitor)
     }
 }
 
@@ -180,7 +180,7 @@ impl<'de> Deserialize<'de> for Samples {
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Samples, A::Error> {
                 let mut samples = Samples::default();
                 let mut stack = Vec::new();
-                while list.next_element_seed(Stack(&mut stack))?.is_some() {
+                while list.next_element_seed(StackSeed(&mut stack))?.is_some() {
                     let node = samples.stacks.node(stack.iter().copied());
                     samples.nodes.push(node);
                 }
@@ -192,9 +192,9 @@ impl<'de> Deserialize<'de> for Samples {
 }
 
 /// A vector that is filled anew with a stack.
-struct Stack<'a>(&'a mut Vec<u64>);
+struct StackSeed<'a>(&'a mut Vec<u64>);
 
-impl<'de> DeserializeSeed<'de> for Stack<'_> {
+impl<'de> DeserializeSeed<'de> for StackSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -202,7 +202,7 @@ impl<'de> DeserializeSeed<'de> for Stack<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Stack<'_> {
+impl<'de> Visitor<'de> for StackSeed<'_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

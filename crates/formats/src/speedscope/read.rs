@@ -7,8 +7,8 @@ use perk_profile::{
     Metric, NodeId, Profile, Subject, ThreadId, Timestamp, Unit, WallState,
 };
 
-use super::cut::Completed;
-use super::file::{self, File, Frame, Kind, Weight};
+use super::cut::ClosingReader;
+use super::file::{self, FileFrame, FileFrameKind, SpeedscopeFile, Weight};
 use super::{BELOW_CUTOFF, NO_STACK};
 use crate::Error;
 use crate::builder::ProfileBuilder;
@@ -30,22 +30,22 @@ pub fn read(mut input: impl Read) -> Result<Profile, Error> {
     if head == BYTE_ORDER_MARK {
         head.clear();
     }
-    let mut input = Completed::new(Cursor::new(head).chain(input));
+    let mut input = ClosingReader::new(Cursor::new(head).chain(input));
     let file = serde_json::from_reader(BufReader::with_capacity(1 << 16, &mut input));
     let is_cut = input.is_cut();
-    let file: File = file.map_err(|error| {
+    let file: SpeedscopeFile = file.map_err(|error| {
         if error.is_io() {
             return io::Error::from(error).into();
         }
         let what = if is_cut { "speedscope's JSON is cut off" } else { "not speedscope's JSON" };
         Error::Input { kind: io::ErrorKind::InvalidData, message: format!("{what}: {error}") }
     })?;
-    Reader { is_cut, ..Reader::default() }.read(file)
+    SpeedscopeReader { is_cut, ..SpeedscopeReader::default() }.read(file)
 }
 
 /// The meaning of a frame of the file in the profile.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum FrameMeaning {
     Frame(FrameId),
     Objects(Subject),
     Labels(LabelSetId),
@@ -55,7 +55,7 @@ enum Part {
 
 /// The place at which a stack ends.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct StackEnd {
     node: NodeId,
     subject: Subject,
     labels: LabelSetId,
@@ -64,9 +64,9 @@ struct Place {
 }
 
 #[derive(Debug, Default)]
-struct Reader {
+struct SpeedscopeReader {
     builder: ProfileBuilder,
-    parts: Vec<Part>,
+    parts: Vec<FrameMeaning>,
     columns: Vec<Column>,
     rounded_count: u64,
     negative_count: u64,
@@ -79,8 +79,8 @@ struct Reader {
     lost_count: u64,
 }
 
-impl Reader {
-    fn read(mut self, file: File) -> Result<Profile, Error> {
+impl SpeedscopeReader {
+    fn read(mut self, file: SpeedscopeFile) -> Result<Profile, Error> {
         self.is_own = file.perk.is_some() || file.profiles.iter().any(|it| it.perk.is_some());
         self.parts = file.shared.frames.iter().map(|frame| self.part(frame)).collect();
         let mut run = file.perk.unwrap_or_default();
@@ -113,7 +113,7 @@ impl Reader {
             }
             self.add(index, profile, thread, metric, factor)?;
         }
-        self.tell();
+        self.note();
         let mut profile = self.builder.profile;
         let stamp = |(unix_ms, utc_offset_s)| Timestamp { unix_ms, utc_offset_s };
         profile.created = run.created.map(stamp);
@@ -128,16 +128,18 @@ impl Reader {
         Ok(profile)
     }
 
-    fn part(&mut self, frame: &Frame) -> Part {
+    fn part(&mut self, frame: &FileFrame) -> FrameMeaning {
         match (frame.perk.kind, frame.name.as_str()) {
-            (Kind::Objects, class) => {
+            (FileFrameKind::Objects, class) => {
                 let state = WallState::of_label(class).map(Subject::State);
                 let class = || Subject::Class(self.builder.profile.symbols.class(class));
-                return Part::Objects(state.unwrap_or_else(class));
+                return FrameMeaning::Objects(state.unwrap_or_else(class));
             }
-            (Kind::Labels, _) => return Part::Labels(self.label_set(&frame.perk.labels)),
-            (_, NO_STACK) => return Part::NoStack,
-            (_, BELOW_CUTOFF) => return Part::BelowCutoff,
+            (FileFrameKind::Labels, _) => {
+                return FrameMeaning::Labels(self.label_set(&frame.perk.labels));
+            }
+            (_, NO_STACK) => return FrameMeaning::NoStack,
+            (_, BELOW_CUTOFF) => return FrameMeaning::BelowCutoff,
             _ => {}
         }
         let source = frame.file.as_deref().unwrap_or_default();
@@ -146,8 +148,8 @@ impl Reader {
             false => NameParts::of(&frame.name, source),
         };
         let line = match (frame.perk.kind, frame.line) {
-            (Kind::Native, _) => Line::Native,
-            (Kind::Compiled, _) => Line::Compiled,
+            (FileFrameKind::Native, _) => Line::Native,
+            (FileFrameKind::Compiled, _) => Line::Compiled,
             // The cast saturates.
             (_, Some(line)) if line >= 1.0 => Line::Number(line as u32),
             _ => line,
@@ -162,7 +164,7 @@ impl Reader {
         let signature = frame.perk.signature.clone().or_else(|| Some(of_name.into_owned()));
         let (signature, source) = (text(&signature), text(&frame.file));
         let method = symbols.method(Method { class, name, signature, source });
-        Part::Frame(symbols.frame(ProfileFrame::new(method, line)))
+        FrameMeaning::Frame(symbols.frame(ProfileFrame::new(method, line)))
     }
 
     /// Adds the numbers of one of the file's profiles, times `factor`. If that is 0, each weight
@@ -213,7 +215,7 @@ impl Reader {
         Ok(())
     }
 
-    fn label_set(&mut self, labels: &[file::Label]) -> LabelSetId {
+    fn label_set(&mut self, labels: &[file::FileLabel]) -> LabelSetId {
         let profile = &mut self.builder.profile;
         let strings = &mut profile.symbols.strings;
         let labels = labels.iter().map(|label| Label {
@@ -252,7 +254,7 @@ impl Reader {
         thread: Option<ThreadId>,
     ) -> Result<Vec<Option<Key>>, Error> {
         let root = self.builder.profile.tree.root();
-        let mut nodes = vec![Place {
+        let mut nodes = vec![StackEnd {
             node: root,
             subject: Subject::None,
             labels: LabelSetId::EMPTY,
@@ -268,20 +270,20 @@ impl Reader {
             let part = *self.parts.get(index).ok_or(error)?;
             let above = nodes[parent as usize];
             nodes.push(match part {
-                Part::Frame(frame) => {
+                FrameMeaning::Frame(frame) => {
                     let tree = &mut self.builder.profile.tree;
-                    Place { node: tree.insert_below(above.node, [frame]), ..above }
+                    StackEnd { node: tree.insert_below(above.node, [frame]), ..above }
                 }
-                Part::Objects(subject) => Place { subject, ..above },
-                Part::Labels(labels) => Place { labels, ..above },
-                Part::NoStack => above,
-                Part::BelowCutoff => {
-                    Place { is_listed: above.is_listed && parent != ROOT, ..above }
+                FrameMeaning::Objects(subject) => StackEnd { subject, ..above },
+                FrameMeaning::Labels(labels) => StackEnd { labels, ..above },
+                FrameMeaning::NoStack => above,
+                FrameMeaning::BelowCutoff => {
+                    StackEnd { is_listed: above.is_listed && parent != ROOT, ..above }
                 }
             });
         }
-        let mut key = |(place, is_end): (Place, bool)| {
-            let Place { node, subject, labels, is_listed } = place;
+        let mut key = |(place, is_end): (StackEnd, bool)| {
+            let StackEnd { node, subject, labels, is_listed } = place;
             (is_listed && is_end).then(|| Key {
                 trace: self.builder.profile.trace(node, thread),
                 subject,
@@ -292,7 +294,7 @@ impl Reader {
     }
 
     /// Adds notes about the data that is skipped or changed.
-    fn tell(&mut self) {
+    fn note(&mut self) {
         for (count, what) in [
             (self.rounded_count, "weights rounded to whole numbers"),
             (self.negative_count, "negative weights counted as 0"),
@@ -323,7 +325,7 @@ fn metric_of(unit: Unit, is_timed: bool) -> Metric {
 }
 
 /// Returns the weight of the samples of profiles of time, in nanoseconds, if all have the same and
-/// no profile counts samples: samplers write the time for which a sample stands.
+/// no profile counts samples: samplers write the time that a sample represents.
 fn one_weight_ns(profiles: &[file::Profile]) -> Option<u64> {
     if profiles.iter().any(|profile| profile.perk.is_some() || profile.unit().0 == Unit::Count) {
         return None;

@@ -74,7 +74,7 @@ fn run(profile: &Profile) -> Json {
 
 /// The meaning of a frame of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Entry {
+enum TableEntry {
     Frame(FrameId),
     Objects(Subject),
     Labels(LabelSetId),
@@ -84,11 +84,11 @@ enum Entry {
 }
 
 /// Numbers by row. Numbers without a key belong to traces that are not listed.
-type Weighted = Vec<(Option<Key>, u64)>;
+type WeightRows = Vec<(Option<Key>, u64)>;
 
 /// Returns the numbers of a column in each thread. Those without a thread come first.
-fn by_thread(profile: &Profile, column: &Column) -> BTreeMap<Option<StrId>, Weighted> {
-    let mut threads: BTreeMap<Option<StrId>, Weighted> = BTreeMap::new();
+fn by_thread(profile: &Profile, column: &Column) -> BTreeMap<Option<StrId>, WeightRows> {
+    let mut threads: BTreeMap<Option<StrId>, WeightRows> = BTreeMap::new();
     for &(key, number) in &column.rows {
         let thread = profile.get_trace(key.trace).thread.map(|id| profile.get_thread(id).name);
         threads.entry(thread).or_default().push((Some(key), number));
@@ -103,7 +103,7 @@ fn by_thread(profile: &Profile, column: &Column) -> BTreeMap<Option<StrId>, Weig
 fn write_profile(
     metric: &Metric,
     thread: Option<StrId>,
-    numbers: &Weighted,
+    numbers: &WeightRows,
     frames: &mut Frames<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -140,8 +140,8 @@ fn write_profile(
 struct Frames<'a> {
     profile: &'a Profile,
     stacks: Stacks<'a>,
-    table: Vec<Entry>,
-    ids: KeyedMap<Entry, usize>,
+    table: Vec<TableEntry>,
+    ids: KeyedMap<TableEntry, usize>,
 }
 
 impl Frames<'_> {
@@ -149,43 +149,45 @@ impl Frames<'_> {
     fn stack(&mut self, key: Option<Key>, stack: &mut Vec<usize>) {
         stack.clear();
         let Some(Key { trace, subject, labels }) = key else {
-            stack.push(self.id(Entry::BelowCutoff));
+            stack.push(self.id(TableEntry::BelowCutoff));
             return;
         };
         let profile = self.profile;
         if subject != Subject::None {
-            stack.push(self.id(Entry::Objects(subject)));
+            stack.push(self.id(TableEntry::Objects(subject)));
         }
         let objects = stack.len();
         let table = &mut self.table;
         let ids = &mut self.ids;
         let frames = self.stacks.frames(profile.get_trace(trace).node);
-        stack
-            .extend(frames.map(|frame| id(table, ids, frame.map_or(Entry::LeftOut, Entry::Frame))));
+        stack.extend(
+            frames
+                .map(|frame| id(table, ids, frame.map_or(TableEntry::LeftOut, TableEntry::Frame))),
+        );
         if stack.len() == objects {
-            stack.push(self.id(Entry::NoStack));
+            stack.push(self.id(TableEntry::NoStack));
         }
         if labels != LabelSetId::EMPTY {
-            stack.push(self.id(Entry::Labels(labels)));
+            stack.push(self.id(TableEntry::Labels(labels)));
         }
     }
 
-    fn id(&mut self, key: Entry) -> usize {
+    fn id(&mut self, key: TableEntry) -> usize {
         id(&mut self.table, &mut self.ids, key)
     }
 
-    fn json(&self, key: Entry) -> Json {
+    fn json(&self, key: TableEntry) -> Json {
         let symbols = &self.profile.symbols;
         let frame = match key {
-            Entry::NoStack => return json!({ "name": NO_STACK }),
-            Entry::BelowCutoff => return json!({ "name": BELOW_CUTOFF }),
-            Entry::LeftOut => return json!({ "name": LEFT_OUT }),
-            Entry::Objects(subject) => {
+            TableEntry::NoStack => return json!({ "name": NO_STACK }),
+            TableEntry::BelowCutoff => return json!({ "name": BELOW_CUTOFF }),
+            TableEntry::LeftOut => return json!({ "name": LEFT_OUT }),
+            TableEntry::Objects(subject) => {
                 let name = subject.label(symbols).unwrap_or_default();
                 return json!({ "name": name, "perk": { "kind": "objects" } });
             }
-            Entry::Labels(set) => return self.labels(set),
-            Entry::Frame(frame) => symbols.get_frame(frame),
+            TableEntry::Labels(set) => return self.labels(set),
+            TableEntry::Frame(frame) => symbols.get_frame(frame),
         };
         let method = symbols.get_method(frame.method);
         let class = symbols.class_name(method.class);
@@ -225,7 +227,11 @@ impl Frames<'_> {
     }
 }
 
-fn id(table: &mut Vec<Entry>, ids: &mut KeyedMap<Entry, usize>, key: Entry) -> usize {
+fn id(
+    table: &mut Vec<TableEntry>,
+    ids: &mut KeyedMap<TableEntry, usize>,
+    key: TableEntry,
+) -> usize {
     *ids.entry(key).or_insert_with(|| {
         table.push(key);
         table.len() - 1

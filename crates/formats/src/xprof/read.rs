@@ -36,7 +36,7 @@ pub fn recognise(head: &[u8]) -> bool {
 /// [`Error::Line`] with the first line that cannot be understood, if most lines cannot, or with the
 /// last one if there is no table.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
-    let mut reader = Reader::default();
+    let mut reader = XprofReader::default();
     let mut skipped = BadLines::default();
     let mut lines = LineReader::new(input);
     while let Some(line) = lines.next()? {
@@ -48,7 +48,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
     if let Some(error) = skipped.error(reader.row_count) {
         return Err(error);
     }
-    if reader.section == Section::Before {
+    if reader.section == InputPart::Before {
         let expected = "a line \"Flat profile of … secs (… total ticks): …\"";
         return Err(Error::Line { line: line_count.max(1), expected });
     }
@@ -57,7 +57,7 @@ pub fn read(input: impl Read) -> Result<Profile, Error> {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Section {
+enum InputPart {
     /// The output of the program before the tables.
     #[default]
     Before,
@@ -68,9 +68,9 @@ enum Section {
 }
 
 #[derive(Default)]
-struct Reader {
+struct XprofReader {
     builder: ProfileBuilder,
-    section: Section,
+    section: InputPart,
     thread: Option<ThreadId>,
     /// The ticks of the thread that no row has covered so far.
     rest: u64,
@@ -84,7 +84,7 @@ struct Reader {
     overfull: u64,
 }
 
-impl Reader {
+impl XprofReader {
     fn line(&mut self, line: &[u8]) -> Result<(), &'static str> {
         let line = line.trim_ascii();
         if line.is_empty() {
@@ -94,7 +94,7 @@ impl Reader {
         if head.is_err() {
             // The rows that follow are of a thread whose name is not known.
             self.end_thread();
-            (self.thread, self.rest, self.section) = (None, u64::MAX, Section::Local);
+            (self.thread, self.rest, self.section) = (None, u64::MAX, InputPart::Local);
         }
         if let Some(ThreadHead { elapsed_ns, ticks, name }) = head? {
             self.end_thread();
@@ -102,20 +102,20 @@ impl Reader {
             let thread = self.builder.new_thread(&name);
             self.thread = Some(thread);
             self.rest = ticks;
-            self.section = Section::Local;
+            self.section = InputPart::Local;
             self.elapsed(Some(thread), elapsed_ns);
         } else if let Some(elapsed_ns) = global_head(line)? {
             self.end_thread();
             self.thread = None;
-            self.section = Section::Global;
+            self.section = InputPart::Global;
             self.has_global = true;
             self.elapsed(None, elapsed_ns);
-        } else if self.section == Section::Before {
+        } else if self.section == InputPart::Before {
             self.skipped += 1;
         } else if line == LOCAL_HEAD.as_bytes() {
-            self.section = Section::Local;
+            self.section = InputPart::Local;
         } else if let Some(table) = table_of(line) {
-            self.section = Section::Table(table);
+            self.section = InputPart::Table(table);
         } else {
             match row(line)? {
                 Some(row) => {
@@ -140,21 +140,21 @@ impl Reader {
         let idle = [(BLOCKED, BLOCKED_METRIC), (WAITING, WAITING_METRIC)];
         let idle = idle.iter().find(|it| it.0.as_bytes() == row.name).map(|it| it.1);
         match (self.section, row.native) {
-            (Section::Table(table), Some(native)) => {
+            (InputPart::Table(table), Some(native)) => {
                 self.method(table, row.name, row.ticks, native)
             }
-            (Section::Local, None) => match idle {
+            (InputPart::Local, None) => match idle {
                 Some(metric) => {
                     let metric = self.builder.metric(metric, Unit::Count);
                     self.builder.add_metric(metric, self.thread, root, row.ticks);
-                    self.told(row.ticks);
+                    self.add_ticks(row.ticks);
                 }
                 None => {
                     let node = self.label(row.name);
                     self.samples(node, row.ticks);
                 }
             },
-            (Section::Global, None) => self.global(row),
+            (InputPart::Global, None) => self.global(row),
             _ => self.skipped += 1,
         }
     }
@@ -205,11 +205,11 @@ impl Reader {
     fn samples(&mut self, node: NodeId, ticks: u64) {
         if ticks > 0 {
             self.builder.add(self.thread, node, ticks);
-            self.told(ticks);
+            self.add_ticks(ticks);
         }
     }
 
-    fn told(&mut self, ticks: u64) {
+    fn add_ticks(&mut self, ticks: u64) {
         self.overfull += u64::from(self.rest != u64::MAX && self.rest < ticks);
         self.rest = self.rest.checked_sub(ticks).unwrap_or(u64::MAX);
     }

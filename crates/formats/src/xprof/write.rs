@@ -42,7 +42,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
 
 /// The ticks of a thread.
 #[derive(Default)]
-struct Section {
+struct ThreadTicks {
     /// The ticks in code and in native code, by table and method.
     methods: BTreeMap<(Table, String), (u64, u64)>,
     /// The ticks outside methods.
@@ -61,8 +61,8 @@ fn rows(profile: &Profile, name: &str) -> Vec<(TraceId, u64)> {
     metric.map_or_else(Vec::new, |metric| metric.rows(profile).by_trace())
 }
 
-fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
-    let mut sections: BTreeMap<_, Section> = BTreeMap::new();
+fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, ThreadTicks> {
+    let mut sections: BTreeMap<_, ThreadTicks> = BTreeMap::new();
     let mut natives: Option<KeyedMap<TraceId, u64>> = None;
     for (trace, count) in rows(profile, NATIVE_METRIC) {
         let ticks = natives.get_or_insert_default().entry(trace).or_default();
@@ -73,7 +73,7 @@ fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
         let native = natives.as_ref().map(|it| it.get(&trace).copied().unwrap_or(0).min(count));
         section.add(profile, trace, count, native);
     }
-    let mut add_idle = |metric: &str, counter: fn(&mut Section) -> &mut u64| {
+    let mut add_idle = |metric: &str, counter: fn(&mut ThreadTicks) -> &mut u64| {
         for (trace, count) in rows(profile, metric) {
             let thread = profile.get_trace(trace).thread;
             let counter = counter(sections.entry(thread).or_default());
@@ -90,7 +90,7 @@ fn sections(profile: &Profile) -> BTreeMap<Option<ThreadId>, Section> {
     sections
 }
 
-impl Section {
+impl ThreadTicks {
     /// Adds `count` ticks, of which `native` were in native code. Other profiles do not give that
     /// number; in them, it is all ticks of native frames.
     fn add(&mut self, profile: &Profile, trace: TraceId, count: u64, native: Option<u64>) {
@@ -125,7 +125,7 @@ impl Section {
         *in_native = in_native.saturating_add(native);
     }
 
-    /// Returns the tables, for which a sample stands for `interval_ns`.
+    /// Returns the tables, for which a sample represents `interval_ns`.
     fn tables(self, name: &str, interval_ns: u64) -> ThreadTables {
         let rows = self.methods.into_iter().map(|((table, name), (code_count, native_count))| {
             XprofRow { table, name, code_count, native_count }
@@ -141,7 +141,7 @@ impl Section {
             blocked_count: self.blocked,
             waiting_count: self.waiting,
         };
-        // Without the time that the thread ran, the time for which its samples stand.
+        // Without the time that the thread ran, the time that its samples represent.
         let sampled_ns = || tables.running_count().saturating_mul(interval_ns);
         tables.elapsed_ns = self.elapsed_ns.unwrap_or_else(sampled_ns);
         tables

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use perk_formats::{View, fields_page, shared_fields};
 use serde_json::json;
 
-use crate::{Page, say};
+use crate::{BrowserPage, say};
 
-fn open(text: &str) -> Option<Page> {
+fn open(text: &str) -> Option<BrowserPage> {
     let profile = shared_fields::read(text.as_bytes()).unwrap();
     let mut html = Vec::new();
     fields_page::write(&View::new(&profile, "a <b> & {{title}}"), &mut html).unwrap();
-    Page::open_html(&html)
+    BrowserPage::open_html(&html)
 }
 
 fn record(site: &str, class: &str, field: &str, numbers: [u64; 4]) -> String {
@@ -33,7 +33,7 @@ fn known() -> String {
 const NAMES: &str = "return [...document.querySelectorAll('tr[data-row] td:nth-child(3)')]
     .map((cell) => cell.textContent)";
 
-fn set(page: &Page, id: &str, event: &str, value: &str) {
+fn set(page: &BrowserPage, id: &str, event: &str, value: &str) {
     page.run(&format!(
         "const it = document.getElementById('{id}');
          it.value = '{value}'; it.dispatchEvent(new Event('{event}'))"
@@ -124,8 +124,8 @@ fn accesses_by_other_means_have_columns_of_their_own() {
         "10", "20", "30",
     ];
     assert_eq!(cells, json!(expected));
-    let told = page.text("extended");
-    assert!(told.starts_with("By other means (arraycopy, clone, reflection, VarHandle, Unsafe, JNI): 60 accesses, 40 of"), "{told}");
+    let text = page.text("extended");
+    assert!(text.starts_with("By other means (arraycopy, clone, reflection, VarHandle, Unsafe, JNI): 60 accesses, 40 of"), "{text}");
     assert!(page.text("unknown").contains("with 14 accesses:"), "{}", page.text("unknown"));
     drop(page);
     let Some(page) = open(&known()) else { return };

@@ -4,7 +4,7 @@ use perk_analysis::source::{AnnotatedFile, LineCounts, SourceFile, SourceLine, S
 use perk_formats::source_page::SourcePage;
 use serde_json::json;
 
-use crate::Page;
+use crate::BrowserPage;
 
 fn line(line: u32, own: u64, [executions, instructions, run]: [u64; 3]) -> SourceLine {
     SourceLine { line, own, total: own + 1, counts: LineCounts { executions, instructions, run } }
@@ -16,7 +16,7 @@ fn annotated(path: &str, text: &str, lines: Vec<SourceLine>) -> AnnotatedFile {
     AnnotatedFile { file, path: path.to_owned(), text: SourceText::new(text.as_bytes()) }
 }
 
-fn open(has_coverage: bool) -> Option<Page> {
+fn open(has_coverage: bool) -> Option<BrowserPage> {
     let code = "class A {\n\tf(\"<b>\"); // {{data}}\n  g();\n}\n";
     let covered = vec![line(2, 6000, [3000, 2, 2]), line(3, 0, [0, 5, 0]), line(4, 1, [1, 4, 3])];
     let files = [
@@ -35,7 +35,7 @@ fn open(has_coverage: bool) -> Option<Page> {
     };
     let mut html = Vec::new();
     page.write(&mut html).unwrap();
-    Page::open_html(&html)
+    BrowserPage::open_html(&html)
 }
 
 /// The cells of all rows.

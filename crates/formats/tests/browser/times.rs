@@ -5,7 +5,7 @@ use perk_profile::{
 };
 use serde_json::{Value, json};
 
-use super::{ENTER, ESCAPE, LEFT, Page, RIGHT, known};
+use super::{BrowserPage, ENTER, ESCAPE, LEFT, RIGHT, known};
 
 const END: &str = "\u{E010}";
 
@@ -41,12 +41,12 @@ const WINDOW: &str = "return perkTimes.window";
 
 /// Waits until the window has these bins.
 #[track_caller]
-fn expect_window(page: &Page, window: &Value) {
+fn expect_window(page: &BrowserPage, window: &Value) {
     page.wait_for(WINDOW, window);
 }
 
 /// The place of the strip at a share of its width.
-fn at(page: &Page, share: f64) -> (f64, f64) {
+fn at(page: &BrowserPage, share: f64) -> (f64, f64) {
     let place = page.run(
         "const box = document.querySelector('#times-strip canvas').getBoundingClientRect();
          return [box.left, box.width, box.top + 10]",
@@ -57,7 +57,7 @@ fn at(page: &Page, share: f64) -> (f64, f64) {
 
 #[test]
 fn a_dragged_window_is_what_the_graph_shows() {
-    let Some(page) = Page::open(&timed()) else { return };
+    let Some(page) = BrowserPage::open(&timed()) else { return };
     page.wait_for(TOTALS, &json!([1000, 300, 600]));
     page.expect_text("times-window", "all of 10.00 s");
     let strip = page.run("return document.getElementById('times-caption').firstChild.textContent");
@@ -95,7 +95,7 @@ fn a_dragged_window_is_what_the_graph_shows() {
 
 #[test]
 fn the_keyboard_selects_a_window() {
-    let Some(page) = Page::open(&timed()) else { return };
+    let Some(page) = BrowserPage::open(&timed()) else { return };
     page.run("document.getElementById('times-strip').focus()");
     page.browser.keys(RIGHT);
     expect_window(&page, &json!([0, 100]));
@@ -121,7 +121,7 @@ fn the_keyboard_selects_a_window() {
 
 #[test]
 fn threads_that_only_the_times_tell_apart_are_chosen() {
-    let Some(page) = Page::open(&timed()) else { return };
+    let Some(page) = BrowserPage::open(&timed()) else { return };
     let choose = |choice: &str| {
         page.run(&format!(
             "const list = document.getElementById('threads');
@@ -150,7 +150,7 @@ fn threads_that_only_the_times_tell_apart_are_chosen() {
 
 #[test]
 fn without_times_there_is_no_strip() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     assert_eq!(page.run("return document.getElementById('times')"), Value::Null);
     assert_eq!(page.run("return typeof perkTimes"), "undefined");
 }

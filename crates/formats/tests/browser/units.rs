@@ -3,11 +3,11 @@
 use perk_profile::units;
 use serde_json::json;
 
-use super::{Page, known};
+use super::{BrowserPage, known};
 
 #[test]
 fn the_page_and_the_terminal_agree() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     let mut numbers = vec![0, 1, 999, 1_000, 1_049, 1_050, 1_250, 1_350, 12_250, 999_949, 999_950];
     // Every power of two and of ten, and what is next to them, up to what JavaScript has exactly.
     let powers = (0..53).map(|power| 1_u64 << power);

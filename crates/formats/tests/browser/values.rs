@@ -6,7 +6,7 @@ use perk_profile::{
 };
 use serde_json::{Value, json};
 
-use super::{ESCAPE, Page, known, times};
+use super::{BrowserPage, ESCAPE, known, times};
 
 /// Samples with times, wall-clock time with a path of its own, and allocated bytes.
 fn several() -> Profile {
@@ -46,7 +46,7 @@ fn several() -> Profile {
 }
 
 /// Chooses a value as a user does.
-fn choose(page: &Page, index: usize) {
+fn choose(page: &BrowserPage, index: usize) {
     page.run(&format!(
         "const values = document.getElementById('values');
          values.value = {index};
@@ -59,7 +59,7 @@ const STRIP: &str = "return document.getElementById('times').hidden";
 
 #[test]
 fn values_are_switched_and_the_zoom_stays() {
-    let Some(page) = Page::open(&several()) else { return };
+    let Some(page) = BrowserPage::open(&several()) else { return };
     let options =
         page.run("return [...document.getElementById('values').options].map((it) => it.text)");
     let expected = ["Show: samples", "Show: wall-clock time", "Show: allocated bytes"];
@@ -107,7 +107,7 @@ fn values_are_switched_and_the_zoom_stays() {
 
 #[test]
 fn methods_have_the_numbers_of_their_states_and_classes() {
-    let Some(page) = Page::open(&several()) else { return };
+    let Some(page) = BrowserPage::open(&several()) else { return };
     choose(&page, 1);
     let rows = "return [...document.querySelectorAll('#methods tbody tr')]
         .map((row) => [...row.cells].map((cell) => cell.innerText))";
@@ -132,7 +132,7 @@ fn methods_have_the_numbers_of_their_states_and_classes() {
 
 #[test]
 fn the_window_stays_with_its_value() {
-    let Some(page) = Page::open(&several()) else { return };
+    let Some(page) = BrowserPage::open(&several()) else { return };
     const TOTAL: &str = "return perk.model.total[0]";
     page.run("perkTimes.select(100, 400)");
     page.wait_for(TOTAL, &json!(300));
@@ -153,6 +153,6 @@ fn the_window_stays_with_its_value() {
 
 #[test]
 fn one_value_has_no_switch() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     assert_eq!(page.run("return document.getElementById('values')"), Value::Null);
 }

@@ -5,7 +5,7 @@ use perk_formats::{View, collapsed, flamegraph};
 use perk_profile::Profile;
 use serde_json::{Value, json};
 
-use super::{DOWN, ESCAPE, Page, known};
+use super::{BrowserPage, DOWN, ESCAPE, known};
 
 /// 100 samples on two threads; 80 of them end in the JDK; `a` calls itself in one stack.
 const THREADED: &str = "[main];app.Main.main;app.A.a 10\n\
@@ -30,7 +30,7 @@ fn nodes(text: &str) -> Value {
 }
 
 /// Chooses an entry of a list as a user does.
-fn choose(page: &Page, list: &str, value: &str) {
+fn choose(page: &BrowserPage, list: &str, value: &str) {
     page.run(&format!(
         "const list = document.getElementById('{list}');
          list.value = '{value}';
@@ -38,7 +38,7 @@ fn choose(page: &Page, list: &str, value: &str) {
     ));
 }
 
-fn press(page: &Page, selector: &str) {
+fn press(page: &BrowserPage, selector: &str) {
     page.run(&format!("document.querySelector('{selector}').click()"));
 }
 
@@ -50,14 +50,14 @@ fn rows(table: &str) -> String {
     )
 }
 
-fn assert_no_errors(page: &Page) {
+fn assert_no_errors(page: &BrowserPage) {
     let log = page.browser.log("browser");
     assert!(log.is_empty(), "{log:?}");
 }
 
 #[test]
 fn threads_are_merged_until_they_are_chosen() {
-    let Some(page) = Page::open(&threaded()) else { return };
+    let Some(page) = BrowserPage::open(&threaded()) else { return };
     page.wait_for(NODES, &nodes(CALLS));
     let options =
         page.run("return [...document.getElementById('threads').options].map((it) => it.text)");
@@ -89,7 +89,9 @@ fn threads_are_merged_until_they_are_chosen() {
 fn processes_are_chosen_with_all_their_threads() {
     let stacks = "[app.Main (pid 7): main];a.A.a 3\n[app.Main (pid 7): worker];a.A.a 4\n\
         [app.Tool (pid 9)];a.A.a 2\n";
-    let Some(page) = Page::open(&collapsed::read(stacks.as_bytes()).unwrap()) else { return };
+    let Some(page) = BrowserPage::open(&collapsed::read(stacks.as_bytes()).unwrap()) else {
+        return;
+    };
     let options = "return [...document.querySelectorAll('#threads optgroup')]
         .map((group) => [group.label, ...[...group.children].map((it) => it.value)])";
     let expected = json!([
@@ -105,14 +107,14 @@ fn processes_are_chosen_with_all_their_threads() {
 
 #[test]
 fn pages_without_threads_have_no_choice_of_them() {
-    let Some(page) = Page::open(&known()) else { return };
+    let Some(page) = BrowserPage::open(&known()) else { return };
     let shown = "return document.getElementById('threads').checkVisibility()";
     assert_eq!(page.run(shown), json!(false));
 }
 
 #[test]
 fn reversed_begins_where_the_numbers_end() {
-    let Some(page) = Page::open(&threaded()) else { return };
+    let Some(page) = BrowserPage::open(&threaded()) else { return };
     page.browser.keys("r");
     let reversed = r#"[[0, "all", 100, 0],
         [1, "java.util.HashMap.get", 80, 0], [2, "app.B.b", 50, 0], [3, "app.Main.main", 50, 50],
@@ -139,7 +141,7 @@ fn reversed_begins_where_the_numbers_end() {
 
 #[test]
 fn all_places_of_a_method_are_merged() {
-    let Some(page) = Page::open(&threaded()) else { return };
+    let Some(page) = BrowserPage::open(&threaded()) else { return };
     page.click("java.util.HashMap.get");
     page.browser.keys("m");
     page.wait_for(NODES, &nodes(r#"[[0, "java.util.HashMap.get", 80, 80]]"#));
@@ -185,7 +187,7 @@ fn all_places_of_a_method_are_merged() {
 
 #[test]
 fn the_legend_leaves_frames_out_and_follows_the_zoom() {
-    let Some(page) = Page::open(&threaded()) else { return };
+    let Some(page) = BrowserPage::open(&threaded()) else { return };
     assert_eq!(page.text("legend").replace('\n', " "), "your code 20.00 % JDK 80.00 %");
     page.click("app.A.a");
     page.expect_text("legend", "your code 40.00 %\nJDK 60.00 %");
@@ -213,7 +215,7 @@ fn the_legend_leaves_frames_out_and_follows_the_zoom() {
 
 #[test]
 fn the_legend_leaves_packages_out() {
-    let Some(page) = Page::open(&threaded()) else { return };
+    let Some(page) = BrowserPage::open(&threaded()) else { return };
     choose(&page, "colours", "package");
     page.expect_text("legend", "java.util 80.00 %\napp 20.00 %");
     press(&page, "#legend [value=app]");
@@ -225,7 +227,7 @@ fn the_legend_leaves_packages_out() {
 
 #[test]
 fn own_code_has_a_strong_colour() {
-    let Some(page) = Page::open(&threaded()) else { return };
+    let Some(page) = BrowserPage::open(&threaded()) else { return };
     let saturation = |name: &str| {
         let [x, y, ..] = page.place(name);
         let script = format!(
@@ -247,7 +249,7 @@ fn own_code_has_a_strong_colour() {
 
 #[test]
 fn the_panel_has_methods_and_their_neighbours() {
-    let Some(page) = Page::open(&threaded()) else { return };
+    let Some(page) = BrowserPage::open(&threaded()) else { return };
     let methods = json!([
         ["80.00 %", "80.00 %", "HashMap.get java.util"],
         ["10.00 %", "50.00 %", "A.a app"],
@@ -289,7 +291,7 @@ fn the_panel_has_methods_and_their_neighbours() {
 
 #[test]
 fn the_stack_is_copied() {
-    let Some(page) = Page::open(&threaded()) else { return };
+    let Some(page) = BrowserPage::open(&threaded()) else { return };
     page.click("app.C.c");
     page.run(
         "Object.defineProperty(navigator, 'clipboard', {configurable: true, value: {
@@ -326,7 +328,7 @@ fn comparisons_have_all_views() {
     let view = View { before: Some(&earlier), ..View::new(&after, "after") };
     let mut html = Vec::new();
     flamegraph::write(&view, &mut html).unwrap();
-    let Some(page) = Page::open_html(&html) else { return };
+    let Some(page) = BrowserPage::open_html(&html) else { return };
     let numbers = "const {model} = perk; return Array.from(model.level, (_, node) =>
         [model.name(node), model.total[node], model.totalBefore[node]])";
     let calls =

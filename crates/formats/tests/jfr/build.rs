@@ -16,10 +16,10 @@ pub(crate) const STATE: i64 = 21;
 pub(crate) const TIMESPAN: i64 = 22;
 
 /// A field: name, type, and the form of its value.
-pub(crate) type Field = (&'static str, i64, How);
+pub(crate) type BuildField = (&'static str, i64, FieldValue);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum FieldValue {
     Inline,
     Pooled,
     Array,
@@ -27,17 +27,17 @@ pub(crate) enum How {
     /// A time in milliseconds.
     Millis,
 }
-use How::{Array, Inline, Millis, Pooled};
+use FieldValue::{Array, Inline, Millis, Pooled};
 
 /// The bytes of a chunk's numbers and strings.
 #[derive(Clone, Default)]
-pub(crate) struct Bytes {
+pub(crate) struct ByteBuilder {
     pub(crate) bytes: Vec<u8>,
     is_plain: bool,
 }
 
-impl Bytes {
-    pub(crate) fn of(chunk: &Chunk) -> Self {
+impl ByteBuilder {
+    pub(crate) fn of(chunk: &ChunkBuilder) -> Self {
         Self { bytes: Vec::new(), is_plain: chunk.is_plain }
     }
 
@@ -83,7 +83,7 @@ impl Bytes {
 
 /// A chunk under construction.
 #[derive(Clone, Default)]
-pub(crate) struct Chunk {
+pub(crate) struct ChunkBuilder {
     /// Whether numbers are not compressed.
     pub(crate) is_plain: bool,
     /// Whether it ends as a killed JVM leaves it: neither its size nor its end are written.
@@ -92,18 +92,18 @@ pub(crate) struct Chunk {
     pub(crate) is_untyped: bool,
     /// Whether it is of version 1, as of JDK 9.
     pub(crate) is_old: bool,
-    types: Vec<(i64, String, Vec<Field>)>,
+    types: Vec<(i64, String, Vec<BuildField>)>,
     /// The constants: their type and key, and the value.
     pools: Vec<(i64, i64, Vec<u8>)>,
     events: Vec<Vec<u8>>,
 }
 
-impl Chunk {
+impl ChunkBuilder {
     /// Creates a chunk with the JDK's types of stacks and threads, and these constants: thread 1
     /// `main`, thread 2 virtual and without a name; stack 1 `a.B.main > a.B.leaf` (line 7, native),
     /// stack 2 `a.B.main`, truncated; class 1 `a.B`, class 2 `[I`, class 3 of a `ReentrantLock`.
     pub(crate) fn new(is_plain: bool) -> Self {
-        let mut chunk = Chunk { is_plain, ..Chunk::default() };
+        let mut chunk = ChunkBuilder { is_plain, ..ChunkBuilder::default() };
         for (id, name) in [(LONG, "long"), (INT, "int"), (BOOLEAN, "boolean")] {
             chunk.add_type(id, name, &[]);
         }
@@ -137,7 +137,7 @@ impl Chunk {
             ("virtual", BOOLEAN, Inline),
         ];
         chunk.add_type(THREAD, "java.lang.Thread", &thread);
-        let b = || Bytes::of(&Chunk { is_plain, ..Chunk::default() });
+        let b = || ByteBuilder::of(&ChunkBuilder { is_plain, ..ChunkBuilder::default() });
         let symbols = ["a/B", "[I", "main", "leaf", "()V", LOCK_CLASS];
         for (key, symbol) in (1..).zip(symbols) {
             chunk.constant(SYMBOL, key, b().text(symbol));
@@ -162,25 +162,25 @@ impl Chunk {
         chunk
     }
 
-    pub(crate) fn add_type(&mut self, id: i64, name: &str, fields: &[Field]) {
+    pub(crate) fn add_type(&mut self, id: i64, name: &str, fields: &[BuildField]) {
         self.types.push((id, name.to_owned(), fields.to_vec()));
     }
 
-    pub(crate) fn constant(&mut self, type_id: i64, key: i64, value: Bytes) {
+    pub(crate) fn constant(&mut self, type_id: i64, key: i64, value: ByteBuilder) {
         self.pools.push((type_id, key, value.bytes));
     }
 
-    pub(crate) fn event(&mut self, type_id: i64, fields: Bytes) {
+    pub(crate) fn event(&mut self, type_id: i64, fields: ByteBuilder) {
         let event = self.framed(type_id, fields);
         self.events.push(event);
     }
 
     /// Returns an event with its size in front. The size includes itself.
-    fn framed(&self, type_id: i64, fields: Bytes) -> Vec<u8> {
-        let body = Bytes::of(self).long(type_id).raw(&fields.bytes).bytes;
+    fn framed(&self, type_id: i64, fields: ByteBuilder) -> Vec<u8> {
+        let body = ByteBuilder::of(self).long(type_id).raw(&fields.bytes).bytes;
         let mut size = body.len() + 1;
         loop {
-            let head = Bytes::of(self).int(size as i32).bytes;
+            let head = ByteBuilder::of(self).int(size as i32).bytes;
             if head.len() + body.len() == size {
                 return [head, body].concat();
             }
@@ -201,7 +201,8 @@ impl Chunk {
         // There are two checkpoints, and the constants are divided between them.
         for half in 0..2 {
             let pools: Vec<_> = self.pools.iter().skip(half).step_by(2).collect();
-            let mut body = Bytes::of(self).long(80).long(0).long(0).byte(0).int(pools.len() as i32);
+            let mut body =
+                ByteBuilder::of(self).long(80).long(0).long(0).byte(0).int(pools.len() as i32);
             for (type_id, key, value) in pools {
                 body = body.long(*type_id).int(1).long(*key).raw(value);
             }
@@ -221,9 +222,9 @@ impl Chunk {
         bytes
     }
 
-    fn metadata(&self) -> Bytes {
+    fn metadata(&self) -> ByteBuilder {
         let mut strings: Vec<String> = Vec::new();
-        let mut tree = Bytes::of(self);
+        let mut tree = ByteBuilder::of(self);
         let mut string = |text: &str| {
             let at = strings.iter().position(|it| it == text);
             at.unwrap_or_else(|| {
@@ -239,8 +240,8 @@ impl Chunk {
             tree = tree.int(string("id")).int(string(&id.to_string()));
             tree = tree.int(string("name")).int(string(name)).int(fields.len() as i32);
             for &(name, type_id, how) in fields {
-                let is_pooled = matches!(how, Pooled | How::PooledArray);
-                let is_array = matches!(how, Array | How::PooledArray);
+                let is_pooled = matches!(how, Pooled | FieldValue::PooledArray);
+                let is_array = matches!(how, Array | FieldValue::PooledArray);
                 tree =
                     tree.int(string("field")).int(2 + i32::from(is_pooled) + i32::from(is_array));
                 tree = tree.int(string("name")).int(string(name));
@@ -261,7 +262,7 @@ impl Chunk {
         }
         tree = tree.int(string("region")).int(1);
         tree = tree.int(string("gmtOffset")).int(string("3600000")).int(0);
-        let mut body = Bytes::of(self).long(90).long(0).long(1).int(strings.len() as i32);
+        let mut body = ByteBuilder::of(self).long(90).long(0).long(1).int(strings.len() as i32);
         for text in &strings {
             body = body.text(text);
         }

@@ -6,9 +6,10 @@ use perk_formats::{Error, jfr};
 use perk_profile::{Event, Line, LockKind, Metric, Profile, Unit};
 use proptest::prelude::*;
 
-use super::build::How::{Array, Inline, Millis, Pooled, PooledArray};
+use super::build::FieldValue::{Array, Inline, Millis, Pooled, PooledArray};
 use super::build::{
-    BOOLEAN, Bytes, CLASS, Chunk, FRAME, INT, LONG, METHOD, STACK, STATE, STRING, SYMBOL, THREAD,
+    BOOLEAN, ByteBuilder, CLASS, ChunkBuilder, FRAME, INT, LONG, METHOD, STACK, STATE, STRING,
+    SYMBOL, THREAD,
 };
 use super::{has_note, metric, waits, weights};
 
@@ -26,8 +27,8 @@ const MAIN: &str = "main;a.B.main:7";
 const LEAF: &str = "main;a.B.main:7;a.B.leaf*";
 
 /// Returns a chunk with the types of events that are read, as the JDK has them, and without events.
-fn typed(is_plain: bool) -> Chunk {
-    let mut chunk = Chunk::new(is_plain);
+fn typed(is_plain: bool) -> ChunkBuilder {
+    let mut chunk = ChunkBuilder::new(is_plain);
     let sample = [
         ("startTime", LONG, Inline),
         ("sampledThread", THREAD, Pooled),
@@ -76,22 +77,23 @@ fn typed(is_plain: bool) -> Chunk {
 }
 
 /// Adds an execution sample: thread, stack, state.
-fn sample(chunk: &mut Chunk, thread: i64, stack: i64, state: i64) {
-    let fields = Bytes::of(chunk).long(1).long(thread).long(stack).long(state);
+fn sample(chunk: &mut ChunkBuilder, thread: i64, stack: i64, state: i64) {
+    let fields = ByteBuilder::of(chunk).long(1).long(thread).long(stack).long(state);
     chunk.event(EXECUTION, fields);
 }
 
 /// Adds a CPU-time sample on stack 2.
-fn cpu_time(chunk: &mut Chunk, failed: bool, period_ms: i64) {
+fn cpu_time(chunk: &mut ChunkBuilder, failed: bool, period_ms: i64) {
     let stack = if failed { 0 } else { 2 };
-    let fields = Bytes::of(chunk).long(1).long(stack).long(1).byte(failed.into()).long(period_ms);
+    let fields =
+        ByteBuilder::of(chunk).long(1).long(stack).long(1).byte(failed.into()).long(period_ms);
     chunk.event(CPU_TIME, fields.byte(1));
 }
 
 /// Returns a chunk with at least one event of most types.
-fn full(is_plain: bool) -> Chunk {
+fn full(is_plain: bool) -> ChunkBuilder {
     let mut chunk = typed(is_plain);
-    let b = Bytes::of(&chunk);
+    let b = ByteBuilder::of(&chunk);
     chunk.event(SETTING, b.clone().long(EXECUTION).text("period").text("20 ms"));
     chunk.event(SETTING, b.clone().long(ENTER).text("threshold").text("10 ms"));
     chunk.event(START, b.clone().long(9).long(2));
@@ -114,7 +116,7 @@ fn full(is_plain: bool) -> Chunk {
 }
 
 /// Returns the chunk as a killed JVM leaves it.
-fn unfinished(mut chunk: Chunk) -> Chunk {
+fn unfinished(mut chunk: ChunkBuilder) -> ChunkBuilder {
     chunk.is_unfinished = true;
     chunk
 }
@@ -201,7 +203,7 @@ fn chunks_add_up() {
 
 #[test]
 fn stacks_of_several_chunks_are_told_apart_by_their_frames_and_not_by_keys_or_bytes() {
-    let b = |is_plain| Bytes::of(&Chunk::new(is_plain));
+    let b = |is_plain| ByteBuilder::of(&ChunkBuilder::new(is_plain));
     // The methods by key; for each stack its key, and the methods of its frames.
     let chunk = |is_plain, methods: &[(i64, &str)], stacks: &[(i64, &[i64])]| {
         let mut chunk = typed(is_plain);
@@ -222,9 +224,9 @@ fn stacks_of_several_chunks_are_told_apart_by_their_frames_and_not_by_keys_or_by
     let far = i64::MAX - 1;
     let bytes = [
         chunk(false, &[(100, "one"), (101, "two"), (far, "far")], &[(9, &[100, 101, far])]),
-        // The same bytes stand for other frames.
+        // The same bytes represent other frames.
         chunk(false, &[(100, "two"), (101, "one"), (far, "far")], &[(9, &[100, 101, far])]),
-        // Other bytes and another key stand for the same frames.
+        // Other bytes and another key represent the same frames.
         chunk(false, &[(7, "far"), (8, "one"), (9, "two")], &[(5, &[8, 9, 7]), (6, &[9, 8, 7])]),
         chunk(true, &[(100, "one"), (101, "two"), (far, "far")], &[(9, &[100, 101, far])]),
         // A method that this chunk does not have is lost, even if an earlier chunk had it.
@@ -252,7 +254,7 @@ fn stacks_of_several_chunks_are_told_apart_by_their_frames_and_not_by_keys_or_by
 #[test]
 fn strings_of_the_constant_pool_and_of_other_encodings() {
     let mut chunk = typed(false);
-    let b = Bytes::of(&chunk);
+    let b = ByteBuilder::of(&chunk);
     chunk.constant(STRING, 5, b.clone().byte(5).int(2).raw(b"\xE4z"));
     chunk.constant(STRING, 6, b.clone().byte(2).long(6));
     // A name by key, another in UTF-16 with a character of two units, and one that refers to
@@ -297,7 +299,7 @@ fn samples_have_times() {
     let mut chunk = typed(false);
     // The chunk begins at tick 77, a tick is a microsecond. One event is from before.
     for ticks in [77, 5, 10_076, 10_077, 3_000_077] {
-        let fields = Bytes::of(&chunk).long(ticks).long(1).long(2).long(1);
+        let fields = ByteBuilder::of(&chunk).long(ticks).long(1).long(2).long(1);
         chunk.event(EXECUTION, fields);
     }
     let bytes = chunk.finish();
@@ -328,7 +330,7 @@ fn samples_have_times() {
 #[test]
 fn periods_that_changed_are_no_interval() {
     let mut chunk = full(false);
-    let fields = Bytes::of(&chunk).long(EXECUTION).text("period").text("10 ms");
+    let fields = ByteBuilder::of(&chunk).long(EXECUTION).text("period").text("10 ms");
     chunk.event(SETTING, fields);
     assert_eq!(read(&chunk.finish()).sample_interval_ns(), None);
 }
@@ -345,7 +347,7 @@ fn allocations_by_buffer_are_taken_before_samples() {
     ];
     chunk.add_type(201, "jdk.ObjectAllocationInNewTLAB", &fields);
     chunk.add_type(202, "jdk.ObjectAllocationOutsideTLAB", &fields[..4]);
-    let b = Bytes::of(&chunk);
+    let b = ByteBuilder::of(&chunk);
     chunk.event(201, b.clone().long(1).long(2).long(2).long(16).long(1600));
     chunk.event(202, b.long(1).long(2).long(2).long(5000));
     let profile = read(&chunk.finish());
@@ -361,7 +363,7 @@ fn the_most_frequent_of_the_skipped_events_are_named() {
     for (index, count) in [(0, 3), (1, 1), (2, 7), (3, 2)] {
         chunk.add_type(300 + index, &format!("com.acme.Kind{index}"), &[("value", LONG, Inline)]);
         for _ in 0..count {
-            let fields = Bytes::of(&chunk).long(1);
+            let fields = ByteBuilder::of(&chunk).long(1);
             chunk.event(300 + index, fields);
         }
     }

@@ -52,7 +52,7 @@ fn summary(jdk: &Jdk, file: &Path) -> BTreeMap<String, u64> {
     rows.filter(|&(_, count)| count > 0).collect()
 }
 
-/// The name that stands for all virtual threads without a name.
+/// The name that represents all virtual threads without a name.
 const UNNAMED_VIRTUAL: &str = "virtual threads";
 
 /// The events that are compared one by one.

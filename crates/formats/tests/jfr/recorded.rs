@@ -85,7 +85,7 @@ fn jdk_17() {
 fn jdk_25_with_cpu_time_samples() {
     let profile = read("jdk25.jfr.gz");
     let samples = profile.cpu_samples().next().unwrap();
-    // There are 54 samples; two of them stand for two periods.
+    // There are 54 samples; two of them represent two periods.
     assert_eq!((samples.total, samples.interval_ns), (56, Some(10_000_000)));
     assert_eq!(total(&metric(&profile, "execution samples")), 63);
     assert_eq!(Metric::AllocatedBytes.rows(&profile).total, 194_833_536);
@@ -128,7 +128,7 @@ fn by_async_profiler() {
     let blocked = waits(&profile, "java.lang.Object", LockKind::Monitor);
     assert_eq!((blocked.blocked_count, blocked.blocked_ns), (3, 90_393_520));
     assert_eq!(waits(&profile, LOCK, LockKind::Parking).blocked_ns, 100_456_514);
-    // A native function does not have a class. Its library stands in the place of the source file.
+    // A native function does not have a class. Its library takes the place of the source file.
     let native = weights(&profile, &Metric::Samples);
     assert!(native.iter().any(|(path, _)| path.contains(";start_thread*")), "{native:#?}");
     let has_library = |name: &str| profile.symbols.strings.lookup(name).is_some();

@@ -9,14 +9,14 @@ pub(super) const HEAD_BYTES: usize = 4096;
 
 /// A form of heap dumps that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum InputKind {
     /// HPROF binary, of any version.
     Binary,
     /// HPROF text.
     Text,
 }
 
-impl Kind {
+impl InputKind {
     /// Recognises a dump.
     pub(super) fn of(head: &[u8]) -> Result<Self, Error> {
         if head.is_empty() {
@@ -37,7 +37,7 @@ const JHSDB: &str = "it is a core dump, not a heap dump: `jhsdb jmap --binaryhea
                      --exe JAVA --core FILE` makes one of it, with the jhsdb and java of the JDK that \
                      crashed";
 
-/// Returns what to do with a file that holds a heap in another form, or packed in one that is not
+/// Returns the advice for a file that holds a heap in another format, or in packing that is not
 /// read.
 fn other(head: &[u8]) -> Option<&'static str> {
     const ELF_TYPE_AT: usize = 16;
@@ -106,11 +106,11 @@ mod tests {
             (&program, "it is not a heap dump: it begins with \"\\x7fELF"),
             (b"FLR\0", "it is not a heap dump: it begins with \"FLR\\x00\""),
         ] {
-            let message = Kind::of(head).unwrap_err().to_string();
+            let message = InputKind::of(head).unwrap_err().to_string();
             assert!(message.contains(part), "{message}");
             assert!(!message.contains('\n'));
         }
-        assert_eq!(Kind::of(b"JAVA PROFILE 1.0.3\0\0\0\0\x04").unwrap(), Kind::Binary);
-        assert_eq!(Kind::of(b"JAVA PROFILE 1.0.1, created").unwrap(), Kind::Text);
+        assert_eq!(InputKind::of(b"JAVA PROFILE 1.0.3\0\0\0\0\x04").unwrap(), InputKind::Binary);
+        assert_eq!(InputKind::of(b"JAVA PROFILE 1.0.1, created").unwrap(), InputKind::Text);
     }
 }

@@ -1,9 +1,9 @@
-//! The gzip members of the JDK: `jcmd PID GC.heap_dump -gz=1` packs every block of 1 MiB as a member
-//! of its own. They are unpacked on all CPUs.
+//! The gzip members of the JDK: `jcmd PID GC.heap_dump -gz=1` packs every block of 1 MiB as a
+//! separate member. They are unpacked on all CPUs.
 //!
-//! A member's end is known only when it is unpacked. So whatever looks like the beginning of a member
-//! is unpacked, and the results are taken in order: each begins where the one before ends. Others
-//! (packed data that the program had in its heap) are left out.
+//! A member's end is known only when it is unpacked. So everything that looks like the beginning of
+//! a member is unpacked, and the results are used in order: each begins where the one before ends.
+//! Others (packed data that the program had in its heap) are left out.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +21,7 @@ use super::unpack::{check_room, fault};
 use crate::scratch::Scratch;
 use crate::{Error, Watch};
 
-/// What the JDK writes as the first member's comment, before the size of a block.
+/// The text that the JDK writes as the first member's comment, before the size of a block.
 const COMMENT: &[u8] = b"HPROF BLOCKSIZE=";
 /// The bytes of a member before its comment: magic, method, flags, time, system.
 const HEAD_BYTES: usize = 10;
@@ -61,8 +61,8 @@ pub(super) fn unpack(
     scratch: &mut Scratch,
     watch: &mut dyn Watch,
 ) -> Result<Option<String>, Error> {
-    let mut batch = Batch { bytes: Vec::new(), block_bytes, spare: Mutex::default() };
-    // Packed data that cannot be made smaller is a little longer than what it holds.
+    let mut batch = MemberBatch { bytes: Vec::new(), block_bytes, spare: Mutex::default() };
+    // Packed data that cannot be made smaller is a little longer than its content.
     let batch_bytes = BATCH_BYTES.max(4 * block_bytes);
     let mut offset = 0;
     let mut is_estimated = false;
@@ -111,14 +111,14 @@ fn is_zeros(file: &File, part: Range<u64>) -> Result<bool, Error> {
 }
 
 /// Packed bytes that begin with a member.
-struct Batch {
+struct MemberBatch {
     bytes: Vec<u8>,
     block_bytes: usize,
     /// Buffers for further members.
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
-impl Batch {
+impl MemberBatch {
     /// Writes all whole members to scratch. Returns the number of packed bytes that they have.
     fn unpack(
         &self,
@@ -181,7 +181,7 @@ impl Batch {
         }
     }
 
-    /// Writes what can be read of a member that is not whole. Returns what is wrong with it.
+    /// Writes the readable part of an incomplete member. Returns its fault.
     fn rest(&self, packed: &[u8], offset: u64, scratch: &mut Scratch) -> Result<String, Error> {
         if !MAGIC.starts_with(&packed[..packed.len().min(MAGIC.len())]) {
             return Ok(format!("no gzip data follows offset {offset}"));

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 
 /// A heap dump in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Dump {
+pub(super) struct DumpOutline {
     /// The parts of the file that belong to it, in order: the head, the records with names, classes
     /// and traces, and its own segments. The parts of other dumps are not among them.
     pub(super) parts: Vec<Range<u64>>,
@@ -37,8 +37,8 @@ const CHAIN_COUNT: usize = 3;
 
 /// Returns the dumps of a file. Where a record makes no sense the rest of the file belongs to the
 /// dump at hand.
-pub(super) fn dumps(file: &File, bytes: u64) -> io::Result<Vec<Dump>> {
-    let mut walk = Walk::new(file, bytes);
+pub(super) fn dumps(file: &File, bytes: u64) -> io::Result<Vec<DumpOutline>> {
+    let mut walk = OutlineWalk::new(file, bytes);
     let mut at = 0;
     while at < bytes {
         at = match walk.header_end(at)? {
@@ -54,22 +54,22 @@ pub(super) fn dumps(file: &File, bytes: u64) -> io::Result<Vec<Dump>> {
     Ok(walk.dumps)
 }
 
-struct Walk<'a> {
-    window: Window<'a>,
+struct OutlineWalk<'a> {
+    window: OutlineWindow<'a>,
     bytes: u64,
     /// The records of the file at hand that belong to all its dumps.
     others: Vec<Range<u64>>,
     /// The segments of the dump at hand.
     segments: Vec<Range<u64>>,
-    dumps: Vec<Dump>,
+    dumps: Vec<DumpOutline>,
     /// The number of dumps before this file's.
     earlier_count: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> OutlineWalk<'a> {
     fn new(file: &'a File, bytes: u64) -> Self {
         Self {
-            window: Window::new(file),
+            window: OutlineWindow::new(file),
             bytes,
             others: vec![],
             segments: vec![],
@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
         }
         let mut parts = [&self.others[..], &std::mem::take(&mut self.segments)].concat();
         parts.sort_by_key(|part| part.start);
-        self.dumps.push(Dump { parts: joined(parts) });
+        self.dumps.push(DumpOutline { parts: joined(parts) });
     }
 
     /// Ends the file at hand. Its last dump has all that follows it, as traces may come late.
@@ -200,7 +200,7 @@ fn joined(parts: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 /// The part of the file that was read last.
-struct Window<'a> {
+struct OutlineWindow<'a> {
     file: &'a File,
     begin: u64,
     bytes: Vec<u8>,
@@ -212,7 +212,7 @@ struct Window<'a> {
 const LEAST_AHEAD_BYTES: usize = 256;
 const MOST_AHEAD_BYTES: usize = 1 << 17;
 
-impl<'a> Window<'a> {
+impl<'a> OutlineWindow<'a> {
     fn new(file: &'a File) -> Self {
         Self { file, begin: 0, bytes: Vec::new(), ahead_bytes: LEAST_AHEAD_BYTES }
     }

@@ -1,7 +1,7 @@
 //! HPROF text: its heap dump, translated into records.
 //!
 //! The text has an object's class, size, trace and references, and no values of primitive types. It
-//! does not say which fields a class has: those of a class are the ones that its instances show.
+//! does not give the fields of a class: they are the ones that its instances show.
 
 mod classes;
 mod lines;
@@ -14,8 +14,8 @@ use perk_hprof::LineReader;
 use perk_hprof::heap::FieldType;
 use perk_profile::units;
 
-use self::classes::Classes;
-use self::lines::{Array, Line, Object};
+use self::classes::TextClasses;
+use self::lines::{Line, TextArray, TextObject};
 use self::records::Records;
 use super::choose;
 use crate::{Error, Options, Watch};
@@ -27,7 +27,7 @@ const TITLE: &str = perk_hprof::heap::TEXT_TITLE;
 const ID_BYTES: usize = 8;
 
 /// A translated dump.
-pub(super) struct Made {
+pub(super) struct Translation {
     pub(super) file: File,
     pub(super) notes: Vec<String>,
     pub(super) dump_number: usize,
@@ -39,7 +39,7 @@ pub(super) fn translate(
     file: &File,
     options: &Options,
     watch: &mut dyn Watch,
-) -> Result<Made, Error> {
+) -> Result<Translation, Error> {
     const STEPS: u64 = 3;
     let mut notes = Vec::new();
     // Names of threads and the frames of traces are those of the whole text.
@@ -47,16 +47,17 @@ pub(super) fn translate(
     let dump_count = profile.heaps().count();
     let dump_number = choose(options.dump_number, dump_count)?;
     watch.progress("translating", 1, STEPS);
-    let mut classes = Classes::default();
+    let mut classes = TextClasses::default();
     let end = each_line(file, dump_number, |line| classes.line(line))?;
     classes.place_fields();
     watch.progress("translating", 2, STEPS);
     let mut records = Records::begin(options, &profile)?;
     records.classes(&classes, &profile)?;
-    let mut objects = Objects { classes: &classes, records, open: None, arrays: Arrays::default() };
+    let mut objects =
+        ObjectLines { classes: &classes, records, open: None, arrays: Arrays::default() };
     each_line(file, dump_number, |line| objects.line(line))?;
     objects.close()?;
-    let Objects { records, arrays, .. } = objects;
+    let ObjectLines { records, arrays, .. } = objects;
     let file = records.finish()?;
     watch.progress("translating", STEPS, STEPS);
     notes.push(
@@ -87,7 +88,7 @@ pub(super) fn translate(
     if end.is_cut {
         notes.push(format!("line {}: the text ends inside the heap dump", end.line));
     }
-    Ok(Made { file, notes, dump_number, dump_count })
+    Ok(Translation { file, notes, dump_number, dump_count })
 }
 
 /// Where a dump's lines end.
@@ -99,7 +100,7 @@ struct End {
     first_other_line: usize,
 }
 
-/// Hands on the lines of the dump with this number.
+/// Passes on the lines of the dump with this number.
 fn each_line(
     file: &File,
     dump_number: usize,
@@ -145,15 +146,15 @@ struct Arrays {
 }
 
 /// The pass that writes roots and objects.
-struct Objects<'a> {
-    classes: &'a Classes,
+struct ObjectLines<'a> {
+    classes: &'a TextClasses,
     records: Records,
-    open: Option<Open>,
+    open: Option<OpenObject>,
     arrays: Arrays,
 }
 
 /// An object whose lines are being read.
-enum Open {
+enum OpenObject {
     Instance {
         id: u64,
         trace: u32,
@@ -174,19 +175,19 @@ enum Open {
     Class,
 }
 
-impl Objects<'_> {
+impl ObjectLines<'_> {
     fn line(&mut self, line: Line<'_>) -> Result<(), Error> {
         if let Line::Member { name, id } = line {
             match &mut self.open {
-                Some(Open::Instance { class, values, used, .. }) => {
+                Some(OpenObject::Instance { class, values, used, .. }) => {
                     if let Some(slot) = self.classes.slot(*class, name, used) {
                         values[slot] = id;
                     }
                 }
-                Some(Open::Array { elements, .. }) => {
+                Some(OpenObject::Array { elements, .. }) => {
                     elements.extend(lines::element_index(name).map(|index| (index, id)));
                 }
-                Some(Open::Class) | None => {}
+                Some(OpenObject::Class) | None => {}
             }
             return Ok(());
         }
@@ -197,26 +198,26 @@ impl Objects<'_> {
             Line::Root { id, kind } => self.records.root(id, kind)?,
             Line::Object(object) => self.object(&object),
             Line::Array(array) => self.array(&array)?,
-            Line::Class { .. } => self.open = Some(Open::Class),
+            Line::Class { .. } => self.open = Some(OpenObject::Class),
             Line::Member { .. } => {}
         }
         Ok(())
     }
 
-    fn object(&mut self, object: &Object<'_>) {
+    fn object(&mut self, object: &TextObject<'_>) {
         let Some(class) = self.classes.find(object.class_id) else { return };
         let values = vec![0; self.classes.slot_count(class)];
-        let &Object { id, trace, .. } = object;
-        self.open = Some(Open::Instance { id, trace, class, values, used: Vec::new() });
+        let &TextObject { id, trace, .. } = object;
+        self.open = Some(OpenObject::Instance { id, trace, class, values, used: Vec::new() });
     }
 
-    fn array(&mut self, array: &Array<'_>) -> Result<(), Error> {
-        let &Array { id, trace, length, bytes, .. } = array;
+    fn array(&mut self, array: &TextArray<'_>) -> Result<(), Error> {
+        let &TextArray { id, trace, length, bytes, .. } = array;
         match array.element {
             FieldType::Object => {
                 let class = self.classes.array_id(array);
                 let elements = Vec::new();
-                self.open = Some(Open::Array { id, trace, class, length, bytes, elements });
+                self.open = Some(OpenObject::Array { id, trace, class, length, bytes, elements });
                 Ok(())
             }
             element => {
@@ -229,17 +230,17 @@ impl Objects<'_> {
     /// Writes the object at hand.
     fn close(&mut self) -> Result<(), Error> {
         match self.open.take() {
-            Some(Open::Instance { id, trace, class, values, .. }) => {
+            Some(OpenObject::Instance { id, trace, class, values, .. }) => {
                 self.records.instance(id, trace, self.classes.id(class), &values)
             }
-            Some(Open::Array { id, trace, class, length, bytes, elements }) => {
+            Some(OpenObject::Array { id, trace, class, length, bytes, elements }) => {
                 const REFERENCE_BYTES: u64 = 4;
                 let least = elements.iter().map(|&(index, _)| index.saturating_add(1)).max();
                 let length = length.max(least.unwrap_or(0));
                 let length = self.arrays.length(REFERENCE_BYTES, length, bytes);
                 self.records.references(id, trace, class, length, elements)
             }
-            Some(Open::Class) | None => Ok(()),
+            Some(OpenObject::Class) | None => Ok(()),
         }
     }
 }

@@ -4,20 +4,21 @@ use std::cell::Cell;
 use std::io::{self, Cursor, Read};
 use std::rc::Rc;
 
-use perk_unpack::{Packing, Rest};
+use perk_unpack::{Packing, TrailingBytes};
 
-use super::kind::{HEAD_BYTES, Kind};
+use super::kind::{HEAD_BYTES, InputKind};
 use crate::scratch::Scratch;
 use crate::{Error, Watch};
 
-/// How often data may be packed: what is packed more often is no dump.
+/// The most layers of packing: data with more layers is no dump.
 const LAYERS: usize = 3;
 /// The bytes that are read at once.
 const PART_BYTES: usize = 1 << 20;
 /// The unpacked bytes from which the size of all is estimated.
 const ESTIMATE_AFTER_BYTES: u64 = 32 << 20;
 
-/// Returns what a failure to unpack says about the data; `None` if it is one of the system.
+/// Returns the fault of the data that a failure to unpack shows; `None` if it is a failure of the
+/// system.
 pub(super) fn fault(packing: Packing, error: &io::Error) -> Option<String> {
     let name = packing.name();
     match error.kind() {
@@ -40,20 +41,20 @@ pub(super) struct Unpacked<'a> {
     packed_bytes: Rc<Cell<u64>>,
     fault: Option<String>,
     /// The bytes after the packed data, once everything is read.
-    pub(super) rest: Rest,
+    pub(super) rest: TrailingBytes,
 }
 
 impl<'a> Unpacked<'a> {
     pub(super) fn new(source: impl Read + 'a) -> Result<Self, Error> {
         let packed_bytes = Rc::new(Cell::new(0));
-        let counted = Counted { source, count: packed_bytes.clone() };
+        let counted = CountingReader { source, count: packed_bytes.clone() };
         let mut it = Self {
             source: Box::new(counted),
             head: vec![],
             layers: vec![],
             packed_bytes,
             fault: None,
-            rest: Rest::default(),
+            rest: TrailingBytes::default(),
         };
         it.take_head()?;
         while it.layers.len() < LAYERS
@@ -75,8 +76,8 @@ impl<'a> Unpacked<'a> {
     }
 
     /// Returns what the content is.
-    pub(super) fn kind(&self) -> Result<Kind, Error> {
-        match (Kind::of(&self.head), &self.fault) {
+    pub(super) fn kind(&self) -> Result<InputKind, Error> {
+        match (InputKind::of(&self.head), &self.fault) {
             (Err(_), Some(fault)) if self.head.len() < HEAD_BYTES => {
                 Err(Error::Refused(format!("{fault}: nothing of it can be read")))
             }
@@ -156,12 +157,12 @@ pub(super) fn check_room(scratch: &Scratch, done: u64, packed_bytes: u64) -> Res
 }
 
 /// Counts the bytes that are read.
-struct Counted<R> {
+struct CountingReader<R> {
     source: R,
     count: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
         self.count.set(self.count.get() + count as u64);

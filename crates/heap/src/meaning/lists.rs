@@ -4,8 +4,8 @@ use perk_hprof::heap::FieldType;
 
 use crate::{ClassKind, Meaning, ObjectId, Value};
 
-use super::known::Known;
-use super::reader::{Object, Reader};
+use super::object_reader::ObjectReader;
+use super::reader::{Instance, MeaningReader};
 use super::text;
 
 /// Nodes that are counted one by one where the size is nowhere.
@@ -29,14 +29,14 @@ impl Sequence {
         sequence
     }
 
-    pub(super) fn meaning(self, reader: &Reader<'_>) -> Meaning {
+    pub(super) fn meaning(self, reader: &MeaningReader<'_>) -> Meaning {
         let first = self.first.into_iter().map(|value| reader.item(value)).collect();
         Meaning::Elements { size: self.size, is_least: self.is_least, first }
     }
 }
 
 /// An array: those of characters as text.
-pub(super) fn array(reader: &Reader<'_>, object: ObjectId) -> Option<Meaning> {
+pub(super) fn array(reader: &MeaningReader<'_>, object: ObjectId) -> Option<Meaning> {
     let heap = reader.heap;
     let address = heap.address(object);
     let kind = heap.class(heap.class_of(object)).kind;
@@ -50,13 +50,13 @@ pub(super) fn array(reader: &Reader<'_>, object: ObjectId) -> Option<Meaning> {
 }
 
 /// The first elements of an array, which is not read where none is wanted.
-fn some(reader: &Reader<'_>, array: u64, wanted: usize) -> Option<Vec<Value>> {
+fn some(reader: &MeaningReader<'_>, array: u64, wanted: usize) -> Option<Vec<Value>> {
     if wanted == 0 { Some(Vec::new()) } else { reader.elements(array, wanted as u64) }
 }
 
 /// A list that fills an array up to its size.
 pub(super) fn sized(
-    it: &Object<'_, '_>,
+    it: &Instance<'_, '_>,
     array: &str,
     size: &str,
     wanted: usize,
@@ -71,13 +71,13 @@ pub(super) fn sized(
 }
 
 /// A list that is an array as a whole.
-pub(super) fn whole(it: &Object<'_, '_>, array: &str, wanted: usize) -> Option<Sequence> {
+pub(super) fn whole(it: &Instance<'_, '_>, array: &str, wanted: usize) -> Option<Sequence> {
     let array = it.address(array)?;
     Some(Sequence::new(it.reader.length(array)?, some(it.reader, array, wanted)?, wanted))
 }
 
 /// `Set.of` with more than two elements: places of a hash table are null.
-pub(super) fn probed(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
+pub(super) fn probed(it: &Instance<'_, '_>, wanted: usize) -> Option<Sequence> {
     let size = it.size("size")?;
     let mut first = Vec::new();
     if wanted > 0 {
@@ -88,7 +88,7 @@ pub(super) fn probed(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
 }
 
 /// `List.of` and `Set.of` with up to two elements.
-pub(super) fn one_or_two(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
+pub(super) fn one_or_two(it: &Instance<'_, '_>, wanted: usize) -> Option<Sequence> {
     let is_element = |address: &u64| {
         *address != 0 && !it.reader.is_static(*address, "java.util.ImmutableCollections", "EMPTY")
     };
@@ -98,7 +98,7 @@ pub(super) fn one_or_two(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence>
 }
 
 /// A part of another list.
-pub(super) fn part(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
+pub(super) fn part(it: &Instance<'_, '_>, wanted: usize) -> Option<Sequence> {
     let size = it.size("size")?;
     let offset = usize::try_from(it.size("offset")?).ok()?;
     let mut first = Vec::new();
@@ -111,7 +111,7 @@ pub(super) fn part(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
 }
 
 /// An array that is used in a ring, from `head` up to `tail`.
-pub(super) fn deque(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
+pub(super) fn deque(it: &Instance<'_, '_>, wanted: usize) -> Option<Sequence> {
     let (head, tail) = (it.size("head")?, it.size("tail")?);
     let length = it.reader.length(it.address("elements")?)?;
     (head <= length && tail <= length).then_some(())?;
@@ -120,12 +120,12 @@ pub(super) fn deque(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
 }
 
 /// An `ArrayBlockingQueue`.
-pub(super) fn ring(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
+pub(super) fn ring(it: &Instance<'_, '_>, wanted: usize) -> Option<Sequence> {
     from_ring(it, it.address("items")?, it.size("takeIndex")?, it.size("count")?, wanted)
 }
 
 fn from_ring(
-    it: &Object<'_, '_>,
+    it: &Instance<'_, '_>,
     array: u64,
     head: u64,
     size: u64,
@@ -147,7 +147,7 @@ fn from_ring(
 }
 
 /// A `LinkedList`: today's and those of JDK 6 and old Android, which begin with a node of none.
-pub(super) fn linked(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
+pub(super) fn linked(it: &Instance<'_, '_>, wanted: usize) -> Option<Sequence> {
     let size = it.size("size");
     if let Some(first) = it.address("first") {
         return chain(it, first, "item", size, wanted);
@@ -160,14 +160,14 @@ pub(super) fn linked(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
 }
 
 /// A `LinkedBlockingQueue`.
-pub(super) fn counted_queue(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
+pub(super) fn counted_queue(it: &Instance<'_, '_>, wanted: usize) -> Option<Sequence> {
     let size = it.object("count")?.size("value");
     chain(it, it.address("head")?, "item", size, wanted)
 }
 
 /// Nodes one after the other, of which those without a value are not elements.
 pub(super) fn chain(
-    it: &Object<'_, '_>,
+    it: &Instance<'_, '_>,
     first: u64,
     value: &str,
     size: Option<u64>,
@@ -203,7 +203,7 @@ pub(super) fn chain(
 }
 
 /// An `EnumSet`: bits of the enum's constants.
-pub(super) fn enum_set(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
+pub(super) fn enum_set(it: &Instance<'_, '_>, wanted: usize) -> Option<Sequence> {
     let words: Vec<u64> = match it.value("elements")? {
         Value::Long(word) => vec![word as u64],
         Value::Reference(array) => {
@@ -227,7 +227,7 @@ pub(super) fn enum_set(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
 }
 
 /// Android's `ArraySet`.
-pub(super) fn array_set(it: &Object<'_, '_>, wanted: usize) -> Option<Sequence> {
+pub(super) fn array_set(it: &Instance<'_, '_>, wanted: usize) -> Option<Sequence> {
     ["mArray", "array", "_array"].into_iter().find_map(|array| {
         ["mSize", "size", "_size"].into_iter().find_map(|size| sized(it, array, size, wanted))
     })
@@ -240,17 +240,17 @@ pub(super) fn same(value: Value, count: u64, wanted: usize) -> Option<Sequence> 
 }
 
 /// A collection around another.
-pub(super) fn inner(it: &Object<'_, '_>, field: &str, wanted: usize) -> Option<Sequence> {
+pub(super) fn inner(it: &Instance<'_, '_>, field: &str, wanted: usize) -> Option<Sequence> {
     read(it.reader, it.address(field)?, wanted)
 }
 
 /// The collection at an address.
-fn read(reader: &Reader<'_>, address: u64, wanted: usize) -> Option<Sequence> {
+fn read(reader: &MeaningReader<'_>, address: u64, wanted: usize) -> Option<Sequence> {
     reader.unwrap(|| {
         let (object, known) = reader.object(address)?.known()?;
         match known {
-            Known::Sequence(read) => read(&object, wanted),
-            Known::Value(_) | Known::Pairs(_) => None,
+            ObjectReader::Sequence(read) => read(&object, wanted),
+            ObjectReader::Value(_) | ObjectReader::Pairs(_) => None,
         }
     })
 }

@@ -2,10 +2,10 @@
 
 use crate::{Meaning, Value};
 
-use super::known::Known;
 use super::lists::Sequence;
 use super::numbers;
-use super::reader::{Object, Reader};
+use super::object_reader::ObjectReader;
+use super::reader::{Instance, MeaningReader};
 
 /// The places of a table that are looked at: first few, as most tables are small or full.
 const PLACES: [u64; 2] = [1 << 10, 1 << 17];
@@ -33,7 +33,7 @@ impl Pairs {
         pairs
     }
 
-    pub(super) fn meaning(self, reader: &Reader<'_>) -> Meaning {
+    pub(super) fn meaning(self, reader: &MeaningReader<'_>) -> Meaning {
         let item = |(key, value)| (reader.item(key), reader.item(value));
         let first = self.first.into_iter().map(item).collect();
         Meaning::Entries { size: self.size, is_least: self.is_least, first }
@@ -41,35 +41,40 @@ impl Pairs {
 }
 
 /// The keys of the map in a field.
-pub(super) fn keys(it: &Object<'_, '_>, field: &str, wanted: usize) -> Option<Sequence> {
+pub(super) fn keys(it: &Instance<'_, '_>, field: &str, wanted: usize) -> Option<Sequence> {
     let Pairs { size, is_least, first } = inner(it, field, wanted)?;
     Some(Sequence { size, is_least, first: first.into_iter().map(|it| it.0).collect() })
 }
 
 /// The values of the map in a field.
-pub(super) fn values(it: &Object<'_, '_>, field: &str, wanted: usize) -> Option<Sequence> {
+pub(super) fn values(it: &Instance<'_, '_>, field: &str, wanted: usize) -> Option<Sequence> {
     let Pairs { size, is_least, first } = inner(it, field, wanted)?;
     Some(Sequence { size, is_least, first: first.into_iter().map(|it| it.1).collect() })
 }
 
 /// The map in a field.
-pub(super) fn inner(it: &Object<'_, '_>, field: &str, wanted: usize) -> Option<Pairs> {
+pub(super) fn inner(it: &Instance<'_, '_>, field: &str, wanted: usize) -> Option<Pairs> {
     it.reader.unwrap(|| {
         let (object, known) = it.object(field)?.known()?;
         match known {
-            Known::Pairs(read) => read(&object, wanted),
-            Known::Value(_) | Known::Sequence(_) => None,
+            ObjectReader::Pairs(read) => read(&object, wanted),
+            ObjectReader::Value(_) | ObjectReader::Sequence(_) => None,
         }
     })
 }
 
 /// A map of one entry.
-pub(super) fn single(it: &Object<'_, '_>, key: &str, value: &str, wanted: usize) -> Option<Pairs> {
+pub(super) fn single(
+    it: &Instance<'_, '_>,
+    key: &str,
+    value: &str,
+    wanted: usize,
+) -> Option<Pairs> {
     Some(Pairs::new(1, vec![(it.value(key)?, it.value(value)?)], wanted))
 }
 
 /// A map whose table has chains of entries.
-pub(super) fn chained(it: &Object<'_, '_>, size: &str, wanted: usize) -> Option<Pairs> {
+pub(super) fn chained(it: &Instance<'_, '_>, size: &str, wanted: usize) -> Option<Pairs> {
     let size = it.size(size)?;
     let mut first = from_table(it, it.address("table")?, shown(size, wanted), &|node| {
         Some((node.value("key")?, node.value("value")?))
@@ -82,7 +87,7 @@ pub(super) fn chained(it: &Object<'_, '_>, size: &str, wanted: usize) -> Option<
 }
 
 /// A `LinkedHashMap`, in its order.
-pub(super) fn linked(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn linked(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     let Some(mut address) = it.address("head") else { return chained(it, "size", wanted) };
     let size = it.size("size")?;
     let mut first = Vec::new();
@@ -96,12 +101,12 @@ pub(super) fn linked(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
 }
 
 /// `Properties`: from JDK 9 on they have a map within.
-pub(super) fn properties(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn properties(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     inner(it, "map", wanted).or_else(|| chained(it, "count", wanted))
 }
 
 /// A `WeakHashMap`, whose entries are references to their keys.
-pub(super) fn weak(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn weak(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     let size = it.size("size")?;
     let first = from_table(it, it.address("table")?, shown(size, wanted), &|node| {
         let key = node.address("referent")?;
@@ -112,9 +117,9 @@ pub(super) fn weak(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
 }
 
 /// A `ConcurrentHashMap`, whose size is spread over counters.
-pub(super) fn concurrent(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn concurrent(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     let size = numbers::sum(it, "baseCount", "counterCells")?.max(0) as u64;
-    let entry = |node: &Object<'_, '_>| Some((node.value("key")?, node.value("val")?));
+    let entry = |node: &Instance<'_, '_>| Some((node.value("key")?, node.value("val")?));
     let mut first = Vec::new();
     // While the table grows, a part of the entries is in the next one.
     for table in ["table", "nextTable"] {
@@ -128,10 +133,10 @@ pub(super) fn concurrent(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
 
 /// The first entries of a table of chains.
 fn from_table(
-    it: &Object<'_, '_>,
+    it: &Instance<'_, '_>,
     table: u64,
     wanted: usize,
-    entry: &dyn Fn(&Object<'_, '_>) -> Option<(Value, Value)>,
+    entry: &dyn Fn(&Instance<'_, '_>) -> Option<(Value, Value)>,
 ) -> Vec<(Value, Value)> {
     let mut first = Vec::new();
     if wanted == 0 || table == 0 {
@@ -164,7 +169,7 @@ fn from_table(
 }
 
 /// A `TreeMap`, in the order of its keys.
-pub(super) fn tree(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn tree(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     let size = it.size("size")?;
     let mut first = Vec::new();
     let mut above = Vec::new();
@@ -184,7 +189,7 @@ pub(super) fn tree(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
 }
 
 /// A `ConcurrentSkipListMap`: its lowest level is a list.
-pub(super) fn skip_list(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn skip_list(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     // From JDK 9 on it counts its entries.
     let size = match it.address("adder") {
         Some(0) => Some(0),
@@ -223,7 +228,7 @@ pub(super) fn skip_list(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
 }
 
 /// An `IdentityHashMap`: keys and values by turns.
-pub(super) fn identity(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn identity(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     let is_null = |key: u64| it.reader.is_static(key, "java.util.IdentityHashMap", "NULL_KEY");
     let unmask = |(key, value): (u64, Value)| match is_null(key) {
         true => (NULL, value),
@@ -235,7 +240,7 @@ pub(super) fn identity(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
 }
 
 /// `Map.of` with more than one entry.
-pub(super) fn probed(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn probed(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     let size = it.size("size")?;
     let first = by_turns(it, "table", shown(size, wanted))?;
     let first = first.into_iter().map(|(key, value)| (Value::Reference(key), value)).collect();
@@ -243,7 +248,7 @@ pub(super) fn probed(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
 }
 
 /// The entries of an array with keys and values by turns, and nulls where there is none.
-fn by_turns(it: &Object<'_, '_>, array: &str, wanted: usize) -> Option<Vec<(u64, Value)>> {
+fn by_turns(it: &Instance<'_, '_>, array: &str, wanted: usize) -> Option<Vec<(u64, Value)>> {
     if wanted == 0 {
         return Some(Vec::new());
     }
@@ -253,7 +258,7 @@ fn by_turns(it: &Object<'_, '_>, array: &str, wanted: usize) -> Option<Vec<(u64,
 }
 
 /// An `EnumMap`: a place for each constant of the enum.
-pub(super) fn enum_map(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn enum_map(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     let size = it.size("size")?;
     let mut first = Vec::new();
     if wanted > 0 {
@@ -270,7 +275,7 @@ pub(super) fn enum_map(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
 }
 
 /// Android's `ArrayMap`: keys and values by turns, without gaps.
-pub(super) fn array_map(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn array_map(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     let size = either(&["mSize", "size"], |name| it.size(name))?;
     let array = either(&["mArray", "array"], |name| it.address(name))?;
     let mut first = Vec::new();
@@ -284,7 +289,7 @@ pub(super) fn array_map(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
 
 /// Android's `SparseArray` and its like: an array of keys and one of values. Deleted entries have a
 /// mark until they are swept away.
-pub(super) fn sparse_array(it: &Object<'_, '_>, wanted: usize) -> Option<Pairs> {
+pub(super) fn sparse_array(it: &Instance<'_, '_>, wanted: usize) -> Option<Pairs> {
     let size = either(&["mSize", "size"], |name| it.size(name))?;
     let keys = either(&["mKeys", "keys"], |name| it.address(name))?;
     let values = either(&["mValues", "values"], |name| it.address(name))?;

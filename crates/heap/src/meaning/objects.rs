@@ -2,17 +2,18 @@
 
 use crate::{Class, Heap, Item, Meaning, ObjectId, Value};
 
-use super::reader::{Object, Reader};
-use super::{Limits, known, numbers};
+use super::model::Limits;
+use super::reader::{Instance, MeaningReader, above};
+use super::values;
 
 /// A field around the value that matters.
-pub(super) fn wrapper(it: &Object<'_, '_>, field: &str) -> Option<Meaning> {
+pub(super) fn wrapper(it: &Instance<'_, '_>, field: &str) -> Option<Meaning> {
     let item = it.item(field)?;
     Some(Meaning::Facts { brief: item.text.clone(), facts: vec![("value", item)] })
 }
 
 /// An `Optional`.
-pub(super) fn optional(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn optional(it: &Instance<'_, '_>) -> Option<Meaning> {
     match it.address("value")? {
         0 => Some(Meaning::Plain("empty".to_owned())),
         _ => wrapper(it, "value"),
@@ -20,14 +21,14 @@ pub(super) fn optional(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// An entry of a map.
-pub(super) fn entry(it: &Object<'_, '_>, value: &str) -> Option<Meaning> {
+pub(super) fn entry(it: &Instance<'_, '_>, value: &str) -> Option<Meaning> {
     let (key, value) = (it.item("key")?, it.item(value)?);
     let brief = format!("{} = {}", key.text, value.text);
     Some(Meaning::Facts { brief, facts: vec![("key", key), ("value", value)] })
 }
 
 /// A `java.lang.ref.Reference`.
-pub(super) fn reference(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn reference(it: &Instance<'_, '_>) -> Option<Meaning> {
     let mut referent = it.item("referent")?;
     if it.address("referent")? == 0 {
         referent.text = "cleared".to_owned();
@@ -37,7 +38,7 @@ pub(super) fn reference(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// A `Throwable`.
-pub(super) fn throwable(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn throwable(it: &Instance<'_, '_>) -> Option<Meaning> {
     let mut facts = Vec::new();
     let mut brief = simple_name(it).to_owned();
     if it.address("detailMessage")? != 0 {
@@ -57,7 +58,7 @@ pub(super) fn throwable(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// A `java.nio.Buffer`.
-pub(super) fn buffer(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn buffer(it: &Instance<'_, '_>) -> Option<Meaning> {
     let capacity = it.int("capacity")?;
     let name = simple_name(it);
     let is_direct = name.starts_with("Direct") || name.starts_with("Mapped");
@@ -75,19 +76,19 @@ pub(super) fn buffer(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// A class loader. Those before JDK 9 have no names.
-pub(super) fn class_loader(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn class_loader(it: &Instance<'_, '_>) -> Option<Meaning> {
     Some(Meaning::Plain(format!("{:?}", it.text("name")?)))
 }
 
 /// A method or a field: `java.lang.String.length`.
-pub(super) fn member(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn member(it: &Instance<'_, '_>) -> Option<Meaning> {
     let heap = it.reader.heap;
     let class = heap.class_at(it.address("clazz")?)?;
     Some(Meaning::Plain(format!("{}.{}", heap.class(class).name, it.text("name")?)))
 }
 
 /// A `StackTraceElement`.
-pub(super) fn frame(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn frame(it: &Instance<'_, '_>) -> Option<Meaning> {
     let mut text = format!("{}.{}", it.text("declaringClass")?, it.text("methodName")?);
     match (it.text("fileName"), it.int("lineNumber")?) {
         (_, -2) => text += " (native)",
@@ -99,7 +100,7 @@ pub(super) fn frame(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// A `Thread`.
-pub(super) fn thread(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn thread(it: &Instance<'_, '_>) -> Option<Meaning> {
     let facts = ThreadFacts::of(it)?;
     let mut shown = vec![("name", Item::plain(format!("{:?}", facts.name)))];
     shown.extend(facts.state.map(|state| ("state", Item::plain(state))));
@@ -132,14 +133,14 @@ impl Heap {
     /// # Errors
     /// If the file cannot be read.
     pub fn thread_facts(&self, thread: ObjectId) -> Result<Option<ThreadFacts>, crate::Error> {
-        let reader = Reader::new(self, Limits::default());
+        let reader = MeaningReader::new(self, Limits::default());
         let facts = reader.instance(thread).and_then(|it| ThreadFacts::of(&it.known()?.0));
         reader.finish(facts)
     }
 }
 
 impl ThreadFacts {
-    fn of(it: &Object<'_, '_>) -> Option<Self> {
+    fn of(it: &Instance<'_, '_>) -> Option<Self> {
         let name = it.address("name")?;
         let name = match name {
             0 => String::new(),
@@ -147,7 +148,7 @@ impl ThreadFacts {
             _ => it.reader.text(name).or_else(|| it.reader.chars(name)).unwrap_or_default(),
         };
         let heap = it.reader.heap;
-        let mut classes = known::above(heap, it.class).map(|above| heap.class(above));
+        let mut classes = above(heap, it.class).map(|above| heap.class(above));
         let class = classes.find(|above| {
             matches!(&*above.name, "java.lang.VirtualThread" | "java.lang.BaseVirtualThread")
         });
@@ -164,7 +165,7 @@ impl ThreadFacts {
 }
 
 /// The state from the bits that JVMTI has for it.
-fn platform_state(it: &Object<'_, '_>) -> Option<&'static str> {
+fn platform_state(it: &Instance<'_, '_>) -> Option<&'static str> {
     let holder = it.object("holder");
     let bits = holder.map_or_else(|| it.int("threadStatus"), |it| it.int("threadStatus"))?;
     Some(match bits {
@@ -181,7 +182,7 @@ fn platform_state(it: &Object<'_, '_>) -> Option<&'static str> {
 /// The state by the names of `VirtualThread`'s constants: their numbers differ between JDKs.
 fn virtual_state(class: &Class, state: i64) -> Option<&'static str> {
     let constant = |name: &str| {
-        class.statics.iter().find(|it| it.name == name).and_then(|it| numbers::integer(it.value))
+        class.statics.iter().find(|it| it.name == name).and_then(|it| values::integer(it.value))
     };
     let state = state & !constant("SUSPENDED").unwrap_or(0);
     let states = [
@@ -200,7 +201,7 @@ fn virtual_state(class: &Class, state: i64) -> Option<&'static str> {
     Some(known.map_or("RUNNABLE", |it| it.1))
 }
 
-fn simple_name<'h>(it: &Object<'_, 'h>) -> &'h str {
+fn simple_name<'h>(it: &Instance<'_, 'h>) -> &'h str {
     let name = it.class_name();
     name.rsplit(['.', '$']).next().unwrap_or(name)
 }

@@ -4,34 +4,37 @@ use std::cell::{Cell, RefCell};
 
 use perk_hprof::heap::FieldType;
 
-use crate::{ClassIndex, Content, Error, FieldValue, Heap, Item, Limits, ObjectId, Value};
+use crate::{ClassIndex, Content, Error, FieldValue, Heap, ObjectId, Value};
 
-use super::known::{self, Known};
-use super::numbers;
+use super::model::{Item, Limits};
+use super::values;
 
 /// The fields and elements that are read for one meaning.
 const BUDGET: u64 = 1 << 20;
 /// The elements of one array that are read.
 const ARRAY: u64 = 1 << 17;
 /// Values within values that are shown by their meaning.
-const NESTED: u32 = 3;
+pub(super) const NESTED: u32 = 3;
 /// Wrappers of wrappers that are looked into.
 const WRAPPED: u32 = 16;
 /// The characters of a text within another value.
 const BRIEF_CHARS: usize = 60;
 
+/// Classes above a class that are looked at.
+const SUPERCLASSES: usize = 100;
+
 /// Reads objects of a heap.
 #[derive(Debug)]
-pub(super) struct Reader<'h> {
+pub(super) struct MeaningReader<'h> {
     pub(super) heap: &'h Heap,
     limits: Limits,
     budget: Cell<u64>,
-    nested: Cell<u32>,
+    pub(super) nested: Cell<u32>,
     wrapped: Cell<u32>,
     failure: RefCell<Option<Error>>,
 }
 
-impl<'h> Reader<'h> {
+impl<'h> MeaningReader<'h> {
     pub(super) fn new(heap: &'h Heap, limits: Limits) -> Self {
         Self {
             heap,
@@ -64,7 +67,8 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Returns what `read` returns for something inside a wrapper, unless wrappers go on and on.
+    /// Returns the result of `read` for an object inside a wrapper, unless there are too many
+    /// wrappers.
     pub(super) fn unwrap<T>(&self, read: impl FnOnce() -> Option<T>) -> Option<T> {
         deeper(&self.wrapped, WRAPPED, read)?
     }
@@ -91,15 +95,15 @@ impl<'h> Reader<'h> {
     }
 
     /// Returns the instance at an address.
-    pub(super) fn object(&self, address: u64) -> Option<Object<'_, 'h>> {
+    pub(super) fn object(&self, address: u64) -> Option<Instance<'_, 'h>> {
         self.instance(self.heap.find(address)?)
     }
 
     /// Returns an instance.
-    pub(super) fn instance(&self, id: ObjectId) -> Option<Object<'_, 'h>> {
+    pub(super) fn instance(&self, id: ObjectId) -> Option<Instance<'_, 'h>> {
         let class = self.heap.class_of(id);
         let Content::Instance(fields) = self.content(id, 0)? else { return None };
-        Some(Object { reader: self, id, class, fields })
+        Some(Instance { reader: self, id, class, fields })
     }
 
     /// Returns the length of the array at an address.
@@ -151,30 +155,16 @@ impl<'h> Reader<'h> {
     pub(super) fn is_static(&self, address: u64, class: &str, name: &str) -> bool {
         address != 0 && self.static_value(class, name) == Some(Value::Reference(address))
     }
+}
 
-    /// Returns a value in a few words.
-    pub(super) fn item(&self, value: Value) -> Item {
-        let Value::Reference(address) = value else { return Item::plain(numbers::text(value)) };
-        if address == 0 {
-            return Item::plain("null");
-        }
-        let Some(object) = self.heap.find(address) else {
-            let text = format!("0x{address:x} (not in the dump)");
-            return Item { address: Some(address), class: None, text };
-        };
-        let class = self.heap.class_of(object);
-        let name = &self.heap.class(class).name;
-        let meaning = deeper(&self.nested, NESTED, || known::meaning(self, object)).flatten();
-        let text = match meaning {
-            Some(meaning) => meaning.brief(name),
-            None => format!("{name} @ 0x{address:x}"),
-        };
-        Item { address: Some(address), class: Some(class), text }
-    }
+/// Returns a class and those above it.
+pub(super) fn above(heap: &Heap, class: ClassIndex) -> impl Iterator<Item = ClassIndex> {
+    let above = std::iter::successors(Some(class), |&it| heap.class(it).superclass);
+    above.take(SUPERCLASSES)
 }
 
 /// Returns what `read` returns, with the depth one deeper meanwhile; `None` below `limit`.
-fn deeper<T>(depth: &Cell<u32>, limit: u32, read: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn deeper<T>(depth: &Cell<u32>, limit: u32, read: impl FnOnce() -> T) -> Option<T> {
     if depth.get() >= limit {
         return None;
     }
@@ -186,28 +176,17 @@ fn deeper<T>(depth: &Cell<u32>, limit: u32, read: impl FnOnce() -> T) -> Option<
 
 /// An instance and its fields.
 #[derive(Debug)]
-pub(super) struct Object<'r, 'h> {
-    pub(super) reader: &'r Reader<'h>,
+pub(super) struct Instance<'r, 'h> {
+    pub(super) reader: &'r MeaningReader<'h>,
     pub(super) id: ObjectId,
     pub(super) class: ClassIndex,
-    fields: Vec<FieldValue>,
+    pub(super) fields: Vec<FieldValue>,
 }
 
-impl<'r, 'h> Object<'r, 'h> {
+impl<'r, 'h> Instance<'r, 'h> {
     /// Returns the name of its class.
     pub(super) fn class_name(&self) -> &'h str {
         &self.reader.heap.class(self.class).name
-    }
-
-    /// The same with the fields of the known class above it, or its own, and those above that: a class
-    /// of the program's may have fields of the same names.
-    pub(super) fn known(mut self) -> Option<(Self, Known)> {
-        let heap = self.reader.heap;
-        let (class, known) = known::of(heap, self.class)?;
-        if class != self.class {
-            self.fields.retain(|it| it.class == class || !heap.is_subclass(it.class, class));
-        }
-        Some((self, known))
     }
 
     /// Returns the value of the first field of this name from the class upwards.
@@ -229,7 +208,7 @@ impl<'r, 'h> Object<'r, 'h> {
 
     /// Returns the integer in a field.
     pub(super) fn int(&self, name: &str) -> Option<i64> {
-        numbers::integer(self.value(name)?)
+        values::integer(self.value(name)?)
     }
 
     /// Returns the size in a field.
@@ -246,7 +225,7 @@ impl<'r, 'h> Object<'r, 'h> {
     }
 
     /// Returns the object that a field refers to.
-    pub(super) fn object(&self, name: &str) -> Option<Object<'r, 'h>> {
+    pub(super) fn object(&self, name: &str) -> Option<Instance<'r, 'h>> {
         self.reader.object(self.address(name)?)
     }
 

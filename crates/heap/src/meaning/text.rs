@@ -4,7 +4,7 @@ use perk_hprof::heap::FieldType;
 
 use crate::{Meaning, Value};
 
-use super::reader::{Object, Reader};
+use super::reader::{Instance, MeaningReader};
 
 /// Characters, as many as are shown, and the number of all.
 struct Chars {
@@ -25,7 +25,7 @@ impl Chars {
 }
 
 /// The content of a `String`.
-pub(super) fn string(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn string(it: &Instance<'_, '_>) -> Option<Meaning> {
     if let Some(chars) = chars(it) {
         return Some(chars.meaning());
     }
@@ -37,18 +37,18 @@ pub(super) fn string(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// The content of a `StringBuilder` or `StringBuffer`.
-pub(super) fn builder(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn builder(it: &Instance<'_, '_>) -> Option<Meaning> {
     let count = it.size("count")?;
     Some(decode(it.reader, it.address("value")?, it.int("coder"), 0, Some(count))?.meaning())
 }
 
 /// The text that a field has.
-pub(super) fn field(it: &Object<'_, '_>, name: &str) -> Option<Meaning> {
+pub(super) fn field(it: &Instance<'_, '_>, name: &str) -> Option<Meaning> {
     it.text(name).map(Meaning::Plain)
 }
 
 /// A path of a file system.
-pub(super) fn path(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn path(it: &Instance<'_, '_>) -> Option<Meaning> {
     if let Some(text) = it.text("path") {
         return Some(Meaning::Plain(text));
     }
@@ -59,7 +59,7 @@ pub(super) fn path(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// A `URI`: as it was written, or from its parts.
-pub(super) fn uri(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn uri(it: &Instance<'_, '_>) -> Option<Meaning> {
     if let Some(text) = it.text("string") {
         return Some(Meaning::Plain(text));
     }
@@ -85,7 +85,7 @@ pub(super) fn uri(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// A `URL`.
-pub(super) fn url(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn url(it: &Instance<'_, '_>) -> Option<Meaning> {
     let mut url = it.text("protocol")? + ":";
     if let Some(authority) = it.text("authority").filter(|it| !it.is_empty()) {
         url += &format!("//{authority}");
@@ -96,7 +96,7 @@ pub(super) fn url(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// A `Locale`: `de_AT`.
-pub(super) fn locale(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn locale(it: &Instance<'_, '_>) -> Option<Meaning> {
     let base = it.object("baseLocale")?;
     let parts = ["language", "script", "region", "variant"].map(|name| base.text(name));
     let parts = parts.into_iter().flatten().filter(|it| !it.is_empty());
@@ -104,11 +104,11 @@ pub(super) fn locale(it: &Object<'_, '_>) -> Option<Meaning> {
 }
 
 /// An `InetAddress`: `host/10.0.0.1`.
-pub(super) fn address(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn address(it: &Instance<'_, '_>) -> Option<Meaning> {
     internet_address(it).map(Meaning::Plain)
 }
 
-fn internet_address(it: &Object<'_, '_>) -> Option<String> {
+fn internet_address(it: &Instance<'_, '_>) -> Option<String> {
     let holder = it.object("holder")?;
     let host = holder.text("hostName").unwrap_or_default();
     let six = it.object("holder6").and_then(|six| six.address("ipaddress"));
@@ -123,14 +123,14 @@ fn internet_address(it: &Object<'_, '_>) -> Option<String> {
 }
 
 /// An `InetSocketAddress`: `host/10.0.0.1:80`.
-pub(super) fn socket_address(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn socket_address(it: &Instance<'_, '_>) -> Option<Meaning> {
     let holder = it.object("holder")?;
     let address = holder.object("addr").and_then(|it| internet_address(&it));
     let address = address.or_else(|| holder.text("hostname"))?;
     Some(Meaning::Plain(format!("{address}:{}", holder.int("port")?)))
 }
 
-impl Reader<'_> {
+impl MeaningReader<'_> {
     /// Returns the characters of the `String` at an address, as many as are shown.
     pub(super) fn text(&self, address: u64) -> Option<String> {
         let object = self.object(address)?;
@@ -146,7 +146,7 @@ impl Reader<'_> {
     }
 }
 
-fn chars(it: &Object<'_, '_>) -> Option<Chars> {
+fn chars(it: &Instance<'_, '_>) -> Option<Chars> {
     let array = it.address("value").filter(|&it| it != 0)?;
     // Strings were once parts of arrays. Android's `count` is the length only where there is `offset`.
     let offset = it.size("offset");
@@ -156,7 +156,7 @@ fn chars(it: &Object<'_, '_>) -> Option<Chars> {
 
 /// The characters in an array of `char` or `byte`, from `offset` on, `count` of them or all.
 fn decode(
-    reader: &Reader<'_>,
+    reader: &MeaningReader<'_>,
     array: u64,
     coder: Option<i64>,
     offset: u64,
@@ -201,7 +201,11 @@ fn decode(
 }
 
 /// The text of an array of `char`, and of an array of `byte` that is plain ASCII.
-pub(super) fn of_array(reader: &Reader<'_>, array: u64, element: FieldType) -> Option<Meaning> {
+pub(super) fn of_array(
+    reader: &MeaningReader<'_>,
+    array: u64,
+    element: FieldType,
+) -> Option<Meaning> {
     let chars = decode(reader, array, None, 0, None)?;
     let is_plain = |c: char| matches!(c, ' '..='~' | '\t' | '\n' | '\r');
     let is_text = match element {

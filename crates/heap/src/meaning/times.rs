@@ -2,7 +2,7 @@
 
 use crate::Meaning;
 
-use super::reader::Object;
+use super::reader::Instance;
 
 const DAY_SECONDS: i64 = 86_400;
 const NANOS: i64 = 1_000_000_000;
@@ -10,29 +10,29 @@ const NANOS: i64 = 1_000_000_000;
 const MOST_SECONDS: i64 = 31_557_014_167_219_200;
 
 /// A `Date`, in UTC.
-pub(super) fn date(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn date(it: &Instance<'_, '_>) -> Option<Meaning> {
     millis(it.int("fastTime")?)
 }
 
 /// A `java.sql.Timestamp`: `Date` has its full seconds.
-pub(super) fn timestamp(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn timestamp(it: &Instance<'_, '_>) -> Option<Meaning> {
     let seconds = it.int("fastTime")?.div_euclid(1000);
     instant(seconds, it.int("nanos")?).map(Meaning::Plain)
 }
 
 /// A `Calendar`, in UTC.
-pub(super) fn calendar(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn calendar(it: &Instance<'_, '_>) -> Option<Meaning> {
     // Otherwise its fields were set, and the time was not asked for since.
     it.flag("isTimeSet")?.then_some(())?;
     millis(it.int("time")?)
 }
 
 /// The classes of `java.time`.
-pub(super) fn time(it: &Object<'_, '_>) -> Option<Meaning> {
+pub(super) fn time(it: &Instance<'_, '_>) -> Option<Meaning> {
     text(it).map(Meaning::Plain)
 }
 
-fn text(it: &Object<'_, '_>) -> Option<String> {
+fn text(it: &Instance<'_, '_>) -> Option<String> {
     // A damaged dump may have cycles.
     let inner = |name: &str| it.reader.unwrap(|| text(&it.object(name)?));
     Some(match it.class_name() {

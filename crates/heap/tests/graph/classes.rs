@@ -35,7 +35,7 @@ pub(crate) mod known {
 
 /// A class.
 #[derive(Clone, Debug)]
-pub(crate) struct Class {
+pub(crate) struct GraphClass {
     /// The name in the JVM's form.
     pub(crate) name: String,
     pub(crate) superclass: Option<usize>,
@@ -46,7 +46,7 @@ pub(crate) struct Class {
     pub(crate) is_array: bool,
 }
 
-impl Class {
+impl GraphClass {
     fn new(name: &str, superclass: Option<usize>, fields: &[(&str, FieldType)]) -> Self {
         let fields = fields.iter().map(|&(name, field)| (name.to_owned(), field)).collect();
         let record = ClassRecord { fields, ..ClassRecord::default() };
@@ -81,32 +81,36 @@ impl Class {
 }
 
 /// Returns the known classes, and up to eight others.
-pub(super) fn random(dice: &mut Dice) -> Vec<Class> {
+pub(super) fn random(dice: &mut Dice) -> Vec<GraphClass> {
     use FieldType::{Int, Long, Object};
     let object = Some(known::OBJECT);
     let reference =
         [("referent", Object), ("queue", Object), ("next", Object), ("discovered", Object)];
     let mut classes = vec![
-        Class::new("java/lang/Object", None, &[]),
-        Class::new("java/lang/Class", object, &[("name", Object), ("classLoader", Object)]),
-        Class::new(
+        GraphClass::new("java/lang/Object", None, &[]),
+        GraphClass::new("java/lang/Class", object, &[("name", Object), ("classLoader", Object)]),
+        GraphClass::new(
             "java/lang/Thread",
             object,
             &[("tid", Long), ("name", Object), ("target", Object)],
         ),
-        Class::new("java/lang/ref/Reference", object, &reference),
-        Class::new("java/lang/ref/SoftReference", Some(known::REFERENCE), &[("timestamp", Long)]),
-        Class::new("java/lang/ref/WeakReference", Some(known::REFERENCE), &[]),
-        Class::new("java/lang/ref/PhantomReference", Some(known::REFERENCE), &[]),
-        Class::new("java/lang/ref/FinalReference", Some(known::REFERENCE), &[]),
-        Class::new(
+        GraphClass::new("java/lang/ref/Reference", object, &reference),
+        GraphClass::new(
+            "java/lang/ref/SoftReference",
+            Some(known::REFERENCE),
+            &[("timestamp", Long)],
+        ),
+        GraphClass::new("java/lang/ref/WeakReference", Some(known::REFERENCE), &[]),
+        GraphClass::new("java/lang/ref/PhantomReference", Some(known::REFERENCE), &[]),
+        GraphClass::new("java/lang/ref/FinalReference", Some(known::REFERENCE), &[]),
+        GraphClass::new(
             "java/lang/ref/Finalizer",
             Some(known::FINAL),
             &[("next", Object), ("prev", Object)],
         ),
-        Class::new("[Ljava/lang/Object;", object, &[]),
-        Class::new("[I", object, &[]),
-        Class::new("[B", object, &[]),
+        GraphClass::new("[Ljava/lang/Object;", object, &[]),
+        GraphClass::new("[I", object, &[]),
+        GraphClass::new("[B", object, &[]),
     ];
     assert_eq!(classes.len(), known::COUNT);
     for number in 0..dice.below(9) {
@@ -126,16 +130,16 @@ pub(super) fn random(dice: &mut Dice) -> Vec<Class> {
                 fields.push((name, types[dice.below(types.len())]));
             }
         }
-        classes.push(Class::new(&name, Some(above), &fields));
+        classes.push(GraphClass::new(&name, Some(above), &fields));
         if dice.chance(25) {
-            classes.push(Class::new(&format!("[Lapp/C{number};"), object, &[]));
+            classes.push(GraphClass::new(&format!("[Lapp/C{number};"), object, &[]));
         }
     }
     classes
 }
 
 /// Returns the fields of the instances of a class, with the class that declares each.
-pub(super) fn fields(classes: &[Class], class: usize) -> Vec<(usize, String, FieldType)> {
+pub(super) fn fields(classes: &[GraphClass], class: usize) -> Vec<(usize, String, FieldType)> {
     let chain = std::iter::successors(Some(class), |&class| classes[class].superclass);
     let declared = chain.flat_map(|class| {
         let fields = classes[class].record.fields.iter();
@@ -145,7 +149,7 @@ pub(super) fn fields(classes: &[Class], class: usize) -> Vec<(usize, String, Fie
 }
 
 /// Makes an object with these references.
-pub(super) fn object(dice: &mut Dice, classes: &[Class], mut ids: Vec<u64>) -> Body {
+pub(super) fn object(dice: &mut Dice, classes: &[GraphClass], mut ids: Vec<u64>) -> Body {
     let references =
         |class: usize| fields(classes, class).iter().filter(|it| it.2 == FieldType::Object).count();
     if ids.is_empty() && dice.chance(50) {

@@ -55,7 +55,7 @@ impl Image {
 }
 
 /// The addresses of a made dump.
-struct Made {
+struct NativeImage {
     bytes: Vec<u8>,
     hubs: Vec<u64>,
     nodes: Vec<u64>,
@@ -77,7 +77,7 @@ const NAMES: [&str; 6] = [
 
 /// Makes a dump of a program with a static list of five nodes, an array of two nodes in a local
 /// variable, and a node that is garbage.
-fn make(layout: Layout) -> Made {
+fn make(layout: Layout) -> NativeImage {
     let mut image = Image { dump: Dump::new(8), next: 0x7f00_0000_1000 };
     let first = image.next;
     let hubs: Vec<u64> = NAMES.iter().map(|_| image.place(HUB_BYTES)).collect();
@@ -171,7 +171,7 @@ fn make(layout: Layout) -> Made {
     dump.instance(garbage, 1, class(3), &[Value::Int(9), Value::Reference(more)]);
     dump.primitives(more, 1, FieldType::Byte, &vec![b' '; more_length as usize]);
     dump.instance(thread, 1, class(4), &[]);
-    Made { bytes: dump.finish(), hubs, nodes, array, text, garbage, thread, object_bytes }
+    NativeImage { bytes: dump.finish(), hubs, nodes, array, text, garbage, thread, object_bytes }
 }
 
 #[test]

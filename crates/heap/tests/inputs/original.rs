@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use flate2::read::GzDecoder;
 use perk_heap::{
-    Content, Heap, Holder, Label, Nothing, ObjectId, Options, Reach, RootKind, Suspected, Value,
+    Content, Heap, Holder, Label, Nothing, ObjectId, Options, Reach, RootKind, SuspectKind, Value,
 };
 use perk_hprof::heap::FieldType;
 use perk_profile::{Profile, names};
@@ -163,7 +163,7 @@ fn what_a_program_keeps_has_its_size_and_its_site() {
         assert_eq!(heap.holder(object), Holder::Object(array));
     }
     let suspects = heap.suspects(0.1).unwrap();
-    let suspect = suspects.iter().find(|it| it.suspected == Suspected::Object(class)).unwrap();
+    let suspect = suspects.iter().find(|it| it.suspected == SuspectKind::Object(class)).unwrap();
     assert_eq!((suspect.point, suspect.retained_bytes), (Some(array), heap.retained_bytes(class)));
     let elements = heap.length(array).unwrap();
     let sites = heap.sites().unwrap().sites;

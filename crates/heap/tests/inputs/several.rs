@@ -67,7 +67,7 @@ fn file(numbers: Range<i32>, id_bytes: usize) -> Vec<u8> {
     dump.finish()
 }
 
-/// A file in which names and classes stand once for all dumps, as those of agents.
+/// A file that has names and classes once for all dumps, as the files of agents.
 fn agent(dumps: &[Range<i32>]) -> Vec<u8> {
     let mut dump = begin("JAVA PROFILE 1.0.1", 4);
     for (index, numbers) in dumps.iter().enumerate() {

@@ -18,7 +18,7 @@ pub(crate) fn testdata(name: &str) -> PathBuf {
 
 /// A heap, as lists of facts.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Facts {
+struct DumpFacts {
     /// The id, class, trace and size of each instance.
     instances: BTreeSet<(u64, String, u32, u64)>,
     /// The id, class and trace of each array.
@@ -32,8 +32,8 @@ struct Facts {
 }
 
 /// Reads the lines of a text's last dump, in the plainest way.
-fn facts_of_text(text: &str) -> Facts {
-    let mut facts = Facts::default();
+fn facts_of_text(text: &str) -> DumpFacts {
+    let mut facts = DumpFacts::default();
     let mut trace = 0;
     for line in text.lines() {
         let serial = line.strip_prefix("TRACE ").and_then(|rest| rest.split(':').next());
@@ -97,18 +97,18 @@ fn facts_of_text(text: &str) -> Facts {
 }
 
 /// Reads a translated dump, in the plainest way.
-fn facts_of_records(bytes: &[u8]) -> Facts {
+fn facts_of_records(bytes: &[u8]) -> DumpFacts {
     type Fields = Vec<(u64, FieldType)>;
     let (header, mut stream) = Stream::new(bytes).unwrap();
     assert_eq!(header.title, perk_hprof::heap::TEXT_TITLE);
-    let mut facts = Facts::default();
+    let mut facts = DumpFacts::default();
     let mut names = BTreeMap::new();
     let mut serials = BTreeMap::new();
     let mut frames = BTreeMap::new();
     // Superclass, size and fields.
     let mut classes: BTreeMap<u64, (u64, u32, Fields)> = BTreeMap::new();
     let mut open = (0, 0);
-    let add_elements = |facts: &mut Facts, (id, at): &mut (u64, u64), bytes: &[u8]| {
+    let add_elements = |facts: &mut DumpFacts, (id, at): &mut (u64, u64), bytes: &[u8]| {
         for element in bytes.chunks_exact(8) {
             let to = u64::from_be_bytes(element.try_into().unwrap());
             if to != 0 {
@@ -202,7 +202,7 @@ fn facts_of_records(bytes: &[u8]) -> Facts {
 }
 
 /// Frames of classes without instances have classes of their own.
-fn without_classes_of_frames(mut facts: Facts) -> Facts {
+fn without_classes_of_frames(mut facts: DumpFacts) -> DumpFacts {
     facts.classes.retain(|&id, _| id < 1 << 63);
     facts
 }

@@ -7,7 +7,7 @@ use perk_hprof::heap::FieldType;
 
 /// A value of a field.
 #[derive(Clone, Copy)]
-pub(crate) enum Field {
+pub(crate) enum DumpField {
     Object(u64),
     Boolean(bool),
     Byte(i8),
@@ -15,7 +15,7 @@ pub(crate) enum Field {
     Long(i64),
 }
 
-impl Field {
+impl DumpField {
     fn bytes(self) -> Vec<u8> {
         match self {
             Self::Object(it) => it.to_be_bytes().to_vec(),
@@ -88,8 +88,8 @@ impl Dump {
         &mut self,
         name: &str,
         above: &str,
-        statics: &[(&str, Field)],
-        fields: &[(&str, Field)],
+        statics: &[(&str, DumpField)],
+        fields: &[(&str, DumpField)],
     ) -> u64 {
         if let Some(&class) = self.classes.get(name) {
             return class;
@@ -121,7 +121,7 @@ impl Dump {
     }
 
     /// An instance of a class right below `Object` with these fields, at a reserved address.
-    pub(crate) fn put(&mut self, address: u64, class: &str, fields: &[(&str, Field)]) -> u64 {
+    pub(crate) fn put(&mut self, address: u64, class: &str, fields: &[(&str, DumpField)]) -> u64 {
         let class = self.class(class, "java.lang.Object", &[], fields);
         let values: Vec<u8> = fields.iter().flat_map(|it| it.1.bytes()).collect();
         let head = [&[0x21][..], &address.to_be_bytes(), &[0; 4], &class.to_be_bytes()].concat();
@@ -130,7 +130,7 @@ impl Dump {
         address
     }
 
-    pub(crate) fn instance(&mut self, class: &str, fields: &[(&str, Field)]) -> u64 {
+    pub(crate) fn instance(&mut self, class: &str, fields: &[(&str, DumpField)]) -> u64 {
         let address = self.reserve();
         self.put(address, class, fields)
     }
@@ -171,11 +171,11 @@ impl Dump {
         let chars = self.chars(text);
         self.instance(
             "java.lang.String",
-            &[("value", Field::Object(chars)), ("hash", Field::Int(0))],
+            &[("value", DumpField::Object(chars)), ("hash", DumpField::Int(0))],
         )
     }
 
-    pub(crate) fn open(&self) -> Opened {
+    pub(crate) fn open(&self) -> TestHeap {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("made.hprof");
         let mut file = b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0".to_vec();
@@ -185,17 +185,17 @@ impl Dump {
         file.extend(&self.heap);
         file.extend([0x2C, 0, 0, 0, 0, 0, 0, 0, 0]);
         std::fs::write(&path, file).unwrap();
-        Opened { heap: crate::open(&path), _folder: folder }
+        TestHeap { heap: crate::open(&path), _folder: folder }
     }
 }
 
 /// An analysed dump.
-pub(crate) struct Opened {
+pub(crate) struct TestHeap {
     pub(crate) heap: Heap,
     _folder: tempfile::TempDir,
 }
 
-impl Opened {
+impl TestHeap {
     /// The meaning of the object at an address.
     pub(crate) fn meaning(&self, address: u64) -> Option<String> {
         crate::meaning(&self.heap, self.at(address))

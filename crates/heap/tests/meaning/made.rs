@@ -3,8 +3,8 @@
 use perk_heap::{Label, Limits};
 use perk_hprof::heap::FieldType;
 
-use crate::dump::Field::{Boolean, Byte, Int, Long, Object};
-use crate::dump::{Dump, Field};
+use crate::dump::DumpField::{Boolean, Byte, Int, Long, Object};
+use crate::dump::{Dump, DumpField};
 
 const OBJECT: &str = "java.lang.Object";
 
@@ -104,7 +104,7 @@ fn maps_of_android_are_arrays() {
     assert_eq!(opened.meaning(booleans).unwrap(), "2 entries: 7 = true, 9 = false");
 }
 
-fn sparse(keys: u64, values: u64) -> [(&'static str, Field); 3] {
+fn sparse(keys: u64, values: u64) -> [(&'static str, DumpField); 3] {
     [("mKeys", Object(keys)), ("mValues", Object(values)), ("mSize", Int(2))]
 }
 

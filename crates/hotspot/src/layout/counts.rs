@@ -43,7 +43,7 @@ impl FieldCounts {
 }
 
 impl Jvm {
-    /// Returns the size of the object that stands for a class with such static fields, in bytes.
+    /// Returns the size of the object that represents a class with such static fields, in bytes.
     /// The static fields are after the fields of `java.lang.Class`, which end at `own_bytes`, and
     /// do not fill gaps.
     pub fn class_bytes(&self, own_bytes: u64, statics: &FieldCounts) -> u64 {

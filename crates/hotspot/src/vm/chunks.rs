@@ -1,5 +1,5 @@
 //! The frames of a virtual thread that are not on its carrier's stack. While a virtual thread does not
-//! run, its frames are in stack chunks in the heap. When it goes on, the JVM copies the youngest of
+//! run, its frames are in stack chunks in the heap. When it continues, the JVM copies the youngest of
 //! them to the stack; the others follow as frames return. Async-signal-safe.
 //!
 //! In a chunk the words of a frame are those of the stack, but the links of interpreted frames are
@@ -47,7 +47,7 @@ impl VirtualThreadFields {
 
 /// What became of the frames in the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Thawing {
+pub(super) enum ThawResult {
     /// All are written.
     Written,
     /// There is no room for all.
@@ -65,19 +65,19 @@ struct Chunk {
 
 impl<M: Memory> Walker<'_, M> {
     /// Writes the frames of the virtual thread that are in the heap.
-    pub(super) fn heap_frames(&mut self) -> Thawing {
+    pub(super) fn heap_frames(&mut self) -> ThawResult {
         let count = self.count;
         let (vm, memory, thread) = (self.vm, self.memory, self.thread);
         match vm.while_nothing_moves(memory, thread, || self.chunks()) {
             Some(thawing) => thawing,
             None => {
                 self.count = count;
-                Thawing::Unreadable
+                ThawResult::Unreadable
             }
         }
     }
 
-    fn chunks(&mut self) -> Option<Thawing> {
+    fn chunks(&mut self) -> Option<ThawResult> {
         let heap = self.vm.heap?;
         let fields = *self.vm.virtual_threads.get()?;
         let first = self.count;
@@ -99,7 +99,7 @@ impl<M: Memory> Walker<'_, M> {
             next = object.wrapping_add(fields.parent);
         }
         self.drop_copies(first);
-        Some(if is_whole { Thawing::Written } else { Thawing::Truncated })
+        Some(if is_whole { ThawResult::Written } else { ThawResult::Truncated })
     }
 
     fn chunk(&self, object: usize) -> Option<Chunk> {

@@ -1,7 +1,7 @@
 //! The code cache: its heaps, and the blobs of code in them.
 
 use super::memory::Memory;
-use super::tables::{Missing, Number, Tables, text};
+use super::tables::{MissingDescription, Number, Tables, text};
 
 /// The most heaps that the code cache has had so far is 3; JDK 26 has 4.
 const MAX_HEAPS: usize = 6;
@@ -21,7 +21,7 @@ const NATIVE: usize = usize::from_le_bytes(*b"native n");
 pub(super) struct CodeCache {
     low: usize,
     high: usize,
-    heaps: [Heap; MAX_HEAPS],
+    heaps: [CodeHeap; MAX_HEAPS],
     /// The size of the header of a block, and its flag.
     header: usize,
     used: Number,
@@ -52,7 +52,7 @@ impl Span {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Heap {
+struct CodeHeap {
     span: Span,
     segments: usize,
     shift: u32,
@@ -73,7 +73,7 @@ impl Place {
         tables: &Tables,
         pointers: &[&str],
         distances: &[&str],
-    ) -> Result<Place, Missing> {
+    ) -> Result<Place, MissingDescription> {
         match tables.offset(pointers) {
             Ok(offset) => Ok(Place::Pointer(offset)),
             Err(missing) => match tables.number(distances) {
@@ -123,9 +123,12 @@ pub(super) enum BlobKind {
 }
 
 impl CodeCache {
-    pub(super) fn new(memory: &impl Memory, tables: &Tables) -> Result<CodeCache, Missing> {
-        let missing = |what: &str| Missing::new(what);
-        let read_static = |name: &str| -> Result<usize, Missing> {
+    pub(super) fn new(
+        memory: &impl Memory,
+        tables: &Tables,
+    ) -> Result<CodeCache, MissingDescription> {
+        let missing = |what: &str| MissingDescription::new(what);
+        let read_static = |name: &str| -> Result<usize, MissingDescription> {
             let value = memory.word(tables.address(&[name])?);
             value.filter(|it| *it != 0).ok_or_else(|| missing(name))
         };
@@ -205,7 +208,7 @@ fn heaps(
     memory: &impl Memory,
     tables: &Tables,
     array: usize,
-) -> Result<[Heap; MAX_HEAPS], Missing> {
+) -> Result<[CodeHeap; MAX_HEAPS], MissingDescription> {
     let length = tables.number(&["GrowableArrayBase._len"])?;
     let data = tables.offset(&["GrowableArray<int>._data"])?;
     let space = tables.offset(&["CodeHeap._memory"])?;
@@ -213,18 +216,18 @@ fn heaps(
     let shift = tables.number(&["CodeHeap._log2_segment_size"])?;
     let low = tables.offset(&["VirtualSpace._low_boundary"])?;
     let high = tables.offset(&["VirtualSpace._high_boundary"])?;
-    let read = |index: usize| -> Option<Heap> {
+    let read = |index: usize| -> Option<CodeHeap> {
         let data = memory.word(array + data)?;
         let heap = memory.word(data + index * size_of::<usize>())?;
-        Some(Heap {
+        Some(CodeHeap {
             span: Span(memory.word(heap + space + low)?, memory.word(heap + space + high)?),
             segments: memory.word(heap + segments + low)?,
             shift: u32::try_from(shift.read(memory, heap)?).ok()?,
         })
     };
-    let unusable = || Missing::new("a code cache that can be read");
+    let unusable = || MissingDescription::new("a code cache that can be read");
     let count = length.read(memory, array).ok_or_else(unusable)? as usize;
-    let mut heaps = [Heap::default(); MAX_HEAPS];
+    let mut heaps = [CodeHeap::default(); MAX_HEAPS];
     if count == 0 || count > heaps.len() {
         return Err(unusable());
     }
@@ -235,13 +238,13 @@ fn heaps(
 }
 
 /// The addresses of the interpreter's code, and of the code at the entries of methods in it.
-fn interpreter(memory: &impl Memory, tables: &Tables) -> Result<(Span, Span), Missing> {
+fn interpreter(memory: &impl Memory, tables: &Tables) -> Result<(Span, Span), MissingDescription> {
     let queue = tables.address(&["AbstractInterpreter._code"])?;
     let buffer = tables.offset(&["StubQueue._stub_buffer"])?;
     let limit = tables.number(&["StubQueue._buffer_limit"])?;
     let size = tables.number(&["InterpreterCodelet._size"])?;
     let description = tables.offset(&["InterpreterCodelet._description"])?;
-    let unusable = || Missing::new("an interpreter that can be read");
+    let unusable = || MissingDescription::new("an interpreter that can be read");
     let queue = memory.word(queue).filter(|it| *it != 0).ok_or_else(unusable)?;
     let begin = memory.word(queue + buffer).ok_or_else(unusable)?;
     let end = begin + limit.read(memory, queue).ok_or_else(unusable)? as usize;

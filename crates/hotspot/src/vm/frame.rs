@@ -41,7 +41,7 @@ pub enum Code {
     #[default]
     Native,
     /// The border of a virtual thread: the frames before it are the virtual thread's, those after
-    /// it are its carrier's. It stands for `Continuation.enterSpecial`.
+    /// it are its carrier's. it is `Continuation.enterSpecial`.
     Continuation,
     /// The border of a virtual thread with older frames in the heap that could not be read. Those before
     /// it are the youngest ones, which the JVM copied to the carrier's stack.
@@ -88,12 +88,12 @@ pub enum End {
     /// The thread does not execute Java code, and no Java method waits for it to return.
     NoJava,
     /// The stack could not be followed.
-    Broken(Broken),
+    Broken(WalkError),
 }
 
 /// Why a stack could not be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Broken {
+pub enum WalkError {
     /// The code cache has no blob at an address of it.
     UnknownBlob,
     /// A frame is not inside the stack, not aligned, or not above the one before.

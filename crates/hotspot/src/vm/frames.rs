@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use super::arch::Arch;
-use super::chunks::Thawing;
+use super::chunks::ThawResult;
 use super::code::{Blob, BlobKind};
 use super::memory::Memory;
 use super::{
-    Anchor, Broken, Code, End, InterpreterRegisters, Registers, ThreadState, Vm, VmFrame, Walk,
+    Anchor, Code, End, InterpreterRegisters, Registers, ThreadState, Vm, VmFrame, Walk, WalkError,
 };
 
 /// The most frames that a walk visits.
@@ -36,14 +36,14 @@ pub(super) struct Cursor {
 }
 
 /// What follows a frame.
-pub(super) enum Next {
+pub(super) enum NextFrame {
     Frame(Cursor),
     End(End),
 }
 
-impl From<Broken> for Next {
-    fn from(broken: Broken) -> Next {
-        Next::End(End::Broken(broken))
+impl From<WalkError> for NextFrame {
+    fn from(broken: WalkError) -> NextFrame {
+        NextFrame::End(End::Broken(broken))
     }
 }
 
@@ -88,7 +88,7 @@ impl<M: Memory> Walker<'_, M> {
             return End::NoJava;
         }
         let Some(anchor) = self.vm.anchor(self.memory, self.thread) else {
-            return End::Broken(Broken::Unreadable);
+            return End::Broken(WalkError::Unreadable);
         };
         if anchor.sp != 0 && anchor.sp > start.sp {
             return self.run_from(anchor);
@@ -102,26 +102,26 @@ impl<M: Memory> Walker<'_, M> {
     /// Follows the frames from an anchor that is set.
     pub(super) fn run_from(&mut self, anchor: Anchor) -> End {
         match self.frame_at(anchor) {
-            Next::Frame(cursor) => {
+            NextFrame::Frame(cursor) => {
                 self.stub_of(cursor.pc);
                 self.run(cursor)
             }
-            Next::End(end) => end,
+            NextFrame::End(end) => end,
         }
     }
 
     /// The frame at an anchor that is set.
-    fn frame_at(&self, anchor: Anchor) -> Next {
+    fn frame_at(&self, anchor: Anchor) -> NextFrame {
         if !self.is_slot(anchor.sp) {
-            return Broken::BadFrame.into();
+            return WalkError::BadFrame.into();
         }
         let pc = match anchor.pc {
             0 => self.memory.word(anchor.sp.wrapping_sub(SLOT)),
             pc => Some(pc),
         };
         match pc {
-            Some(pc) => Next::Frame(Cursor { pc, sp: anchor.sp, fp: anchor.fp }),
-            None => Broken::Unreadable.into(),
+            Some(pc) => NextFrame::Frame(Cursor { pc, sp: anchor.sp, fp: anchor.fp }),
+            None => WalkError::Unreadable.into(),
         }
     }
 
@@ -130,21 +130,21 @@ impl<M: Memory> Walker<'_, M> {
         let mut cursor = start;
         for _ in 0..MAX_STEPS {
             if !self.vm.code.contains(cursor.pc) {
-                return End::Broken(Broken::LeftCode);
+                return End::Broken(WalkError::LeftCode);
             }
             if !self.is_slot(cursor.sp) {
-                return End::Broken(Broken::BadFrame);
+                return End::Broken(WalkError::BadFrame);
             }
             match self.step(cursor) {
-                Next::Frame(next) if next.sp > cursor.sp => cursor = next,
-                Next::Frame(_) => return End::Broken(Broken::BadFrame),
-                Next::End(end) => return end,
+                NextFrame::Frame(next) if next.sp > cursor.sp => cursor = next,
+                NextFrame::Frame(_) => return End::Broken(WalkError::BadFrame),
+                NextFrame::End(end) => return end,
             }
         }
-        End::Broken(Broken::TooLong)
+        End::Broken(WalkError::TooLong)
     }
 
-    fn step(&mut self, cursor: Cursor) -> Next {
+    fn step(&mut self, cursor: Cursor) -> NextFrame {
         let code = &self.vm.code;
         if cursor.pc == code.call_stub_return {
             return self.entry(cursor.fp, cursor.sp);
@@ -153,7 +153,7 @@ impl<M: Memory> Walker<'_, M> {
             return self.interpreted(cursor, 0);
         }
         let Some(blob) = code.find(self.memory, cursor.pc) else {
-            return Broken::UnknownBlob.into();
+            return WalkError::UnknownBlob.into();
         };
         match blob.kind {
             BlobKind::Compiled => self.compiled(&blob, cursor),
@@ -163,37 +163,37 @@ impl<M: Memory> Walker<'_, M> {
     }
 
     /// The frame with which the JVM calls Java code. It leads to the Java code before.
-    pub(super) fn entry(&self, fp: usize, sp: usize) -> Next {
+    pub(super) fn entry(&self, fp: usize, sp: usize) -> NextFrame {
         let wrapper = slot(fp, self.vm.layout.call_wrapper);
         if !self.is_slot(fp) || fp < sp || !self.is_slot(wrapper) {
-            return Broken::BadFrame.into();
+            return WalkError::BadFrame.into();
         }
         let wrapper = self.memory.word(wrapper).filter(|wrapper| self.is_slot(*wrapper));
         let Some(wrapper) = wrapper else {
-            return Broken::BadFrame.into();
+            return WalkError::BadFrame.into();
         };
         self.before(wrapper.wrapping_add(self.vm.threads.wrapper_anchor), sp)
     }
 
     /// The frame at a saved anchor, which is further up in the stack than `sp`.
-    fn before(&self, anchor: usize, sp: usize) -> Next {
+    fn before(&self, anchor: usize, sp: usize) -> NextFrame {
         match self.vm.anchor_at(self.memory, anchor) {
-            None => Broken::Unreadable.into(),
-            Some(anchor) if anchor.sp == 0 => Next::End(End::Complete),
-            Some(anchor) if anchor.sp <= sp => Broken::BadFrame.into(),
+            None => WalkError::Unreadable.into(),
+            Some(anchor) if anchor.sp == 0 => NextFrame::End(End::Complete),
+            Some(anchor) if anchor.sp <= sp => WalkError::BadFrame.into(),
             Some(anchor) => self.frame_at(anchor),
         }
     }
 
     /// A frame of the interpreter. `bytecode` is the address of the bytecode, if known better than
     /// by the frame.
-    pub(super) fn interpreted(&mut self, cursor: Cursor, bytecode: usize) -> Next {
+    pub(super) fn interpreted(&mut self, cursor: Cursor, bytecode: usize) -> NextFrame {
         let Some((method, bci, is_native)) = self.interpreted_method(cursor, bytecode) else {
-            return Broken::BadMethod.into();
+            return WalkError::BadMethod.into();
         };
         let kind = if is_native { Code::NativeMethod } else { Code::Interpreted };
         if !self.emit(VmFrame { kind, bci, method, pc: cursor.pc, ..VmFrame::EMPTY }) {
-            return Next::End(End::Truncated);
+            return NextFrame::End(End::Truncated);
         }
         self.linked(cursor.fp, self.vm.layout.sender_sp)
     }
@@ -228,21 +228,21 @@ impl<M: Memory> Walker<'_, M> {
 
     /// The caller of a frame with a frame pointer. `sender_sp` is the slot of the caller's stack
     /// pointer where there is one.
-    fn linked(&self, fp: usize, sender_sp: isize) -> Next {
+    fn linked(&self, fp: usize, sender_sp: isize) -> NextFrame {
         let above = fp.wrapping_add(2 * SLOT);
         let read = |slots: isize| self.memory.word(slot(fp, slots));
         match (read(1), read(0), read(sender_sp)) {
             (Some(pc), Some(link), Some(sp)) => {
                 let sp = if sp >= above && self.is_slot(sp) { sp } else { above };
-                Next::Frame(Cursor { pc, sp, fp: link })
+                NextFrame::Frame(Cursor { pc, sp, fp: link })
             }
-            _ => Broken::Unreadable.into(),
+            _ => WalkError::Unreadable.into(),
         }
     }
 
-    fn compiled(&mut self, blob: &Blob, cursor: Cursor) -> Next {
+    fn compiled(&mut self, blob: &Blob, cursor: Cursor) -> NextFrame {
         if !self.emit_called(blob, cursor) {
-            return Next::End(End::Truncated);
+            return NextFrame::End(End::Truncated);
         }
         self.sized(blob, cursor)
     }
@@ -303,9 +303,9 @@ impl<M: Memory> Walker<'_, M> {
         self.emit(VmFrame { kind, level, bci, method, pc, ..VmFrame::EMPTY })
     }
 
-    fn native_wrapper(&mut self, blob: &Blob, cursor: Cursor) -> Next {
+    fn native_wrapper(&mut self, blob: &Blob, cursor: Cursor) -> NextFrame {
         if !self.emit_native_wrapper(blob, cursor.pc) {
-            return Next::End(End::Truncated);
+            return NextFrame::End(End::Truncated);
         }
         self.sized(blob, cursor)
     }
@@ -319,20 +319,20 @@ impl<M: Memory> Walker<'_, M> {
     }
 
     /// The caller of a complete frame of the size that its blob says.
-    pub(super) fn sized(&self, blob: &Blob, cursor: Cursor) -> Next {
+    pub(super) fn sized(&self, blob: &Blob, cursor: Cursor) -> NextFrame {
         if blob.frame_bytes < 2 * SLOT {
-            return Broken::BadFrame.into();
+            return WalkError::BadFrame.into();
         }
         let sp = cursor.sp.wrapping_add(blob.frame_bytes);
         match (self.memory.word(sp.wrapping_sub(SLOT)), self.memory.word(sp.wrapping_sub(2 * SLOT)))
         {
-            (Some(pc), Some(fp)) => Next::Frame(Cursor { pc, sp, fp }),
-            _ => Broken::Unreadable.into(),
+            (Some(pc), Some(fp)) => NextFrame::Frame(Cursor { pc, sp, fp }),
+            _ => WalkError::Unreadable.into(),
         }
     }
 
     /// The caller of a stub that has called something.
-    fn stub_caller(&mut self, blob: &Blob, cursor: Cursor) -> Next {
+    fn stub_caller(&mut self, blob: &Blob, cursor: Cursor) -> NextFrame {
         if let Some((frame, anchor)) = self.vm.code.upcall_frame
             && self.is_named(blob, &UPCALL_STUB)
         {
@@ -347,7 +347,7 @@ impl<M: Memory> Walker<'_, M> {
             return next;
         }
         if !self.is_slot(cursor.fp) || cursor.fp < cursor.sp {
-            return Broken::BadFrame.into();
+            return WalkError::BadFrame.into();
         }
         self.linked(cursor.fp, 2)
     }
@@ -365,19 +365,19 @@ impl<M: Memory> Walker<'_, M> {
     }
 
     /// Follows a virtual thread that returns to older frames in the heap, out to its carrier's frame.
-    pub(super) fn frozen(&mut self, blob: &Blob, cursor: Cursor) -> Option<Next> {
+    pub(super) fn frozen(&mut self, blob: &Blob, cursor: Cursor) -> Option<NextFrame> {
         if !self.is_continuation_stub(blob) {
             return None;
         }
         let carrier = self.carrier(cursor)?;
         let kind = match self.heap_frames() {
-            Thawing::Written => Code::Continuation,
-            Thawing::Truncated => return Some(Next::End(End::Truncated)),
-            Thawing::Unreadable => Code::FrozenContinuation,
+            ThawResult::Written => Code::Continuation,
+            ThawResult::Truncated => return Some(NextFrame::End(End::Truncated)),
+            ThawResult::Unreadable => Code::FrozenContinuation,
         };
         Some(match self.emit(VmFrame { kind, pc: cursor.pc, ..VmFrame::EMPTY }) {
-            true => Next::Frame(carrier),
-            false => Next::End(End::Truncated),
+            true => NextFrame::Frame(carrier),
+            false => NextFrame::End(End::Truncated),
         })
     }
 

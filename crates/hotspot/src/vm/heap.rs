@@ -1,9 +1,9 @@
 //! Objects of the heap: how references are written, what class an object has, and whether collectors
 //! have moved objects meanwhile. Async-signal-safe but for what makes it.
 
-use super::memory::{Memory, Now};
+use super::memory::{CurrentMemory, Memory};
 use super::method::Methods;
-use super::tables::{Missing, Number, Tables};
+use super::tables::{MissingDescription, Number, Tables};
 
 /// The bits of a mark, and their value in an object that has been copied: the rest is the address of
 /// the copy.
@@ -24,7 +24,7 @@ pub(super) struct Heap {
 
 #[derive(Clone, Copy, Debug)]
 enum Collector {
-    /// It moves objects while all threads stand still.
+    /// It moves objects while all threads are stopped.
     Stopping,
     /// It copies objects while the program runs; their old copies lead to the new ones.
     Shenandoah,
@@ -50,12 +50,16 @@ pub(super) struct Moment {
 }
 
 impl Heap {
-    pub(super) fn new(memory: &impl Memory, tables: &Tables) -> Result<Heap, Missing> {
-        let word = |names: &[&str]| -> Result<usize, Missing> {
-            memory.word(tables.address(names)?).ok_or_else(|| Missing::new("its own variables"))
+    pub(super) fn new(memory: &impl Memory, tables: &Tables) -> Result<Heap, MissingDescription> {
+        let word = |names: &[&str]| -> Result<usize, MissingDescription> {
+            memory
+                .word(tables.address(names)?)
+                .ok_or_else(|| MissingDescription::new("its own variables"))
         };
-        let shift = |names: &[&str]| -> Result<u32, Missing> {
-            memory.u32(tables.address(names)?).ok_or_else(|| Missing::new("its own variables"))
+        let shift = |names: &[&str]| -> Result<u32, MissingDescription> {
+            memory
+                .u32(tables.address(names)?)
+                .ok_or_else(|| MissingDescription::new("its own variables"))
         };
         let flags = tables.flags(memory, &FLAGS)?;
         let is_on = |name: &str| flags.get(name) == Some(&true);
@@ -85,7 +89,7 @@ impl Heap {
         let variable = |instance: &str, field: &str| {
             let instance = word(&[instance])?;
             let field = instance + tables.offset(&[field])?;
-            memory.word(field).ok_or_else(|| Missing::new("its collector's variables"))
+            memory.word(field).ok_or_else(|| MissingDescription::new("its collector's variables"))
         };
         let collector = if is_on("UseShenandoahGC") {
             Collector::Shenandoah
@@ -120,7 +124,7 @@ impl Heap {
     /// between two calls that return the same is right. `may_pass` says whether a collector may begin
     /// and end a pause while the thread is in its signal handler.
     pub(super) fn moment(&self, memory: &impl Memory, may_pass: bool) -> Option<Moment> {
-        let memory = &Now(memory);
+        let memory = &CurrentMemory(memory);
         let (collector, is_active, count) = self.collections;
         let (is_idle, bad) = match self.collector {
             Collector::Shenandoah if may_pass => return None,
@@ -189,7 +193,7 @@ impl Heap {
     /// Returns the bytes of the instances of a class.
     pub(super) fn instance_bytes(&self, memory: &impl Memory, class: usize) -> Option<usize> {
         let layout = self.class_layout.read(memory, class)?;
-        // The low bits tell how instances are made.
+        // The low bits say how instances are made.
         usize::try_from(layout).ok().map(|layout| layout & !(size_of::<usize>() - 1))
     }
 }

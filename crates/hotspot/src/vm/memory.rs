@@ -40,9 +40,9 @@ pub trait Memory {
 }
 
 /// Reads memory as it is now.
-pub(super) struct Now<'a, M>(pub(super) &'a M);
+pub(super) struct CurrentMemory<'a, M>(pub(super) &'a M);
 
-impl<M: Memory> Memory for Now<'_, M> {
+impl<M: Memory> Memory for CurrentMemory<'_, M> {
     fn word(&self, address: usize) -> Option<usize> {
         self.0.word_now(address)
     }

@@ -5,7 +5,7 @@ mod constants;
 use self::constants::Constants;
 use super::memory::Memory;
 use super::tables::{Number, Tables, text};
-use super::{Missing, Vm};
+use super::{MissingDescription, Vm};
 
 /// The bits of a symbol's first word with the number of its users.
 const SYMBOL_USER_BITS: u32 = 16;
@@ -66,7 +66,7 @@ pub struct LineEntry {
 }
 
 impl Methods {
-    pub(super) fn new(tables: &Tables) -> Result<Methods, Missing> {
+    pub(super) fn new(tables: &Tables) -> Result<Methods, MissingDescription> {
         Ok(Methods {
             const_method: tables.offset(&["Method._constMethod"])?,
             constants: tables.offset(&["ConstMethod._constants"])?,

@@ -1,4 +1,4 @@
-//! Compiled methods: the debug information that tells which methods are inlined where.
+//! Compiled methods: the debug information that says which methods are inlined where.
 //!
 //! Addresses of the code have descriptions (`PcDesc`), sorted, the last one a sentinel. Each refers
 //! to a scope in a stream of compressed numbers: the scope of the caller, 0 in the outermost; the
@@ -7,7 +7,7 @@
 use super::code::{Blob, Place};
 use super::memory::Memory;
 use super::notes::{self, Descriptions, Path};
-use super::tables::{Missing, Number, Tables};
+use super::tables::{MissingDescription, Number, Tables};
 
 /// Bytes below this one end a compressed number.
 const LAST_BYTE_BELOW: u8 = 192;
@@ -34,7 +34,7 @@ pub(super) struct Nmethods {
     desc_size: usize,
     desc_pc: Number,
     desc_scope: Number,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: CompressedNumbers,
 }
 
 /// Where the tables of a compiled method are.
@@ -57,12 +57,12 @@ enum Metadata {
 
 /// Reads compressed numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Numbers {
-    /// What each byte is more than what it stands for.
+pub(super) struct CompressedNumbers {
+    /// What each byte is more than what it represents.
     excess: u32,
 }
 
-impl Numbers {
+impl CompressedNumbers {
     /// Reads a number and moves on. Async-signal-safe.
     pub(super) fn unsigned(self, memory: &impl Memory, at: &mut usize) -> Option<u32> {
         let mut sum = 0u32;
@@ -104,10 +104,13 @@ pub(super) struct Scopes {
 }
 
 impl Nmethods {
-    pub(super) fn new(memory: &impl Memory, tables: &Tables) -> Result<Nmethods, Missing> {
+    pub(super) fn new(
+        memory: &impl Memory,
+        tables: &Tables,
+    ) -> Result<Nmethods, MissingDescription> {
         let version = tables.address(&["Abstract_VM_Version._vm_major_version"])?;
         let version = memory.u32(version).map(i64::from);
-        let version = version.ok_or_else(|| Missing::new("its version"))?;
+        let version = version.ok_or_else(|| MissingDescription::new("its version"))?;
         let deopt = Place::new(
             tables,
             &["nmethod._deopt_handler_begin", "CompiledMethod._deopt_handler_begin"],
@@ -128,7 +131,7 @@ impl Nmethods {
             desc_size: tables.size("PcDesc")?,
             desc_pc: tables.number(&["PcDesc._pc_offset"])?,
             desc_scope: tables.number(&["PcDesc._scope_decode_offset"])?,
-            numbers: Numbers { excess: u32::from(version >= EXCLUDES_ZERO_SINCE) },
+            numbers: CompressedNumbers { excess: u32::from(version >= EXCLUDES_ZERO_SINCE) },
         })
     }
 
@@ -271,7 +274,7 @@ impl<M: Memory> Descriptions for DescTable<'_, M> {
 }
 
 impl DebugTables {
-    fn new(tables: &Tables) -> Result<DebugTables, Missing> {
+    fn new(tables: &Tables) -> Result<DebugTables, MissingDescription> {
         let Ok(data) = tables.offset(&["nmethod._immutable_data"]) else {
             let place = |name: &str| Place::new(tables, &[], &[name]);
             return Ok(DebugTables::InBlob {
@@ -349,13 +352,13 @@ mod tests {
     #[test]
     fn numbers_have_six_more_bits_for_each_byte() {
         let memory = Bytes(&[5, 191, 192, 0, 255, 191, 193, 1, 192]);
-        let old = Numbers { excess: 0 };
+        let old = CompressedNumbers { excess: 0 };
         let mut at = 0;
         for wanted in [5, 191, 192, 255 + (191 << 6), 193 + (1 << 6)] {
             assert_eq!(old.unsigned(&memory, &mut at), Some(wanted));
         }
         assert_eq!(old.unsigned(&memory, &mut at), None, "the end of what can be read");
-        let (new, mut at) = (Numbers { excess: 1 }, 6);
+        let (new, mut at) = (CompressedNumbers { excess: 1 }, 6);
         assert_eq!(new.unsigned(&memory, &mut at), Some(192));
         let (memory, mut at) = (Bytes(&[6, 7]), 0);
         assert_eq!(old.signed(&memory, &mut at), Some(3));

@@ -60,23 +60,23 @@ const MAX_NAME: usize = 128;
 
 /// A description that this JVM does not have, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingDescription {
     what: String,
 }
 
-impl Missing {
-    pub(super) fn new(what: impl Into<String>) -> Missing {
-        Missing { what: what.into() }
+impl MissingDescription {
+    pub(super) fn new(what: impl Into<String>) -> MissingDescription {
+        MissingDescription { what: what.into() }
     }
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "this JVM does not describe {}", self.what)
     }
 }
 
-impl std::error::Error for Missing {}
+impl std::error::Error for MissingDescription {}
 
 /// A number in a structure, with the width that its description says.
 #[derive(Clone, Copy, Debug)]
@@ -140,19 +140,20 @@ impl<'a, M: Memory, S: Symbols> Rows<'a, M, S> {
         symbols: &'a S,
         table: &str,
         prefix: &'static str,
-    ) -> Result<Self, Missing> {
+    ) -> Result<Self, MissingDescription> {
         let mut rows = Rows { memory, symbols, prefix, at: 0, stride: 0 };
         rows.stride = rows.value(&format!("{prefix}ArrayStride"))?;
         rows.at = rows.value(table)?;
         Ok(rows)
     }
 
-    fn value(&self, symbol: &str) -> Result<usize, Missing> {
-        let address = self.symbols.address(symbol).ok_or_else(|| Missing::new(symbol))?;
-        self.memory.word(address).ok_or_else(|| Missing::new(symbol))
+    fn value(&self, symbol: &str) -> Result<usize, MissingDescription> {
+        let address =
+            self.symbols.address(symbol).ok_or_else(|| MissingDescription::new(symbol))?;
+        self.memory.word(address).ok_or_else(|| MissingDescription::new(symbol))
     }
 
-    fn column(&self, name: &str) -> Result<usize, Missing> {
+    fn column(&self, name: &str) -> Result<usize, MissingDescription> {
         self.value(&format!("{}{name}Offset", self.prefix))
     }
 
@@ -165,7 +166,10 @@ impl<'a, M: Memory, S: Symbols> Rows<'a, M, S> {
 }
 
 impl Tables {
-    pub(super) fn read(memory: &impl Memory, symbols: &impl Symbols) -> Result<Tables, Missing> {
+    pub(super) fn read(
+        memory: &impl Memory,
+        symbols: &impl Symbols,
+    ) -> Result<Tables, MissingDescription> {
         Ok(Tables {
             fields: fields(memory, symbols)?,
             sizes: sizes(memory, symbols)?,
@@ -173,25 +177,25 @@ impl Tables {
         })
     }
 
-    fn field(&self, names: &[&str], is_static: bool) -> Result<&Field, Missing> {
+    fn field(&self, names: &[&str], is_static: bool) -> Result<&Field, MissingDescription> {
         let mut found = names.iter().filter_map(|name| self.fields.get(*name));
         found
             .find(|field| field.is_static == is_static)
-            .ok_or_else(|| Missing::new(names.first().copied().unwrap_or_default()))
+            .ok_or_else(|| MissingDescription::new(names.first().copied().unwrap_or_default()))
     }
 
     /// The offset of the first of these fields that there is.
-    pub(super) fn offset(&self, names: &[&str]) -> Result<usize, Missing> {
+    pub(super) fn offset(&self, names: &[&str]) -> Result<usize, MissingDescription> {
         self.field(names, false).map(|field| field.place)
     }
 
     /// The address of the first of these static fields that there is.
-    pub(super) fn address(&self, names: &[&str]) -> Result<usize, Missing> {
+    pub(super) fn address(&self, names: &[&str]) -> Result<usize, MissingDescription> {
         self.field(names, true).map(|field| field.place)
     }
 
     /// The first of these fields that there is, as a number.
-    pub(super) fn number(&self, names: &[&str]) -> Result<Number, Missing> {
+    pub(super) fn number(&self, names: &[&str]) -> Result<Number, MissingDescription> {
         let field = self.field(names, false)?;
         let width = match field.type_name.trim_start_matches("volatile ") {
             "u1" | "bool" | "uint8_t" => Width::U8,
@@ -209,9 +213,9 @@ impl Tables {
         &self,
         memory: &impl Memory,
         names: &[&'static str],
-    ) -> Result<HashMap<&'static str, bool>, Missing> {
+    ) -> Result<HashMap<&'static str, bool>, MissingDescription> {
         let read = |name: &str| {
-            memory.word(self.address(&[name])?).ok_or_else(|| Missing::new("its flags"))
+            memory.word(self.address(&[name])?).ok_or_else(|| MissingDescription::new("its flags"))
         };
         let (first, count) = (read("JVMFlag.flags")?, read("JVMFlag.numFlags")?);
         let size = self.size("JVMFlag")?;
@@ -225,16 +229,22 @@ impl Tables {
         Ok(flags.collect())
     }
 
-    pub(super) fn size(&self, name: &str) -> Result<usize, Missing> {
-        self.sizes.get(name).copied().ok_or_else(|| Missing::new(format!("the size of {name}")))
+    pub(super) fn size(&self, name: &str) -> Result<usize, MissingDescription> {
+        self.sizes
+            .get(name)
+            .copied()
+            .ok_or_else(|| MissingDescription::new(format!("the size of {name}")))
     }
 
-    pub(super) fn constant(&self, name: &str) -> Result<i64, Missing> {
-        self.constants.get(name).copied().ok_or_else(|| Missing::new(name))
+    pub(super) fn constant(&self, name: &str) -> Result<i64, MissingDescription> {
+        self.constants.get(name).copied().ok_or_else(|| MissingDescription::new(name))
     }
 }
 
-fn fields(memory: &impl Memory, symbols: &impl Symbols) -> Result<HashMap<String, Field>, Missing> {
+fn fields(
+    memory: &impl Memory,
+    symbols: &impl Symbols,
+) -> Result<HashMap<String, Field>, MissingDescription> {
     let rows = Rows::new(memory, symbols, "gHotSpotVMStructs", "gHotSpotVMStructEntry")?;
     let type_name = rows.column("TypeName")?;
     let field_name = rows.column("FieldName")?;
@@ -262,7 +272,10 @@ fn fields(memory: &impl Memory, symbols: &impl Symbols) -> Result<HashMap<String
     Ok(fields)
 }
 
-fn sizes(memory: &impl Memory, symbols: &impl Symbols) -> Result<HashMap<String, usize>, Missing> {
+fn sizes(
+    memory: &impl Memory,
+    symbols: &impl Symbols,
+) -> Result<HashMap<String, usize>, MissingDescription> {
     let rows = Rows::new(memory, symbols, "gHotSpotVMTypes", "gHotSpotVMTypeEntry")?;
     let name = rows.column("TypeName")?;
     let size = rows.column("Size")?;
@@ -276,7 +289,7 @@ fn sizes(memory: &impl Memory, symbols: &impl Symbols) -> Result<HashMap<String,
 fn constants(
     memory: &impl Memory,
     symbols: &impl Symbols,
-) -> Result<HashMap<String, i64>, Missing> {
+) -> Result<HashMap<String, i64>, MissingDescription> {
     let mut constants = HashMap::new();
     for (table, prefix, is_long) in [
         ("gHotSpotVMIntConstants", "gHotSpotVMIntConstantEntry", false),

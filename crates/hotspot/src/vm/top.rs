@@ -4,9 +4,9 @@
 
 use super::arch::{Arch, Removal};
 use super::code::{Blob, BlobKind};
-use super::frames::{Cursor, Next, SLOT, Walker};
+use super::frames::{Cursor, NextFrame, SLOT, Walker};
 use super::memory::Memory;
-use super::{Broken, Code, End, ThreadState, VmFrame};
+use super::{Code, End, ThreadState, VmFrame, WalkError};
 
 /// The most bytes of code in which a method makes its frame.
 const MAX_PROLOGUE: usize = 256;
@@ -14,7 +14,8 @@ const MAX_PROLOGUE: usize = 256;
 const MAX_NATIVE_FRAMES: usize = 64;
 /// The most slots that are searched for an address to return to.
 const MAX_SEARCHED: usize = 1024;
-/// A reading of the stack that leads through so many frames is right. If it then ends, so do others.
+/// A reading of the stack that leads through this number of frames is right. If it then ends, so do
+/// others.
 const CERTAIN_FRAMES: usize = 64;
 /// The most such addresses that are tried.
 const MAX_TRIED: usize = 12;
@@ -60,7 +61,7 @@ impl<M: Memory> Walker<'_, M> {
             return self.start_interpreter(start);
         }
         let Some(blob) = code.find(self.memory, start.pc) else {
-            return End::Broken(Broken::UnknownBlob);
+            return End::Broken(WalkError::UnknownBlob);
         };
         let mut candidates = Candidates::new();
         let has_room = match blob.kind {
@@ -91,13 +92,13 @@ impl<M: Memory> Walker<'_, M> {
             return match self.vm.anchor(self.memory, self.thread) {
                 Some(anchor) if anchor.sp > start.sp => self.run_from(anchor),
                 Some(_) => End::NoJava,
-                None => End::Broken(Broken::Unreadable),
+                None => End::Broken(WalkError::Unreadable),
             };
         }
         // It copies a virtual thread's frames.
         match self.frozen(&blob, start) {
-            Some(Next::Frame(cursor)) => self.run(cursor),
-            Some(Next::End(end)) => end,
+            Some(NextFrame::Frame(cursor)) => self.run(cursor),
+            Some(NextFrame::End(end)) => end,
             None => self.attempt(&candidates, start, false),
         }
     }
@@ -133,7 +134,7 @@ impl<M: Memory> Walker<'_, M> {
             (fp, sp) = (link, above);
         }
         match self.attempt(&candidates, start, true) {
-            End::Broken(_) => End::Broken(Broken::NoAnchor),
+            End::Broken(_) => End::Broken(WalkError::NoAnchor),
             end => end,
         }
     }
@@ -170,7 +171,7 @@ impl<M: Memory> Walker<'_, M> {
         self.count = count;
         match candidates.all.first() {
             Some(Some(cursor)) => self.run(*cursor),
-            _ => End::Broken(Broken::BadFrame),
+            _ => End::Broken(WalkError::BadFrame),
         }
     }
 
@@ -211,7 +212,7 @@ impl<M: Memory> Walker<'_, M> {
     /// The caller of a frame of known size.
     fn returning_sized(&self, blob: &Blob, start: Cursor) -> Option<Cursor> {
         match self.sized(blob, start) {
-            Next::Frame(cursor) if self.is_return_address(cursor.pc) => Some(cursor),
+            NextFrame::Frame(cursor) if self.is_return_address(cursor.pc) => Some(cursor),
             _ => None,
         }
     }
@@ -304,7 +305,7 @@ impl<M: Memory> Walker<'_, M> {
         let is_made = own.is_some_and(|(_, bci, is_native)| is_native || bci == 0);
         if own.is_some() && (!is_entry || is_made || entered.is_none()) {
             let count = self.count;
-            if let Next::Frame(next) = self.interpreted(start, registers.bytecode)
+            if let NextFrame::Frame(next) = self.interpreted(start, registers.bytecode)
                 && let end @ (End::Complete | End::Truncated) = self.run(next)
             {
                 return end;

@@ -17,7 +17,7 @@ mod src {
     pub mod vm;
 }
 use src::vm::{
-    Broken, Code, End, InterpreterRegisters, Memory, Registers, Symbols, ThreadState,
+    WalkError, Code, End, InterpreterRegisters, Memory, Registers, Symbols, ThreadState,
     VirtualThreadFields, Vm, VmFrame,
 };
 
@@ -49,9 +49,9 @@ struct Pages {
     bytes: [[u8; 4096]; 64],
 }
 
-struct Reader(*mut Pages);
+struct PageReader(*mut Pages);
 
-impl Reader {
+impl PageReader {
     fn clear(&self) {
         unsafe { (*self.0).numbers = [0; 64] };
     }
@@ -75,7 +75,7 @@ impl Reader {
     }
 }
 
-impl Memory for Reader {
+impl Memory for PageReader {
     fn word(&self, address: usize) -> Option<usize> {
         let mut bytes = [0; 8];
         for (index, byte) in bytes.iter_mut().enumerate() {
@@ -168,13 +168,13 @@ fn end_index(end: End) -> usize {
         End::Complete => 0,
         End::Truncated => 1,
         End::NoJava => 2,
-        End::Broken(Broken::UnknownBlob) => 3,
-        End::Broken(Broken::BadFrame) => 4,
-        End::Broken(Broken::BadMethod) => 5,
-        End::Broken(Broken::Unreadable) => 6,
-        End::Broken(Broken::LeftCode) => 7,
-        End::Broken(Broken::NoAnchor) => 8,
-        End::Broken(Broken::TooLong) => 9,
+        End::Broken(WalkError::UnknownBlob) => 3,
+        End::Broken(WalkError::BadFrame) => 4,
+        End::Broken(WalkError::BadMethod) => 5,
+        End::Broken(WalkError::Unreadable) => 6,
+        End::Broken(WalkError::LeftCode) => 7,
+        End::Broken(WalkError::NoAnchor) => 8,
+        End::Broken(WalkError::TooLong) => 9,
     }
 }
 
@@ -237,7 +237,7 @@ unsafe fn sample(context: usize) {
     let registers = Registers { pc: register(16), sp: register(15), fp: register(10) };
     let interpreter = InterpreterRegisters { bytecode: register(5), method: register(11) };
     let thread = thread_of(tid());
-    let reader = Reader(&raw mut PAGES);
+    let reader = PageReader(&raw mut PAGES);
     reader.clear();
     let Some(vm) = &*(&raw const VM) else { return };
     let frames = &mut *(&raw mut FRAMES);
@@ -289,7 +289,7 @@ unsafe fn sample(context: usize) {
 }
 
 unsafe fn fail(
-    reader: &Reader,
+    reader: &PageReader,
     state: usize,
     end: End,
     registers: Registers,
@@ -310,7 +310,7 @@ unsafe fn fail(
     }
 }
 
-fn name_of(vm: &Vm, reader: &Reader, frame: &VmFrame) -> String {
+fn name_of(vm: &Vm, reader: &PageReader, frame: &VmFrame) -> String {
     if frame.name != 0 {
         return vm.text(reader, frame.name);
     }
@@ -368,7 +368,7 @@ unsafe fn describe_virtual_threads(env: usize) {
 }
 
 unsafe extern "C" fn vm_init(_: usize, env: usize, thread: usize) {
-    let reader = Reader(Box::leak(Box::new(Pages { numbers: [0; 64], bytes: [[0; 4096]; 64] })));
+    let reader = PageReader(Box::leak(Box::new(Pages { numbers: [0; 64], bytes: [[0; 4096]; 64] })));
     let library = dlopen(c"libjvm.so".as_ptr(), 1 | 4);
     let begin = std::time::Instant::now();
     match Vm::new(&reader, &Exports(library)) {
@@ -423,7 +423,7 @@ unsafe extern "C" fn allocated(jvmti: usize, env: usize, thread: usize, _: usize
     if java == 0 || BUSY.swap(true, SeqCst) {
         return;
     }
-    let reader = Reader(&raw mut PAGES);
+    let reader = PageReader(&raw mut PAGES);
     reader.clear();
     let vm = (&raw const VM).as_ref().unwrap().as_ref().unwrap();
     let (sp, fp): (usize, usize);
@@ -484,7 +484,7 @@ unsafe extern "C" fn vm_death(_: usize, _: usize) {
     while BUSY.swap(true, SeqCst) {
         std::thread::yield_now();
     }
-    let reader = Reader(&raw mut PAGES);
+    let reader = PageReader(&raw mut PAGES);
     reader.clear();
     let Some(vm) = &*(&raw const VM) else { return };
     let mut text = String::new();

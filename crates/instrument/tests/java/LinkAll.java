@@ -19,7 +19,7 @@ public final class LinkAll {
                 if (type == null) {
                     throw new ClassNotFoundException("not in " + module);
                 }
-                // The JVM links, and so verifies, a class before it tells of its methods.
+                // The JVM links, and so verifies, a class before it reports its methods.
                 type.getDeclaredMethods();
                 // It adds some for the methods that it adds to what implements interfaces.
                 int constants = SharedSecrets.getJavaLangAccess().getConstantPool(type).getSize();

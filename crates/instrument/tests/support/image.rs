@@ -9,7 +9,7 @@ use perk_testkit::{Jdk, fixture};
 
 /// A class file of a JDK.
 #[derive(Clone, Debug)]
-pub(crate) struct Class {
+pub(crate) struct ImageClass {
     /// Its module, as `java.base`.
     pub(crate) module: String,
     /// Its internal name.
@@ -17,7 +17,7 @@ pub(crate) struct Class {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Class {
+impl ImageClass {
     /// Writes it into a folder of patched modules.
     pub(crate) fn write(&self, patched: &Path) {
         let file = patched.join(&self.module).join(&self.name).with_extension("class");
@@ -28,7 +28,7 @@ impl Class {
 
 /// Returns the class files of a JDK that the paths name, as `java.base` or
 /// `java.base/java/lang/Object.class`, or all of them if there are no paths.
-pub(crate) fn read(jdk: &Jdk, paths: &[impl AsRef<OsStr>]) -> Vec<Class> {
+pub(crate) fn read(jdk: &Jdk, paths: &[impl AsRef<OsStr>]) -> Vec<ImageClass> {
     let dumper = fixture::compile_files(&[&super::source("DumpClasses.java")]);
     let mut java = Command::new(jdk.java());
     let output = super::run(java.arg("-cp").arg(dumper).arg("DumpClasses").args(paths));
@@ -38,7 +38,7 @@ pub(crate) fn read(jdk: &Jdk, paths: &[impl AsRef<OsStr>]) -> Vec<Class> {
         let path = str::from_utf8(take(&mut rest)).unwrap();
         let (module, name) = path.strip_suffix(".class").unwrap().split_once('/').unwrap();
         let bytes = take(&mut rest).to_vec();
-        classes.push(Class { module: module.into(), name: name.into(), bytes });
+        classes.push(ImageClass { module: module.into(), name: name.into(), bytes });
     }
     classes
 }

@@ -16,7 +16,7 @@ use round_trip::LeafTable;
 
 /// Numbers of methods, fields and sites, from 1 on, in the order of the requests.
 #[derive(Default)]
-pub(crate) struct Numbers {
+pub(crate) struct CounterNumbers {
     /// The classes and names of all of these; the index is the number minus one. Of a site, there
     /// is also the number of instructions before it.
     pub(crate) names: Vec<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Numbers {
     pub(crate) leaves: LeafTable,
 }
 
-impl Numbers {
+impl CounterNumbers {
     fn add(&mut self, class: &[u8], name: &[u8], place: &str) -> u32 {
         let class = class.rsplit(|byte| *byte == b'/').next().unwrap();
         let name = [class, b".", name, place.as_bytes()].concat();
@@ -50,7 +50,7 @@ impl Numbers {
     }
 }
 
-impl Methods for Numbers {
+impl Methods for CounterNumbers {
     fn number(&mut self, method: &MethodName<'_>) -> u32 {
         self.add(method.class, method.name, "")
     }

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use perk_classfile::{ClassEditor, ClassFile, MethodEdit, Reach, opcode};
 use perk_instrument::{
-    COUNTS_HELPER, EVENTS_HELPER, Error, Events, FIELDS_HELPER, HELPER, HELPER_BASE, Instrumented,
+    COUNTS_HELPER, ClassProbes, EVENTS_HELPER, Error, Events, FIELDS_HELPER, HELPER, HELPER_BASE,
     Leaves, MethodName, Methods, Names, Places, Probes, SitePlace, instrument, leaves,
 };
 use perk_testkit::{JavaRun, Jdk, workspace};
 
-use super::image::Class;
+use super::image::ImageClass;
 
 /// A combination of the agent's requests for a class.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct RequestKind {
     pub(crate) name: &'static str,
     pub(crate) probes: Probes,
     calls: Calls,
@@ -35,7 +35,7 @@ enum Calls {
 const NONE: Probes = Probes::least(Names::PLAIN);
 
 /// Calls, lines, unwinding, allocations, and the field for an object's record.
-pub(crate) const EVERYTHING: Kind = Kind {
+pub(crate) const EVERYTHING: RequestKind = RequestKind {
     name: "everything",
     probes: Probes {
         unwinding: true,
@@ -56,28 +56,28 @@ pub(crate) const EVERYTHING: Kind = Kind {
 };
 
 /// Calls of classes not in `java.*`, lines and unwinding, as with `include` and `exclude`.
-pub(crate) const CALLS_OF_SOME: Kind = Kind {
+pub(crate) const CALLS_OF_SOME: RequestKind = RequestKind {
     name: "calls of some classes, with lines",
     probes: Probes { unwinding: true, timed: true, places: Places::Lines, ..NONE },
     calls: Calls::Some,
 };
 
 /// Accesses and allocation sites, and the field for an object's record.
-pub(crate) const ACCESSES: Kind = Kind {
+pub(crate) const ACCESSES: RequestKind = RequestKind {
     name: "accesses",
     probes: Probes { object_record: true, accesses: true, extended: true, ..NONE },
     calls: Calls::All,
 };
 
 /// Executions of basic blocks.
-pub(crate) const BLOCKS: Kind = Kind {
+pub(crate) const BLOCKS: RequestKind = RequestKind {
     name: "blocks",
     probes: Probes { calls: false, blocks: true, ..NONE },
     calls: Calls::All,
 };
 
 /// Calls, positions, allocations and executions of basic blocks.
-pub(crate) const CALLS_AND_BLOCKS: Kind = Kind {
+pub(crate) const CALLS_AND_BLOCKS: RequestKind = RequestKind {
     name: "calls-and-blocks",
     probes: Probes {
         unwinding: true,
@@ -91,7 +91,7 @@ pub(crate) const CALLS_AND_BLOCKS: Kind = Kind {
 };
 
 /// Entries and exits of methods, and releases of monitors.
-pub(crate) const BRACKETS: Kind = Kind {
+pub(crate) const BRACKETS: RequestKind = RequestKind {
     name: "brackets",
     probes: Probes {
         calls: false,
@@ -102,7 +102,7 @@ pub(crate) const BRACKETS: Kind = Kind {
 };
 
 /// All events.
-pub(crate) const EVENTS: Kind = Kind {
+pub(crate) const EVENTS: RequestKind = RequestKind {
     name: "events",
     probes: Probes {
         calls: false,
@@ -113,10 +113,10 @@ pub(crate) const EVENTS: Kind = Kind {
 };
 
 /// The combinations that are tested with whole JDKs: each kind of probe with few others, and all.
-pub(crate) const KINDS: [Kind; 9] = [
-    Kind { name: "calls", probes: NONE, calls: Calls::All },
+pub(crate) const KINDS: [RequestKind; 9] = [
+    RequestKind { name: "calls", probes: NONE, calls: Calls::All },
     CALLS_OF_SOME,
-    Kind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
+    RequestKind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
     EVERYTHING,
     ACCESSES,
     BLOCKS,
@@ -129,8 +129,9 @@ pub(crate) const KINDS: [Kind; 9] = [
 pub(crate) type LeafTable = HashMap<Vec<u8>, Leaves>;
 
 /// Collects the leaves of classes.
-pub(crate) fn leaf_table<'a>(classes: impl IntoIterator<Item = &'a Class>) -> LeafTable {
-    let named = |class: &Class| (class.name.clone().into_bytes(), leaves(&class.bytes).unwrap());
+pub(crate) fn leaf_table<'a>(classes: impl IntoIterator<Item = &'a ImageClass>) -> LeafTable {
+    let named =
+        |class: &ImageClass| (class.name.clone().into_bytes(), leaves(&class.bytes).unwrap());
     classes.into_iter().map(named).collect()
 }
 
@@ -174,17 +175,17 @@ pub(crate) fn is_leaf(
 /// Adds probes to classes as the agent does, and numbers their methods from 1 on.
 #[derive(Debug)]
 pub(crate) struct Prober<'a> {
-    kind: Kind,
+    kind: RequestKind,
     leaves: &'a LeafTable,
     number: u32,
 }
 
 impl<'a> Prober<'a> {
-    pub(crate) fn new(kind: Kind, leaves: &'a LeafTable) -> Self {
+    pub(crate) fn new(kind: RequestKind, leaves: &'a LeafTable) -> Self {
         Self { kind, leaves, number: 0 }
     }
 
-    pub(crate) fn instrument(&mut self, bytes: &[u8]) -> Result<Instrumented, Error> {
+    pub(crate) fn instrument(&mut self, bytes: &[u8]) -> Result<ClassProbes, Error> {
         instrument(bytes, self.kind.probes, self)
     }
 }
@@ -228,9 +229,9 @@ impl Methods for Prober<'_> {
 
 /// Classes with probes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Probed {
+pub(crate) struct ProbeResult {
     /// The changed classes.
-    pub(crate) classes: Vec<Class>,
+    pub(crate) classes: Vec<ImageClass>,
     pub(crate) method_count: usize,
     /// The number of bytes by which the changed classes are longer.
     pub(crate) added_bytes: usize,
@@ -238,11 +239,11 @@ pub(crate) struct Probed {
     pub(crate) skipped: Vec<String>,
 }
 
-impl Probed {
-    pub(crate) fn new(classes: &[Class], kind: Kind, leaves: &LeafTable) -> Self {
+impl ProbeResult {
+    pub(crate) fn new(classes: &[ImageClass], kind: RequestKind, leaves: &LeafTable) -> Self {
         let mut probed = Self::default();
         let mut prober = Prober::new(kind, leaves);
-        for Class { module, name, bytes } in classes {
+        for ImageClass { module, name, bytes } in classes {
             let result = prober.instrument(bytes);
             let instrumented = result.unwrap_or_else(|error| panic!("{module}/{name}: {error}"));
             probed.method_count += instrumented.method_count;
@@ -253,7 +254,7 @@ impl Probed {
             if let Some(changed) = instrumented.bytes {
                 probed.added_bytes += changed.len() - bytes.len();
                 let (module, name) = (module.clone(), name.clone());
-                probed.classes.push(Class { module, name, bytes: changed });
+                probed.classes.push(ImageClass { module, name, bytes: changed });
             }
         }
         probed
@@ -275,7 +276,7 @@ impl Probed {
             (EVENTS_HELPER, "jvmpi/methods/PerkEvents.class"),
             (HELPER_BASE, "probes/PerkHeaders.class"),
         ];
-        let helpers = helpers.map(|(name, file)| Class {
+        let helpers = helpers.map(|(name, file)| ImageClass {
             module: "java.base".into(),
             name: name.into(),
             bytes: fs::read(workspace().join("crates/agent/src").join(file)).unwrap(),
@@ -339,7 +340,7 @@ impl Probed {
 }
 
 /// Returns a class of java.base that takes a word from an empty operand stack.
-fn broken() -> Class {
+fn broken() -> ImageClass {
     let folder = tempfile::tempdir().unwrap();
     let name = "java/lang/PerkBroken";
     super::compile_into_base(folder.path(), "PerkBroken.java");
@@ -350,7 +351,7 @@ fn broken() -> Class {
     edit.insert(0, Reach::All, &[opcode::POP]);
     let index = class.methods().position(|method| method.name() == Ok(b"answer")).unwrap();
     assert!(editor.edit_method(index, &edit));
-    Class { module: "java.base".into(), name: name.into(), bytes: editor.finish().bytes }
+    ImageClass { module: "java.base".into(), name: name.into(), bytes: editor.finish().bytes }
 }
 
 /// Returns an error unless a class that is written is the class that was read. With `all_code`, the

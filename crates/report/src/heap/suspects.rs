@@ -1,6 +1,6 @@
 //! Leak suspects: objects and classes that retain a large part of everything.
 
-use perk_heap::{Heap, HeldPart, ObjectId, PathNode, Place, Suspect, Suspected};
+use perk_heap::{Heap, HeldPart, ObjectId, PathNode, Place, Suspect, SuspectKind};
 use perk_profile::units::{bytes, percent};
 use perk_render::{Cell, Column, Json, LazyTable, middle_cut};
 
@@ -64,18 +64,18 @@ impl<'c> Suspects<'c> {
             format!("Leak suspects: {SHARE_WORDS} or more of what is reachable is held by each");
         LazyTable::of(&self.content.symbols, heading, &self.suspects)
             .column(Column::other("kind"), |it| match it.suspect.suspected {
-                Suspected::Object(_) => "object",
-                Suspected::Class(..) => "class",
-                Suspected::ClassesOf(..) => "classes",
+                SuspectKind::Object(_) => "object",
+                SuspectKind::Class(..) => "class",
+                SuspectKind::ClassesOf(..) => "classes",
             })
             .column(Column::other("name").name("suspect"), |it| it.name(heap))
             .column(Column::other("address"), |it| match it.suspect.suspected {
-                Suspected::Object(object) => Some(names::address(heap, object)),
-                Suspected::Class(..) | Suspected::ClassesOf(..) => None,
+                SuspectKind::Object(object) => Some(names::address(heap, object)),
+                SuspectKind::Class(..) | SuspectKind::ClassesOf(..) => None,
             })
             .column(Column::count("instance_count"), |it| match it.suspect.suspected {
-                Suspected::Object(_) => 1,
-                Suspected::Class(_, count) | Suspected::ClassesOf(_, count) => count,
+                SuspectKind::Object(_) => 1,
+                SuspectKind::Class(_, count) | SuspectKind::ClassesOf(_, count) => count,
             })
             .column(retained.share_at(0, "retained %").at(1, "retained"), |it| {
                 it.suspect.retained_bytes
@@ -104,9 +104,9 @@ impl<'c> Suspects<'c> {
 impl Found {
     fn name(&self, heap: &Heap) -> String {
         match self.suspect.suspected {
-            Suspected::Object(object) => names::object(heap, object),
-            Suspected::Class(class, count) => format!("{count} {}", heap.class(class).name),
-            Suspected::ClassesOf(loader, count) => {
+            SuspectKind::Object(object) => names::object(heap, object),
+            SuspectKind::Class(class, count) => format!("{count} {}", heap.class(class).name),
+            SuspectKind::ClassesOf(loader, count) => {
                 let classes = if count == 1 { "class" } else { "classes" };
                 format!("{count} {classes} of {}", heap.class(loader).name)
             }
@@ -120,7 +120,7 @@ impl Found {
 
     /// Where the suspect refers to what leads to its accumulation point: `static CACHE, `.
     fn way(&self, heap: &Heap) -> String {
-        let Suspected::Object(suspected) = self.suspect.suspected else { return String::new() };
+        let SuspectKind::Object(suspected) = self.suspect.suspected else { return String::new() };
         let path = &self.suspect.path;
         let below = path.iter().position(|node| node.object == Some(suspected)).map(|it| it + 1);
         let place = below.and_then(|at| path.get(at)?.label.as_ref());
@@ -131,8 +131,8 @@ impl Found {
     fn path_title(&self, heap: &Heap) -> String {
         let Suspect { suspected, is_shortest, compared_count, point, .. } = &self.suspect;
         match (suspected, is_shortest) {
-            (Suspected::Object(_), true) => "shortest path from a root:".to_owned(),
-            (Suspected::Object(_), false) => {
+            (SuspectKind::Object(_), true) => "shortest path from a root:".to_owned(),
+            (SuspectKind::Object(_), false) => {
                 let address = point.map_or(String::new(), |it| names::address(heap, it));
                 format!(
                     "a path from a root over all that hold it (--paths {address}: the shortest):"
@@ -159,7 +159,7 @@ impl Found {
         let mut lines = Vec::new();
         let whole = self.whole(heap);
         if let Some(point) = self.suspect.point
-            && self.suspect.suspected != Suspected::Object(point)
+            && self.suspect.suspected != SuspectKind::Object(point)
         {
             let (way, object) = (self.way(heap), names::object(heap, point));
             lines.push(format!("accumulates in {way}{object}: {}", bytes(whole)));
@@ -193,8 +193,8 @@ impl Found {
     /// The loader of the suspected class, or of the object's class; nothing where that is the boot loader.
     fn loader(&self, heap: &Heap) -> Option<String> {
         let class = match self.suspect.suspected {
-            Suspected::Class(class, _) | Suspected::ClassesOf(class, _) => class,
-            Suspected::Object(object) => {
+            SuspectKind::Class(class, _) | SuspectKind::ClassesOf(class, _) => class,
+            SuspectKind::Object(object) => {
                 heap.as_class(object).unwrap_or_else(|| heap.class_of(object))
             }
         };

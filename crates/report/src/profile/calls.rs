@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use perk_analysis::MethodTree;
-use perk_analysis::calls::{CallColumns, CallTable, Chatty, Edge, MethodCalls};
+use perk_analysis::calls::{CallColumns, CallTable, ChattyMethod, Edge, MethodCalls};
 use perk_profile::units::{duration, percent, plural, printable};
 use perk_profile::{KeyedMap, MethodId, Metric, NamePattern, Profile, ThreadId};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Section};
@@ -187,7 +187,7 @@ impl<'a> Calls<'a> {
         let is_timed = self.is_timed();
         let count = Column::count("call_count").of(self.table.count);
         let average = Column::ns("average_self_ns").at(2, "average").text_if(is_timed);
-        let callers = |it: &Chatty| {
+        let callers = |it: &ChattyMethod| {
             LazyTable::of(&self.profile.symbols, "", it.callers.clone())
                 .column(Column::method_name("name"), |edge| edge.caller)
                 .column(Column::count("call_count"), |edge| edge.count)
@@ -379,7 +379,7 @@ fn listed(row: &MethodCalls, value: impl Into<Cell>) -> Cell {
 }
 
 /// The first callers of a chatty method.
-fn caller_lines(chatty: &Chatty, labels: &HashMap<MethodId, String>) -> Vec<String> {
+fn caller_lines(chatty: &ChattyMethod, labels: &HashMap<MethodId, String>) -> Vec<String> {
     let callers = &chatty.callers;
     let by = |edge: &Edge| {
         let caller = edge.caller.map_or(NO_CALLER, |method| &labels[&method]);

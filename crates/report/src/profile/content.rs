@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use perk_analysis::window::Shown;
+use perk_analysis::window::WindowExtent;
 use perk_analysis::{InferredCallers, MethodTree, Owners};
 use perk_profile::units::{percent, plural};
 use perk_profile::{MethodId, Metric, NamePattern, PathId, Profile, TraceId};
@@ -30,7 +30,7 @@ pub(super) struct Content<'a> {
     pub(super) profile: &'a Profile,
     pub(super) joined: &'a InferredCallers,
     /// The window of the recording that is shown; `None` for all of it.
-    pub(super) window: Option<Shown>,
+    pub(super) window: Option<WindowExtent>,
     /// How much passed a filter, in a sentence; `None` where there is none.
     pub(super) filtered: Option<String>,
     /// The numbers of each leading metric and of the one that was asked for, in order of interest.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use perk_analysis::top;
-use perk_analysis::window::Shown;
+use perk_analysis::window::WindowExtent;
 use perk_profile::{Accounting, MethodId, Metric, PathId, Profile, Symbols, TraceId, deep};
 use perk_render::{Cell, Column, Json, LazyTable, Rows};
 
@@ -85,7 +85,7 @@ pub(super) fn report<'a>(
 }
 
 /// The window of the recording whose numbers are shown.
-fn window(shown: &Shown) -> Json {
+fn window(shown: &WindowExtent) -> Json {
     Json::object([
         ("from_ns", shown.from_ns.into()),
         ("to_ns", shown.to_ns.into()),

@@ -2,7 +2,7 @@
 //! stacks outward, by caller.
 
 use perk_analysis::bottom_up;
-use perk_analysis::top_down::{self, Beside, TreeRow};
+use perk_analysis::top_down::{self, ExtraColumns, TreeRow};
 use perk_profile::Metric;
 use perk_profile::units::percent;
 use perk_render::{Column, LazyTable};
@@ -18,7 +18,7 @@ pub(super) fn top_down<'t>(
 ) -> (LazyTable<'t>, usize) {
     let (profile, inferred) = (content.profile, view.inferred());
     let calls = content.calls.as_ref().and_then(|calls| calls.columns.as_ref());
-    let beside = Beside {
+    let beside = ExtraColumns {
         inferred: inferred.as_ref(),
         call_counts: calls.map(|columns| &*columns.counts),
         allocated: content.objects.as_ref().map(|objects| &*objects.columns.total),

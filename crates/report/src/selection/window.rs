@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use perk_analysis::Window;
-use perk_analysis::window::{NoWindow, Shown};
+use perk_analysis::window::{WindowError, WindowExtent};
 use perk_profile::Profile;
 use perk_profile::TICK_NS;
 use perk_profile::units::{duration, printable};
@@ -12,18 +12,22 @@ use perk_profile::units::{duration, printable};
 ///
 /// # Errors
 /// A line where there is no such window.
-pub fn apply(window: Window, profile: &mut Profile, name: &str) -> anyhow::Result<Option<Shown>> {
+pub fn apply(
+    window: Window,
+    profile: &mut Profile,
+    name: &str,
+) -> anyhow::Result<Option<WindowExtent>> {
     if window.is_whole() {
         return Ok(None);
     }
     match window.apply(profile) {
         Ok(shown) => Ok(Some(shown)),
-        Err(NoWindow::Empty) => bail!("--to is not later than --from"),
-        Err(NoWindow::Outside(recorded_ns)) => bail!(
+        Err(WindowError::Empty) => bail!("--to is not later than --from"),
+        Err(WindowError::Outside(recorded_ns)) => bail!(
             "{name}: --from is after the end: the recording is {} long",
             duration(recorded_ns)
         ),
-        Err(NoWindow::NoTimes) => bail!(
+        Err(WindowError::NoTimes) => bail!(
             "{name} does not tell when samples were taken: .hprof files of perk run and format=p, \
              JFR recordings and perf script do"
         ),
@@ -31,7 +35,7 @@ pub fn apply(window: Window, profile: &mut Profile, name: &str) -> anyhow::Resul
 }
 
 /// The window and what is not in it, in lines.
-pub fn lines(shown: &Shown) -> Vec<String> {
+pub fn lines(shown: &WindowExtent) -> Vec<String> {
     let [from, to, recorded] = [shown.from_ns, shown.to_ns, shown.recorded_ns].map(duration);
     let precision = match shown.tick_ns {
         ..=TICK_NS => String::new(),

@@ -44,7 +44,7 @@ impl Bytes {
             return self.byte(1);
         }
         if text.chars().any(|it| u32::from(it) > 0xFFFF) {
-            // Readers differ in the form of such characters in UTF-8.
+            // Readers differ in the encoding of such characters in UTF-8.
             self.byte(4).number(text.encode_utf16().count() as u64);
             text.encode_utf16().for_each(|unit| {
                 self.number(unit.into());

@@ -10,7 +10,7 @@ use perk_profile::{
 
 use super::bytes::Bytes;
 use super::schema;
-use super::state::State;
+use super::state::SampleState;
 use crate::deep::{LEFT_OUT, Stacks};
 use crate::jfr::stacks::{NATIVE_DESCRIPTOR, NO_DESCRIPTOR};
 
@@ -20,7 +20,7 @@ const FRAME_TYPES: [&str; 6] =
 
 /// The parts of a profile that the events of a chunk name.
 #[derive(Debug, Default)]
-pub(super) struct Used {
+pub(super) struct References {
     threads: BTreeSet<ThreadId>,
     nodes: KeyedSet<NodeId>,
     classes: BTreeSet<ClassId>,
@@ -28,8 +28,8 @@ pub(super) struct Used {
     pub(super) frame_count: usize,
 }
 
-impl Used {
-    /// Returns the key of a stack; 0 stands for none.
+impl References {
+    /// Returns the key of a stack; 0 means none.
     pub(super) fn stack(&mut self, profile: &Profile, node: NodeId) -> u64 {
         if node != profile.tree.root() && self.nodes.insert(node) {
             self.frame_count += profile.tree.depth(node);
@@ -37,7 +37,7 @@ impl Used {
         node.index() as u64
     }
 
-    /// Returns the key of a thread; 0 stands for none.
+    /// Returns the key of a thread; 0 means none.
     pub(super) fn thread(&mut self, thread: Option<ThreadId>) -> u64 {
         thread.map_or(0, |thread| {
             self.threads.insert(thread);
@@ -45,7 +45,7 @@ impl Used {
         })
     }
 
-    /// Returns the key of a class; 0 stands for none.
+    /// Returns the key of a class; 0 means none.
     pub(super) fn class(&mut self, class: Option<ClassId>) -> u64 {
         class.map_or(0, |class| {
             self.classes.insert(class);
@@ -75,7 +75,7 @@ impl<K: Eq + Hash> Pool<K> {
     }
 }
 
-/// A method, or the frame that stands for others.
+/// A method, or the frame that represents others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Code {
     Method(MethodId),
@@ -107,7 +107,12 @@ impl<'a> Constants<'a> {
     }
 
     /// Returns the event that has all constants of a chunk.
-    pub(super) fn checkpoint(mut self, used: &Used, stacks: &Stacks<'_>, time_ns: u64) -> Bytes {
+    pub(super) fn checkpoint(
+        mut self,
+        used: &References,
+        stacks: &Stacks<'_>,
+        time_ns: u64,
+    ) -> Bytes {
         let mut nodes: Vec<_> = used.nodes.iter().copied().collect();
         nodes.sort_unstable();
         let traces: Vec<_> =
@@ -128,7 +133,7 @@ impl<'a> Constants<'a> {
             };
             (1..).zip(texts.iter().map(value)).collect()
         };
-        let states: Vec<_> = State::ALL.iter().map(|state| state.name()).collect();
+        let states: Vec<_> = SampleState::ALL.iter().map(|state| state.name()).collect();
         let pools = [
             (schema::FRAME_TYPE, texts(&FRAME_TYPES)),
             (schema::THREAD_STATE, texts(&states)),
@@ -163,7 +168,7 @@ impl<'a> Constants<'a> {
         key
     }
 
-    /// Returns the key of a thread group, by its name and that of its parent; 0 stands for none.
+    /// Returns the key of a thread group, by its name and that of its parent; 0 means none.
     fn group(&mut self, name: Option<&str>, parent: Option<&str>) -> u64 {
         if name.is_none() && parent.is_none() {
             return 0;
@@ -233,7 +238,7 @@ impl<'a> Constants<'a> {
         key
     }
 
-    /// Returns the key of the class that stands for the library of native functions.
+    /// Returns the key of the class that represents the library of native functions.
     fn library(&mut self, name: &str) -> u64 {
         let (key, is_new) = self.classes.key(name.to_owned());
         if is_new {
@@ -284,7 +289,7 @@ fn frame_type(frame: &Frame) -> u64 {
     }
 }
 
-/// Returns a class's name in the form of recordings: `java/util/Map`, `[I`.
+/// Returns a class's name as in recordings: `java/util/Map`, `[I`.
 fn jfr_name(class: &str) -> String {
     if class.ends_with("[]") {
         names::to_signature(class)

@@ -1,4 +1,4 @@
-//! The events that stand for the numbers of a profile: how many, when, and what each has of its
+//! The events that represent the numbers of a profile: how many, when, and what each has of its
 //! row's numbers.
 
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use perk_profile::{
 
 use crate::jfr::{native_samples, waiting_samples};
 
-/// The most events of one kind. If there are more samples or waits, an event stands for several.
+/// The most events of one kind. If there are more samples or waits, an event represents several.
 pub(super) const MAX_EVENTS: u64 = 5_000_000;
 /// The most events of a kind that need not be as many as its samples, as each has a weight.
 const MAX_WEIGHTED_EVENTS: u64 = 200_000;
-/// The time that an event of wall-clock time stands for, unless there are too many of them.
+/// The time that an event of wall-clock time represents, unless there are too many of them.
 const WALL_EVENT_NS: u64 = 10_000_000;
 /// The length of a recording for which nothing else gives one.
 const ANY_LENGTH_NS: u64 = 1_000_000_000;
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EventKind {
     Running,
     Waiting,
     Native,
@@ -32,21 +32,21 @@ pub(super) enum Kind {
     WallClock(WallState),
 }
 
-impl Kind {
+impl EventKind {
     /// Whether the events have a duration.
     pub(super) fn is_wait(self) -> bool {
-        matches!(self, Kind::MonitorEnter | Kind::MonitorWait | Kind::Park(_))
+        matches!(self, EventKind::MonitorEnter | EventKind::MonitorWait | EventKind::Park(_))
     }
 }
 
 /// Events of one kind and place, spread evenly over a time. Each has its part of the amounts.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::jfr) struct Row {
-    pub(super) kind: Kind,
+pub(in crate::jfr) struct EventRow {
+    pub(super) kind: EventKind,
     pub(in crate::jfr) trace: TraceId,
     pub(super) thread: Option<ThreadId>,
     pub(super) class: Option<ClassId>,
-    /// The begin and the length of the time, since the recording's begin.
+    /// The start, since the recording's start, and the length of the time.
     pub(super) begin_ns: u64,
     length_ns: u64,
     pub(in crate::jfr) event_count: u64,
@@ -55,8 +55,8 @@ pub(in crate::jfr) struct Row {
     object_count: u64,
 }
 
-impl Row {
-    /// Returns the time of an event, since the recording's begin. A wait ends at this time.
+impl EventRow {
+    /// Returns the time of an event, since the recording's start. A wait ends at this time.
     pub(super) fn time_ns(&self, event: u64) -> u64 {
         let halves = u128::from(event) * 2 + 1;
         let past = u128::from(self.length_ns) * halves / (u128::from(self.event_count) * 2);
@@ -84,16 +84,16 @@ impl Row {
 /// All events, and the facts about them that the recording states.
 #[derive(Debug)]
 pub(in crate::jfr) struct Plan {
-    pub(in crate::jfr) rows: Vec<Row>,
+    pub(in crate::jfr) rows: Vec<EventRow>,
     pub(super) length_ns: u64,
-    /// The number of samples, or waits, for which an event stands.
+    /// The number of samples, or waits, that an event represents.
     pub(in crate::jfr) sample_step: u64,
     pub(super) wait_step: u64,
     /// Whether times of samples are known.
     pub(super) is_timed: bool,
 }
 
-/// Returns the number of samples for which an event stands if there are so many.
+/// Returns the number of samples that an event represents, for this number of samples.
 pub(super) fn step(count: u64) -> u64 {
     count.div_ceil(MAX_EVENTS).max(1)
 }
@@ -126,9 +126,9 @@ impl Plan {
             wait_step: step(wait_count(profile)),
             is_timed: false,
         };
-        plan.samples(profile, &Metric::Samples, Kind::Running);
-        plan.samples(profile, &native_samples(), Kind::Native);
-        plan.samples(profile, &waiting_samples(), Kind::Waiting);
+        plan.samples(profile, &Metric::Samples, EventKind::Running);
+        plan.samples(profile, &native_samples(), EventKind::Native);
+        plan.samples(profile, &waiting_samples(), EventKind::Waiting);
         plan.wall_clock(profile);
         plan.allocations(profile);
         plan.waits(profile);
@@ -140,14 +140,14 @@ impl Plan {
     fn add(
         &mut self,
         profile: &Profile,
-        kind: Kind,
+        kind: EventKind,
         key: Key,
         [event_count, amount, object_count]: [u64; 3],
     ) {
         if event_count > 0 {
             // No wait begins before the recording.
             let begin_ns = if kind.is_wait() { amount.div_ceil(event_count) } else { 0 };
-            self.rows.push(Row {
+            self.rows.push(EventRow {
                 kind,
                 trace: key.trace,
                 thread: profile.get_trace(key.trace).thread,
@@ -162,7 +162,7 @@ impl Plan {
     }
 
     /// Adds samples: those whose times are known at these, the others spread over the recording.
-    fn samples(&mut self, profile: &Profile, metric: &Metric, kind: Kind) {
+    fn samples(&mut self, profile: &Profile, metric: &Metric, kind: EventKind) {
         let numbers = metric.rows(profile);
         let mut selection = Selection::new(step(numbers.total));
         let mut unlisted = numbers.total;
@@ -179,7 +179,7 @@ impl Plan {
                 let event_count = selection.next(count);
                 if event_count > 0 {
                     self.is_timed = true;
-                    self.rows.push(Row {
+                    self.rows.push(EventRow {
                         kind,
                         trace: row.trace,
                         thread: row.thread.or(profile.get_trace(row.trace).thread),
@@ -211,10 +211,10 @@ impl Plan {
                 Subject::State(state) => state,
                 _ => WallState::Running,
             };
-            self.add(profile, Kind::WallClock(state), key, [ns.div_ceil(event_ns), ns, 0]);
+            self.add(profile, EventKind::WallClock(state), key, [ns.div_ceil(event_ns), ns, 0]);
         }
         let key = profile.system_trace().into();
-        let kind = Kind::WallClock(WallState::Running);
+        let kind = EventKind::WallClock(WallState::Running);
         self.add(profile, kind, key, [unlisted.div_ceil(event_ns), unlisted, 0]);
     }
 
@@ -240,7 +240,7 @@ impl Plan {
             let at_least = u64::from(bytes > 0 || objects > 0);
             let rounded = bytes.saturating_add(event_bytes / 2) / event_bytes;
             let event_count = rounded.min(most).max(at_least);
-            self.add(profile, Kind::Allocation, key, [event_count, bytes, objects]);
+            self.add(profile, EventKind::Allocation, key, [event_count, bytes, objects]);
         }
     }
 
@@ -259,8 +259,8 @@ impl Plan {
         let mut selections = [Selection::new(self.wait_step), Selection::new(self.wait_step)];
         let mut add = |key: Key, kind: LockKind, waits: Waits| {
             let (enter, wait) = match kind {
-                LockKind::Monitor => (Kind::MonitorEnter, Kind::MonitorWait),
-                LockKind::Parking => (Kind::Park(true), Kind::Park(false)),
+                LockKind::Monitor => (EventKind::MonitorEnter, EventKind::MonitorWait),
+                LockKind::Parking => (EventKind::Park(true), EventKind::Park(false)),
             };
             let Waits { blocked_count, blocked_ns, wait_count, waited_ns } = waits;
             for (place, (kind, count, ns)) in

@@ -45,19 +45,19 @@ pub(super) const WALL_CLOCK_SAMPLE: u64 = 109;
 pub(super) const ACCOUNTING: u64 = 110;
 
 /// A type of values, of events or of annotations.
-struct Type {
+struct SchemaType {
     id: u64,
     name: &'static str,
-    kind: Kind,
+    kind: TypeKind,
     label: &'static str,
-    fields: &'static [Field],
+    fields: &'static [SchemaField],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TypeKind {
     Primitive,
     Value,
-    /// A value of one field, which stands for it.
+    /// A value of one field, which represents it.
     Simple,
     Annotation,
     /// An annotation that gives the meaning of a number.
@@ -67,15 +67,15 @@ enum Kind {
 }
 
 /// A field of a type.
-struct Field {
+struct SchemaField {
     name: &'static str,
     type_id: u64,
     label: &'static str,
-    form: Form,
+    form: FieldForm,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum FieldForm {
     Inline,
     /// The key of a constant.
     Pooled,
@@ -83,47 +83,57 @@ enum Form {
     /// A number with a meaning: the annotation and its value.
     Meant(u64, &'static str),
 }
-use Form::{Array, Inline, Meant, Pooled};
+use FieldForm::{Array, Inline, Meant, Pooled};
 
-const fn field(name: &'static str, type_id: u64, label: &'static str, form: Form) -> Field {
-    Field { name, type_id, label, form }
+const fn field(
+    name: &'static str,
+    type_id: u64,
+    label: &'static str,
+    form: FieldForm,
+) -> SchemaField {
+    SchemaField { name, type_id, label, form }
 }
 
-const START: Field = field("startTime", LONG, "Start Time", Meant(TIMESTAMP, "TICKS"));
-const DURATION: Field = field("duration", LONG, "Duration", Meant(TIMESPAN, "TICKS"));
-const EVENT_THREAD: Field = field("eventThread", THREAD, "Event Thread", Pooled);
-const SAMPLED_THREAD: Field = field("sampledThread", THREAD, "Thread", Pooled);
-const STACK: Field = field("stackTrace", STACK_TRACE, "Stack Trace", Pooled);
-const STATE: Field = field("state", THREAD_STATE, "Thread State", Pooled);
-const ADDRESS: Field = field("address", LONG, "Monitor Address", Inline);
-const ANNOTATION_VALUE: Field = field("value", STRING, "", Inline);
+const START: SchemaField = field("startTime", LONG, "Start Time", Meant(TIMESTAMP, "TICKS"));
+const DURATION: SchemaField = field("duration", LONG, "Duration", Meant(TIMESPAN, "TICKS"));
+const EVENT_THREAD: SchemaField = field("eventThread", THREAD, "Event Thread", Pooled);
+const SAMPLED_THREAD: SchemaField = field("sampledThread", THREAD, "Thread", Pooled);
+const STACK: SchemaField = field("stackTrace", STACK_TRACE, "Stack Trace", Pooled);
+const STATE: SchemaField = field("state", THREAD_STATE, "Thread State", Pooled);
+const ADDRESS: SchemaField = field("address", LONG, "Monitor Address", Inline);
+const ANNOTATION_VALUE: SchemaField = field("value", STRING, "", Inline);
 
-const PROFILING: Kind = Kind::Event(&["Java Virtual Machine", "Profiling"]);
-const APPLICATION: Kind = Kind::Event(&["Java Application"]);
-const RECORDER: Kind = Kind::Event(&["Flight Recorder"]);
+const PROFILING: TypeKind = TypeKind::Event(&["Java Virtual Machine", "Profiling"]);
+const APPLICATION: TypeKind = TypeKind::Event(&["Java Application"]);
+const RECORDER: TypeKind = TypeKind::Event(&["Flight Recorder"]);
 
-const EPOCH_MS: Form = Meant(TIMESTAMP, "MILLISECONDS_SINCE_EPOCH");
-const MILLISECONDS: Form = Meant(TIMESPAN, "MILLISECONDS");
-const NANOSECONDS: Form = Meant(TIMESPAN, "NANOSECONDS");
-const BYTES: Form = Meant(DATA_AMOUNT, "BYTES");
+const EPOCH_MS: FieldForm = Meant(TIMESTAMP, "MILLISECONDS_SINCE_EPOCH");
+const MILLISECONDS: FieldForm = Meant(TIMESPAN, "MILLISECONDS");
+const NANOSECONDS: FieldForm = Meant(TIMESPAN, "NANOSECONDS");
+const BYTES: FieldForm = Meant(DATA_AMOUNT, "BYTES");
 
-const fn primitive(id: u64, name: &'static str) -> Type {
-    Type { id, name, kind: Kind::Primitive, label: "", fields: &[] }
+const fn primitive(id: u64, name: &'static str) -> SchemaType {
+    SchemaType { id, name, kind: TypeKind::Primitive, label: "", fields: &[] }
 }
 
-const fn annotation(id: u64, name: &'static str, kind: Kind, label: &'static str) -> Type {
-    Type { id, name, kind, label, fields: &[ANNOTATION_VALUE] }
+const fn annotation(
+    id: u64,
+    name: &'static str,
+    kind: TypeKind,
+    label: &'static str,
+) -> SchemaType {
+    SchemaType { id, name, kind, label, fields: &[ANNOTATION_VALUE] }
 }
 
-static TYPES: [Type; 32] = [
+static TYPES: [SchemaType; 32] = [
     primitive(BOOLEAN, "boolean"),
     primitive(INT, "int"),
     primitive(LONG, "long"),
     primitive(STRING, "java.lang.String"),
-    Type {
+    SchemaType {
         id: THREAD,
         name: "java.lang.Thread",
-        kind: Kind::Value,
+        kind: TypeKind::Value,
         label: "Thread",
         fields: &[
             field("osName", STRING, "OS Thread Name", Inline),
@@ -134,20 +144,20 @@ static TYPES: [Type; 32] = [
             field("virtual", BOOLEAN, "Virtual Thread", Inline),
         ],
     },
-    Type {
+    SchemaType {
         id: THREAD_GROUP,
         name: "jdk.types.ThreadGroup",
-        kind: Kind::Value,
+        kind: TypeKind::Value,
         label: "Thread Group",
         fields: &[
             field("parent", THREAD_GROUP, "Parent", Pooled),
             field("name", STRING, "Name", Inline),
         ],
     },
-    Type {
+    SchemaType {
         id: CLASS,
         name: "java.lang.Class",
-        kind: Kind::Value,
+        kind: TypeKind::Value,
         label: "Java Class",
         fields: &[
             field("classLoader", CLASS_LOADER, "Class Loader", Pooled),
@@ -157,24 +167,24 @@ static TYPES: [Type; 32] = [
             field("hidden", BOOLEAN, "Hidden", Inline),
         ],
     },
-    Type {
+    SchemaType {
         id: CLASS_LOADER,
         name: "jdk.types.ClassLoader",
-        kind: Kind::Value,
+        kind: TypeKind::Value,
         label: "Java Class Loader",
         fields: &[field("type", CLASS, "Type", Pooled), field("name", SYMBOL, "Name", Pooled)],
     },
-    Type {
+    SchemaType {
         id: PACKAGE,
         name: "jdk.types.Package",
-        kind: Kind::Value,
+        kind: TypeKind::Value,
         label: "Package",
         fields: &[field("name", SYMBOL, "Name", Pooled)],
     },
-    Type {
+    SchemaType {
         id: METHOD,
         name: "jdk.types.Method",
-        kind: Kind::Value,
+        kind: TypeKind::Value,
         label: "Java Method",
         fields: &[
             field("type", CLASS, "Type", Pooled),
@@ -184,27 +194,27 @@ static TYPES: [Type; 32] = [
             field("hidden", BOOLEAN, "Hidden", Inline),
         ],
     },
-    Type {
+    SchemaType {
         id: SYMBOL,
         name: "jdk.types.Symbol",
-        kind: Kind::Simple,
+        kind: TypeKind::Simple,
         label: "Symbol",
         fields: &[field("string", STRING, "String", Inline)],
     },
-    Type {
+    SchemaType {
         id: STACK_TRACE,
         name: "jdk.types.StackTrace",
-        kind: Kind::Value,
+        kind: TypeKind::Value,
         label: "Stacktrace",
         fields: &[
             field("truncated", BOOLEAN, "Truncated", Inline),
             field("frames", STACK_FRAME, "Stack Frames", Array),
         ],
     },
-    Type {
+    SchemaType {
         id: STACK_FRAME,
         name: "jdk.types.StackFrame",
-        kind: Kind::Value,
+        kind: TypeKind::Value,
         label: "Stack Frame",
         fields: &[
             field("method", METHOD, "Java Method", Pooled),
@@ -213,53 +223,53 @@ static TYPES: [Type; 32] = [
             field("type", FRAME_TYPE, "Frame Type", Pooled),
         ],
     },
-    Type {
+    SchemaType {
         id: FRAME_TYPE,
         name: "jdk.types.FrameType",
-        kind: Kind::Simple,
+        kind: TypeKind::Simple,
         label: "Frame type",
         fields: &[field("description", STRING, "Description", Inline)],
     },
-    Type {
+    SchemaType {
         id: THREAD_STATE,
         name: "jdk.types.ThreadState",
-        kind: Kind::Simple,
+        kind: TypeKind::Simple,
         label: "Java Thread State",
         fields: &[field("name", STRING, "Name", Inline)],
     },
-    annotation(LABEL, "jdk.jfr.Label", Kind::Annotation, "Label"),
-    Type {
+    annotation(LABEL, "jdk.jfr.Label", TypeKind::Annotation, "Label"),
+    SchemaType {
         id: CATEGORY,
         name: "jdk.jfr.Category",
-        kind: Kind::Annotation,
+        kind: TypeKind::Annotation,
         label: "Category",
         fields: &[field("value", STRING, "", Array)],
     },
-    Type {
+    SchemaType {
         id: CONTENT_TYPE,
         name: "jdk.jfr.ContentType",
-        kind: Kind::Annotation,
+        kind: TypeKind::Annotation,
         label: "Content Type",
         fields: &[],
     },
-    annotation(TIMESTAMP, "jdk.jfr.Timestamp", Kind::ContentType, "Timestamp"),
-    annotation(TIMESPAN, "jdk.jfr.Timespan", Kind::ContentType, "Timespan"),
-    annotation(DATA_AMOUNT, "jdk.jfr.DataAmount", Kind::ContentType, "Data Amount"),
-    Type {
+    annotation(TIMESTAMP, "jdk.jfr.Timestamp", TypeKind::ContentType, "Timestamp"),
+    annotation(TIMESPAN, "jdk.jfr.Timespan", TypeKind::ContentType, "Timespan"),
+    annotation(DATA_AMOUNT, "jdk.jfr.DataAmount", TypeKind::ContentType, "Data Amount"),
+    SchemaType {
         id: EXECUTION_SAMPLE,
         name: "jdk.ExecutionSample",
         kind: PROFILING,
         label: "Method Profiling Sample",
         fields: &[START, SAMPLED_THREAD, STACK, STATE],
     },
-    Type {
+    SchemaType {
         id: NATIVE_SAMPLE,
         name: "jdk.NativeMethodSample",
         kind: PROFILING,
         label: "Method Profiling Sample Native",
         fields: &[START, SAMPLED_THREAD, STACK, STATE],
     },
-    Type {
+    SchemaType {
         id: ALLOCATION_SAMPLE,
         name: "jdk.ObjectAllocationSample",
         kind: APPLICATION,
@@ -273,7 +283,7 @@ static TYPES: [Type; 32] = [
             field("objectCount", LONG, "Object Count", Inline),
         ],
     },
-    Type {
+    SchemaType {
         id: MONITOR_ENTER,
         name: "jdk.JavaMonitorEnter",
         kind: APPLICATION,
@@ -288,7 +298,7 @@ static TYPES: [Type; 32] = [
             ADDRESS,
         ],
     },
-    Type {
+    SchemaType {
         id: MONITOR_WAIT,
         name: "jdk.JavaMonitorWait",
         kind: APPLICATION,
@@ -305,7 +315,7 @@ static TYPES: [Type; 32] = [
             ADDRESS,
         ],
     },
-    Type {
+    SchemaType {
         id: PARK,
         name: "jdk.ThreadPark",
         kind: APPLICATION,
@@ -322,7 +332,7 @@ static TYPES: [Type; 32] = [
             field("forLock", BOOLEAN, "Parked for a Lock", Inline),
         ],
     },
-    Type {
+    SchemaType {
         id: ACTIVE_RECORDING,
         name: "jdk.ActiveRecording",
         kind: RECORDER,
@@ -338,7 +348,7 @@ static TYPES: [Type; 32] = [
             field("recordingDuration", LONG, "Recording Duration", MILLISECONDS),
         ],
     },
-    Type {
+    SchemaType {
         id: ACTIVE_SETTING,
         name: "jdk.ActiveSetting",
         kind: RECORDER,
@@ -350,10 +360,10 @@ static TYPES: [Type; 32] = [
             field("value", STRING, "Setting Value", Inline),
         ],
     },
-    Type {
+    SchemaType {
         id: JVM_INFORMATION,
         name: "jdk.JVMInformation",
-        kind: Kind::Event(&["Java Virtual Machine"]),
+        kind: TypeKind::Event(&["Java Virtual Machine"]),
         label: "JVM Information",
         fields: &[
             START,
@@ -366,7 +376,7 @@ static TYPES: [Type; 32] = [
             field("pid", LONG, "Process Identifier", Inline),
         ],
     },
-    Type {
+    SchemaType {
         id: WALL_CLOCK_SAMPLE,
         name: "perk.WallClockSample",
         kind: PROFILING,
@@ -379,7 +389,7 @@ static TYPES: [Type; 32] = [
             field("time", LONG, "Time of the Thread", NANOSECONDS),
         ],
     },
-    Type {
+    SchemaType {
         id: ACCOUNTING,
         name: "perk.Accounting",
         kind: RECORDER,
@@ -394,7 +404,7 @@ static TYPES: [Type; 32] = [
 
 /// Returns the event that describes the types, and the offset of local time.
 pub(super) fn metadata(utc_offset_s: i32) -> Bytes {
-    let mut tree = Tree::default();
+    let mut tree = ElementTree::default();
     tree.element("root", &[], 2);
     tree.element("metadata", &[], TYPES.len());
     TYPES.iter().for_each(|it| tree.class(it));
@@ -415,13 +425,13 @@ pub(super) fn metadata(utc_offset_s: i32) -> Bytes {
 
 /// The tree of elements of a description, in order from the root, and its strings.
 #[derive(Default)]
-struct Tree {
+struct ElementTree {
     strings: Vec<String>,
     places: HashMap<String, u64>,
     bytes: Bytes,
 }
 
-impl Tree {
+impl ElementTree {
     fn string(&mut self, text: &str) {
         let place = match self.places.get(text) {
             Some(&place) => place,
@@ -452,19 +462,19 @@ impl Tree {
         self.element("annotation", &[&class, values].concat(), 0);
     }
 
-    fn class(&mut self, it: &Type) {
+    fn class(&mut self, it: &SchemaType) {
         let id = it.id.to_string();
         let mut attributes = vec![("name", it.name), ("id", id.as_str())];
         match it.kind {
-            Kind::Primitive | Kind::Value => {}
-            Kind::Simple => attributes.push(("simpleType", "true")),
-            Kind::Annotation | Kind::ContentType => {
+            TypeKind::Primitive | TypeKind::Value => {}
+            TypeKind::Simple => attributes.push(("simpleType", "true")),
+            TypeKind::Annotation | TypeKind::ContentType => {
                 attributes.push(("superType", "java.lang.annotation.Annotation"));
             }
-            Kind::Event(_) => attributes.push(("superType", "jdk.jfr.Event")),
+            TypeKind::Event(_) => attributes.push(("superType", "jdk.jfr.Event")),
         }
         let has_label = !it.label.is_empty();
-        let has_more = matches!(it.kind, Kind::Event(_) | Kind::ContentType);
+        let has_more = matches!(it.kind, TypeKind::Event(_) | TypeKind::ContentType);
         let annotation_count = usize::from(has_label) + usize::from(has_more);
         self.element("class", &attributes, it.fields.len() + annotation_count);
         it.fields.iter().for_each(|field| self.field(field));
@@ -472,19 +482,19 @@ impl Tree {
             self.annotation(LABEL, &[("value", it.label)]);
         }
         match it.kind {
-            Kind::Event(groups) => {
+            TypeKind::Event(groups) => {
                 let names: Vec<_> =
                     (0..groups.len()).map(|index| format!("value-{index}")).collect();
                 let values: Vec<_> =
                     names.iter().zip(groups).map(|(name, group)| (name.as_str(), *group)).collect();
                 self.annotation(CATEGORY, &values);
             }
-            Kind::ContentType => self.annotation(CONTENT_TYPE, &[]),
+            TypeKind::ContentType => self.annotation(CONTENT_TYPE, &[]),
             _ => {}
         }
     }
 
-    fn field(&mut self, field: &Field) {
+    fn field(&mut self, field: &SchemaField) {
         let id = field.type_id.to_string();
         let mut attributes = vec![("name", field.name), ("class", id.as_str())];
         match field.form {

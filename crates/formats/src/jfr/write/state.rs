@@ -4,33 +4,33 @@ use perk_profile::WallState;
 
 /// The state of a sampled thread: that of samples, or of wall-clock samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SampleState {
     Runs,
     Sleeps,
     Wall(WallState),
 }
 
-impl State {
+impl SampleState {
     /// All states, in the order of their keys.
-    pub(super) const ALL: [State; 10] = [
-        State::Runs,
-        State::Sleeps,
-        State::Wall(WallState::Running),
-        State::Wall(WallState::Runnable),
-        State::Wall(WallState::Blocked),
-        State::Wall(WallState::Waiting),
-        State::Wall(WallState::Parked),
-        State::Wall(WallState::Sleeping),
-        State::Wall(WallState::Native),
-        State::Wall(WallState::Vm),
+    pub(super) const ALL: [SampleState; 10] = [
+        SampleState::Runs,
+        SampleState::Sleeps,
+        SampleState::Wall(WallState::Running),
+        SampleState::Wall(WallState::Runnable),
+        SampleState::Wall(WallState::Blocked),
+        SampleState::Wall(WallState::Waiting),
+        SampleState::Wall(WallState::Parked),
+        SampleState::Wall(WallState::Sleeping),
+        SampleState::Wall(WallState::Native),
+        SampleState::Wall(WallState::Vm),
     ];
 
     /// Returns the name in recordings: those of the JDK, and those of perk for wall-clock samples.
     pub(super) fn name(self) -> &'static str {
         match self {
-            State::Runs => "STATE_RUNNABLE",
-            State::Sleeps => "STATE_SLEEPING",
-            State::Wall(state) => state.name(),
+            SampleState::Runs => "STATE_RUNNABLE",
+            SampleState::Sleeps => "STATE_SLEEPING",
+            SampleState::Wall(state) => state.name(),
         }
     }
 

@@ -113,10 +113,10 @@ fn version_1_has_other_names_of_types() {
 fn events_that_are_not_as_their_types_say_are_counted() {
     let mut chunk = full(false);
     // One event ends too early; the constant of the other has a type that nothing describes.
-    chunk.event(EXECUTION, Bytes::default().byte(1));
+    chunk.event(EXECUTION, ByteBuilder::default().byte(1));
     chunk.add_type(210, "jdk.ThreadEnd", &[("thread", 999, Inline)]);
-    chunk.event(210, Bytes::default().byte(1));
-    chunk.constant(999, 1, Bytes::default().byte(1));
+    chunk.event(210, ByteBuilder::default().byte(1));
+    chunk.constant(999, 1, ByteBuilder::default().byte(1));
     let profile = read(&chunk.finish());
     assert!(has_note(&profile, "2 events are not as their types say"), "{:?}", profile.notes);
     assert!(has_note(&profile, "1 checkpoint is not as its types say"), "{:?}", profile.notes);
@@ -124,17 +124,17 @@ fn events_that_are_not_as_their_types_say_are_counted() {
 
 #[test]
 fn fields_of_other_types_than_the_jdks_are_as_if_not_there() {
-    let mut chunk = Chunk::new(false);
+    let mut chunk = ChunkBuilder::new(false);
     let fields =
         [("stackTrace", INT, Inline), ("sampledThread", STRING, Array), ("state", INT, Inline)];
     chunk.add_type(EXECUTION, "jdk.ExecutionSample", &fields);
-    chunk.event(EXECUTION, Bytes::default().int(1).int(1).text("x").int(1));
+    chunk.event(EXECUTION, ByteBuilder::default().int(1).int(1).text("x").int(1));
     check_rows(&weights(&read(&chunk.finish()), &Metric::Samples), &[("", 1)]);
 }
 
 #[test]
 fn types_that_hold_themselves_or_nothing_end() {
-    let mut chunk = Chunk::new(false);
+    let mut chunk = ChunkBuilder::new(false);
     chunk.add_type(301, "Self", &[("itself", 301, Inline), ("also", 301, Inline)]);
     chunk.add_type(302, "Nothing", &[]);
     // Each level contains two of the level below: 2^30 empty structs.
@@ -146,9 +146,9 @@ fn types_that_hold_themselves_or_nothing_end() {
     chunk.add_type(351, "jdk.ThreadEnd", &[("thread", 339, Inline)]);
     chunk.add_type(352, "jdk.ThreadPark", &[("nothing", 302, Array)]);
     for id in [350, 351] {
-        chunk.event(id, Bytes::default());
+        chunk.event(id, ByteBuilder::default());
     }
-    chunk.event(352, Bytes::default().int(i32::MAX));
+    chunk.event(352, ByteBuilder::default().int(i32::MAX));
     assert!(has_note(&read(&chunk.finish()), "3 events are not as their types say"));
 }
 
@@ -195,7 +195,7 @@ fn lengths_are_not_trusted() {
 fn many_stacks_and_long_names_are_read() {
     const STACKS: i64 = 50_000;
     let mut chunk = typed(false);
-    let b = || Bytes::of(&Chunk::default());
+    let b = || ByteBuilder::of(&ChunkBuilder::default());
     let long = "x".repeat(1 << 20);
     chunk.constant(SYMBOL, 100, b().text(&long));
     chunk.constant(METHOD, 100, b().long(1).long(100).long(5).byte(0));
@@ -213,7 +213,7 @@ fn many_stacks_and_long_names_are_read() {
 #[test]
 fn numbers_beyond_all_bounds_are_the_most_there_is() {
     let mut chunk = typed(false);
-    let b = || Bytes::of(&Chunk::default());
+    let b = || ByteBuilder::of(&ChunkBuilder::default());
     for _ in 0..3 {
         let weight = b().long(1).long(1).long(1).long(2).long(i64::MAX);
         chunk.event(ALLOCATION, weight);
@@ -261,7 +261,7 @@ proptest! {
     #[test]
     fn any_bytes_behind_a_header_are_survived(rest in prop::collection::vec(any::<u8>(), 0..300)) {
         for is_unfinished in [false, true] {
-            let mut chunk = Chunk::default();
+            let mut chunk = ChunkBuilder::default();
             (chunk.is_unfinished, chunk.is_untyped) = (is_unfinished, true);
             let mut bytes = chunk.finish();
             bytes.extend(&rest);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::lines::{Array, Line};
+use super::lines::{Line, TextArray};
 use crate::Error;
 
 /// The class that declares [`OF_REFERENCE`]. It has no instances, so that none shows its fields.
@@ -16,7 +16,7 @@ const MOST_FIELDS: usize = u16::MAX as usize;
 
 /// A class.
 #[derive(Debug, Default)]
-pub(super) struct Class {
+pub(super) struct TextClass {
     pub(super) id: u64,
     pub(super) name: Vec<u8>,
     pub(super) trace: u32,
@@ -29,40 +29,40 @@ pub(super) struct Class {
     /// The size of an instance, or 0.
     pub(super) bytes: u64,
     /// The fields that it declares.
-    pub(super) declared: Vec<Field>,
+    pub(super) declared: Vec<TextField>,
     /// The fields that instances have shown, those of classes above among them.
-    seen: Vec<Field>,
+    seen: Vec<TextField>,
     /// The places of these fields among the values of an instance.
     slots: Vec<usize>,
     slot_count: usize,
 }
 
-/// A field: its name, and the number of fields of that name that stand before it in an instance. (A
-/// class may declare one that a class above has, too.)
+/// A field: its name, and the number of fields of that name before it in an instance. (A class may
+/// declare one that a class above has, too.)
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Field {
+pub(super) struct TextField {
     pub(super) name: Box<[u8]>,
     number: usize,
 }
 
 /// The classes of a text.
 #[derive(Debug, Default)]
-pub(super) struct Classes {
-    all: Vec<Class>,
+pub(super) struct TextClasses {
+    all: Vec<TextClass>,
     by_id: HashMap<u64, usize>,
     /// The made ids of the classes of arrays, by the id of the class of their elements.
     arrays: HashMap<u64, u64>,
     /// The object or class whose lines are being read.
-    open: Option<Open>,
+    open: Option<OpenClass>,
 }
 
 #[derive(Debug)]
-enum Open {
+enum OpenClass {
     Instance { class: usize, used: Vec<usize> },
     Class(usize),
 }
 
-impl Classes {
+impl TextClasses {
     /// Takes a line of the first pass.
     pub(super) fn line(&mut self, line: Line<'_>) -> Result<(), Error> {
         match line {
@@ -70,14 +70,14 @@ impl Classes {
             Line::Object(object) => {
                 let class = self.class(object.class_id, object.class);
                 self.all[class].bytes = object.bytes;
-                self.open = Some(Open::Instance { class, used: Vec::new() });
+                self.open = Some(OpenClass::Instance { class, used: Vec::new() });
                 return Ok(());
             }
             Line::Array(array) if array.class_id != 0 => self.array(&array),
             Line::Class { id, name, trace } => {
                 let class = self.class(id, name);
                 self.all[class].trace = trace;
-                self.open = Some(Open::Class(class));
+                self.open = Some(OpenClass::Class(class));
                 return Ok(());
             }
             Line::Array(_) | Line::Root { .. } => {}
@@ -88,10 +88,10 @@ impl Classes {
 
     fn member(&mut self, name: &[u8], id: u64) -> Result<(), Error> {
         match &mut self.open {
-            Some(Open::Instance { class, used }) => {
+            Some(OpenClass::Instance { class, used }) => {
                 let class = &mut self.all[*class];
                 let index = class.seen_index(name, used).unwrap_or_else(|number| {
-                    class.seen.push(Field { name: name.into(), number });
+                    class.seen.push(TextField { name: name.into(), number });
                     class.seen.len() - 1
                 });
                 used.push(index);
@@ -101,13 +101,13 @@ impl Classes {
                     return Err(Error::Refused(what));
                 }
             }
-            Some(Open::Class(class)) => self.all[*class].reference(name, id),
+            Some(OpenClass::Class(class)) => self.all[*class].reference(name, id),
             None => {}
         }
         Ok(())
     }
 
-    fn array(&mut self, array: &Array<'_>) {
+    fn array(&mut self, array: &TextArray<'_>) {
         if array.has_own_class() {
             self.class(array.class_id, array.class);
         } else if let Entry::Vacant(entry) = self.arrays.entry(array.class_id) {
@@ -120,7 +120,7 @@ impl Classes {
     /// Returns the class with this id.
     fn class(&mut self, id: u64, name: &[u8]) -> usize {
         *self.by_id.entry(id).or_insert_with(|| {
-            self.all.push(Class { id, name: name.to_vec(), ..Class::default() });
+            self.all.push(TextClass { id, name: name.to_vec(), ..TextClass::default() });
             self.all.len() - 1
         })
     }
@@ -166,7 +166,7 @@ impl Classes {
     }
 
     /// Returns the classes.
-    pub(super) fn all(&self) -> &[Class] {
+    pub(super) fn all(&self) -> &[TextClass] {
         &self.all
     }
 
@@ -179,7 +179,7 @@ impl Classes {
     }
 
     /// Returns the id of the class of an array of references.
-    pub(super) fn array_id(&self, array: &Array<'_>) -> u64 {
+    pub(super) fn array_id(&self, array: &TextArray<'_>) -> u64 {
         match self.arrays.get(&array.class_id) {
             Some(&id) if !array.has_own_class() => id,
             _ => array.class_id,
@@ -201,7 +201,7 @@ impl Classes {
     }
 }
 
-impl Class {
+impl TextClass {
     /// Returns the number of the next field of this name among those seen, or the number of those
     /// that have the name.
     fn seen_index(&self, name: &[u8], used: &[usize]) -> Result<usize, usize> {

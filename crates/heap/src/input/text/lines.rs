@@ -13,8 +13,8 @@ pub(super) enum Line<'a> {
         id: u64,
         kind: RootKind,
     },
-    Object(Object<'a>),
-    Array(Array<'a>),
+    Object(TextObject<'a>),
+    Array(TextArray<'a>),
     Class {
         id: u64,
         name: &'a [u8],
@@ -29,7 +29,7 @@ pub(super) enum Line<'a> {
 
 /// OBJ.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Object<'a> {
+pub(super) struct TextObject<'a> {
     pub(super) id: u64,
     pub(super) bytes: u64,
     pub(super) trace: u32,
@@ -39,7 +39,7 @@ pub(super) struct Object<'a> {
 
 /// ARR.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Array<'a> {
+pub(super) struct TextArray<'a> {
     pub(super) id: u64,
     pub(super) bytes: u64,
     pub(super) trace: u32,
@@ -50,7 +50,7 @@ pub(super) struct Array<'a> {
     pub(super) class_id: u64,
 }
 
-impl Array<'_> {
+impl TextArray<'_> {
     /// Whether the class is that of the array, and not of its elements.
     pub(super) fn has_own_class(&self) -> bool {
         self.class.ends_with(b"]") || self.class.starts_with(b"[")
@@ -70,30 +70,38 @@ impl<'a> Line<'a> {
         let (kind, rest) = line.split_at_checked(line.iter().position(|&byte| byte == b' ')?)?;
         let open = rest.iter().position(|&byte| byte == b'(')?;
         let id = hex(&rest[..open])?;
-        let told = &rest[open + 1..];
-        let told = told.strip_suffix(b")").unwrap_or(told);
-        let trace = || decimal(value(told, b"trace=").unwrap_or(b"0")).unwrap_or(0) as u32;
+        let facts = &rest[open + 1..];
+        let facts = facts.strip_suffix(b")").unwrap_or(facts);
+        let trace = || decimal(value(facts, b"trace=").unwrap_or(b"0")).unwrap_or(0) as u32;
         Some(match kind {
-            b"ROOT" => Self::Root { id, kind: root(told) },
+            b"ROOT" => Self::Root { id, kind: root(facts) },
             b"OBJ" => {
-                let (class, class_id) = class(name(told, b"class=")?);
-                let bytes = decimal(value(told, b"sz=")?)?;
-                Self::Object(Object { id, bytes, trace: trace(), class, class_id: class_id? })
+                let (class, class_id) = class(name(facts, b"class=")?);
+                let bytes = decimal(value(facts, b"sz=")?)?;
+                Self::Object(TextObject { id, bytes, trace: trace(), class, class_id: class_id? })
             }
             b"ARR" => {
-                let (class, class_id) = class(name(told, b"elem type=")?);
+                let (class, class_id) = class(name(facts, b"elem type=")?);
                 let element = element(class).unwrap_or(FieldType::Object);
                 let class_id = match element {
                     FieldType::Object => class_id?,
                     _ => 0,
                 };
-                let bytes = decimal(value(told, b"sz=")?)?;
-                let length = u32::try_from(decimal(value(told, b"nelems=")?)?).ok()?;
-                Self::Array(Array { id, bytes, trace: trace(), length, element, class, class_id })
+                let bytes = decimal(value(facts, b"sz=")?)?;
+                let length = u32::try_from(decimal(value(facts, b"nelems=")?)?).ok()?;
+                Self::Array(TextArray {
+                    id,
+                    bytes,
+                    trace: trace(),
+                    length,
+                    element,
+                    class,
+                    class_id,
+                })
             }
             b"CLS" => {
                 // A name has no comma and no blank.
-                let name = value(told, b"name=")?;
+                let name = value(facts, b"name=")?;
                 Self::Class { id, name, trace: trace() }
             }
             _ => return None,
@@ -122,14 +130,14 @@ fn class(text: &[u8]) -> (&[u8], Option<u64>) {
     }
 }
 
-fn root(told: &[u8]) -> RootKind {
-    let serial = |key| decimal(value(told, key).unwrap_or(b"0")).unwrap_or(0) as u32;
-    let stack = || JavaStack { thread_serial: serial(b"thread="), depth: depth(told) };
-    let kind = told.strip_prefix(b"kind=<").unwrap_or(told);
+fn root(facts: &[u8]) -> RootKind {
+    let serial = |key| decimal(value(facts, key).unwrap_or(b"0")).unwrap_or(0) as u32;
+    let stack = || JavaStack { thread_serial: serial(b"thread="), depth: depth(facts) };
+    let kind = facts.strip_prefix(b"kind=<").unwrap_or(facts);
     let kind = &kind[..kind.iter().position(|&byte| byte == b'>').unwrap_or(kind.len())];
     match kind {
         b"JNI global ref" => {
-            RootKind::JniGlobal(hex(value(told, b"id=").unwrap_or(b"0")).unwrap_or(0))
+            RootKind::JniGlobal(hex(value(facts, b"id=").unwrap_or(b"0")).unwrap_or(0))
         }
         b"JNI local ref" => RootKind::JniLocal(stack()),
         b"Java stack" => RootKind::JavaFrame(stack()),
@@ -143,8 +151,8 @@ fn root(told: &[u8]) -> RootKind {
 }
 
 /// Returns the number of a frame, which may be -1.
-fn depth(told: &[u8]) -> u32 {
-    let frame = value(told, b"frame=").unwrap_or_default();
+fn depth(facts: &[u8]) -> u32 {
+    let frame = value(facts, b"frame=").unwrap_or_default();
     if frame.starts_with(b"-") {
         return u32::MAX;
     }
@@ -152,18 +160,18 @@ fn depth(told: &[u8]) -> u32 {
 }
 
 /// Returns the text from a key on, up to a comma.
-fn value<'a>(told: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
-    let rest = name(told, key)?;
+fn value<'a>(facts: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    let rest = name(facts, key)?;
     Some(&rest[..rest.iter().position(|&byte| byte == b',').unwrap_or(rest.len())])
 }
 
 /// Returns the text from a key on.
-fn name<'a>(told: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
-    if let Some(rest) = told.strip_prefix(key) {
+fn name<'a>(facts: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
+    if let Some(rest) = facts.strip_prefix(key) {
         return Some(rest);
     }
-    let at = memchr::memmem::find_iter(told, key).find(|&at| at > 0 && told[at - 1] == b' ')?;
-    Some(&told[at + key.len()..])
+    let at = memchr::memmem::find_iter(facts, key).find(|&at| at > 0 && facts[at - 1] == b' ')?;
+    Some(&facts[at + key.len()..])
 }
 
 fn decimal(digits: &[u8]) -> Option<u64> {
@@ -183,7 +191,15 @@ mod tests {
         let root = |id, kind| Line::Root { id, kind };
         let stack = |depth| JavaStack { thread_serial: 200_000, depth };
         let array = |class: &'static [u8], class_id, element| {
-            Line::Array(Array { id: 0xa, bytes: 24, trace: 7, length: 2, element, class, class_id })
+            Line::Array(TextArray {
+                id: 0xa,
+                bytes: 24,
+                trace: 7,
+                length: 2,
+                element,
+                class,
+                class_id,
+            })
         };
         for (line, expected) in [
             (
@@ -211,7 +227,7 @@ mod tests {
             (b"ROOT 1 (kind=<unknown>)", root(1, RootKind::Unknown)),
             (
                 b"OBJ 500001a9 (sz=40, trace=300040, class=a.B$1@50000150)",
-                Line::Object(Object {
+                Line::Object(TextObject {
                     id: 0x5000_01a9,
                     bytes: 40,
                     trace: 300_040,

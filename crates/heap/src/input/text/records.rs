@@ -7,7 +7,7 @@ use std::fs::File;
 use perk_hprof::heap::{FieldType, RootKind, sub};
 use perk_profile::{FrameId, Profile, mutf8, names};
 
-use super::classes::{Class, Classes};
+use super::classes::{TextClass, TextClasses};
 use super::{ID_BYTES, TITLE};
 use crate::scratch::Scratch;
 use crate::{Error, Options};
@@ -54,7 +54,11 @@ impl Records {
     }
 
     /// Writes the classes, and the threads and traces of the text.
-    pub(super) fn classes(&mut self, classes: &Classes, profile: &Profile) -> Result<(), Error> {
+    pub(super) fn classes(
+        &mut self,
+        classes: &TextClasses,
+        profile: &Profile,
+    ) -> Result<(), Error> {
         let mut serials = HashMap::new();
         for class in classes.all() {
             let serial = self.load_class(class.id, &class.name)?;
@@ -137,7 +141,7 @@ impl Records {
     }
 
     /// Writes CLASS DUMP.
-    fn class(&mut self, class: &Class) -> Result<(), Error> {
+    fn class(&mut self, class: &TextClass) -> Result<(), Error> {
         let most = usize::from(u16::MAX);
         let object = FieldType::Object.to_hprof();
         let mut body = Bytes::default();
@@ -302,7 +306,7 @@ fn source_form(name: &[u8]) -> String {
     perk_hprof::heap::source_form(&mutf8::decode(name))
 }
 
-/// Bytes that are put together, numbers big endian.
+/// Bytes that are assembled, numbers big endian.
 #[derive(Debug, Default)]
 struct Bytes(Vec<u8>);
 

@@ -1,6 +1,6 @@
 //! The constants of a class, where they say what the object of a lambda calls.
 
-use super::super::Missing;
+use super::super::MissingDescription;
 use super::super::memory::Memory;
 use super::super::tables::Tables;
 use super::{Methods, pointer};
@@ -32,7 +32,7 @@ struct Callee {
 }
 
 impl Constants {
-    pub(super) fn new(tables: &Tables) -> Result<Self, Missing> {
+    pub(super) fn new(tables: &Tables) -> Result<Self, MissingDescription> {
         Ok(Self {
             length: tables.offset(&["ConstantPool._length"])?,
             tags: tables.offset(&["ConstantPool._tags"])?,
@@ -84,7 +84,7 @@ fn target_of(mut callees: Vec<Callee>) -> Option<Vec<u8>> {
         callees.retain(|it| !it.is_conversion());
     }
     match <[Callee; 1]>::try_from(callees) {
-        // A handle has been called that stands for the method.
+        // A handle has been called that represents the method.
         Ok([callee]) if callee.class.starts_with(b"java/lang/invoke/") => None,
         Ok([callee]) if callee.name == b"<init>" => Some(b"new".to_vec()),
         Ok([callee]) => Some(callee.name),

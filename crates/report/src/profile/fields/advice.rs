@@ -1,6 +1,6 @@
 //! What to do about the fields: the advice, with the commands that show what each is made of.
 
-use perk_analysis::sharing::{Advice, Kind, Subject};
+use perk_analysis::sharing::{Advice, AdviceKind, Subject};
 use perk_profile::units::printable;
 use perk_render::{Cell, Column, LazyTable, Part, Rows, Section};
 
@@ -17,7 +17,7 @@ impl Fields<'_> {
     /// each with the command that shows its numbers in `file`.
     pub(in crate::profile) fn advice_sections(&self, file: &str, top: usize) -> Vec<Section> {
         let count = |kind| self.sharing.of_kind(kind).count() as u64;
-        let counts = Kind::ALL.map(|kind| (kind, count(kind)));
+        let counts = AdviceKind::ALL.map(|kind| (kind, count(kind)));
         let counts: Vec<_> = counts.into_iter().filter(|it| it.1 > 0).collect();
         let parts: Vec<_> = counts.iter().map(|&(kind, count)| self.amount(kind, count)).collect();
         let mut sentence = match &parts[..] {
@@ -35,7 +35,7 @@ impl Fields<'_> {
         }
         let mut head = vec![Part::Heading("What to do".to_owned()), Part::Sentence(sentence)];
         head.extend((!counts.is_empty()).then(|| Part::Sentence(LIMIT.to_owned())));
-        let of_kind = |&(kind, count): &(Kind, u64)| {
+        let of_kind = |&(kind, count): &(AdviceKind, u64)| {
             let table = self.advice_with_commands(kind, file).top(top);
             let more = (count as usize).saturating_sub(top);
             let table =
@@ -46,24 +46,24 @@ impl Fields<'_> {
     }
 
     /// `3 to make final (1 of them shared)`
-    fn amount(&self, kind: Kind, count: u64) -> String {
+    fn amount(&self, kind: AdviceKind, count: u64) -> String {
         match kind {
-            Kind::Lock => format!("{count} to guard by a lock"),
-            Kind::Volatile => format!("{count} to make volatile"),
-            Kind::Pad => format!("{count} to pad"),
-            Kind::Confine => format!("{count} to confine to one thread"),
-            Kind::Final => {
+            AdviceKind::Lock => format!("{count} to guard by a lock"),
+            AdviceKind::Volatile => format!("{count} to make volatile"),
+            AdviceKind::Pad => format!("{count} to pad"),
+            AdviceKind::Confine => format!("{count} to confine to one thread"),
+            AdviceKind::Final => {
                 let shared =
                     self.sharing.of_kind(kind).filter(|it| it.counts.all().by_others() > 0);
                 format!("{count} to make final ({} of them shared)", shared.count())
             }
-            Kind::NoLock if count == 1 => "1 class needs no lock".to_owned(),
-            Kind::NoLock => format!("{count} classes need no lock"),
+            AdviceKind::NoLock if count == 1 => "1 class needs no lock".to_owned(),
+            AdviceKind::NoLock => format!("{count} classes need no lock"),
         }
     }
 
     /// The advice of one kind, each with the command below it.
-    fn advice_with_commands<'t>(&'t self, kind: Kind, file: &str) -> LazyTable<'t> {
+    fn advice_with_commands<'t>(&'t self, kind: AdviceKind, file: &str) -> LazyTable<'t> {
         let symbols = &self.profile.symbols;
         let command = format!("perk report {file} --field");
         let rows: Vec<_> = self.sharing.of_kind(kind).collect();

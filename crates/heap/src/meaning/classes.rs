@@ -1,39 +1,21 @@
 //! The classes whose objects have a meaning.
 
-use crate::{ClassIndex, Heap, Meaning, ObjectId};
+use crate::{ClassIndex, Heap, Meaning, ObjectId, Value};
 
 use super::lists::{self, Sequence};
 use super::maps::{self, Pairs};
-use super::reader::{Object, Reader};
-use super::{numbers, objects, text, times};
-
-/// Classes above a class that are looked at.
-const SUPERCLASSES: usize = 100;
-
-/// How the objects of a class are read.
-#[derive(Clone, Copy)]
-pub(super) enum Known {
-    /// Values of any kind.
-    Value(fn(&Object<'_, '_>) -> Option<Meaning>),
-    /// Collections, with the number of elements that are wanted.
-    Sequence(fn(&Object<'_, '_>, usize) -> Option<Sequence>),
-    /// Maps, with the number of entries that are wanted.
-    Pairs(fn(&Object<'_, '_>, usize) -> Option<Pairs>),
-}
+use super::model::Item;
+use super::object_reader::ObjectReader;
+use super::reader::{Instance, MeaningReader, NESTED, above, deeper};
+use super::{numbers, objects, text, times, values};
 
 /// Returns the known class among a class and those above it, and how its objects are read.
-pub(super) fn of(heap: &Heap, class: ClassIndex) -> Option<(ClassIndex, Known)> {
+pub(super) fn of(heap: &Heap, class: ClassIndex) -> Option<(ClassIndex, ObjectReader)> {
     above(heap, class).find_map(|it| Some((it, named(&heap.class(it).name)?)))
 }
 
-/// Returns a class and those above it.
-pub(super) fn above(heap: &Heap, class: ClassIndex) -> impl Iterator<Item = ClassIndex> {
-    let above = std::iter::successors(Some(class), |&it| heap.class(it).superclass);
-    above.take(SUPERCLASSES)
-}
-
 /// Returns the meaning of an object.
-pub(super) fn meaning(reader: &Reader<'_>, object: ObjectId) -> Option<Meaning> {
+pub(super) fn meaning(reader: &MeaningReader<'_>, object: ObjectId) -> Option<Meaning> {
     let heap = reader.heap;
     if let Some(class) = heap.as_class(object) {
         return Some(Meaning::Plain(format!("class {}", heap.class(class).name)));
@@ -46,26 +28,61 @@ pub(super) fn meaning(reader: &Reader<'_>, object: ObjectId) -> Option<Meaning> 
     let (object, known) = reader.instance(object)?.known()?;
     let wanted = reader.element_count();
     match known {
-        Known::Value(read) => read(&object),
-        Known::Sequence(read) => Some(read(&object, wanted)?.meaning(reader)),
-        Known::Pairs(read) => Some(read(&object, wanted)?.meaning(reader)),
+        ObjectReader::Value(read) => read(&object),
+        ObjectReader::Sequence(read) => Some(read(&object, wanted)?.meaning(reader)),
+        ObjectReader::Pairs(read) => Some(read(&object, wanted)?.meaning(reader)),
+    }
+}
+
+impl MeaningReader<'_> {
+    /// Returns a value in a few words.
+    pub(super) fn item(&self, value: Value) -> Item {
+        let Value::Reference(address) = value else { return Item::plain(values::text(value)) };
+        if address == 0 {
+            return Item::plain("null");
+        }
+        let Some(object) = self.heap.find(address) else {
+            let text = format!("0x{address:x} (not in the dump)");
+            return Item { address: Some(address), class: None, text };
+        };
+        let class = self.heap.class_of(object);
+        let name = &self.heap.class(class).name;
+        let found = deeper(&self.nested, NESTED, || meaning(self, object)).flatten();
+        let text = match found {
+            Some(meaning) => meaning.brief(name),
+            None => format!("{name} @ 0x{address:x}"),
+        };
+        Item { address: Some(address), class: Some(class), text }
+    }
+}
+
+impl Instance<'_, '_> {
+    /// The same with the fields of the known class above it, or its own, and those above that: a class
+    /// of the program's may have fields of the same names.
+    pub(super) fn known(mut self) -> Option<(Self, ObjectReader)> {
+        let heap = self.reader.heap;
+        let (class, known) = of(heap, self.class)?;
+        if class != self.class {
+            self.fields.retain(|it| it.class == class || !heap.is_subclass(it.class, class));
+        }
+        Some((self, known))
     }
 }
 
 /// Returns how the objects of the class of this name are read.
-fn named(name: &str) -> Option<Known> {
+fn named(name: &str) -> Option<ObjectReader> {
     // Most classes are the program's own.
     let is_candidate = ["java.", "sun.", "android", "jdk."].iter().any(|it| name.starts_with(it));
     if !is_candidate {
         return None;
     }
     value(name)
-        .map(Known::Value)
-        .or_else(|| sequence(name).map(Known::Sequence))
-        .or_else(|| pairs(name).map(Known::Pairs))
+        .map(ObjectReader::Value)
+        .or_else(|| sequence(name).map(ObjectReader::Sequence))
+        .or_else(|| pairs(name).map(ObjectReader::Pairs))
 }
 
-fn value(name: &str) -> Option<fn(&Object<'_, '_>) -> Option<Meaning>> {
+fn value(name: &str) -> Option<fn(&Instance<'_, '_>) -> Option<Meaning>> {
     Some(match name {
         "java.lang.String" => text::string,
         "java.lang.AbstractStringBuilder" => text::builder,
@@ -145,7 +162,7 @@ fn value(name: &str) -> Option<fn(&Object<'_, '_>) -> Option<Meaning>> {
     })
 }
 
-fn sequence(name: &str) -> Option<fn(&Object<'_, '_>, usize) -> Option<Sequence>> {
+fn sequence(name: &str) -> Option<fn(&Instance<'_, '_>, usize) -> Option<Sequence>> {
     Some(match name {
         "java.util.ArrayList" => |it, wanted| lists::sized(it, "elementData", "size", wanted),
         "java.util.Vector" => |it, wanted| lists::sized(it, "elementData", "elementCount", wanted),
@@ -221,7 +238,7 @@ fn sequence(name: &str) -> Option<fn(&Object<'_, '_>, usize) -> Option<Sequence>
     })
 }
 
-fn pairs(name: &str) -> Option<fn(&Object<'_, '_>, usize) -> Option<Pairs>> {
+fn pairs(name: &str) -> Option<fn(&Instance<'_, '_>, usize) -> Option<Pairs>> {
     Some(match name {
         "java.util.LinkedHashMap" => maps::linked,
         "java.util.HashMap" => |it, wanted| maps::chained(it, "size", wanted),
