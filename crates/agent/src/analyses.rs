@@ -87,7 +87,7 @@ pub(crate) struct Needs {
 
 /// An exception that is thrown.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Thrown {
+pub(crate) struct ExceptionEvent {
     /// The method that catches it and the bytecode index of the handler, as far as the JVM knows.
     pub(crate) caught: Option<(MethodRef, u16)>,
 }
@@ -217,7 +217,7 @@ pub(crate) trait Analysis: Send + Sync {
     fn collection_finished(&self) {}
 
     /// Handles [`Event::Exception`] on the thread that throws it.
-    fn exception(&self, jni: Jni<'_>, thread: Borrowed<'_>, thrown: Thrown) {}
+    fn exception(&self, jni: Jni<'_>, thread: Borrowed<'_>, thrown: ExceptionEvent) {}
 
     /// Handles [`Event::Compiled`].
     fn compiled(&self, method: MethodRef) {}

@@ -18,7 +18,7 @@ use perk_jvmti_sys::{
     jthread, jvmtiAddrLocationMap, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
 };
 
-use crate::analyses::{Analysis, Event, Needs, Thrown};
+use crate::analyses::{Analysis, Event, ExceptionEvent, Needs};
 use crate::common::Life;
 use crate::guard::{Feature, contain, guard, inside, is_unheard};
 use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
@@ -28,7 +28,7 @@ use crate::{api, archive, hook, os, remote};
 
 /// The time from which an event is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Since {
+enum EventPhase {
     /// From the agent's load.
     Load,
     /// From VMInit.
@@ -41,7 +41,7 @@ enum Since {
 struct Row {
     event: Event,
     number: jvmtiEvent,
-    since: Since,
+    since: EventPhase,
     /// The capability that the event needs.
     capability: Option<Capability>,
     set: fn(&mut jvmtiEventCallbacks),
@@ -50,7 +50,7 @@ struct Row {
 const fn row(
     event: Event,
     number: jvmtiEvent,
-    since: Since,
+    since: EventPhase,
     capability: Option<Capability>,
     set: fn(&mut jvmtiEventCallbacks),
 ) -> Row {
@@ -59,7 +59,7 @@ const fn row(
 
 /// The events, in the order in which they are enabled.
 const TABLE: [Row; Event::COUNT] = {
-    use Since::{Hook, Init, Load};
+    use EventPhase::{Hook, Init, Load};
     const OF_MONITORS: Option<Capability> = Some(Capability::CanGenerateMonitorEvents);
     const OF_CODE: Option<Capability> = Some(Capability::CanGenerateCompiledMethodLoadEvents);
     [
@@ -189,17 +189,20 @@ pub(crate) fn register(
     new_jvmti: impl Fn() -> Option<Jvmti>,
 ) -> Result<(), jvmtiError> {
     let mut callbacks = jvmtiEventCallbacks::default();
-    TABLE.iter().filter(|row| row.since != Since::Hook).for_each(|row| (row.set)(&mut callbacks));
+    TABLE
+        .iter()
+        .filter(|row| row.since != EventPhase::Hook)
+        .for_each(|row| (row.set)(&mut callbacks));
     let jvmti = session.jvmti();
     jvmti.set_callbacks(&callbacks)?;
     for row in TABLE.iter().filter(|row| session.enables(row.event)) {
         match row.since {
-            Since::Load => jvmti.enable(row.number)?,
-            Since::Hook => {
+            EventPhase::Load => jvmti.enable(row.number)?,
+            EventPhase::Hook => {
                 let hook = new_jvmti().ok_or(JVMTI_ERROR_NOT_AVAILABLE)?;
                 hook::begin(hook, &of_hook(), session.common().life == Life::Program)?;
             }
-            Since::Init => {}
+            EventPhase::Init => {}
         }
     }
     Ok(())
@@ -208,7 +211,10 @@ pub(crate) fn register(
 /// Returns the callbacks of the environment for class files.
 fn of_hook() -> jvmtiEventCallbacks {
     let mut callbacks = jvmtiEventCallbacks::default();
-    TABLE.iter().filter(|row| row.since == Since::Hook).for_each(|row| (row.set)(&mut callbacks));
+    TABLE
+        .iter()
+        .filter(|row| row.since == EventPhase::Hook)
+        .for_each(|row| (row.set)(&mut callbacks));
     callbacks
 }
 
@@ -218,13 +224,13 @@ pub(crate) fn enable_live(session: &Session) -> Result<(), jvmtiError> {
     let is_given = |row: &&Row| {
         row.capability != Some(Capability::CanSupportVirtualThreads) || jvmti.has_virtual_threads()
     };
-    let asked = TABLE.iter().filter(|it| it.since == Since::Init && session.enables(it.event));
+    let asked = TABLE.iter().filter(|it| it.since == EventPhase::Init && session.enables(it.event));
     asked.filter(is_given).try_for_each(|row| jvmti.enable(row.number))
 }
 
 /// Ends all events of a session.
 pub(crate) fn unregister(session: &Session) {
-    let numbers = TABLE.iter().filter(|row| row.since != Since::Hook).map(|row| row.number);
+    let numbers = TABLE.iter().filter(|row| row.since != EventPhase::Hook).map(|row| row.number);
     numbers.for_each(|number| _ = session.jvmti().disable(number));
 }
 
@@ -491,7 +497,7 @@ unsafe extern "system" fn exception(
         let caught = caught.zip(u16::try_from(catch_location).ok());
         if let Some(thread) = thread {
             let asked = asked(Event::Exception).iter();
-            asked.for_each(|analysis| analysis.exception(jni, thread, Thrown { caught }));
+            asked.for_each(|analysis| analysis.exception(jni, thread, ExceptionEvent { caught }));
         }
     });
 }

@@ -22,11 +22,11 @@ const MOST_COMPLAINTS: u32 = 10;
 /// The receiver of commands; see the module.
 pub(crate) struct Listener {
     connection: Connection,
-    obedient: OnceLock<&'static dyn Obedient>,
+    obedient: OnceLock<&'static dyn CommandReceiver>,
 }
 
 /// The receiver of decoded commands.
-pub(crate) trait Obedient: Send + Sync {
+pub(crate) trait CommandReceiver: Send + Sync {
     /// Executes a command, and returns when it is done. Its answers have been handed over by then.
     fn obey(&'static self, jni: Jni<'_>, command: Command);
 }
@@ -44,7 +44,7 @@ impl Listener {
         &'static self,
         common: &Common,
         jni: Jni<'_>,
-        obedient: &'static dyn Obedient,
+        obedient: &'static dyn CommandReceiver,
     ) -> Result<(), String> {
         let thread = common.threads.new_own(jni, c"HPROF listener thread")?;
         let _ = self.obedient.set(obedient);
@@ -53,7 +53,7 @@ impl Listener {
     }
 
     /// Obeys until no more commands can come.
-    fn run(&self, obedient: &'static dyn Obedient, jni: Jni<'_>) {
+    fn run(&self, obedient: &'static dyn CommandReceiver, jni: Jni<'_>) {
         let mut source = BufReader::new(&self.connection);
         let mut complaints = 0;
         let mut complain = |what: String| {

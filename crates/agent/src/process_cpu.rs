@@ -55,7 +55,7 @@ enum Group {
 /// The threads that were there at the last look, and the sums of those that have ended.
 #[derive(Debug, Default)]
 struct Table {
-    threads: FxHashMap<Tid, Seen>,
+    threads: FxHashMap<Tid, ThreadCpu>,
     ended: Sums,
     /// The process's time before the program, perk's own left out.
     start_ns: u64,
@@ -63,7 +63,7 @@ struct Table {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct ThreadCpu {
     group: Group,
     /// The CPU time when the measurement began.
     first_ns: u64,
@@ -179,7 +179,7 @@ impl Table {
             if java.contains(&tid) {
                 before.remove(&tid);
                 let seen =
-                    Seen { group: Group::Java, first_ns: 0, cpu_ns: 0, has_final_name: true };
+                    ThreadCpu { group: Group::Java, first_ns: 0, cpu_ns: 0, has_final_name: true };
                 self.threads.insert(tid, seen);
                 continue;
             }
@@ -200,14 +200,14 @@ impl Table {
                     None => continue,
                 },
             };
-            self.threads.insert(tid, Seen { group, first_ns, cpu_ns, has_final_name });
+            self.threads.insert(tid, ThreadCpu { group, first_ns, cpu_ns, has_final_name });
         }
         before.values().for_each(|seen| self.ended.add(seen));
     }
 }
 
 impl Sums {
-    fn add(&mut self, seen: &Seen) {
+    fn add(&mut self, seen: &ThreadCpu) {
         let sum = match seen.group {
             Group::Java => return,
             Group::Gc => &mut self.gc,
@@ -316,7 +316,8 @@ mod tests {
 
     #[test]
     fn times_of_ended_threads_count() {
-        let seen = |group, first_ns, cpu_ns| Seen { group, first_ns, cpu_ns, has_final_name: true };
+        let seen =
+            |group, first_ns, cpu_ns| ThreadCpu { group, first_ns, cpu_ns, has_final_name: true };
         let mut sums = Sums::default();
         sums.add(&seen(Group::JitC2, 5, 12));
         sums.add(&seen(Group::JitC2, 0, 3));

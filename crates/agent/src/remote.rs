@@ -35,12 +35,12 @@ const THREAD: &CStr = c"perk control";
 const STACK_BYTES: usize = 512 << 10;
 
 /// Obeys a request. Returns its answer.
-type Obedient = fn(Jni<'_>, &Request) -> Answer;
+type RequestHandler = fn(Jni<'_>, &Request) -> Answer;
 
 /// Does what is to be done now and then.
 type Tick = fn();
 
-static OBEDIENT: OnceLock<Obedient> = OnceLock::new();
+static OBEDIENT: OnceLock<RequestHandler> = OnceLock::new();
 static TICK: OnceLock<Tick> = OnceLock::new();
 /// Held while a request is obeyed.
 static OBEYING: Mutex<()> = Mutex::new(());
@@ -50,7 +50,7 @@ static OPEN: Mutex<Option<PathBuf>> = Mutex::new(None);
 static LEASE: Mutex<Option<Arc<UnixStream>>> = Mutex::new(None);
 
 /// Sets the function that obeys, and that which is called at each [`PERIOD`] without a request, once.
-pub(crate) fn set_duties(obedient: Obedient, tick: Tick) {
+pub(crate) fn set_duties(obedient: RequestHandler, tick: Tick) {
     let _ = OBEDIENT.set(obedient);
     let _ = TICK.set(tick);
 }

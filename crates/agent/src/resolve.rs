@@ -17,11 +17,11 @@ pub(crate) struct Resolver {
     recorder: &'static Mutex<Recorder>,
     with_lines: bool,
     tells_native: bool,
-    known: Mutex<Resolved>,
+    known: Mutex<SymbolCache>,
 }
 
 #[derive(Debug, Default)]
-struct Resolved {
+struct SymbolCache {
     methods: FxHashMap<MethodRef, ResolvedMethod>,
     frames: FxHashMap<StackFrame, FrameId>,
 }
@@ -47,7 +47,7 @@ impl Resolver {
 
     /// Forgets the JVM's answers.
     pub(crate) fn release(&self) {
-        *lock(&self.known) = Resolved::default();
+        *lock(&self.known) = SymbolCache::default();
     }
 
     /// Returns the symbols of a stack, in its order.

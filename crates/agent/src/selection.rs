@@ -10,13 +10,13 @@ use crate::os;
 /// The methods that are counted. Without any pattern, all methods are.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    include: Vec<Chosen>,
-    exclude: Vec<Chosen>,
+    include: Vec<PatternUse>,
+    exclude: Vec<PatternUse>,
 }
 
 /// A pattern, and whether it matched a class or method.
 #[derive(Debug)]
-struct Chosen {
+struct PatternUse {
     pattern: NamePattern,
     has_matched: AtomicBool,
 }
@@ -25,7 +25,7 @@ impl Selection {
     /// Makes a selection of patterns to include and to exclude.
     pub(crate) fn new(include: &[NamePattern], exclude: &[NamePattern]) -> Self {
         let chosen = |patterns: &[NamePattern]| {
-            let chosen = |pattern: &NamePattern| Chosen {
+            let chosen = |pattern: &NamePattern| PatternUse {
                 pattern: pattern.clone(),
                 has_matched: AtomicBool::new(false),
             };
@@ -46,7 +46,7 @@ impl Selection {
         }
         let class = mutf8::decode(class).replace('/', ".");
         let method = mutf8::decode(method);
-        let is_meant = |patterns: &[Chosen]| {
+        let is_meant = |patterns: &[PatternUse]| {
             // All patterns are asked, so that each records whether it matches anything.
             patterns.iter().fold(false, |is_meant, chosen| {
                 let has_matched = chosen.has_matched.load(Relaxed);

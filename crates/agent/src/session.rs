@@ -44,7 +44,7 @@ pub(crate) struct Session {
     enabled: Vec<Event>,
     start: OnceLock<Start>,
     /// The moment since when it measures.
-    since: Mutex<Since>,
+    since: Mutex<StartTimes>,
     alarm: Alarm,
     vm: OnceLock<Vm>,
     /// The thread at whose end garbage is collected, before the last dump.
@@ -73,7 +73,7 @@ struct Start {
 
 /// The times that are not of what is measured.
 #[derive(Clone, Copy, Default)]
-struct Since {
+struct StartTimes {
     at: Option<Instant>,
     process_cpu_ns: u64,
     callback_cpu_ns: u64,
@@ -255,7 +255,7 @@ impl Session {
         }
         // The whole process is that of the program.
         *lock(&self.since) = match self.common.life {
-            Life::Program => Since { at: Some(Instant::now()), ..Since::default() },
+            Life::Program => StartTimes { at: Some(Instant::now()), ..StartTimes::default() },
             Life::Attached => self.now(),
         };
         self.analyses.iter().for_each(|analysis| analysis.prepare(jni));
@@ -627,8 +627,8 @@ impl Session {
     }
 
     /// Returns the times up to now.
-    fn now(&self) -> Since {
-        Since {
+    fn now(&self) -> StartTimes {
+        StartTimes {
             at: Some(Instant::now()),
             process_cpu_ns: os::process_cpu_ns(),
             callback_cpu_ns: guard::callback_cpu_ns(),

@@ -8,7 +8,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use perk_profile::{CpuGroup, Profile};
-use perk_testkit::hprof::{Recording, Section, RecordId};
+use perk_testkit::hprof::{RecordId, Recording, Section};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
 use support::{Counts, golden, read_perk_text, read_records, read_text, self_counts, total_counts};

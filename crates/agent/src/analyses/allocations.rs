@@ -53,7 +53,7 @@ struct Table {
     rows: Vec<Row>,
     by_site: FxHashMap<(ClassId, TraceId), usize>,
     /// The sampled objects that lived at the last check.
-    live: Vec<Live>,
+    live: Vec<LiveSample>,
     /// The number of objects that the last sweep left.
     swept: usize,
 }
@@ -66,7 +66,7 @@ struct Row {
 }
 
 #[derive(Debug)]
-struct Live {
+struct LiveSample {
     object: Weak,
     row: usize,
     size_bytes: u64,
@@ -121,7 +121,7 @@ impl AllocationSampler {
     /// never longer than twice the live objects, and the cost of sweeping per sample is small.
     fn sweep(&self, jni: Jni<'_>, _sweeping: &MutexGuard<'_, ()>) {
         // SAFETY: references are deleted below and nowhere else, by one thread at a time.
-        let alias = |live: &Live| unsafe { live.object.alias() };
+        let alias = |live: &LiveSample| unsafe { live.object.alias() };
         let objects: Vec<Weak> = lock(&self.table).live.iter().map(alias).collect();
         let gone: Vec<bool> = objects.iter().map(|object| jni.is_gone(object)).collect();
         for dead in lock(&self.table).remove(&gone) {
@@ -254,12 +254,12 @@ impl Table {
             self.rows.len() - 1
         });
         self.rows[row].allocated.add(sample);
-        self.live.extend(object.map(|object| Live { object, row, size_bytes }));
+        self.live.extend(object.map(|object| LiveSample { object, row, size_bytes }));
         self.live.len() >= 2 * self.swept.max(MIN_SWEPT / 2)
     }
 
     /// Removes the objects that are gone; `gone` has an entry for each of the first objects.
-    fn remove(&mut self, gone: &[bool]) -> Vec<Live> {
+    fn remove(&mut self, gone: &[bool]) -> Vec<LiveSample> {
         let mut gone = gone.iter();
         let dead = self.live.extract_if(.., |_| gone.next().is_some_and(|&gone| gone)).collect();
         self.swept = self.live.len();

@@ -25,11 +25,11 @@ use perk_jvmti_sys::Capability;
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
-use self::methods::{CountedMethods, Exceptions, Met};
+use self::methods::{CountedMethods, ExceptionFrame, Exceptions};
 use self::threads::{MOST_COUNTERS, States, Tables};
 use super::books::jamaica::JamaicaBook;
 use super::books::sites::SiteBook;
-use super::{Analysis, Event, Needs, Thrown};
+use super::{Analysis, Event, ExceptionEvent, Needs};
 use crate::common::Common;
 use crate::guard::Feature;
 use crate::hook;
@@ -184,7 +184,7 @@ impl Bytecodes {
 
     /// Returns a method that an exception meets. The JVM may stop the thread when it is asked for the
     /// name, which a dump waits for, so the methods are not locked then.
-    fn meet(&self, jni: Jni<'_>, method: MethodRef) -> Option<Met> {
+    fn meet(&self, jni: Jni<'_>, method: MethodRef) -> Option<ExceptionFrame> {
         let known = lock(&self.methods).met(method);
         known.or_else(|| {
             let name = self.name(jni, method)?;
@@ -385,12 +385,12 @@ impl Analysis for Bytecodes {
         if hook::is_done(bytes) { None } else { self.instrument(bytes) }
     }
 
-    fn exception(&self, jni: Jni<'_>, thread: Borrowed<'_>, thrown: Thrown) {
+    fn exception(&self, jni: Jni<'_>, thread: Borrowed<'_>, thrown: ExceptionEvent) {
         if !self.has_begun.load(Relaxed) {
             return;
         }
-        let mut frames: Vec<(Met, u16)> = Vec::new();
-        let mut above: Option<Met> = None;
+        let mut frames: Vec<(ExceptionFrame, u16)> = Vec::new();
+        let mut above: Option<ExceptionFrame> = None;
         let mut is_caught = false;
         self.each_frame(&thread, |StackFrame { method, bci }| {
             let Some(met) = self.meet(jni, method) else { return false };

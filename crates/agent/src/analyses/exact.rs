@@ -44,7 +44,7 @@ use self::calls::book::CallBook;
 use self::classes::Classes;
 use self::clock::{Clock, Timing};
 use self::cost::Calibration;
-use self::late::Late;
+use self::late::LateStart;
 pub(crate) use self::objects::ExactSites;
 use self::objects::book::ObjectBook;
 use self::sites::AllocationSites;
@@ -86,7 +86,7 @@ pub(crate) struct ExactEngine {
     trampolines: Trampolines,
     helper: OnceLock<&'static Global>,
     /// What is different in a program that runs already.
-    late: Option<Late>,
+    late: Option<LateStart>,
     states: OnceLock<States>,
     parked: ParkedThreads,
     vm: OnceLock<Vm>,
@@ -180,7 +180,7 @@ impl ExactEngine {
             ),
             trampolines: Trampolines::default(),
             helper: OnceLock::new(),
-            late: is_late.then(Late::default),
+            late: is_late.then(LateStart::default),
             states: OnceLock::new(),
             parked: ParkedThreads::default(),
             vm: OnceLock::new(),
@@ -362,7 +362,7 @@ impl Analysis for ExactEngine {
 
     fn needs(&self) -> Needs {
         if self.late.is_some() {
-            return Late::needs();
+            return LateStart::needs();
         }
         let mut needs = Needs {
             events: vec![Event::VmStart, Event::ClassFile, Event::VirtualThreadEnd],

@@ -35,7 +35,7 @@ use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use self::classes::{Classes, ExtendedUnits};
-use self::extended::Extended;
+use self::extended::ExtendedFields;
 use self::records::{Record, Records, TAGGED};
 use self::threads::States;
 use self::writer::{Site, Writer};
@@ -71,7 +71,7 @@ pub(crate) struct SharedFields {
     sites: Mutex<Sites>,
     writer: Mutex<Writer>,
     /// The accesses without an instruction, if they are counted.
-    extended: Option<Extended>,
+    extended: Option<ExtendedFields>,
     helper: OnceLock<&'static Global>,
     states: OnceLock<States>,
     class_field: OnceLock<LongField>,
@@ -132,7 +132,7 @@ impl SharedFields {
             classes: Classes::new(common, names)?,
             sites: Mutex::default(),
             writer: Mutex::new(Writer::new(output, options.aggregate)),
-            extended: options.extended_accesses.then(Extended::new).transpose()?,
+            extended: options.extended_accesses.then(ExtendedFields::new).transpose()?,
             helper: OnceLock::new(),
             states: OnceLock::new(),
             class_field: OnceLock::new(),
@@ -197,7 +197,7 @@ impl SharedFields {
         let arguments = [
             jvalue { j: self.records.address() as i64 },
             jvalue { j: self.classes.places() as i64 },
-            jvalue { j: self.extended.as_ref().map_or(0, Extended::address) as i64 },
+            jvalue { j: self.extended.as_ref().map_or(0, ExtendedFields::address) as i64 },
             jvalue { i: shift as i32 },
         ];
         // SAFETY: the arguments are those of the helper's method.

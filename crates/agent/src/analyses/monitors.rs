@@ -24,7 +24,7 @@ use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{ClassId, HolderRow, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits};
 use rustc_hash::FxHashMap;
 
-use self::holders::{Held, Holders};
+use self::holders::{HolderRecord, Holders};
 use self::parking::Parking;
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
@@ -52,7 +52,7 @@ pub(crate) struct Monitors {
     asks_virtual: bool,
     rows: Mutex<FxHashMap<(TraceId, ClassId, LockKind), Arc<Row>>>,
     /// The threads that wait now.
-    waiting: Mutex<FxHashMap<Slot, Waiting>>,
+    waiting: Mutex<FxHashMap<Slot, ThreadWait>>,
     /// The lines that are still to be written: the recorder may be busy for long, and a thread that
     /// begins to wait has a monitor that others want.
     lines: Mutex<Vec<(Slot, WaitEvent)>>,
@@ -72,7 +72,7 @@ struct Row {
 
 /// The kind of thing that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum For {
+enum WaitGoal {
     /// To acquire a lock.
     Lock,
     /// To be notified.
@@ -81,11 +81,11 @@ enum For {
 
 /// A thread that waits.
 #[derive(Debug)]
-struct Waiting {
+struct ThreadWait {
     row: Arc<Row>,
     class: ClassId,
     kind: LockKind,
-    what: For,
+    what: WaitGoal,
     begun: Instant,
     /// The time from which the wait is not booked yet.
     since: Instant,
@@ -95,22 +95,22 @@ struct Waiting {
     /// be notified: the JVM does not report it from JDK 23 on. In a program that runs already it
     /// reports none.
     object: Option<Arc<Global>>,
-    held: Held,
+    held: HolderRecord,
 }
 
 impl Row {
-    fn begin(&self, what: For) {
+    fn begin(&self, what: WaitGoal) {
         match what {
-            For::Lock => self.blocked_count.fetch_add(1, Relaxed),
-            For::Notice => self.wait_count.fetch_add(1, Relaxed),
+            WaitGoal::Lock => self.blocked_count.fetch_add(1, Relaxed),
+            WaitGoal::Notice => self.wait_count.fetch_add(1, Relaxed),
         };
     }
 
-    fn add(&self, what: For, time: Duration) {
+    fn add(&self, what: WaitGoal, time: Duration) {
         let ns = time.as_nanos() as u64;
         match what {
-            For::Lock => self.blocked_ns.fetch_add(ns, Relaxed),
-            For::Notice => self.waited_ns.fetch_add(ns, Relaxed),
+            WaitGoal::Lock => self.blocked_ns.fetch_add(ns, Relaxed),
+            WaitGoal::Notice => self.waited_ns.fetch_add(ns, Relaxed),
         };
     }
 
@@ -161,7 +161,7 @@ impl Monitors {
         jni: Jni<'_>,
         thread: &Borrowed<'_>,
         monitor: &Borrowed<'_>,
-        what: For,
+        what: WaitGoal,
     ) -> Option<(Slot, ClassId)> {
         let class = jni.class_of(monitor)?;
         let lock: (&dyn Reference, Option<&dyn Reference>) = (&class, Some(monitor));
@@ -175,7 +175,7 @@ impl Monitors {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
         (class, object): (&dyn Reference, Option<&dyn Reference>),
-        (kind, what): (LockKind, For),
+        (kind, what): (LockKind, WaitGoal),
     ) -> Option<(Slot, ClassId)> {
         if self.is_paused.load(Relaxed) {
             return None;
@@ -188,12 +188,13 @@ impl Monitors {
         row.begin(what);
         let is_virtual = jni.is_virtual(thread);
         let is_late = self.common.life == Life::Attached;
-        let keeps_object = is_late || is_virtual || what == For::Notice || self.finds_holders;
+        let keeps_object = is_late || is_virtual || what == WaitGoal::Notice || self.finds_holders;
         let thread = is_virtual.then(|| jni.global(thread)).flatten().map(Arc::new);
         let object = object.filter(|_| keeps_object).and_then(|object| jni.global(object));
         let object = object.map(Arc::new);
-        let held = Held::new(begun);
-        let waiting = Waiting { row, class, kind, what, begun, since: begun, thread, object, held };
+        let held = HolderRecord::new(begun);
+        let waiting =
+            ThreadWait { row, class, kind, what, begun, since: begun, thread, object, held };
         if let Some(lost) = lock(&self.waiting).insert(slot, waiting) {
             lost.delete(jni);
         }
@@ -354,7 +355,7 @@ impl Analysis for Monitors {
     }
 
     fn monitor_enter(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {
-        self.at_monitor(jni, &thread, &monitor, For::Lock);
+        self.at_monitor(jni, &thread, &monitor, WaitGoal::Lock);
     }
 
     fn monitor_entered(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
@@ -368,7 +369,7 @@ impl Analysis for Monitors {
         monitor: Borrowed<'_>,
         timeout_ms: u64,
     ) {
-        if let Some((slot, class)) = self.at_monitor(jni, &thread, &monitor, For::Notice) {
+        if let Some((slot, class)) = self.at_monitor(jni, &thread, &monitor, WaitGoal::Notice) {
             self.line(slot, class, WaitKind::Wait, timeout_ms);
         }
     }
@@ -435,7 +436,7 @@ impl Analysis for Monitors {
     }
 }
 
-impl Waiting {
+impl ThreadWait {
     /// Books the rest of a wait that has ended.
     fn end(self, jni: Jni<'_>, now: Instant) {
         self.row.add(self.what, now - self.since);

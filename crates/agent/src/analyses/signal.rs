@@ -30,13 +30,13 @@ use perk_hotspot::vm::{Code, Vm, VmFrame};
 use perk_profile::{Accounting, FrameId, TraceId};
 use rustc_hash::FxHashMap;
 
-use self::handler::{Own, Shared, Tables, on_signal};
+use self::handler::{HandlerState, ProcessMemory, Tables, on_signal};
 use self::intake::{Intake, Records};
-use self::names::{Named, Names, Stub};
-use self::others::Others;
+use self::names::{Names, Stub, TickNames};
+use self::others::NativeThreads;
 use self::record::Parts;
 use self::ring::Ring;
-use self::timers::{Ended, Owner, Start, Timers};
+use self::timers::{Owner, Start, ThreadEnd, Timers};
 use self::virtual_threads::VirtualThreads;
 use super::books::samples::{NativeTimeBook, SampleBook};
 use super::xprof::{self, Tick, Xprof};
@@ -63,7 +63,7 @@ pub(crate) struct Signals {
     books: Option<(&'static SampleBook, &'static NativeTimeBook)>,
     /// The analysis that gets all samples as ticks.
     xprof: Option<&'static Xprof>,
-    shared: &'static Shared,
+    shared: &'static HandlerState,
     interval_ns: u64,
     /// The signal of the timers.
     signal: c_int,
@@ -85,7 +85,7 @@ pub(crate) struct Signals {
 #[derive(Debug, Default)]
 struct Reader {
     names: Names,
-    others: Others,
+    others: NativeThreads,
     virtual_threads: VirtualThreads,
     records: Records,
     /// The frames of a stack and their symbols.
@@ -115,7 +115,7 @@ impl Signals {
         let least_depth = xprof.map_or(0, |_| xprof::LEAST_DEPTH);
         let depth = common.depth().max(least_depth) as usize + MOST_HELPER_FRAMES;
         let interval_ns = common.options.interval_ns.max(1);
-        let shared = match Shared::again(common.options.native, depth) {
+        let shared = match HandlerState::again(common.options.native, depth) {
             Some(shared) => shared,
             None => Box::leak(Box::new(new_shared(common.options.native, depth)?)),
         };
@@ -175,7 +175,8 @@ impl Signals {
         let Some(&address) = self.address.get() else { return };
         // SAFETY: the field is java.lang.Thread's, and this is a thread.
         let java_thread = unsafe { jni.get_long(thread, address) } as usize;
-        let tid = || self.shared.vm.os_thread_id(&Own, java_thread).map(os::Tid::from_number);
+        let tid =
+            || self.shared.vm.os_thread_id(&ProcessMemory, java_thread).map(os::Tid::from_number);
         let owner = Owner::Java(thread.slot);
         let mut timers = lock(&self.timers);
         if let Some(tid) =
@@ -241,7 +242,7 @@ impl Signals {
         let book = self.books.map(|it| it.0);
         let Reader { last_traces, without_java_count, .. } = &mut *reader;
         for ended in &ended {
-            let &Ended { owner, expired_count, unseen_count, at_ns, .. } = ended;
+            let &ThreadEnd { owner, expired_count, unseen_count, at_ns, .. } = ended;
             let Owner::Java(slot) = owner else { continue };
             if let Some(xprof) = self.xprof {
                 xprof.thread_settled(ended.number(), expired_count, unseen_count);
@@ -271,7 +272,7 @@ impl Signals {
         frames.extend(walked);
         if let (Some(xprof), Some(Owner::Java(_))) = (self.xprof, owner) {
             let tick = Tick { thread: head.thread, count: head.count, frames };
-            xprof.tick(tick, &mut Named { vm, names });
+            xprof.tick(tick, &mut TickNames { vm, names });
         }
         let Some((book, native_book)) = self.books else { return };
         found.clear();
@@ -332,11 +333,11 @@ impl Signals {
 }
 
 /// Makes the state of the handlers.
-fn new_shared(has_native: bool, depth: usize) -> Result<Shared, String> {
+fn new_shared(has_native: bool, depth: usize) -> Result<HandlerState, String> {
     let vm = Vm::new(&Tables::default(), &VmExports).map_err(|missing| missing.to_string())?;
     let no_memory = |error| format!("no memory: {error}");
     let ring = Ring::new(RING_WORDS).map_err(no_memory)?;
-    Shared::new(vm, ring, has_native, depth).map_err(no_memory)
+    HandlerState::new(vm, ring, has_native, depth).map_err(no_memory)
 }
 
 impl Analysis for Signals {
@@ -380,7 +381,9 @@ impl Analysis for Signals {
 
     fn stub_made(&self, name: &CStr, addresses: Range<usize>) {
         let vm = &self.shared.vm;
-        let group = vm.code_name(&Own, addresses.start).map(|group| vm.text(&Own, group));
+        let group = vm
+            .code_name(&ProcessMemory, addresses.start)
+            .map(|group| vm.text(&ProcessMemory, group));
         // The other groups are one stub each, or many that are alike.
         if group.is_some_and(|group| group.starts_with(STUB_ROUTINES)) {
             let name = name.to_string_lossy().into_owned();

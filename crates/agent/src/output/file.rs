@@ -32,14 +32,14 @@ pub(crate) struct OutputFile {
     /// The number of those bytes that belong to whole records.
     whole_bytes: u64,
     target: PathBuf,
-    shown: Shown,
+    shown: Publication,
     /// The number of bytes that are appended to the target, if the data is not to replace it.
     appended_bytes: Option<u64>,
 }
 
 /// The content under the file's own name while the file is being written.
 #[derive(Debug)]
-enum Shown {
+enum Publication {
     /// No content.
     Nothing,
     /// A copy of its first bytes.
@@ -106,7 +106,7 @@ impl OutputFile {
             written_bytes: 0,
             whole_bytes: 0,
             target: target.to_owned(),
-            shown: Shown::Nothing,
+            shown: Publication::Nothing,
             appended_bytes: None,
         })
     }
@@ -135,25 +135,27 @@ impl OutputFile {
             return Ok(());
         }
         let shown_bytes = match &self.shown {
-            Shown::Link if part.is_shown()? => return Ok(()),
-            Shown::Copy { copy, bytes } if copy.is_shown()? => *bytes,
+            Publication::Link if part.is_shown()? => return Ok(()),
+            Publication::Copy { copy, bytes } if copy.is_shown()? => *bytes,
             _ => 0,
         };
-        if matches!(self.shown, Shown::Link) || self.written_bytes - shown_bytes >= LINKED_BYTES {
+        if matches!(self.shown, Publication::Link)
+            || self.written_bytes - shown_bytes >= LINKED_BYTES
+        {
             // Not every file system has links.
             if part.show().is_ok() {
-                self.shown = Shown::Link;
+                self.shown = Publication::Link;
                 return Ok(());
             }
         }
         match &mut self.shown {
-            Shown::Copy { copy, bytes } if shown_bytes > 0 => {
+            Publication::Copy { copy, bytes } if shown_bytes > 0 => {
                 let mut new = ReadAt { file: part.file(), offset: shown_bytes };
                 *bytes += io::copy(&mut new, &mut copy.file())?;
             }
             shown => {
                 let copy = part.show_copy()?;
-                *shown = Shown::Copy { copy, bytes: self.written_bytes };
+                *shown = Publication::Copy { copy, bytes: self.written_bytes };
             }
         }
         Ok(())
@@ -226,8 +228,8 @@ impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.pending.len() + bytes.len() > BUFFER_BYTES {
             let most = match self.shown {
-                Shown::Link => self.pending_whole_bytes,
-                Shown::Copy { .. } | Shown::Nothing => self.pending.len(),
+                Publication::Link => self.pending_whole_bytes,
+                Publication::Copy { .. } | Publication::Nothing => self.pending.len(),
             };
             self.write_pending(most)?;
         }

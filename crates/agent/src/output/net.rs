@@ -35,20 +35,20 @@ const LOOK_INTERVALS: (Duration, Duration) =
 /// A connection to a peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
-    shared: Arc<Shared>,
+    shared: Arc<OutboxState>,
 }
 
 /// The writing end of a connection.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    shared: Arc<Shared>,
+    shared: Arc<OutboxState>,
     /// The bytes that are not handed over yet.
     piece: Vec<u8>,
     is_patient: bool,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct OutboxState {
     stream: TcpStream,
     /// The peer's name in the options.
     peer: String,
@@ -82,7 +82,7 @@ impl Connection {
         let stream = tried?;
         // Answers are not held back until they fill a packet.
         stream.set_nodelay(true)?;
-        let shared = Shared {
+        let shared = OutboxState {
             stream,
             peer: address(host, port.into()),
             queue: Mutex::default(),
@@ -177,7 +177,7 @@ impl Write for Outbox {
     }
 }
 
-impl Shared {
+impl OutboxState {
     /// Runs the sender's thread: sends the data that is handed over, until it is whole.
     fn send(&self) {
         loop {

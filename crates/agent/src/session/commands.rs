@@ -11,13 +11,13 @@ use perk_profile::{ClassId, SiteSelection};
 use super::Session;
 use crate::analyses::Order;
 use crate::jvm::Jni;
-use crate::listener::Obedient;
+use crate::listener::CommandReceiver;
 use crate::os;
 use crate::recorder::Inquiry;
 use crate::roster::Slot;
 use crate::sync::lock;
 
-impl Obedient for Session {
+impl CommandReceiver for Session {
     fn obey(&'static self, jni: Jni<'_>, command: Command) {
         if self.is_dying.load(Relaxed) {
             return;

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use perk_control::{DumpPart, messages};
 use perk_profile::{Profile, TraceId};
-use perk_testkit::hprof::{HprofFormat, Frame, Recording, Trace};
+use perk_testkit::hprof::{Frame, HprofFormat, Recording, Trace};
 use perk_testkit::{JavaRun, Jdk, Outcome, workspace};
 
 /// Samples by method.

@@ -8,7 +8,7 @@ use crate::recorder::Recorder;
 
 /// A method, named as in class files, with the file that it was compiled from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ExecutedMethod<'a> {
+pub(super) struct SourceMethod<'a> {
     /// The class, with slashes.
     pub(super) class: &'a str,
     pub(super) name: &'a str,
@@ -18,17 +18,17 @@ pub(super) struct ExecutedMethod<'a> {
 
 /// The executions of a method's code, since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Executed {
+pub(super) struct MethodExecutions {
     pub(super) bytecodes: u64,
     /// The lines that have instructions, sorted.
-    pub(super) lines: Vec<ExecutedLine>,
+    pub(super) lines: Vec<LineExecutions>,
     /// The executions of the instructions that make arrays, by pc.
     pub(super) arrays: Vec<(u16, u64)>,
 }
 
 /// The executions of a source line, since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ExecutedLine {
+pub(super) struct LineExecutions {
     pub(super) line: u16,
     pub(super) bytecodes: u64,
     /// The executions of the instruction that was executed most often.
@@ -43,8 +43,8 @@ pub(super) fn book(
     recorder: &mut Recorder,
     book: &JamaicaBook,
     with_lines: bool,
-    method: ExecutedMethod<'_>,
-    executed: &Executed,
+    method: SourceMethod<'_>,
+    executed: &MethodExecutions,
 ) {
     let symbols = &mut recorder.profile.symbols;
     let class = symbols.class(&method.class.replace('/', "."));

@@ -6,12 +6,12 @@ use perk_instrument::{COUNTS_HELPER, CountedCode, Flow, HELPER, MethodName};
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
-use super::executed::{Executed, ExecutedLine, ExecutedMethod};
+use super::executed::{LineExecutions, MethodExecutions, SourceMethod};
 use crate::jvm::MethodRef;
 
 /// A method with counters.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct MethodCounters {
     /// Class with slashes, name and descriptor: `java/lang/String.length()I`.
     name: String,
     /// The file that it was compiled from.
@@ -44,7 +44,7 @@ pub(super) struct Exceptions {
 
 /// A method that an exception has met on the stack.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Met {
+pub(super) struct ExceptionFrame {
     /// Its index, if it has counters.
     index: Option<usize>,
     /// The number of its name; 0 if no method with counters calls one of that name.
@@ -60,12 +60,12 @@ pub(super) struct Met {
 /// The methods; see the module.
 #[derive(Debug, Default)]
 pub(super) struct CountedMethods {
-    all: Vec<Counted>,
+    all: Vec<MethodCounters>,
     by_name: FxHashMap<String, usize>,
     /// The numbers of the names of called methods, from 1 on.
     called: FxHashMap<String, u32>,
     /// The methods that exceptions have met.
-    met: FxHashMap<MethodRef, Met>,
+    met: FxHashMap<MethodRef, ExceptionFrame>,
     /// The number of counters.
     counter_count: u32,
 }
@@ -106,7 +106,7 @@ impl CountedMethods {
         }
         let CountedCode { first, flow, pcs, end, lines, arrays, .. } = code;
         let exceptions = Exceptions::default();
-        self.all.push(Counted {
+        self.all.push(MethodCounters {
             name,
             source,
             first,
@@ -121,15 +121,15 @@ impl CountedMethods {
     }
 
     /// Returns a method that an exception has met before.
-    pub(super) fn met(&self, method: MethodRef) -> Option<Met> {
+    pub(super) fn met(&self, method: MethodRef) -> Option<ExceptionFrame> {
         // Others may get counters, or be called, later.
         self.met.get(&method).copied().filter(|met| met.index.is_some() && met.called != 0)
     }
 
     /// Returns a method that an exception meets, by its name.
-    pub(super) fn meet(&mut self, method: MethodRef, full_name: &str) -> Met {
+    pub(super) fn meet(&mut self, method: MethodRef, full_name: &str) -> ExceptionFrame {
         let (class, name) = class_and_name(full_name);
-        let met = Met {
+        let met = ExceptionFrame {
             index: self.by_name.get(full_name).copied(),
             called: self.called.get(name).copied().unwrap_or(0),
             is_of_jvm: IS_OF_JVM.contains(&class) || name == "<clinit>",
@@ -141,14 +141,19 @@ impl CountedMethods {
     }
 
     /// Returns a method with counters.
-    pub(super) fn counted(&mut self, met: Met) -> Option<&mut Counted> {
+    pub(super) fn counted(&mut self, met: ExceptionFrame) -> Option<&mut MethodCounters> {
         met.index.map(|index| &mut self.all[index])
     }
 
     /// Whether the instruction at a pc of a method's new code calls another method. If not, the JVM has
     /// called that method: to load or initialise a class, for example. It is so if the first one is
     /// not known.
-    pub(super) fn calls(&self, caller: Met, new_pc: u16, callee: Met) -> bool {
+    pub(super) fn calls(
+        &self,
+        caller: ExceptionFrame,
+        new_pc: u16,
+        callee: ExceptionFrame,
+    ) -> bool {
         let Some(index) = caller.index else { return true };
         let caller = &self.all[index];
         let pc = caller.pc(caller.place(new_pc));
@@ -165,13 +170,13 @@ impl CountedMethods {
     }
 
     /// Returns all methods, each with whether its name stands for it.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&Counted, bool)> {
-        let is_last = |index, it: &Counted| self.by_name.get(&it.name) == Some(&index);
+    pub(super) fn all(&self) -> impl Iterator<Item = (&MethodCounters, bool)> {
+        let is_last = |index, it: &MethodCounters| self.by_name.get(&it.name) == Some(&index);
         self.all.iter().enumerate().map(move |(index, it)| (it, is_last(index, it)))
     }
 }
 
-impl Counted {
+impl MethodCounters {
     /// Returns the place of the instruction at a pc of the new code, in the order of instructions. Code
     /// of perk's belongs to the instruction before it.
     fn place(&self, new_pc: u16) -> usize {
@@ -231,10 +236,10 @@ impl Counted {
     }
 
     /// Returns the method as the recorder takes it.
-    pub(super) fn text(&self) -> ExecutedMethod<'_> {
+    pub(super) fn text(&self) -> SourceMethod<'_> {
         let (class, name) = class_and_name(&self.name);
         let descriptor = &self.name[class.len() + 1 + name.len()..];
-        ExecutedMethod { class, name, descriptor, source: self.source.as_deref() }
+        SourceMethod { class, name, descriptor, source: self.source.as_deref() }
     }
 
     /// Returns what exceptions have done so far.
@@ -249,7 +254,7 @@ impl Counted {
         counters: &[u64],
         exceptions: &Exceptions,
         running: &[u16],
-    ) -> Executed {
+    ) -> MethodExecutions {
         let first = self.first as usize;
         let counts = counters.get(first..first + self.flow.counters().len()).unwrap_or_default();
         let blocks = self.flow.blocks();
@@ -273,8 +278,8 @@ impl Counted {
             entered[usize::from(*block)] = *count;
         }
         let of_blocks = self.flow.executions(counts, &left, &entered);
-        let mut executed = Executed::default();
-        let mut lines: BTreeMap<u16, ExecutedLine> = BTreeMap::new();
+        let mut executed = MethodExecutions::default();
+        let mut lines: BTreeMap<u16, LineExecutions> = BTreeMap::new();
         let mut arrays = self.arrays.iter().copied().peekable();
         let mut place = 0;
         for (block, executions) in blocks.iter().zip(of_blocks) {
@@ -296,7 +301,7 @@ impl Counted {
                 place += 1;
             }
         }
-        let with_number = |(line, executed)| ExecutedLine { line, ..executed };
+        let with_number = |(line, executed)| LineExecutions { line, ..executed };
         executed.lines = lines.into_iter().map(with_number).collect();
         executed
     }

@@ -65,7 +65,7 @@ pub(super) struct ReflectionCensus {
     has_begun: AtomicBool,
     image: OnceLock<Option<&'static Image>>,
     walker: Walker,
-    methods: Mutex<FxHashMap<MethodRef, Arc<Known>>>,
+    methods: Mutex<FxHashMap<MethodRef, Arc<StackMethod>>>,
     /// `MemberName.clazz`
     member_class: OnceLock<Option<ObjectField>>,
     classes: Mutex<Classes>,
@@ -82,7 +82,7 @@ struct Classes {
 
 /// A method on a stack.
 #[derive(Debug)]
-struct Known {
+struct StackMethod {
     class: String,
     name: String,
     is_of_program: bool,
@@ -92,8 +92,8 @@ struct Known {
 
 /// A frame of a stack.
 #[derive(Debug)]
-struct At {
-    method: Arc<Known>,
+struct StackPlace {
+    method: Arc<StackMethod>,
     frame: StackFrame,
 }
 
@@ -252,16 +252,16 @@ impl ReflectionCensus {
     }
 
     /// Returns the calling thread's innermost frames.
-    fn stack(&self, jni: Jni<'_>) -> Vec<At> {
+    fn stack(&self, jni: Jni<'_>) -> Vec<StackPlace> {
         let jvmti = self.common.jvmti;
         let Some(thread) = jvmti.current_thread(jni) else { return Vec::new() };
         let frames =
             self.walker.walk(jvmti, &thread, MOST_FRAMES, |frames| frames.map(<[_]>::to_vec));
-        let at = |frame: StackFrame| At { method: self.method(jni, frame.method), frame };
+        let at = |frame: StackFrame| StackPlace { method: self.method(jni, frame.method), frame };
         frames.unwrap_or_default().into_iter().map(at).collect()
     }
 
-    fn method(&self, jni: Jni<'_>, method: MethodRef) -> Arc<Known> {
+    fn method(&self, jni: Jni<'_>, method: MethodRef) -> Arc<StackMethod> {
         if let Some(known) = lock(&self.methods).get(&method) {
             return Arc::clone(known);
         }
@@ -282,16 +282,16 @@ impl ReflectionCensus {
         };
         let helps = LOADING.iter().any(|it| class_name.starts_with(it));
         let loads = helps || is_loader();
-        let known = Arc::new(Known { class: class_name, name, is_of_program, loads });
+        let known = Arc::new(StackMethod { class: class_name, name, is_of_program, loads });
         lock(&self.methods).insert(method, Arc::clone(&known));
         known
     }
 }
 
 /// Returns who calls reflection on a stack.
-fn user(stack: &[At]) -> User {
-    for At { method, .. } in stack {
-        let Known { class, name, is_of_program, .. } = &**method;
+fn user(stack: &[StackPlace]) -> User {
+    for StackPlace { method, .. } in stack {
+        let StackMethod { class, name, is_of_program, .. } = &**method;
         if class == "java/lang/invoke/MethodHandleNatives"
             && (name.starts_with("link") || name == "findMethodHandleType")
             || IMPLIED.iter().any(|implied| class.starts_with(implied))
@@ -327,12 +327,12 @@ fn is_generated(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn at(class: &str, name: &str, is_of_program: bool) -> At {
+    fn at(class: &str, name: &str, is_of_program: bool) -> StackPlace {
         let (class, name) = (class.to_owned(), name.to_owned());
-        let method = Arc::new(Known { class, name, is_of_program, loads: false });
+        let method = Arc::new(StackMethod { class, name, is_of_program, loads: false });
         // SAFETY: nobody asks the JVM about it.
         let unknown = unsafe { MethodRef::from_raw(std::ptr::null_mut()) };
-        At { method, frame: StackFrame { method: unknown, bci: 0 } }
+        StackPlace { method, frame: StackFrame { method: unknown, bci: 0 } }
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) struct Namesakes {
 
 #[derive(Debug, Default)]
 struct Crowd {
-    alive: FxHashMap<Slot, Living>,
+    alive: FxHashMap<Slot, ThreadRecord>,
     most_alive: usize,
     names: FxHashMap<String, Namesakes>,
     /// The CPU time of the collecting threads that is counted.
@@ -55,7 +55,7 @@ struct Crowd {
 }
 
 #[derive(Debug)]
-struct Living {
+struct ThreadRecord {
     thread: Arc<LiveThread>,
     /// The stack, if the thread has been seen itself.
     stack: Option<Stack>,
@@ -71,7 +71,7 @@ impl ThreadCensus {
     pub(super) fn began(&self, thread: &Arc<LiveThread>) {
         let is_current = thread.tid() == Some(Tid::current());
         let stack = if is_current { Stack::of_current() } else { None };
-        let living = Living {
+        let living = ThreadRecord {
             thread: Arc::clone(thread),
             stack,
             counted_ns: 0,

@@ -12,7 +12,7 @@ use self::book::{CallCounts, CallPlaces};
 use super::ExactEngine;
 use super::clock::Timing;
 use super::cost::ProbeCost;
-use super::tree::{Reading, Running, Tree};
+use super::tree::{OpenCalls, Reading, Tree};
 use crate::analyses::{Analysis, Needs, Order};
 use crate::guard::Feature;
 use crate::jvm::{Jni, Vm};
@@ -169,8 +169,8 @@ impl ExactEngine {
     }
 
     /// Returns the times of calls that have not ended and are not booked yet.
-    pub(super) fn running(&self, jni: Option<Jni<'_>>) -> Running {
-        let mut running = Running::default();
+    pub(super) fn running(&self, jni: Option<Jni<'_>>) -> OpenCalls {
+        let mut running = OpenCalls::default();
         if matches!(self.timing, Timing::WallTick | Timing::WallExact) {
             let now_ns = os::nano_time();
             self.parked.add_to(&mut running, now_ns);
@@ -186,7 +186,7 @@ impl ExactEngine {
         &self,
         thread: Option<Slot>,
         tree: &Tree,
-        running: &Running,
+        running: &OpenCalls,
         reading: Reading,
     ) {
         let Some(form) = self.common.options.cpu.times else {
@@ -203,7 +203,7 @@ impl ExactEngine {
 
     /// Books the calls of a tree for a flush. A large one is booked in parts: the threads of the program
     /// need the recorder, too.
-    fn show_calls(&self, thread: Option<Slot>, tree: &Tree, running: &Running) {
+    fn show_calls(&self, thread: Option<Slot>, tree: &Tree, running: &OpenCalls) {
         let calls = &mut tree.calls(&self.pool, running, Reading::Flush);
         let recorder = self.common.recorder;
         match self.common.options.cpu.times {

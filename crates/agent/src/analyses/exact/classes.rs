@@ -12,7 +12,7 @@ use perk_instrument::{
 use perk_profile::mutf8;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::cache::{ClassCache, Found};
+use self::cache::{CacheHit, ClassCache};
 use crate::analyses::bytecodes::Bytecodes;
 use crate::jvm::Image;
 use crate::os;
@@ -139,7 +139,7 @@ impl Classes {
     }
 
     /// Counts a class from the cache, and returns its new file if it has one.
-    fn count_kept(&self, recorder: &Mutex<Recorder>, class: Found) -> Option<Vec<u8>> {
+    fn count_kept(&self, recorder: &Mutex<Recorder>, class: CacheHit) -> Option<Vec<u8>> {
         lock(recorder).count_kept_class();
         let counts = &self.counts;
         counts.methods.fetch_add(class.method_count as u64, Relaxed);

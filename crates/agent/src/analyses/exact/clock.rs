@@ -16,7 +16,7 @@ use perk_jvmti_sys::jni_sys::JNIEnv;
 use perk_profile::CALL_TICK_NS;
 
 use super::state::{Position, States};
-use super::tree::{Running, Tree};
+use super::tree::{OpenCalls, Tree};
 use crate::common::Common;
 use crate::guard::{Feature, contain, inside};
 use crate::jvm::{Global, Jni, Local, Reference};
@@ -240,7 +240,7 @@ impl Clock {
     }
 
     /// Adds the times of the running calls up to now, with an exact clock.
-    pub(super) fn add_running(&self, jni: Jni<'_>, running: &mut Running, now_ns: u64) {
+    pub(super) fn add_running(&self, jni: Jni<'_>, running: &mut OpenCalls, now_ns: u64) {
         let Some(states) = self.states.get() else { return };
         for carrier in lock(&self.carriers).iter() {
             let guest = carrier.guest(states, jni);

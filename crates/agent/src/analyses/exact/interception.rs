@@ -28,7 +28,7 @@ struct Interception {
     engine: &'static ExactEngine,
     /// `String.value`
     value: ObjectField,
-    before: Before,
+    before: OriginalFunctions,
 }
 
 /// Begins to count.
@@ -94,13 +94,13 @@ macro_rules! functions {
     ($($here:ident = $function:ident($($argument:ident: $kind:ty),+) => $count:ident;)+) => {
         /// The functions that were there before.
         #[derive(Debug)]
-        struct Before {
+        struct OriginalFunctions {
             $($here: unsafe extern "system" fn(*mut JNIEnv, $($kind),+) -> jobject,)+
         }
 
         /// Installs the functions of this module. Returns the previous ones.
-        fn exchange(functions: &mut Functions) -> Before {
-            Before { $($here: replace(&mut functions.$function, $here),)+ }
+        fn exchange(functions: &mut Functions) -> OriginalFunctions {
+            OriginalFunctions { $($here: replace(&mut functions.$function, $here),)+ }
         }
 
         $(unsafe extern "system" fn $here(env: *mut JNIEnv, $($argument: $kind),+) -> jobject {

@@ -46,13 +46,13 @@ static RETIRED: Mutex<Vec<(Instant, &'static ExactEngine)>> = Mutex::new(Vec::ne
 
 /// The state of an engine in a program that runs already.
 #[derive(Debug, Default)]
-pub(super) struct Late {
+pub(super) struct LateStart {
     gives_probes: AtomicBool,
     /// The internal names of the classes that were loaded too early for probes.
     missed: Mutex<FxHashSet<String>>,
 }
 
-impl Late {
+impl LateStart {
     /// Returns what the engine needs of the JVM.
     pub(super) fn needs() -> Needs {
         Needs {
@@ -80,7 +80,7 @@ impl ExactEngine {
     ///
     /// # Errors
     /// The reason why that cannot be, in one line.
-    pub(super) fn begin_late(&'static self, late: &Late, jni: Jni<'_>) -> Result<(), String> {
+    pub(super) fn begin_late(&'static self, late: &LateStart, jni: Jni<'_>) -> Result<(), String> {
         free_retired(jni);
         let helper = probes::define_late(jni, self.names(), natives::helper(self))?;
         let _ = self.helper.set(helper);
@@ -138,7 +138,7 @@ impl ExactEngine {
     }
 
     /// Takes the probes away, and counts nothing any more.
-    pub(super) fn withdraw_late(&self, late: &Late, jni: Jni<'_>) {
+    pub(super) fn withdraw_late(&self, late: &LateStart, jni: Jni<'_>) {
         self.end_counting(jni);
         late.gives_probes.store(false, SeqCst);
         let before = self.take_from_loaded(jni, &FxHashMap::default());

@@ -8,7 +8,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jobject};
 
 use super::ExactEngine;
 use super::interception;
-use super::sites::{Kept, Key};
+use super::sites::{Key, ObjectRecord};
 use super::tree::Tree;
 use crate::guard::{Feature, contain};
 use crate::jvm::{Borrowed, Jni, Local};
@@ -181,7 +181,7 @@ extern "system" fn keep(
         let (jni, object, tree) =
             unsafe { (Jni::from_raw(env), Borrowed::from_raw(object), Tree::at(tree as u64)) };
         if let Some(object) = object {
-            let kept = Kept::new(record as u32, bytes as u64);
+            let kept = ObjectRecord::new(record as u32, bytes as u64);
             tree.sites().keeper.keep(jni, &object, kept);
         }
     });

@@ -30,7 +30,7 @@ use self::blocks::Owner;
 use self::fields::RecordFields;
 use self::fillers::Fillers;
 use self::identities::Identities;
-pub(super) use self::live::{Keeper, Kept};
+pub(super) use self::live::{Keeper, ObjectRecord};
 use self::live::{Sum, Sums, Walk, WalkSource};
 pub(super) use self::records::{Key, Records};
 use super::budget::Budget;
@@ -63,9 +63,9 @@ pub(super) struct AllocationSites {
     /// `None` if the JVM does not have them where perk looks for them.
     identities: OnceLock<Option<Identities>>,
     fields: Mutex<RecordFields>,
-    live: Mutex<Live>,
+    live: Mutex<LiveObjects>,
     /// Locked after the live objects.
-    removed: Mutex<Removed>,
+    removed: Mutex<RemovedObjects>,
     fillers: Mutex<Fillers>,
 }
 
@@ -94,7 +94,7 @@ impl KnownClass {
 
 /// The live objects, as of the last check.
 #[derive(Debug, Default)]
-struct Live {
+struct LiveObjects {
     /// The live objects by the index of the record; the size is that of arrays.
     sites: Sums,
     /// The live objects without a site, by class.
@@ -103,7 +103,7 @@ struct Live {
 
 /// The allocations that do not count, as all was forgotten after them.
 #[derive(Debug, Default)]
-struct Removed {
+struct RemovedObjects {
     /// By the index of the record; the size is that of arrays.
     sites: Sums,
     /// Those without a site, by class.
@@ -319,7 +319,7 @@ impl AllocationSites {
             // SAFETY: the field is one of the object's class.
             unsafe { jni.set_int(&made.object, field, record as i32) };
         } else if !self.identities().is_some_and(|it| it.identify(jni, &made.object, record)) {
-            tree.sites().keeper.keep(jni, &made.object, Kept::new(record, bytes));
+            tree.sites().keeper.keep(jni, &made.object, ObjectRecord::new(record, bytes));
         }
     }
 
@@ -407,7 +407,7 @@ impl AllocationSites {
             let counts = Allocations { live_bytes, live_count, allocated_bytes, allocated_count };
             rest.push((class, counts));
         }
-        *lock(&self.live) = Live { sites, others: rest };
+        *lock(&self.live) = LiveObjects { sites, others: rest };
     }
 
     fn walk_source<'a>(&'a self, has_field: &'a [bool], with_addresses: bool) -> WalkSource<'a> {

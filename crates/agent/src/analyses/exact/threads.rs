@@ -154,16 +154,16 @@ impl ExactEngine {
         if let Some(carrier) = self.clock.known_carrier() {
             if let Some(guest) = carrier.guest(states, jni) {
                 let tree = states.tree(jni, &guest)?;
-                return Some(Current { states, state: Held::Local(guest), tree });
+                return Some(Current { states, state: StateReference::Local(guest), tree });
             }
             if let Some(tree) = carrier.own.get() {
-                return Some(Current { states, state: Held::Carrier(carrier), tree });
+                return Some(Current { states, state: StateReference::Carrier(carrier), tree });
             }
         }
         let thread = self.common.jvmti.current_thread(jni)?;
         let state = self.begin(jni, &thread.borrowed())?;
         let tree = states.tree(jni, &state)?;
-        Some(Current { states, state: Held::Local(state), tree })
+        Some(Current { states, state: StateReference::Local(state), tree })
     }
 
     /// Returns the time now, if each probe reads it.
@@ -175,17 +175,17 @@ impl ExactEngine {
 /// The calling thread.
 pub(super) struct Current<'a> {
     states: &'a States,
-    state: Held<'a>,
+    state: StateReference<'a>,
     pub(super) tree: &'static Tree,
 }
 
 /// A reference to the state of the calling thread.
-enum Held<'a> {
+enum StateReference<'a> {
     Carrier(&'static Carrier),
     Local(Local<'a>),
 }
 
-impl Reference for Held<'_> {
+impl Reference for StateReference<'_> {
     fn raw(&self) -> jobject {
         match self {
             Self::Carrier(carrier) => carrier.state.raw(),

@@ -30,7 +30,7 @@ pub(super) use self::memory::TREE_SHIFT;
 use self::memory::{Arena, NO_METHOD, Node, address, first_slot, key, node_at};
 use self::nodes::LastCounts;
 pub(super) use self::nodes::{TreeCalls, TreeNodes};
-pub(super) use self::parked::{ParkedThreads, Running};
+pub(super) use self::parked::{OpenCalls, ParkedThreads};
 use self::sites::SiteTable;
 use self::suffixes::Suffixes;
 use super::budget::{Budget, NODE_BYTES};
@@ -469,7 +469,7 @@ impl Tree {
     pub(super) fn calls<'a>(
         &'a self,
         pool: &TreePool,
-        running: &'a Running,
+        running: &'a OpenCalls,
         reading: Reading,
     ) -> TreeCalls<'a> {
         let last = lock(&self.last);

@@ -21,14 +21,14 @@ pub(super) const NO_FIELD: u32 = (1 << 20) - 1;
 
 /// The fields; see the module.
 #[derive(Debug)]
-pub(super) struct Extended {
+pub(super) struct ExtendedFields {
     /// The fields that were accessed, by hash; the helper class reads and writes it.
     offsets: &'static [AtomicU64],
     /// By the number of the class.
     units: Mutex<FxHashMap<u32, ExtendedUnits>>,
 }
 
-impl Extended {
+impl ExtendedFields {
     pub(super) fn new() -> Result<Self, String> {
         let no_memory = |error: io::Error| format!("perk has no memory for fields: {error}");
         let offsets = reserve(OFFSETS).map_err(no_memory)?;

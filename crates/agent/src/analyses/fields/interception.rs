@@ -33,8 +33,8 @@ struct Interception {
     /// The methods of the helper for fields and for components.
     of_field: MethodRef,
     of_components: MethodRef,
-    before: Before,
-    critical: critical::Before,
+    before: OriginalFunctions,
+    critical: critical::OriginalFunctions,
 }
 
 /// An access of a function.
@@ -130,13 +130,13 @@ macro_rules! functions {
         $(, $argument:ident: $kind:ty)*) -> $result:ty => $access:expr;)+) => {
         /// The functions that were there before.
         #[derive(Debug)]
-        struct Before {
+        struct OriginalFunctions {
             $($here: unsafe extern "system" fn(*mut JNIEnv, $object_kind $(, $kind)*) -> $result,)+
         }
 
         /// Installs the functions of this module. Returns the previous ones.
-        fn exchange(functions: &mut Functions) -> Before {
-            Before { $($here: replace(&mut functions.$function, $here),)+ }
+        fn exchange(functions: &mut Functions) -> OriginalFunctions {
+            OriginalFunctions { $($here: replace(&mut functions.$function, $here),)+ }
         }
 
         $(unsafe extern "system" fn $here(

@@ -33,20 +33,20 @@ pub(super) struct Site {
 /// The file; see the module.
 #[derive(Debug)]
 pub(super) struct Writer {
-    out: Out,
+    out: Destination,
     /// Whether a record stands for all objects that are alike.
     aggregates: bool,
     /// The number of objects of each kind, without the last ones.
-    alike: FxHashMap<Alike, u64>,
+    alike: FxHashMap<RecordGroup, u64>,
     /// The kind of the last objects, and their number: neighbours are often alike.
-    last: Option<(Alike, u64)>,
+    last: Option<(RecordGroup, u64)>,
     /// The counts of the record that is looked at.
     counts: Vec<u64>,
 }
 
 /// Objects with the same record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Alike {
+struct RecordGroup {
     class: u32,
     /// 0 if it is not known.
     site: u32,
@@ -54,7 +54,7 @@ struct Alike {
 }
 
 #[derive(Debug)]
-enum Out {
+enum Destination {
     Plain(Output),
     Gzip(GzEncoder<Output>),
     /// It is whole, or could not be written.
@@ -65,8 +65,8 @@ impl Writer {
     /// Begins the file, which is compressed if its name ends in `.gz`.
     pub(super) fn new(output: Output, aggregates: bool) -> Self {
         let out = match output.name().ends_with(".gz") {
-            true => Out::Gzip(GzEncoder::new(output, Compression::fast())),
-            false => Out::Plain(output),
+            true => Destination::Gzip(GzEncoder::new(output, Compression::fast())),
+            false => Destination::Plain(output),
         };
         let (alike, last) = (FxHashMap::default(), None);
         Self { out, aggregates, alike, last, counts: Vec::new() }
@@ -95,13 +95,13 @@ impl Writer {
             *count += 1;
             return false;
         }
-        let alike = Alike { class, site, counts: counts.as_slice().into() };
+        let alike = RecordGroup { class, site, counts: counts.as_slice().into() };
         self.end_last(Some((alike, 1)));
         self.alike.len() >= MOST_ALIKE
     }
 
     /// Adds the last objects to those before them; others follow.
-    fn end_last(&mut self, next: Option<(Alike, u64)>) {
+    fn end_last(&mut self, next: Option<(RecordGroup, u64)>) {
         if let Some((last, count)) = std::mem::replace(&mut self.last, next) {
             *self.alike.entry(last).or_default() += count;
         }
@@ -147,28 +147,30 @@ impl Writer {
     /// Ends the file.
     pub(super) fn finish(&mut self) {
         let finished = match &mut self.out {
-            Out::Plain(output) => output.finish(),
-            Out::Gzip(encoder) => encoder.try_finish().and_then(|()| encoder.get_mut().finish()),
-            Out::Closed => Ok(()),
+            Destination::Plain(output) => output.finish(),
+            Destination::Gzip(encoder) => {
+                encoder.try_finish().and_then(|()| encoder.get_mut().finish())
+            }
+            Destination::Closed => Ok(()),
         };
         self.check(finished);
-        self.out = Out::Closed;
+        self.out = Destination::Closed;
     }
 
     fn check(&mut self, result: io::Result<()>) {
         let Err(error) = result else { return };
         let output = match &self.out {
-            Out::Plain(output) => output,
-            Out::Gzip(encoder) => encoder.get_ref(),
-            Out::Closed => return,
+            Destination::Plain(output) => output,
+            Destination::Gzip(encoder) => encoder.get_ref(),
+            Destination::Closed => return,
         };
         let part = output.part().map(|part| part.display().to_string());
         cannot_write(&output.name(), &error, part);
-        self.out = Out::Closed;
+        self.out = Destination::Closed;
     }
 }
 
-impl Out {
+impl Destination {
     fn write(&mut self, record: &[u8]) -> io::Result<()> {
         match self {
             Self::Plain(output) => output.write_all(record).and_then(|()| output.rest()),

@@ -19,7 +19,7 @@ use perk_profile::monitors::UNKNOWN_HOLDER;
 use perk_profile::{ClassId, HolderRow, LockKind, MonitorRow, TraceId};
 use rustc_hash::FxHashMap;
 
-use super::{For, Monitors, Waiting, delete};
+use super::{Monitors, ThreadWait, WaitGoal, delete};
 use crate::jvm::{Global, Jni, Local, Walker};
 use crate::random::Random;
 use crate::roster::Slot;
@@ -60,7 +60,7 @@ struct Book {
 
 /// What is known of the holder in a wait.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HolderRecord {
     by: Option<Arc<Book>>,
     /// The time from which the wait is not booked on a holder yet.
     since: Instant,
@@ -68,20 +68,20 @@ pub(super) struct Held {
 }
 
 /// A lock that threads wait for, and these threads with the beginnings of their waits.
-struct Wanted {
+struct LockQueue {
     class: LockClass,
     object: Arc<Global>,
     waits: Vec<(Slot, Instant)>,
 }
 
 /// The holder of a lock at a look.
-struct Found {
+struct HolderView {
     thread: Option<Slot>,
     book: Arc<Book>,
     is_known: bool,
 }
 
-impl Held {
+impl HolderRecord {
     pub(super) fn new(begun: Instant) -> Self {
         Self { by: None, since: begun, look_count: 0 }
     }
@@ -104,7 +104,7 @@ impl Held {
 
     /// Notes what a look has found. A lock without an owner may be between two of them: then the holder
     /// seen before or after has the time.
-    fn saw(&mut self, found: &Found, now: Instant) {
+    fn saw(&mut self, found: &HolderView, now: Instant) {
         if !found.is_known && self.by.is_some() {
             return;
         }
@@ -156,16 +156,16 @@ impl Monitors {
     }
 
     /// Returns the locks that threads wait for now.
-    fn wanted(&self, jni: Jni<'_>) -> Vec<Wanted> {
+    fn wanted(&self, jni: Jni<'_>) -> Vec<LockQueue> {
         let waits: Vec<_> = lock(&self.waiting)
             .iter()
-            .filter(|(_, waiting)| waiting.what == For::Lock)
+            .filter(|(_, waiting)| waiting.what == WaitGoal::Lock)
             .filter_map(|(&slot, waiting)| {
                 let object = Arc::clone(waiting.object.as_ref()?);
                 Some((slot, waiting.begun, (waiting.class, waiting.kind), object))
             })
             .collect();
-        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut wanted: Vec<LockQueue> = Vec::new();
         for (slot, begun, class, object) in waits {
             let known =
                 wanted.iter_mut().find(|it| it.class == class && jni.same(&*it.object, &*object));
@@ -174,20 +174,21 @@ impl Monitors {
                     known.waits.push((slot, begun));
                     delete(jni, Some(object));
                 }
-                None => wanted.push(Wanted { class, object, waits: vec![(slot, begun)] }),
+                None => wanted.push(LockQueue { class, object, waits: vec![(slot, begun)] }),
             }
         }
         wanted
     }
 
     /// Books the waits for a lock on the thread that has it.
-    fn book_holder(&self, jni: Jni<'_>, wanted: &Wanted) {
+    fn book_holder(&self, jni: Jni<'_>, wanted: &LockQueue) {
         let Some(found) = self.holder(jni, wanted) else { return };
         let now = Instant::now();
         let mut waiting = lock(&self.waiting);
         for (slot, begun) in &wanted.waits {
             // Meanwhile it may have got the lock, or wait for another.
-            let waits_still = |it: &&mut Waiting| it.begun == *begun && found.thread != Some(*slot);
+            let waits_still =
+                |it: &&mut ThreadWait| it.begun == *begun && found.thread != Some(*slot);
             if let Some(waiting) = waiting.get_mut(slot).filter(waits_still) {
                 waiting.held.saw(&found, now);
             }
@@ -195,12 +196,12 @@ impl Monitors {
     }
 
     /// Finds the thread that has a lock, and its stack.
-    fn holder(&self, jni: Jni<'_>, wanted: &Wanted) -> Option<Found> {
+    fn holder(&self, jni: Jni<'_>, wanted: &LockQueue) -> Option<HolderView> {
         let common = self.common;
         let asked = Instant::now();
         let Some(owner) = self.owner(jni, wanted) else {
             let book = self.holders.book(self.unknown_holder(), wanted.class);
-            return Some(Found { thread: None, book, is_known: false });
+            return Some(HolderView { thread: None, book, is_known: false });
         };
         let thread = common.threads.slot_of_other(jni, &owner);
         let depth = common.depth() as usize;
@@ -216,11 +217,11 @@ impl Monitors {
         {
             return None;
         }
-        Some(Found { thread, book: self.holders.book(trace, wanted.class), is_known: true })
+        Some(HolderView { thread, book: self.holders.book(trace, wanted.class), is_known: true })
     }
 
     /// Returns the thread that has a lock.
-    fn owner<'a>(&self, jni: Jni<'a>, wanted: &Wanted) -> Option<Local<'a>> {
+    fn owner<'a>(&self, jni: Jni<'a>, wanted: &LockQueue) -> Option<Local<'a>> {
         let object = &*wanted.object;
         let owner = match wanted.class.1 {
             LockKind::Monitor => self.common.jvmti.monitor_owner(jni, object).map(|it| it.0),

@@ -19,7 +19,7 @@ use perk_jvmti_sys::{
 use perk_profile::{LockKind, Monitor, MonitorDump, Status, ThreadState};
 use rustc_hash::FxHashMap;
 
-use super::{For, Monitors, delete};
+use super::{Monitors, WaitGoal, delete};
 use crate::common::Common;
 use crate::jvm::{Global, Jni, Jvmti, Local, Reference, ThreadMoment};
 use crate::roster::Slot;
@@ -30,7 +30,7 @@ use crate::threads::LiveThread;
 const MOST_FRAMES: u32 = 1024;
 
 /// A thread that is examined.
-struct Watched<'a> {
+struct ThreadView<'a> {
     slot: Slot,
     serial: u32,
     reference: ThreadReference<'a>,
@@ -60,7 +60,7 @@ impl ThreadReference<'_> {
 
 /// The monitors and the indexes of their rows, by identity hash: an object may have several
 /// references.
-struct Found<'a> {
+struct MonitorIndex<'a> {
     jni: Jni<'a>,
     common: &'static Common,
     objects: Vec<Local<'a>>,
@@ -68,7 +68,7 @@ struct Found<'a> {
     by_identity: FxHashMap<u32, Vec<usize>>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> MonitorIndex<'a> {
     /// Returns the index of a monitor's row; a monitor that is met first gets a new row.
     fn place(&mut self, object: Local<'a>, kind: LockKind) -> Option<usize> {
         let identity = self.common.jvmti.identity(&object)?;
@@ -107,7 +107,7 @@ impl Monitors {
         let moments = common.jvmti.moments(&references, depth).unwrap_or_default();
         let mut dump = MonitorDump::default();
         let mut slots = Vec::new();
-        let mut found = Found {
+        let mut found = MonitorIndex {
             jni,
             common,
             objects: Vec::new(),
@@ -139,7 +139,7 @@ impl Monitors {
 
     /// Returns all threads: platform threads, virtual threads that carriers run, and virtual
     /// threads that wait.
-    fn watched<'a>(&self, jni: Jni<'a>) -> Vec<Watched<'a>> {
+    fn watched<'a>(&self, jni: Jni<'a>) -> Vec<ThreadView<'a>> {
         let mut threads: Vec<(Slot, ThreadReference<'a>)> = Vec::new();
         let mut monitors: FxHashMap<Slot, Arc<Global>> = FxHashMap::default();
         let mut begun: FxHashMap<Slot, Instant> = FxHashMap::default();
@@ -171,7 +171,7 @@ impl Monitors {
             .map(|(slot, reference)| {
                 let serial = recorder.thread_serial(slot);
                 let (monitor, begun) = (monitors.remove(&slot), begun.get(&slot).copied());
-                Watched { slot, serial, reference, monitor, begun }
+                ThreadView { slot, serial, reference, monitor, begun }
             })
             .collect();
         drop(recorder);
@@ -180,7 +180,12 @@ impl Monitors {
     }
 
     /// Finds the monitors that a thread has and waits for.
-    fn look_at<'a>(&self, thread: &Watched<'_>, moment: &ThreadMoment, found: &mut Found<'a>) {
+    fn look_at<'a>(
+        &self,
+        thread: &ThreadView<'_>,
+        moment: &ThreadMoment,
+        found: &mut MonitorIndex<'a>,
+    ) {
         let jni = found.jni;
         let reference = thread.reference.get();
         let is_platform = matches!(thread.reference, ThreadReference::Platform(_));
@@ -202,8 +207,8 @@ impl Monitors {
             if let Some(place) = found.place(blocker, LockKind::Parking) {
                 let row = &mut found.rows[place];
                 match what {
-                    For::Lock => row.blocked.push(thread.serial),
-                    For::Notice => row.waiting.push(thread.serial),
+                    WaitGoal::Lock => row.blocked.push(thread.serial),
+                    WaitGoal::Notice => row.waiting.push(thread.serial),
                 }
             }
             return;
@@ -226,7 +231,7 @@ impl Monitors {
 
     /// Finds the owner of each monitor. The JVM reports platform threads, and how often they have
     /// entered the monitor; the known data on virtual threads stays.
-    fn find_owners(&self, found: &mut Found<'_>, serials: &Serials<'_, '_>) {
+    fn find_owners(&self, found: &mut MonitorIndex<'_>, serials: &Serials<'_, '_>) {
         let jni = found.jni;
         for (row, object) in found.rows.iter_mut().zip(&found.objects) {
             if row.kind == LockKind::Parking {
@@ -248,7 +253,7 @@ impl Monitors {
 
     /// Takes apart circles of threads that have not waited all the time: their parts are of
     /// different moments.
-    fn take_apart(&self, dump: &mut MonitorDump, watched: &[Watched<'_>]) {
+    fn take_apart(&self, dump: &mut MonitorDump, watched: &[ThreadView<'_>]) {
         let waits_still = |serial: u32| {
             let thread = watched.iter().find(|thread| thread.serial == serial);
             let waiting = lock(&self.waiting);
@@ -269,11 +274,11 @@ impl Monitors {
 struct Serials<'a, 't> {
     jni: Jni<'a>,
     jvmti: Jvmti,
-    by_identity: FxHashMap<u32, Vec<&'t Watched<'t>>>,
+    by_identity: FxHashMap<u32, Vec<&'t ThreadView<'t>>>,
 }
 
 impl<'t> Serials<'_, 't> {
-    fn add(&mut self, thread: &'t Watched<'t>) {
+    fn add(&mut self, thread: &'t ThreadView<'t>) {
         if let Some(identity) = self.jvmti.identity(thread.reference.get()) {
             self.by_identity.entry(identity).or_default().push(thread);
         }

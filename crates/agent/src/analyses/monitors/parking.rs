@@ -18,7 +18,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jboolean, jlong, jobject}
 use perk_jvmti_sys::{JVMTI_EVENT_NATIVE_METHOD_BIND, JvmtiEnv};
 use perk_profile::{ClassId, LockKind};
 
-use super::{For, Monitors};
+use super::{Monitors, WaitGoal};
 use crate::binder;
 use crate::common::Life;
 use crate::guard::{Feature, contain, guard, inside};
@@ -158,12 +158,12 @@ impl Parking {
     }
 
     /// Returns whether a thread parks to acquire a lock or to be notified.
-    pub(super) fn what(&self, jni: Jni<'_>, blocker: &(impl Reference + ?Sized)) -> For {
+    pub(super) fn what(&self, jni: Jni<'_>, blocker: &(impl Reference + ?Sized)) -> WaitGoal {
         let is_of = |class: &Global| jni.is_instance(blocker, class);
         if is_of(&self.ownable) || self.stamped.as_ref().is_some_and(is_of) {
-            For::Lock
+            WaitGoal::Lock
         } else {
-            For::Notice
+            WaitGoal::Notice
         }
     }
 }
@@ -208,7 +208,7 @@ impl Monitors {
         match parking.blocker(jni, &thread) {
             Some(blocker) => self.parks_for(jni, &thread, &blocker).is_some(),
             None => {
-                let (class, kind) = (&parking.unknown, (LockKind::Parking, For::Notice));
+                let (class, kind) = (&parking.unknown, (LockKind::Parking, WaitGoal::Notice));
                 self.begin(jni, &thread, (class, None), kind).is_some()
             }
         }
@@ -237,7 +237,7 @@ impl Monitors {
     ) -> Option<(Slot, ClassId)> {
         let what = self.parking.get()?.what(jni, blocker);
         let class = jni.class_of(blocker)?;
-        let lock = (what == For::Lock).then_some(blocker as &dyn Reference);
+        let lock = (what == WaitGoal::Lock).then_some(blocker as &dyn Reference);
         self.begin(jni, thread, (&class, lock), (LockKind::Parking, what))
     }
 

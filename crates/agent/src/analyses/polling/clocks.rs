@@ -45,13 +45,13 @@ pub(super) struct Clocks {
 
 /// A thread that has CPU time to be sampled.
 #[derive(Clone, Debug)]
-pub(super) struct Due {
+pub(super) struct SampleDebt {
     pub(super) thread: Arc<LiveThread>,
     /// The CPU time at which the thread was found due.
     cpu_ns: u64,
 }
 
-impl Due {
+impl SampleDebt {
     /// Whether the thread runs now or waits for a CPU. If that is not known, it counts as running.
     pub(super) fn is_running(&self) -> bool {
         let Some(tid) = self.thread.tid() else { return true };
@@ -120,7 +120,7 @@ impl Clocks {
     }
 
     /// Returns the index now of a thread that was due; `None` if the thread has ended.
-    pub(super) fn find_due(&self, due: &Due) -> Option<usize> {
+    pub(super) fn find_due(&self, due: &SampleDebt) -> Option<usize> {
         let index = self.find(due.thread.slot);
         index.filter(|&index| Arc::ptr_eq(&self.threads[index].thread, &due.thread))
     }
@@ -151,7 +151,7 @@ impl Clocks {
 
     /// Reads the clocks of the threads that burned CPU time lately; those to be walked are added to
     /// `due`. Returns the CPU time they burned since they were last read.
-    pub(super) fn tick_busy(&mut self, due: &mut Vec<Due>) -> u64 {
+    pub(super) fn tick_busy(&mut self, due: &mut Vec<SampleDebt>) -> u64 {
         let mut burned_ns = 0;
         for index in 0..self.threads.len() {
             if self.threads[index].quiet_ticks < IDLE_AFTER_TICKS {
@@ -162,7 +162,7 @@ impl Clocks {
     }
 
     /// Reads the clocks of `budget` idle threads, in turns.
-    pub(super) fn tick_idle(&mut self, budget: usize, due: &mut Vec<Due>) {
+    pub(super) fn tick_idle(&mut self, budget: usize, due: &mut Vec<SampleDebt>) {
         let count = self.threads.len();
         let first = self.next_idle.min(count);
         let is_idle = |&index: &usize| self.threads[index].quiet_ticks >= IDLE_AFTER_TICKS;
@@ -174,7 +174,7 @@ impl Clocks {
         }
     }
 
-    fn read(&mut self, index: usize, due: &mut Vec<Due>) -> u64 {
+    fn read(&mut self, index: usize, due: &mut Vec<SampleDebt>) -> u64 {
         let Some(cpu_ns) = self.threads[index].thread.tid().and_then(Tid::cpu_ns) else { return 0 };
         let burned_ns = self.advance(index, cpu_ns);
         if burned_ns > 0 {
@@ -185,11 +185,11 @@ impl Clocks {
 
     /// Returns the thread at `index` if it is due: if its next point has come, and once early in its
     /// life, so that a short thread has a trace at all.
-    pub(super) fn due(&self, index: usize) -> Option<Due> {
+    pub(super) fn due(&self, index: usize) -> Option<SampleDebt> {
         let watched = &self.threads[index];
         let wanted = watched.points.next_ns() <= watched.sampled_ns || watched.last_trace.is_none();
         (wanted && watched.is_sampled)
-            .then(|| Due { thread: Arc::clone(&watched.thread), cpu_ns: watched.cpu_ns })
+            .then(|| SampleDebt { thread: Arc::clone(&watched.thread), cpu_ns: watched.cpu_ns })
     }
 
     /// Reads the clocks of all threads that have one.

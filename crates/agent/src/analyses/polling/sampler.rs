@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use perk_jvmti_sys::jvmtiFrameInfo;
 
 use super::Polling;
-use super::clocks::Due;
+use super::clocks::SampleDebt;
 use crate::jvm::{Jni, StackFrame};
 use crate::os;
 use crate::roster::Slot;
@@ -162,7 +162,7 @@ impl<'a> Sampler<'a> {
         self.polling.older_clocks()
     }
 
-    fn walk(&mut self, due: &Due) {
+    fn walk(&mut self, due: &SampleDebt) {
         let Self { polling, jni, buffer, stack, .. } = self;
         let common = polling.common;
         let depth = polling.depth.load(Relaxed) as usize;

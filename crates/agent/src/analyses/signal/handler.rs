@@ -37,7 +37,7 @@ const MOST_STACK_WORDS_OF_JVM: usize = 1 << 12;
 
 /// The state that handlers share. It is never freed; a later session uses it again.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct HandlerState {
     pub(super) vm: Vm,
     pub(super) ring: Ring,
     /// Whether the native frames above Java code are wanted.
@@ -59,13 +59,13 @@ pub(super) struct Shared {
 }
 
 // SAFETY: a buffer is used by the handler alone that has set its bit.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for HandlerState {}
 // SAFETY: a buffer is used by the handler alone that has set its bit.
-unsafe impl Send for Shared {}
+unsafe impl Send for HandlerState {}
 
 /// A thread that has a timer. The timer's value is its address; it is never freed, but used again.
 #[derive(Debug, Default)]
-pub(super) struct Watched {
+pub(super) struct TimerThread {
     /// The number of the thread, which is never used again.
     pub(super) number: AtomicU64,
     /// The address of the JVM's thread; 0 for threads that do not run Java code.
@@ -95,7 +95,7 @@ enum Sender {
     Event(RawFd),
 }
 
-impl Watched {
+impl TimerThread {
     /// Makes it that of a thread that starts. A random part of an interval makes the expected number of
     /// samples exact.
     pub(super) fn reset(&self, points: Points, random_ns: u64) {
@@ -152,9 +152,9 @@ impl Watched {
     }
 }
 
-static SHARED: AtomicPtr<Shared> = AtomicPtr::new(std::ptr::null_mut());
+static SHARED: AtomicPtr<HandlerState> = AtomicPtr::new(std::ptr::null_mut());
 
-impl Shared {
+impl HandlerState {
     /// Makes it, for walks of at most so many frames.
     ///
     /// # Errors
@@ -209,9 +209,9 @@ impl Shared {
 
 /// The process's memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Own;
+pub(super) struct ProcessMemory;
 
-impl Memory for Own {
+impl Memory for ProcessMemory {
     fn word(&self, address: usize) -> Option<usize> {
         checked::word(address)
     }
@@ -228,9 +228,9 @@ impl Memory for Tables {
 }
 
 /// The same, for one walk.
-struct Walked(checked::Blocks);
+struct WalkMemory(checked::Blocks);
 
-impl Memory for Walked {
+impl Memory for WalkMemory {
     fn word(&self, address: usize) -> Option<usize> {
         self.0.word(address)
     }
@@ -253,19 +253,19 @@ pub(super) unsafe extern "C" fn on_signal(
             let timer = Expiry::of(info).map(|it| (Sender::Timer(it.timer), it.value));
             let event = || event::sender(info).map(|(it, value)| (Sender::Event(it), value));
             if let Some((sender, value)) = timer.or_else(event) {
-                shared.on_point(&*(value as *const Watched), sender, context);
+                shared.on_point(&*(value as *const TimerThread), sender, context);
             }
         }
     });
 }
 
-impl Shared {
+impl HandlerState {
     /// Takes a sample of the calling thread if its next point has come, and has its timer or event send a
     /// signal at the one after.
     ///
     /// # Safety
     /// The registers must be those that the kernel passes to a handler.
-    unsafe fn on_point(&self, watched: &Watched, sender: Sender, context: *const c_void) {
+    unsafe fn on_point(&self, watched: &TimerThread, sender: Sender, context: *const c_void) {
         // Another event has the descriptor of one that has ended while its signal was on its way.
         if watched.tid.load(Ordering::Relaxed) != os::Tid::current().number() {
             return;
@@ -299,7 +299,7 @@ impl Shared {
     /// The registers must be those that the kernel passes to a handler.
     unsafe fn sample(
         &self,
-        watched: &Watched,
+        watched: &TimerThread,
         begin_ns: u64,
         sender: Sender,
         context: *const c_void,
@@ -317,7 +317,7 @@ impl Shared {
         };
         let thread = watched.java_thread.load(Ordering::Relaxed);
         let depth = self.most_frames;
-        let memory = Walked(checked::Blocks::default());
+        let memory = WalkMemory(checked::Blocks::default());
         let walk = match thread {
             0 => None,
             thread => Some(self.vm.walk(
@@ -369,7 +369,7 @@ impl Shared {
     }
 
     /// Returns the id of the virtual thread that a thread runs, if ids are asked for.
-    fn virtual_id(&self, memory: &Walked, thread: usize, frames: &[VmFrame]) -> Option<u64> {
+    fn virtual_id(&self, memory: &WalkMemory, thread: usize, frames: &[VmFrame]) -> Option<u64> {
         let offset = self.id_offset.load(Ordering::Relaxed);
         let is_border =
             |it: &VmFrame| matches!(it.kind, Code::Continuation | Code::FrozenContinuation);
@@ -391,7 +391,7 @@ impl Shared {
         if is_of_jvm {
             return MOST_STACK_WORDS_OF_JVM;
         }
-        let java = self.vm.anchor(&Own, thread).map_or(0, |anchor| anchor.sp);
+        let java = self.vm.anchor(&ProcessMemory, thread).map_or(0, |anchor| anchor.sp);
         let words = java.checked_sub(registers.sp).filter(|_| java != 0);
         words.map_or(MOST_STACK_WORDS, |bytes| (bytes / size_of::<usize>()).min(MOST_STACK_WORDS))
     }
@@ -422,7 +422,7 @@ mod tests {
     fn long_walks_leave_the_thread_most_of_its_time_and_each_place_its_share() {
         const INTERVAL_NS: u64 = 1_000_000;
         const WALK_NS: u64 = 2_000_000;
-        let watched = Watched::default();
+        let watched = TimerThread::default();
         watched.interval_ns.store(INTERVAL_NS, Ordering::Relaxed);
         watched.reset(Points::new(0, INTERVAL_NS, Random::default()), 0);
         // How much the program has done; each turn has 7 and 13 ms.

@@ -8,7 +8,7 @@
 use perk_hotspot::vm::{LineEntry, MethodNames, Vm};
 use rustc_hash::FxHashMap;
 
-use super::handler::{Own, Shared};
+use super::handler::{HandlerState, ProcessMemory};
 use super::record;
 
 /// What is read of a method.
@@ -78,7 +78,7 @@ impl Intake {
 
     /// Takes the records out of the ring. Their methods become numbers: from 1 on, in the order in
     /// which they are met. Returns whether no record was left, as [`Ring::read`](super::ring::Ring::read).
-    pub(super) fn fill(&mut self, shared: &Shared) -> bool {
+    pub(super) fn fill(&mut self, shared: &HandlerState) -> bool {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut records = std::mem::take(&mut self.records);
         let is_empty = shared.ring.read(&mut buffer, |words| {
@@ -107,16 +107,16 @@ impl Intake {
 
     /// Returns the number of a method; `None` if it is not there any more.
     fn number(&mut self, vm: &Vm, method: usize) -> Option<u64> {
-        let identity = vm.identity(&Own, method)?;
+        let identity = vm.identity(&ProcessMemory, method)?;
         if let Some((known, number)) = self.methods.get(&method)
             && *known == identity
         {
             return Some(*number);
         }
-        let names = vm.names(&Own, method)?;
-        let lines = if self.has_lines { vm.lines(&Own, method) } else { None };
+        let names = vm.names(&ProcessMemory, method)?;
+        let lines = if self.has_lines { vm.lines(&ProcessMemory, method) } else { None };
         // Another one may have come meanwhile.
-        if vm.identity(&Own, method)? != identity {
+        if vm.identity(&ProcessMemory, method)? != identity {
             return None;
         }
         self.method_count += 1;

@@ -10,7 +10,7 @@ use perk_instrument::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE};
 use perk_profile::{Frame, FrameId, FrameKind, Line, Method, MethodId, mutf8};
 use rustc_hash::FxHashMap;
 
-use super::handler::Own;
+use super::handler::ProcessMemory;
 use super::intake::MethodText;
 use crate::analyses::xprof;
 use crate::common::Common;
@@ -22,7 +22,7 @@ use crate::sync::lock;
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// The methods, in the order of their numbers, which begin with 1.
-    methods: Vec<Known>,
+    methods: Vec<MethodSymbols>,
     /// The instructions of native code and of the kernel.
     native: FxHashMap<usize, FrameId>,
     /// The native functions, by their first addresses, and the groups of threads.
@@ -46,12 +46,12 @@ pub(super) struct Stub {
 
 /// The answers to the questions of [`xprof`](crate::analyses::xprof).
 #[derive(Debug)]
-pub(super) struct Named<'a> {
+pub(super) struct TickNames<'a> {
     pub(super) vm: &'a Vm,
     pub(super) names: &'a mut Names,
 }
 
-impl xprof::Frames for Named<'_> {
+impl xprof::Frames for TickNames<'_> {
     fn method(&mut self, frame: &VmFrame) -> Option<(MethodId, bool)> {
         self.names.known(frame).map(|known| (known.id, known.is_probe))
     }
@@ -61,13 +61,13 @@ impl xprof::Frames for Named<'_> {
     }
 
     fn stub_name(&self, frame: &VmFrame) -> String {
-        self.vm.text(&Own, frame.name)
+        self.vm.text(&ProcessMemory, frame.name)
     }
 }
 
 /// A method.
 #[derive(Debug)]
-struct Known {
+struct MethodSymbols {
     id: MethodId,
     lines: Vec<LineEntry>,
     /// Whether it is one of a helper class of probes.
@@ -174,19 +174,19 @@ impl Names {
         *self.stubs.entry(key).or_insert_with(|| {
             let name = match single {
                 Some(stub) => stub.name.clone(),
-                None => format!("[{}]", vm.text(&Own, frame.name)),
+                None => format!("[{}]", vm.text(&ProcessMemory, frame.name)),
             };
             symbol(common, &name, None, FrameKind::Stub)
         })
     }
 
-    fn known(&mut self, frame: &VmFrame) -> Option<&mut Known> {
+    fn known(&mut self, frame: &VmFrame) -> Option<&mut MethodSymbols> {
         self.methods.get_mut(frame.method.checked_sub(1)?)
     }
 
     /// Returns the symbol of a frame, and whether it is one of a probe's.
     fn frame(&mut self, common: &Common, frame: &VmFrame) -> Option<(FrameId, bool)> {
-        let Known { id, lines, frames, is_probe } = self.known(frame)?;
+        let MethodSymbols { id, lines, frames, is_probe } = self.known(frame)?;
         // Other forms have neither: a trace would be there several times.
         let is_extended = common.options.format == Format::Extended;
         let kind = if is_extended { kind(frame) } else { FrameKind::Unknown };
@@ -218,7 +218,7 @@ fn symbol(common: &Common, name: &str, library: Option<&str>, kind: FrameKind) -
 }
 
 /// Makes the symbols of a method.
-fn known(common: &Common, MethodText { names, lines }: MethodText) -> Known {
+fn known(common: &Common, MethodText { names, lines }: MethodText) -> MethodSymbols {
     let text = |bytes: &[u8]| mutf8::decode(bytes).into_owned();
     let class = text(&names.class);
     let helpers = [HELPER, FIELDS_HELPER, COUNTS_HELPER, HELPER_BASE];
@@ -238,7 +238,7 @@ fn known(common: &Common, MethodText { names, lines }: MethodText) -> Known {
         .filter(|source| !source.is_empty())
         .map(|source| symbols.strings.intern(&text(&source)));
     let id = symbols.method(Method { class, name, signature, source });
-    Known { id, lines, is_probe, frames: FxHashMap::default() }
+    MethodSymbols { id, lines, is_probe, frames: FxHashMap::default() }
 }
 
 /// Returns the name of a class as `Class.getName` has it, but for hidden classes: the address after

@@ -20,14 +20,14 @@ const LONG_NAMES: [&str; 3] = ["C1 CompilerThread", "C2 CompilerThread", "VM Per
 
 /// The threads; see the module.
 #[derive(Debug, Default)]
-pub(super) struct Others {
+pub(super) struct NativeThreads {
     names: FxHashMap<Tid, String>,
     /// Threads that were not there at the look before: they may be about to run Java code.
     new: FxHashSet<Tid>,
     looked_at: Option<Instant>,
 }
 
-impl Others {
+impl NativeThreads {
     /// Looks for threads that have begun or ended, once in a while.
     pub(super) fn look(&mut self, threads: &Threads, timers: &mut Timers, interval_ns: u64) {
         let is_first = self.looked_at.is_none();

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::handler::Watched;
+use super::handler::TimerThread;
 use crate::os::event::{self, CpuEvent, has_thread_ended, is_out_of_descriptors};
 use crate::os::timer::CpuTimer;
 use crate::os::{self, Tid};
@@ -26,11 +26,11 @@ use crate::sync::lock;
 #[derive(Debug)]
 pub(super) struct Timers {
     signal: c_int,
-    running: FxHashMap<Owner, Running>,
+    running: FxHashMap<Owner, ThreadTimer>,
     /// The threads of the numbers that records may have.
     owners: FxHashMap<u64, Owner>,
     /// The threads that have ended, of which there may still be records.
-    ended: Vec<Ended>,
+    ended: Vec<ThreadEnd>,
     pool: Pool,
     random: Random,
     /// Whether threads begin with events.
@@ -46,7 +46,7 @@ pub(super) struct Timers {
 /// The cells for threads that have none, and the number of the last thread.
 #[derive(Debug, Default)]
 struct Pool {
-    free: Vec<&'static Watched>,
+    free: Vec<&'static TimerThread>,
     last: u64,
 }
 
@@ -74,8 +74,8 @@ pub(super) struct Start {
 }
 
 #[derive(Debug)]
-struct Running {
-    watched: &'static Watched,
+struct ThreadTimer {
+    watched: &'static TimerThread,
     clock: Clock,
     tid: Tid,
 }
@@ -89,8 +89,8 @@ enum Clock {
 
 /// A thread that has ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
-    watched: &'static Watched,
+pub(super) struct ThreadEnd {
+    watched: &'static TimerThread,
     pub(super) owner: Owner,
     /// The time of the end, by the clock of `System.nanoTime`.
     pub(super) at_ns: u64,
@@ -100,23 +100,23 @@ pub(super) struct Ended {
     pub(super) unseen_count: u64,
 }
 
-impl Ended {
+impl ThreadEnd {
     /// Returns the number of the thread.
     pub(super) fn number(&self) -> u64 {
         self.watched.number.load(Relaxed)
     }
 }
 
-impl Running {
+impl ThreadTimer {
     /// Deletes the timer.
-    fn end(self, owner: Owner) -> Ended {
+    fn end(self, owner: Owner) -> ThreadEnd {
         let Self { watched, clock, tid } = self;
         // It may be gone.
         let cpu_ns = tid.cpu_ns().unwrap_or(0);
         drop(clock);
         let expired_count = watched.expired_count.load(Relaxed);
         let unseen_count = watched.pass(cpu_ns);
-        Ended { watched, owner, at_ns: os::nano_time(), expired_count, unseen_count }
+        ThreadEnd { watched, owner, at_ns: os::nano_time(), expired_count, unseen_count }
     }
 }
 
@@ -166,7 +166,7 @@ impl Timers {
         match self.clock(tid, watched, cpu_ns, points.next_ns()) {
             Ok(clock) => {
                 self.owners.insert(self.pool.last, owner);
-                self.running.insert(owner, Running { watched, clock, tid });
+                self.running.insert(owner, ThreadTimer { watched, clock, tid });
             }
             Err(_) => {
                 self.pool.free.push(watched);
@@ -185,7 +185,7 @@ impl Timers {
     fn clock(
         &mut self,
         tid: Tid,
-        watched: &'static Watched,
+        watched: &'static TimerThread,
         cpu_ns: u64,
         at_ns: u64,
     ) -> io::Result<Clock> {
@@ -206,7 +206,7 @@ impl Timers {
     fn event(
         &mut self,
         tid: Tid,
-        watched: &'static Watched,
+        watched: &'static TimerThread,
         after_ns: u64,
     ) -> io::Result<Option<CpuEvent>> {
         let value = std::ptr::from_ref(watched).addr();
@@ -257,17 +257,17 @@ impl Timers {
     }
 
     /// Returns the threads that have ended so far, as of now: records of theirs are older.
-    pub(super) fn take_ended(&mut self) -> Vec<Ended> {
+    pub(super) fn take_ended(&mut self) -> Vec<ThreadEnd> {
         std::mem::take(&mut self.ended)
     }
 
     /// Takes back threads that have ended, for another look.
-    pub(super) fn put_back(&mut self, ended: Vec<Ended>) {
+    pub(super) fn put_back(&mut self, ended: Vec<ThreadEnd>) {
         self.ended.extend(ended);
     }
 
     /// Forgets threads that have ended: there are no records of them any more.
-    pub(super) fn forget(&mut self, ended: &[Ended]) {
+    pub(super) fn forget(&mut self, ended: &[ThreadEnd]) {
         for ended in ended {
             self.owners.remove(&ended.number());
             self.pool.free.push(ended.watched);

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::handler::Own;
+use super::handler::ProcessMemory;
 use crate::common::Common;
 use crate::jvm::{Jni, Reference, ThreadInfo, VIRTUAL_THREAD_GROUP, VirtualThreadFunction};
 use crate::os::{self, checked};
@@ -100,7 +100,7 @@ pub(super) fn id_offset(common: &Common, vm: &Vm, jni: Jni<'_>) -> Option<usize>
     let is_there = || {
         // SAFETY: the field is java.lang.Thread's, and this is a thread.
         let id = unsafe { jni.get_long(&*thread, field) };
-        let object = vm.object_at(&Own, thread.raw() as usize & !REFERENCE_BITS)?;
+        let object = vm.object_at(&ProcessMemory, thread.raw() as usize & !REFERENCE_BITS)?;
         Some(checked::word(object.wrapping_add(offset))? == id as usize)
     };
     let is_small = offset.is_multiple_of(size_of::<u64>()) && offset < 4096;

@@ -14,7 +14,7 @@ use perk_profile::WallState;
 
 use super::WallClock;
 use super::ledger::Counts;
-use super::table::{Moving, Sample};
+use super::table::{Sample, VisitTarget};
 use crate::jvm::{Jni, Local, Reference, StackFrame};
 use crate::os::{self, Tid};
 use crate::random::Random;
@@ -126,7 +126,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// Takes a sample of a thread that may have moved. Returns whether its stack was walked.
-    fn look_at(&mut self, Moving { thread, last }: &Moving) -> bool {
+    fn look_at(&mut self, VisitTarget { thread, last }: &VisitTarget) -> bool {
         let wall = self.wall;
         let common = wall.common;
         let mounted = wall

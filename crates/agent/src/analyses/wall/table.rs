@@ -22,7 +22,7 @@ pub(super) struct Booking {
 
 /// A thread that gets samples.
 #[derive(Debug)]
-struct Watched {
+struct ThreadEntry {
     thread: Arc<LiveThread>,
     /// The time up to which everything is booked, by the clock of `System.nanoTime`.
     booked_ns: u64,
@@ -53,7 +53,7 @@ impl Sample {
 /// The threads that get samples; see the module.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    threads: Vec<Watched>,
+    threads: Vec<ThreadEntry>,
     by_slot: FxHashMap<Slot, usize>,
     /// The position at which the round continues.
     next: usize,
@@ -62,7 +62,7 @@ pub(super) struct Table {
 
 /// A thread that a visit must look at.
 #[derive(Clone, Debug)]
-pub(super) struct Moving {
+pub(super) struct VisitTarget {
     pub(super) thread: Arc<LiveThread>,
     pub(super) last: Option<Sample>,
 }
@@ -71,7 +71,7 @@ impl Table {
     /// Watches a thread from now on.
     pub(super) fn insert(&mut self, thread: Arc<LiveThread>, now_ns: u64) {
         self.by_slot.insert(thread.slot, self.threads.len());
-        self.threads.push(Watched {
+        self.threads.push(ThreadEntry {
             ledger: Ledger::new(Counts::of(&thread)),
             thread,
             booked_ns: now_ns,
@@ -111,7 +111,7 @@ impl Table {
 
     /// Visits threads in turn, at most `most`, up to the first that may have moved since its last
     /// sample. Returns how many it visited, and that thread.
-    pub(super) fn pass(&mut self, most: usize) -> (usize, Option<Moving>) {
+    pub(super) fn pass(&mut self, most: usize) -> (usize, Option<VisitTarget>) {
         let most = most.min(self.threads.len());
         for visited in 1..=most {
             if self.next >= self.threads.len() {
@@ -121,7 +121,8 @@ impl Table {
             self.next += 1;
             self.visit_count += 1;
             if !watched.stands_still() {
-                let moving = Moving { thread: Arc::clone(&watched.thread), last: watched.last };
+                let moving =
+                    VisitTarget { thread: Arc::clone(&watched.thread), last: watched.last };
                 return (visited, Some(moving));
             }
             watched.seen_ns = os::nano_time();
@@ -157,17 +158,17 @@ impl Table {
     /// Returns all time up to now. That of threads which were never met is left for later, unless
     /// this is the last time.
     pub(super) fn settle(&mut self, now_ns: u64, last: bool) -> Vec<Booking> {
-        let met = |watched: &&mut Watched| last || watched.last.is_some();
+        let met = |watched: &&mut ThreadEntry| last || watched.last.is_some();
         self.threads.iter_mut().filter(met).flat_map(|watched| watched.settle(now_ns)).collect()
     }
 
-    fn find(&mut self, thread: &Arc<LiveThread>) -> Option<&mut Watched> {
+    fn find(&mut self, thread: &Arc<LiveThread>) -> Option<&mut ThreadEntry> {
         let index = *self.by_slot.get(&thread.slot)?;
         self.threads.get_mut(index).filter(|it| Arc::ptr_eq(&it.thread, thread))
     }
 }
 
-impl Watched {
+impl ThreadEntry {
     /// Whether the thread has certainly done nothing since its last sample. In `Object.wait` it can
     /// be notified, which makes it wait for the monitor instead, without doing anything itself.
     fn stands_still(&self) -> bool {

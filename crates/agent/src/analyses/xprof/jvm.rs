@@ -29,12 +29,12 @@ pub(super) struct Jvm {
 /// The threads of the process that were seen so far.
 #[derive(Debug, Default)]
 struct Threads {
-    seen: FxHashMap<Tid, Seen>,
+    seen: FxHashMap<Tid, ThreadTimes>,
     looked_ns: u64,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
+struct ThreadTimes {
     kind: Option<Kind>,
     name_readings: u8,
     first_cpu_ns: u64,

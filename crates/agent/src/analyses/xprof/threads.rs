@@ -158,15 +158,15 @@ impl Threads {
         name_of: impl Fn(MethodId) -> String,
     ) -> Option<ThreadTables> {
         let elapsed_ns = thread.end_ns.unwrap_or(now_ns).saturating_sub(thread.begin_ns);
-        let mut rows: FxHashMap<(Table, Named<'_>), (u64, u64)> = FxHashMap::default();
+        let mut rows: FxHashMap<(Table, RowSubject<'_>), (u64, u64)> = FxHashMap::default();
         let mut label_counts = [0; LABELS.len()];
         for (place, &count) in &thread.counts {
             let (table, named, is_native) = match place {
                 Place::Method { table, method, is_native } => {
-                    (*table, Named::Method(*method), *is_native)
+                    (*table, RowSubject::Method(*method), *is_native)
                 }
                 Place::Stub { name, is_native } => {
-                    (Table::RuntimeStub, Named::Stub(name), *is_native)
+                    (Table::RuntimeStub, RowSubject::Stub(name), *is_native)
                 }
                 Place::Label(label) => {
                     if let Some(index) = LABELS.iter().position(|it| it == label) {
@@ -181,8 +181,8 @@ impl Threads {
         let rows = rows.into_iter().map(|((table, named), (code_count, native_count))| XprofRow {
             table,
             name: match named {
-                Named::Method(method) => name_of(method),
-                Named::Stub(name) => name.to_owned(),
+                RowSubject::Method(method) => name_of(method),
+                RowSubject::Stub(name) => name.to_owned(),
             },
             code_count,
             native_count,
@@ -229,7 +229,7 @@ impl Thread {
 
 /// What the row of a table is of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Named<'a> {
+enum RowSubject<'a> {
     Method(MethodId),
     Stub(&'a str),
 }

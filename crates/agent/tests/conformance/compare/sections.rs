@@ -142,7 +142,9 @@ fn traces(case: &Case, perk: &Recording, original: &Recording, found: &mut Findi
     }
     for recording in [perk, original] {
         let written = recording.traces.contains_key(&SYSTEM_TRACE);
-        if written && recording.format == HprofFormat::Binary && !original.traces.contains_key(&SYSTEM_TRACE)
+        if written
+            && recording.format == HprofFormat::Binary
+            && !original.traces.contains_key(&SYSTEM_TRACE)
         {
             found.differs("system-trace", || "the trace 300000 is written".to_owned());
         }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_instrument::{ClassFile, Names, Probes};
 
-use self::file::{Damaged, KeptClasses, NewClasses, fingerprint};
+use self::file::{DamageError, KeptClasses, NewClasses, fingerprint};
 use self::folder::Place;
 use crate::jvm::Image;
 use crate::os;
@@ -42,7 +42,7 @@ enum State {
 
 /// A class from the cache.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct CacheHit {
     /// The changed file; `None` if it stays as it is.
     pub(super) bytes: Option<Vec<u8>>,
     /// The number of methods with probes.
@@ -68,7 +68,7 @@ impl ClassCache {
     }
 
     /// Returns a class as it was kept.
-    pub(super) fn find(&self, bytes: &[u8], names: Names) -> Option<Found> {
+    pub(super) fn find(&self, bytes: &[u8], names: Names) -> Option<CacheHit> {
         if !self.is_open.load(Relaxed) {
             return None;
         }
@@ -77,9 +77,9 @@ impl ClassCache {
         match classes.find(fingerprint(bytes), bytes.len())? {
             Ok(class) => {
                 let changed = class.with_suffix(names.of("").as_bytes());
-                Some(Found { bytes: changed, method_count: class.method_count })
+                Some(CacheHit { bytes: changed, method_count: class.method_count })
             }
-            Err(Damaged) => {
+            Err(DamageError) => {
                 place.remove();
                 self.close(&mut state);
                 None

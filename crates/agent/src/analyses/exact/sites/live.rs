@@ -27,13 +27,13 @@ const MORE_RECORDS: usize = 1 << 16;
 /// The weak references of a tree to its objects and arrays.
 #[derive(Debug, Default)]
 pub(in crate::analyses::exact) struct Keeper {
-    all: Vec<(Weak, Kept)>,
+    all: Vec<(Weak, ObjectRecord)>,
     next_sweep: usize,
 }
 
 /// The record and the size of an object or array.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::analyses::exact) struct Kept {
+pub(in crate::analyses::exact) struct ObjectRecord {
     /// The index of its record.
     pub(in crate::analyses::exact) record: u32,
     /// The size in units of [`LEAST_ALIGNMENT`]: many are kept, and no array has 2^32 units.
@@ -43,7 +43,7 @@ pub(in crate::analyses::exact) struct Kept {
 /// A divisor of all sizes of objects on every JVM, in bytes.
 const LEAST_ALIGNMENT: u64 = 8;
 
-impl Kept {
+impl ObjectRecord {
     /// Makes it for an array of a size; the size is 0 for an object.
     pub(in crate::analyses::exact) fn new(record: u32, bytes: u64) -> Self {
         Self { record, size: (bytes / LEAST_ALIGNMENT) as u32 }
@@ -61,7 +61,7 @@ impl Keeper {
         &mut self,
         jni: Jni<'_>,
         object: &(impl Reference + ?Sized),
-        kept: Kept,
+        kept: ObjectRecord,
     ) {
         if self.all.len() >= self.next_sweep.max(FIRST_SWEEP) {
             self.sweep(jni, Weak::is_cleared);
@@ -91,7 +91,7 @@ impl Keeper {
     }
 
     /// Returns all live objects and arrays.
-    pub(super) fn live(&mut self, jni: Jni<'_>) -> impl Iterator<Item = Kept> {
+    pub(super) fn live(&mut self, jni: Jni<'_>) -> impl Iterator<Item = ObjectRecord> {
         self.sweep(jni, |weak| jni.is_gone(weak));
         self.all.iter().map(|(_, kept)| *kept)
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustc_hash::FxHashMap;
 
 use super::memory::{Node, address};
-use super::{Contexts, Inner, Reading, Running, TreePool};
+use super::{Contexts, Inner, OpenCalls, Reading, TreePool};
 use crate::recorder::{CallNodes, Calls, PathNode, PathNodes};
 
 /// The nodes that a tree had at one moment, by their rows: the root does not have one.
@@ -56,7 +56,7 @@ impl LastCounts {
 #[derive(Debug)]
 pub(in crate::analyses::exact) struct TreeCalls<'a> {
     nodes: TreeNodes,
-    running: &'a Running,
+    running: &'a OpenCalls,
     reading: Reading,
     last: MutexGuard<'a, LastCounts>,
     /// By row.
@@ -162,7 +162,7 @@ impl<'a> TreeCalls<'a> {
     pub(super) fn new(
         nodes: TreeNodes,
         pool: &TreePool,
-        running: &'a Running,
+        running: &'a OpenCalls,
         reading: Reading,
         mut last: MutexGuard<'a, LastCounts>,
     ) -> Self {

@@ -9,15 +9,15 @@ use rustc_hash::FxHashMap;
 use crate::sync::lock;
 
 /// The times of calls that have not ended, by the address of their node.
-pub(in crate::analyses::exact) type Running = FxHashMap<u64, u64>;
+pub(in crate::analyses::exact) type OpenCalls = FxHashMap<u64, u64>;
 
 /// The parked threads; see the module.
 #[derive(Debug, Default)]
-pub(in crate::analyses::exact) struct ParkedThreads(Mutex<Vec<&'static Parked>>);
+pub(in crate::analyses::exact) struct ParkedThreads(Mutex<Vec<&'static ParkedThread>>);
 
 /// A parked thread.
 #[derive(Debug)]
-pub(in crate::analyses::exact) struct Parked {
+pub(in crate::analyses::exact) struct ParkedThread {
     /// The address of the node that waits.
     pub(in crate::analyses::exact) node: u64,
     /// The moment up to which its time is booked.
@@ -31,7 +31,8 @@ impl ParkedThreads {
     pub(in crate::analyses::exact) fn add(&self, node: u64, since_ns: u64) -> u64 {
         let mut all = lock(&self.0);
         let place = AtomicUsize::new(all.len());
-        let parked: &'static Parked = Box::leak(Box::new(Parked { node, since_ns, place }));
+        let parked: &'static ParkedThread =
+            Box::leak(Box::new(ParkedThread { node, since_ns, place }));
         all.push(parked);
         std::ptr::from_ref(parked) as u64
     }
@@ -40,17 +41,17 @@ impl ParkedThreads {
     ///
     /// # Safety
     /// The address must come from [`add`](Self::add), and not have been removed.
-    pub(in crate::analyses::exact) unsafe fn remove(&self, address: u64) -> Box<Parked> {
+    pub(in crate::analyses::exact) unsafe fn remove(&self, address: u64) -> Box<ParkedThread> {
         let mut all = lock(&self.0);
         // SAFETY: the caller's promise.
-        let parked = unsafe { &*(address as *const Parked) };
+        let parked = unsafe { &*(address as *const ParkedThread) };
         let place = parked.place.load(Relaxed);
         all.swap_remove(place);
         if let Some(moved) = all.get(place) {
             moved.place.store(place, Relaxed);
         }
         // SAFETY: `add` made it from a box; the list that had it does not have it any more.
-        unsafe { Box::from_raw(address as *mut Parked) }
+        unsafe { Box::from_raw(address as *mut ParkedThread) }
     }
 
     /// Forgets all threads: none of them is removed from now on.
@@ -62,7 +63,7 @@ impl ParkedThreads {
     }
 
     /// Adds the times up to now.
-    pub(in crate::analyses::exact) fn add_to(&self, running: &mut Running, now_ns: u64) {
+    pub(in crate::analyses::exact) fn add_to(&self, running: &mut OpenCalls, now_ns: u64) {
         for parked in lock(&self.0).iter() {
             *running.entry(parked.node).or_default() += now_ns.saturating_sub(parked.since_ns);
         }

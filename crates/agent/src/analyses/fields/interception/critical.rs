@@ -33,7 +33,7 @@ impl Regions {
 
 /// The functions that were there before.
 #[derive(Debug)]
-pub(super) struct Before {
+pub(super) struct OriginalFunctions {
     get_array: GetArray,
     release_array: ReleaseArray,
     get_string: GetString,
@@ -46,8 +46,8 @@ type GetString = unsafe extern "system" fn(*mut JNIEnv, jstring, *mut jboolean) 
 type ReleaseString = unsafe extern "system" fn(*mut JNIEnv, jstring, *const jchar);
 
 /// Installs the functions of this module. Returns the previous ones.
-pub(super) fn exchange(functions: &mut Functions) -> Before {
-    Before {
+pub(super) fn exchange(functions: &mut Functions) -> OriginalFunctions {
+    OriginalFunctions {
         get_array: replace(&mut functions.GetPrimitiveArrayCritical, get_array),
         release_array: replace(&mut functions.ReleasePrimitiveArrayCritical, release_array),
         get_string: replace(&mut functions.GetStringCritical, get_string),

@@ -94,7 +94,7 @@ impl KeptClasses {
         &self,
         of: Fingerprint,
         length: usize,
-    ) -> Option<Result<KeptClass<'_>, Damaged>> {
+    ) -> Option<Result<KeptClass<'_>, DamageError>> {
         let mask = self.slot_count - 1;
         let bytes = self.file.get(self.at..self.data_at)?;
         let slots = 8;
@@ -116,7 +116,7 @@ impl KeptClasses {
             let data = data
                 .and_then(|data| data.get(..changed + places))
                 .filter(|data| stored(bytes, at + 16) == Some(fingerprint(data)));
-            return Some(data.ok_or(Damaged).map(|data| {
+            return Some(data.ok_or(DamageError).map(|data| {
                 let (bytes, places) = data.split_at(changed);
                 KeptClass { bytes, places, method_count }
             }));
@@ -127,7 +127,7 @@ impl KeptClasses {
 
 /// The error for a class whose bytes are not those that were written.
 #[derive(Debug)]
-pub(super) struct Damaged;
+pub(super) struct DamageError;
 
 impl KeptClass<'_> {
     /// Returns the changed file with a suffix in its places; `None` if it is to stay as it is.
