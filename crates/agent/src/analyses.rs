@@ -23,11 +23,11 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+use perk_jvm::guard::Feature;
+use perk_jvm::{Borrowed, Jni, MethodRef, NewObject};
 use perk_jvmti_sys::Capability;
 use perk_profile::Accounting;
 
-use crate::guard::Feature;
-use crate::jvm::{Borrowed, Jni, MethodRef, NewObject};
 use crate::recorder::{Book, Flush};
 use crate::roster::Slot;
 use crate::threads::LiveThread;

@@ -6,12 +6,13 @@
 use std::ffi::{CStr, c_void};
 
 use perk_control::remote::{Answer, Request};
+use perk_jvm::binder;
+use perk_jvm::guard::{Feature, contain, is_guarded, requested, unheard};
+use perk_jvm::{Borrowed, Jni};
 use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jbyteArray, jclass};
 
-use crate::guard::{Feature, contain, is_guarded, requested, unheard};
-use crate::jvm::{Borrowed, Jni};
+use crate::remote;
 use crate::session::Session;
-use crate::{binder, remote};
 
 /// `java/api/perk/Profiler.java`, compiled; a test holds the two together.
 const CLASS: &[u8] = include_bytes!("api/Profiler.class");

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 
 use perk_hotspot::layout::{FieldKind, Fields, Jvm, Layout};
 use perk_instrument::fields::PREFIX;
+use perk_jvm::{Image, Jni, Jvmti, Reference};
 use perk_profile::ClassId;
 use rustc_hash::FxHashMap;
 
-use crate::jvm::{Image, Jni, Jvmti, Reference};
 use crate::recorder::Recorder;
 use crate::resolve::class_id;
 

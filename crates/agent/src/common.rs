@@ -4,14 +4,14 @@
 use std::sync::{Mutex, OnceLock};
 
 use perk_control::options::{Format, Options};
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Global, Jni, Jvmti, MethodRef, Reference, StackFrame};
 use perk_profile::{ClassId, FrameId, TraceId};
 
 use crate::cycles::CycleClock;
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, MethodRef, Reference, StackFrame};
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
 use crate::roster::Slot;
-use crate::sync::lock;
 use crate::threads::Threads;
 
 /// The limit of walks: deeper stacks are walked to this depth, whatever `depth` says.

@@ -1,7 +1,8 @@
 //! Processor cycles for CPU times: on x86-64 those of the time stamp counter, whose rate is constant
 //! and is measured over the run; on other processors a cycle is a nanosecond.
 
-use crate::{arch, os};
+use perk_jvm::arch;
+use perk_jvm::os;
 
 /// The rate where no counter of cycles can be read: a cycle is a nanosecond.
 const DEFAULT_HZ: u64 = 1_000_000_000;

@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use perk_control::jvmpi::Jvmpi;
 use perk_control::remote::attach_socket;
+use perk_jvm::guard::{Feature, guard, install_panic_line};
+use perk_jvm::os;
+use perk_jvm::{Jni, Jvmti, Vm};
+use perk_jvmpi as jvmpi;
 use perk_jvmti_sys::jni_sys::{JNI_ERR, JNI_OK, JavaVM, jint};
 
-use crate::guard::{Feature, guard, install_panic_line};
-use crate::jvm::{Jni, Jvmti, Vm};
 use crate::load::{decode, load, load_jvmpi};
 use crate::obey::{obey, tick};
-use crate::{api, jvmpi, os, remote};
+use crate::{api, remote};
 
 /// The time that the JVM has to start, if perk is loaded while it does, and between two looks.
 const START_TIMEOUT: Duration = Duration::from_secs(30);

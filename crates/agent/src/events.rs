@@ -4,6 +4,11 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+use perk_jvm::archive;
+use perk_jvm::guard::{Feature, contain, guard, inside, is_unheard};
+use perk_jvm::hook;
+use perk_jvm::os;
+use perk_jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::{
     Capability, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
@@ -20,11 +25,9 @@ use perk_jvmti_sys::{
 
 use crate::analyses::{Analysis, Event, ExceptionEvent, Needs};
 use crate::common::Life;
-use crate::guard::{Feature, contain, guard, inside, is_unheard};
-use crate::jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
 use crate::session::Session;
 use crate::threads::is_own_thread;
-use crate::{api, archive, hook, os, remote};
+use crate::{api, remote};
 
 /// The time from which an event is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 
 use perk_control::intrinsics::{CRC32C_FLAG, CodeMetric, NAMES_FLAG, names};
-
-use crate::jvm::{Jvmti, bool_flag, text_flag};
-use crate::os;
+use perk_jvm::os;
+use perk_jvm::{Jvmti, bool_flag, text_flag};
 
 /// Prints a line if the JIT compilers replace methods in which something is to be counted.
 pub(crate) fn warn(jvmti: Jvmti, counted: CodeMetric) {

@@ -1,6 +1,6 @@
 //! The `java` launcher, which runs in the JVM until it calls the program.
 
-use crate::jvm::{Jni, Jvmti, MethodRef};
+use perk_jvm::{Jni, Jvmti, MethodRef};
 
 /// The most frames above the launcher's method as it ends the JVM: those of `System.exit`.
 const EXIT_FRAMES: i32 = 8;

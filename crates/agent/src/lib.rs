@@ -3,7 +3,7 @@
 //! The path of a sample from the JVM to the file:
 //! 1. [`load`] parses the options, opens the output, makes the [`analyses`] and asks the JVM for
 //!    what they need;
-//! 2. [`events`] receives the events, each through [`guard`], and passes them on: starts and ends
+//! 2. [`events`] receives the events, each through [`guard`](perk_jvm::guard), and passes them on: starts and ends
 //!    of threads to the [`session`], which keeps the registry of [`threads`], others to the
 //!    analyses;
 //! 3. the analysis [`polling`](analyses::polling) determines which thread burned CPU time and walks
@@ -43,10 +43,7 @@ mod session;
 mod threads;
 mod worker;
 
-use perk_jvm::{
-    self as jvm, arch, archive, binder, guard, hook, memory, native, os, probes, sync, trampolines,
-};
-use perk_jvmpi as jvmpi;
+use perk_jvm::memory::CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: memory::CountingAllocator = memory::CountingAllocator;
+static ALLOCATOR: CountingAllocator = CountingAllocator;

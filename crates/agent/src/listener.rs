@@ -5,13 +5,13 @@ use std::io::{self, BufReader};
 use std::sync::OnceLock;
 
 use perk_control::commands::{self, Command, PeerInput};
+use perk_jvm::Jni;
+use perk_jvm::guard::{Feature, guard};
+use perk_jvm::os;
 use perk_jvmti_sys::JvmtiEnv;
 use perk_jvmti_sys::jni_sys::JNIEnv;
 
 use crate::common::Common;
-use crate::guard::{Feature, guard};
-use crate::jvm::Jni;
-use crate::os;
 use crate::output::Connection;
 
 /// The capacity for the local references of a command.

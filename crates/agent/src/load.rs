@@ -18,6 +18,13 @@ use perk_control::options::{
 use perk_control::{resolve_file_name, usage};
 use perk_files::Access;
 use perk_jamaica::Flaw;
+use perk_jvm::archive;
+use perk_jvm::guard::{Feature, all_have_left, guard};
+use perk_jvm::memory;
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, Jvmti, Local};
+use perk_jvmpi as jvmpi;
 use perk_jvmti_sys::jni_sys::JavaVM;
 use perk_profile::mutf8;
 
@@ -34,15 +41,12 @@ use crate::analyses::wall::WallClock;
 use crate::analyses::xprof::Xprof;
 use crate::analyses::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
-use crate::guard::{Feature, all_have_left, guard};
-use crate::jvm::{Jni, Jvmti, Local};
+use crate::events;
 use crate::listener::Listener;
 use crate::output::{Connection, Output};
 use crate::recorder::{Book, Recorder};
 use crate::session::{self, Session};
-use crate::sync::lock;
 use crate::threads::is_own_thread;
-use crate::{archive, events, jvmpi, memory, os};
 
 static LOADED: AtomicBool = AtomicBool::new(false);
 

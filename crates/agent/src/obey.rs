@@ -1,10 +1,10 @@
 //! The effects of the requests that come over the control socket, or from the program itself.
 
 use perk_control::remote::{AgentState, Answer, PROTOCOL, Request, field};
+use perk_jvm::Jni;
+use perk_jvmpi as jvmpi;
 
 use crate::common::Life;
-use crate::jvm::Jni;
-use crate::jvmpi;
 use crate::load;
 use crate::remote;
 use crate::session::Session;

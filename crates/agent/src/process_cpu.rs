@@ -8,12 +8,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
+use perk_jvm::guard;
+use perk_jvm::os::{self, Tid};
+use perk_jvm::sync::lock;
 use perk_profile::Accounting;
 use rustc_hash::FxHashMap;
 
-use crate::guard;
-use crate::os::{self, Tid};
-use crate::sync::lock;
 use crate::threads::Threads;
 
 /// Looks take one part in so many of the time at most.

@@ -1,6 +1,6 @@
 //! Random numbers of no cryptographic worth.
 
-use crate::os;
+use perk_jvm::os;
 
 /// A source of random numbers (Marsaglia's xorshift64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

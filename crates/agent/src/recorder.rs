@@ -20,6 +20,8 @@ use std::time::{Instant, SystemTime};
 
 use perk_control::options::Options;
 use perk_hprof::Writer;
+use perk_jvm::ThreadInfo;
+use perk_jvm::os;
 use perk_profile::{
     Accounting, ClassId, Frame, FrameId, FrameKind, Line, Method, MethodId, Profile, Settings,
     Thread, ThreadId, Timestamp, TraceId,
@@ -36,8 +38,6 @@ use self::kept::table_of;
 pub(crate) use self::kept::{KeptMethods, MethodText};
 use self::numbers::Numbers;
 use self::traces::TraceMemory;
-use crate::jvm::ThreadInfo;
-use crate::os;
 use crate::output::Output;
 use crate::roster::{Roster, Slot};
 

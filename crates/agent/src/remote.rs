@@ -17,11 +17,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use perk_control::remote::{Answer, Request};
+use perk_jvm::guard::{Feature, contain};
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, Vm};
 
-use crate::guard::{Feature, contain};
-use crate::jvm::{Jni, Vm};
-use crate::sync::lock;
-use crate::{os, threads};
+use crate::threads;
 
 /// The time for which a peer may leave the agent waiting.
 const PEER_TIMEOUT: Duration = Duration::from_secs(5);

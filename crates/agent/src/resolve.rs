@@ -2,12 +2,12 @@
 
 use std::sync::Mutex;
 
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, Jvmti, LineTable, MethodRef, Reference, StackFrame};
 use perk_profile::{ClassId, FrameId, Line, Method, MethodId, names};
 use rustc_hash::FxHashMap;
 
-use crate::jvm::{Jni, Jvmti, LineTable, MethodRef, Reference, StackFrame};
 use crate::recorder::Recorder;
-use crate::sync::lock;
 
 /// A cache of the JVM's answers about methods. Its lock is not held while the JVM is asked: a
 /// thread that is suspended meanwhile blocks no other.

@@ -2,10 +2,9 @@
 //! threads that live and with those that have traces of their own, not with all that ever lived.
 
 use perk_hprof::ThreadStart;
+use perk_jvm::{ThreadInfo, VIRTUAL_THREAD_GROUP};
 use perk_profile::{Profile, Thread, ThreadId};
 use rustc_hash::FxHashMap;
-
-use crate::jvm::{ThreadInfo, VIRTUAL_THREAD_GROUP};
 
 /// The serial number that HPROF gives to unknown threads; the first thread gets the next number.
 const UNKNOWN_THREAD: u32 = 200_000;

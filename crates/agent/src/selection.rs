@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_control::messages;
+use perk_jvm::os;
 use perk_profile::{NamePattern, mutf8};
-
-use crate::os;
 
 /// The methods that are counted. Without any pattern, all methods are.
 #[derive(Debug, Default)]

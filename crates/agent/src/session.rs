@@ -13,6 +13,11 @@ use std::time::{Duration, Instant};
 
 use perk_control::messages::{self, DUMP_BEGIN, DUMP_END, DumpPart};
 use perk_control::options::{Classes, Format, Options};
+use perk_jvm::guard;
+use perk_jvm::memory;
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm, bool_flag};
 use perk_jvmti_sys::Capability;
 use perk_profile::{
     Accounting, ClassId, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR, NamePattern, secrets,
@@ -22,13 +27,11 @@ use self::schedule::Alarm;
 use crate::analyses::{Analysis, Event, Needs};
 use crate::cgroup::CpuQuota;
 use crate::common::{Common, Life};
-use crate::jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm, bool_flag};
 use crate::listener::Listener;
 use crate::process_cpu::{self, ProcessCpu};
 use crate::recorder::Book;
 use crate::resolve::class_id;
-use crate::sync::lock;
-use crate::{guard, launcher, memory, os, packages, threads};
+use crate::{launcher, packages, threads};
 
 /// The session of a process; see the module. What is small of it lives as long as the process, as
 /// callbacks may still have it; the rest is released when a session in a running program ends.

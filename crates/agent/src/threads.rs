@@ -8,14 +8,14 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use perk_jvm::os::{self, Tid};
+use perk_jvm::sync::lock;
+use perk_jvm::{Global, Jni, Jvmti, Local, Reference};
 use perk_jvmti_sys::jni_sys::jobject;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::jvm::{Global, Jni, Jvmti, Local, Reference};
-use crate::os::{self, Tid};
 use crate::recorder::Recorder;
 use crate::roster::Slot;
-use crate::sync::lock;
 
 thread_local! {
     /// The slot of this platform thread in the registry of that number, once it is known.

@@ -5,13 +5,13 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use perk_jvm::Jni;
+use perk_jvm::guard::{Feature, contain};
+use perk_jvm::sync::lock;
 use perk_jvmti_sys::JvmtiEnv;
 use perk_jvmti_sys::jni_sys::JNIEnv;
 
 use crate::common::Common;
-use crate::guard::{Feature, contain};
-use crate::jvm::Jni;
-use crate::sync::lock;
 
 /// The time to wait for the work's end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);

@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
+use perk_jvm::guard::Feature;
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, NewObject, Vm, Walker, Weak};
 use perk_jvmti_sys::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC;
 use perk_profile::{Accounting, Allocations, ClassId, TraceId};
 use rustc_hash::FxHashMap;
@@ -20,9 +23,6 @@ use rustc_hash::FxHashMap;
 use super::books::sites::SiteBook;
 use super::{Analysis, Event, Needs, Order};
 use crate::common::{Common, limited};
-use crate::guard::Feature;
-use crate::jvm::{Jni, NewObject, Vm, Walker, Weak};
-use crate::sync::lock;
 
 /// The least number of references that are swept before a dump.
 const MIN_SWEPT: usize = 1 << 10;

@@ -21,6 +21,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 use perk_control::intrinsics::CodeMetric;
 use perk_control::options::Jamaica;
 use perk_instrument::{CountedCode, MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_jvm::guard::Feature;
+use perk_jvm::hook;
+use perk_jvm::os;
+use perk_jvm::probes::{self, HelperClass};
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Reference, StackFrame, Vm, Walker};
 use perk_jvmti_sys::Capability;
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
@@ -31,17 +37,9 @@ use super::books::jamaica::JamaicaBook;
 use super::books::sites::SiteBook;
 use super::{Analysis, Event, ExceptionEvent, Needs};
 use crate::common::Common;
-use crate::guard::Feature;
-use crate::hook;
 use crate::intrinsics;
-use crate::jvm::{
-    Borrowed, Global, Image, Jni, Local, MethodRef, Reference, StackFrame, Vm, Walker,
-};
-use crate::os;
-use crate::probes::{self, HelperClass};
 use crate::recorder::Book;
 use crate::selection::{self, Selection};
-use crate::sync::lock;
 use crate::threads::LiveThread;
 
 /// The frames that are looked at first, when an exception is thrown: most are caught near by.

@@ -10,6 +10,10 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_jamaica::metric;
+use perk_jvm::guard::Feature;
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Jni, MethodRef};
 use perk_jvmti_sys::Capability;
 use perk_profile::{Allocations, TraceId, Unit, names};
 use rustc_hash::FxHashMap;
@@ -21,10 +25,6 @@ use self::threads::ThreadCensus;
 use super::books::jamaica::JamaicaBook;
 use super::{Analysis, Event, Needs};
 use crate::common::Common;
-use crate::guard::Feature;
-use crate::jvm::{Borrowed, Jni, MethodRef};
-use crate::os;
-use crate::sync::lock;
 use crate::threads::LiveThread;
 
 /// The analysis; see the module.

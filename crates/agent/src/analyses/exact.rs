@@ -34,6 +34,12 @@ use std::sync::{Arc, OnceLock};
 
 use perk_control::options::{Clock as ClockOption, TimesForm, TimingMethod};
 use perk_instrument::{Events, Names, Places, Probes, with_record};
+use perk_jvm::guard::Feature;
+use perk_jvm::hook;
+use perk_jvm::os;
+use perk_jvm::probes;
+use perk_jvm::trampolines::{self, NativeCalls, Trampolines};
+use perk_jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Reference, Vm};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
@@ -54,15 +60,9 @@ use super::books::sites::SiteBook;
 use super::bytecodes::Bytecodes;
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
-use crate::guard::Feature;
-use crate::hook;
-use crate::jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Reference, Vm};
-use crate::os;
-use crate::probes;
 use crate::roster::Slot;
 use crate::selection::Selection;
 use crate::threads::LiveThread;
-use crate::trampolines::{self, NativeCalls, Trampolines};
 
 /// The recorded depth from which call paths are distinguished whole, and recursion is folded.
 const WHOLE_DEPTH: u32 = 256;

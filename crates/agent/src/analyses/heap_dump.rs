@@ -21,6 +21,10 @@ use perk_control::options::Format;
 use perk_files::PrivateFolder;
 use perk_hprof::heap::{HeapOptions, InjectedFields};
 use perk_instrument::fields;
+use perk_jvm::guard::{Feature, guard, unheard};
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{HeapDumper, Image, Jni};
 use perk_profile::{ClassId, TraceId};
 use rustc_hash::FxHashMap;
 
@@ -29,10 +33,6 @@ use self::growing::GrowingFile;
 use self::sizes::DumpSizes;
 use super::{Analysis, Event, Needs, Order};
 use crate::common::Common;
-use crate::guard::{Feature, guard, unheard};
-use crate::jvm::{HeapDumper, Image, Jni};
-use crate::os;
-use crate::sync::lock;
 
 /// The class and trace of a record, as far as they are known.
 pub(crate) type RecordSite = Option<(ClassId, TraceId)>;

@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 
 use perk_control::options::Format;
 use perk_hotspot::since;
+use perk_jvm::guard::Feature;
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Global, Jni, MethodRef, Reference, VirtualThreadFunction, Walker};
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{ClassId, HolderRow, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits};
 use rustc_hash::FxHashMap;
@@ -28,11 +31,8 @@ use self::holders::{HolderRecord, Holders};
 use self::parking::Parking;
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
-use crate::guard::Feature;
-use crate::jvm::{Borrowed, Global, Jni, MethodRef, Reference, VirtualThreadFunction, Walker};
 use crate::recorder::{Book, DumpSection, Recorder};
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// The measurement of contention; see the module.
 #[derive(Debug)]

@@ -13,6 +13,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use perk_jvm::guard::Feature;
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Jni, VirtualThreadFunction};
 use perk_profile::{Accounting, TraceId};
 
 use self::clocks::Clocks;
@@ -20,11 +24,7 @@ use self::sampler::Sampler;
 use super::books::samples::SampleBook;
 use super::{Analysis, Needs, Order};
 use crate::common::{Common, limited};
-use crate::guard::Feature;
-use crate::jvm::{Borrowed, Jni, VirtualThreadFunction};
-use crate::os;
 use crate::roster::Slot;
-use crate::sync::lock;
 use crate::threads::LiveThread;
 use crate::worker::Worker;
 

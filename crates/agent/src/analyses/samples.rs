@@ -5,6 +5,9 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use perk_control::options::SampleEngine;
+use perk_jvm::guard::Feature;
+use perk_jvm::os;
+use perk_jvm::{Borrowed, Jni, set_bool_flag};
 use perk_jvmti_sys::JVMTI_EVENT_DYNAMIC_CODE_GENERATED;
 use perk_profile::Accounting;
 
@@ -14,9 +17,6 @@ use super::signal::Signals;
 use super::xprof::Xprof;
 use super::{Analysis, Event, Needs, Order};
 use crate::common::Common;
-use crate::guard::Feature;
-use crate::jvm::{Borrowed, Jni, set_bool_flag};
-use crate::os;
 use crate::recorder::Book;
 use crate::threads::LiveThread;
 

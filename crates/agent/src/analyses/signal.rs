@@ -27,6 +27,10 @@ use std::time::{Duration, Instant};
 
 use perk_control::options::Format;
 use perk_hotspot::vm::{Code, Vm, VmFrame};
+use perk_jvm::guard::{Feature, contain};
+use perk_jvm::os::{self, checked, event, timer};
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Jni, LongField, VirtualThreadFunction, VmExports, bool_flag};
 use perk_profile::{Accounting, FrameId, TraceId};
 use rustc_hash::FxHashMap;
 
@@ -42,10 +46,6 @@ use super::books::samples::{NativeTimeBook, SampleBook};
 use super::xprof::{self, Tick, Xprof};
 use super::{Analysis, Needs};
 use crate::common::{Common, MOST_HELPER_FRAMES};
-use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Jni, LongField, VirtualThreadFunction, VmExports, bool_flag};
-use crate::os::{self, checked, event, timer};
-use crate::sync::lock;
 use crate::threads::LiveThread;
 use crate::worker::Worker;
 
@@ -77,7 +77,7 @@ pub(crate) struct Signals {
     worker: Worker,
     /// The field of `java.lang.Thread` that has the address of the JVM's thread.
     address: OnceLock<LongField>,
-    vm: OnceLock<crate::jvm::Vm>,
+    vm: OnceLock<perk_jvm::Vm>,
     worker_cpu_ns: AtomicU64,
 }
 
@@ -295,9 +295,7 @@ impl Signals {
                 found.truncate(common.depth() as usize);
                 if is_virtual {
                     reader.virtual_count += head.count;
-                    reader
-                        .virtual_threads
-                        .describe(vm, self.vm.get().and_then(crate::jvm::Vm::jni));
+                    reader.virtual_threads.describe(vm, self.vm.get().and_then(perk_jvm::Vm::jni));
                 }
                 if !head.is_complete {
                     reader.broken_count += head.count;
@@ -311,7 +309,7 @@ impl Signals {
                         lock(common.recorder).virtual_threads()
                     }
                     id if is_virtual && id != 0 => {
-                        let jni = self.vm.get().and_then(crate::jvm::Vm::jni);
+                        let jni = self.vm.get().and_then(perk_jvm::Vm::jni);
                         let function = self.virtual_thread;
                         reader.virtual_threads.slot(common, jni, function, slot, id)
                     }
@@ -358,7 +356,7 @@ impl Analysis for Signals {
     }
 
     fn thread_began(&self, thread: &Arc<LiveThread>) {
-        let jni = self.vm.get().and_then(crate::jvm::Vm::jni);
+        let jni = self.vm.get().and_then(perk_jvm::Vm::jni);
         if let Some(jni) = jni.filter(|_| self.shared.is_on.load(Relaxed)) {
             self.watch(jni, thread);
         }

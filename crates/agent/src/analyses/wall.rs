@@ -14,6 +14,10 @@ mod table;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use perk_jvm::guard::Feature;
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Jni, VirtualThreadFunction};
 use perk_profile::Accounting;
 
 use self::book::WallBook;
@@ -21,11 +25,7 @@ use self::sampler::Sampler;
 use self::table::{Booking, Table};
 use super::{Analysis, Needs, OWN_GROUPS, Order};
 use crate::common::{Common, limited};
-use crate::guard::Feature;
-use crate::jvm::{Borrowed, Jni, VirtualThreadFunction};
-use crate::os;
 use crate::recorder::Book;
-use crate::sync::lock;
 use crate::threads::LiveThread;
 use crate::worker::Worker;
 

@@ -21,19 +21,19 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use perk_control::options::Xprof as Tables;
 use perk_hotspot::vm::VmFrame;
 use perk_hprof::xprof::{HOTSPOT_ROWS, ThreadTables, write_summary};
+use perk_jvm::guard::Feature;
+use perk_jvm::os::{self, Tid};
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Jni, ThreadInfo};
 use perk_profile::MethodId;
 
 use self::jvm::Jvm;
 use self::threads::{Thread, Threads};
 use super::{Analysis, Event, Needs, OWN_GROUPS};
 use crate::common::Common;
-use crate::guard::Feature;
-use crate::jvm::{Borrowed, Jni, ThreadInfo};
-use crate::os::{self, Tid};
 use crate::output::Output;
 use crate::recorder::cannot_write;
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// The least number of frames that ticks need: those inlined into one method are before it.
 pub(crate) const LEAST_DEPTH: u32 = 128;

@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use std::{mem, thread};
 
 use perk_control::messages::address;
-
-use crate::os;
-use crate::sync::lock;
+use perk_jvm::os;
+use perk_jvm::sync::lock;
 
 /// The time for which one address is tried.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -8,9 +8,9 @@ use std::time::Instant;
 use perk_control::messages::DumpPart;
 use perk_control::options::{Format, Options};
 use perk_hprof::{BinaryForm, IdSize, Version, Writer};
+use perk_jvm::os;
 use perk_profile::Profile;
 
-use crate::os;
 use crate::output::{FileCopy, Output};
 
 /// The file; see the module.

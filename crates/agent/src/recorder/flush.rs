@@ -6,12 +6,12 @@ use std::io;
 use std::sync::Mutex;
 
 use perk_hprof::Writer;
+use perk_jvm::sync::lock;
 use perk_profile::Accounting;
 
 use super::Recorder;
 use super::book::{Book, Sections};
 use crate::output::FileCopy;
-use crate::sync::lock;
 
 /// A flush that is still to be shown: the file so far, and the sections that follow there.
 #[derive(Debug)]

@@ -5,9 +5,8 @@
 //! frames that are in the tables, on the frame [`CUT`]. So no sample is lost, no method's own samples
 //! are wrong, and a trace says where it is cut.
 
+use perk_jvm::os;
 use perk_profile::{Frame, FrameId, Line, Method, Profile, Symbols, ThreadId, TraceId};
-
-use crate::os;
 
 /// The frame in the place of the frames that are cut off: class and method, as HPROF's text has them.
 const CUT: [&str; 2] = ["perk", "[memory limit reached]"];

@@ -7,8 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use perk_control::remote::{folders, socket_name};
-
-use crate::os;
+use perk_jvm::os;
 
 /// The permissions of the folder and of the socket.
 const FOLDER: u32 = 0o700;

@@ -5,17 +5,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use perk_control::commands::{Command, ThreadId, Threads};
 use perk_control::messages::EXIT_LINE;
 use perk_hotspot::FILLER_CLASSES;
+use perk_jvm::Jni;
+use perk_jvm::os;
+use perk_jvm::sync::lock;
 use perk_jvmti_sys::jvmtiError;
 use perk_profile::{ClassId, SiteSelection};
 
 use super::Session;
 use crate::analyses::Order;
-use crate::jvm::Jni;
 use crate::listener::CommandReceiver;
-use crate::os;
 use crate::recorder::Inquiry;
 use crate::roster::Slot;
-use crate::sync::lock;
 
 impl CommandReceiver for Session {
     fn obey(&'static self, jni: Jni<'_>, command: Command) {

@@ -10,15 +10,16 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use perk_control::remote::Request;
+use perk_jvm::guard::{Feature, contain, uncounted};
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, Vm};
 
 use super::Session;
 use crate::cgroup::CpuQuota;
 use crate::common::Life;
-use crate::guard::{Feature, contain, uncounted};
-use crate::jvm::{Jni, Vm};
 use crate::recorder::Flush;
-use crate::sync::lock;
-use crate::{os, remote, threads};
+use crate::{remote, threads};
 
 /// The name of the thread.
 const NAME: &str = "perk schedule";

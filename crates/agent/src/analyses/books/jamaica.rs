@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use perk_control::options::Jamaica;
 use perk_jamaica::{metric, write_part};
+use perk_jvm::sync::lock;
 use perk_profile::{
     Accounting, Allocations, CallRow, CallTimes, ClassId, Event, Frame, Line, Method, MethodId,
     Profile, Site, Sites, TraceId, Unit,
@@ -15,7 +16,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::numbers::NumberBook;
 use super::sites::SiteBook;
 use crate::recorder::{Book, Place, Recorder, Sections, entry};
-use crate::sync::lock;
 
 /// The numbers since the last dump; see the module.
 #[derive(Debug)]

@@ -5,15 +5,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_control::options::{Format, Options};
+use perk_jvm::os;
+use perk_jvm::sync::lock;
 use perk_profile::{
     Accounting, CpuSamples, FrameId, Metric, TimelineBook, TimelineHead, TraceId, Unit, metric,
 };
 
 use super::numbers::NumberBook;
-use crate::os;
 use crate::recorder::{Book, DumpSection, Inquiry, Place, Recorder, Sections, entry, now};
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// The bytes of `memlimit` for each row between two dumps, which has 16: less than a trace takes, so
 /// that there are more rows than traces. By default they are two million: at 10 ms of CPU time per

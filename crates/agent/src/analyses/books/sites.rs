@@ -5,6 +5,7 @@ use std::mem;
 use std::sync::Mutex;
 
 use perk_control::options::Options;
+use perk_jvm::sync::lock;
 use perk_profile::{
     Allocations, ClassId, HeapSummary, KnownObjects, Site, SiteSelection, Sites, TraceId,
 };
@@ -12,7 +13,6 @@ use rustc_hash::FxHashMap;
 
 use super::{cutoff_of_counts, writes_from_trees};
 use crate::recorder::{Book, DumpSection, Inquiry, Place, Recorder, Sections, now};
-use crate::sync::lock;
 
 /// Objects by site.
 pub(crate) type SiteRows = FxHashMap<(ClassId, TraceId), Allocations>;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use perk_instrument::{COUNTS_HELPER, CountedCode, Flow, HELPER, MethodName};
+use perk_jvm::MethodRef;
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use super::executed::{LineExecutions, MethodExecutions, SourceMethod};
-use crate::jvm::MethodRef;
 
 /// A method with counters.
 #[derive(Debug)]

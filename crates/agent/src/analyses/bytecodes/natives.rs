@@ -4,12 +4,12 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::OnceLock;
 
+use perk_jvm::guard::{Feature, contain};
+use perk_jvm::probes::{HelperClass, HelperNative};
+use perk_jvm::{Borrowed, Jni, Local};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jlong, jobject};
 
 use super::Bytecodes;
-use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Jni, Local};
-use crate::probes::{HelperClass, HelperNative};
 
 /// `java/helper/java/lang/PerkCounts.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkCounts.class");

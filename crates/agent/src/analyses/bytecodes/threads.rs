@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use perk_instrument::fields::THREAD_COUNTS;
 use perk_instrument::{COUNTS_HELPER, Names};
-
-use crate::guard::uncounted;
-use crate::jvm::{Global, Jni, Local, LongField, ObjectField, Reference};
-use crate::memory::{Pages, Region};
-use crate::sync::lock;
+use perk_jvm::guard::uncounted;
+use perk_jvm::memory::{Pages, Region};
+use perk_jvm::sync::lock;
+use perk_jvm::{Global, Jni, Local, LongField, ObjectField, Reference};
 
 /// The maximum number of counters.
 pub(super) const MOST_COUNTERS: usize = 1 << 23;

@@ -9,13 +9,13 @@ use std::ffi::CStr;
 use perk_hotspot::layout::Jvm;
 use perk_hotspot::{CLASSES_WITH_OWN_SIZES, FILLER_CLASSES};
 use perk_instrument::{COUNTS_HELPER, HELPER, HELPER_BASE};
+use perk_jvm::sync::lock;
+use perk_jvm::{Commands, Jni, Local, bool_flag};
 use perk_profile::{ClassId, names};
 use rustc_hash::FxHashMap;
 
 use crate::class_sizes::{ClassSizes, Source};
 use crate::common::Common;
-use crate::jvm::{Commands, Jni, Local, bool_flag};
-use crate::sync::lock;
 
 /// The flags of the collectors whose walks follow references, and so reach live objects only. The
 /// JVM has stopped these collectors when it dies, and would wait for a collection for ever.

@@ -11,13 +11,13 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use perk_jvm::guard::{is_guarded, is_unheard};
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Image, Jni, MethodRef, ObjectField, StackFrame, Walker};
 use perk_profile::{Frame, Line, Method, TraceId, names};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::Common;
-use crate::guard::{is_guarded, is_unheard};
-use crate::jvm::{Borrowed, Image, Jni, MethodRef, ObjectField, StackFrame, Walker};
-use crate::sync::lock;
 
 /// The frames that are looked at. Class loaders that ask each other need most.
 const MOST_FRAMES: u32 = 100;

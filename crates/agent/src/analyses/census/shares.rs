@@ -9,13 +9,13 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use perk_instrument::{COUNTS_HELPER, HELPER};
+use perk_jvm::os::Tid;
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, MethodRef, StackFrame, VirtualThreadFunction, Walker};
 use rustc_hash::FxHashMap;
 
 use super::Census;
 use crate::common::Common;
-use crate::jvm::{Jni, MethodRef, StackFrame, VirtualThreadFunction, Walker};
-use crate::os::Tid;
-use crate::sync::lock;
 use crate::threads::LiveThread;
 use crate::worker::Worker;
 

@@ -7,14 +7,14 @@
 use std::sync::{Arc, Mutex};
 
 use perk_hotspot::{GC_THREADS, VM_THREAD};
+use perk_jvm::os::{self, Stack, Tid};
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Jni, ThreadInfo, bool_flag};
 use rustc_hash::FxHashMap;
 
 use super::shares::Mode;
 use crate::common::Common;
-use crate::jvm::{Borrowed, Jni, ThreadInfo, bool_flag};
-use crate::os::{self, Stack, Tid};
 use crate::roster::Slot;
-use crate::sync::lock;
 use crate::threads::LiveThread;
 
 /// The number of names that are kept apart. As many again are kept for names without numbers.

@@ -1,11 +1,11 @@
 //! The cost of the probes, measured by calling them.
 
+use perk_jvm::{Jni, bool_flag, int_flag};
 use perk_jvmti_sys::jni_sys::jvalue;
 
 use super::ExactEngine;
 use super::clock::Timing;
 use super::cost::{Calibration, ProbeCost};
-use crate::jvm::{Jni, bool_flag, int_flag};
 
 /// The number of counted calls and objects below which the cost is not measured. All their probes
 /// together take less time than the measurement, a few milliseconds.

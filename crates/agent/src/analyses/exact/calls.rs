@@ -6,6 +6,10 @@ mod invocations;
 use std::io;
 
 use perk_control::options::TimesForm;
+use perk_jvm::guard::Feature;
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, Vm};
 use perk_profile::{Accounting, CallTimes};
 
 use self::book::{CallCounts, CallPlaces};
@@ -14,12 +18,8 @@ use super::clock::Timing;
 use super::cost::ProbeCost;
 use super::tree::{OpenCalls, Reading, Tree};
 use crate::analyses::{Analysis, Needs, Order};
-use crate::guard::Feature;
-use crate::jvm::{Jni, Vm};
-use crate::os;
 use crate::recorder::{Book, CallNodes, CountedSection, Flush, PathNodes, now};
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// The calls that a flush books at once: some milliseconds.
 const CALLS_PER_LOCK: usize = 1 << 14;

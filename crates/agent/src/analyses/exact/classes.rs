@@ -9,17 +9,17 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 use perk_instrument::{
     CountedCode, Leaves, MethodName, Methods, Names, Probes, SitePlace, instrument, leaves,
 };
+use perk_jvm::Image;
+use perk_jvm::os;
+use perk_jvm::probes::skipped_methods;
+use perk_jvm::sync::lock;
 use perk_profile::mutf8;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::cache::{CacheHit, ClassCache};
 use crate::analyses::bytecodes::Bytecodes;
-use crate::jvm::Image;
-use crate::os;
-use crate::probes::skipped_methods;
 use crate::recorder::{MethodText, Recorder};
 use crate::selection::Selection;
-use crate::sync::lock;
 
 /// Methods that are called everywhere, and are compiled to one instruction or are part of the
 /// probes themselves.

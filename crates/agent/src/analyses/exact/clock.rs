@@ -11,6 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
+use perk_jvm::guard::{Feature, contain, inside};
+use perk_jvm::os::{self, Tid};
+use perk_jvm::sync::lock;
+use perk_jvm::{Global, Jni, Local, Reference};
 use perk_jvmti_sys::JvmtiEnv;
 use perk_jvmti_sys::jni_sys::JNIEnv;
 use perk_profile::CALL_TICK_NS;
@@ -18,10 +22,6 @@ use perk_profile::CALL_TICK_NS;
 use super::state::{Position, States};
 use super::tree::{OpenCalls, Tree};
 use crate::common::Common;
-use crate::guard::{Feature, contain, inside};
-use crate::jvm::{Global, Jni, Local, Reference};
-use crate::os::{self, Tid};
-use crate::sync::lock;
 
 /// The way in which calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,11 @@ use std::mem::replace;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
+use perk_jvm::guard::{Feature, contain, is_guarded};
+use perk_jvm::{Borrowed, Functions, Jni, Jvmti, ObjectField};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jchar, jclass, jobject, jsize};
 
 use super::ExactEngine;
-use crate::guard::{Feature, contain, is_guarded};
-use crate::jvm::{Borrowed, Functions, Jni, Jvmti, ObjectField};
 
 /// The limit of local references held at a time.
 const MOST_REFERENCES: u8 = 8;

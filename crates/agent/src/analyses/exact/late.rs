@@ -18,6 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use perk_instrument::{ClassFile, VIRTUAL_THREAD};
+use perk_jvm::hook;
+use perk_jvm::probes;
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Jni, Local, Reference};
 use perk_jvmti_sys::jni_sys::jclass;
 use perk_jvmti_sys::{Capability, jvmtiError};
 use perk_profile::mutf8;
@@ -26,10 +30,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{ExactEngine, natives};
 use crate::analyses::{Event, Needs};
 use crate::common::MOST_HELPER_FRAMES;
-use crate::hook;
-use crate::jvm::{Borrowed, Jni, Local, Reference};
-use crate::probes;
-use crate::sync::lock;
 
 /// The number of classes that the JVM changes at once: it stands still for so long.
 const BATCH: usize = 64;

@@ -4,15 +4,15 @@ use std::ffi::c_void;
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
+use perk_jvm::guard::{Feature, contain};
+use perk_jvm::probes::{Exchange, HelperClass, HelperNative};
+use perk_jvm::{Borrowed, Jni, Local};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jobject};
 
 use super::ExactEngine;
 use super::interception;
 use super::sites::{Key, ObjectRecord};
 use super::tree::Tree;
-use crate::guard::{Feature, contain};
-use crate::jvm::{Borrowed, Jni, Local};
-use crate::probes::{Exchange, HelperClass, HelperNative};
 
 /// `java/helper/java/lang/PerkProbes.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");

@@ -8,6 +8,9 @@ use std::io;
 use std::time::Instant;
 
 use perk_hotspot::PLAIN_ADDRESS_FLAGS;
+use perk_jvm::guard::Feature;
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Jni, MethodRef, NewObject, Reference, bool_flag};
 use perk_profile::Accounting;
 use rustc_hash::FxHashMap;
 
@@ -18,11 +21,8 @@ use super::tree::Tree;
 use crate::analyses::books::sites::SiteBook;
 use crate::analyses::heap_dump::{ObjectRecords, RecordSite};
 use crate::analyses::{Analysis, Event, Needs, Order};
-use crate::guard::Feature;
-use crate::jvm::{Borrowed, Jni, MethodRef, NewObject, Reference, bool_flag};
 use crate::recorder::{Book, Flush};
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// The sites that are written at once: some hundred KB.
 const SITES_AT_ONCE: usize = 1 << 13;

@@ -22,6 +22,11 @@ use perk_control::options::{Jamaica, Options};
 use perk_hotspot::CLASSES_WITH_OWN_SIZES;
 use perk_hotspot::layout::FieldKind;
 use perk_instrument::fields::{CLASS_RECORDS, OBJECT_RECORD};
+use perk_jvm::probes::find_record_field;
+use perk_jvm::sync::lock;
+use perk_jvm::{
+    FOUND, Global, IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm,
+};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{Allocations, ClassId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,13 +43,8 @@ use super::classes::Classes;
 use super::tree::{Tree, TreeNodes};
 use crate::analyses::exact::counts::{CountedSite, ObjectCounts, PathSite};
 use crate::class_sizes::{ClassSizes, Source};
-use crate::jvm::{
-    FOUND, Global, IntField, Jni, Jvmti, LongField, MethodRef, NewObject, Reference, Vm,
-};
-use crate::probes::find_record_field;
 use crate::recorder::{Calls, Recorder, entry};
 use crate::resolve::class_id;
-use crate::sync::lock;
 
 /// The allocation sites; see the module.
 #[derive(Debug)]

@@ -7,12 +7,12 @@ use std::sync::Mutex;
 
 use perk_instrument::fields::THREAD_STATE;
 use perk_instrument::{HELPER, Names, PLACE_SHIFT};
+use perk_jvm::guard::uncounted;
+use perk_jvm::sync::lock;
+use perk_jvm::{Global, Jni, Local, LongField, ObjectField, Reference};
 use perk_jvmti_sys::jni_sys::jvalue;
 
 use super::tree::Tree;
-use crate::guard::uncounted;
-use crate::jvm::{Global, Jni, Local, LongField, ObjectField, Reference};
-use crate::sync::lock;
 
 /// The position of a thread: a node, and the line of its method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

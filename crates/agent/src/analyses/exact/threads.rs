@@ -5,6 +5,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use perk_jvm::os;
+use perk_jvm::{Borrowed, Jni, Local, Reference};
 use perk_jvmti_sys::jni_sys::jobject;
 
 use super::ExactEngine;
@@ -12,8 +14,6 @@ use super::clock::Carrier;
 use super::clock::Timing;
 use super::state::{Position, States};
 use super::tree::{Reading, Tree, Users};
-use crate::jvm::{Borrowed, Jni, Local, Reference};
-use crate::os;
 use crate::roster::Slot;
 
 impl ExactEngine {

@@ -24,6 +24,8 @@ mod suffixes;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use perk_jvm::memory::Table;
+use perk_jvm::sync::lock;
 use rustc_hash::FxHashMap;
 
 pub(super) use self::memory::TREE_SHIFT;
@@ -34,9 +36,7 @@ pub(super) use self::parked::{OpenCalls, ParkedThreads};
 use self::sites::SiteTable;
 use self::suffixes::Suffixes;
 use super::budget::{Budget, NODE_BYTES};
-use crate::memory::Table;
 use crate::recorder::{Calls, PathNodes};
-use crate::sync::lock;
 
 const LARGEST_CHUNK: usize = 4096;
 /// The initial capacity of a tree, in nodes and table entries.

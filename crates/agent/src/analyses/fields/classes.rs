@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 
 use perk_instrument::Names;
 use perk_instrument::fields::OBJECT_RECORD;
+use perk_jvm::memory::{Pages, Region};
+use perk_jvm::probes::find_record_field;
+use perk_jvm::sync::lock;
+use perk_jvm::{DeclaredField, Jni, Reference};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_profile::{FieldModifier, mutf8};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::common::Common;
-use crate::jvm::{DeclaredField, Jni, Reference};
-use crate::memory::{Pages, Region};
-use crate::probes::find_record_field;
-use crate::sync::lock;
 
 /// The separator of the components of a name.
 pub(super) const SEPARATOR: char = '\x1c';

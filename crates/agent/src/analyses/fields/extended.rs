@@ -5,12 +5,12 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
+use perk_jvm::memory::reserve;
+use perk_jvm::sync::lock;
+use perk_jvm::{Borrowed, Global, Jni};
 use rustc_hash::FxHashMap;
 
 use super::classes::{Classes, ExtendedUnits};
-use crate::jvm::{Borrowed, Global, Jni};
-use crate::memory::reserve;
-use crate::sync::lock;
 
 /// The words of the helper's table.
 const OFFSETS: usize = 1 << 16;

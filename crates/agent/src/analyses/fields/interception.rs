@@ -9,6 +9,8 @@ mod critical;
 use std::mem::replace;
 use std::sync::OnceLock;
 
+use perk_jvm::guard::{Feature, contain, is_guarded, uncounted};
+use perk_jvm::{Borrowed, Functions, Jni, MethodRef, Reference};
 use perk_jvmti_sys::jni_sys::{
     JNI_ABORT, JNIEnv, jarray, jboolean, jbooleanArray, jbyte, jbyteArray, jchar, jcharArray,
     jdouble, jdoubleArray, jfieldID, jfloat, jfloatArray, jint, jintArray, jlong, jlongArray,
@@ -16,8 +18,6 @@ use perk_jvmti_sys::jni_sys::{
 };
 
 use super::SharedFields;
-use crate::guard::{Feature, contain, is_guarded, uncounted};
-use crate::jvm::{Borrowed, Functions, Jni, MethodRef, Reference};
 
 /// The kinds of an access, as PerkFields has them.
 const READ: jint = 1;

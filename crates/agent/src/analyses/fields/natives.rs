@@ -3,13 +3,13 @@
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
+use perk_jvm::guard::{Feature, contain, uncounted};
+use perk_jvm::probes::{HelperClass, HelperNative};
+use perk_jvm::{Borrowed, Jni, Local};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
 
 use super::SharedFields;
 use super::extended::NO_FIELD;
-use crate::guard::{Feature, contain, uncounted};
-use crate::jvm::{Borrowed, Jni, Local};
-use crate::probes::{HelperClass, HelperNative};
 
 /// `java/helper/java/lang/PerkFields.java`, compiled; a test holds the two together.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkFields.class");

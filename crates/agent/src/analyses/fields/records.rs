@@ -15,8 +15,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::memory::{Numbers, Pages, Region};
-use crate::sync::lock;
+use perk_jvm::memory::{Numbers, Pages, Region};
+use perk_jvm::sync::lock;
 
 /// The first unit of a record, or the counters of a field.
 #[repr(C, align(16))]

@@ -7,13 +7,13 @@
 use std::ffi::c_void;
 use std::ops::Range;
 
+use perk_jvm::probes::seed_of;
+use perk_jvm::{FOUND, Header, Headers, Jni, Reference};
 use perk_jvmti_sys::jni_sys::{jint, jlong, jvalue};
 use perk_jvmti_sys::{JVMTI_VISIT_OBJECTS, jvmtiHeapCallbacks};
 
 use super::SharedFields;
 use super::records::{Record, Records, TAGGED};
-use crate::jvm::{FOUND, Header, Headers, Jni, Reference};
-use crate::probes::seed_of;
 
 /// The marks of records.
 struct Marks<'a> {

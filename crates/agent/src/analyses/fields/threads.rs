@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use perk_instrument::fields::THREAD_STATE;
 use perk_instrument::{FIELDS_HELPER, Names};
+use perk_jvm::guard::uncounted;
+use perk_jvm::{Global, IntField, Jni, Local, ObjectField, Reference};
 
 use super::records::Slab;
-use crate::guard::uncounted;
-use crate::jvm::{Global, IntField, Jni, Local, ObjectField, Reference};
 
 /// The class of the thread that hands over the references that the collector has cleared. The
 /// original leaves this thread out, too.

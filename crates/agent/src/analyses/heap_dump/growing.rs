@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::os;
+use perk_jvm::os;
 
 /// The time that the thread waits for more data when it has read all.
 const PAUSE: Duration = Duration::from_micros(200);

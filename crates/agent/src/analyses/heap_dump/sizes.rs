@@ -6,10 +6,9 @@ use std::sync::Mutex;
 use perk_hotspot::layout::{Fields, Jvm, Layout};
 use perk_hotspot::since;
 use perk_hprof::heap::{ClassFields, FieldType};
+use perk_jvm::Image;
+use perk_jvm::sync::lock;
 use rustc_hash::FxHashMap;
-
-use crate::jvm::Image;
-use crate::sync::lock;
 
 /// The sizes; see the module.
 #[derive(Debug)]

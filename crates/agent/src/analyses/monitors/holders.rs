@@ -15,15 +15,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use perk_jvm::sync::lock;
+use perk_jvm::{Global, Jni, Local, Walker};
 use perk_profile::monitors::UNKNOWN_HOLDER;
 use perk_profile::{ClassId, HolderRow, LockKind, MonitorRow, TraceId};
 use rustc_hash::FxHashMap;
 
 use super::{Monitors, ThreadWait, WaitGoal, delete};
-use crate::jvm::{Global, Jni, Local, Walker};
 use crate::random::Random;
 use crate::roster::Slot;
-use crate::sync::lock;
 use crate::worker::Worker;
 
 /// The time between two looks, on average.

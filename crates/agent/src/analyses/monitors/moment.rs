@@ -9,6 +9,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use perk_jvm::sync::lock;
+use perk_jvm::{Global, Jni, Jvmti, Local, Reference, ThreadMoment};
 use perk_jvmti_sys::{
     JVMTI_THREAD_STATE_ALIVE, JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER,
     JVMTI_THREAD_STATE_IN_NATIVE, JVMTI_THREAD_STATE_IN_OBJECT_WAIT,
@@ -21,9 +23,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Monitors, WaitGoal, delete};
 use crate::common::Common;
-use crate::jvm::{Global, Jni, Jvmti, Local, Reference, ThreadMoment};
 use crate::roster::Slot;
-use crate::sync::lock;
 use crate::threads::LiveThread;
 
 /// The limit of frames per thread, for which the JVM reserves room.

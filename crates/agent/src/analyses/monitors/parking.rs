@@ -14,15 +14,15 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 use std::time::Duration;
 
+use perk_jvm::binder;
+use perk_jvm::guard::{Feature, contain, guard, inside};
+use perk_jvm::{Borrowed, Global, IntField, Jni, Local, MethodRef, ObjectField, Reference};
 use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jboolean, jlong, jobject};
 use perk_jvmti_sys::{JVMTI_EVENT_NATIVE_METHOD_BIND, JvmtiEnv};
 use perk_profile::{ClassId, LockKind};
 
 use super::{Monitors, WaitGoal};
-use crate::binder;
 use crate::common::Life;
-use crate::guard::{Feature, contain, guard, inside};
-use crate::jvm::{Borrowed, Global, IntField, Jni, Local, MethodRef, ObjectField, Reference};
 use crate::roster::Slot;
 
 /// `Unsafe.park(boolean isAbsolute, long time)`

@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::io;
 
+use perk_jvm::sync::lock;
 use perk_profile::{HolderRow, MonitorDump, MonitorRow, MonitorTimes, WaitEvent};
 
 use super::Monitors;
 use crate::recorder::{Book, DumpSection, Place, Recorder, Sections, now};
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// Writes a line for a thread that waits or has waited.
 pub(super) fn write_wait(recorder: &mut Recorder, thread: Slot, wait: WaitEvent) {

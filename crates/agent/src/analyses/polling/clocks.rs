@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use perk_jvm::os::Tid;
 use perk_profile::TraceId;
 use rustc_hash::FxHashMap;
 
-use crate::os::Tid;
 use crate::points::Points;
 use crate::random::Random;
 use crate::roster::Slot;

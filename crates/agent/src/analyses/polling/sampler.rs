@@ -3,14 +3,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, StackFrame};
 use perk_jvmti_sys::jvmtiFrameInfo;
 
 use super::Polling;
 use super::clocks::SampleDebt;
-use crate::jvm::{Jni, StackFrame};
-use crate::os;
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// The shortest time between ticks: with a shorter interval, a walk represents several intervals.
 const MIN_PERIOD_NS: u64 = 100_000;

@@ -10,13 +10,13 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use perk_hotspot::vm::{Code, End, Memory, Registers, Vm, VmFrame};
+use perk_jvm::arch;
+use perk_jvm::memory::reserve;
+use perk_jvm::os::timer::{self, Expiry};
+use perk_jvm::os::{self, checked, event};
 
 use super::record::{Head, words};
 use super::ring::Ring;
-use crate::arch;
-use crate::memory::reserve;
-use crate::os::timer::{self, Expiry};
-use crate::os::{self, checked, event};
 use crate::points::Points;
 
 /// A thread's time for each that its walks take.

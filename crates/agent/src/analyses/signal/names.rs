@@ -7,6 +7,8 @@ use std::ops::Range;
 use perk_control::options::Format;
 use perk_hotspot::vm::{Code, LineEntry, Registers, Vm, VmFrame};
 use perk_instrument::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE};
+use perk_jvm::native::{KernelCode, NativeCode};
+use perk_jvm::sync::lock;
 use perk_profile::{Frame, FrameId, FrameKind, Line, Method, MethodId, mutf8};
 use rustc_hash::FxHashMap;
 
@@ -14,9 +16,7 @@ use super::handler::ProcessMemory;
 use super::intake::MethodText;
 use crate::analyses::xprof;
 use crate::common::Common;
-use crate::native::{KernelCode, NativeCode};
 use crate::recorder::Recorder;
-use crate::sync::lock;
 
 /// The code that was met.
 #[derive(Debug, Default)]

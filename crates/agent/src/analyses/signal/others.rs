@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use perk_jvm::os::{self, Tid};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::timers::{Owner, Start, Timers};
-use crate::os::{self, Tid};
 use crate::threads::Threads;
 
 /// The time between two looks for such threads.

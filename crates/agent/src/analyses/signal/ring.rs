@@ -9,7 +9,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::memory::{clear, reserve, set_short};
+use perk_jvm::memory::{clear, reserve, set_short};
 
 /// So many words that were read are given back at once, or a quarter of a small ring: one call of the
 /// system for 16 pages.
@@ -132,7 +132,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::os::{are_resident, page_bytes};
+    use perk_jvm::os::{are_resident, page_bytes};
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::thread;
 

@@ -11,16 +11,16 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
 
+use perk_jvm::os::event::{self, CpuEvent, has_thread_ended, is_out_of_descriptors};
+use perk_jvm::os::timer::CpuTimer;
+use perk_jvm::os::{self, Tid};
+use perk_jvm::sync::lock;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::handler::TimerThread;
-use crate::os::event::{self, CpuEvent, has_thread_ended, is_out_of_descriptors};
-use crate::os::timer::CpuTimer;
-use crate::os::{self, Tid};
 use crate::points::Points;
 use crate::random::Random;
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// The clocks; see the module.
 #[derive(Debug)]

@@ -3,14 +3,14 @@
 //! The handler reads the id of the virtual thread that its carrier runs. The JVM tells which thread
 //! that is if the carrier still runs it when the record is read; else the thread has no name.
 
+use perk_jvm::os::{self, checked};
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, Reference, ThreadInfo, VIRTUAL_THREAD_GROUP, VirtualThreadFunction};
 use rustc_hash::FxHashMap;
 
 use super::handler::ProcessMemory;
 use crate::common::Common;
-use crate::jvm::{Jni, Reference, ThreadInfo, VIRTUAL_THREAD_GROUP, VirtualThreadFunction};
-use crate::os::{self, checked};
 use crate::roster::Slot;
-use crate::sync::lock;
 use perk_hotspot::vm::{VirtualThreadFields, Vm};
 
 /// The limit of the threads that are remembered.

@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 use std::io;
 use std::sync::Mutex;
 
+use perk_jvm::sync::lock;
 use perk_profile::{
     Accounting, Column, Key, Metric, Section, SectionHead, Subject, TraceId, WallState,
 };
 use rustc_hash::FxHashMap;
 
 use crate::recorder::{Book, DumpSection, Place, Recorder, Sections, now};
-use crate::sync::lock;
 
 /// The times since the last dump; see the module.
 #[derive(Debug, Default)]

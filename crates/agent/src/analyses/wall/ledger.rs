@@ -4,7 +4,8 @@
 //! wait only once it is over. So the kernel's counts decide how much of each there was, and samples decide
 //! where: time on a CPU that passed before the thread was met asleep is held until it is met active.
 
-use crate::os::Tid;
+use perk_jvm::os::Tid;
+
 use crate::threads::LiveThread;
 
 /// What the kernel has counted of a thread, in nanoseconds, as far as it says.

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use perk_jvm::os::{self, Tid};
+use perk_jvm::sync::lock;
+use perk_jvm::{Jni, Local, Reference, StackFrame};
 use perk_jvmti_sys::jni_sys::jint;
 use perk_jvmti_sys::{
     JVMTI_THREAD_STATE_BLOCKED_ON_MONITOR_ENTER, JVMTI_THREAD_STATE_IN_NATIVE,
@@ -15,10 +18,7 @@ use perk_profile::WallState;
 use super::WallClock;
 use super::ledger::Counts;
 use super::table::{Sample, VisitTarget};
-use crate::jvm::{Jni, Local, Reference, StackFrame};
-use crate::os::{self, Tid};
 use crate::random::Random;
-use crate::sync::lock;
 use crate::threads::LiveThread;
 
 /// The shortest time between ticks.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use perk_jvm::os::{self, Tid};
 use perk_profile::{TraceId, WallState};
 use rustc_hash::FxHashMap;
 
 use super::ledger::{Counts, Ledger};
-use crate::os::{self, Tid};
 use crate::roster::Slot;
 use crate::threads::LiveThread;
 

@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use perk_jvm::os::{self, Tid};
+use perk_jvm::sync::lock;
 use rustc_hash::FxHashMap;
 
 use super::ticks;
-use crate::os::{self, Tid};
-use crate::sync::lock;
 
 /// The time between two looks at the JVM's threads: compilers end when they have no work for a while.
 const LOOK_NS: u64 = 500_000_000;

@@ -1,12 +1,12 @@
 //! The ticks of threads, by the place of each.
 
 use perk_hprof::xprof::{Table, ThreadTables, XprofRow};
+use perk_jvm::os::Tid;
 use perk_profile::MethodId;
 use rustc_hash::FxHashMap;
 
 use super::places::{INTERPRETER, NO_LAST_FRAME, NULL_METHOD, Place};
 use super::ticks;
-use crate::os::Tid;
 use crate::roster::Slot;
 
 /// The labels of a thread, in the order of their lines.

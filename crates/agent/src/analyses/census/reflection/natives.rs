@@ -13,11 +13,11 @@ use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
+use perk_jvm::guard::{Feature, guard};
+use perk_jvm::{Borrowed, Jni};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jbyteArray, jclass, jint, jobject, jstring};
 
 use super::ReflectionCensus;
-use crate::guard::{Feature, guard};
-use crate::jvm::{Borrowed, Jni};
 
 static CENSUS: OnceLock<&'static ReflectionCensus> = OnceLock::new();
 

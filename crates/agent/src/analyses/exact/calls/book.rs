@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use perk_control::options::{Options, TimesForm};
 use perk_hprof::{CountedPath, CountedRow};
+use perk_jvm::sync::lock;
 use perk_profile::{
     Accounting, CallEdge, CallEdges, CallRow, CallTimes, MethodId, NodeId, Subject, ThreadId,
     TraceId,
@@ -21,7 +22,6 @@ use crate::recorder::{
     Place, Recorder, Sections, entry, now,
 };
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// The rows that are moved at once.
 const ROWS_AT_ONCE: usize = 1 << 18;

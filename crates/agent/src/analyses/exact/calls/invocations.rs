@@ -3,13 +3,13 @@
 use std::iter::successors;
 
 use perk_jamaica::metric;
+use perk_jvm::sync::lock;
 use perk_profile::{Frame, Line, Unit};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analyses::books::jamaica::JamaicaBook;
 use crate::analyses::exact::ExactEngine;
 use crate::recorder::{CallNodes, Recorder};
-use crate::sync::lock;
 
 impl ExactEngine {
     /// Books the calls of one tree, and the cycles of each method with all that it called.

@@ -13,13 +13,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use perk_instrument::{ClassFile, Names, Probes};
+use perk_jvm::Image;
+use perk_jvm::os;
+use perk_jvm::sync::lock;
 
 use self::file::{DamageError, KeptClasses, NewClasses, fingerprint};
 use self::folder::Place;
-use crate::jvm::Image;
-use crate::os;
 use crate::recorder::{KeptMethods, Recorder};
-use crate::sync::lock;
 
 /// The cache; see the module.
 #[derive(Debug)]

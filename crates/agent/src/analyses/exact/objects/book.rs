@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use perk_control::options::{Format, Options};
 use perk_hprof::aprof;
+use perk_jvm::sync::lock;
 use perk_profile::{Allocations, ClassId, NodeId, Site, Sites};
 use rustc_hash::FxHashMap;
 
@@ -16,7 +17,6 @@ use crate::analyses::exact::counts::{ObjectCounts, PathSite};
 use crate::analyses::heap_dump::RecordSite;
 use crate::recorder::{Book, Calls, PathNode, PathNodes, Place, Recorder, Sections, entry};
 use crate::roster::Slot;
-use crate::sync::lock;
 
 /// The objects of the exact engine; see the module. The book of sites writes the sections.
 #[derive(Debug)]

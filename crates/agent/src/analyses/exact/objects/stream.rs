@@ -9,6 +9,7 @@ use std::io;
 use std::sync::Mutex;
 
 use perk_hprof::{CountedPath, CountedRow, Writer};
+use perk_jvm::sync::lock;
 use perk_profile::{KnownObjects, Sites, Subject};
 
 use crate::analyses::books::sites::SiteBook;
@@ -17,7 +18,6 @@ use crate::output::FileCopy;
 use crate::recorder::{
     Calls, CountedPart, CountedSection, Flush, NODES_AT_ONCE, PathNodes, Recorder, now,
 };
-use crate::sync::lock;
 
 /// The source of the paths of sites: no tree has this address.
 const SOURCE: u64 = 0;

@@ -9,11 +9,10 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use perk_jvm::memory::{Pages, Region};
+use perk_jvm::probes::{HASH_MASK, seed_of};
+use perk_jvm::sync::lock;
 use rustc_hash::FxHashSet;
-
-use crate::memory::{Pages, Region};
-use crate::probes::{HASH_MASK, seed_of};
-use crate::sync::lock;
 
 /// A block has 2 to this power seeds.
 const BLOCK_SHIFT: u32 = 6;
@@ -134,7 +133,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::probes::hash_of;
+    use perk_jvm::probes::hash_of;
 
     /// Blocks, and the seeds of records.
     struct Given(Blocks, Vec<AtomicU32>);

@@ -1,10 +1,9 @@
 //! The fields in which the objects of each class hold the index of their record.
 
+use perk_jvm::IntField;
+use perk_jvm::probes::RecordField;
 use perk_profile::ClassId;
 use rustc_hash::FxHashMap;
-
-use crate::jvm::IntField;
-use crate::probes::RecordField;
 
 /// The fields of the classes. Classes of different loaders can have the same name, but different
 /// fields.

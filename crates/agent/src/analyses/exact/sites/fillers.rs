@@ -8,14 +8,14 @@
 //! are known by their identity hashes.
 
 use perk_hotspot::{FILLER_CLASSES, SHARED_FILLER_CLASSES, since};
+use perk_jvm::Reference;
+use perk_jvm::sync::lock;
 use perk_profile::ClassId;
 
 use super::identities::Identities;
 use super::live::Sum;
 use crate::class_sizes::Source;
-use crate::jvm::Reference;
 use crate::resolve::class_id;
-use crate::sync::lock;
 
 /// The known fillers; see the module.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@
 //! array before that: a hash that leads to the record ([`Blocks`]), with a mark that the JVM's own
 //! hashes do not have. A walk of the heap reads it.
 
+use perk_jvm::{Global, Header, Headers, Jni, Jvmti, MethodRef, Reference};
 use perk_jvmti_sys::jni_sys::jvalue;
 
 use super::blocks::{Blocks, Owner};
-use crate::jvm::{Global, Header, Headers, Jni, Jvmti, MethodRef, Reference};
 
 /// The identity hashes; see the module.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 
+use perk_jvm::{FOUND, Jni, Jvmti, Reference, Weak};
 use perk_jvmti_sys::jni_sys::{jint, jlong, jvalue};
 use perk_jvmti_sys::{
     JVMTI_HEAP_REFERENCE_FIELD, JVMTI_PRIMITIVE_TYPE_INT, JVMTI_VISIT_OBJECTS, jvmtiHeapCallbacks,
@@ -12,7 +13,6 @@ use perk_jvmti_sys::{
 use super::Records;
 use super::blocks::Owner;
 use super::identities::Identities;
-use crate::jvm::{FOUND, Jni, Jvmti, Reference, Weak};
 use crate::recorder::entry;
 
 /// The number of references at which the first sweep deletes those to dead objects. Later sweeps

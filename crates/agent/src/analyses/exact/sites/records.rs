@@ -5,9 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use perk_jvm::memory::{Numbers, Pages, Region, reserve};
+
 use crate::analyses::exact::budget::{Budget, RECORD_BYTES};
 use crate::analyses::exact::tree::TREE_SHIFT;
-use crate::memory::{Numbers, Pages, Region, reserve};
 
 /// The counts of a site. Only the thread whose tree has the node writes to them.
 #[repr(C)]

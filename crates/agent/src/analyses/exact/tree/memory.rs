@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use crate::memory::{Numbers, Pages, Region};
+use perk_jvm::memory::{Numbers, Pages, Region};
 
 /// A method in its calling context.
 #[repr(C, align(64))]

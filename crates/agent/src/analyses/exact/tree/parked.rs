@@ -4,9 +4,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use perk_jvm::sync::lock;
 use rustc_hash::FxHashMap;
-
-use crate::sync::lock;
 
 /// The times of calls that have not ended, by the address of their node.
 pub(in crate::analyses::exact) type OpenCalls = FxHashMap<u64, u64>;

@@ -3,12 +3,13 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use perk_jvm::memory::Table;
+use perk_jvm::sync::lock;
+
 use super::nodes::TreeNodes;
 use super::{Tree, memory};
 use crate::analyses::exact::counts::PathSite;
 use crate::analyses::exact::sites::{Keeper, Key, Records};
-use crate::memory::Table;
-use crate::sync::lock;
 
 /// The initial capacity of a tree's table, in records.
 const FIRST_TABLE: usize = 4;

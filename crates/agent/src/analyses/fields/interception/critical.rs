@@ -6,10 +6,10 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::mem::replace;
 
+use perk_jvm::Functions;
 use perk_jvmti_sys::jni_sys::{JNIEnv, jarray, jboolean, jchar, jint, jstring};
 
 use super::{Access, READ, interception, released, report};
-use crate::jvm::Functions;
 
 /// The number of accesses that wait for the end of the regions. No program has as many regions.
 const MOST_WAITING: usize = 16;

@@ -7,9 +7,8 @@
 //! the class's index and one), and the classes. After the parts are the bytes that the classes refer
 //! to. Each class has a fingerprint of its own, so that only those that are loaded are read.
 
+use perk_jvm::os::Mapping;
 use rustc_hash::FxHashMap;
-
-use crate::os::Mapping;
 
 const MAGIC: &[u8; 8] = b"perkCLS1";
 /// The offset of the first part.

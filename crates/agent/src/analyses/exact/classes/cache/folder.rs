@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use perk_files::{Access, Destination};
-
-use crate::os::{self, Load, Mapping};
+use perk_jvm::os::{self, Load, Mapping};
 
 /// The end of the files' names.
 const ENDING: &str = "classes";
