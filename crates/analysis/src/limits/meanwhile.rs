@@ -99,7 +99,7 @@ impl<'a> Holders<'a> {
             Wait::Monitor | Wait::Lock => {
                 self.of_lock(limit).or_else(|| self.of_stacks(wait, methods))
             }
-            Wait::Permit | Wait::Pool => self.of_stacks(wait, methods),
+            Wait::Permit | Wait::Pool | Wait::Notice => self.of_stacks(wait, methods),
             Wait::Result => self.of_tasks(),
             Wait::Room => self.of_others(wait),
             _ => None,

@@ -87,6 +87,13 @@ impl<'a> Content<'a> {
         self.owners.get_or_init(|| Owners::new(self.profile))
     }
 
+    /// Whether any method has a class: functions of other languages have none.
+    pub(super) fn is_of_java(&self) -> bool {
+        let symbols = &self.profile.symbols;
+        let mut methods = (0..symbols.method_count()).map(MethodId::new);
+        methods.any(|it| !symbols.class_name(symbols.get_method(it).class).is_empty())
+    }
+
     /// The first `count` methods of each kind to begin with; `None` where there is none.
     pub(super) fn head(&self, count: usize) -> Option<&Head<'a>> {
         self.head.get_or_init(|| Head::new(self, count)).as_ref()

@@ -23,6 +23,8 @@ const TITLES: usize = 4;
 const MORE_INDENT: usize = 6;
 /// Rows of other tables: as many as fit.
 const ROWS: [usize; 3] = [5, 3, 1];
+/// Rows of the table of functions of a program that is not of Java: as many as fit.
+const FUNCTIONS: [usize; 5] = [14, 10, 5, 3, 1];
 
 /// A summary as it grows.
 #[derive(Debug)]
@@ -36,7 +38,12 @@ struct Page<'r> {
 impl Page<'_> {
     /// Adds sections with as many rows as fit; at least one row where nothing is there yet.
     fn add(&mut self, sections: impl Fn(usize) -> Vec<Section>) {
-        let rows = self.request.top.map_or_else(|| ROWS.to_vec(), |top| vec![top]);
+        self.add_rows(&ROWS, sections);
+    }
+
+    /// The same with the first of these numbers of rows that fits.
+    fn add_rows(&mut self, rows: &[usize], sections: impl Fn(usize) -> Vec<Section>) {
+        let rows = self.request.top.map_or_else(|| rows.to_vec(), |top| vec![top]);
         for rows in rows {
             let part = sections(rows);
             let lines = self.lines(&part);
@@ -97,6 +104,10 @@ pub(super) fn of_run(
     if let Some(limits) = limits.filter(|it| it.is_list()) {
         let file = request.words();
         page.push(vec![limits.section(request.top, page.left, &file, screen)]);
+    } else if let Some(view) = content.main_view().filter(|_| !content.is_of_java()) {
+        page.add_rows(&FUNCTIONS, |rows| {
+            sections([view.top_methods("Top functions by self", By::Own, None).top(rows)])
+        });
     } else if let Some(head) = head {
         let room = page.left.saturating_sub(TITLES).min(ADVICE);
         page.push(sections([head.section(Extent::short(request.top, room), screen)]));

@@ -90,6 +90,13 @@ impl Words<'_> {
         }
     }
 
+    /// Whether a method may read from a pipe: the output of another process, or the standard input.
+    fn reads_stream(&self, callee: Option<MethodId>) -> bool {
+        let symbols = &self.profile.symbols;
+        let class = callee.map_or("", |it| symbols.class_name(symbols.get_method(it).class));
+        class == "java.io.FileInputStream"
+    }
+
     fn after_comma(&self, callee: Option<MethodId>) -> String {
         callee.map_or(String::new(), |it| format!(", {}", self.short(it)))
     }
@@ -106,7 +113,7 @@ impl Words<'_> {
             Cause::Gc { share } => {
                 let method = limit.method.map(|it| self.short(it));
                 let Some(method) = method else {
-                    return "allocate less; perk attach --alloc shows where".to_owned();
+                    return "allocate less; --alloc records where".to_owned();
                 };
                 let classes = limit.classes.iter().take(PARTS).map(|&(class, share)| {
                     let name = perk_render::class(&self.profile.symbols, class);
@@ -215,6 +222,9 @@ impl Words<'_> {
             Wait::Network => "ask less often, for several at once, or keep the answer",
             Wait::Database => "run fewer or faster statements",
             Wait::Message => "receive in a thread of its own",
+            Wait::File if self.reads_stream(limit.callee) => {
+                "do it in a thread of its own, or read more at once"
+            }
             Wait::File => "write or read more at once, and sync less often",
             Wait::Process => "do it in this process, or at the same time as other work",
             Wait::Clients => "receive in a thread of its own",
