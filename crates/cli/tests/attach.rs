@@ -6,6 +6,7 @@ mod faults;
 mod foreign;
 mod gone;
 mod kills;
+mod limits;
 mod litter;
 mod namespaces;
 mod ps;

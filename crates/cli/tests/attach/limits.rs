@@ -1,0 +1,48 @@
+//! The first screen of recordings of programs with a planted limit.
+
+use perk_testkit::jdk;
+
+use super::{attach, start};
+use crate::util::Folder;
+use perk_testkit::JavaRun;
+
+/// The kinds of a program, and the kind, the method and what is said of the first row.
+const PLANTED: [(&[&str], &str, &str, &str); 4] = [
+    (&["monitor"], "monitor", "Planted$Journal.write", "which sleeps (Thread.sleep, line "),
+    (
+        &["pool", "cron"],
+        "semaphore",
+        "Planted$Connections.query",
+        "Planted$Connections.select sleeps",
+    ),
+    (&["executor"], "other_thread", "Planted$Reports.order", "2 threads of report-* busy"),
+    (&["network", "idle"], "network", "Planted$Rates.ask", "ask less often"),
+];
+
+fn recorded(jdk: &perk_testkit::Jdk, kinds: &[&str]) -> serde_json::Value {
+    let folder = Folder::new();
+    let run = JavaRun::new(jdk).jvm_arg("-XX:+EnableDynamicAgentLoading").main("Planted");
+    let java = start(&run.args([&["60"], kinds].concat()));
+    let options = ["--cpu", "samples", "--wall", "--lock", "--duration", "3s", "-o", "o.hprof"];
+    let output = attach(&folder, &java, &options).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", crate::util::stderr(&output));
+    let output = folder.run(&["report", "--json", "o.hprof"]);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_first_row_is_the_planted_limit() {
+    jdk::each(|jdk| {
+        for (kinds, kind, method, what) in PLANTED {
+            let json = recorded(jdk, kinds);
+            let first = &json["limits"][0];
+            let begins = |key: &str, with: &str| first[key].as_str().unwrap().contains(with);
+            assert_eq!(first["kind"], kind, "{kinds:?}: {}", json["limits"]);
+            assert!(begins("method", method) && begins("advice", what), "{kinds:?}: {first}");
+            assert_eq!(json["working"]["verdict"], "clear", "{kinds:?}: {}", json["working"]);
+        }
+        let json = recorded(jdk, &["idle", "cron"]);
+        assert_ne!(json["working"]["verdict"], "clear", "{}", json["limits"]);
+        assert!(json["working"]["summary"].as_str().unwrap().starts_with("Nothing stands out: "));
+    });
+}
