@@ -91,7 +91,7 @@ pub(crate) fn run(only: Option<&str>) -> Result<()> {
     }
     match fault_count {
         0 => Ok(()),
-        count => bail!("{count} places break the rules"),
+        count => bail!("places that break the rules: {count}"),
     }
 }
 
