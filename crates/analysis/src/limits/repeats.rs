@@ -57,7 +57,9 @@ pub fn repeats(profile: &Profile, owners: &Owners, calls: &CallTable) -> Vec<Rep
     let repeat = |edge: &crate::calls::Edge| {
         let (caller, callee) = (edge.caller?, edge.callee?);
         let kind = kinds.get(&callee)?.0;
-        let each = edge.count / (*counts.get(&caller)?).max(1);
+        let calls = (*counts.get(&caller)?).max(1);
+        // Calls that had begun before they were counted are missing on one side alone.
+        let each = edge.count.saturating_add(calls / 2) / calls;
         let is_loop = is_yours(caller) && caller != callee && each >= LEAST && edge.count >= FEW;
         is_loop.then_some(Repeat { callee, caller, kind, each, count: edge.count })
     };

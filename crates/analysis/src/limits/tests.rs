@@ -298,3 +298,24 @@ fn little_and_even_numbers_do_not_stand_out() {
     let limits = of(&profile);
     assert_eq!((limits.verdict, limits.rows[0].sample_count), (Verdict::Few, 10));
 }
+
+#[test]
+fn calls_in_a_loop_are_found_where_calls_were_counted() {
+    let page = "a.Shop.page<a.Main.main";
+    let query = |inner: &str| format!("{inner}<a.Db.load<{page}");
+    let profile = crate::fixture::times(&[
+        (page, 2, 10),
+        (&format!("a.Db.load<{page}"), 99, 10),
+        (&query("java.sql.Statement.execute"), 99, 500),
+        (&format!("a.Price.line<{page}"), 500, 10),
+        (&format!("java.lang.String.format<a.Price.line<{page}"), 500, 10),
+    ]);
+    let tree = MethodTree::new(&profile);
+    let columns = crate::calls::CallColumns::new(&profile, &tree, None);
+    let calls = crate::calls::CallTable::of_tree(&profile, &tree, &columns);
+    let found = repeats(&profile, &Owners::new(&profile), &calls);
+    let name = |method| profile.symbols.method_name(method);
+    let found: Vec<_> =
+        found.iter().map(|it| (name(it.callee), name(it.caller), it.kind, it.each)).collect();
+    assert_eq!(found, [("a.Db.load".to_owned(), "a.Shop.page".to_owned(), "SQL", 50)]);
+}

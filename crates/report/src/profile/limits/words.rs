@@ -190,6 +190,7 @@ impl Words<'_> {
         let who = if Some(meanwhile.method) == waiter { "it".to_owned() } else { method.clone() };
         match wait {
             Wait::Monitor | Wait::Lock => format!("held by {method}, which {does}{place}"),
+            Wait::Room | Wait::Notice => format!("meanwhile {method} {does}{place}"),
             Wait::Permit | Wait::Pool => {
                 format!("all are in use, mostly while {who} {does}{place}")
             }
