@@ -55,4 +55,4 @@ pub use error::{Error, PoolError, SkipReason, SkippedMethod};
 pub use instruction::{Instruction, Instructions, Operands, Switch, access_bytes, push_access};
 pub use pool::{ConstantPool, MemberRef, tag};
 pub use pool_editor::PoolEditor;
-pub use uninitialized::{EarlyWrite, Initialization, Initializations, Place, Uninitialized};
+pub use uninitialized::{EarlyWrite, Initialization, Initializations, Place, UninitializedObject};

@@ -1,7 +1,7 @@
 //! The point at which a constructor has initialised its object.
 
 use crate::frames::{Frames, UNINITIALIZED_THIS, form};
-use crate::{Code, Error, Uninitialized};
+use crate::{Code, Error, UninitializedObject};
 
 impl Code<'_> {
     /// The pc after the call of `this(...)` or `super(...)` in a constructor: from there on `this`
@@ -13,7 +13,7 @@ impl Code<'_> {
     /// that cannot be read.
     pub fn after_this_call(&self) -> Option<u16> {
         let found = self.initializations(true).ok()??;
-        let call = found.calls.iter().find(|it| it.object == Uninitialized::This)?;
+        let call = found.calls.iter().find(|it| it.object == UninitializedObject::This)?;
         let is_the_only_way = self.is_the_only_way(call.next_pc).unwrap_or(false);
         (is_the_only_way && self.frames_agree(call.next_pc).unwrap_or(false))
             .then_some(call.next_pc)

@@ -24,14 +24,14 @@ pub struct Initialization {
     /// The pc after the call.
     pub next_pc: u16,
     /// The object on which it is called.
-    pub object: Uninitialized,
+    pub object: UninitializedObject,
     /// The place of the object after the call.
     pub place: Place,
 }
 
 /// An object that is not initialised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Uninitialized {
+pub enum UninitializedObject {
     /// The object of a constructor.
     This,
     /// The object that the `new` at a pc has made.

@@ -4,9 +4,9 @@
 mod support;
 
 use perk_classfile::Place::{Dropped, Local, Top};
-use perk_classfile::Uninitialized::{New, This};
+use perk_classfile::UninitializedObject::{New, This};
 use perk_classfile::{
-    ClassFile, EarlyWrite, Initialization, Initializations, Place, Uninitialized, opcode,
+    ClassFile, EarlyWrite, Initialization, Initializations, Place, UninitializedObject, opcode,
 };
 use support::{Assembler, Body};
 
@@ -74,7 +74,7 @@ fn try_find(
 }
 
 /// Returns the objects and places of the calls in a method.
-fn places(parts: &[CodePart]) -> Vec<(Uninitialized, Place)> {
+fn places(parts: &[CodePart]) -> Vec<(UninitializedObject, Place)> {
     find(parts, &[], false).calls.iter().map(|it| (it.object, it.place)).collect()
 }
 
@@ -122,7 +122,7 @@ fn paths_meet() {
         Code(&[DUP]),
         Init,
     ];
-    assert_eq!(places(&either), [(Uninitialized::Unknown, Place::Unknown)]);
+    assert_eq!(places(&either), [(UninitializedObject::Unknown, Place::Unknown)]);
     // 0 goto 11; 3 new dup <init> pop; 11 if_ne 3: the loop begins with its end.
     let turned = [
         Code(&[opcode::GOTO, 0, 11]),

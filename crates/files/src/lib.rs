@@ -20,7 +20,7 @@ use std::path::Path;
 
 pub use folder::{PrivateFolder, nameless};
 pub use part::{Part, is_at};
-use place::Place;
+use place::FilePlace;
 
 /// The users that may read a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +58,9 @@ impl Destination {
     /// Returns the error of the operating system, or an error if the name is that of a folder, a
     /// socket, a block device, another user's pipe or link, or a file that may not be written to.
     pub fn open(name: &Path, access: Access) -> io::Result<Self> {
-        Ok(match Place::of(name)? {
-            Place::Stream(stream) => Self::Stream(stream.open()?),
-            Place::File(path) => Self::File(Part::create(&path, access)?),
+        Ok(match FilePlace::of(name)? {
+            FilePlace::Stream(stream) => Self::Stream(stream.open()?),
+            FilePlace::File(path) => Self::File(Part::create(&path, access)?),
         })
     }
 
@@ -70,9 +70,9 @@ impl Destination {
     /// # Errors
     /// Returns the errors of [`Destination::open`].
     pub fn check(name: &Path) -> io::Result<()> {
-        match Place::of(name)? {
-            Place::Stream(stream) => stream.check(),
-            Place::File(path) => Part::create(&path, Access::Usual).map(drop),
+        match FilePlace::of(name)? {
+            FilePlace::Stream(stream) => stream.check(),
+            FilePlace::File(path) => Part::create(&path, Access::Usual).map(drop),
         }
     }
 
@@ -91,9 +91,11 @@ impl Destination {
 /// # Errors
 /// Returns the errors of [`Destination::open`], or the error of the copying.
 pub fn give(file: &Path, name: &Path) -> io::Result<()> {
-    match Place::of(name)? {
-        Place::Stream(stream) => io::copy(&mut File::open(file)?, &mut stream.open()?).map(drop),
-        Place::File(target) => {
+    match FilePlace::of(name)? {
+        FilePlace::Stream(stream) => {
+            io::copy(&mut File::open(file)?, &mut stream.open()?).map(drop)
+        }
+        FilePlace::File(target) => {
             let linked = names::beside(&target, |beside| fs::hard_link(file, beside));
             if let Ok((beside, ())) = linked {
                 return part::rename(&beside, &target);

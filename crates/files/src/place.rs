@@ -17,13 +17,13 @@ const SHARED: u32 = 0o022;
 
 /// The meaning of a name.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum FilePlace {
     Stream(Stream),
     /// A path that is not a link. If there is a file, it can be replaced.
     File(PathBuf),
 }
 
-impl Place {
+impl FilePlace {
     pub(crate) fn of(name: &Path) -> io::Result<Self> {
         let mut path = name.to_owned();
         for _ in 0..MOST_LINKS {

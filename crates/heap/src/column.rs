@@ -6,7 +6,7 @@ use crate::Error;
 use crate::csr::Csr;
 use crate::edges::EdgeFile;
 use crate::heap::Reachability;
-use crate::pool::{Paged, Pool};
+use crate::pool::{PagedArray, Pool};
 use crate::space::{Memory, Number, Space, filled};
 
 /// The place of arrays.
@@ -21,7 +21,7 @@ pub(crate) enum ColumnPlace {
 pub(crate) enum Column<T: Number> {
     Memory(Vec<T>),
     /// With the value that represents one that cannot be read.
-    Scratch(Paged<T>, Arc<Mutex<Pool>>, T),
+    Scratch(PagedArray<T>, Arc<Mutex<Pool>>, T),
 }
 
 /// A graph, as questions read it.
@@ -117,7 +117,7 @@ impl<T: Number> Column<T> {
 /// Reads from a pool. It is separate, so that reading from memory stays short. After a fault all
 /// numbers are lost, so that a walk from number to number ends.
 #[inline(never)]
-fn read<T: Number>(array: &Paged<T>, pool: &Mutex<Pool>, index: usize, lost: T) -> T {
+fn read<T: Number>(array: &PagedArray<T>, pool: &Mutex<Pool>, index: usize, lost: T) -> T {
     let mut pool = lock(pool);
     if pool.fault.is_some() {
         return lost;
@@ -127,7 +127,7 @@ fn read<T: Number>(array: &Paged<T>, pool: &Mutex<Pool>, index: usize, lost: T) 
 }
 
 #[inline(never)]
-fn write<T: Number>(array: &mut Paged<T>, pool: &Mutex<Pool>, index: usize, value: T) {
+fn write<T: Number>(array: &mut PagedArray<T>, pool: &Mutex<Pool>, index: usize, value: T) {
     let mut pool = lock(pool);
     let put = pool.set(array, index, value);
     put.unwrap_or_else(|fault| pool.lost(fault, ()));

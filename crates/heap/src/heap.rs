@@ -13,7 +13,7 @@ use crate::model::Model;
 pub use crate::object_id::ObjectId;
 pub(crate) use crate::object_id::Reachability;
 use crate::object_id::UNIT_BYTES;
-use crate::read::Place;
+use crate::read::ObjectPlace;
 use crate::referrers::MANY;
 use crate::thread::Threads;
 use crate::{Class, ClassIndex, Error, Refs, Root, RootKind, Thread, Totals, Trace};
@@ -150,7 +150,7 @@ pub struct Heap {
     /// The batch of each object, where the addresses of batches overlap.
     pub(crate) batch_of: OnceLock<Column<u32>>,
     /// The places of the objects of the batches that were looked at last.
-    pub(crate) places: Mutex<Vec<(usize, Arc<Vec<Place>>)>>,
+    pub(crate) places: Mutex<Vec<(usize, Arc<Vec<ObjectPlace>>)>>,
 }
 
 impl Heap {

@@ -22,7 +22,7 @@ use perk_profile::units;
 use perk_unpack::Packing;
 
 use self::kind::InputKind;
-use self::unpack::Unpacked;
+use self::unpack::UnpackedDump;
 use crate::scratch::Scratch;
 use crate::{Error, Options, Watch};
 
@@ -287,7 +287,7 @@ fn unpacked(
     watch: &mut dyn Watch,
     notes: &mut Vec<String>,
 ) -> Result<(File, InputKind), Error> {
-    let content = Unpacked::new(ReadAt { file: &source, offset: 0 })?;
+    let content = UnpackedDump::new(ReadAt { file: &source, offset: 0 })?;
     let kind = content.kind()?;
     if content.layers.is_empty() {
         drop(content);
@@ -317,7 +317,7 @@ fn spooled(
     watch: &mut dyn Watch,
     notes: &mut Vec<String>,
 ) -> Result<(File, InputKind), Error> {
-    let content = Unpacked::new(source)?;
+    let content = UnpackedDump::new(source)?;
     let kind = content.kind()?;
     let mut scratch = Scratch::create(options)?;
     let rest = content.rest.clone();

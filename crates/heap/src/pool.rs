@@ -59,7 +59,7 @@ struct PoolFrame {
 
 /// An array of a pool.
 #[derive(Debug)]
-pub(crate) struct Paged<T> {
+pub(crate) struct PagedArray<T> {
     first_page: u32,
     count: usize,
     value: T,
@@ -103,7 +103,7 @@ impl Pool {
     }
 
     /// Gives back the room of an array, which is not used any more.
-    pub(crate) fn discard<T: Number>(&mut self, array: &mut Paged<T>) {
+    pub(crate) fn discard<T: Number>(&mut self, array: &mut PagedArray<T>) {
         let page_count = (std::mem::take(&mut array.count) * T::BYTES).div_ceil(PAGE_BYTES) as u32;
         for page in array.first_page..array.first_page + page_count {
             let frame = std::mem::replace(&mut self.pages[page as usize], ABSENT);
@@ -124,7 +124,11 @@ impl Pool {
 
     /// Returns the frame with a page of an array.
     #[inline]
-    fn frame<T: Number>(&mut self, array: &Paged<T>, at: usize) -> Result<&mut PoolFrame, Error> {
+    fn frame<T: Number>(
+        &mut self,
+        array: &PagedArray<T>,
+        at: usize,
+    ) -> Result<&mut PoolFrame, Error> {
         let page = array.first_page + (at / PAGE_BYTES) as u32;
         let mut frame = self.pages[page as usize];
         if frame >= STORED {
@@ -191,9 +195,9 @@ fn offset(page: u32) -> u64 {
 }
 
 impl Space for Pool {
-    type Array<T: Number> = Paged<T>;
+    type Array<T: Number> = PagedArray<T>;
 
-    fn array<T: Number>(&mut self, count: usize, value: T) -> Paged<T> {
+    fn array<T: Number>(&mut self, count: usize, value: T) -> PagedArray<T> {
         let page_count = (count * T::BYTES).div_ceil(PAGE_BYTES) as u32;
         let gap = self.gaps.iter().position(|gap| gap.1 >= page_count);
         let first_page = match gap {
@@ -210,16 +214,16 @@ impl Space for Pool {
             }
         };
         self.gaps.retain(|gap| gap.1 > 0);
-        Paged { first_page, count, value }
+        PagedArray { first_page, count, value }
     }
 
     #[inline]
-    fn count<T: Number>(array: &Paged<T>) -> usize {
+    fn count<T: Number>(array: &PagedArray<T>) -> usize {
         array.count
     }
 
     #[inline]
-    fn get<T: Number>(&mut self, array: &Paged<T>, index: usize) -> Result<T, Error> {
+    fn get<T: Number>(&mut self, array: &PagedArray<T>, index: usize) -> Result<T, Error> {
         assert!(index < array.count);
         let at = index * T::BYTES;
         let frame = self.frame(array, at)?;
@@ -230,7 +234,7 @@ impl Space for Pool {
     #[inline]
     fn set<T: Number>(
         &mut self,
-        array: &mut Paged<T>,
+        array: &mut PagedArray<T>,
         index: usize,
         value: T,
     ) -> Result<(), Error> {
@@ -242,12 +246,12 @@ impl Space for Pool {
         Ok(())
     }
 
-    fn free<T: Number>(&mut self, mut array: Paged<T>) {
+    fn free<T: Number>(&mut self, mut array: PagedArray<T>) {
         self.discard(&mut array);
     }
 
     fn parts<'a, T: Number>(
-        _array: &'a mut Paged<T>,
+        _array: &'a mut PagedArray<T>,
         _ranges: &[Range<usize>],
     ) -> Option<Vec<(Self, &'a mut [T])>> {
         None
@@ -257,7 +261,7 @@ impl Space for Pool {
         ColumnPlace::Scratch(Arc::new(Mutex::new(self)))
     }
 
-    fn column<T: Number>(room: &ColumnPlace, array: Paged<T>, lost: T) -> Column<T> {
+    fn column<T: Number>(room: &ColumnPlace, array: PagedArray<T>, lost: T) -> Column<T> {
         match room {
             ColumnPlace::Scratch(pool) => Column::Scratch(array, Arc::clone(pool), lost),
             ColumnPlace::Memory => unreachable!("the array is in a pool"),

@@ -21,7 +21,7 @@ const OVERLAP: usize = 4;
 
 /// An object's place in the file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ObjectPlace {
     id: u64,
     trace: u32,
     /// The offset of the fields' values or of the elements.
@@ -243,7 +243,7 @@ impl Heap {
         for &(object, class) in &self.model.class_objects {
             each(ObjectId(object), self.model.classes[class as usize].trace);
         }
-        let mut visitor = EachObject(|place: Place| {
+        let mut visitor = EachObject(|place: ObjectPlace| {
             if let Some(object) = self.ids.find(place.id) {
                 each(ObjectId(object), place.trace);
             }
@@ -256,7 +256,7 @@ impl Heap {
     }
 
     /// Returns the place of an object in the file.
-    fn place(&self, object: ObjectId) -> Result<Option<Place>, Error> {
+    fn place(&self, object: ObjectId) -> Result<Option<ObjectPlace>, Error> {
         let id = self.address(object);
         let is_possible = |index: &usize| {
             (self.batches[*index].lowest..=self.batches[*index].highest).contains(&id)
@@ -284,7 +284,7 @@ impl Heap {
         let mut table = self.room.column(self.ids.count() as usize, 0);
         let mut buffer = Vec::new();
         for (index, part) in (0..).zip(&self.batches) {
-            let mut visitor = EachObject(|place: Place| {
+            let mut visitor = EachObject(|place: ObjectPlace| {
                 if let Some(object) = self.ids.find(place.id) {
                     table.set(object as usize, index);
                 }
@@ -295,7 +295,7 @@ impl Heap {
     }
 
     /// Returns the places of the objects of a batch, by their addresses.
-    fn places(&self, index: usize) -> Result<Arc<Vec<Place>>, Error> {
+    fn places(&self, index: usize) -> Result<Arc<Vec<ObjectPlace>>, Error> {
         let kept = || self.places.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         {
             let mut kept = kept();
@@ -310,7 +310,7 @@ impl Heap {
         let mut visitor = EachObject(|place| places.push(place));
         let part = &self.batches[index];
         batch::walk(&self.input, self.id_bytes, part, &mut Vec::new(), &mut visitor)?;
-        places.sort_by_key(|place: &Place| place.id);
+        places.sort_by_key(|place: &ObjectPlace| place.id);
         let places = Arc::new(places);
         let mut kept = kept();
         if kept.len() == KEPT {
@@ -324,22 +324,22 @@ impl Heap {
 /// Hands the place of each object to a function.
 struct EachObject<F>(F);
 
-impl<F: FnMut(Place)> Objects for EachObject<F> {
+impl<F: FnMut(ObjectPlace)> Objects for EachObject<F> {
     fn instance(&mut self, head: ObjectHead, class: u64, values: &[u8]) {
         let kind = PlaceKind::Instance(class, values.len() as u32);
-        (self.0)(Place { id: head.id, trace: head.trace, content: head.content, kind });
+        (self.0)(ObjectPlace { id: head.id, trace: head.trace, content: head.content, kind });
     }
 
     fn references(&mut self, head: ObjectHead, _class: u64, length: u32) {
         let kind = PlaceKind::References(length);
-        (self.0)(Place { id: head.id, trace: head.trace, content: head.content, kind });
+        (self.0)(ObjectPlace { id: head.id, trace: head.trace, content: head.content, kind });
     }
 
     fn elements(&mut self, _first: u64, _ids: &[u8]) {}
 
     fn primitives(&mut self, head: ObjectHead, element: FieldType, length: u32, has_content: bool) {
         let kind = PlaceKind::Primitives(element, length, has_content);
-        (self.0)(Place { id: head.id, trace: head.trace, content: head.content, kind });
+        (self.0)(ObjectPlace { id: head.id, trace: head.trace, content: head.content, kind });
     }
 }
 

@@ -86,7 +86,7 @@ pub const VM_THREAD: &str = "VM Thread";
 pub mod since {
     /// Fillers of the heap have classes of their own.
     pub const FILLER_CLASSES: u32 = 19;
-    /// Heap dumps have roots for what parked virtual threads refer to.
+    /// Heap dumps have roots for the objects that parked virtual threads refer to.
     pub const PARKED_FRAMES_IN_DUMPS: u32 = 22;
     /// JVMTI reports the monitors of virtual threads. JDK 21 and 22 return references of the
     /// carrier instead of the calling thread, which are not valid there.

@@ -94,7 +94,7 @@ impl Vm {
 
     /// Walks the stack of a thread, the youngest frame first. `thread` is the address of its
     /// `JavaThread`, 0 if it is not one; `stack` the addresses of its stack, empty if the
-    /// `JavaThread` is to be asked. The registers of the interpreter make the first frame right to the
+    /// `JavaThread` gives them. The registers of the interpreter make the first frame right to the
     /// bytecode if it is interpreted. Async-signal-safe.
     pub fn walk(
         &self,
@@ -163,7 +163,7 @@ impl Vm {
         self.object_at(memory, memory.word(thread.wrapping_add(self.threads.object?))?)
     }
 
-    /// Returns what is read, if the collector has moved no object meanwhile.
+    /// Returns the result of `read`, if the collector has moved no object meanwhile.
     fn while_nothing_moves<T>(
         &self,
         memory: &impl Memory,

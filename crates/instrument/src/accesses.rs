@@ -2,7 +2,7 @@
 
 use perk_classfile::{
     ClassEditor, ClassFile, Code, Error, Initialization, MemberRef, MethodEdit, Operands, Place,
-    PoolEditor, PoolError, Reach, Uninitialized, opcode, push_access,
+    PoolEditor, PoolError, Reach, UninitializedObject, opcode, push_access,
 };
 use rustc_hash::FxHashMap;
 
@@ -77,8 +77,8 @@ impl AccessObject<'_> {
     /// The maximum number of words of the operand stack that a probe needs, with its number.
     const STACK_WORDS: u16 = 2;
 
-    /// Writes the code that pushes the object, or what else the probe takes. Local variables from
-    /// `scratch` on are free.
+    /// Writes the code that pushes the object, or another argument of the probe. Local variables
+    /// from `scratch` on are free.
     fn push(self, has_call: bool, scratch: u16, out: &mut Vec<u8>) {
         match self {
             Self::Arguments(call) => {
@@ -305,13 +305,13 @@ impl<'c> Accesses<'c> {
                 Place::Unknown => None,
             };
             match (object, object_after) {
-                (Uninitialized::This, Some(place)) => {
+                (UninitializedObject::This, Some(place)) => {
                     for call in &moved {
                         self.plan_after(next_pc, place, *call);
                     }
                 }
-                (Uninitialized::This, None) => lost_writes += moved.len(),
-                (Uninitialized::New(pc), Some(object)) => {
+                (UninitializedObject::This, None) => lost_writes += moved.len(),
+                (UninitializedObject::New(pc), Some(object)) => {
                     if let Place::Dropped { held } = place {
                         self.held_words = self.held_words.max(held);
                         let after_new = pc.saturating_add(NEW_BYTES);
@@ -321,7 +321,7 @@ impl<'c> Accesses<'c> {
                     let site = site.ok().map(|at| self.sites[at].1);
                     self.plan_after(next_pc, object, (Helper::CREATED, site));
                 }
-                (Uninitialized::New(_) | Uninitialized::Unknown, _) => lost_sites += 1,
+                (UninitializedObject::New(_) | UninitializedObject::Unknown, _) => lost_sites += 1,
             }
         }
         if lost_writes > 0 {

@@ -1,7 +1,7 @@
 //! The operand stack and the local variables, as far as objects that are not initialised are in
 //! them.
 
-use super::{Place, Uninitialized};
+use super::{Place, UninitializedObject};
 use crate::opcode;
 
 /// A word of the operand stack, or a local variable.
@@ -108,16 +108,16 @@ impl StackState {
 
     /// Runs the call of a constructor with this number of words of parameters. Returns the object,
     /// and its place after the call.
-    pub(super) fn initialize(&mut self, words: usize) -> (Uninitialized, Place) {
+    pub(super) fn initialize(&mut self, words: usize) -> (UninitializedObject, Place) {
         let word = self.peek(words);
         let at = self.stack.len().saturating_sub(words + 1);
         let held = self.unused.iter().filter(|(_, slot)| *slot <= at).count() as u16;
         let is_unused = self.unused.iter().any(|(_, slot)| *slot == at);
         self.run(words + 1, 0);
         let object = match word {
-            Word::Plain => return (Uninitialized::Unknown, Place::Unknown),
-            Word::This => Uninitialized::This,
-            Word::New(pc) => Uninitialized::New(pc),
+            Word::Plain => return (UninitializedObject::Unknown, Place::Unknown),
+            Word::This => UninitializedObject::This,
+            Word::New(pc) => UninitializedObject::New(pc),
         };
         let place = if self.peek(0) == word {
             Place::Top

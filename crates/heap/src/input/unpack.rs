@@ -31,7 +31,7 @@ pub(super) fn fault(packing: Packing, error: &io::Error) -> Option<String> {
 }
 
 /// What a source holds, unpacked.
-pub(super) struct Unpacked<'a> {
+pub(super) struct UnpackedDump<'a> {
     source: Box<dyn Read + 'a>,
     /// The first bytes, which the source gives again.
     pub(super) head: Vec<u8>,
@@ -44,7 +44,7 @@ pub(super) struct Unpacked<'a> {
     pub(super) rest: TrailingBytes,
 }
 
-impl<'a> Unpacked<'a> {
+impl<'a> UnpackedDump<'a> {
     pub(super) fn new(source: impl Read + 'a) -> Result<Self, Error> {
         let packed_bytes = Rc::new(Cell::new(0));
         let counted = CountingReader { source, count: packed_bytes.clone() };

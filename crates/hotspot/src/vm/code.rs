@@ -28,8 +28,8 @@ pub(super) struct CodeCache {
     name: usize,
     frame_words: Number,
     frame_complete: Number,
-    code_begin: Place,
-    code_end: Place,
+    code_begin: CodePlace,
+    code_end: CodePlace,
     /// The addresses of the interpreter's code.
     pub(super) interpreter: Span,
     /// The addresses of the code with which the interpreter begins methods.
@@ -60,24 +60,24 @@ struct CodeHeap {
 
 /// A place in a blob, which builds describe as a pointer or as a distance.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum CodePlace {
     /// The offset of a pointer.
     Pointer(usize),
     /// A number that is added to the blob's address.
     Distance(Number),
 }
 
-impl Place {
+impl CodePlace {
     /// The first of the pointers or else of the distances that there is.
     pub(super) fn new(
         tables: &Tables,
         pointers: &[&str],
         distances: &[&str],
-    ) -> Result<Place, MissingDescription> {
+    ) -> Result<CodePlace, MissingDescription> {
         match tables.offset(pointers) {
-            Ok(offset) => Ok(Place::Pointer(offset)),
+            Ok(offset) => Ok(CodePlace::Pointer(offset)),
             Err(missing) => match tables.number(distances) {
-                Ok(number) => Ok(Place::Distance(number)),
+                Ok(number) => Ok(CodePlace::Distance(number)),
                 Err(_) => Err(missing),
             },
         }
@@ -85,8 +85,10 @@ impl Place {
 
     pub(super) fn of(self, memory: &impl Memory, base: usize) -> Option<usize> {
         match self {
-            Place::Pointer(offset) => memory.word(base.wrapping_add(offset)),
-            Place::Distance(number) => Some(base.wrapping_add(number.read(memory, base)? as usize)),
+            CodePlace::Pointer(offset) => memory.word(base.wrapping_add(offset)),
+            CodePlace::Distance(number) => {
+                Some(base.wrapping_add(number.read(memory, base)? as usize))
+            }
         }
     }
 }
@@ -144,8 +146,12 @@ impl CodeCache {
             name: tables.offset(&["CodeBlob._name"])?,
             frame_words: tables.number(&["CodeBlob._frame_size"])?,
             frame_complete: tables.number(&["CodeBlob._frame_complete_offset"])?,
-            code_begin: Place::new(tables, &["CodeBlob._code_begin"], &["CodeBlob._code_offset"])?,
-            code_end: Place::new(tables, &["CodeBlob._code_end"], &["CodeBlob._data_offset"])?,
+            code_begin: CodePlace::new(
+                tables,
+                &["CodeBlob._code_begin"],
+                &["CodeBlob._code_offset"],
+            )?,
+            code_end: CodePlace::new(tables, &["CodeBlob._code_end"], &["CodeBlob._data_offset"])?,
             interpreter,
             method_entries,
             call_stub_return: read_static("StubRoutines._call_stub_return_address")?,

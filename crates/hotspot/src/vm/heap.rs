@@ -1,5 +1,5 @@
-//! Objects of the heap: how references are written, what class an object has, and whether collectors
-//! have moved objects meanwhile. Async-signal-safe but for what makes it.
+//! Objects of the heap: the encoding of references, the class of an object, and whether collectors
+//! have moved objects meanwhile. Async-signal-safe except for its construction.
 
 use super::memory::{CurrentMemory, Memory};
 use super::method::Methods;

@@ -172,7 +172,7 @@ impl Vm {
         Some([const_method, class, hash, name])
     }
 
-    /// Reads what a method is called. Its class must not be unloaded meanwhile. Allocates.
+    /// Reads the name of a method. Its class must not be unloaded meanwhile. Allocates.
     pub fn names(&self, memory: &impl Memory, method: usize) -> Option<MethodNames> {
         let methods = &self.methods;
         let const_method = methods.const_method(memory, method)?;

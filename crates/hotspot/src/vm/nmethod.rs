@@ -4,7 +4,7 @@
 //! to a scope in a stream of compressed numbers: the scope of the caller, 0 in the outermost; the
 //! index of the method in a table; the bytecode index plus 1.
 
-use super::code::{Blob, Place};
+use super::code::{Blob, CodePlace};
 use super::memory::Memory;
 use super::notes::{self, Descriptions, Path};
 use super::tables::{MissingDescription, Number, Tables};
@@ -22,14 +22,14 @@ const MAX_DEPTH: usize = 256;
 /// More steps than a binary search can take.
 const MAX_SEARCH: usize = 48;
 
-/// The offsets of what is read of compiled methods.
+/// The offsets of the fields of compiled methods.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nmethods {
     method: usize,
     level: Number,
     entry_bci: Number,
     original_pc: Number,
-    deopt_handlers: [Option<Place>; 2],
+    deopt_handlers: [Option<CodePlace>; 2],
     tables: DebugTables,
     desc_size: usize,
     desc_pc: Number,
@@ -41,7 +41,7 @@ pub(super) struct Nmethods {
 #[derive(Clone, Copy, Debug)]
 enum DebugTables {
     /// In the blob, up to JDK 21.
-    InBlob { descs: Place, descs_end: Place, scopes: Place, metadata: Place },
+    InBlob { descs: CodePlace, descs_end: CodePlace, scopes: CodePlace, metadata: CodePlace },
     /// In memory of their own.
     Apart { data: usize, descs: Number, scopes: Number, metadata: Metadata },
 }
@@ -50,7 +50,7 @@ enum DebugTables {
 #[derive(Clone, Copy, Debug)]
 enum Metadata {
     /// JDK 22 to 24.
-    InBlob(Place),
+    InBlob(CodePlace),
     /// After the relocations.
     Mutable { data: usize, relocations: Number },
 }
@@ -58,7 +58,7 @@ enum Metadata {
 /// Reads compressed numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CompressedNumbers {
-    /// What each byte is more than what it represents.
+    /// The excess of each byte over the value that it represents.
     excess: u32,
 }
 
@@ -111,12 +111,12 @@ impl Nmethods {
         let version = tables.address(&["Abstract_VM_Version._vm_major_version"])?;
         let version = memory.u32(version).map(i64::from);
         let version = version.ok_or_else(|| MissingDescription::new("its version"))?;
-        let deopt = Place::new(
+        let deopt = CodePlace::new(
             tables,
             &["nmethod._deopt_handler_begin", "CompiledMethod._deopt_handler_begin"],
             &["nmethod._deopt_handler_offset", "nmethod._deopt_handler_entry_offset"],
         )?;
-        let deopt_mh = Place::new(
+        let deopt_mh = CodePlace::new(
             tables,
             &["nmethod._deopt_mh_handler_begin", "CompiledMethod._deopt_mh_handler_begin"],
             &["nmethod._deopt_mh_handler_offset"],
@@ -276,11 +276,11 @@ impl<M: Memory> Descriptions for DescTable<'_, M> {
 impl DebugTables {
     fn new(tables: &Tables) -> Result<DebugTables, MissingDescription> {
         let Ok(data) = tables.offset(&["nmethod._immutable_data"]) else {
-            let place = |name: &str| Place::new(tables, &[], &[name]);
+            let place = |name: &str| CodePlace::new(tables, &[], &[name]);
             return Ok(DebugTables::InBlob {
                 descs: place("nmethod._scopes_pcs_offset")?,
                 descs_end: place("nmethod._dependencies_offset")?,
-                scopes: Place::new(
+                scopes: CodePlace::new(
                     tables,
                     &["nmethod._scopes_data_begin", "CompiledMethod._scopes_data_begin"],
                     &["nmethod._scopes_data_offset"],
@@ -293,7 +293,7 @@ impl DebugTables {
                 data,
                 relocations: tables.number(&["CodeBlob._relocation_size"])?,
             },
-            Err(_) => Metadata::InBlob(Place::new(tables, &[], &["nmethod._metadata_offset"])?),
+            Err(_) => Metadata::InBlob(CodePlace::new(tables, &[], &["nmethod._metadata_offset"])?),
         };
         Ok(DebugTables::Apart {
             data,

@@ -33,9 +33,9 @@ const LONG_CODE: i64 = 200;
 pub(super) trait Descriptions {
     /// How many there are.
     fn count(&self) -> usize;
-    /// The offset of the end of what a description describes.
+    /// The offset of the end of the code that a description describes.
     fn end(&self, index: usize) -> Option<i64>;
-    /// The offset of its scope; equal scopes have the same, and what is none is not above 0.
+    /// The offset of its scope; equal scopes have the same, and a missing one is not above 0.
     fn scope(&self, index: usize) -> Option<i64>;
     /// Its scopes.
     fn path(&self, index: usize) -> Option<Path>;

@@ -25,7 +25,7 @@ pub struct Vm {
     pub(super) virtual_threads: OnceLock<VirtualThreadFields>,
 }
 
-/// The offsets in threads and in what links the Java parts of a stack.
+/// The offsets in threads and in the links between the Java parts of a stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Threads {
     pub(super) anchor: usize,

@@ -134,7 +134,7 @@ struct Rows<'a, M, S> {
 }
 
 impl<'a, M: Memory, S: Symbols> Rows<'a, M, S> {
-    /// `table` is the symbol of the table, `prefix` of what describes its entries.
+    /// `table` is the symbol of the table, `prefix` begins those that describe its entries.
     fn new(
         memory: &'a M,
         symbols: &'a S,

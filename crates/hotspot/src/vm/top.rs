@@ -139,7 +139,7 @@ impl<M: Memory> Walker<'_, M> {
         }
     }
 
-    /// Tries the candidates, then what looks like an address to return to in the stack.
+    /// Tries the candidates, then the words of the stack that look like return addresses.
     fn attempt(&mut self, candidates: &Candidates, start: Cursor, is_native: bool) -> End {
         let count = self.count;
         for cursor in candidates.all.iter().flatten() {

@@ -1,7 +1,7 @@
 import java.lang.reflect.Array;
 import java.lang.reflect.Constructor;
 
-/** Prints what the probes have seen of accesses and allocations. */
+/** Prints the accesses and allocations that the probes have seen. */
 public final class Accesses {
     static int count;
     static Object kept;

@@ -21,7 +21,7 @@ public final class LinkAll {
                 }
                 // The JVM links, and so verifies, a class before it reports its methods.
                 type.getDeclaredMethods();
-                // It adds some for the methods that it adds to what implements interfaces.
+                // It adds some for the methods that it adds to implementations of interfaces.
                 int constants = SharedSecrets.getJavaLangAccess().getConstantPool(type).getSize();
                 if (constants < Integer.parseInt(parts[2])) {
                     throw new IllegalStateException(constants + " constants of " + parts[2]);

@@ -14,7 +14,7 @@ public final class PerkFields {
         recorded = Thread.currentThread();
     }
 
-    /** Ends this; gives what was written down. */
+    /** Ends the recording; returns the text. */
     public static String stop() {
         recorded = null;
         return log.toString();

@@ -32,7 +32,7 @@ public final class PerkProbes {
     private static Thread recorded;
     private static StringBuilder log;
     private static Class<?> counted;
-    /** Whether the next array made by reflection is counted by who asked for it. */
+    /** Whether the caller counts the next array made by reflection. */
     private static boolean withheld;
     private static final int[] methods = new int[MAX_DEPTH];
     private static final int[] callLines = new int[MAX_DEPTH];
@@ -49,14 +49,14 @@ public final class PerkProbes {
         recorded = Thread.currentThread();
     }
 
-    /** Ends to follow it; gives what was written down. */
+    /** Ends the recording; returns the text. */
     public static String stop() {
         recorded = null;
         follow();
         return log == null ? "" : log.toString();
     }
 
-    /** Counts in `made` what the current thread makes of a class from now on. */
+    /** Counts in `made` the objects of a class that the current thread makes from now on. */
     public static void count(Class<?> type) {
         counted = type;
         made = 0;
@@ -155,7 +155,7 @@ public final class PerkProbes {
         made("array", array);
     }
 
-    /** What the JVM makes for an exception is none of what tests count. */
+    /** Tests do not count the objects that the JVM makes for an exception. */
     public static void traced(Throwable exception) {
     }
 
@@ -197,7 +197,7 @@ public final class PerkProbes {
         return recorded != null && Thread.currentThread() == recorded;
     }
 
-    /** Whether the current thread is the one; probes of what is called from here do nothing then. */
+    /** Whether the current thread is the one; probes of methods called from here do nothing then. */
     private static boolean begins() {
         if (!isRecorded()) {
             return false;
@@ -266,7 +266,7 @@ public final class PerkProbes {
         }
     }
 
-    /** What else is made depends on what the JVM does to load a class. */
+    /** Other objects depend on how the JVM loads a class. */
     private static boolean isOwn(String name) {
         return name.startsWith("[") || name.startsWith("Scenario") && !name.contains("$$Lambda");
     }

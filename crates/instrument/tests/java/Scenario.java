@@ -1,4 +1,4 @@
-/** Prints what the probes have seen of a scenario. Lines matter: tests know them. */
+/** Prints the calls that the probes have seen of a scenario. Lines matter: tests know them. */
 public final class Scenario implements Cloneable {
     static int sum;
 

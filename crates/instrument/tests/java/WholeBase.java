@@ -12,7 +12,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** Uses many classes of java.base, and prints what the probes in them have counted. */
+/** Uses many classes of java.base, and prints the counts of the probes in them. */
 public final class WholeBase {
     private static final int REPEAT = 20_000;
 
