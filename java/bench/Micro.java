@@ -17,7 +17,7 @@ public class Micro {
     static final int TIMED_COUNT = 5;
     static final int OPERATION_COUNT = 1_000_000;
 
-    /** fib(18) makes so many calls. */
+    /** fib(18) makes this number of calls. */
     static final int FIB_CALL_COUNT = 8361;
     static final int FIB_COUNT = OPERATION_COUNT / FIB_CALL_COUNT;
 

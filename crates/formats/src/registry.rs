@@ -48,7 +48,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn FileFormat> {
 pub fn table() -> String {
     let mut table = format!(
         "{:<11} {:<16} {:<5} {:<6}  {:<20} keeps\n",
-        "form", "ending", "reads", "writes", "what"
+        "format", "ending", "reads", "writes", "what"
     );
     let yes = |is_it| if is_it { "yes" } else { "-" };
     for format in FORMATS {

@@ -12,7 +12,7 @@ import java.util.Map;
  * that also runs without perk calls it by reflection, as {@code Class.forName("perk.Profiler")} throws
  * {@link ClassNotFoundException} without an agent.
  *
- * <p>A request that cannot be obeyed throws {@link IllegalStateException}, whose message is that of the
+ * <p>A request that fails throws {@link IllegalStateException}, whose message is that of the
  * command line. All methods may be called on any thread, also on several at once: the requests are
  * obeyed one after the other.
  */
@@ -64,7 +64,7 @@ public final class Profiler {
         return ask("dump").get("file");
     }
 
-    /** Forgets what was measured so far. */
+    /** Drops the measurements so far. */
     public static void reset() {
         ask("reset");
     }

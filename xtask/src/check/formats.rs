@@ -55,7 +55,7 @@ fn with_tables(page: &str) -> Result<String> {
         .map(|(page, titles)| format!("| {} | [{page}]({page}) |\n", titles.join(", ")))
         .collect();
     let table = table();
-    let tables = format!("```\n{table}```\n\n| form | page |\n|---|---|\n{rows}");
+    let tables = format!("```\n{table}```\n\n| format | page |\n|---|---|\n{rows}");
     Ok(format!("{before}{BEGIN}{tables}{END}{after}"))
 }
 

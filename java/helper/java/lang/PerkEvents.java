@@ -9,18 +9,18 @@ import jdk.internal.vm.annotation.Stable;
  * The methods that perk's probes of JVMPI's events call. The agent defines the class in java.base before
  * the first Java code runs, and sets its fields. The bytes of the class are part of the agent.
  *
- * A method that the agent is told of gets a number, which is not 0 and stands for the thread and the
+ * A method whose entry is sent gets a number, which is not 0 and represents the thread and the
  * depth of the call. The number is passed back at the exit.
  */
 public final class PerkEvents {
-    /** Whether entries are told. */
+    /** Whether entries are sent. */
     private static boolean isOn;
-    /** Whether entries are told with their object. */
+    /** Whether entries are sent with their object. */
     private static boolean isOnWithObjects;
 
-    /** Whether instructions are told. */
+    /** Whether instructions are sent. */
     private static boolean isStepping;
-    /** Whether releases of monitors are told. */
+    /** Whether releases of monitors are sent. */
     private static boolean isReleasing;
 
     /** The class of virtual threads; null if there are none. The JIT compilers treat it as a constant. */
@@ -28,7 +28,7 @@ public final class PerkEvents {
     /**
      * The class of the threads that carry them. While such a thread exchanges its virtual thread, JVMTI's
      * functions wait for the exchange to end, also if the thread itself calls them. So nothing that it does is
-     * told.
+     * sent.
      */
     @Stable private static Class<?> carrierThread;
 
@@ -42,12 +42,12 @@ public final class PerkEvents {
 
     private static native void kept(long entry);
 
-    /** Tells an instruction by its opcode, or 0, with the values that decide where it goes. */
+    /** Sends an instruction by its opcode, or 0, with the values that decide where it goes. */
     private static native void stepped(int method, int pc, int opcode, int a, int b, int c);
 
     private static native void released(Object object);
 
-    /** A method was entered of which the agent is not told. */
+    /** A method was entered whose entry is not sent. */
     private static native void passed();
 
     /** A static method, or a constructor, is entered. */
@@ -109,7 +109,7 @@ public final class PerkEvents {
         return isStepping && isTold();
     }
 
-    /** Whether the agent is told of what the thread does. */
+    /** Whether the events of the thread are sent. */
     @ForceInline
     @Hidden
     private static boolean isTold() {

@@ -75,7 +75,7 @@ public final class PerkFields extends PerkHeaders {
     private static final int CLASS_SHIFT = 40;
     private static final int OFFSET_BITS = 20;
     private static final int UNIT_MASK = (1 << OFFSET_BITS) - 1;
-    /** Stands for the unit if objects of the class do not have a field there. */
+    /** Replaces the unit if objects of the class do not have a field there. */
     private static final int NO_FIELD = UNIT_MASK;
 
     // The JIT compilers treat a stable field as a constant once it is not zero.
@@ -355,7 +355,7 @@ public final class PerkFields extends PerkHeaders {
             return 0;
         }
         if ((header & FREE_MASK) != FREE) {
-            // A locked object has its hash elsewhere, and that does not tell whose it is.
+            // A locked object has its hash elsewhere, and the place does not show whose it is.
             int tagged = tag(object, 0);
             if (tagged != 0) {
                 return tagged;
@@ -375,7 +375,7 @@ public final class PerkFields extends PerkHeaders {
                 int offset = (int) (known >>> OFFSET_SHIFT);
                 if (offset != 0) {
                     U.putInt(object, offset, index);
-                    // C2 does not take apart an object whose header is written: its record must
+                    // C2 does not scalarize an object whose header is written: its record must
                     // have an object in the heap.
                     U.putLong(object, 0, U.getLong(object, 0));
                 } else {

@@ -845,7 +845,7 @@ public final class PerkProbes extends PerkHeaders {
 
     /**
      * Writes an identity hash that leads to a record into the header of a new object or array,
-     * which no other thread has seen. C2 does not take apart an object whose header is written.
+     * which no other thread has seen. C2 does not scalarize an object whose header is written.
      */
     @ForceInline
     private static void identify(Object object, int index, long count, long bytes) {
