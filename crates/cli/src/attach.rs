@@ -138,7 +138,7 @@ pub(crate) fn may_ask(jvm: &Jvm) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Has the JVM load the agent, and returns the agent's socket.
+/// Makes the JVM load the agent, and returns the agent's socket.
 pub(crate) fn load_agent(jvm: &Jvm, timeout: Duration) -> anyhow::Result<Control<'_>> {
     can_load(jvm)?;
     let deadline = Deadline::after(timeout);

@@ -6,7 +6,7 @@
 
 use crate::{clear_exported_bool, set_bool_flag, text_flag};
 
-/// Has the JVM do without its archive, before it looks for it: while agents are loaded.
+/// Makes the JVM run without its archive, before it looks for it: while agents are loaded.
 ///
 /// # Errors
 /// The reason why the JVM must not run with changed classes.

@@ -151,7 +151,7 @@ impl Jvmti {
         unsafe { call!(self.0, SetEventCallbacks, callbacks, size).ok() }
     }
 
-    /// Has the JVM send an event on all threads.
+    /// Makes the JVM send an event on all threads.
     pub fn enable(self, event: jvmtiEvent) -> Result<()> {
         let all_threads: jobject = null_mut();
         // SAFETY: the environment is valid; null means all threads.
@@ -287,7 +287,7 @@ impl Jvmti {
         }
     }
 
-    /// Returns all live platform threads, but for agents' own.
+    /// Returns all live platform threads, except for agents' own.
     pub fn all_threads<'a>(self, jni: Jni<'a>) -> Result<Vec<Local<'a>>> {
         let (mut count, mut threads) = (0, null_mut());
         // SAFETY: the environment is valid; the array and its references are ours to free.

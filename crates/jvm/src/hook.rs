@@ -112,7 +112,7 @@ pub fn is_done(bytes: &[u8]) -> bool {
     HAS_MOVED.load(Relaxed) && is_ours()
 }
 
-/// Returns the function to bind in place of a native method of
+/// Returns the function to bind instead of a native method of
 /// `sun.instrument.InstrumentationImpl`.
 pub fn watched(name: &str, signature: &str, function: *mut c_void) -> Option<*mut c_void> {
     if (name, signature) != ("setHasRetransformableTransformers", "(JZ)V") {

@@ -93,7 +93,7 @@ pub fn reserve<T: Numbers>(len: usize) -> io::Result<&'static [T]> {
     Ok(unsafe { std::slice::from_raw_parts(memory.as_ptr().cast(), len) })
 }
 
-/// Sets words that `reserve` made to 0. Whole pages go back to the system, which makes them anew when
+/// Sets words that `reserve` made to 0. Whole pages go back to the system, which makes them again when
 /// they are written to.
 pub fn clear(words: &[AtomicU64]) {
     let first = words.as_ptr() as usize;

@@ -175,7 +175,7 @@ impl<'a> Jni<'a> {
         }
     }
 
-    /// Returns a string of no more than [`LONGEST_NAME`] characters.
+    /// Returns a string of at most [`LONGEST_NAME`] characters.
     ///
     /// # Safety
     /// The object must be a string.

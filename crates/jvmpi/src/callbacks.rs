@@ -47,7 +47,7 @@ pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
     table.NativeMethodBind = Some(native_method_bind);
 }
 
-/// Has the JVM send what the bridge needs in any case. Without a library of its own it needs the class
+/// Makes the JVM send what the bridge needs in any case. Without a library of its own it needs the class
 /// files, too: `-Xrun` starts its library later, which may want those that follow.
 pub(super) fn enable_always(jvmti: Jvmti, has_library: bool) -> Result<(), jvmtiError> {
     for event in [

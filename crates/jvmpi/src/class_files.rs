@@ -83,7 +83,7 @@ pub(super) unsafe extern "system" fn class_file_load_hook(
         let (old, changed) = unsafe {
             let old = file.slice();
             let changed = match redefined.is_null() {
-                // What the bridge loads is the program's, too, but for the helper.
+                // What the bridge loads is the program's, too, except for the helper.
                 true if !own::is_own_name(name) => asked(bridge, env, file, loader),
                 true => None,
                 false => earlier(bridge, old, loader),

@@ -52,7 +52,7 @@ impl Classes {
         lock(&self.by_id).get(&id).is_some_and(|known| known.is_announced)
     }
 
-    /// Forgets a class that was unloaded. Returns whether CLASS_UNLOAD is to be sent.
+    /// Forgets a class that was unloaded. Returns whether CLASS_UNLOAD must be sent.
     pub(super) fn forget(&self, jni: Jni<'_>, id: Id) -> bool {
         let Some(known) = lock(&self.by_id).remove(&id) else { return false };
         notify::quiet(|| jni.delete_weak(known.reference));

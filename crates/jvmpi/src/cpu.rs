@@ -91,7 +91,7 @@ fn counted<T>(weight: i64, body: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Begins a time that counts so much. Returns for how much the one before has counted.
+/// Begins a time that counts so much. Returns for how much the previous one has counted.
 fn switch(weight: i64) -> i64 {
     let (outer, begin_ns) = CLOCK.get();
     let now_ns = os::thread_cpu_ns();

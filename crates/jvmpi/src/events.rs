@@ -81,7 +81,7 @@ fn switch(kind: jint, on: bool) -> jint {
         }
         EventSource::Always | EventSource::Jvm | EventSource::Part(_) => {
             notify::set_enabled(kind, on);
-            // What is enabled before VMInit is switched on there, but for class files.
+            // What is enabled before VMInit is switched on there, except for class files.
             let is_early = kind == JVMPI_EVENT_CLASS_LOAD_HOOK || methods::has_probes(kind);
             if notify::phase() == Phase::Live || is_early {
                 apply(bridge, kind);
@@ -91,7 +91,7 @@ fn switch(kind: jint, on: bool) -> jint {
     JVMPI_SUCCESS
 }
 
-/// Has the JVM send what the agent's wishes need, at VMInit.
+/// Makes the JVM send what the agent's wishes need, at VMInit.
 pub(super) fn apply_all(bridge: &'static Bridge) {
     (1..=JVMPI_MAX_EVENT_TYPE_VAL).for_each(|kind| apply(bridge, kind));
 }

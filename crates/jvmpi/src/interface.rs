@@ -54,7 +54,7 @@ fn table() -> &'static InterfaceTable {
     })
 }
 
-/// Has the JVM answer `GetEnv` for JVMPI, in the table that every holder of the JVM's pointer uses.
+/// Makes the JVM answer `GetEnv` for JVMPI, in the table that every holder of the JVM's pointer uses.
 ///
 /// # Safety
 /// `vm` must be the running JVM.

@@ -204,7 +204,7 @@ struct ClassReferences<'a> {
 }
 
 impl<'a> ClassReferences<'a> {
-    /// Has the JVM report them. Objects that have no id get one.
+    /// Makes the JVM report them. Objects that have no id get one.
     fn of(bridge: &'a Bridge, class: &(impl Reference + ?Sized)) -> Self {
         let mut edges = ClassReferences { objects: Some(&bridge.objects), ..Self::default() };
         let callbacks =

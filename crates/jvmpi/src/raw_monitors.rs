@@ -140,7 +140,7 @@ impl MonitorHandle {
         self.tell_of(self.place.name(), kind);
     }
 
-    /// Sends an event, but for a monitor whose name begins with `_`.
+    /// Sends an event, except for a monitor whose name begins with `_`.
     fn tell_of(self, name: *mut c_char, kind: jint) {
         // SAFETY: names end in NUL, and are kept for good.
         if !notify::is_enabled(kind) || unsafe { *name } == b'_' as c_char {

@@ -38,7 +38,7 @@ const STARTED_AFTER: Duration = Duration::from_secs(5);
 /// The time for another tool to get the socket that it requested; after this time the tool counts as gone.
 const RIVALS_TIME: Duration = Duration::from_secs(1);
 
-/// Has the JVM load the library at `path`, with these options.
+/// Makes the JVM load the library at `path`, with these options.
 ///
 /// # Errors
 /// The JVM cannot be reached, does not answer in time or refuses, in one line.

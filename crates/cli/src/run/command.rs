@@ -45,7 +45,7 @@ pub(super) enum Route {
 }
 
 impl<'a> Plan<'a> {
-    /// Looks at the program that is to be started; fails if it cannot be started or profiled.
+    /// Inspects the program to start; fails if it cannot be started or profiled.
     pub(super) fn new(command: &'a [OsString]) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("no command")?;
         let file = find(program, &env::var_os("PATH").unwrap_or_default())?;

@@ -92,7 +92,7 @@ pub(super) struct Addition {
 pub struct Needs {
     /// The measurements, in the order in which they are named: one of them has to be on.
     pub(super) of: &'static [Measurement],
-    /// A condition in place of "one of them is on".
+    /// A condition instead of "one of them is on".
     pub(super) is_met: Option<fn(&Options) -> bool>,
     /// The condition in words of the agent's options, if the names of the measurements do not say it.
     pub(super) agent: &'static str,
@@ -150,7 +150,7 @@ pub struct Argument {
     pub words: &'static [Word],
     /// The range of a number.
     pub range: Option<(i64, i64)>,
-    /// What to write in place of a wrong value.
+    /// What to write instead of a wrong value.
     pub hint: &'static str,
     /// The value if the argument is not given.
     pub default: &'static str,

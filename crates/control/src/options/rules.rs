@@ -32,7 +32,7 @@ pub(super) enum Reason {
     NoEffect(&'static AgentOption, &'static Needs, String),
     /// Values contradict each other.
     Clash(&'static Clash),
-    /// A part of the run is to be measured.
+    /// The options select a part of the run.
     WholeRun,
     /// The measurement is to begin later, or to pause, and cannot.
     NoPause(&'static MeasurementRow),

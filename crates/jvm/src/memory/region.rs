@@ -18,7 +18,7 @@ use crate::sync::lock;
 /// The least and the most that a region grows by, if the system gives so much.
 const LEAST_PIECE: usize = 64 << 10;
 const LARGEST_PIECE: usize = 64 << 20;
-/// The windows that are tried: each lies below the one before.
+/// The windows that are tried: each lies below the previous one.
 const TRIES: usize = 64;
 /// The address space that perk leaves to the program, if there is a limit.
 const LEFT_BYTES: u64 = 16 << 20;

@@ -45,7 +45,7 @@ struct DefinitionHook {
     define: DefineFunction,
 }
 
-/// Returns the function to bind in place of a method of [`CLASS`] that the JVM binds. The class file
+/// Returns the function to bind instead of a method of [`CLASS`] that the JVM binds. The class file
 /// that `change` is passed has the class's name without the suffix that the JVM adds.
 ///
 /// # Safety
@@ -65,7 +65,7 @@ pub unsafe fn bind(
     Some(define_class as *mut c_void)
 }
 
-/// Returns the function to bind in place of a native method that makes or changes classes, if it is
+/// Returns the function to bind instead of a native method that makes or changes classes, if it is
 /// one; see [`bind`].
 ///
 /// # Safety

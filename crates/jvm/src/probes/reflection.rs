@@ -31,7 +31,7 @@ struct FieldFilter {
     declared: DeclaredFunction,
 }
 
-/// Returns the function to bind in place of the method's function.
+/// Returns the function to bind instead of the method's function.
 ///
 /// # Safety
 /// The function must be that of [`METHOD`].

@@ -5,7 +5,7 @@ use perk_jvmti_sys::jvmtiError;
 
 use crate::{Borrowed, Jvmti};
 
-/// Has the JVM pass classes to the hooks of class files again. If it refuses one, it changes none of those
+/// Makes the JVM pass classes to the hooks of class files again. If it refuses one, it changes none of those
 /// that it was given with it: they are passed on in halves, and `refused` gets the ones that remain.
 ///
 /// # Safety

@@ -208,7 +208,7 @@ pub(super) struct Handlers {
 }
 
 impl Handlers {
-    /// Returns those that run now, but for the calling thread's.
+    /// Returns those that run now, except for the calling thread's.
     pub(super) fn running() -> Self {
         let running = |it: &&Arc<HandlerThread>| it.depth.load(Acquire) > 0;
         let threads = lock(&STATE.hold.threads);

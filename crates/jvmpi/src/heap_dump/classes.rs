@@ -10,12 +10,12 @@ use super::shapes::{ClassShape, Fields};
 use crate::own;
 use perk_jvm::{Jni, Local};
 
-/// The classes that are loaded, each with an id, but for perk's own.
+/// The classes that are loaded, each with an id, except for perk's own.
 #[derive(Debug)]
 pub(crate) struct DumpClasses {
     pub(super) all: Vec<DumpClass>,
     by_tag: FxHashMap<i64, usize>,
-    /// The class that was found last: most questions repeat the one before.
+    /// The class that was found last: most questions repeat the previous one.
     last: (i64, Option<usize>),
     /// The id of `java.lang.Class`.
     pub(super) of_classes: i64,

@@ -24,7 +24,7 @@ pub(crate) enum Level {
 }
 
 impl Level {
-    /// Returns the level of a request, but for level 0.
+    /// Returns the level of a request, except for level 0.
     pub(crate) fn of(level: jint) -> Option<Self> {
         match level {
             JVMPI_DUMP_LEVEL_1 => Some(Self::References),

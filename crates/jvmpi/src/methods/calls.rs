@@ -2,7 +2,7 @@
 //! without one.
 //!
 //! A thread has a stack of the calls that have begun while events of methods were on. It is the order
-//! of the methods' own frames, but for frames whose end was not seen: the JVM's stack was full at their
+//! of the methods' own frames, except for frames whose end was not seen: the JVM's stack was full at their
 //! exit, or a constructor was ended in the one of its superclass. These are ended when a call below
 //! them is seen again.
 

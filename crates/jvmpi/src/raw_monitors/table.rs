@@ -8,7 +8,7 @@ use super::place::{MonitorSlot, MonitorSnapshot};
 use crate::state::STATE;
 use perk_jvm::sync::lock;
 
-/// The number of places in the first block; each block has twice as many as the one before.
+/// The number of places in the first block; each block has twice as many as the previous one.
 const FIRST_BLOCK: usize = 64;
 /// The top 16 bits of a handle, which no address of the process has.
 const MARK: usize = 0x4d6f;

@@ -8,7 +8,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jobject};
 use perk_jvmti_sys::jvmpi::{JVMPI_Event, JVMPI_Interface};
 use rustc_hash::FxHashMap;
 
-/// What is to be sent.
+/// A change that the thread must send.
 #[derive(Debug)]
 pub(crate) enum CodeChange {
     Load(MethodCode),

@@ -16,7 +16,7 @@ pub(crate) const TRAMPOLINE_BYTES: usize = 16;
 /// function expects anything in.
 ///
 /// # Safety
-/// Only the JVM calls one, in place of a native method's function.
+/// Only the JVM calls one, instead of a native method's function.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn all_trampolines() {
     naked_asm!(

@@ -389,7 +389,7 @@ mod tests {
             }
         };
         let read = || _ = std::hint::black_box(std::fs::read("/proc/self/maps"));
-        // Intervals begin anew after each signal.
+        // Intervals begin again after each signal.
         if let Some((all, with_kernel)) = signals(false, count) {
             assert!((120..=202).contains(&all), "{all}");
             assert_eq!(with_kernel, 0);

@@ -69,7 +69,7 @@ pub unsafe fn unmap(address: *mut c_void, bytes: usize) {
     unsafe { libc::munmap(address, bytes) };
 }
 
-/// Gives pages back to the system, which makes them anew, as zeroes, when they are used. Returns whether it does.
+/// Gives pages back to the system, which makes them again, as zeroes, when they are used. Returns whether it does.
 ///
 /// # Safety
 /// They must be of a mapping of [`map_zeroes`] that is the caller's, and nobody may use them now.
