@@ -208,7 +208,7 @@ pub(crate) trait Analysis: Send + Sync {
 
     /// Handles [`Event::MonitorWaited`]: the calling thread continues as soon as it has the monitor
     /// again.
-    fn monitor_waited(&self, jni: Jni<'_>, thread: Borrowed<'_>) {}
+    fn monitor_waited(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {}
 
     /// Handles [`Event::CollectionStart`]. The JVM stands still, so hardly anything is allowed.
     fn collection_started(&self) {}

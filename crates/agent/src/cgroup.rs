@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use perk_profile::Accounting;
 
+use perk_jvm::os;
+
 /// The quotas of the process's cgroups since a moment.
 #[derive(Debug, Default)]
 pub(crate) struct CpuQuota {
@@ -34,7 +36,7 @@ impl CpuQuota {
     /// Begins at the counts of now.
     pub(crate) fn begin() -> Self {
         let read = |name| fs::read_to_string(name).unwrap_or_default();
-        let levels = levels(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
+        let levels = levels(&read(os::CGROUPS), &read(os::MOUNTS));
         let levels = levels.into_iter().map(|level| {
             let counts = level.counts();
             (level, counts)

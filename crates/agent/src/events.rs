@@ -572,9 +572,13 @@ unsafe extern "system" fn monitor_waited(
             // SAFETY: the JVM passes the calling thread's environment, and references that are
             // valid until the callback returns.
             unsafe {
-                monitor_event(Event::MonitorWaited, env, thread, monitor, |it, jni, thread, _| {
-                    it.monitor_waited(jni, thread);
-                });
+                let body = |it: &dyn Analysis,
+                            jni: Jni<'_>,
+                            thread: Borrowed<'_>,
+                            monitor: Borrowed<'_>| {
+                    it.monitor_waited(jni, thread, monitor);
+                };
+                monitor_event(Event::MonitorWaited, env, thread, monitor, body);
             }
         });
     });

@@ -34,6 +34,7 @@ mod packages;
 mod points;
 mod process_cpu;
 mod random;
+mod rate;
 mod recorder;
 mod remote;
 mod resolve;

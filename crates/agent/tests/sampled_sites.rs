@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use perk_profile::{Allocations, Profile, Site};
+use perk_profile::{Accounting, Allocations, Profile, Site};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
 /// The bytes that `SampledAllocations` allocates in each method.
@@ -102,6 +102,7 @@ fn estimates_are_near_the_truth_with_every_collector() {
             }
             let options = format!(",sample={INTERVAL_BYTES},gc=y,format=p");
             let run = sampled(jdk, &options).jvm_arg(&flag).jvm_arg("-Xmx2g");
+            let run = run.jvm_arg("-Xlog:gc*:file=gc.log:tags");
             let outcome = run.args([BYTES.to_string()]).run();
             let profile = read(&outcome);
             let sites = profile.sites().expect("sites");
@@ -123,7 +124,47 @@ fn estimates_are_near_the_truth_with_every_collector() {
             assert!(samples >= expected * 8 / 10, "{samples} of {expected}");
             assert_eq!(account.failed_walk_count, 0);
             assert_eq!(account.fault_count, 0);
+            assert_pauses(account, &String::from_utf8_lossy(&outcome.bytes("gc.log")), collector);
         }
+    });
+}
+
+/// Fails unless the pauses are those of the JVM's log, as far as it has them: the last may be missing there.
+#[track_caller]
+fn assert_pauses(account: &Accounting, log: &str, what: &str) {
+    let pauses = log.lines().filter(|line| line.contains("Pause ") && line.ends_with("ms"));
+    let times = pauses.filter_map(|line| line.trim_end_matches("ms").rsplit(' ').next());
+    let times: Vec<f64> = times.map(|time| time.parse().unwrap()).collect();
+    let (count, ns) = (times.len() as u64, times.iter().sum::<f64>() * 1e6);
+    assert!(account.gc_count.abs_diff(count) <= 1 && count > 0, "{what}: {count} {account:?}");
+    // The log's pauses begin some microseconds before the event, or longer on a busy machine.
+    let least_ns = ns * 0.9 - count as f64 * 1e5;
+    assert!(account.gc_pause_ns as f64 >= least_ns, "{what}: {ns} {account:?}");
+    assert!(account.gc_longest_pause_ns * account.gc_count >= account.gc_pause_ns);
+    assert!(account.gc_longest_pause_ns <= account.gc_pause_ns);
+}
+
+/// The interval grows with the number of samples, and each sample has the weight of its own interval.
+#[test]
+fn a_budget_keeps_the_estimates() {
+    jdk::each(|jdk| {
+        let options = ",sample=4k,live=n,budget=y,format=p,cpu=samples";
+        let outcome = sampled(jdk, options).args([BYTES.to_string()]).run();
+        let profile = read(&outcome);
+        let account = profile.accounting.as_ref().expect("an account");
+        let told = outcome.stdout.lines().filter(|line| line.contains("_bytes="));
+        let told: u64 = told.map(|line| line.split_once('=').unwrap().1).map(number).sum();
+        let samples = account.allocation_sample_count;
+        assert!((64..told / 4096 / 16).contains(&samples), "{samples}");
+        // Intervals double until few samples come: half of them are of the longest.
+        let sites = profile.sites().expect("sites");
+        let found = sites.total.allocated_bytes;
+        let limit = told as f64 * (SIGMAS / (samples as f64 / 4.0).sqrt() + JVM_BIAS);
+        assert!(
+            (found as f64 - told as f64).abs() <= limit,
+            "{found} of {told}, {samples} samples"
+        );
+        assert!(!sites.known.live && sites.rows.iter().all(|site| site.objects.live_bytes == 0));
     });
 }
 

@@ -138,7 +138,7 @@ pub(crate) struct ManArgs {
 Examples:
   perk run -- java -cp classes Main arg
   perk run -o main.html -o main.hprof -- java -jar app.jar
-  perk run --interval 1ms --threads --top 30 -- java -jar app.jar
+  perk run --only cpu --interval 1ms --threads --top 30 -- java -jar app.jar
   perk run --cpu times --include 'com.acme.*' -- java -jar app.jar
   perk run --heap sites -- java -jar app.jar
   perk run --heap dump -o heap.hprof -- java -jar app.jar
@@ -156,8 +156,12 @@ Examples:
   perk run --delay 10s --duration 30s -o app.html -- java -jar server.jar
   perk run -- ./gradlew --no-daemon test
 
-Without -o the profile goes to perk-<main>-<pid>.txt in the working folder. With --cpu times or old, --wall,
---heap, --alloc, --aprof, --monitor or --locks it goes to perk-<main>-<pid>.hprof, and with --fields to
+Without an option that says what to measure, perk takes samples of CPU time, of waits, of locks and of
+allocations, at rates that cost about two percent of CPU time; --only leaves some of them out. A file has
+the metrics that its format can hold: .hprof, .jfr, .html and .pb.gz hold most.
+
+Without -o the profile goes to perk-<main>-<pid>.hprof in the working folder. A profile of CPU samples alone
+goes to perk-<main>-<pid>.txt, and with --fields it goes to
 perk-<main>-<pid>.fields.gz; -o x.tsv.gz gives each object its own record. --jamaica adds its profile to
 java.prof, or to the file of -o. --xprof alone writes a file only with -o; with other measurements it prints
 on stdout.

@@ -38,7 +38,7 @@ const PARSED: &[&str] = &[
     "opt-verbose-n",
 ];
 
-const LIVE: &str = "live=n is only supported with heap=sites, without sample, and format=p";
+const LIVE: &str = "live=n is only supported with heap=sites and format=p";
 
 fn golden() -> Vec<Golden> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/hprof-options");

@@ -130,6 +130,8 @@ accounting! {
     live: String,
     /// Allocations sampled.
     allocation_sample_count: u64,
+    /// The waits for locks and to be notified of which samples were taken; 0 if all waits were measured.
+    sampled_wait_count: u64,
     /// Objects without a known allocation site: allocated by the JVM or native code before the
     /// first probe, or counted by class alone, as there was no room for their path.
     unsited_object_count: u64,
@@ -241,7 +243,7 @@ impl Accounting {
             folded_call_count call_node_count instrumented_class_count instrumented_method_count
             skipped_method_count excluded_class_count cached_class_count unseen_class_count
             instrument_cpu_ns probe_removed_ns probe_call_count probe_call_ns probe_object_count
-            probe_object_ns allocation_sample_count unsited_object_count java_cpu_ns process_cpu_ns
+            probe_object_ns allocation_sample_count sampled_wait_count unsited_object_count java_cpu_ns process_cpu_ns
             perk_cpu_ns start_cpu_ns gc_cpu_ns gc_count gc_pause_ns jit_c1_cpu_ns jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns
             perk_thread_cpu_ns fault_count
         );

@@ -26,6 +26,10 @@ pub fn lines(accounting: &Accounting) -> Vec<String> {
         let samples = plural(a.allocation_sample_count, "allocation");
         lines.push(line("sites", &format!("estimated from {samples} sampled")));
     }
+    if a.sampled_wait_count > 0 {
+        let waits = plural(a.sampled_wait_count, "wait");
+        lines.push(line("locks", &format!("estimated from {waits} sampled")));
+    }
     if a.counts_uncollected() {
         let text = "dead objects that no garbage collection has removed yet count, too (--gc)";
         lines.push(line("live", text));

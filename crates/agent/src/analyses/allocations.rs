@@ -7,13 +7,18 @@
 //! probability, so the sums are unbiased for objects of any size. Events come on the allocating
 //! thread, in the middle of its work: no lock is held while the JVM is asked, and no lock is waited
 //! for long.
+//!
+//! With a budget (`budget=y`) the interval becomes longer where there are many samples. HotSpot draws a
+//! thread's next distance right before it reports a sample, so each thread keeps the interval of that
+//! moment, which is the weight of its next sample.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::{Duration, Instant};
 
 use perk_jvm::guard::Feature;
+use perk_jvm::os::{self, Tid};
 use perk_jvm::sync::lock;
 use perk_jvm::{Jni, NewObject, Vm, Walker, Weak};
 use perk_jvmti_sys::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC;
@@ -22,7 +27,9 @@ use rustc_hash::FxHashMap;
 
 use super::books::sites::SiteBook;
 use super::{Analysis, Event, Needs, Order};
-use crate::common::{Common, limited};
+use crate::common::{Common, Life, limited};
+use crate::rate::Rate;
+use crate::threads::LiveThread;
 
 /// The least number of references that are swept before a dump.
 const MIN_SWEPT: usize = 1 << 10;
@@ -35,7 +42,7 @@ pub(crate) struct AllocationSampler {
     common: &'static Common,
     book: &'static SiteBook,
     /// The average number of bytes between samples; never 0.
-    interval_bytes: u64,
+    rate: Rate,
     /// The number of frames of a walk.
     depth: AtomicU32,
     vm: OnceLock<Vm>,
@@ -69,7 +76,7 @@ struct Row {
 struct LiveSample {
     object: Weak,
     row: usize,
-    size_bytes: u64,
+    sample: Estimate,
 }
 
 /// The objects that samples stand for, which may be fractions.
@@ -82,7 +89,17 @@ struct Estimate {
 thread_local! {
     /// Whether this thread books a sample: the JVM's allocations for that are not sampled.
     static BOOKING: Cell<bool> = const { Cell::new(false) };
+    /// The interval with which the JVM drew this thread's next distance; 0 if no session has changed it
+    /// since the thread began. It outlives sessions, as the distance does.
+    static DRAWN: Cell<u64> = const { Cell::new(0) };
 }
+
+/// The interval of a JVM whose interval nobody has set.
+const JVM_INTERVAL_BYTES: u64 = 512 << 10;
+/// With a budget: the divisor of the process's CPU time for the time that samples may take.
+const SHARE: u64 = 500;
+/// The JVM takes an interval as a signed number of 32 bits.
+const MOST_INTERVAL_BYTES: u64 = i32::MAX as u64;
 
 impl AllocationSampler {
     pub(crate) fn new(
@@ -90,10 +107,12 @@ impl AllocationSampler {
         interval_bytes: u64,
         book: &'static SiteBook,
     ) -> Self {
+        let has_budget = common.options.budget;
+        let most_bytes = if has_budget { MOST_INTERVAL_BYTES } else { interval_bytes };
         Self {
             common,
             book,
-            interval_bytes,
+            rate: Rate::new(interval_bytes, most_bytes, SHARE),
             depth: AtomicU32::new(common.depth()),
             vm: OnceLock::new(),
             table: Mutex::default(),
@@ -101,6 +120,17 @@ impl AllocationSampler {
             walker: Walker::default(),
             sample_count: AtomicU64::new(0),
             failed_walk_count: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns the interval with which the distance to the calling thread's sample was drawn, and notes
+    /// that of the next one, which was drawn a moment ago.
+    fn drawn_interval(&self) -> u64 {
+        match DRAWN.replace(self.rate.interval()) {
+            // A thread that is older than the session drew it with the JVM's own interval.
+            0 if self.common.life == Life::Attached => JVM_INTERVAL_BYTES,
+            0 => self.rate.least(),
+            bytes => bytes,
         }
     }
 
@@ -134,7 +164,7 @@ impl AllocationSampler {
         let table = lock(&self.table);
         let mut live = vec![Estimate::default(); table.rows.len()];
         for object in &table.live {
-            live[object.row].add(Estimate::of(object.size_bytes, self.interval_bytes));
+            live[object.row].add(object.sample);
         }
         let rows = table.rows.iter().zip(live);
         rows.map(|(row, live)| (row.class, row.trace, allocations(row.allocated, live))).collect()
@@ -160,7 +190,7 @@ impl Analysis for AllocationSampler {
 
     fn loaded(&'static self) -> Result<(), String> {
         // Threads that begin later use the same interval.
-        let set = self.common.jvmti.set_heap_sampling_interval(self.interval_bytes);
+        let set = self.common.jvmti.set_heap_sampling_interval(self.rate.interval());
         set.map_err(|error| format!("the JVM refused to sample allocations: {error}"))
     }
 
@@ -171,10 +201,18 @@ impl Analysis for AllocationSampler {
         enabled.map_err(|error| format!("the JVM refused the event: {error}"))
     }
 
+    fn thread_began(&self, thread: &Arc<LiveThread>) {
+        // The JVM has drawn its first distance a moment ago.
+        if thread.tid() == Some(Tid::current()) {
+            DRAWN.set(self.rate.interval());
+        }
+    }
+
     fn object_sampled(&self, jni: Jni<'_>, picked: &NewObject<'_>) {
         if BOOKING.replace(true) {
             return;
         }
+        let begun_ns = os::thread_cpu_ns();
         let common = self.common;
         self.sample_count.fetch_add(1, Relaxed);
         let class = common.class(&picked.class);
@@ -184,12 +222,17 @@ impl Analysis for AllocationSampler {
             self.failed_walk_count.fetch_add(stack.is_none().into(), Relaxed);
             common.trace(jni, thread, stack.unwrap_or_default())
         });
-        let object = jni.weak(&picked.object);
-        let sample = Estimate::of(picked.size_bytes, self.interval_bytes);
-        let due = lock(&self.table).add((class, trace), sample, picked.size_bytes, object);
+        let object = common.options.live.then(|| jni.weak(&picked.object)).flatten();
+        let sample = Estimate::of(picked.size_bytes, self.drawn_interval());
+        let due = lock(&self.table).add((class, trace), sample, object);
         // If the lock is taken, another thread sweeps.
         if due && let Ok(sweeping) = self.sweeping.try_lock() {
             self.sweep(jni, &sweeping);
+        }
+        if common.options.budget
+            && let Some(interval_bytes) = self.rate.sampled(begun_ns)
+        {
+            let _ = common.jvmti.set_heap_sampling_interval(interval_bytes);
         }
         BOOKING.set(false);
     }
@@ -231,6 +274,7 @@ impl Analysis for AllocationSampler {
     fn release(&'static self, jni: Jni<'_>) {
         let table = std::mem::take(&mut *lock(&self.table));
         table.live.into_iter().for_each(|live| jni.delete_weak(live.object));
+        let _ = self.common.jvmti.set_heap_sampling_interval(JVM_INTERVAL_BYTES);
         self.walker.release();
     }
 
@@ -246,7 +290,6 @@ impl Table {
         &mut self,
         (class, trace): (ClassId, TraceId),
         sample: Estimate,
-        size_bytes: u64,
         object: Option<Weak>,
     ) -> bool {
         let row = *self.by_site.entry((class, trace)).or_insert_with(|| {
@@ -254,7 +297,7 @@ impl Table {
             self.rows.len() - 1
         });
         self.rows[row].allocated.add(sample);
-        self.live.extend(object.map(|object| LiveSample { object, row, size_bytes }));
+        self.live.extend(object.map(|object| LiveSample { object, row, sample }));
         self.live.len() >= 2 * self.swept.max(MIN_SWEPT / 2)
     }
 

@@ -11,6 +11,7 @@
 mod holders;
 mod moment;
 mod parking;
+mod sampled;
 mod sections;
 
 use std::ffi::c_void;
@@ -20,15 +21,18 @@ use std::time::{Duration, Instant};
 
 use perk_control::options::Format;
 use perk_hotspot::since;
-use perk_jvm::guard::Feature;
+use perk_jvm::guard::{Feature, guard};
 use perk_jvm::sync::lock;
 use perk_jvm::{Borrowed, Global, Jni, MethodRef, Reference, VirtualThreadFunction, Walker};
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
-use perk_profile::{ClassId, HolderRow, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits};
+use perk_profile::{
+    Accounting, ClassId, HolderRow, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits,
+};
 use rustc_hash::FxHashMap;
 
 use self::holders::{HolderRecord, Holders};
 use self::parking::Parking;
+use self::sampled::{Begun, Kind, Sampled, Weight};
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::recorder::{Book, DumpSection, Recorder};
@@ -59,6 +63,8 @@ pub(crate) struct Monitors {
     /// The waits for locks so far, for a flush.
     shown: Mutex<Option<Vec<MonitorRow>>>,
     walker: Walker,
+    /// Where there is a budget.
+    sampled: Option<Sampled>,
 }
 
 /// The counts of a row since the last section.
@@ -82,11 +88,12 @@ enum WaitGoal {
 /// A thread that waits.
 #[derive(Debug)]
 struct ThreadWait {
-    row: Arc<Row>,
+    /// The row of the wait, with its weight; `None` if it is decided at its end whether it is booked.
+    row: Option<(Arc<Row>, u64)>,
     class: ClassId,
     kind: LockKind,
     what: WaitGoal,
-    begun: Instant,
+    begun: Begun,
     /// The time from which the wait is not booked yet.
     since: Instant,
     /// The thread if it is virtual: the registry has no reference to it.
@@ -99,19 +106,13 @@ struct ThreadWait {
 }
 
 impl Row {
-    fn begin(&self, what: WaitGoal) {
-        match what {
-            WaitGoal::Lock => self.blocked_count.fetch_add(1, Relaxed),
-            WaitGoal::Notice => self.wait_count.fetch_add(1, Relaxed),
+    fn add(&self, what: WaitGoal, Weight { count, ns }: Weight) {
+        let (counts, times) = match what {
+            WaitGoal::Lock => (&self.blocked_count, &self.blocked_ns),
+            WaitGoal::Notice => (&self.wait_count, &self.waited_ns),
         };
-    }
-
-    fn add(&self, what: WaitGoal, time: Duration) {
-        let ns = time.as_nanos() as u64;
-        match what {
-            WaitGoal::Lock => self.blocked_ns.fetch_add(ns, Relaxed),
-            WaitGoal::Notice => self.waited_ns.fetch_add(ns, Relaxed),
-        };
+        counts.fetch_add(count, Relaxed);
+        times.fetch_add(ns, Relaxed);
     }
 
     fn get(&self) -> Waits {
@@ -151,6 +152,9 @@ impl Monitors {
             lines: Mutex::default(),
             shown: Mutex::default(),
             walker: Walker::default(),
+            // Lines are of all waits.
+            sampled: (common.options.budget && common.options.format == Format::Extended)
+                .then(Sampled::default),
         }
     }
 
@@ -180,21 +184,34 @@ impl Monitors {
         if self.is_paused.load(Relaxed) {
             return None;
         }
-        let begun = Instant::now();
+        let is_virtual = jni.is_virtual(thread);
+        let weight = match &self.sampled {
+            None => Some(1),
+            Some(sampled) if is_virtual => Some(sampled.weight_of_virtual()?),
+            Some(_) => None,
+        };
+        let begun = match &self.sampled {
+            Some(sampled) => sampled.begin(what),
+            None => Begun::now(),
+        };
         let slot = self.common.threads.slot(jni, thread)?;
         let class = self.common.class(class);
-        let trace = self.trace(jni, thread, slot);
-        let row = Arc::clone(lock(&self.rows).entry((trace, class, kind)).or_default());
-        row.begin(what);
-        let is_virtual = jni.is_virtual(thread);
+        let row = weight.map(|weight| {
+            let place = || self.row(self.trace(jni, thread, slot), class, kind);
+            let row = match &self.sampled {
+                Some(sampled) => sampled.count(Kind::OfVirtual, place),
+                None => place(),
+            };
+            row.add(what, Weight { count: weight, ns: 0 });
+            (row, weight)
+        });
         let is_late = self.common.life == Life::Attached;
         let keeps_object = is_late || is_virtual || what == WaitGoal::Notice || self.finds_holders;
         let thread = is_virtual.then(|| jni.global(thread)).flatten().map(Arc::new);
         let object = object.filter(|_| keeps_object).and_then(|object| jni.global(object));
         let object = object.map(Arc::new);
-        let held = HolderRecord::new(begun);
-        let waiting =
-            ThreadWait { row, class, kind, what, begun, since: begun, thread, object, held };
+        let (since, held) = (begun.at, HolderRecord::new(begun.at));
+        let waiting = ThreadWait { row, class, kind, what, begun, since, thread, object, held };
         if let Some(lost) = lock(&self.waiting).insert(slot, waiting) {
             lost.delete(jni);
         }
@@ -215,9 +232,76 @@ impl Monitors {
         threads.get(&slot).filter(|waiting| waiting.kind == kind)?;
         let waiting = threads.remove(&slot)?;
         drop(threads);
-        let (class, time) = (waiting.class, now - waiting.begun);
+        let (class, time) = (waiting.class, now - waiting.begun.at);
+        if waiting.row.is_none() {
+            self.sample(jni, thread, slot, waiting.begun, (class, kind, waiting.what), now);
+        }
         waiting.end(jni, now);
         Some((slot, class, time))
+    }
+
+    /// Takes a sample of a wait of the calling platform thread that has ended, if it is one of those.
+    fn sample(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        slot: Slot,
+        begun: Begun,
+        (class, kind, what): (ClassId, LockKind, WaitGoal),
+        now: Instant,
+    ) {
+        let Some(sampled) = &self.sampled else { return };
+        if let Some(weight) = sampled.end(begun, now) {
+            let place = || self.row(self.trace(jni, thread, slot), class, kind);
+            sampled.count(Kind::Of(what), place).add(what, weight);
+        }
+    }
+
+    /// Takes a sample, likewise, of a wait to be notified by an object of a class.
+    fn sample_notice(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        begun: Begun,
+        class: impl FnOnce() -> Option<(ClassId, LockKind)>,
+    ) {
+        let now = Instant::now();
+        let Some(sampled) = &self.sampled else { return };
+        let Some(weight) = sampled.end(begun, now) else { return };
+        // Only samples have a cost that is worth a look at the clock.
+        guard(Feature::Monitors, || {
+            if let Some(slot) = self.common.threads.slot(jni, thread)
+                && let Some((class, kind)) = class()
+            {
+                let place = || self.row(self.trace(jni, thread, slot), class, kind);
+                sampled.count(Kind::Of(WaitGoal::Notice), place).add(WaitGoal::Notice, weight);
+            }
+        });
+    }
+
+    fn row(&self, trace: TraceId, class: ClassId, kind: LockKind) -> Arc<Row> {
+        Arc::clone(lock(&self.rows).entry((trace, class, kind)).or_default())
+    }
+
+    /// Gives the waits for locks that have lasted long enough to be booked a place: those threads wait
+    /// still.
+    fn place_waiting(&self, jni: Jni<'_>) {
+        let now = Instant::now();
+        let long: Vec<_> = lock(&self.waiting)
+            .iter()
+            .filter(|(_, it)| it.row.is_none() && it.is_long(now))
+            .map(|(&slot, it)| (slot, it.begun.at))
+            .collect();
+        for (slot, begun) in long {
+            let Some(thread) = self.common.threads.find(slot) else { continue };
+            let trace = self.trace(jni, &*thread, slot);
+            let mut threads = lock(&self.waiting);
+            if let Some(waiting) = threads.get_mut(&slot).filter(|it| it.begun.at == begun) {
+                let row = self.row(trace, waiting.class, waiting.kind);
+                row.add(waiting.what, Weight { count: 1, ns: 0 });
+                waiting.row = Some((row, 1));
+            }
+        }
     }
 
     /// Returns the trace of the calling thread.
@@ -250,8 +334,7 @@ impl Monitors {
     fn book_waiting(&self) {
         let now = Instant::now();
         for waiting in lock(&self.waiting).values_mut() {
-            waiting.row.add(waiting.what, now - waiting.since);
-            waiting.since = now;
+            waiting.book(now);
             waiting.held.settle(now);
         }
     }
@@ -369,19 +452,33 @@ impl Analysis for Monitors {
         monitor: Borrowed<'_>,
         timeout_ms: u64,
     ) {
-        if let Some((slot, class)) = self.at_monitor(jni, &thread, &monitor, WaitGoal::Notice) {
+        // A session that has ended may have left one.
+        Sampled::take_notice();
+        if let Some(sampled) = self.sampled.as_ref().filter(|_| !jni.is_virtual(&thread)) {
+            if !self.is_paused.load(Relaxed) {
+                sampled.begin_notice();
+            }
+        } else if let Some((slot, class)) =
+            self.at_monitor(jni, &thread, &monitor, WaitGoal::Notice)
+        {
             self.line(slot, class, WaitKind::Wait, timeout_ms);
         }
     }
 
-    fn monitor_waited(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
-        if let Some((slot, class, time)) = self.end(jni, &thread, LockKind::Monitor) {
+    fn monitor_waited(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {
+        if let Some(begun) = Sampled::take_notice() {
+            let class = || Some((self.common.class(&jni.class_of(&monitor)?), LockKind::Monitor));
+            self.sample_notice(jni, &thread, begun, class);
+        } else if let Some((slot, class, time)) = self.end(jni, &thread, LockKind::Monitor) {
             self.line(slot, class, WaitKind::Waited, time.as_millis() as u64);
         }
     }
 
     fn set_paused(&'static self, jni: Jni<'_>, is_paused: bool) {
         self.is_paused.store(is_paused, Relaxed);
+        if let Some(sampled) = &self.sampled {
+            sampled.epoch.fetch_add(1, Relaxed);
+        }
         if is_paused {
             let waiting = std::mem::take(&mut *lock(&self.waiting));
             let now = Instant::now();
@@ -416,11 +513,19 @@ impl Analysis for Monitors {
         *lock(&self.shown) = Some(self.rows_of(Row::get));
     }
 
+    fn account(&self, accounting: &mut Accounting) {
+        let sampled = self.sampled.as_ref().map_or(0, |it| it.count.load(Relaxed));
+        accounting.sampled_wait_count += sampled;
+    }
+
     /// Writes MONITOR DUMP, if the JVM can be asked, and MONITOR TIME.
     fn dump(&self, jni: Option<Jni<'_>>, _: bool) {
         let mut moment = None;
         if let Some(jni) = jni {
-            jni.with_room(u8::MAX, || moment = Some(self.moment(jni)));
+            jni.with_room(u8::MAX, || {
+                moment = Some(self.moment(jni));
+                self.place_waiting(jni);
+            });
         }
         let (rows, holders) = self.take_rows();
         let mut recorder = lock(self.common.recorder);
@@ -438,11 +543,25 @@ impl Analysis for Monitors {
 
 impl ThreadWait {
     /// Books the rest of a wait that has ended.
-    fn end(self, jni: Jni<'_>, now: Instant) {
-        self.row.add(self.what, now - self.since);
+    fn end(mut self, jni: Jni<'_>, now: Instant) {
+        self.book(now);
         self.held.end(now);
         delete(jni, self.thread);
         delete(jni, self.object);
+    }
+
+    /// Books the time up to now, if the wait has a row.
+    fn book(&mut self, now: Instant) {
+        if let Some((row, weight)) = &self.row {
+            let ns = (now - self.since).as_nanos() as u64;
+            row.add(self.what, Weight { count: 0, ns: ns.saturating_mul(*weight) });
+        }
+        self.since = now;
+    }
+
+    /// Whether it has lasted so long that it is recorded for sure.
+    fn is_long(&self, now: Instant) -> bool {
+        now - self.begun.at >= Duration::from_nanos(self.begun.interval_ns)
     }
 
     fn delete(self, jni: Jni<'_>) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Error, bail};
 use perk_control::options::{
-    Classes, Format, Measurement, Options, Output, TimesForm, TimingMethod,
+    Classes, CommandLine, Format, Measurement, Options, Output, TimesForm, TimingMethod,
 };
 use perk_formats::xprof::XPROF;
 use perk_profile::{
@@ -65,7 +65,7 @@ impl<'a> Analyses<'a> {
                     "--cpu off leaves nothing to measure: add --wall, --heap sites, --aprof or --monitor"
                 );
             }
-            options.cpu.samples = true;
+            CommandLine::measure_by_default(&mut options);
         }
         options.cutoff = 0.0;
         options.classes = Classes::Used;
@@ -322,14 +322,31 @@ mod tests {
         shown
     }
 
+    /// The options of what is measured by default, and others.
+    fn with_defaults(others: &str) -> &'static str {
+        let text = format!(
+            "cpu=samples,wall=y,monitor=y,locks=y,heap=sites,sample=512k,live=n,\
+             budget=cpu:waits:locks:alloc,{others}"
+        );
+        text.leak()
+    }
+
     #[test]
     fn the_agent_gets_everything() {
         for (arguments, options) in [
-            ("", "cpu=samples,depth=2048"),
-            ("--threads --depth 7 --interval 500us", "cpu=samples,thread=y,interval=500us,depth=7"),
-            ("--engine signal", "cpu=samples,engine=signal,depth=2048"),
+            ("", with_defaults("depth=2048")),
+            (
+                "--threads --depth 7 --interval 500us",
+                with_defaults("thread=y,interval=500us,depth=7"),
+            ),
+            ("--engine signal", with_defaults("engine=signal,depth=2048")),
+            ("--wall-threads main", with_defaults("wall-threads=main,depth=2048")),
+            ("--only cpu", "cpu=samples,budget=cpu,depth=2048"),
+            ("--only cpu,waits", "cpu=samples,wall=y,budget=cpu:waits,depth=2048"),
+            ("--only locks --depth 9", "monitor=y,locks=y,budget=locks,depth=9"),
+            ("--only alloc", "heap=sites,sample=512k,live=n,budget=alloc,depth=2048"),
             ("--wall --memlimit 64m", "wall=y,memlimit=64m,depth=2048"),
-            ("--native", "cpu=samples,native=y,depth=2048"),
+            ("--cpu samples --native", "cpu=samples,native=y,depth=2048"),
             ("--cpu times", "cpu=times,depth=2048"),
             ("--cpu times --memlimit 64m", "cpu=times,memlimit=64m,depth=2048"),
             ("--heap dump --gc", "heap=dump,gc=y,depth=2048"),
@@ -378,7 +395,7 @@ mod tests {
             ("--jamaica=bytecodes", "jamaica=bytecodes,depth=2048"),
             ("--jamaica --no-cache", "cache=n,jamaica=y,depth=2048"),
             ("--cpu times --no-cache", "cpu=times,cache=n,depth=2048"),
-            ("--app a.*,b.*", "cpu=samples,app=a.*,app=b.*,depth=2048"),
+            ("--app a.*,b.*", with_defaults("app=a.*,app=b.*,depth=2048")),
             (
                 "--cpu times --include a.*,b.C --exclude *Test --include $D",
                 "cpu=times,include=a.*,include=b.C,include=$D,exclude=*Test,depth=2048",
@@ -397,7 +414,8 @@ mod tests {
                 "--cpu off",
                 "--cpu off leaves nothing to measure: add --wall, --heap sites, --aprof or --monitor",
             ),
-            ("--wall-threads main", "--wall-threads works only with --wall"),
+            ("--cpu samples --wall-threads main", "--wall-threads works only with --wall"),
+            ("--gc", "--gc works only with --heap"),
             (
                 "--wall --fields shared",
                 "--fields shared measures alone: run once with it and once with the others",
@@ -446,7 +464,7 @@ mod tests {
                 "--memlimit works only with --cpu samples, --cpu times, --cpu old, --wall, --heap sites, \
                  --alloc, --monitor, --locks, --fields or --jamaica",
             ),
-            ("--sample 512k", "--sample works only with --heap sites"),
+            ("--wall --sample 512k", "--sample works only with --heap sites"),
             ("--aprof --gc", "--gc works only with --heap"),
             ("--heap dump --no-gc", "--no-gc works only with --heap sites, --heap all or --alloc"),
             ("--accesses extended", "--accesses works only with --fields"),

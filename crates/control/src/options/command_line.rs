@@ -96,6 +96,12 @@ impl CommandLine {
         self.given.push(ArgumentValues { row, argument, values });
     }
 
+    /// Adds what is measured if no argument says what to measure.
+    pub fn measure_by_default(options: &mut Options) {
+        let row = ROWS.iter().find(|row| row.name == "budget").expect("an option of the table");
+        set(options, row, "cpu:waits:locks:alloc");
+    }
+
     /// Whether an argument was given.
     pub fn has(&self, long: &str) -> bool {
         self.given.iter().any(|it| it.argument.long == long)

@@ -309,7 +309,8 @@ impl Options {
 
     /// Whether calls of methods or allocations are counted in call trees.
     pub(super) fn has_call_trees(&self) -> bool {
-        self.cpu.times.is_some() || self.heap_sites || self.jamaica == Some(Jamaica::All)
+        let has_jamaica = self.jamaica == Some(Jamaica::All);
+        self.cpu.times.is_some() || Measurement::Sites.is_on(self) || has_jamaica
     }
 }
 

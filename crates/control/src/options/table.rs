@@ -107,6 +107,9 @@ fields! {
     gc: bool = false,
     /// Count the live objects of the sites, and not only the allocated ones.
     live: bool = true,
+    /// Take fewer samples of allocations, of waits and by the clock where they would cost more than a
+    /// small share of the program's time.
+    budget: bool = false,
     /// Write the allocated objects and bytes per class, as `-Xaprof` did.
     aprof: bool = false,
     /// Write them at each dump, for the allocations since the previous dump (`aprof=between`).
@@ -236,6 +239,11 @@ const PATTERNS_ARGUMENT: Argument = Argument {
     hint: "use a class or method with dots, * for any part of it, such as com.acme.*",
     ..FLAG
 };
+
+/// The time between two wall-clock samples of a thread, unless another one is asked for.
+const WALL_NS: u64 = 10_000_000;
+/// The bytes between two samples of allocations, likewise.
+const SAMPLE_BYTES: u64 = 512 << 10;
 
 /// The measurements with call trees.
 const TREES: Needs = Needs {
@@ -903,7 +911,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         default: "n",
         form: Some("y|n|<time>"),
         rule: "y, n or an interval such as 10ms",
-        value: Value::SwitchOrTime(|o| &mut o.wall_ns, 10_000_000),
+        value: Value::SwitchOrTime(|o| &mut o.wall_ns, WALL_NS),
         arguments: &[Argument {
             long: "wall",
             position: 20,
@@ -991,7 +999,7 @@ pub(super) const ROWS: &[OptionRow] = &[
                 help: "Collect garbage before --heap reads the objects [default of perk run if it \
                        counts live objects]",
                 needs: Some(&Needs {
-                    is_met: Some(|o| o.heap_dump || o.heap_sites),
+                    is_met: Some(|o| o.heap_dump || o.heap_sites && o.live),
                     command_line: "--heap",
                     ..Needs::BASE
                 }),
@@ -1005,7 +1013,7 @@ pub(super) const ROWS: &[OptionRow] = &[
                 plain: "n",
                 conflicts: &["gc"],
                 needs: Some(&Needs {
-                    is_met: Some(|o| o.heap_sites),
+                    is_met: Some(|o| o.heap_sites && o.live),
                     command_line: "--heap sites, --heap all or --alloc",
                     ..Needs::BASE
                 }),
@@ -1013,6 +1021,58 @@ pub(super) const ROWS: &[OptionRow] = &[
             },
         ],
         ..OWN_SWITCH
+    },
+    OptionRow {
+        name: "budget",
+        values: "y|n|<kinds>",
+        about: "cpu, waits, locks, alloc",
+        default: "n",
+        form: Some("y|n|cpu:waits:locks:alloc"),
+        rule: "y, n or cpu, waits, locks and alloc with : between them",
+        value: Value::Kinds(&Kinds {
+            none: |o| o.budget = false,
+            plain: |o| o.budget = true,
+            kinds: &[
+                Choice { name: "cpu", set: |o| o.cpu.samples = true },
+                Choice { name: "waits", set: |o| _ = o.wall_ns.get_or_insert(WALL_NS) },
+                Choice { name: "locks", set: |o| (o.monitor, o.locks) = (true, true) },
+                Choice {
+                    name: "alloc",
+                    set: |o| {
+                        (o.heap_sites, o.live) = (true, false);
+                        o.heap_sample_bytes.get_or_insert(SAMPLE_BYTES);
+                    },
+                },
+            ],
+        }),
+        needs: Some(&Needs::one_of(&[Samples, Wall, Monitors, SampledSites])),
+        note: "\
+- `budget=y` keeps the cost of `wall`, of `monitor=y` and of `heap=sites` with `sample` small: their
+  intervals become longer where samples cost much, and waits for locks are sampled by their duration.
+  The numbers are estimates; each sample has the weight of the interval that was in force.
+  `budget=cpu:waits:locks:alloc` also turns these on: `cpu=samples`, `wall=y`, `monitor=y,locks=y` and
+  `heap=sites,sample=512k,live=n`. `perk run` and `perk attach` measure this by default (`format=p`).",
+        arguments: &[Argument {
+            long: "only",
+            position: 5,
+            help: "Measure only these of what is measured by default (repeatable, or with commas) \
+                   [default: cpu,waits,locks,alloc]",
+            value_name: "WHAT",
+            is_list: true,
+            words: &[
+                Word::new("cpu", "Samples of the stacks of threads that use CPU time"),
+                Word::new("waits", "Samples of what all threads do and wait for, by the clock"),
+                Word::new("locks", "Waits for locks, estimated from samples"),
+                Word::new("alloc", "Allocations, estimated from samples"),
+            ],
+            conflicts: &[
+                "cpu", "wall", "alloc", "heap", "aprof", "xprof", "fields", "jamaica", "monitor",
+                "locks",
+            ],
+            is_measurement: true,
+            ..FLAG
+        }],
+        ..OWN
     },
     OptionRow {
         name: "thread-kinds",
@@ -1037,8 +1097,8 @@ pub(super) const ROWS: &[OptionRow] = &[
         default: "y",
         value: Value::Switch(|o| &mut o.live),
         needs: Some(&Needs {
-            is_met: Some(|o| o.counts_sites_alone() && o.format == Format::Extended),
-            agent: "heap=sites, without sample, and format=p",
+            is_met: Some(|o| o.heap_sites && !o.heap_dump && o.format == Format::Extended),
+            agent: "heap=sites and format=p",
             ..Needs::BASE
         }),
         note: "\
@@ -1299,7 +1359,7 @@ pub(super) const ROWS: &[OptionRow] = &[
             ],
             is_met: Some(|o| {
                 let has_samples = o.cpu.samples || o.wall_ns.is_some() || o.monitor;
-                has_samples || o.fields || o.has_call_trees()
+                has_samples || o.fields || o.heap_sites || o.has_call_trees()
             }),
             ..Needs::BASE
         }),

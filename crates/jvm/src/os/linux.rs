@@ -29,5 +29,9 @@ pub use self::thread::{Tid, own_tids};
 
 /// The list of the memory that is mapped, a line each.
 pub const MAPPINGS: &str = "/proc/self/maps";
+/// The file with the cgroups of the process.
+pub const CGROUPS: &str = "/proc/self/cgroup";
+/// The file with the mounts that the process sees.
+pub const MOUNTS: &str = "/proc/self/mountinfo";
 /// The list of the kernel's functions.
 pub const KERNEL_SYMBOLS: &str = "/proc/kallsyms";

@@ -66,8 +66,9 @@ impl<'a> Contention<'a> {
     /// `blocked 7 times for 557 ms, waited 7 times for 1.2 s; 1 deadlock`, without the JDK's housekeeping.
     pub(super) fn total(&self) -> String {
         let Waits { blocked_count, blocked_ns, wait_count, waited_ns } = self.own_waits();
+        let about = if self.is_estimated() { "about " } else { "" };
         let mut text = format!(
-            "blocked {} for {}, waited {} for {}",
+            "blocked {about}{} for {}, waited {about}{} for {}",
             plural(blocked_count, "time"),
             duration(blocked_ns),
             plural(wait_count, "time"),
@@ -158,12 +159,22 @@ impl<'a> Contention<'a> {
         }
         let rows = rows.into_iter().map(|(class, kind, waits)| (class, kind, waits, None));
         let places = move |row: &LockRow| self.holders.places(&self.owners, (row.0, row.1), &shown);
-        let table = self.lock_table("Top locks by blocked time", self.all(with_housekeeping), rows);
+        let heading = self.heading("Top locks by blocked time");
+        let table = self.lock_table(&heading, self.all(with_housekeeping), rows);
         let table = table.each(move |row, shown| shown.below = places(row)).table().ranked();
         match self.housekeeping_note(with_housekeeping) {
             Some(note) => table.note(note),
             None => table,
         }
+    }
+
+    /// Whether the waits are estimated from samples of them.
+    fn is_estimated(&self) -> bool {
+        self.profile.accounting.as_ref().is_some_and(|it| it.sampled_wait_count > 0)
+    }
+
+    fn heading(&self, heading: &str) -> String {
+        format!("{heading}{}", if self.is_estimated() { ", estimated" } else { "" })
     }
 
     /// The sum of the waits that are shown.
@@ -226,8 +237,8 @@ impl<'a> Contention<'a> {
     fn paths_of(&self, with_housekeeping: bool) -> LazyTable<'_> {
         let rows = self.shown(with_housekeeping).into_iter();
         let rows = rows.map(|row| (row.class, row.kind, row.waits, Some(row.node)));
-        let heading = "Top waiting call paths, innermost frame first";
-        self.lock_table(heading, self.all(with_housekeeping), rows).table().ranked()
+        let heading = self.heading("Top waiting call paths, innermost frame first");
+        self.lock_table(&heading, self.all(with_housekeeping), rows).table().ranked()
     }
 
     /// The call paths that had locks while others waited for them.
@@ -305,6 +316,7 @@ impl<'a> Contention<'a> {
         let dumps = self.profile.monitor_dumps();
         let deadlocks = locks::deadlocks(self.profile).into_iter();
         Json::object(waits.chain([
+            ("is_estimated", self.is_estimated().into()),
             ("locks", self.lock_table("", self.waits, locks).table().top(top).into()),
             ("paths", self.all_paths().top(top).into()),
             ("holding_paths", self.holding_paths().top(top).into()),

@@ -26,8 +26,9 @@ use crate::random::Random;
 use crate::roster::Slot;
 use crate::worker::Worker;
 
-/// The time between two looks, on average.
+/// The time between two looks, on average; longer with a budget.
 const PERIOD_NS: u64 = 10_000_000;
+const BUDGET_PERIOD_NS: u64 = 100_000_000;
 /// The number of monitors that a look asks for.
 const MOST_MONITORS: usize = 4;
 /// The time between a question for the holder and the end of the walk, after which the question is asked
@@ -123,10 +124,11 @@ impl Monitors {
     /// # Errors
     /// The reason why that is not possible, in one line.
     pub(super) fn begin_holders(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        self.holders.worker.start(self.common, jni, c"perk locks", |jni| {
+        let period_ns = if self.sampled.is_some() { BUDGET_PERIOD_NS } else { PERIOD_NS };
+        self.holders.worker.start(self.common, jni, c"perk locks", move |jni| {
             let mut random = Random::default();
             loop {
-                let pause = Duration::from_nanos(random.around(PERIOD_NS));
+                let pause = Duration::from_nanos(random.around(period_ns));
                 if self.holders.worker.wait_until(Instant::now() + pause) {
                     return;
                 }
@@ -162,7 +164,7 @@ impl Monitors {
             .filter(|(_, waiting)| waiting.what == WaitGoal::Lock)
             .filter_map(|(&slot, waiting)| {
                 let object = Arc::clone(waiting.object.as_ref()?);
-                Some((slot, waiting.begun, (waiting.class, waiting.kind), object))
+                Some((slot, waiting.begun.at, (waiting.class, waiting.kind), object))
             })
             .collect();
         let mut wanted: Vec<LockQueue> = Vec::new();
@@ -188,7 +190,7 @@ impl Monitors {
         for (slot, begun) in &wanted.waits {
             // Meanwhile it may have got the lock, or wait for another.
             let waits_still =
-                |it: &&mut ThreadWait| it.begun == *begun && found.thread != Some(*slot);
+                |it: &&mut ThreadWait| it.begun.at == *begun && found.thread != Some(*slot);
             if let Some(waiting) = waiting.get_mut(slot).filter(waits_still) {
                 waiting.held.saw(&found, now);
             }

@@ -144,7 +144,7 @@ impl Monitors {
         let mut monitors: FxHashMap<Slot, Arc<Global>> = FxHashMap::default();
         let mut begun: FxHashMap<Slot, Instant> = FxHashMap::default();
         for (&slot, waiting) in &*lock(&self.waiting) {
-            begun.insert(slot, waiting.begun);
+            begun.insert(slot, waiting.begun.at);
             let monitor = waiting.object.as_ref().filter(|_| waiting.kind == LockKind::Monitor);
             if let Some(monitor) = monitor {
                 monitors.insert(slot, Arc::clone(monitor));
@@ -257,7 +257,7 @@ impl Monitors {
         let waits_still = |serial: u32| {
             let thread = watched.iter().find(|thread| thread.serial == serial);
             let waiting = lock(&self.waiting);
-            let now = thread.and_then(|thread| waiting.get(&thread.slot)).map(|it| it.begun);
+            let now = thread.and_then(|thread| waiting.get(&thread.slot)).map(|it| it.begun.at);
             now.is_some() && now == thread.and_then(|thread| thread.begun)
         };
         // A circle that is taken apart can reveal another.

@@ -11,7 +11,7 @@
 use std::ffi::c_void;
 use std::ptr::{from_ref, null_mut};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
 use perk_jvm::binder;
@@ -21,6 +21,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jboolean, jlong, jobject}
 use perk_jvmti_sys::{JVMTI_EVENT_NATIVE_METHOD_BIND, JvmtiEnv};
 use perk_profile::{ClassId, LockKind};
 
+use super::sampled::Begun;
 use super::{Monitors, WaitGoal};
 use crate::common::Life;
 use crate::roster::Slot;
@@ -88,6 +89,14 @@ struct Entries {
     lock: Global,
     /// `ReentrantReadWriteLock.Sync`: the lower half of the state is the writer's count.
     read_write_lock: Global,
+}
+
+/// How the parking of a platform thread is measured.
+enum Parked {
+    /// It is one of the threads that wait.
+    Noted,
+    /// It is a sample, or not, when it has ended.
+    Sampled(Begun),
 }
 
 impl Entries {
@@ -201,23 +210,43 @@ impl Monitors {
         MONITORS.store(null_mut(), SeqCst);
     }
 
-    /// Notes that the calling thread parks. Returns whether that is measured.
-    fn parks(&self, jni: Jni<'_>) -> bool {
-        let Some(parking) = self.parking.get() else { return false };
-        let Some(thread) = self.common.jvmti.current_thread(jni) else { return false };
-        match parking.blocker(jni, &thread) {
-            Some(blocker) => self.parks_for(jni, &thread, &blocker).is_some(),
+    /// Notes that the calling thread parks. Returns how that is measured, if it is.
+    fn parks(&self, jni: Jni<'_>) -> Option<Parked> {
+        let parking = self.parking.get()?;
+        let thread = self.common.jvmti.current_thread(jni)?;
+        let blocker = parking.blocker(jni, &thread);
+        if self.is_paused.load(Relaxed) {
+            return None;
+        }
+        if let Some(sampled) = &self.sampled
+            && !blocker.as_ref().is_some_and(|it| parking.what(jni, it) == WaitGoal::Lock)
+        {
+            return Some(Parked::Sampled(sampled.begin(WaitGoal::Notice)));
+        }
+        match blocker {
+            Some(blocker) => self.parks_for(jni, &thread, &blocker),
             None => {
                 let (class, kind) = (&parking.unknown, (LockKind::Parking, WaitGoal::Notice));
-                self.begin(jni, &thread, (class, None), kind).is_some()
+                self.begin(jni, &thread, (class, None), kind)
             }
         }
+        .map(|_| Parked::Noted)
     }
 
     /// Notes that the calling thread continues.
-    fn parked(&self, jni: Jni<'_>) {
-        if let Some(thread) = self.common.jvmti.current_thread(jni) {
-            self.end(jni, &thread, LockKind::Parking);
+    fn parked(&self, jni: Jni<'_>, parked: Parked) {
+        let Some(thread) = self.common.jvmti.current_thread(jni) else { return };
+        match parked {
+            Parked::Noted => _ = self.end(jni, &thread, LockKind::Parking),
+            // Its blocker is there until the method has returned.
+            Parked::Sampled(begun) => self.sample_notice(jni, &thread, begun, || {
+                let parking = self.parking.get()?;
+                let class = match parking.blocker(jni, &thread) {
+                    Some(blocker) => self.common.class(&jni.class_of(&blocker)?),
+                    None => self.common.class(&parking.unknown),
+                };
+                Some((class, LockKind::Parking))
+            }),
         }
     }
 
@@ -283,14 +312,16 @@ unsafe extern "system" fn park(
     // SAFETY: this function replaces the JVM's function, and so it is called like that.
     let jni = unsafe { Jni::from_raw(env) };
     let mut begun = None;
-    guard(Feature::Monitors, || begun = current().filter(|monitors| monitors.parks(jni)));
+    guard(Feature::Monitors, || {
+        begun = current().and_then(|monitors| Some((monitors, monitors.parks(jni)?)));
+    });
     // SAFETY: the caller's arguments.
     unsafe { original(env, this, is_absolute, time) };
-    if let Some(monitors) = begun {
+    if let Some((monitors, parked)) = begun {
         // A session in a running program may have ended meanwhile.
         inside(|| {
             if MONITORS.load(SeqCst) == from_ref(monitors).cast_mut() {
-                contain(Feature::Monitors, || monitors.parked(jni));
+                contain(Feature::Monitors, || monitors.parked(jni, parked));
             }
         });
     }

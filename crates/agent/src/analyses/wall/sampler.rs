@@ -30,6 +30,14 @@ const MOST_WALKS: usize = 8;
 /// The divisor of the interval for the CPU time of a tick that goes to threads that stand still: a
 /// half percent of a CPU. Where there are more of them, all are visited less often.
 const INTERVAL_PER_VISITS: u64 = 200;
+/// With a budget: the divisor of the process's CPU time for the time that the sampler may take.
+const SHARE: u64 = 333;
+/// The process counts as one that uses at least this part of a CPU, so that one that waits is sampled, too.
+const LEAST_LOAD: u64 = 4;
+/// The time that it may take at once: the first walks of each stack take longest, and a program may be short.
+const CREDIT_NS: i64 = 3_000_000;
+/// The longest time between two ticks that a budget makes.
+const MOST_PAUSE_NS: u64 = 1_000_000_000;
 /// The number of visits between two looks at the time they cost.
 const BATCH: usize = 32;
 /// A thread that changes its state during the walk is walked again, up to this number.
@@ -45,6 +53,34 @@ pub(super) struct Sampler<'a> {
     random: Random,
     /// The number of consecutive ticks in which no thread moved.
     idle_ticks: u32,
+    budget: Option<Budget>,
+}
+
+/// The CPU time that the sampler may take; see [`SHARE`].
+#[derive(Debug, Default)]
+struct Budget {
+    /// The clocks of the process, of the sampler and of the wall at the last tick.
+    process_ns: u64,
+    own_ns: u64,
+    wall_ns: u64,
+    /// The time that it took and was not yet allowed to; below 0 the time that it may still take.
+    debt_ns: i64,
+}
+
+impl Budget {
+    /// Returns the time for which the sampler must pause, by the load since the last tick.
+    fn pause_ns(&mut self, process_ns: u64, own_ns: u64, wall_ns: u64) -> u64 {
+        let passed =
+            |now: u64, before: &mut u64| now.saturating_sub(std::mem::replace(before, now));
+        let passed_ns = passed(wall_ns, &mut self.wall_ns).max(1);
+        let burned_ns = passed(process_ns, &mut self.process_ns).max(passed_ns / LEAST_LOAD);
+        let spent_ns = passed(own_ns, &mut self.own_ns);
+        let allowed_ns = (burned_ns / SHARE).cast_signed();
+        self.debt_ns = (self.debt_ns - allowed_ns).max(-CREDIT_NS) + spent_ns.cast_signed();
+        let debt_ns = u128::from(self.debt_ns.max(0).cast_unsigned());
+        let ns = debt_ns * u128::from(SHARE) * u128::from(passed_ns) / u128::from(burned_ns);
+        u64::try_from(ns).unwrap_or(u64::MAX).min(MOST_PAUSE_NS)
+    }
 }
 
 /// What a look at a thread shows.
@@ -69,7 +105,13 @@ impl Look {
 impl<'a> Sampler<'a> {
     pub(super) fn new(wall: &'a WallClock, jni: Jni<'a>) -> Self {
         let (buffer, stack) = (Vec::new(), Vec::new());
-        Self { wall, jni, buffer, stack, random: Random::default(), idle_ticks: 0 }
+        let budget = wall.common.options.budget.then(|| Budget {
+            process_ns: os::process_cpu_ns(),
+            own_ns: os::thread_cpu_ns(),
+            wall_ns: os::nano_time(),
+            debt_ns: -CREDIT_NS,
+        });
+        Self { wall, jni, buffer, stack, random: Random::default(), idle_ticks: 0, budget }
     }
 
     /// Samples until it is stopped.
@@ -91,8 +133,11 @@ impl<'a> Sampler<'a> {
 
     /// Returns an interval, more or less; longer while no thread moves.
     fn next_wait(&mut self) -> Duration {
-        let period_ns = self.wall.interval_ns.max(MIN_PERIOD_NS);
-        Duration::from_nanos(self.random.around(period_ns)) * self.idle_factor()
+        let period_ns = self.wall.interval_ns.max(MIN_PERIOD_NS) * u64::from(self.idle_factor());
+        let pause_ns = self.budget.as_mut().map_or(0, |budget| {
+            budget.pause_ns(os::process_cpu_ns(), os::thread_cpu_ns(), os::nano_time())
+        });
+        Duration::from_nanos(self.random.around(period_ns.max(pause_ns)))
     }
 
     fn idle_factor(&self) -> u32 {
@@ -225,4 +270,35 @@ fn waiting_state(bits: jint) -> Option<WallState> {
     ]
     .into_iter()
     .find_map(|(bit, state)| (bits & bit != 0).then_some(state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the share of the process's time that a sampler takes whose ticks take `tick_ns`, and the
+    /// number of its ticks, in 100 s of a process that burns `load` thousandths of a CPU.
+    fn run(tick_ns: u64, load: u64) -> (f64, u64) {
+        const S: u64 = 1_000_000_000;
+        let mut budget = Budget { debt_ns: -CREDIT_NS, ..Budget::default() };
+        let (mut wall_ns, mut own_ns, mut ticks) = (0, 0, 0);
+        while wall_ns < 100 * S {
+            let pause_ns = budget.pause_ns(wall_ns * load / 1000, own_ns, wall_ns);
+            wall_ns += pause_ns.max(10_000_000);
+            own_ns += tick_ns;
+            ticks += 1;
+        }
+        (own_ns as f64 / (wall_ns * load / 1000) as f64, ticks)
+    }
+
+    #[test]
+    fn a_budget_is_a_share_of_the_process_s_time() {
+        for (tick_ns, load) in [(200_000, 1000), (1_000_000, 2000), (300_000, 250)] {
+            let (share, ticks) = run(tick_ns, load);
+            assert!((0.0027..0.0036).contains(&share), "{tick_ns} {load}: {share} {ticks}");
+        }
+        // Nothing is slower than without a budget, and a process that waits is sampled, too.
+        assert_eq!(run(10_000, 1000).1, 10_000);
+        assert!(run(200_000, 1).1 >= 100, "{:?}", run(200_000, 1));
+    }
 }

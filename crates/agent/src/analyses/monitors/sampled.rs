@@ -1,0 +1,189 @@
+//! Waits that are sampled by their duration (`budget=y`).
+//!
+//! A wait of `d` is recorded with the probability `min(1, d / D)`, as one of `max(d, D)`, and as
+//! `max(1, D / d)` waits. Both have the right sums on average, and the time of the waits decides how many
+//! stacks are walked. [`Rate`] makes `D` longer where there are many. The stack of a platform thread is
+//! that of the end of its wait, which is the same as at its begin. Until then a wait for a lock is only
+//! noted, for the search for its holder, and a wait to be notified not even that.
+//!
+//! At the end of its wait a virtual thread has no stack yet, and its duration is not known at the begin.
+//! So one of `n` of its waits is measured as all are without a budget, and counts `n` times.
+
+use std::cell::Cell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use perk_jvm::os;
+use perk_jvm::sync::lock;
+
+use super::WaitGoal;
+use crate::random::Random;
+use crate::rate::Rate;
+
+/// The shortest wait that is always recorded.
+const LEAST_NS: u64 = 1_000_000;
+const MOST_NS: u64 = 10_000_000_000;
+/// The divisor of the process's CPU time for the time that samples of each kind may take.
+const SHARE: u64 = 1000;
+/// The largest weight of a wait of a virtual thread.
+const MOST_WAITS: u64 = 1 << 20;
+
+/// The state of the samples; see the module.
+#[derive(Debug)]
+pub(super) struct Sampled {
+    /// The durations `D` of waits for locks and of waits to be notified.
+    of_locks: Rate,
+    of_notices: Rate,
+    /// One of so many waits of virtual threads is measured.
+    of_virtual: Rate,
+    random: Mutex<Random>,
+    /// Changes with each pause: waits that began before it do not count.
+    pub(super) epoch: AtomicU32,
+    pub(super) count: AtomicU64,
+}
+
+/// The kind of a sample.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Of(WaitGoal),
+    OfVirtual,
+}
+
+/// A wait that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begun {
+    pub(super) at: Instant,
+    /// The duration `D` at its begin: what follows must not depend on its own.
+    pub(super) interval_ns: u64,
+    epoch: u32,
+}
+
+/// The number and the time of the waits that a sample represents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Weight {
+    pub(super) count: u64,
+    pub(super) ns: u64,
+}
+
+thread_local! {
+    /// The wait to be notified of the calling platform thread, at a monitor.
+    static NOTICE: Cell<Option<Begun>> = const { Cell::new(None) };
+}
+
+impl Begun {
+    /// Returns the begin of a wait that is measured in any case.
+    pub(super) fn now() -> Self {
+        Self { at: Instant::now(), interval_ns: 0, epoch: 0 }
+    }
+}
+
+impl Default for Sampled {
+    fn default() -> Self {
+        Self {
+            of_locks: Rate::new(LEAST_NS, MOST_NS, SHARE),
+            of_notices: Rate::new(LEAST_NS, MOST_NS, SHARE),
+            of_virtual: Rate::new(1, MOST_WAITS, SHARE),
+            random: Mutex::default(),
+            epoch: AtomicU32::new(0),
+            count: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Sampled {
+    fn rate(&self, what: WaitGoal) -> &Rate {
+        match what {
+            WaitGoal::Lock => &self.of_locks,
+            WaitGoal::Notice => &self.of_notices,
+        }
+    }
+
+    /// Notes the begin of a wait.
+    pub(super) fn begin(&self, what: WaitGoal) -> Begun {
+        let (interval_ns, epoch) = (self.rate(what).interval(), self.epoch.load(Relaxed));
+        Begun { at: Instant::now(), interval_ns, epoch }
+    }
+
+    /// Notes the begin of a wait at a monitor, to be notified.
+    pub(super) fn begin_notice(&self) {
+        NOTICE.set(Some(self.begin(WaitGoal::Notice)));
+    }
+
+    /// Returns the wait that [`begin_notice`](Self::begin_notice) has noted.
+    pub(super) fn take_notice() -> Option<Begun> {
+        NOTICE.take()
+    }
+
+    /// Returns what a wait that has ended represents, if it is recorded.
+    pub(super) fn end(&self, begun: Begun, now: Instant) -> Option<Weight> {
+        if begun.epoch != self.epoch.load(Relaxed) {
+            return None;
+        }
+        let duration = now.saturating_duration_since(begun.at);
+        weight(&mut lock(&self.random), duration, begun.interval_ns)
+    }
+
+    /// Decides whether a wait of a virtual thread is measured. Returns how often it counts.
+    pub(super) fn weight_of_virtual(&self) -> Option<u64> {
+        let weight = self.of_virtual.interval();
+        if lock(&self.random).below(weight) > 0 {
+            return None;
+        }
+        Some(weight)
+    }
+
+    /// Runs `body`, which takes a sample, and counts it and its cost.
+    pub(super) fn count<T>(&self, kind: Kind, body: impl FnOnce() -> T) -> T {
+        let begun_ns = os::thread_cpu_ns();
+        let answer = body();
+        self.count.fetch_add(1, Relaxed);
+        match kind {
+            Kind::Of(what) => self.rate(what).sampled(begun_ns),
+            Kind::OfVirtual => self.of_virtual.sampled(begun_ns),
+        };
+        answer
+    }
+}
+
+/// Draws whether a wait is recorded, and returns its weight then.
+fn weight(random: &mut Random, duration: Duration, interval_ns: u64) -> Option<Weight> {
+    let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).max(1);
+    if ns >= interval_ns {
+        return Some(Weight { count: 1, ns });
+    }
+    if random.below(interval_ns) >= ns {
+        return None;
+    }
+    // The number of waits need not be whole.
+    let rest = u64::from(random.below(ns) < interval_ns % ns);
+    Some(Weight { count: interval_ns / ns + rest, ns: interval_ns })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_of_waits_have_the_right_sums() {
+        let mut random = Random::of_state(88_172_645_463_325_252);
+        for (duration_ns, waits) in [(700, 4_000_000_u64), (123_456, 200_000), (999_999, 10_000)] {
+            let (mut count, mut ns, mut recorded) = (0, 0, 0_u64);
+            for _ in 0..waits {
+                let duration = Duration::from_nanos(duration_ns);
+                if let Some(weight) = weight(&mut random, duration, 1_000_000) {
+                    (count, ns, recorded) = (count + weight.count, ns + weight.ns, recorded + 1);
+                }
+            }
+            let deviation = 5.0 / (recorded as f64).sqrt();
+            let ratio = |found: u64, right: u64| found as f64 / right as f64;
+            assert!((ratio(count, waits) - 1.0).abs() < deviation, "{duration_ns}: {count}");
+            assert!(
+                (ratio(ns, waits * duration_ns) - 1.0).abs() < deviation,
+                "{duration_ns}: {ns}"
+            );
+        }
+        let long = weight(&mut random, Duration::from_secs(3), 1_000_000);
+        assert_eq!(long, Some(Weight { count: 1, ns: 3_000_000_000 }));
+    }
+}
