@@ -39,7 +39,7 @@ pub(crate) use self::kept::{KeptMethods, MethodText};
 use self::numbers::Numbers;
 use self::traces::TraceMemory;
 use crate::output::Output;
-use crate::roster::{Roster, Slot};
+use crate::roster::{Roster, Slot, Turnover};
 
 /// The profile while it is recorded.
 #[derive(Debug)]
@@ -186,9 +186,14 @@ impl Recorder {
         self.roster.find(id)
     }
 
-    /// Returns a number that changes with each thread that starts or ends.
-    pub(crate) fn thread_turnover(&self) -> u64 {
+    /// Returns how many threads have started and ended so far.
+    pub(crate) fn thread_turnover(&self) -> Turnover {
         self.roster.turnover()
+    }
+
+    /// Whether a list of the platform threads that was made then is still right.
+    pub(crate) fn are_listed(&self, then: Turnover, java_ids: &[u64]) -> bool {
+        self.roster.are_listed(then, java_ids)
     }
 
     /// Returns the serial number of a thread.

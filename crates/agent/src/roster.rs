@@ -42,6 +42,13 @@ pub(crate) struct Roster {
     last: Option<Entry>,
 }
 
+/// The numbers of threads that have started and ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Turnover {
+    started: u32,
+    ended: u32,
+}
+
 #[derive(Debug)]
 struct Entry {
     serial: u32,
@@ -150,9 +157,19 @@ impl Roster {
         &self.entries[slot.index()].info
     }
 
-    /// Returns a number that changes with each thread that starts or ends.
-    pub(crate) fn turnover(&self) -> u64 {
-        u64::from(self.started) + u64::from(self.ended)
+    /// Returns how many threads have started and ended so far.
+    pub(crate) fn turnover(&self) -> Turnover {
+        Turnover { started: self.started, ended: self.ended }
+    }
+
+    /// Whether a list that was made at some moment has the platform threads of now, by their ids in the
+    /// JVM: none has ended since, and the list has those that have started. (The JVM lists a thread before
+    /// it reports its start, which can take long on a busy machine.)
+    pub(crate) fn are_listed(&self, then: Turnover, java_ids: &[u64]) -> bool {
+        let is_new = |it: &&Entry| it.serial > UNKNOWN_THREAD + then.started;
+        let new = self.entries.iter().filter(is_new).map(|entry| &entry.info);
+        let mut platform = new.filter(|info| info.java_id != 0 && !info.is_of_virtual());
+        self.ended == then.ended && platform.all(|info| java_ids.contains(&info.java_id))
     }
 
     /// Returns how many threads have started.
@@ -180,4 +197,29 @@ impl Entry {
 
 fn object_id(serial: u32) -> u64 {
     THREAD_OBJECT | u64::from(serial - UNKNOWN_THREAD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_whose_start_is_reported_late_is_in_a_list_before() {
+        let mut roster = Roster::default();
+        let thread = |java_id: u64| ThreadInfo { java_id, ..ThreadInfo::default() };
+        let first = roster.add(thread(1));
+        let then = roster.turnover();
+        assert!(roster.are_listed(then, &[1, 2]));
+        roster.add(thread(2));
+        let group = Some(VIRTUAL_THREAD_GROUP.to_owned());
+        roster.add(ThreadInfo { group, ..thread(7) });
+        assert!(roster.are_listed(then, &[1, 2]));
+        let third = roster.add(thread(3));
+        assert!(!roster.are_listed(then, &[1, 2]) && roster.are_listed(then, &[1, 2, 3]));
+        roster.remove(third);
+        assert!(!roster.are_listed(then, &[1, 2]));
+        let then = roster.turnover();
+        roster.remove(first);
+        assert!(!roster.are_listed(then, &[1, 2]) && roster.are_listed(roster.turnover(), &[2]));
+    }
 }

@@ -9,14 +9,15 @@ use rustc_hash::FxHashMap;
 use super::RecordSite;
 use super::sizes::DumpSizes;
 use crate::recorder::Recorder;
+use crate::roster::Turnover;
 
 /// The platform threads, in the JVM's order, as they were right before a dump.
 #[derive(Debug, Default)]
 pub(super) struct ThreadList {
     /// The ids by which the JVM's dump identifies the threads.
     pub(super) tids: Vec<u64>,
-    /// The recorder's count of thread starts and ends before the threads were listed.
-    pub(super) turnover: u64,
+    /// The recorder's counts of threads before these were listed.
+    pub(super) turnover: Turnover,
 }
 
 /// What the JVM's dump does not contain, of its objects.
@@ -48,8 +49,8 @@ pub(super) fn write(
     objects: ObjectFacts<'_>,
 ) -> Result<(), String> {
     let threads = recorder.announce_all();
-    // If no thread has started or ended since, the listed threads are those of the dump.
-    let stack_tids = (recorder.thread_turnover() == list.turnover).then_some(list.tids);
+    let is_current = recorder.are_listed(list.turnover, &list.tids);
+    let stack_tids = is_current.then_some(list.tids);
     let mut facts = DumpFacts { objects, threads, stack_tids };
     let mut fault = None;
     recorder.write(|writer, profile, _| {
