@@ -61,6 +61,13 @@ impl Listening {
     }
 }
 
+/// The CPU time of a process, in the kernel's ticks: 100 are a second.
+fn cpu_ticks(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+}
+
 fn stop(running: RunningJava) {
     fs::write(running.dir().join("stop"), "").unwrap();
     running.wait().assert_success();
@@ -81,6 +88,9 @@ fn a_profile_is_received_and_commands_go_back() {
         let summaries = summaries.filter(|it| matches!(it, perk_profile::Event::HeapSummary(_)));
         (summaries.count() == 2 && profile.cpu_samples().count() == 1).then_some(())
     });
+    // On a busy machine the program has done little until now.
+    let (pid, burn_ticks) = (running.pid(), cpu_ticks(running.pid()) + 30);
+    wait_for("CPU time", || (cpu_ticks(pid) >= burn_ticks).then_some(()));
     stop(running);
     let (folder, code, told, said) = listening.end();
     assert_eq!(code, Some(0), "{said}");
