@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use perk_profile::Profile;
-use perk_testkit::{JavaRun, Jdk, Outcome, Signal, fixture, jdk, workspace};
+use perk_testkit::{JavaRun, Jdk, Outcome, Signal, compiled_at_once, fixture, jdk, workspace};
 
 const FILE: &str = "o.hprof";
 const VECTORS: &str = "jdk.incubator.vector";
@@ -171,7 +171,9 @@ fn boxes_and_bare_objects_are_counted() {
         assert_eq!(kept("java.lang.Object"), (COUNT, COUNT));
         assert_eq!(kept("Boxes$$Lambda"), (COUNT, COUNT));
         assert_same(
-            &run.clone().jvm_arg("-Xcomp").jvm_arg("-XX:-TieredCompilation"),
+            &compiled_at_once("Boxes*")
+                .iter()
+                .fold(run.jvm_arg("-XX:-TieredCompilation"), |run, flag| run.jvm_arg(flag)),
             &plain,
             "heap=sites",
         );

@@ -64,7 +64,7 @@ fn compare(jdk: &Jdk, flags: &[&str]) -> (usize, Vec<String>) {
     let source = workspace().join("java/bench/HeapMix.java");
     let run = JavaRun::new(jdk).classes(fixture::compile_files(&[&source])).jvm_arg("-Xmx512m");
     let run = flags.iter().fold(run, |run, flag| run.jvm_arg(*flag));
-    let dumped = ProgramDump::new(run.main("HeapMix").args(["10"]), "READY");
+    let dumped = ProgramDump::new(run.main("HeapMix").args(["1"]), "READY");
     let histogram = || rows(&dumped.jcmd(&["GC.class_histogram", "-all"]));
     let before = histogram();
     dumped.dump(&dumped.path.with_extension("second"));

@@ -51,7 +51,7 @@ fn mix(jdk: &Jdk, flags: &[&str]) -> ProgramDump {
     let source = workspace().join("java/bench/HeapMix.java");
     let run = JavaRun::new(jdk).classes(fixture::compile_files(&[&source])).jvm_arg("-Xmx256m");
     let run = flags.iter().fold(run, |run, flag| run.jvm_arg(*flag));
-    ProgramDump::new(run.main("HeapMix").args(["10"]), "READY")
+    ProgramDump::new(run.main("HeapMix").args(["4"]), "READY")
 }
 
 #[test]

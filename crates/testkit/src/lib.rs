@@ -26,7 +26,7 @@ use std::{env, fs, io};
 pub use jdk::Jdk;
 pub use random_accesses::RandomAccesses;
 pub use random_program::RandomProgram;
-pub use run::{JavaRun, Outcome, RunningJava, Signal};
+pub use run::{JavaRun, Outcome, RunningJava, Signal, compiled_at_once};
 
 /// Returns the root of the workspace.
 pub fn workspace() -> PathBuf {

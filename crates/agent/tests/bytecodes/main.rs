@@ -10,7 +10,9 @@ mod support;
 use std::collections::BTreeMap;
 
 use perk_control::intrinsics::{self, CodeMetric};
-use perk_testkit::{JavaRun, Jdk, Outcome, RandomProgram, fixture, jdk, native_library};
+use perk_testkit::{
+    JavaRun, Jdk, Outcome, RandomProgram, compiled_at_once, fixture, jdk, native_library,
+};
 
 const FILE: &str = "Main.prof";
 
@@ -76,14 +78,17 @@ fn bytecodes_are_those_of_single_steps() {
     let folder = tempfile::tempdir().unwrap();
     let stepper = native_library::compile("crates/agent/tests/bytecodes/stepper.rs", folder.path());
     jdk::each(|jdk| {
-        let all = ["-Xint", "-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:+UseSerialGC"];
-        for (arguments, flags) in [(&["300"][..], &all[..]), (&["9", "exit"], &all[..1])] {
+        let at_once = compiled_at_once("Bytecodes*");
+        let at_once: Vec<&str> = at_once.iter().map(String::as_str).collect();
+        let all = [&["-Xint"][..], &["-XX:TieredStopAtLevel=1"], &at_once, &["-XX:+UseSerialGC"]];
+        for (arguments, all) in [(&["300"][..], &all[..]), (&["9", "exit"], &all[..1])] {
             let plain = JavaRun::new(jdk).main("Bytecodes").args(arguments);
             let steps = stepped(&plain, &stepper, "Bytecodes");
-            for (flag, mode) in flags.iter().flat_map(|flag| MODES.map(|mode| (flag, mode))) {
-                let run = run(jdk, "Bytecodes", mode).args(arguments).jvm_arg(*flag);
+            for (flags, mode) in all.iter().flat_map(|flags| MODES.map(|mode| (flags, mode))) {
+                let run = run(jdk, "Bytecodes", mode).args(arguments);
+                let run = flags.iter().fold(run, |run, flag| run.jvm_arg(flag));
                 let found = counted(&run.run(), "Bytecodes");
-                let what = format!("{} {mode} {flag} {arguments:?}", jdk.version);
+                let what = format!("{} {mode} {flags:?} {arguments:?}", jdk.version);
                 assert_same(&found, &steps, &what);
             }
         }

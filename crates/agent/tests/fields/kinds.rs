@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use perk_testkit::{JavaRun, Jdk, fixture, jdk};
+use perk_testkit::{JavaRun, Jdk, compiled_at_once, fixture, jdk};
 
 use crate::{FILE, Record, counted, parse, read};
 
@@ -176,10 +176,7 @@ fn with_every_layout_of_objects() {
 
 #[test]
 fn by_every_compiler() {
-    // Compiles the methods of the program, and no others, before they run first.
-    let program =
-        ["-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly,Field*::*"];
-    let program = program.map(str::to_owned);
+    let program = compiled_at_once("Field*");
     jdk::each(|jdk| {
         for flag in ["-Xint", "-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"] {
             assert_counted_with(jdk, 50, &[flag]);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
+use perk_testkit::{JavaRun, Jdk, Outcome, compiled_at_once, jdk};
 
 use crate::support::{library, profiled};
 
@@ -31,7 +31,9 @@ pub(crate) fn check_order(outcome: &Outcome) {
 #[test]
 fn each_kind_of_allocation_is_told() {
     jdk::each(|jdk| {
-        for flags in [&["-XX:+UseG1GC"][..], &["-XX:+UseSerialGC"], &["-Xint"], &["-Xcomp"]] {
+        let at_once = compiled_at_once("Heap*");
+        let at_once: Vec<&str> = at_once.iter().map(String::as_str).collect();
+        for flags in [&["-XX:+UseG1GC"][..], &["-XX:+UseSerialGC"], &["-Xint"], &at_once] {
             let run = heap(jdk, "ac", "kinds");
             let outcome = flags.iter().fold(run, |run, flag| run.jvm_arg(flag)).run();
             check_order(&outcome);

@@ -3,7 +3,7 @@
 
 use perk_hotspot::layout::FieldKind::FourBytes;
 use perk_profile::Profile;
-use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
+use perk_testkit::{JavaRun, Jdk, Outcome, compiled_at_once, jdk};
 
 use crate::Kind::Array;
 use crate::{FILE, made, read, usual};
@@ -75,10 +75,13 @@ fn with_every_collector() {
 fn with_every_compiler() {
     jdk::each(|jdk| {
         assert_found(jdk, 2_000, &["-Xint"]);
+        let at_once = compiled_at_once("Identities*");
+        let at_once: Vec<&str> =
+            at_once.iter().map(String::as_str).chain(["-XX:-TieredCompilation"]).collect();
         for flags in [
             &["-XX:TieredStopAtLevel=1"][..],
             &["-XX:-TieredCompilation"],
-            &["-XX:-TieredCompilation", "-Xcomp"],
+            &at_once,
             &["-XX:-DoEscapeAnalysis"],
         ] {
             assert_found(jdk, 20_000, flags);

@@ -90,7 +90,7 @@ fn walk_enough(
     is_enough: impl Fn(&Walks) -> bool,
 ) -> Walks {
     let walk_for = |ms: &str| walk(jdk, mode, options, &[&[ms], kind].concat());
-    let walks = ["1500", "6000"].into_iter().map(walk_for).find(is_enough);
+    let walks = ["500", "1500", "6000"].into_iter().map(walk_for).find(is_enough);
     walks.unwrap_or_else(|| walk_for("24000"))
 }
 
