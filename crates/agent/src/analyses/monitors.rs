@@ -32,7 +32,7 @@ use rustc_hash::FxHashMap;
 
 use self::holders::{HolderRecord, Holders};
 use self::parking::Parking;
-use self::sampled::{Begun, Kind, Sampled, Weight};
+use self::sampled::{Begun, Kind, Sampled, WaitGoal, Weight};
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::recorder::{Book, DumpSection, Recorder};
@@ -74,15 +74,6 @@ struct Row {
     blocked_ns: AtomicU64,
     wait_count: AtomicU64,
     waited_ns: AtomicU64,
-}
-
-/// The kind of thing that a thread waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WaitGoal {
-    /// To acquire a lock.
-    Lock,
-    /// To be notified.
-    Notice,
 }
 
 /// A thread that waits.

@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 use perk_jvm::os;
 use perk_jvm::sync::lock;
 
-use super::WaitGoal;
 use crate::random::Random;
 use crate::rate::Rate;
 
@@ -41,6 +40,15 @@ pub(super) struct Sampled {
     /// Changes with each pause: waits that began before it do not count.
     pub(super) epoch: AtomicU32,
     pub(super) count: AtomicU64,
+}
+
+/// The kind of thing that a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitGoal {
+    /// To acquire a lock.
+    Lock,
+    /// To be notified.
+    Notice,
 }
 
 /// The kind of a sample.
