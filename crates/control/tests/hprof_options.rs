@@ -277,7 +277,6 @@ fn errors_without_a_recorded_case() {
         ("heap=sites,live=n", LIVE),
         ("heap=all,live=n,format=p", LIVE),
         ("cpu=times,live=n,format=p", LIVE),
-        ("heap=sites,sample=1m,live=n,format=p", LIVE),
     ] {
         assert_eq!(error(text), message, "{text}");
     }
@@ -328,6 +327,7 @@ fn the_exact_engine_has_limits() {
     assert_eq!(options.heap_sample_bytes, None);
     assert_eq!((options.gc, options.max_nodes), (false, 8_388_608));
     assert!(options.live && !run_options("heap=sites,live=n,format=p").live);
+    assert!(!run_options("heap=sites,sample=1m,live=n,format=p").live);
 }
 
 #[test]
