@@ -1,6 +1,7 @@
 //! The views of a profile.
 
 mod allocations;
+mod blocks;
 mod brief;
 mod calls;
 mod content;
@@ -13,6 +14,7 @@ mod limits;
 mod metric;
 mod monitors;
 mod process;
+mod request;
 mod source;
 mod summary;
 mod tree;
@@ -22,158 +24,24 @@ mod wall;
 #[cfg(test)]
 mod fixture;
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 
-use anyhow::bail;
-use perk_analysis::{Filter, InferredCallers, MethodTree, Window, inferred};
+use perk_analysis::{InferredCallers, MethodTree, inferred};
 use perk_open::Input;
 use perk_profile::Profile;
-use perk_profile::units::{plural, printable};
+use perk_profile::units::printable;
 use perk_render::{Part, Screen, Section};
 
 use crate::selection::{self, filter, window};
-use crate::words::quoted;
-use crate::{Answer, Named, View, Want, accounting};
+use crate::{Answer, Named, View, accounting};
 use content::Content;
 use fields::Fields;
 pub use heap::classes as heap_classes;
+pub use request::{Extent, ProfileRequest};
 pub use views::{ProfileView, TreeOrder};
 
-/// Rows of a table without `--top`.
-const ROWS: usize = 15;
-/// Rows with lines below them without `--top`.
-const BLOCKS: usize = 5;
 /// Columns by which the lines of the accounting continue further in.
 const ACCOUNTS: usize = 10;
-/// Stands for the caller of a thread's first method.
-const NO_CALLER: &str = "[thread start, or not known]";
-/// What is asked of a profile.
-#[derive(Clone, Debug)]
-pub struct ProfileRequest {
-    /// The part of the recording.
-    pub window: Window,
-    /// The traces that count.
-    pub filter: Filter,
-    /// The key of the label whose values are the outermost frames of stacks, and a view of their own where no
-    /// view is named.
-    pub by: Option<String>,
-    /// The name of the metric to show; `None` for each, and in trees the first that there is.
-    pub metric: Option<String>,
-    /// Whether traces that were cut are joined to the longer ones that they most likely belong to.
-    pub infers_callers: bool,
-    /// The views to show; none for what `extent` says.
-    pub views: Vec<ProfileView>,
-    /// How much is shown where no view is named.
-    pub extent: Extent,
-    /// Whether everything is shown, and a table for each thread.
-    pub threads: bool,
-    /// Whether everything is shown, and the call traces with each method on top.
-    pub traces: bool,
-    /// Rows of each table; `None` for as many as fit, and in tables and documents all.
-    pub top: Option<usize>,
-    /// Branches of trees below this share are left out, in percent.
-    pub min_percent: f64,
-    /// The folders with source files.
-    pub sources: Vec<PathBuf>,
-    /// Whether source files are shown whole.
-    pub whole_sources: bool,
-    /// How a command line names the inputs, for advice to look further.
-    pub paths: Vec<PathBuf>,
-    /// The screen that text is for: how much of a summary fits.
-    pub screen: Screen,
-    /// The forms of the answer.
-    pub want: Want,
-}
-
-/// How much of a profile is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Extent {
-    /// What matters most, on a screen.
-    #[default]
-    Summary,
-    /// All tables, call paths and the accounting.
-    Everything,
-    /// Ten lines of plain facts.
-    Facts,
-}
-
-impl Default for ProfileRequest {
-    fn default() -> Self {
-        Self {
-            window: Window::default(),
-            filter: Filter::default(),
-            by: None,
-            metric: None,
-            infers_callers: true,
-            views: Vec::new(),
-            extent: Extent::default(),
-            threads: false,
-            traces: false,
-            top: None,
-            min_percent: 0.5,
-            sources: Vec::new(),
-            whole_sources: false,
-            paths: vec!["FILE".into()],
-            screen: Screen::default(),
-            want: Want::default(),
-        }
-    }
-}
-
-impl ProfileRequest {
-    /// Fails if no profile can answer the request.
-    ///
-    /// # Errors
-    /// One table is wanted of several views.
-    pub fn check(&self) -> anyhow::Result<()> {
-        if self.want.table && self.views.len() + usize::from(self.threads) > 1 {
-            bail!("--csv shows one view: ask for one of them");
-        }
-        Ok(())
-    }
-
-    /// The views to show; of a label without any, its values.
-    fn views(&self) -> Cow<'_, [ProfileView]> {
-        let has_by_alone = self.extent == Extent::Summary && !self.is_long();
-        match &self.by {
-            Some(key) if self.views.is_empty() && has_by_alone => {
-                Cow::Owned(vec![ProfileView::Label(key.clone())])
-            }
-            _ => Cow::Borrowed(&self.views),
-        }
-    }
-
-    fn is_long(&self) -> bool {
-        self.extent == Extent::Everything || self.threads || self.traces
-    }
-
-    fn rows(&self) -> usize {
-        self.top.unwrap_or(ROWS)
-    }
-
-    /// Rows of tables with lines below each.
-    fn blocks(&self) -> usize {
-        self.top.unwrap_or(BLOCKS)
-    }
-
-    /// Methods of each kind of numbers that advice is on.
-    fn methods(&self) -> usize {
-        self.top.unwrap_or(head::MOST)
-    }
-
-    /// The file and the filters of objects, as words of a command line.
-    fn words(&self) -> String {
-        let paths = self.paths.iter().map(|path| printable(&quoted(&path.display().to_string())));
-        let mut words = paths.collect::<Vec<_>>().join(" ");
-        for (option, names) in [("focus", &self.filter.focus), ("ignore", &self.filter.ignore)] {
-            for name in names {
-                words += &printable(&format!(" --{option} {}", quoted(name.as_str())));
-            }
-        }
-        words
-    }
-}
 
 impl View<Named<Input>> for ProfileRequest {
     fn answer(&self, subject: Named<Input>) -> anyhow::Result<Answer> {
@@ -339,21 +207,6 @@ impl View<&Profile> for EndOfRun {
     }
 }
 
-/// The blocks of the first rows, and how many more there are.
-fn blocks<T>(rows: &[T], top: usize, block: impl Fn(&T) -> Section) -> Vec<Section> {
-    let mut blocks: Vec<_> = rows.iter().take(top).map(block).collect();
-    if rows.len() > top {
-        let more = plural((rows.len() - top) as u64, "more method");
-        blocks.push(vec![Part::Sentence(format!("and {more} (--top)"))]);
-    }
-    blocks
-}
-
-/// Stands in the place of the threads' tables where there are none.
-fn no_threads() -> Part {
-    Part::Remark("Threads", "the profile does not distinguish threads (perk run --threads does)")
-}
-
 #[cfg(test)]
 mod tests {
     use perk_profile::{Frame, Line, Method, Metric, Section, Unit};
@@ -428,7 +281,7 @@ mod tests {
             ("misses", "self_count,self_percent,total_count,total_percent\nmisses,T.f,T,f,,,7"),
         ] {
             let metric = Some(value.to_owned());
-            let request = ProfileRequest { metric, want: Want::TABLE, ..ProfileRequest::default() };
+            let request = ProfileRequest { metric, want: crate::Want::TABLE, ..ProfileRequest::default() };
             let mut text = Vec::new();
             let table = request.answer(input(&measured())).unwrap().table.unwrap();
             table.csv(&mut text).unwrap();

@@ -10,7 +10,7 @@ use perk_profile::units::{duration, percent, plural, printable};
 use perk_profile::{KeyedMap, MethodId, Metric, NamePattern, Profile, ThreadId};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Section};
 
-use super::{NO_CALLER, no_threads};
+use super::blocks::{NO_CALLER, blocks, no_threads};
 
 /// Callers shown under a chatty method.
 const CALLERS: usize = 4;
@@ -288,7 +288,7 @@ impl<'a> Calls<'a> {
         more: impl Fn(MethodId) -> String,
     ) -> Vec<Section> {
         let rows = self.table.matching(self.profile, pattern);
-        super::blocks(&rows, top, |row| self.butterfly(row, &more(row.method), top))
+        blocks(&rows, top, |row| self.butterfly(row, &more(row.method), top))
     }
 
     fn butterfly(&self, row: &MethodCalls, more: &str, top: usize) -> Section {

@@ -14,7 +14,8 @@ use perk_profile::{
 };
 use perk_render::{Cell, Column, LazyTable, Part, Rows, Section};
 
-use super::{NO_CALLER, no_threads, source};
+use super::blocks::{NO_CALLER, blocks, no_threads};
+use super::source;
 
 /// Methods shown below the value of a label.
 const METHODS: usize = 3;
@@ -319,7 +320,7 @@ impl<'a> MetricView<'a> {
         let edges = self.edges();
         let mut methods = self.methods().to_vec();
         methods.retain(|row| pattern.matches_method(symbols, row.method));
-        super::blocks(&methods, top, |row| {
+        blocks(&methods, top, |row| {
             let mut callers: Vec<_> = edges.clone();
             callers.retain(|edge| edge.callee == row.method);
             let mut callees: Vec<_> = edges.clone();

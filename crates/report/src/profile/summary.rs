@@ -9,8 +9,9 @@ use super::jamaica::Counts;
 use super::limits::Limiting;
 use super::metric::{By, MetricView, totals};
 use super::process::WholeProcess;
+use super::request::ProfileRequest;
 use super::views::{sections, top_samples};
-use super::{ProfileRequest, heap, wall};
+use super::{heap, wall};
 
 /// Lines of a summary with those above and below it, and of the names of other views.
 pub(super) const LINES: usize = 25;

@@ -8,7 +8,8 @@ use super::head::{Extent, Head};
 use super::jamaica::Counts;
 use super::metric::{By, MetricView, totals};
 use super::process::WholeProcess;
-use super::{ProfileRequest, heap, tree, wall};
+use super::request::ProfileRequest;
+use super::{heap, tree, wall};
 use crate::selection::metric::is_of_jamaica;
 use crate::words::no_such_method;
 
