@@ -281,7 +281,8 @@ mod tests {
             ("misses", "self_count,self_percent,total_count,total_percent\nmisses,T.f,T,f,,,7"),
         ] {
             let metric = Some(value.to_owned());
-            let request = ProfileRequest { metric, want: crate::Want::TABLE, ..ProfileRequest::default() };
+            let request =
+                ProfileRequest { metric, want: crate::Want::TABLE, ..ProfileRequest::default() };
             let mut text = Vec::new();
             let table = request.answer(input(&measured())).unwrap().table.unwrap();
             table.csv(&mut text).unwrap();

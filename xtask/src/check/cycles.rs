@@ -16,8 +16,6 @@ use crate::workspace::Metadata;
 /// The most files of a cycle.
 const MOST: usize = 4;
 
-/// The cycles that are still larger: the crate, a file of the cycle, and its size, which must not grow.
-
 /// A module by its names, from the crate's root.
 type Module = Vec<String>;
 
@@ -31,7 +29,7 @@ pub(super) fn check(metadata: &Metadata) -> Result<Vec<String>> {
         let root = package.roots.iter().find(|root| root.ends_with("src/lib.rs"));
         let root = root.or_else(|| package.roots.iter().find(|root| root.ends_with("src/main.rs")));
         let Some(folder) = root.and_then(|root| root.parent()) else { continue };
-        found.extend(too_large(&package.name, &cycles(&uses(&modules(folder)?)), LARGER));
+        found.extend(too_large(&package.name, &cycles(&uses(&modules(folder)?))));
     }
     Ok(found)
 }
@@ -52,32 +50,15 @@ fn modules(folder: &Path) -> Result<BTreeMap<Module, String>> {
     Ok(modules)
 }
 
-/// Returns a line for each cycle that is larger than it may be, and for each exception that is not needed.
-fn too_large(package: &str, cycles: &[Vec<Module>], larger: &[(&str, &str, usize)]) -> Vec<String> {
-    let mut found = Vec::new();
-    let exceptions = larger.iter().filter(|it| it.0 == package);
-    let mut unneeded: BTreeSet<_> = exceptions.clone().map(|it| it.1).collect();
-    for cycle in cycles.iter().filter(|cycle| cycle.len() > MOST) {
+/// Returns a line for each cycle that is larger than it may be.
+fn too_large(package: &str, cycles: &[Vec<Module>]) -> Vec<String> {
+    let large = cycles.iter().filter(|cycle| cycle.len() > MOST);
+    let line = |cycle: &Vec<Module>| {
         let names: Vec<_> = cycle.iter().map(|it| it.join("::")).collect();
-        let exception = exceptions.clone().find(|it| names.iter().any(|name| name == it.1));
-        if let Some((_, name, _)) = exception {
-            unneeded.remove(name);
-        }
-        let limit = exception.map_or(MOST, |it| it.2);
-        if cycle.len() > limit {
-            let count = cycle.len();
-            found.push(format!(
-                "{package}: a cycle of {count} files, {limit} at most: {}",
-                names.join(", ")
-            ));
-        }
-    }
-    found.extend(unneeded.iter().map(|name| {
-        format!(
-            "{package}: no large cycle has {name}: take it from LARGER in xtask/src/check/cycles.rs"
-        )
-    }));
-    found
+        let (count, names) = (cycle.len(), names.join(", "));
+        format!("{package}: a cycle of {count} files, {MOST} at most: {names}")
+    };
+    large.map(line).collect()
 }
 
 /// A path in a module's text.
@@ -397,12 +378,10 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_that_of_the_crate_or_of_an_exception() {
+    fn a_cycle_has_four_files_at_most() {
         let cycle: Vec<Module> = ["a", "b", "c", "d", "e"].map(|it| vec![it.to_owned()]).to_vec();
         let line = "x: a cycle of 5 files, 4 at most: a, b, c, d, e";
-        assert_eq!(too_large("x", std::slice::from_ref(&cycle), &[("y", "b", 5)]), [line]);
-        assert_eq!(too_large("x", std::slice::from_ref(&cycle), &[("x", "b", 5)]), [""; 0]);
-        assert_eq!(too_large("x", &[cycle[1..].to_vec()], &[]), [""; 0]);
-        assert_eq!(too_large("x", &[cycle[1..].to_vec()], &[("x", "b", 5)]).len(), 1);
+        assert_eq!(too_large("x", std::slice::from_ref(&cycle)), [line]);
+        assert_eq!(too_large("x", &[cycle[1..].to_vec()]), [""; 0]);
     }
 }
