@@ -62,8 +62,9 @@ fn lambdas_have_the_same_names_in_every_run() {
 #[test]
 fn stacks_have_no_addresses() {
     jdk::each(|jdk| {
-        for options in [&["--engine", "auto"][..], &["--engine", "polling"]] {
+        for engine in ["auto", "polling"] {
             let folder = Folder::new();
+            let options = &["--engine", engine, "--interval", "1ms"];
             let profile = run(&folder, jdk, options, &["60000", "first"], "o.hprof");
             assert_stable(&profile);
             let output = folder.run(&["convert", "o.hprof", "-o", "o.collapsed"]);

@@ -93,8 +93,8 @@ fn a_process_id_may_be_anothers_by_then() {
         let text = text.replace(&format!(" {} ", id.unwrap_or_default()), " ID ");
         let expected = "\
 attach: 0, 
-attach: 2, perk: the process ID is no JVM, or cannot be seen (perk ps lists those)
-status: 2, perk: the process ID is no JVM, or cannot be seen (perk ps lists those)
+attach: 2, perk: the process ID is no JVM, or perk cannot see it (perk ps lists the JVMs)
+status: 2, perk: the process ID is no JVM, or perk cannot see it (perk ps lists the JVMs)
 the program runs
 status: 2, perk: perk is not in the JVM ID (Sleeper): perk attach ID or perk start ID loads it
 attach: 0, 

@@ -47,7 +47,7 @@ fn a_jvm_without_signals_is_recorded() {
         let java = start(&spinner(jdk).jvm_arg("-Xrs"));
         let output = perk(&folder, &java, &["attach", "PID", "--duration", "200ms"]);
         assert!(output.status.success(), "{}", stderr(&output));
-        assert_eq!(folder.names(), [format!("perk-SpinUntilStop-{}.txt", java.pid())]);
+        assert_eq!(folder.names(), [format!("perk-SpinUntilStop-{}.hprof", java.pid())]);
     });
 }
 

@@ -105,7 +105,9 @@ pub(super) fn of_run(
     if let Some(limits) = limits.filter(|it| it.is_list()) {
         let file = request.words();
         page.push(vec![limits.section(request.top, page.left, &file, screen)]);
-    } else if let Some(view) = content.main_view().filter(|_| !content.is_of_java()) {
+    } else if let Some(view) =
+        content.main_view().filter(|it| it.has_paths() && !content.is_of_java())
+    {
         page.add_rows(&FUNCTIONS, |rows| {
             sections([view.top_methods("Top functions by self", By::Own, None).top(rows)])
         });

@@ -73,7 +73,7 @@ impl Budget {
         let passed =
             |now: u64, before: &mut u64| now.saturating_sub(std::mem::replace(before, now));
         let passed_ns = passed(wall_ns, &mut self.wall_ns).max(1);
-        let burned_ns = passed(process_ns, &mut self.process_ns).max(passed_ns / LEAST_LOAD);
+        let burned_ns = passed(process_ns, &mut self.process_ns).max(passed_ns / LEAST_LOAD).max(1);
         let spent_ns = passed(own_ns, &mut self.own_ns);
         let allowed_ns = (burned_ns / SHARE).cast_signed();
         self.debt_ns = (self.debt_ns - allowed_ns).max(-CREDIT_NS) + spent_ns.cast_signed();
