@@ -124,7 +124,7 @@ fn estimates_are_near_the_truth_with_every_collector() {
             assert!(samples >= expected * 8 / 10, "{samples} of {expected}");
             assert_eq!(account.failed_walk_count, 0);
             assert_eq!(account.fault_count, 0);
-            assert_pauses(account, &String::from_utf8_lossy(&outcome.bytes("gc.log")), collector);
+            assert_pauses(account, &String::from_utf8_lossy(outcome.bytes("gc.log")), collector);
         }
     });
 }
