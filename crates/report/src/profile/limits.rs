@@ -74,10 +74,15 @@ impl<'a> Limiting<'a> {
             let Text { reason, place, hint } = self.text(limits, limit, file);
             let share = short_percent(limit.ns, limits.total_ns);
             let place = if place.is_empty() { place } else { format!(": {place}") };
-            let row = vec![
-                Part::Line(format!("{:>2} {share:>6} %  {reason}{place}", index + 1), INDENT),
-                Part::Line(" ".repeat(INDENT) + &hint, INDENT),
-            ];
+            let mut line = format!("{:>2} {share:>6} %  {reason}{place}", index + 1);
+            // Too few for advice.
+            if limit.is_uncertain() {
+                line += &format!(" ({} only)", plural(limit.sample_count, "sample"));
+            }
+            let mut row = vec![Part::Line(line, INDENT)];
+            if !limit.is_uncertain() {
+                row.push(Part::Line(" ".repeat(INDENT) + &hint, INDENT));
+            }
             let used = length(&row);
             if used > left && index >= ROWS && top.is_none() {
                 break;
