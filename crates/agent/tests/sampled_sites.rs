@@ -74,9 +74,9 @@ fn assert_estimate(found: u64, expected: f64, size_bytes: u64, interval_bytes: u
 #[track_caller]
 fn assert_sites(profile: &Profile, outcome: &Outcome, interval_bytes: u64, what: &str) {
     let found = by_site(profile);
-    for (site, told, class, size_bytes, share, live_share) in SITES {
+    for (site, printed, class, size_bytes, share, live_share) in SITES {
         let objects = found[&(site.to_owned(), class.to_owned())];
-        let bytes = outcome.number(&format!("{told}_bytes")) as f64 * share;
+        let bytes = outcome.number(&format!("{printed}_bytes")) as f64 * share;
         let what = format!("{what} {site} {class}");
         assert_estimate(objects.allocated_bytes, bytes, size_bytes, interval_bytes, &what);
         let live = objects.live_bytes;
@@ -109,17 +109,21 @@ fn estimates_are_near_the_truth_with_every_collector() {
             assert_eq!(sites.sample_interval_bytes, Some(INTERVAL_BYTES));
             assert_sites(&profile, &outcome, INTERVAL_BYTES, collector);
 
-            let told = outcome.stdout.lines().filter(|line| line.contains("_bytes="));
-            let told: u64 = told.map(|line| line.split_once('=').unwrap().1).map(number).sum();
+            let printed = outcome.stdout.lines().filter(|line| line.contains("_bytes="));
+            let printed: u64 =
+                printed.map(|line| line.split_once('=').unwrap().1).map(number).sum();
             let rows: u64 = sites.rows.iter().map(|site| site.objects.allocated_bytes).sum();
             assert_eq!(rows, sites.total.allocated_bytes);
             // The JDK allocates some as well.
-            assert!(rows.abs_diff(told) <= told * 5 / 100, "{collector}: {rows} of {told}");
+            assert!(
+                rows.abs_diff(printed) <= printed * 5 / 100,
+                "{collector}: {rows} of {printed}"
+            );
 
             let account = profile.accounting.as_ref().expect("an account");
             let samples = account.allocation_sample_count;
             // Each of the large objects is one sample, regardless of the number of intervals.
-            let expected = (told - outcome.number("large_bytes")) / INTERVAL_BYTES;
+            let expected = (printed - outcome.number("large_bytes")) / INTERVAL_BYTES;
             assert!(samples <= expected * 11 / 10, "{samples} of {expected}");
             assert!(samples >= expected * 8 / 10, "{samples} of {expected}");
             assert_eq!(account.failed_walk_count, 0);
@@ -152,17 +156,17 @@ fn a_budget_keeps_the_estimates() {
         let outcome = sampled(jdk, options).args([BYTES.to_string()]).run();
         let profile = read(&outcome);
         let account = profile.accounting.as_ref().expect("an account");
-        let told = outcome.stdout.lines().filter(|line| line.contains("_bytes="));
-        let told: u64 = told.map(|line| line.split_once('=').unwrap().1).map(number).sum();
+        let printed = outcome.stdout.lines().filter(|line| line.contains("_bytes="));
+        let printed: u64 = printed.map(|line| line.split_once('=').unwrap().1).map(number).sum();
         let samples = account.allocation_sample_count;
-        assert!((64..told / 4096 / 16).contains(&samples), "{samples}");
+        assert!((64..printed / 4096 / 16).contains(&samples), "{samples}");
         // Intervals double until few samples come: half of them are of the longest.
         let sites = profile.sites().expect("sites");
         let found = sites.total.allocated_bytes;
-        let limit = told as f64 * (SIGMAS / (samples as f64 / 4.0).sqrt() + JVM_BIAS);
+        let limit = printed as f64 * (SIGMAS / (samples as f64 / 4.0).sqrt() + JVM_BIAS);
         assert!(
-            (found as f64 - told as f64).abs() <= limit,
-            "{found} of {told}, {samples} samples"
+            (found as f64 - printed as f64).abs() <= limit,
+            "{found} of {printed}, {samples} samples"
         );
         assert!(!sites.known.live && sites.rows.iter().all(|site| site.objects.live_bytes == 0));
     });
@@ -193,9 +197,9 @@ fn an_interval_of_one_byte_counts_every_object() {
         let outcome = run.args([FEW.to_string()]).run();
         let profile = read(&outcome);
         let found = by_site(&profile);
-        for (site, told, class, size_bytes, share, live_share) in SITES {
+        for (site, printed, class, size_bytes, share, live_share) in SITES {
             let objects = found[&(site.to_owned(), class.to_owned())];
-            let bytes = outcome.number(&format!("{told}_bytes")) as f64 * share;
+            let bytes = outcome.number(&format!("{printed}_bytes")) as f64 * share;
             assert_eq!(objects.allocated_bytes, bytes.round() as u64, "{site} {class}");
             assert_eq!(objects.allocated_count, objects.allocated_bytes / size_bytes);
             if live_share > 0.0 {

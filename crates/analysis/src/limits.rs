@@ -40,7 +40,7 @@ const MOST: usize = 20;
 const IDLE: f64 = 0.1;
 /// What is less than this does not stand out.
 const STANDS_OUT: f64 = 0.1;
-/// Of methods that use the CPU one stands out with this share, or if it has so many times that of the next.
+/// A method that uses the CPU stands out with this share, or with `TIMES_NEXT` times the share of the next.
 const STANDS_OUT_OF_CPU: f64 = 0.4;
 const TIMES_NEXT: u64 = 2;
 
@@ -286,7 +286,7 @@ fn waiting(profile: &Profile, places: &Places<'_>, stays: &[Stay<'_>]) -> Vec<Li
         limit.lock = holders.lock(wait, method);
         limits.push(limit);
     }
-    // The order decides which of several methods stands for all that wait for one thing.
+    // The first of several methods that wait for one thing represents all of them.
     limits.sort_by_key(|it| (Reverse(it.ns), it.method));
     let mut merged: Vec<(Limit, Vec<Option<MethodId>>)> = Vec::new();
     for limit in limits {

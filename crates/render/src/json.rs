@@ -128,7 +128,7 @@ impl Serialize for Json {
             }
             Json::Table(table) => {
                 let names = MethodNames { symbols: table.names(), texts: RefCell::default() };
-                let row = |row| Named((table.columns.as_slice(), row), &names);
+                let row = |row| WithNames((table.columns.as_slice(), row), &names);
                 out.collect_seq(table.rows.iter().map(row))
             }
         }
@@ -142,28 +142,28 @@ struct MethodNames<'t> {
 }
 
 /// A part of a table, which needs its names.
-struct Named<'t, T>(T, &'t MethodNames<'t>);
+struct WithNames<'t, T>(T, &'t MethodNames<'t>);
 
 /// The row with its columns.
-impl Serialize for Named<'_, (&[Column], &TableRow)> {
+impl Serialize for WithNames<'_, (&[Column], &TableRow)> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let Self((columns, row), names) = self;
         let members = columns.iter().zip(&row.cells).flat_map(members);
-        out.collect_map(members.map(|(key, member)| (key, Named(member, names))))
+        out.collect_map(members.map(|(key, member)| (key, WithNames(member, names))))
     }
 }
 
-impl Serialize for Named<'_, Member<'_>> {
+impl Serialize for WithNames<'_, Member<'_>> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Member::Cell(cell) => Named(cell, self.1).serialize(out),
+            Member::Cell(cell) => WithNames(cell, self.1).serialize(out),
             Member::Number(number) => number.serialize(out),
             Member::Share(share) => share.map(|(part, total)| percent(part, total)).serialize(out),
         }
     }
 }
 
-impl Serialize for Named<'_, &Cell> {
+impl Serialize for WithNames<'_, &Cell> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let Self(cell, names) = self;
         match cell {
@@ -172,15 +172,17 @@ impl Serialize for Named<'_, &Cell> {
             Cell::Share(part, total) => out.serialize_f64(percent(*part, *total)),
             Cell::Bool(is_so) => out.serialize_bool(*is_so),
             Cell::Text(text) => out.serialize_str(text),
-            Cell::Method(method) => Named(*method, names).serialize(out),
+            Cell::Method(method) => WithNames(*method, names).serialize(out),
             Cell::Class(class) => out.serialize_str(&crate::class_name(names.symbols, *class)),
-            Cell::Path(frames) => out.collect_seq(frames.iter().map(|&frame| Named(frame, names))),
+            Cell::Path(frames) => {
+                out.collect_seq(frames.iter().map(|&frame| WithNames(frame, names)))
+            }
             Cell::Methods(methods, None) => {
-                out.collect_seq(methods.iter().map(|&method| Named(method, names)))
+                out.collect_seq(methods.iter().map(|&method| WithNames(method, names)))
             }
             Cell::Methods(methods, Some(rest)) => {
                 let mut list = out.serialize_seq(Some(methods.len() + 1))?;
-                methods.iter().try_for_each(|&it| list.serialize_element(&Named(it, names)))?;
+                methods.iter().try_for_each(|&it| list.serialize_element(&WithNames(it, names)))?;
                 list.serialize_element(rest)?;
                 list.end()
             }
@@ -189,7 +191,7 @@ impl Serialize for Named<'_, &Cell> {
     }
 }
 
-impl Serialize for Named<'_, FrameId> {
+impl Serialize for WithNames<'_, FrameId> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let Self(frame, names) = self;
         let frame = names.symbols.get_frame(*frame);
@@ -198,13 +200,13 @@ impl Serialize for Named<'_, FrameId> {
             _ => None,
         };
         let mut members = out.serialize_map(Some(2))?;
-        members.serialize_entry("name", &Named(frame.method, names))?;
+        members.serialize_entry("name", &WithNames(frame.method, names))?;
         members.serialize_entry("line", &line)?;
         members.end()
     }
 }
 
-impl Serialize for Named<'_, MethodId> {
+impl Serialize for WithNames<'_, MethodId> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         let Self(method, names) = self;
         let mut texts = names.texts.borrow_mut();

@@ -32,7 +32,7 @@ use rustc_hash::FxHashMap;
 
 use self::holders::{HolderRecord, Holders};
 use self::parking::Parking;
-use self::sampled::{Begun, Kind, Sampled, WaitGoal, Weight};
+use self::sampled::{Begun, Kind, WaitGoal, WaitSampler, Weight};
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::recorder::{Book, DumpSection, Recorder};
@@ -64,7 +64,7 @@ pub(crate) struct Monitors {
     shown: Mutex<Option<Vec<MonitorRow>>>,
     walker: Walker,
     /// Where there is a budget.
-    sampled: Option<Sampled>,
+    sampled: Option<WaitSampler>,
 }
 
 /// The counts of a row since the last section.
@@ -145,7 +145,7 @@ impl Monitors {
             walker: Walker::default(),
             // Lines are of all waits.
             sampled: (common.options.budget && common.options.format == Format::Extended)
-                .then(Sampled::default),
+                .then(WaitSampler::default),
         }
     }
 
@@ -444,7 +444,7 @@ impl Analysis for Monitors {
         timeout_ms: u64,
     ) {
         // A session that has ended may have left one.
-        Sampled::take_notice();
+        WaitSampler::take_notice();
         if let Some(sampled) = self.sampled.as_ref().filter(|_| !jni.is_virtual(&thread)) {
             if !self.is_paused.load(Relaxed) {
                 sampled.begin_notice();
@@ -457,7 +457,7 @@ impl Analysis for Monitors {
     }
 
     fn monitor_waited(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {
-        if let Some(begun) = Sampled::take_notice() {
+        if let Some(begun) = WaitSampler::take_notice() {
             let class = || Some((self.common.class(&jni.class_of(&monitor)?), LockKind::Monitor));
             self.sample_notice(jni, &thread, begun, class);
         } else if let Some((slot, class, time)) = self.end(jni, &thread, LockKind::Monitor) {

@@ -20,7 +20,7 @@ pub(super) enum Reason {
     Others(&'static MeasurementRow),
     /// The file's format has no place for the numbers of the measurement.
     Format(&'static MeasurementRow, Format),
-    /// The measurement writes a file of its own, which is no format of the agent's and for no peer.
+    /// The measurement writes a file in its own format, which no option selects and no peer receives.
     OwnFile(&'static MeasurementRow),
     /// The measurement prints on stdout, and there is a peer.
     Peer(&'static MeasurementRow),

@@ -31,6 +31,7 @@ pub(super) struct Limiting<'a> {
 /// The text of a row.
 struct Text {
     reason: String,
+    /// What follows the reason: a colon, the method and its line, or nothing.
     place: String,
     hint: String,
 }
@@ -54,7 +55,7 @@ impl<'a> Limiting<'a> {
         self.limits.is_some()
     }
 
-    /// The list on so many lines.
+    /// The list, on at most `lines` lines where the first rows fit.
     pub(super) fn section(
         &self,
         top: Option<usize>,
@@ -73,7 +74,6 @@ impl<'a> Limiting<'a> {
         for (index, limit) in limits.rows.iter().take(top.unwrap_or(usize::MAX)).enumerate() {
             let Text { reason, place, hint } = self.text(limits, limit, file);
             let share = short_percent(limit.ns, limits.total_ns);
-            let place = if place.is_empty() { place } else { format!(": {place}") };
             let mut line = format!("{:>2} {share:>6} %  {reason}{place}", index + 1);
             // Too few for advice.
             if limit.is_uncertain() {
@@ -101,7 +101,6 @@ impl<'a> Limiting<'a> {
             sentences.extend(limits.rows.iter().take(count).map(|limit| {
                 let Text { reason, place, hint } = self.text(limits, limit, file);
                 let share = short_percent(limit.ns, limits.total_ns);
-                let place = if place.is_empty() { place } else { format!(": {place}") };
                 format!("{share} %: {reason}{place}; {hint}")
             }));
         }
@@ -234,7 +233,8 @@ impl<'a> Limiting<'a> {
         let place = limit.method.map_or(String::new(), |method| {
             let line = limit.line.map_or(Line::Unknown, Line::Number);
             let symbols = &self.profile.symbols;
-            printable(&symbols.method_name(method)) + &perk_render::place(symbols, method, line)
+            let name = printable(&symbols.method_name(method));
+            format!(": {name}{}", perk_render::place(symbols, method, line))
         });
         Text { reason: words.reason(limit), place, hint }
     }

@@ -92,7 +92,7 @@ struct Entries {
 }
 
 /// How the parking of a platform thread is measured.
-enum Parked {
+enum ParkingMode {
     /// It is one of the threads that wait.
     Noted,
     /// It is a sample, or not, when it has ended.
@@ -211,7 +211,7 @@ impl Monitors {
     }
 
     /// Notes that the calling thread parks. Returns how that is measured, if it is.
-    fn parks(&self, jni: Jni<'_>) -> Option<Parked> {
+    fn parks(&self, jni: Jni<'_>) -> Option<ParkingMode> {
         let parking = self.parking.get()?;
         let thread = self.common.jvmti.current_thread(jni)?;
         let blocker = parking.blocker(jni, &thread);
@@ -221,7 +221,7 @@ impl Monitors {
         if let Some(sampled) = &self.sampled
             && !blocker.as_ref().is_some_and(|it| parking.what(jni, it) == WaitGoal::Lock)
         {
-            return Some(Parked::Sampled(sampled.begin(WaitGoal::Notice)));
+            return Some(ParkingMode::Sampled(sampled.begin(WaitGoal::Notice)));
         }
         match blocker {
             Some(blocker) => self.parks_for(jni, &thread, &blocker),
@@ -230,16 +230,16 @@ impl Monitors {
                 self.begin(jni, &thread, (class, None), kind)
             }
         }
-        .map(|_| Parked::Noted)
+        .map(|_| ParkingMode::Noted)
     }
 
     /// Notes that the calling thread continues.
-    fn parked(&self, jni: Jni<'_>, parked: Parked) {
+    fn parked(&self, jni: Jni<'_>, parked: ParkingMode) {
         let Some(thread) = self.common.jvmti.current_thread(jni) else { return };
         match parked {
-            Parked::Noted => _ = self.end(jni, &thread, LockKind::Parking),
+            ParkingMode::Noted => _ = self.end(jni, &thread, LockKind::Parking),
             // Its blocker is there until the method has returned.
-            Parked::Sampled(begun) => self.sample_notice(jni, &thread, begun, || {
+            ParkingMode::Sampled(begun) => self.sample_notice(jni, &thread, begun, || {
                 let parking = self.parking.get()?;
                 let class = match parking.blocker(jni, &thread) {
                     Some(blocker) => self.common.class(&jni.class_of(&blocker)?),

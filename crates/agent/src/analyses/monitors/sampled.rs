@@ -30,11 +30,11 @@ const MOST_WAITS: u64 = 1 << 20;
 
 /// The state of the samples; see the module.
 #[derive(Debug)]
-pub(super) struct Sampled {
+pub(super) struct WaitSampler {
     /// The durations `D` of waits for locks and of waits to be notified.
     of_locks: Rate,
     of_notices: Rate,
-    /// One of so many waits of virtual threads is measured.
+    /// The number `n`: one of `n` waits of virtual threads is measured.
     of_virtual: Rate,
     random: Mutex<Random>,
     /// Changes with each pause: waits that began before it do not count.
@@ -86,7 +86,7 @@ impl Begun {
     }
 }
 
-impl Default for Sampled {
+impl Default for WaitSampler {
     fn default() -> Self {
         Self {
             of_locks: Rate::new(LEAST_NS, MOST_NS, SHARE),
@@ -99,7 +99,7 @@ impl Default for Sampled {
     }
 }
 
-impl Sampled {
+impl WaitSampler {
     fn rate(&self, what: WaitGoal) -> &Rate {
         match what {
             WaitGoal::Lock => &self.of_locks,

@@ -29,7 +29,7 @@ fn hexadecimal(text: &str) -> Option<Result<u64, String>> {
     })
 }
 
-/// The name of a class in source form; `*` stands for any part of it.
+/// The name of a class in source form; `*` matches any part of it.
 pub fn class(text: &str) -> Result<WholePattern, String> {
     WholePattern::new(text)
         .ok_or_else(|| "use the name of a class, such as java.util.HashMap".into())
