@@ -16,7 +16,7 @@ use perk_profile::{MethodId, PathId, Profile, Symbols, names};
 use crate::{MethodTree, Owner, Owners};
 pub(crate) use jdk::is_runner;
 use words::Word;
-pub(crate) use words::fits;
+pub(crate) use words::{FILES, MESSAGES, NETWORK, OTHER_DATABASES, SQL, STREAMS, fits};
 
 /// What is done for a method on a path below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -23,7 +23,8 @@ use perk_profile::{
     Accounting, ClassId, KeyedMap, MethodId, Metric, NodeId, Profile, Subject, ThreadId, WallState,
 };
 
-use crate::{Charges, MethodTree, Naming, Owners, Work};
+use crate::charges::{Charges, FILES, NETWORK, STREAMS};
+use crate::{MethodTree, Naming, Owners, Work};
 pub use idle::{IdleGroup, IdleThreads};
 pub use meanwhile::Meanwhile;
 use place::{Place, Places};
@@ -80,6 +81,8 @@ pub struct Limit {
     pub cause: Cause,
     /// The time of threads that work that it takes.
     pub ns: u64,
+    /// The part of it in which threads use the CPU for what they otherwise wait for.
+    pub cpu_ns: u64,
     /// The number of samples that this is known by.
     pub sample_count: u64,
     /// The method that it is charged to.
@@ -138,6 +141,7 @@ impl Limit {
         Self {
             cause,
             ns,
+            cpu_ns: 0,
             sample_count: 0,
             method: None,
             line: None,
@@ -219,7 +223,8 @@ pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<L
         limit.sample_count = sample_ns.map_or(u64::MAX, |each| limit.ns / each.max(1));
     }
     limits.retain(|it| it.ns > 0 && it.ns as f64 >= total_ns as f64 * LEAST);
-    limits.sort_by_key(|it| (rank(it, total_ns), Reverse(it.ns), it.method));
+    unite_io(&mut limits);
+    sort(&mut limits, total_ns);
     limits.truncate(MOST);
     let wall_ns = accounting.map(|it| it.wall_ns).filter(|&ns| ns > 0);
     let threads = |wall_ns: u64| thread_ns as f64 / wall_ns as f64;
@@ -230,15 +235,44 @@ pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<L
     Some(Limits { total_ns, working_threads, rows: limits, idle, verdict })
 }
 
-/// What has the CPUs beside the program is also in the times of the methods that want them: whatever of
-/// the program itself stands out comes first.
-fn rank(limit: &Limit, total_ns: u64) -> u8 {
-    let stands_out = limit.ns as f64 >= total_ns as f64 * STANDS_OUT;
-    match limit.cause {
-        Cause::OtherProcesses | Cause::Jit => 1,
-        _ if stands_out => 0,
-        _ => 1,
+/// Gives the CPU time of files and of the network to the waits for them of the same method: a request to
+/// the system may have to wait or not.
+fn unite_io(limits: &mut [Limit]) {
+    let (mut waits, mut methods): (Vec<_>, Vec<_>) =
+        limits.iter_mut().partition(|it| it.cause != Cause::Cpu);
+    for wait in &mut waits {
+        let is_its = |work: Work| match (wait.cause, work) {
+            (Cause::Wait(Wait::File), Work::Named(name)) => [FILES, STREAMS].contains(&name),
+            (Cause::Wait(Wait::Network), Work::Named(name)) => [NETWORK, STREAMS].contains(&name),
+            _ => false,
+        };
+        let same = |it: &&mut &mut Limit| it.method == wait.method;
+        let Some(method) = methods.iter_mut().find(same) else { continue };
+        let ns = sum(method.works.iter().filter(|it| is_its(it.0)).map(|it| it.1));
+        method.works.retain(|it| !is_its(it.0));
+        let samples = part(method.sample_count, ns as f64 / method.ns.max(1) as f64);
+        if method.sample_count < u64::MAX {
+            method.sample_count -= samples;
+            wait.sample_count = wait.sample_count.saturating_add(samples);
+        }
+        method.ns = method.ns.saturating_sub(ns);
+        wait.ns = wait.ns.saturating_add(ns);
+        wait.cpu_ns = ns;
     }
+}
+
+/// Sorts limits, most first. What has the CPUs beside the program is also in the times of the methods that
+/// want them: a limit of the program's own that takes much of the time comes first.
+fn sort(limits: &mut [Limit], total_ns: u64) {
+    let share = |limit: &Limit| limit.ns as f64 / total_ns.max(1) as f64;
+    let is_own = |limit: &Limit| !matches!(limit.cause, Cause::OtherProcesses | Cause::Jit);
+    let has_much = limits.iter().any(|it| is_own(it) && share(it) >= STANDS_OUT_OF_CPU);
+    let rank = |limit: &Limit| match limit.cause {
+        Cause::OtherProcesses => u8::from(has_much),
+        Cause::Jit => 1,
+        _ => u8::from(share(limit) < STANDS_OUT),
+    };
+    limits.sort_by_key(|it| (rank(it), Reverse(it.ns), it.method));
 }
 
 /// Whether any of the limits stands out.
@@ -259,7 +293,7 @@ fn verdict(
     let is_large = |limit: &Limit| share(limit) >= STANDS_OUT;
     let is_other = |cause| !matches!(cause, Cause::Cpu | Cause::Jit | Cause::OtherProcesses);
     let has_others = limits.iter().any(|it| is_large(it) && is_other(it.cause));
-    if has_others {
+    if has_others || first.cause == Cause::OtherProcesses {
         return Verdict::Clear;
     }
     let next = limits[1..].iter().find(|it| it.cause == Cause::Cpu);

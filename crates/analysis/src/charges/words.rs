@@ -10,6 +10,61 @@ pub(super) struct Word {
 
 /// The word for making exceptions.
 pub(super) const EXCEPTIONS: &str = "exceptions";
+/// The words for the input and output that threads also wait for.
+pub(crate) const FILES: &str = "files";
+pub(crate) const NETWORK: &str = "network";
+pub(crate) const STREAMS: &str = "reading and writing";
+
+/// What runs statements of SQL, and waits for the database meanwhile.
+pub(crate) const SQL: &[&str] = &[
+    "com.microsoft.sqlserver.",
+    "com.mysql.",
+    "com.zaxxer.hikari.",
+    "io.r2dbc.",
+    "jakarta.persistence.",
+    "java.sql.",
+    "javax.persistence.",
+    "javax.sql.",
+    "oracle.jdbc.",
+    "org.apache.derby.",
+    "org.apache.ibatis.",
+    "org.eclipse.persistence.",
+    "org.h2.",
+    "org.hibernate.",
+    "org.hsqldb.",
+    "org.jdbi.",
+    "org.jooq.",
+    "org.mariadb.",
+    "org.mybatis.",
+    "org.postgresql.",
+    "org.springframework.data.jpa.",
+    "org.springframework.jdbc.",
+    "org.sqlite.",
+];
+
+/// The same for other databases.
+pub(crate) const OTHER_DATABASES: &[&str] = &[
+    "co.elastic.clients.",
+    "com.couchbase.",
+    "com.datastax.",
+    "com.mongodb.",
+    "io.lettuce.",
+    "org.elasticsearch.",
+    "org.neo4j.",
+    "org.opensearch.",
+    "org.rocksdb.",
+    "redis.clients.",
+];
+
+/// What sends messages, and waits for some.
+pub(crate) const MESSAGES: &[&str] = &[
+    "com.rabbitmq.",
+    "jakarta.jms.",
+    "javax.jms.",
+    "org.apache.activemq.",
+    "org.apache.kafka.",
+    "software.amazon.awssdk.services.sqs.",
+];
 
 /// Each kind of work, and those that do it: a package with a dot at its end, a class with those inside of
 /// it, or methods of a class that begin so, after `#`. Of several that fit the longest counts.
@@ -212,7 +267,7 @@ const WORDS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "files",
+        FILES,
         &[
             "java.io.File",
             "java.io.FileInputStream",
@@ -232,7 +287,7 @@ const WORDS: &[(&str, &[&str])] = &[
     ),
     ("printing", &["java.io.PrintStream"]),
     (
-        "network",
+        NETWORK,
         &[
             "io.grpc.",
             "io.netty.",
@@ -307,59 +362,9 @@ const WORDS: &[(&str, &[&str])] = &[
             "org.tinylog.",
         ],
     ),
-    (
-        "SQL",
-        &[
-            "com.microsoft.sqlserver.",
-            "com.mysql.",
-            "com.zaxxer.hikari.",
-            "io.r2dbc.",
-            "jakarta.persistence.",
-            "java.sql.",
-            "javax.persistence.",
-            "javax.sql.",
-            "oracle.jdbc.",
-            "org.apache.derby.",
-            "org.apache.ibatis.",
-            "org.eclipse.persistence.",
-            "org.h2.",
-            "org.hibernate.",
-            "org.hsqldb.",
-            "org.jdbi.",
-            "org.jooq.",
-            "org.mariadb.",
-            "org.mybatis.",
-            "org.postgresql.",
-            "org.springframework.data.jpa.",
-            "org.springframework.jdbc.",
-            "org.sqlite.",
-        ],
-    ),
-    (
-        "other databases",
-        &[
-            "co.elastic.clients.",
-            "com.couchbase.",
-            "com.datastax.",
-            "com.mongodb.",
-            "io.lettuce.",
-            "org.elasticsearch.",
-            "org.neo4j.",
-            "org.opensearch.",
-            "org.rocksdb.",
-            "redis.clients.",
-        ],
-    ),
-    (
-        "messages",
-        &[
-            "com.rabbitmq.",
-            "jakarta.jms.",
-            "javax.jms.",
-            "org.apache.activemq.",
-            "org.apache.kafka.",
-        ],
-    ),
+    ("SQL", SQL),
+    ("other databases", OTHER_DATABASES),
+    ("messages", MESSAGES),
     (
         "templates",
         &["com.github.mustachejava.", "freemarker.", "org.apache.velocity.", "org.thymeleaf."],
@@ -478,7 +483,7 @@ const VAGUE: &[(&str, &[&str])] = &[
             "java.util.stream.",
         ],
     ),
-    ("reading and writing", &["java.io."]),
+    (STREAMS, &["java.io."]),
     (
         "reflection",
         &["java.lang.invoke.", "java.lang.reflect.", "jdk.internal.reflect.", "sun.reflect."],

@@ -277,6 +277,39 @@ fn what_takes_the_cpu_away_is_named() {
     assert_eq!(rows, [row("cpu", "a.Hash.of", 1000), row("other_processes", "", 800)]);
     let rows = with(&mut profile, |it| (it.cpu_period_count, it.throttled_count) = (100, 90));
     assert_eq!(rows, [row("throttled", "", 800), row("cpu", "a.Hash.of", 200)]);
+    // No method of its own uses so much that it is the answer.
+    let [a, b, c] = ["A", "B", "C"].map(|name| format!("a.{name}.run<{SERVE}"));
+    let rows: [Row<'_>; 5] = [
+        ("w", &a, Runnable, 340),
+        ("w", &b, Runnable, 330),
+        ("w", &c, Runnable, 120),
+        ("w", &c, Running, 110),
+        ("w", &a, Blocked, 100),
+    ];
+    let mut profile = super::tests::profile(&rows);
+    let rows = with(&mut profile, |it| it.process_cpu_ns = 400_000_000);
+    assert_eq!(rows[..2], [row("other_processes", "", 790), row("cpu", "a.A.run", 340)]);
+    assert_eq!(of(&profile).verdict, Verdict::Clear);
+}
+
+#[test]
+fn input_and_output_is_one_row_whether_it_waits_or_not() {
+    let write = format!("java.io.FileOutputStream.write<a.Log.append<{SERVE}");
+    let send =
+        format!("sun.nio.ch.SocketDispatcher.write<java.net.Socket.send<a.Web.reply<{SERVE}");
+    let profile = profile(&[
+        ("w", &write, Native, 200),
+        ("w", &write, Running, 400),
+        ("w", &format!("a.Log.append<{SERVE}"), Running, 150),
+        ("w", &send, Running, 300),
+    ]);
+    let expected = [
+        row("file", "a.Log.append", 600),
+        row("cpu", "a.Web.reply", 300),
+        row("cpu", "a.Log.append", 150),
+    ];
+    assert_eq!(shown(&profile), expected);
+    assert_eq!(of(&profile).rows[0].cpu_ns, 400_000_000);
 }
 
 #[test]

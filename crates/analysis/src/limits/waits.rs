@@ -2,7 +2,7 @@
 
 use perk_profile::{MethodId, Symbols, WallState};
 
-use crate::charges::fits;
+use crate::charges::{self, fits};
 
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -200,51 +200,9 @@ const WAITS: &[(Wait, &[&str])] = &[
             "java.lang.Runtime#exec",
         ],
     ),
-    (
-        Wait::Database,
-        &[
-            "co.elastic.clients.",
-            "com.couchbase.",
-            "com.datastax.",
-            "com.microsoft.sqlserver.",
-            "com.mongodb.",
-            "com.mysql.",
-            "io.lettuce.",
-            "io.r2dbc.",
-            "jakarta.persistence.",
-            "java.sql.",
-            "javax.persistence.",
-            "oracle.jdbc.",
-            "org.apache.derby.",
-            "org.apache.ibatis.",
-            "org.elasticsearch.",
-            "org.h2.",
-            "org.hibernate.",
-            "org.hsqldb.",
-            "org.jdbi.",
-            "org.jooq.",
-            "org.mariadb.",
-            "org.mybatis.",
-            "org.neo4j.",
-            "org.opensearch.",
-            "org.postgresql.",
-            "org.rocksdb.",
-            "org.springframework.jdbc.",
-            "org.sqlite.",
-            "redis.clients.",
-        ],
-    ),
-    (
-        Wait::Message,
-        &[
-            "com.rabbitmq.",
-            "jakarta.jms.",
-            "javax.jms.",
-            "org.apache.activemq.",
-            "org.apache.kafka.",
-            "software.amazon.awssdk.services.sqs.",
-        ],
-    ),
+    (Wait::Database, charges::SQL),
+    (Wait::Database, charges::OTHER_DATABASES),
+    (Wait::Message, charges::MESSAGES),
     (
         Wait::Network,
         &[

@@ -2,7 +2,7 @@
 
 mod words;
 
-use perk_analysis::limits::{self, FEW_SAMPLES, Limit, Limits, Repeat, Verdict};
+use perk_analysis::limits::{self, Cause, FEW_SAMPLES, Limit, Limits, Repeat, Verdict};
 use perk_profile::units::{duration, plural, printable, short_percent};
 use perk_profile::{Line, Profile};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Screen, Section};
@@ -71,7 +71,8 @@ impl<'a> Limiting<'a> {
         let mut sections = vec![head];
         let length = |section: &Section| perk_render::text([section], screen).lines().count();
         let mut left = lines.saturating_sub(length(&sections[0]));
-        for (index, limit) in limits.rows.iter().take(top.unwrap_or(usize::MAX)).enumerate() {
+        let (rows, more) = shown(limits, top);
+        for (index, limit) in rows.iter().enumerate() {
             let Text { reason, place, hint } = self.text(limits, limit, file);
             let share = short_percent(limit.ns, limits.total_ns);
             let mut line = format!("{:>2} {share:>6} %  {reason}{place}", index + 1);
@@ -90,6 +91,12 @@ impl<'a> Limiting<'a> {
             left = left.saturating_sub(used);
             sections.push(row);
         }
+        if more > 0 {
+            let each = if more == 1 { "" } else { " each" };
+            let rows = plural(more as u64, "more row");
+            let line = format!("{rows} of fewer than {FEW_SAMPLES} samples{each}");
+            sections.push(vec![Part::Line(" ".repeat(INDENT) + &line, INDENT)]);
+        }
         sections.into_iter().flatten().collect()
     }
 
@@ -98,7 +105,7 @@ impl<'a> Limiting<'a> {
         let mut sentences = Vec::new();
         if let Some(limits) = &self.limits {
             sentences.push(format!("limits: {}", self.summary(limits)));
-            sentences.extend(limits.rows.iter().take(count).map(|limit| {
+            sentences.extend(shown(limits, None).0.iter().take(count).map(|limit| {
                 let Text { reason, place, hint } = self.text(limits, limit, file);
                 let share = short_percent(limit.ns, limits.total_ns);
                 format!("{share} %: {reason}{place}; {hint}")
@@ -222,7 +229,8 @@ impl<'a> Limiting<'a> {
     }
 
     fn text(&self, limits: &Limits, limit: &Limit, file: &str) -> Text {
-        let words = Words { profile: self.profile, total_ns: limits.total_ns, file };
+        let is_starved = limits.rows.iter().any(|it| it.cause == Cause::OtherProcesses);
+        let words = Words { profile: self.profile, total_ns: limits.total_ns, is_starved, file };
         let hint = match limit.is_uncertain() {
             true => format!(
                 "only {}: too few for advice; record for longer",
@@ -238,6 +246,21 @@ impl<'a> Limiting<'a> {
         });
         Text { reason: words.reason(limit), place, hint }
     }
+}
+
+/// The rows that are shown, and the number of those with too few samples to say anything: of these only the
+/// first ones are shown, and only where there are no others or somebody asks.
+fn shown(limits: &Limits, top: Option<usize>) -> (Vec<&Limit>, usize) {
+    let rows = &limits.rows;
+    if let Some(top) = top {
+        return (rows.iter().take(top).collect(), 0);
+    }
+    let kept: Vec<_> = match limits.verdict {
+        Verdict::Few => rows.iter().take(ROWS).collect(),
+        _ => rows.iter().filter(|it| !it.is_uncertain()).collect(),
+    };
+    let more = rows.len() - kept.len();
+    (kept, more)
 }
 
 fn verdict_name(verdict: Verdict) -> &'static str {

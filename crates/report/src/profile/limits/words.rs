@@ -16,6 +16,7 @@ const TRIES: &[(&str, &str)] = &[
     ("SQL", "run fewer statements: one query for all"),
     ("XML", "parse less, or once"),
     ("JSON", "convert less, or once"),
+    ("files", "read or write more at once, or keep what was read"),
     ("cryptography", "do it less often, or keep the result"),
     ("compression", "compress less, or at a lower level"),
     ("dates and times", "make formatters once"),
@@ -35,6 +36,8 @@ const TRIES: &[(&str, &str)] = &[
 pub(super) struct Words<'a> {
     pub(super) profile: &'a Profile,
     pub(super) total_ns: u64,
+    /// Whether other processes have the CPUs that the program wants.
+    pub(super) is_starved: bool,
     /// The file, as a word of a command line.
     pub(super) file: &'a str,
 }
@@ -43,6 +46,7 @@ impl Words<'_> {
     /// Why a row is there.
     pub(super) fn reason(&self, limit: &Limit) -> String {
         match limit.cause {
+            Cause::Cpu if self.is_starved => "uses the CPU, and waits for it".to_owned(),
             Cause::Cpu => "uses the CPU".to_owned(),
             Cause::Wait(wait) => self.wait(wait, limit),
             Cause::Gc { share } if share > 0.0 => "collects garbage, most of it from".to_owned(),
@@ -78,9 +82,16 @@ impl Words<'_> {
             },
             Wait::Notice => format!("waits to be notified{callee}"),
             Wait::Sleep => format!("sleeps{callee}"),
+            Wait::Network if limit.cpu_ns > limit.ns / 2 => {
+                format!("uses the network, mostly on the CPU{callee}")
+            }
             Wait::Network => format!("waits for an answer over the network{callee}"),
             Wait::Database => format!("waits for a database{callee}"),
             Wait::Message => format!("waits for a message{callee}"),
+            Wait::File if limit.cpu_ns > limit.ns / 2 => format!(
+                "reads or writes files, mostly on the CPU (file I/O{})",
+                self.after_comma(limit.callee)
+            ),
             Wait::File => {
                 format!("waits for the disk (file I/O{})", self.after_comma(limit.callee))
             }
@@ -133,7 +144,10 @@ impl Words<'_> {
             }
             Cause::Jit => "measure once it has run for a while".to_owned(),
             Cause::Throttled => "raise the quota, or use less CPU in the methods below".to_owned(),
-            Cause::OtherProcesses => "stop what runs beside it, or use less CPU".to_owned(),
+            Cause::OtherProcesses => {
+                "a part of the rows that use the CPU; stop what runs beside it, or use less CPU"
+                    .to_owned()
+            }
         }
     }
 
