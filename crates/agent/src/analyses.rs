@@ -97,7 +97,7 @@ pub(crate) struct ExceptionEvent {
 pub(crate) enum Order {
     /// Samples a thread, or all present and future threads, from now on or no more.
     Sample { thread: Option<Slot>, is_sampled: bool },
-    /// Keeps that many frames of each stack from now on.
+    /// Keeps this number of frames of each stack from now on.
     Depth(u32),
     /// Dumps the heap.
     DumpHeap,
@@ -115,7 +115,7 @@ pub(crate) trait Analysis: Send + Sync {
     /// called.
     fn feature(&self) -> Feature;
 
-    /// Returns the task that perk cannot do without it: the end of "perk cannot ...".
+    /// Returns the task that perk cannot do without it, which ends the sentence "perk cannot ...".
     fn task(&self) -> &'static str;
 
     /// Returns the events and capabilities that it needs.
@@ -195,8 +195,8 @@ pub(crate) trait Analysis: Send + Sync {
     /// Handles [`Event::MonitorEntered`]: the calling thread has entered the monitor.
     fn monitor_entered(&self, jni: Jni<'_>, thread: Borrowed<'_>) {}
 
-    /// Handles [`Event::MonitorWait`]: the calling thread waits to be notified, for at most that
-    /// many milliseconds if not 0.
+    /// Handles [`Event::MonitorWait`]: the calling thread waits to be notified, for at most this
+    /// number of milliseconds, for ever if it is 0.
     fn monitor_wait(
         &self,
         jni: Jni<'_>,

@@ -14,7 +14,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jbyteArray, jclass};
 use crate::remote;
 use crate::session::Session;
 
-/// `java/api/perk/Profiler.java`, compiled; a test holds the two together.
+/// `java/api/perk/Profiler.java`, compiled; a test compares the two.
 const CLASS: &[u8] = include_bytes!("api/Profiler.class");
 /// Its name, as in class files.
 pub(crate) const NAME: &CStr = c"perk/Profiler";

@@ -45,12 +45,12 @@ pub(crate) struct Common {
 impl Common {
     pub(crate) fn new(jvmti: Jvmti, life: Life, options: Options, recorder: Recorder) -> Self {
         let recorder: &'static Mutex<Recorder> = Box::leak(Box::new(Mutex::new(recorder)));
-        let tells_native = tells_native(&options);
+        let marks_native = marks_native(&options);
         Self {
             jvmti,
             life,
             threads: Threads::new(jvmti, recorder),
-            resolver: Resolver::new(jvmti, recorder, options.lineno, tells_native),
+            resolver: Resolver::new(jvmti, recorder, options.lineno, marks_native),
             options,
             recorder,
             cycles: CycleClock::begin(),
@@ -69,8 +69,8 @@ impl Common {
     }
 
     /// Whether native methods have a line of their own.
-    pub(crate) fn tells_native(&self) -> bool {
-        self.options.lineno && tells_native(&self.options)
+    pub(crate) fn marks_native(&self) -> bool {
+        self.options.lineno && marks_native(&self.options)
     }
 
     /// Returns the profile's class for a class of the JVM.
@@ -92,7 +92,7 @@ impl Common {
     /// Returns the slot of a virtual thread for traces: its own, or that of all virtual threads; `None`
     /// if traces do not have threads.
     pub(crate) fn slot_of_virtual(&self, jni: Jni<'_>, thread: &dyn Reference) -> Option<Slot> {
-        match self.options.tells_all_threads() {
+        match self.options.distinguishes_all_threads() {
             true => self.threads.slot_of_virtual(jni, thread),
             false => self.options.thread.then(|| lock(self.recorder).virtual_threads()),
         }
@@ -142,7 +142,7 @@ impl Common {
 }
 
 /// Whether the output has a word for native frames; the original's text has none.
-fn tells_native(options: &Options) -> bool {
+fn marks_native(options: &Options) -> bool {
     options.format != Format::Ascii
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn obey(jni: Jni<'_>, request: &Request) -> Answer {
     }
 }
 
-/// Does what is to be done now and then.
+/// Does the work that recurs without a request: looks at the clocks of threads.
 pub(crate) fn tick() {
     if let Some(session) = Session::current() {
         session.tick();

@@ -52,7 +52,7 @@ impl Output {
         }
     }
 
-    /// Shows what has been written so far, and goes on writing.
+    /// Shows what has been written so far, and continues to write.
     pub(crate) fn publish(&mut self) -> io::Result<()> {
         match self {
             Self::File(file) => file.publish(),

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::threads::Threads;
 
-/// Looks take one part in so many of the time at most.
+/// The divisor of the time for the time that looks may take.
 const MOST_SHARE: u32 = 500;
 
 /// The measurement; see the module.
@@ -95,7 +95,7 @@ impl ProcessCpu {
         table.start_ns = perk_ns.map_or(0, |perk_ns| os::process_cpu_ns().saturating_sub(perk_ns));
     }
 
-    /// Looks at all threads, unless there are so many that looks would take more than their share of the
+    /// Looks at all threads, unless looks at that many would take more than their share of the
     /// time.
     pub(crate) fn tick(&self, threads: &Threads) {
         let mut table = lock(&self.table);
@@ -149,7 +149,8 @@ impl ProcessCpu {
         accounting.jvm_cpu_ns = sums.jvm - collection_ns;
         match threads.cpu_ns_without_tid() {
             None => accounting.native_cpu_ns = sums.native,
-            // They cannot be told from native threads, of which few programs have any that work.
+            // They cannot be distinguished from native threads; few programs have native threads
+            // that work.
             Some(known_ns) => accounting.java_cpu_ns += sums.native.saturating_sub(known_ns),
         }
         let counted_ns = accounting.perk_cpu_ns.saturating_sub(callbacks_ns);

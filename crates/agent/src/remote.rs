@@ -38,7 +38,7 @@ const STACK_BYTES: usize = 512 << 10;
 /// Obeys a request. Returns its answer.
 type RequestHandler = fn(Jni<'_>, &Request) -> Answer;
 
-/// Does what is to be done now and then.
+/// Does the work that recurs without a request.
 type Tick = fn();
 
 static OBEDIENT: OnceLock<RequestHandler> = OnceLock::new();

@@ -16,7 +16,7 @@ pub(crate) struct Resolver {
     jvmti: Jvmti,
     recorder: &'static Mutex<Recorder>,
     with_lines: bool,
-    tells_native: bool,
+    marks_native: bool,
     known: Mutex<SymbolCache>,
 }
 
@@ -33,16 +33,16 @@ struct ResolvedMethod {
 }
 
 impl Resolver {
-    /// Makes a resolver with or without lines; `tells_native` gives native methods a line of their
+    /// Makes a resolver with or without lines; `marks_native` gives native methods a line of their
     /// own.
     pub(crate) fn new(
         jvmti: Jvmti,
         recorder: &'static Mutex<Recorder>,
         with_lines: bool,
-        tells_native: bool,
+        marks_native: bool,
     ) -> Self {
-        let tells_native = with_lines && tells_native;
-        Self { jvmti, recorder, with_lines, tells_native, known: Mutex::default() }
+        let marks_native = with_lines && marks_native;
+        Self { jvmti, recorder, with_lines, marks_native, known: Mutex::default() }
     }
 
     /// Forgets the JVM's answers.
@@ -74,7 +74,7 @@ impl Resolver {
         }
         let method = &known.methods[&frame.method];
         let line = match &method.lines {
-            _ if frame.bci < 0 && self.tells_native => Line::Native,
+            _ if frame.bci < 0 && self.marks_native => Line::Native,
             Some(lines) => line_at(lines, frame.bci),
             None => Line::Unknown,
         };

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 /// The serial number that HPROF gives to unknown threads; the first thread gets the next number.
 const UNKNOWN_THREAD: u32 = 200_000;
-/// The name of the thread that stands for all virtual ones.
+/// The name of the thread that represents all virtual ones.
 const VIRTUAL_THREADS: &str = "virtual threads";
 /// The base of the thread objects' ids; they begin with HPROF's digit for objects.
 const THREAD_OBJECT: u64 = 0x5 << 60;
@@ -36,7 +36,7 @@ pub(crate) struct Roster {
     free: Vec<Slot>,
     started: u32,
     ended: u32,
-    /// The entry that stands for all virtual threads.
+    /// The entry that represents all virtual threads.
     virtual_threads: Option<Slot>,
     /// The thread that ended last.
     last: Option<Entry>,
@@ -77,7 +77,7 @@ impl Roster {
         }
     }
 
-    /// Returns the slot that stands for all virtual threads.
+    /// Returns the slot that represents all virtual threads.
     pub(crate) fn virtual_threads(&mut self) -> Slot {
         if let Some(slot) = self.virtual_threads {
             return slot;

@@ -84,7 +84,7 @@ impl Selection {
     }
 }
 
-/// Prints which methods are not in a file as they lack probes, and which patterns stand for nothing.
+/// Prints which methods are not in a file as they lack probes, and which patterns match nothing.
 /// `what` is counted.
 pub(crate) fn warn_of_missing(what: &str, skipped: &[String], selection: &Selection) {
     if let [first, rest @ ..] = skipped {

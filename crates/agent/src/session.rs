@@ -396,7 +396,7 @@ impl Session {
     pub(crate) fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
         let Common { threads, options, recorder, .. } = self.common;
         self.analyses.iter().for_each(|analysis| analysis.virtual_thread_ended(jni, thread));
-        if options.tells_all_threads() {
+        if options.distinguishes_all_threads() {
             return;
         }
         if let Some(slot) = threads.take_slot_of_virtual(&thread) {
@@ -564,7 +564,7 @@ impl Session {
         self.analyses.iter().for_each(|analysis| analysis.stop());
     }
 
-    /// Ends the work of a session in a running program, which goes on.
+    /// Ends the work of a session in a running program, which continues.
     pub(crate) fn end_work(&self, jni: Jni<'_>) {
         self.is_dying.store(true, Relaxed);
         self.stop();

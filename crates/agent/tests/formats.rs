@@ -228,22 +228,22 @@ fn the_accounting_adds_up() {
     jdk::each(|jdk| {
         let (outcome, records) = binary_run(jdk, ",interval=1", "ManyThreads", &["20", "10"]);
         let profile = perk_hprof::read(outcome.bytes(BINARY)).unwrap();
-        let told = profile.accounting.unwrap();
-        assert_eq!((told.pid, told.interval_ns), (outcome.pid, 1_000_000));
-        assert_eq!(told.program, "ManyThreads 20 10");
-        assert_eq!(told.engine, "signal");
-        assert_eq!(told.sample_count, records.sample_count());
-        assert!(told.thread_count >= records.threads.len() as u64);
-        assert!(told.walk_count > 0 && told.walk_count >= told.failed_walk_count);
-        assert!(told.perk_cpu_ns > 0 && told.perk_peak_bytes > 0);
-        assert!(told.process_cpu_ns >= told.java_cpu_ns);
-        assert_eq!((told.fault_count, told.folded_count), (0, 0));
+        let run = profile.accounting.unwrap();
+        assert_eq!((run.pid, run.interval_ns), (outcome.pid, 1_000_000));
+        assert_eq!(run.program, "ManyThreads 20 10");
+        assert_eq!(run.engine, "signal");
+        assert_eq!(run.sample_count, records.sample_count());
+        assert!(run.thread_count >= records.threads.len() as u64);
+        assert!(run.walk_count > 0 && run.walk_count >= run.failed_walk_count);
+        assert!(run.perk_cpu_ns > 0 && run.perk_peak_bytes > 0);
+        assert!(run.process_cpu_ns >= run.java_cpu_ns);
+        assert_eq!((run.fault_count, run.folded_count), (0, 0));
         let threads_ns = outcome.number("threads_cpu_ns");
-        assert!(told.java_cpu_ns >= threads_ns, "{} of {threads_ns}", told.java_cpu_ns);
+        assert!(run.java_cpu_ns >= threads_ns, "{} of {threads_ns}", run.java_cpu_ns);
         // Each thread begins with a random part of an interval.
-        let slack = told.thread_count * told.interval_ns;
-        let sampled_ns = (told.sample_count + told.unattributed_count) * told.interval_ns;
-        assert!(sampled_ns.abs_diff(told.java_cpu_ns) <= slack, "{told:?}");
+        let slack = run.thread_count * run.interval_ns;
+        let sampled_ns = (run.sample_count + run.unattributed_count) * run.interval_ns;
+        assert!(sampled_ns.abs_diff(run.java_cpu_ns) <= slack, "{run:?}");
     });
 }
 

@@ -364,7 +364,7 @@ fn sizes_are_those_of_the_jvm() {
                 continue;
             };
             let Some(&(its_count, its_bytes)) = found.get(class) else { continue };
-            // The instances also contain the static fields of the classes that they stand for.
+            // The instances also contain the static fields of the classes that they represent.
             if class == "java.lang.Class" {
                 continue;
             }
@@ -380,7 +380,7 @@ fn sizes_are_those_of_the_jvm() {
 /// The JVM cannot finish its dump, and throws. It loads classes for that, while perk's thread holds
 /// the recorder, which the events of classes need.
 #[test]
-fn a_dump_that_fails_is_told_in_a_line_and_hurts_nobody() {
+fn a_dump_that_fails_is_reported_in_a_line_and_hurts_nobody() {
     jdk::each(|jdk| {
         let classes = perk_testkit::fixture::fixtures();
         let agent =
@@ -393,8 +393,8 @@ fn a_dump_that_fails_is_told_in_a_line_and_hurts_nobody() {
         command.args(["-Xshare:auto", "-cp"]).arg(classes).args([&agent, "HeapObjects", "1000"]);
         let output = command.current_dir(folder.path()).output().unwrap();
         assert!(output.status.success(), "{output:?}");
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(told.contains("HPROF ERROR: the heap cannot be dumped: "), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("HPROF ERROR: the heap cannot be dumped: "), "{stderr}");
         let sum = (0..N).sum::<u64>() + 7 * N;
         assert_eq!(String::from_utf8_lossy(&output.stdout), format!("ready\nsum={sum}\n"));
     });

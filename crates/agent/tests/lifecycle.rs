@@ -100,8 +100,13 @@ fn the_program_does_not_notice() {
             assert_eq!(profiled.stderr, alone.stderr, "{}", profiled.report());
             assert_only_file(&profiled);
             checked(&profiled);
-            let told = run(sampled(jdk, ""));
-            assert_eq!(told.stderr, alone.stderr.clone() + &progress(), "{}", told.report());
+            let with_agent = run(sampled(jdk, ""));
+            assert_eq!(
+                with_agent.stderr,
+                alone.stderr.clone() + &progress(),
+                "{}",
+                with_agent.report()
+            );
         }
     });
 }

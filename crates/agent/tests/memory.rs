@@ -171,7 +171,7 @@ fn memlimit_bounds_call_trees_and_no_call_or_object_is_lost() {
         let made: u64 =
             arrays.iter().filter(is_made).map(|site| site.objects.allocated_count).sum();
         assert!(made >= all, "{made}");
-        // The JVM may go on a little after the sites were written.
+        // The JVM may continue a little after the sites were written.
         let (known, unsited) = (objects_without_path(&profile), account.unsited_object_count);
         assert!(known > 100_000 && (known..known + 100).contains(&unsited), "{known}: {unsited}");
     });

@@ -52,10 +52,10 @@ fn sum(rows: &[MonitorRow]) -> Waits {
 
 /// Fails unless `ns` agrees with the program's own clocks, except for the time of a few calls.
 #[track_caller]
-fn assert_time(ns: u64, told_ns: u64, count: u64, what: &str) {
-    let limit_ns = told_ns / 50 + count * 2 * MS_NS;
-    let off_ns = ns.abs_diff(told_ns);
-    assert!(off_ns <= limit_ns, "{what}: {ns} ns, the program says {told_ns}");
+fn assert_time(ns: u64, counted_ns: u64, count: u64, what: &str) {
+    let limit_ns = counted_ns / 50 + count * 2 * MS_NS;
+    let off_ns = ns.abs_diff(counted_ns);
+    assert!(off_ns <= limit_ns, "{what}: {ns} ns, the program says {counted_ns}");
 }
 
 /// Whether a program for virtual threads had any.
@@ -179,12 +179,12 @@ fn holders_have_the_time_of_those_who_wait() {
                     (ns + row.blocking_ns, count + row.sample_count)
                 })
             };
-            for (name, told) in [("Holding.sleep", "sleep_ns"), ("Holding.work", "work_ns")] {
+            for (name, number) in [("Holding.sleep", "sleep_ns"), ("Holding.work", "work_ns")] {
                 let (ns, samples) = below(name);
-                let told_ns = outcome.number(told);
+                let counted_ns = outcome.number(number);
                 // The looks are some ms apart, and more where the machine is busy.
-                let off_ns = ns.abs_diff(told_ns);
-                assert!(off_ns < told_ns / 4, "{what}: {name} has {ns} of {told_ns} ns");
+                let off_ns = ns.abs_diff(counted_ns);
+                assert!(off_ns < counted_ns / 4, "{what}: {name} has {ns} of {counted_ns} ns");
                 assert!(samples > THREADS * ROUNDS, "{what}: {name} has {samples} samples");
             }
             let (known, _) = below("Holding.whileOthersWait");
@@ -256,7 +256,7 @@ fn wait_events(profile: &Profile) -> Vec<WaitEvent> {
 }
 
 #[test]
-fn waits_are_counted_and_told() {
+fn waits_are_counted_and_reported() {
     const THREADS: u64 = 5;
     const FIRST_MS: u64 = 40;
     jdk::each(|jdk| {
@@ -285,8 +285,8 @@ fn waits_are_counted_and_told() {
             assert_eq!(of(WaitKind::Waited).count() as u64, 2 * THREADS, "{what}");
             let timeouts = of(WaitKind::Wait).filter(|wait| wait.time_ms == FIRST_MS).count();
             assert_eq!(timeouts as u64, THREADS, "{what}");
-            let told_ns = of(WaitKind::Waited).map(|wait| wait.time_ms * MS_NS).sum();
-            assert_time(told_ns, outcome.number("waited_ns"), 2 * THREADS, &what);
+            let counted_ns = of(WaitKind::Waited).map(|wait| wait.time_ms * MS_NS).sum();
+            assert_time(counted_ns, outcome.number("waited_ns"), 2 * THREADS, &what);
             let mut serials: Vec<_> = of(WaitKind::Wait).map(|wait| wait.thread.unwrap()).collect();
             serials.sort_unstable();
             serials.dedup();
@@ -448,7 +448,7 @@ fn a_thousand_threads_are_dumped_soon() {
 }
 
 #[test]
-fn threads_are_told_apart() {
+fn threads_are_distinguished() {
     jdk::each(|jdk| {
         for threads in ["platform", "virtual"] {
             let args = ["object", "4", "10", "0", threads];

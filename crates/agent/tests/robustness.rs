@@ -106,7 +106,7 @@ fn stacks_of_any_depth_are_walked() {
 
 /// Two thousand threads that live for a fraction of a millisecond, and for two milliseconds.
 #[test]
-fn threads_that_come_and_go_fast_are_all_told() {
+fn threads_that_come_and_go_fast_are_all_reported() {
     jdk::each(|jdk| {
         let (options, main) = (",interval=1,depth=16,cutoff=0", "ManyThreads");
         let (outcome, text) = run(jdk, &format!("{options},thread=y"), main, &["2000", "0"]);
@@ -182,7 +182,7 @@ fn assert_eight_apart(apart: &Recording) {
 }
 
 #[test]
-fn virtual_threads_are_told_apart_with_coloured_references() {
+fn virtual_threads_are_distinguished_with_coloured_references() {
     let flags = [
         (21, vec!["-XX:+UseZGC"]),
         (21, vec!["-XX:+UseZGC", "-XX:+ZGenerational"]),

@@ -211,7 +211,7 @@ fn an_interval_of_one_byte_counts_every_object() {
 }
 
 #[test]
-fn threads_are_told_apart() {
+fn threads_are_distinguished() {
     jdk::each(|jdk| {
         for kind in ["platform", "virtual"] {
             let options = format!(",sample={INTERVAL_BYTES},thread=y,format=p");

@@ -1,4 +1,4 @@
-//! The accuracy of the numbers: the CPU time that the samples stand for, its threads and its
+//! The accuracy of the numbers: the CPU time that the samples represent, its threads and its
 //! methods.
 
 #![forbid(unsafe_code)]
@@ -120,7 +120,7 @@ fn idle_threads_have_no_samples() {
         let waiting: Vec<_> =
             self_counts(&text, false).into_iter().filter(|(method, _)| waits(method)).collect();
         // Beginning to wait costs CPU time too, a few microseconds per thread; and one walk can
-        // stand for several samples.
+        // represent several samples.
         assert!(waiting.iter().map(|(_, count)| count).sum::<u64>() <= 5, "{waiting:?}");
         let main_ns = samples_below(&text, "IdleThreads.burn") * 1_000_000;
         assert_near(main_ns, 1_000_000_000, 10, 0, "burn");
@@ -215,7 +215,7 @@ fn the_cutoff_drops_rows_and_keeps_the_total() {
 }
 
 #[test]
-fn lines_are_told_unless_they_are_not_wanted() {
+fn lines_are_written_unless_they_are_not_wanted() {
     jdk::each(|jdk| {
         let lines = |options: &str| {
             let (_, text) = run(jdk, options, "CpuBound", &["300"]);
@@ -246,7 +246,7 @@ fn lines_are_told_unless_they_are_not_wanted() {
 }
 
 #[test]
-fn threads_are_told_apart_only_when_wanted() {
+fn threads_are_distinguished_only_when_wanted() {
     jdk::each(|jdk| {
         let (_, together) = run(jdk, "", "Spin", &["300", "2"]);
         assert!(!together.traces.is_empty());

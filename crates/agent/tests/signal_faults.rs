@@ -1,4 +1,4 @@
-//! CPU samples by signals where much else goes on: the program runs as without perk, and the samples
+//! CPU samples by signals where much else happens: the program runs as without perk, and the samples
 //! are right.
 
 #![forbid(unsafe_code)]
@@ -63,7 +63,7 @@ fn has(names: &[String], method: &str) -> bool {
     names.iter().any(|name| name == method)
 }
 
-/// Fails unless stacks are whole but for a part in fifty, and some: a sample stands for 4 ms.
+/// Fails unless stacks are whole but for a part in fifty, and some: a sample represents 4 ms.
 #[track_caller]
 fn assert_whole(profile: &Profile) {
     let accounting = profile.accounting.as_ref().unwrap();
@@ -133,7 +133,7 @@ fn children_are_started_and_behave() {
 }
 
 #[test]
-fn threads_by_the_thousand_are_all_told() {
+fn threads_by_the_thousand_are_all_reported() {
     jdk::each(|jdk| {
         let options = ",engine=signal,interval=1,depth=16";
         let (outcome, _, samples) =

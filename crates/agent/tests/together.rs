@@ -197,7 +197,7 @@ fn sampled_sites_beside_calls_samples_and_the_table() {
             if more.contains("cpu=times") {
                 let calls = calls(&profile);
                 assert_eq!(calls["SampledAllocations$Small.<init>"], count, "{options}");
-                assert_eq!(calls["SampledAllocations.tell"], 8, "{options}");
+                assert_eq!(calls["SampledAllocations.print"], 8, "{options}");
                 assert_eq!(calls["SampledAllocations.byThread"], 4, "{options}");
             }
             if more.contains("cpu=samples") {

@@ -140,7 +140,7 @@ fn methods_have_their_shares_by_kind_of_code() {
         }
         let outcome = run.run();
         assert_printed(&outcome);
-        // The thread's tables are there before main goes on, under the name that it had last.
+        // The thread's tables are there before main continues, under the name that it had last.
         let (before, after) = outcome.stdout.split_once("after=true").unwrap();
         let (threads, _) = read(before);
         let burner = thread(&threads, "at the end");
@@ -186,7 +186,7 @@ fn without_a_compiler_all_is_interpreted_and_with_nothing_else_all_compiled() {
 
 /// The loop of a method that C2 inlines into the loop of another.
 #[test]
-fn tiers_and_inlined_methods_are_told_apart() {
+fn tiers_and_inlined_methods_are_distinguished() {
     const TEXT: &str = "
         public class InlinedLoop {
             static final int[] DATA = new int[1000];
@@ -217,9 +217,9 @@ fn tiers_and_inlined_methods_are_told_apart() {
         };
         let plain = listed("y");
         assert!(plain.share("Compiled", "InlinedLoop.outer") >= 70.0, "{plain:?}");
-        let told = listed("tiers:inlined");
-        assert_eq!(told.share_of("Compiled"), 0.0, "{told:?}");
-        assert!(told.share("C2 compiled", "InlinedLoop.inner") >= 70.0, "{told:?}");
+        let tables = listed("tiers:inlined");
+        assert_eq!(tables.share_of("Compiled"), 0.0, "{tables:?}");
+        assert!(tables.share("C2 compiled", "InlinedLoop.inner") >= 70.0, "{tables:?}");
     });
 }
 

@@ -66,8 +66,8 @@ pub struct EarlyWrite {
     pub is_certain: bool,
 }
 
-/// The maximum number of skips the code. The code of compilers needs one more than its loops
-/// that begin with a jump to their end are nested.
+/// The maximum number of passes over the code. The code of compilers needs one more than the depth
+/// to which it nests loops that begin with a jump to their end.
 const MOST_PASSES: usize = 200;
 
 impl Code<'_> {

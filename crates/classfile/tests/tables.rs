@@ -37,7 +37,7 @@ fn line_numbers_point_behind_what_only_falls_through() {
 }
 
 #[test]
-fn line_numbers_are_told_as_they_are_in_the_file() {
+fn line_numbers_are_those_of_the_file() {
     let body = straight("LineNumberTable", words(&[2, 2, 11, 0, 10]));
     let bytes = class_of(&body);
     let class = ClassFile::parse(&bytes).unwrap();

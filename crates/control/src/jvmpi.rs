@@ -23,7 +23,7 @@ pub struct Jvmpi {
     /// Class names have slashes (`names=slash`), as in JDK 1.2, not dots.
     pub has_slashes: bool,
     /// `lookupswitch_info` has `is_default` (`lookupswitch=default`), not the number of pairs.
-    pub tells_default: bool,
+    pub reports_default: bool,
     /// Print the accounting when the JVM ends (`verbose=y`).
     pub verbose: bool,
 }
@@ -115,7 +115,7 @@ impl Jvmpi {
                 }
             }
             "lookupswitch" => {
-                self.tells_default = match value {
+                self.reports_default = match value {
                     "pairs" => false,
                     "default" => true,
                     _ => return Err(wrong(name, value, "pairs or default")),
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn without_a_library_options_may_follow() {
         let found = parsed("jvmpi,instructions=y,names=slash,lookupswitch=default");
-        assert!(found.instructions && found.has_slashes && found.tells_default);
+        assert!(found.instructions && found.has_slashes && found.reports_default);
         assert_eq!(found.library, None);
         assert_eq!(parsed("jvmpi"), Jvmpi::default());
     }

@@ -199,7 +199,7 @@ impl Options {
     }
 
     /// Whether the profile distinguishes each thread, also virtual ones and those of exact counts.
-    pub fn tells_all_threads(&self) -> bool {
+    pub fn distinguishes_all_threads(&self) -> bool {
         self.thread && !self.platform_threads
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct HelperCall<'c> {
     pub(crate) passed: &'static [usize],
     /// The number that it takes after them.
     pub(crate) number: Option<u32>,
-    /// Whether it is called after the call, so only if that does not throw an exception.
+    /// Whether the probe is after the call: it does not run if the call throws an exception.
     pub(crate) is_after: bool,
     descriptor: &'c [u8],
 }

@@ -1,5 +1,5 @@
-//! The flow through the code of a method: its basic blocks, and the least places at which they are
-//! counted, so that the executions of all blocks follow.
+//! The flow through the code of a method: its basic blocks, and the fewest places from whose counts
+//! the executions of all blocks follow.
 //!
 //! As much flows into a block as out of it. So the edges of a spanning tree of the flow graph need no
 //! counters: their counts follow from those of the other edges (Knuth, *The Art of Computer
@@ -181,7 +181,7 @@ impl Flow {
         &self.blocks
     }
 
-    /// The exception handlers, in the order in which the JVM asks them.
+    /// The exception handlers, in the order in which the JVM searches them.
     pub fn handlers(&self) -> &[Handler] {
         &self.handlers
     }

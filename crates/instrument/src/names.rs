@@ -30,7 +30,7 @@ impl Names {
     /// The names as they are in [`HELPER`], [`FIELDS_HELPER`] and [`fields`], without a suffix.
     pub const PLAIN: Self = Self(None);
 
-    /// Returns names with the suffix of a number. Those of other numbers are others, as a rule.
+    /// Returns names with the suffix of a number. Other numbers usually have other suffixes.
     pub fn numbered(number: u64) -> Self {
         let mut numbers = (0..).map(|more| number.wrapping_add(more));
         Self(numbers.find_map(suffix))

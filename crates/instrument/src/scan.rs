@@ -188,7 +188,7 @@ impl<'c> Scanner<'c> {
         self.handlers.sort_unstable();
         self.handlers.dedup();
         // The handler of a `synchronized` block frees the monitor, is covered by itself, and
-        // rethrows. C1 does not compile calls there (\"invalid parsing\").
+        // rethrows. C1 does not compile calls there ("invalid parsing").
         let frees = |pc: u16| self.monitor_exits.contains(&pc);
         for handler in code.exception_table().filter(|it| it.start_pc == it.handler_pc) {
             if (handler.start_pc..handler.end_pc).any(frees) {
@@ -284,7 +284,7 @@ impl<'c> Scanner<'c> {
         }
         if callee.leaf.is_some() {
             self.plan.add(call.next_pc(), Reach::FallThrough, ProbeCall::ExitLeaf);
-            places.told = None;
+            places.reported = None;
         }
     }
 
@@ -295,8 +295,8 @@ impl<'c> Scanner<'c> {
 
     /// Adds the probe for the current place, unless it is reported already.
     fn place(&mut self, places: &mut PlaceCursor, pc: u16) {
-        if let Some(place) = places.current.filter(|_| places.told != places.current) {
-            places.told = places.current;
+        if let Some(place) = places.current.filter(|_| places.reported != places.current) {
+            places.reported = places.current;
             self.plan.add(pc, Reach::All, ProbeCall::Place(place));
         }
     }
@@ -371,7 +371,7 @@ struct PlaceCursor {
     /// The place of the instruction.
     current: Option<u16>,
     /// The place that the probes have reported on every path to the instruction.
-    told: Option<u16>,
+    reported: Option<u16>,
 }
 
 impl PlaceCursor {
@@ -383,7 +383,7 @@ impl PlaceCursor {
         }
         while leaders.get(self.next_leader).is_some_and(|leader| *leader <= pc) {
             self.next_leader += 1;
-            self.told = None;
+            self.reported = None;
         }
         while let Some(line) = lines.get(self.next_line).filter(|line| line.start_pc <= pc) {
             self.next_line += 1;

@@ -157,7 +157,7 @@ fn making_method(n: usize, with_loop: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_method_without_room_keeps_what_tells_of_allocations() {
+fn a_method_without_room_keeps_the_probes_of_allocations() {
     const ENOUGH: [&str; 5] = ["enter", "array", "array", "store", "store"];
     let names = |n, with_loop| {
         let probes = Probes { places: Places::None, ..ALL };
@@ -214,7 +214,7 @@ fn a_method_too_long_to_be_compiled_gets_what_a_class_file_can_hold() {
 }
 
 #[test]
-fn a_class_that_is_not_selected_tells_of_allocations_only() {
+fn a_class_that_is_not_selected_reports_allocations_only() {
     let text = "public class Made {
         static int[] make() { return new int[Math.abs(1)]; }
     }";
@@ -315,7 +315,7 @@ fn the_helper_gets_its_name() {
 }
 
 #[test]
-fn the_root_of_all_constructors_tells_of_objects_only() {
+fn the_root_of_all_constructors_reports_objects_only() {
     let object = base_class("java/lang/Object");
     let heap = place(&object, ALL).bytes.unwrap();
     assert_eq!(calls(&heap, "<init>"), ["allocated"]);

@@ -87,7 +87,7 @@ impl Scenario {
 }
 
 #[test]
-fn probes_tell_each_step() {
+fn probes_report_each_step() {
     const EXPECTED: &str = include_str!("java/Scenario.txt");
     jdk::each(|jdk| {
         // Without unwinding, a method that an exception ends is left when another one stores its
@@ -97,21 +97,21 @@ fn probes_tell_each_step() {
             let base: (&[&str], &[&str]) = (&["Object"], &["Math", "System"]);
             let scenario = Scenario::new(jdk, probes, "Scenario", base, |_| {});
             assert_eq!(scenario.skipped, []);
-            let told = scenario.run(jdk);
-            assert_eq!(told, EXPECTED, "JDK {}, {probes:?}:\n{told}", jdk.version);
+            let reported = scenario.run(jdk);
+            assert_eq!(reported, EXPECTED, "JDK {}, {probes:?}:\n{reported}", jdk.version);
         }
     });
 }
 
 #[test]
-fn probes_tell_of_each_access() {
+fn probes_report_each_access() {
     const EXPECTED: &str = include_str!("java/Accesses.txt");
     let probes = Probes { heap: false, object_record: true, accesses: true, ..PROBES };
     jdk::each(|jdk| {
         let base: (&[&str], &[&str]) = (&["Object", "reflect/Constructor", "reflect/Array"], &[]);
         let scenario = Scenario::new(jdk, probes, "Accesses", base, support::drop_objects);
         assert_eq!(scenario.skipped, []);
-        let told = scenario.run(jdk);
-        assert_eq!(told, EXPECTED, "JDK {}:\n{told}", jdk.version);
+        let reported = scenario.run(jdk);
+        assert_eq!(reported, EXPECTED, "JDK {}:\n{reported}", jdk.version);
     });
 }

@@ -9,8 +9,8 @@ use perk_jvmti_sys::{call, jvmtiHeapCallbacks, jvmtiHeapReferenceInfo, jvmtiHeap
 use crate::{Jni, Jvmti, Reference};
 
 impl Jvmti {
-    /// Makes the JVM look for tags of objects that are gone, and report them on the calling thread, by
-    /// `ObjectFree`. Those that another thread is telling of are not waited for.
+    /// Makes the JVM look for tags of objects that are gone, and report them on the calling thread,
+    /// by `ObjectFree`. It does not wait for those that another thread reports.
     ///
     /// A walk of the heap does so. This one begins and ends at a new object. The JVM does the same
     /// when `ObjectFree` is enabled, but that may be a deadlock: if its own thread wants to do so at

@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::state::STATE;
 use perk_jvm::os;
 
-/// So many pieces of frequent work are measured on each thread.
+/// The number of pieces of frequent work on each thread that are all measured.
 const FIRST: u64 = 2000;
-/// After them one in this number is. It is a prime, as programs repeat themselves.
+/// After these, one piece in this number is measured. It is a prime, as programs repeat themselves.
 const MANY: u64 = 61;
 
 thread_local! {
@@ -83,7 +83,7 @@ fn next_weight() -> i64 {
     }
 }
 
-/// Runs `body`, whose time counts so much.
+/// Runs `body`, whose time counts for this number of pieces.
 fn counted<T>(weight: i64, body: impl FnOnce() -> T) -> T {
     let outer = switch(weight);
     let answer = body();
@@ -91,7 +91,7 @@ fn counted<T>(weight: i64, body: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Begins a time that counts so much. Returns for how much the previous one has counted.
+/// Begins a time that counts for this number of pieces. Returns the number of the previous time.
 fn switch(weight: i64) -> i64 {
     let (outer, begin_ns) = CLOCK.get();
     let now_ns = os::thread_cpu_ns();
@@ -102,7 +102,7 @@ fn switch(weight: i64) -> i64 {
     outer
 }
 
-/// Returns the nanoseconds between two readings of the clock, without those that one takes.
+/// Returns the nanoseconds between two readings of the clock, without the time of one reading.
 fn since(begin_ns: u64, end_ns: u64) -> i64 {
     let cost_ns = STATE.cpu.cost_ns.get_or_init(|| {
         let mut costs: [u64; 31] = std::array::from_fn(|_| {

@@ -15,7 +15,7 @@ enum EventSource {
     Always,
     /// The JVM's event is switched on and off with it.
     Jvm,
-    /// A part of the bridge brings the JVM to what the agent wants of it.
+    /// A part of the bridge makes the JVM do what the agent wants.
     Part(fn(&'static Bridge, bool)),
     /// It never occurs here.
     Never,

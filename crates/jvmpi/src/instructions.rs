@@ -78,7 +78,7 @@ fn chosen(key: jint, keys: jint) -> JVMPI_Event_instruction_lookupswitch_info {
     let total = keys.len();
     let chosen = keys.binary_search(&key).unwrap_or(total);
     let mut pairs_total = total as jint;
-    if bridge().is_some_and(|bridge| bridge.options.tells_default) {
+    if bridge().is_some_and(|bridge| bridge.options.reports_default) {
         // The document's `is_default` is a byte at the same place, and machines are little-endian.
         pairs_total = (chosen == total).into();
     }

@@ -104,9 +104,9 @@ unsafe fn sleep(env: *mut JNIEnv, class: jclass, time: jlong, limit_ms: jlong) {
         let function = STATE.natives.sleep.load(Ordering::Acquire);
         transmute::<usize, SleepFunction>(function)(env, class, time);
     };
-    let is_told = [JVMPI_EVENT_MONITOR_WAIT, JVMPI_EVENT_MONITOR_WAITED].map(notify::is_enabled);
+    let is_wanted = [JVMPI_EVENT_MONITOR_WAIT, JVMPI_EVENT_MONITOR_WAITED].map(notify::is_enabled);
     // The method refuses a time below 0.
-    if is_told == [false; 2] || time < 0 {
+    if is_wanted == [false; 2] || time < 0 {
         return original();
     }
     let send = |kind, ms| {

@@ -64,12 +64,12 @@ impl MonitorHandle {
 
     /// Waits until the place is locked for the calling thread. Whether it is: the monitor may be gone.
     #[cold]
-    fn wait_to_enter(self, me: usize, is_told: bool) -> bool {
+    fn wait_to_enter(self, me: usize, is_announced: bool) -> bool {
         let env = current_env();
         let Some(entering) = EntryWaiter::begin(self.place, self.generation, me, env) else {
             return false;
         };
-        if is_told {
+        if is_announced {
             self.send(JVMPI_EVENT_RAW_MONITOR_CONTENDED_ENTER);
         }
         threads::waiting(JVMPI_THREAD_MONITOR_WAIT, || entering.lock());
@@ -92,7 +92,7 @@ impl MonitorHandle {
         // Once it is released it can be destroyed.
         let name = self.place.name();
         if self.place.disown() {
-            self.tell_of(name, JVMPI_EVENT_RAW_MONITOR_CONTENDED_EXIT);
+            self.send_named(name, JVMPI_EVENT_RAW_MONITOR_CONTENDED_EXIT);
         }
     }
 
@@ -137,11 +137,11 @@ impl MonitorHandle {
     }
 
     fn send(self, kind: jint) {
-        self.tell_of(self.place.name(), kind);
+        self.send_named(self.place.name(), kind);
     }
 
     /// Sends an event, except for a monitor whose name begins with `_`.
-    fn tell_of(self, name: *mut c_char, kind: jint) {
+    fn send_named(self, name: *mut c_char, kind: jint) {
         // SAFETY: names end in NUL, and are kept for good.
         if !notify::is_enabled(kind) || unsafe { *name } == b'_' as c_char {
             return;

@@ -91,7 +91,7 @@ unsafe fn made(
     ref_id
 }
 
-/// Tells of a reference's end, and deletes it: then another thread may get the same one.
+/// Reports a reference's end, and then deletes it: another thread may get the same one afterwards.
 ///
 /// # Safety
 /// The arguments must be as JNI specifies.

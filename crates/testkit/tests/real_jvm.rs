@@ -21,7 +21,7 @@ fn every_jdk_runs_and_is_the_version_it_claims() {
 }
 
 #[test]
-fn cpu_time_is_told_by_method() {
+fn cpu_time_is_by_method() {
     jdk::each(|jdk| {
         let outcome = JavaRun::new(jdk).main("CpuBound").args(["300"]).run();
         outcome.assert_success();

@@ -79,7 +79,7 @@ struct LiveSample {
     sample: Estimate,
 }
 
-/// The objects that samples stand for, which may be fractions.
+/// The objects that samples represent, which may be fractions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Estimate {
     count: f64,

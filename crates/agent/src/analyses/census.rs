@@ -36,7 +36,7 @@ pub(crate) struct Census {
     shares: Shares,
     heap: OnceLock<Option<Mutex<HeapCensus>>>,
     reflection: ReflectionCensus,
-    /// The traces that stand for threads, by name.
+    /// The traces that represent threads, by name.
     traces: Mutex<FxHashMap<String, TraceId>>,
 }
 

@@ -165,7 +165,7 @@ impl ExactEngine {
             clock: Box::leak(Box::new(Clock::new(timing))),
             timing,
             places,
-            per_thread: options.tells_all_threads(),
+            per_thread: options.distinguishes_all_threads(),
             with_calls,
             bytecodes,
             sites,

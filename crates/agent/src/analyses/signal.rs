@@ -151,7 +151,7 @@ impl Signals {
         if bool_flag(c"CheckJNICalls") != Some(true) {
             checked::install();
         }
-        if self.common.options.tells_all_threads()
+        if self.common.options.distinguishes_all_threads()
             && let Some(offset) = virtual_threads::id_offset(self.common, &self.shared.vm, jni)
         {
             self.shared.id_offset.store(offset, Relaxed);

@@ -1,9 +1,9 @@
 //! Wall-clock samples: what every thread does, also while it waits.
 //!
 //! A thread of the agent visits the program's threads in turn, so that each is visited at the same
-//! mean interval. A sample stands for the time since the visit before: the sum of a thread's samples
-//! is the time it lived. A thread whose CPU clock stands still has not moved since its last sample,
-//! and is neither asked nor walked again: a visit to it costs one reading of a clock. See
+//! mean interval. A sample represents the time since the visit before: the sum of a thread's
+//! samples is the time it lived. A thread whose CPU clock stands still has not moved since its last
+//! sample, and is neither asked nor walked again: a visit to it costs one reading of a clock. See
 //! `docs/measuring.md`.
 
 mod book;

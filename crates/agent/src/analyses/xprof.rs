@@ -5,9 +5,9 @@
 //! row of each, [`threads`] adds up the threads, and [`jvm`] measures the JVM's own work for the
 //! summary. The tables of a thread are written once it has ended and its last tick is counted.
 //!
-//! A tick is one interval of CPU time. The time that a thread lived, less its ticks, is the time for
-//! which it was blocked: the original looked at each thread after each interval, and could not tell
-//! whether a thread in native code ran.
+//! A tick is one interval of CPU time. The time that a thread lived, less its ticks, is the time
+//! for which it was blocked: the original looked at each thread after each interval, and could not
+//! see whether a thread in native code ran.
 
 mod jvm;
 mod places;
@@ -66,7 +66,7 @@ enum Destination {
 pub(crate) struct Tick<'a> {
     /// The number of the thread.
     pub(crate) thread: u64,
-    /// The number of intervals that it stands for.
+    /// The number of intervals that it represents.
     pub(crate) count: u64,
     /// The frames, the youngest first.
     pub(crate) frames: &'a [VmFrame],

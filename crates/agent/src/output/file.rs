@@ -124,7 +124,7 @@ impl OutputFile {
         }
     }
 
-    /// Shows the data so far under the file's own name, and goes on writing.
+    /// Shows the data so far under the file's own name, and continues to write.
     pub(super) fn publish(&mut self) -> io::Result<()> {
         self.flush()?;
         let Destination::File(part) = &self.destination else { return Ok(()) };

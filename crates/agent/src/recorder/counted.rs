@@ -25,7 +25,7 @@ impl Calls {
     pub(crate) const NO_PARENT: u32 = u32::MAX;
     pub(crate) const LOST: u32 = u32::MAX >> 1;
 
-    /// Whether the node stands for unknown paths.
+    /// Whether the node represents unknown paths.
     pub(crate) fn is_lost(&self) -> bool {
         self.method == Self::LOST
     }
@@ -64,7 +64,7 @@ pub(crate) struct PathNode {
 }
 
 impl PathNode {
-    /// Whether the node stands for unknown paths.
+    /// Whether the node represents unknown paths.
     pub(crate) fn is_lost(&self) -> bool {
         self.method == Calls::LOST
     }

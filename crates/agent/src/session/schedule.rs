@@ -145,7 +145,8 @@ impl Session {
         }
     }
 
-    /// Finishes the file of a program that goes on. Probes stay where they are, and count for nobody.
+    /// Finishes the file of a program that continues. Probes stay where they are, and count for
+    /// nobody.
     fn conclude(&self, jni: Jni<'_>) {
         if self.is_dying.swap(true, Relaxed) {
             return;

@@ -34,7 +34,7 @@ fn calls(profile: &Profile, name: &str) -> u64 {
     rows.filter(|row| is_in(profile, row.trace, name)).map(|row| row.count).sum()
 }
 
-/// Checks the numbers of a program with so many rounds in each of its threads.
+/// Checks the numbers of a program with this number of rounds in each of its threads.
 #[track_caller]
 fn assert_numbers(bytes: &[u8], mode: &str, rounds: &[u64], report: &str) {
     let profile = perk_jamaica::read(bytes).unwrap();

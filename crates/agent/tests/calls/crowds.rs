@@ -123,7 +123,7 @@ fn threads_that_have_ended_take_nothing() {
 
 /// The first dump has the time up to it, the second the time after it.
 #[test]
-fn the_time_that_virtual_threads_wait_is_told_once() {
+fn the_time_that_virtual_threads_wait_counts_once() {
     const WAITING: u64 = 400;
     with_virtual_threads(|jdk| {
         for options in ["clock=wall", "timing=exact", "clock=wall,thread=y"] {

@@ -62,7 +62,7 @@ fn threads_of_a_running_program_have_exact_counts() {
     });
 }
 
-/// Methods that began with probes go on with them when a recording is over, and its memory is gone.
+/// Methods that began with probes keep them when a recording is over, and its memory is gone.
 #[test]
 fn recordings_follow_each_other_in_a_storm() {
     let options = "cpu=times,format=p,cutoff=0,file=o.perk,include=LateStorm";

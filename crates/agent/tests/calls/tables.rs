@@ -119,7 +119,7 @@ const THROWING: Table = &[
     ("everyLevel", "run", N),
     ("level", "everyLevel", N),
     ("level", "level", LEVELS * N),
-    ("$Told.<init>", "level", N),
+    ("$Failure.<init>", "level", N),
     ("caught", "level", LEVELS * N),
     ("caught", "everyLevel", N),
     // Even levels from 20 to 0, odd ones from 19 to -1; caught at 1, 3, 5, 7, 9 and 11.
@@ -127,7 +127,7 @@ const THROWING: Table = &[
     ("even", "mutual", N),
     ("even", "odd", LEVELS / 2 * N),
     ("odd", "even", (LEVELS / 2 + 1) * N),
-    ("$Told.<init>", "odd", N),
+    ("$Failure.<init>", "odd", N),
     ("caught", "odd", 6 * N),
     // Each way once: before super(...), in it, after it, not at all.
     ("constructs", "run", 4 * N),
@@ -154,14 +154,14 @@ const THROWING: Table = &[
     ("caught", "beforeSuper", N),
     ("finallyReturns", "run", N),
     ("raise", "finallyReturns", N),
-    ("told", "finallyReturns", N),
+    ("reach", "finallyReturns", N),
     ("finallyThrows", "run", N),
     ("raise", "finallyThrows", 2 * N),
-    ("told", "finallyThrows", N),
+    ("reach", "finallyThrows", N),
     ("caught", "finallyThrows", N),
     ("nested", "run", N),
     ("raise", "nested", 2 * N),
-    ("told", "nested", 2 * N),
+    ("reach", "nested", 2 * N),
     ("caught", "nested", N),
     ("implicit", "run", 6 * N),
     ("caught", "implicit", 6 * N),
@@ -190,7 +190,7 @@ const THROWING: Table = &[
     ("raise", "stack", 1),
     ("caught", "stack", 1),
     // The sum of the calls of `raise`.
-    ("$Told.<init>", "raise", 15 * N + 2 * FEW + 1),
+    ("$Failure.<init>", "raise", 15 * N + 2 * FEW + 1),
 ];
 
 pub(crate) const DEPTH: u64 = 10_000;
@@ -217,7 +217,7 @@ const DEEP: Table = &[
     ("g", "f", 3 * N),
 ];
 
-/// A program that goes on after its stack overflowed: `CallsOverflow`, without the methods that
+/// A program that continues after its stack overflowed: `CallsOverflow`, without the methods that
 /// overflow it.
 const OVERFLOW: Table = &[
     ("run", "main", 1),

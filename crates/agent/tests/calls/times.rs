@@ -107,7 +107,7 @@ fn a_program_of_few_calls_does_not_wait_for_the_cost_of_probes() {
 
 /// The account has the cost of the probes, and the time subtracted for them.
 #[test]
-fn the_cost_of_probes_is_told() {
+fn the_cost_of_probes_is_reported() {
     jdk::each(|jdk| {
         for options in [",depth=2", ",depth=2,timing=exact"] {
             let outcome = of_parts(counted(jdk, options), &["Language", "Throwing"]).run();

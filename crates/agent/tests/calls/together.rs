@@ -38,7 +38,7 @@ fn calls_are_counted_and_threads_sampled() {
 }
 
 #[test]
-fn both_tell_the_same_time() {
+fn both_have_the_same_time() {
     const MS: u64 = 1000;
     jdk::each(|jdk| {
         let options = format!(",depth=8{SAMPLED}");

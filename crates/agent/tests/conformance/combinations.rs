@@ -121,7 +121,7 @@ fn has_all(outcome: &Outcome, options: &str) {
     let profile = perk_hprof::read(bytes).unwrap_or_else(|e| panic!("{e}\n{}", outcome.report()));
     let report = || format!("{:?}\n{}", profile.notes, outcome.report());
     // A heap dump has its own notes.
-    let is_wrong = |note: &String| note.contains("passed over") || note.contains("cut off");
+    let is_wrong = |note: &String| note.contains("skipped") || note.contains("cut off");
     assert!(!profile.notes.iter().any(is_wrong), "{}", report());
     let has = |is_it: fn(&Event) -> bool| profile.events.iter().any(is_it);
     let sections = [

@@ -64,7 +64,7 @@ impl Differences {
     }
 }
 
-/// Whether a name matches a pattern in which `*` stands for any text.
+/// Whether a name matches a pattern in which `*` represents any text.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

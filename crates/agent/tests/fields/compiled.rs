@@ -11,7 +11,7 @@ use crate::{Counts, FILE, add, counted, read};
 const PROGRAM: &str = "Intrinsics";
 /// The interpreter takes its time.
 const LONGEST: Duration = Duration::from_secs(300);
-/// Compiles methods before they go on, so that compiled code surely runs.
+/// Compiles methods before they continue, so that compiled code surely runs.
 const COMPILED: [&str; 1] = ["-Xbatch"];
 const COMPILED_BY_C1: [&str; 2] = ["-Xbatch", "-XX:TieredStopAtLevel=1"];
 

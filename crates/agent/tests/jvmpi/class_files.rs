@@ -98,7 +98,7 @@ public class HookedLate {
 "#;
 
 #[test]
-fn the_agents_bytes_stay_when_methods_are_told_later() {
+fn the_agents_bytes_stay_when_methods_are_reported_later() {
     let classes = fixture::compile_text("HookedLate", LATE);
     jdk::each(|jdk| {
         let run = profiled(jdk, "", "hook", "late").classes(&classes).main("HookedLate");

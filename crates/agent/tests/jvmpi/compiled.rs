@@ -64,10 +64,10 @@ const UNLOADS: &str = "public class Unloads {
 }";
 
 #[test]
-fn each_code_that_is_dropped_was_told_before() {
+fn each_code_that_is_dropped_was_reported_before() {
     let classes = fixture::compile_text("Unloads", UNLOADS);
     jdk::each(|jdk| {
-        // Each method is compiled before the program goes on.
+        // Each method is compiled before the program continues.
         let run = profiled(jdk, "", "compiled", "").jvm_arg("-Xbatch");
         let run = run.classes(&classes).main("Unloads");
         let outcome = run.args([library("compiled").display().to_string()]).run();

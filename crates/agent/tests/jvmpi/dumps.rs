@@ -133,7 +133,7 @@ fn threads_come_and_go_while_two_of_them_dump() {
 }
 
 #[test]
-fn what_a_dump_needs_is_told_before_it() {
+fn what_a_dump_needs_is_sent_before_it() {
     jdk::each(|jdk| {
         let outcome = dumps(jdk, "late", &["late"]).run();
         check_end(&outcome);

@@ -1,5 +1,5 @@
 //! What profilers do that should not be done: ends of the process in handlers, calls of Java there,
-//! arguments that mean nothing, locks that are held. The program goes on, or ends as it was told to.
+//! arguments that mean nothing, locks that are held. The program continues, or ends as the profiler wants.
 
 use std::path::PathBuf;
 use std::time::Duration;

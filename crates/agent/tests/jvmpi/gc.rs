@@ -59,7 +59,7 @@ fn no_walk_of_the_bridge_keeps_objects_alive() {
 }
 
 #[test]
-fn unloaded_classes_are_told_once_each() {
+fn unloaded_classes_are_reported_once_each() {
     jdk::each(|jdk| {
         for events in ["acfug", "u", "cu"] {
             let run = heap(jdk, events, "unload");

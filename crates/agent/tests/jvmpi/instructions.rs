@@ -98,7 +98,7 @@ fn each_instruction_has_its_event() {
 }
 
 #[test]
-fn a_lookupswitch_tells_the_default_on_request() {
+fn a_lookupswitch_reports_the_default_on_request() {
     for outcome in run("instructions=y,lookupswitch=default,") {
         let path = path(&outcome, "look");
         assert_eq!([&path[1], &path[5], &path[9]], ["1:1,0,0", "1:0,0,0", "1:2,1,0"]);
@@ -106,14 +106,14 @@ fn a_lookupswitch_tells_the_default_on_request() {
 }
 
 #[test]
-fn without_the_option_no_instruction_is_told() {
+fn without_the_option_no_instruction_is_reported() {
     for outcome in run("") {
         assert_eq!((outcome.value("path"), outcome.number("elsewhere")), ("", 0));
     }
 }
 
 #[test]
-fn a_contended_monitor_tells_its_release() {
+fn the_release_of_a_contended_monitor_is_reported() {
     jdk::each(|jdk| {
         for options in ["", "methods=vm,"] {
             let run = profiled(jdk, options, "exits", "").main("Exits");

@@ -105,7 +105,7 @@ fn each_thread_has_its_calls() {
                 let line = lines.find(|line| line.ends_with(kind)).expect("the account has it");
                 line.split_whitespace().nth(1).unwrap().parse().unwrap()
             };
-            // Other threads of the JVM may go on after the profiler's report.
+            // Other threads of the JVM may continue after the profiler's report.
             assert!(sent(" METHOD_ENTRY") >= total("entries."), "{}", outcome.stderr);
             assert!(sent(" METHOD_ENTRY") < total("entries.") + 1000, "{}", outcome.stderr);
             assert!(sent(" METHOD_EXIT") >= total("exits."), "{}", outcome.stderr);
@@ -149,7 +149,7 @@ fn brackets_match_when_events_are_switched_in_mid_run() {
 }
 
 #[test]
-fn exits_alone_are_told() {
+fn exits_alone_are_reported() {
     jdk::each(|jdk| {
         for source in SOURCES {
             let outcome = run(jdk, source, "x", "JvmpiCalls", &["5"]);
@@ -265,7 +265,7 @@ fn a_compiler_writes_the_same_with_events_of_all_its_methods() {
 }
 
 #[test]
-fn virtual_threads_are_not_told() {
+fn virtual_threads_are_not_reported() {
     jdk::each(|jdk| {
         if jdk.version < 21 {
             return;

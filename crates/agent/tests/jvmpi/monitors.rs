@@ -23,7 +23,7 @@ public class Waits {
     static native void waitedOnly();
     static native void report(String name);
 
-    static final Object lock = new Object(), timed = new Object(), told = new Object();
+    static final Object lock = new Object(), timed = new Object(), notified = new Object();
 
     static void contend(int count) throws Exception {
         Thread[] threads = new Thread[count];
@@ -42,15 +42,15 @@ public class Waits {
             for (int i = 0; i < 3; i++) timed.wait(60);
         }
         Thread waiter = new Thread(() -> {
-            synchronized (told) {
-                try { told.wait(); } catch (InterruptedException e) { }
+            synchronized (notified) {
+                try { notified.wait(); } catch (InterruptedException e) { }
             }
         });
         waiter.start();
         while (waiter.getState() != Thread.State.WAITING) Thread.onSpinWait();
         long begin = System.nanoTime();
         while (System.nanoTime() - begin < 50_000_000) Thread.onSpinWait();
-        synchronized (told) { told.notifyAll(); }
+        synchronized (notified) { notified.notifyAll(); }
         waiter.join();
     }
 
@@ -76,7 +76,7 @@ public class Waits {
         System.load(arguments[0]);
         watch(lock);
         watch(timed);
-        watch(told);
+        watch(notified);
         sleeper();
         waits();
         sleeps();
@@ -194,7 +194,7 @@ public class Known {
 "#;
 
 #[test]
-fn a_monitor_dump_tells_of_a_deadlock() {
+fn a_monitor_dump_shows_a_deadlock() {
     jdk::each(|jdk| {
         let outcome = run(jdk, "monitordump", "Known", KNOWN);
         let value = |name: &str| outcome.value(name);

@@ -29,7 +29,7 @@ pub(crate) fn check_order(outcome: &Outcome) {
 }
 
 #[test]
-fn each_kind_of_allocation_is_told() {
+fn each_kind_of_allocation_is_reported() {
     jdk::each(|jdk| {
         let at_once = compiled_at_once("Heap*");
         let at_once: Vec<&str> = at_once.iter().map(String::as_str).collect();
@@ -67,7 +67,7 @@ fn each_kind_of_allocation_is_told() {
 }
 
 #[test]
-fn objects_are_told_from_the_moment_that_the_event_is_enabled() {
+fn objects_are_reported_from_the_moment_that_the_event_is_enabled() {
     jdk::each(|jdk| {
         let outcome = heap(jdk, "c", "late").run();
         check_order(&outcome);

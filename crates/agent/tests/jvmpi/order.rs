@@ -69,8 +69,8 @@ fn an_event_that_is_not_sent_has_a_line() {
         for (options, count) in [("", 1), ("instructions=y,", 0)] {
             let run = profiled(jdk, options, "instructions", "").classes(&classes).main("Empty");
             let outcome = run.run();
-            let told = outcome.stderr.matches("without perk's option instructions=y").count();
-            assert_eq!(told, count, "{}", outcome.report());
+            let warnings = outcome.stderr.matches("without perk's option instructions=y").count();
+            assert_eq!(warnings, count, "{}", outcome.report());
         }
     });
 }

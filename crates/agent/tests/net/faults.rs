@@ -175,7 +175,7 @@ fn commands_without_end_are_obeyed_or_dropped() {
     let jdk = jdk::compiler();
     let burst = SAMPLES.encode(1).repeat(10_000);
     let mut peer = spinning(jdk, ",cpu=samples");
-    // The peer reads nothing meanwhile; the agent must go on taking commands.
+    // The peer reads nothing meanwhile; the agent must continue to take commands.
     peer.send_bytes(&burst);
     peer.wait_for("all answers", |bytes| {
         let is_samples = |it: &&u8| **it == tag::CPU_SAMPLES;
@@ -192,7 +192,7 @@ fn commands_without_end_are_obeyed_or_dropped() {
 }
 
 #[test]
-fn unknown_commands_without_end_are_not_all_told() {
+fn unknown_commands_without_end_are_not_all_reported() {
     let mut peer = spinning(jdk::compiler(), ",cpu=samples");
     peer.send_bytes(&[9, 0, 0, 0, 1, 0, 0, 0, 0].repeat(1000));
     peer.ask(SAMPLES, tag::CPU_SAMPLES);

@@ -190,7 +190,7 @@ fn a_summary_of_the_heap_is_without_fillers() {
 }
 
 #[test]
-fn allocations_are_counted_when_told_to() {
+fn allocations_are_counted_on_request() {
     jdk::each(|jdk| {
         let mut peer = allocating(jdk, ",gc=y");
         peer.send(Command::AllocOff);
@@ -331,7 +331,7 @@ fn traces_are_written_to_the_depth_asked_for() {
 }
 
 #[test]
-fn the_program_is_ended_when_told_to() {
+fn the_program_is_ended_on_request() {
     jdk::each(|jdk| {
         let mut peer = spinning(jdk, ",cpu=samples");
         peer.send(Command::Exit);
@@ -361,7 +361,7 @@ fn after_eof_commands_are_not_obeyed() {
 }
 
 #[test]
-fn unloaded_classes_are_told() {
+fn unloaded_classes_are_reported() {
     jdk::each(|jdk| {
         let options = "cpu=samples,format=b";
         let peer = Peer::start(jdk, options, "ClassUnloading", &["20"]);

@@ -9,7 +9,7 @@ use crate::Kind::Array;
 use crate::{FILE, made, read, usual};
 
 const PROGRAM: &str = "Identities";
-/// The hashes of the JVM, which are random, would be the same for a few of so many objects.
+/// The hashes of the JVM, which are random, would be the same for a few of these many objects.
 const MANY: u64 = 200_000;
 
 /// The methods that make objects, the classes of these, and their number per object that is kept.

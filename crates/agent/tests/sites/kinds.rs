@@ -197,7 +197,7 @@ fn traces_are_as_deep_as_asked_for() {
 }
 
 #[test]
-fn threads_are_told_apart() {
+fn threads_are_distinguished() {
     jdk::each(|jdk| {
         let profile = read(&counted(jdk, ",thread=y").run());
         assert_made(&profile, &usual(jdk), "thread=y");

@@ -83,7 +83,7 @@ fn skip_path(reader: &mut Reader<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Steps over an annotation (JVM specification 4.7.16) from its type on.
+/// Skips an annotation (JVM specification 4.7.16) from its type on.
 fn skip_annotation(reader: &mut Reader<'_>, depth: u32) -> Result<(), Error> {
     reader.u16("the type of an annotation")?;
     for _ in 0..reader.u16("the count of an annotation's elements")? {
@@ -93,7 +93,7 @@ fn skip_annotation(reader: &mut Reader<'_>, depth: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Steps over the value of an element (JVM specification 4.7.16.1).
+/// Skips the value of an element (JVM specification 4.7.16.1).
 fn skip_value(reader: &mut Reader<'_>, depth: u32) -> Result<(), Error> {
     let offset = reader.at();
     let tag = reader.u8("the tag of an annotation's element")?;

@@ -187,7 +187,7 @@ impl StackState {
         }
     }
 
-    /// Copies the topmost words below as many others.
+    /// Copies the topmost words below the same number of others.
     fn duplicate(&mut self, words: usize, others: usize) {
         let at = self.reach(words + others);
         let copied = at + others..at + others + words;

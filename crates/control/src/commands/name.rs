@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_is_told() {
+    fn what_is_no_command_is_reported() {
         for (text, message) in [
             ("heap", "is not a command; the commands are force-gc, dump-heap,"),
             ("", "is not a command"),

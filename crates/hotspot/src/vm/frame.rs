@@ -41,7 +41,7 @@ pub enum Code {
     #[default]
     Native,
     /// The border of a virtual thread: the frames before it are the virtual thread's, those after
-    /// it are its carrier's. it is `Continuation.enterSpecial`.
+    /// it are its carrier's. It is `Continuation.enterSpecial`.
     Continuation,
     /// The border of a virtual thread with older frames in the heap that could not be read. Those before
     /// it are the youngest ones, which the JVM copied to the carrier's stack.

@@ -120,7 +120,7 @@ public final class Scenario implements Cloneable {
         void run() throws Exception;
     }
 
-    static void tell(String name, Part part) throws Exception {
+    static void log(String name, Part part) throws Exception {
         PerkProbes.start(true);
         part.run();
         String log = PerkProbes.stop();
@@ -130,13 +130,13 @@ public final class Scenario implements Cloneable {
     }
 
     public static void main(String[] args) throws Exception {
-        tell("calls", () -> fib(3));
-        tell("exceptions", () -> exceptions());
-        tell("constructors", () -> constructors());
-        tell("reference", () -> reference());
-        tell("leaves", () -> leaves());
-        tell("arrays", () -> arrays());
-        tell("lines", () -> lines(1));
-        tell("returns", () -> sum += sync(0) + finals(1));
+        log("calls", () -> fib(3));
+        log("exceptions", () -> exceptions());
+        log("constructors", () -> constructors());
+        log("reference", () -> reference());
+        log("leaves", () -> leaves());
+        log("arrays", () -> arrays());
+        log("lines", () -> lines(1));
+        log("returns", () -> sum += sync(0) + finals(1));
     }
 }

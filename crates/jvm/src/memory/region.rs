@@ -15,7 +15,7 @@ use super::{HUGE, Numbers, Pages};
 use crate::os;
 use crate::sync::lock;
 
-/// The least and the most that a region grows by, if the system gives so much.
+/// The least and the most that a region grows by, if the system has that much.
 const LEAST_PIECE: usize = 64 << 10;
 const LARGEST_PIECE: usize = 64 << 20;
 /// The windows that are tried: each lies below the previous one.

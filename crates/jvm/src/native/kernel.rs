@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::os;
 
-/// Stands for all functions if the kernel hides their addresses.
+/// Represents all functions if the kernel hides their addresses.
 const KERNEL: &str = "[kernel]";
 
 /// The functions; see the module. The list is read when a name is first asked for.

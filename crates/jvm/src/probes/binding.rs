@@ -13,7 +13,7 @@ use super::reflection;
 use crate::guard::{Feature, contain};
 use crate::{Functions, Global, Jni, Jvmti};
 
-/// `java/helper/java/lang/PerkHeaders.java`, compiled; a test holds the two together.
+/// `java/helper/java/lang/PerkHeaders.java`, compiled; a test compares the two.
 pub(super) const BASE: &[u8] = include_bytes!("PerkHeaders.class");
 
 /// A helper class.

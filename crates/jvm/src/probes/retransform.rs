@@ -5,8 +5,9 @@ use perk_jvmti_sys::jvmtiError;
 
 use crate::{Borrowed, Jvmti};
 
-/// Makes the JVM pass classes to the hooks of class files again. If it refuses one, it changes none of those
-/// that it was given with it: they are passed on in halves, and `refused` gets the ones that remain.
+/// Makes the JVM pass classes to the hooks of class files again. If the JVM refuses a class, it
+/// changes none of the classes of that call. The two halves of the list are then passed separately,
+/// and so on; `refused` gets the classes that the JVM refuses alone.
 ///
 /// # Safety
 /// They must be references to classes, and be valid meanwhile.

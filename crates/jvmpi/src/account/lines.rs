@@ -10,7 +10,7 @@ impl AccountText {
         self.0.push_str(&format!("perk: {title}\n"));
     }
 
-    /// Adds a number of what is named, unless it is 0.
+    /// Adds a number and the name of what it counts, unless the number is 0.
     pub(crate) fn number(&mut self, number: u64, what: &str) {
         if number > 0 {
             self.0.push_str(&format!("perk:   {number:>12} {what}\n"));

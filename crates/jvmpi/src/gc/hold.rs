@@ -21,8 +21,8 @@ use crate::state::STATE;
 use crate::state::entries::HandlerThread;
 use perk_jvm::sync::lock;
 
-/// `DisableGC` waits so long for a handler of a bracket that does not end: it may wait for a lock of the
-/// caller's.
+/// The time for which `DisableGC` waits for a handler of a bracket: the handler may wait for a lock
+/// of the caller's.
 const WAIT: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_micros(100);
 

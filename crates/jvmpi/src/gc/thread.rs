@@ -22,7 +22,7 @@ use perk_jvm::sync::lock;
 
 /// How long the thread sleeps while it waits for a handler's end.
 const LOOK: Duration = Duration::from_millis(2);
-/// The ids that come without a collection wait so long for one.
+/// The time for which ids that come without a collection wait for one.
 const GATHER: Duration = Duration::from_millis(20);
 /// A handler that does not end may wait for a thread that is in `RunGC`.
 const HANDLERS: Duration = Duration::from_millis(500);

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::state::STATE;
 
-/// `RunGC` returns without its events if nothing happens so long: their handler may wait for a lock
-/// of the caller's, or the thread is suspended. A thread that only waits for a CPU is not given up.
+/// The time without progress after which `RunGC` returns without its events: their handler may wait
+/// for a lock of the caller's, or the thread is suspended. A thread that only waits for a CPU is
+/// not given up.
 pub(crate) const STILL: Duration = Duration::from_secs(2);
 
 /// Whether the thread was started.

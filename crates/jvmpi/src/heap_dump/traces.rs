@@ -68,8 +68,8 @@ impl Trace {
         self.env
     }
 
-    /// Returns the index of a frame that the walk saw at this depth, -1 if it is not there: the thread
-    /// may have gone on since its trace was taken.
+    /// Returns the index of a frame that the walk saw at this depth, -1 if it is not there: the
+    /// thread may have continued since its trace was taken.
     pub(super) fn index_of(&self, depth: jint, method: jmethodID) -> jint {
         let is_it = |index: &usize| self.frames[*index].method_id == method;
         let index = self.depths.binary_search(&depth).ok().filter(is_it);

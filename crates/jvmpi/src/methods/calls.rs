@@ -27,7 +27,7 @@ pub(super) const ENTRY2: u64 = bit(JVMPI_EVENT_METHOD_ENTRY2);
 pub(super) const EXIT: u64 = bit(JVMPI_EVENT_METHOD_EXIT);
 
 /// The bit of an open call whose entry was sent. Methods are pointers, so it is free.
-const IS_TOLD: usize = 1;
+const IS_SENT: usize = 1;
 
 thread_local! {
     /// The calls of the thread, once it has any; they live as long as the thread.
@@ -120,11 +120,11 @@ pub(super) fn enter(
         return 0;
     }
     let calls = calls();
-    let is_told = if wanted & ENTRIES != 0 { IS_TOLD } else { 0 };
+    let is_sent = if wanted & ENTRIES != 0 { IS_SENT } else { 0 };
     // SAFETY: only this thread uses them, and nothing that is called here does.
     let depth = unsafe {
         let open = &mut *calls.open.get();
-        open.push(method as usize | is_told);
+        open.push(method as usize | is_sent);
         open.len()
     };
     if wanted & bit(JVMPI_EVENT_METHOD_ENTRY) != 0
@@ -170,7 +170,7 @@ fn end_above(env: *mut JNIEnv, count: usize) {
         if open.len() > count { open.pop() } else { None }
     };
     while let Some(call) = next() {
-        exit(env, calls, (call & !IS_TOLD) as jmethodID, call & IS_TOLD != 0);
+        exit(env, calls, (call & !IS_SENT) as jmethodID, call & IS_SENT != 0);
     }
 }
 
@@ -180,7 +180,7 @@ pub(super) fn leave_method(env: *mut JNIEnv, method: jmethodID) {
     // SAFETY: only this thread uses them; the borrow ends here.
     let found = unsafe {
         let open = &*calls.open.get();
-        open.iter().rposition(|it| it & !IS_TOLD == method as usize)
+        open.iter().rposition(|it| it & !IS_SENT == method as usize)
     };
     match found {
         Some(index) => end_above(env, index),
@@ -194,8 +194,8 @@ pub(super) fn forget() {
     unsafe { &mut *calls().open.get() }.clear();
 }
 
-fn exit(env: *mut JNIEnv, calls: &Calls, method: jmethodID, is_told: bool) {
-    if (is_told || !STATE.calls.wants_pairs.load(Relaxed))
+fn exit(env: *mut JNIEnv, calls: &Calls, method: jmethodID, is_sent: bool) {
+    if (is_sent || !STATE.calls.wants_pairs.load(Relaxed))
         && notify::wanted_of_methods(EXIT) != 0
         && notify::send_call(JVMPI_EVENT_METHOD_EXIT, env, of_method(method))
     {

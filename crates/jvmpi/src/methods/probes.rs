@@ -30,7 +30,7 @@ use perk_jvm::probes::{self, HelperClass, HelperNative};
 use perk_jvm::sync::lock;
 use perk_jvm::{Borrowed, Jni, Local, Reference};
 
-/// `java/helper/java/lang/PerkEvents.java`, compiled; a test holds the two together.
+/// `java/helper/java/lang/PerkEvents.java`, compiled; a test compares the two.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkEvents.class");
 
 /// The native methods of the helper class.
@@ -186,7 +186,7 @@ impl State {
         if notify::phase() != Phase::Live {
             return;
         }
-        // The first look at virtual threads loads hundreds of and fields are off at first.
+        // The first look at virtual threads loads hundreds of classes, and fields are off at first.
         if !STATE.probes.is_used.load(SeqCst) && fields.iter().all(|(_, on)| !on) {
             return;
         }

@@ -67,7 +67,7 @@ fn start(env: *mut JNIEnv) -> bool {
         announce_classes();
     }
     for (kind, contents) in WAITING.take() {
-        if kind == JVMPI_EVENT_OBJECT_ALLOC && !tell_object(contents) {
+        if kind == JVMPI_EVENT_OBJECT_ALLOC && !publish_object(contents) {
             continue;
         }
         deliver(kind, 0, env, contents);
@@ -75,8 +75,8 @@ fn start(env: *mut JNIEnv) -> bool {
     true
 }
 
-/// Has OBJECT_FREE of a new object be sent, too. Returns false if it has ended.
-fn tell_object(contents: JVMPI_Event_u) -> bool {
+/// Makes OBJECT_FREE of a new object be sent, too. Returns false if the object has ended.
+fn publish_object(contents: JVMPI_Event_u) -> bool {
     // SAFETY: the event is OBJECT_ALLOC.
     let id = Id::from_raw(unsafe { contents.obj_alloc }.obj_id);
     let Some((bridge, id)) = bridge().zip(id) else { return false };

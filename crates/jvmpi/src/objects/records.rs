@@ -29,7 +29,7 @@ const MOST: usize = 1 << 36;
 
 /// The first word of an entry: flags, the kind, the size.
 const NOTED: u64 = 1;
-const TOLD: u64 = 2;
+const PUBLISHED: u64 = 2;
 const FREED: u64 = 4;
 const KIND_SHIFT: u32 = 8;
 const SIZE_SHIFT: u32 = 16;
@@ -134,9 +134,9 @@ impl ObjectRecords {
     /// Notes that the agent gets the id.
     pub(super) fn publish(&self, id: Id) {
         if let Some(RecordEntry { words: [word, _], .. }) = self.entry(id, true)
-            && word.load(Ordering::Relaxed) & TOLD == 0
+            && word.load(Ordering::Relaxed) & PUBLISHED == 0
         {
-            word.fetch_or(TOLD, Ordering::Relaxed);
+            word.fetch_or(PUBLISHED, Ordering::Relaxed);
         }
     }
 
@@ -158,7 +158,7 @@ impl ObjectRecords {
         if place.freed.fetch_add(1, Ordering::AcqRel) + 1 == PAGE as u32 {
             clear(place.page);
         }
-        before & TOLD != 0
+        before & PUBLISHED != 0
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_nobody_was_told_ends_in_silence() {
+    fn an_id_that_nobody_has_ends_in_silence() {
         let (records, id) = (ObjectRecords::default(), Id(1 << 26));
         records.note(id, ObjectRecord { class: None, ..RECORD });
         assert_eq!(records.get(id).unwrap().class, None);

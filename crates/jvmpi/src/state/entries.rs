@@ -46,7 +46,7 @@ pub(crate) struct Originals {
 pub(crate) struct Calls {
     /// The upper half of the numbers of the thread's calls; not 0.
     pub(crate) serial: u32,
-    /// The open calls: their methods, with `IS_TOLD`. Only the thread itself uses them.
+    /// The open calls: their methods, with `IS_SENT`. Only the thread itself uses them.
     pub(crate) open: UnsafeCell<Vec<usize>>,
     /// The number of entries and exits that were delivered. Only the thread itself changes them.
     pub(crate) entries: AtomicU64,

@@ -18,7 +18,7 @@ public final class PerkCounts extends PerkHeaders {
     /** The number of bits of the size of a counter. */
     private static final int COUNTER_SHIFT = 3;
 
-    /** Stands for the address of counters that are not read: the agent replaces it in the class file. */
+    /** Represents the address of counters that are not read: the agent replaces it in the class file. */
     private static final long UNREAD = 0x5065726b436e7473L;
     /** The state of methods that were entered before {@link #start}, and of threads without counters. */
     private static final PerkCounts NONE = new PerkCounts();

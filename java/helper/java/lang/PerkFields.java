@@ -58,7 +58,7 @@ public final class PerkFields extends PerkHeaders {
     /** The data about a field: where its counters are in a record, and the offset in objects. */
     private static final int FIELD_SHIFT = 3;
     private static final int PLACE_SHIFT = 32;
-    /** Stands for the offset in objects that are found by their header. */
+    /** Represents the offset in objects that are found by their header. */
     private static final int BY_HEADER = 1;
 
     /** The kinds of an access without an instruction, and the logarithm of its bytes above them. */

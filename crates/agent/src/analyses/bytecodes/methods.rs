@@ -81,7 +81,7 @@ fn class_and_name(method: &str) -> (&str, &str) {
 }
 
 impl CountedMethods {
-    /// Returns the first of so many new counters; `None` if there are not that many.
+    /// Returns the first of a number of new counters; `None` if there are not enough.
     pub(super) fn counters(&mut self, count: usize, limit: usize) -> Option<u32> {
         let first = self.counter_count;
         let next = first.checked_add(u32::try_from(count).ok()?)?;
@@ -89,7 +89,7 @@ impl CountedMethods {
         Some(first)
     }
 
-    /// Adds a method. A name stands for the method that was added last: a class may be redefined.
+    /// Adds a method. A name means the method that was added last: a class may be redefined.
     pub(super) fn add(&mut self, method: &MethodName<'_>, code: CountedCode<'_>) {
         let called = &mut self.called;
         let mut number = |name: &[u8]| {
@@ -169,7 +169,7 @@ impl CountedMethods {
         self.counter_count as usize
     }
 
-    /// Returns all methods, each with whether its name stands for it.
+    /// Returns all methods, each with whether its name means it.
     pub(super) fn all(&self) -> impl Iterator<Item = (&MethodCounters, bool)> {
         let is_last = |index, it: &MethodCounters| self.by_name.get(&it.name) == Some(&index);
         self.all.iter().enumerate().map(move |(index, it)| (it, is_last(index, it)))

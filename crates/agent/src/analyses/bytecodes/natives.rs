@@ -11,7 +11,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jlong, jobject};
 
 use super::Bytecodes;
 
-/// `java/helper/java/lang/PerkCounts.java`, compiled; a test holds the two together.
+/// `java/helper/java/lang/PerkCounts.java`, compiled; a test compares the two.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkCounts.class");
 
 static BYTECODES: OnceLock<&'static Bytecodes> = OnceLock::new();
@@ -20,7 +20,7 @@ static BYTECODES: OnceLock<&'static Bytecodes> = OnceLock::new();
 static NATIVES: [HelperNative; 1] =
     [HelperNative(c"begin", "(Ljava/lang/Thread;J)Ljava/lang/PerkCounts;", begin as *const c_void)];
 
-/// The constant of the helper class that stands for an address.
+/// The constant of the helper class in the place of an address.
 const UNREAD: [u8; 8] = 0x5065_726b_436e_7473_u64.to_be_bytes();
 
 /// Returns the helper class of an analysis, with the address of counters that are not read.

@@ -96,8 +96,8 @@ impl HeapCensus {
         Ok(heap)
     }
 
-    /// Takes the class that a row stands for from the classes of its name. If loaders have defined
-    /// several, it is one whose objects are of the size.
+    /// Takes the class of a row from the classes of its name. If loaders have defined several, it
+    /// is one whose objects are of the size.
     fn take_class(
         &mut self,
         source: &Source<'_>,

@@ -141,7 +141,7 @@ impl ReflectionCensus {
         natives::replacement(self, (&class, &name, &signature), function)
     }
 
-    /// Returns the traces that stand for the classes used so far.
+    /// Returns the traces that represent the classes used so far.
     pub(super) fn classes(&self, jni: Jni<'_>) -> Vec<TraceId> {
         let Common { jvmti, recorder, .. } = self.common;
         let wanted = std::mem::take(&mut lock(&self.classes).wanted);

@@ -104,7 +104,7 @@ impl ThreadCensus {
         lock(&self.0).alive.len()
     }
 
-    /// Returns the threads that have burned so much CPU time since their last sample, with that time.
+    /// Returns the threads that have burned this CPU time since their last sample, with that time.
     pub(super) fn burning(&self, least_ns: u64) -> Vec<(Arc<LiveThread>, u64)> {
         let crowd = lock(&self.0);
         let burning = crowd.alive.values().filter_map(|living| {

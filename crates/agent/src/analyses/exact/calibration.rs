@@ -22,7 +22,7 @@ const COMPILED_EXACT_PS: f64 = 300_000.0;
 const LATE_PS: f64 = 3_000.0;
 /// The `TieredStopAtLevel` from which on there is an optimizing compiler.
 const OPTIMIZING: i64 = 4;
-/// Measurements end when this number of them in a row has not found less, as the JIT may be late.
+/// Measurements end when this number of them in a row have not found less, as the JIT may be late.
 const SAME_MEASUREMENTS: u32 = 10;
 const MOST_MEASUREMENTS: u32 = 40;
 const CALIBRATION_PAUSE: std::time::Duration = std::time::Duration::from_millis(3);

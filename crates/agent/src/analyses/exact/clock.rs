@@ -218,7 +218,7 @@ impl Clock {
         trees
     }
 
-    /// Forgets the platform threads, which go on. Nobody may use them any more.
+    /// Forgets the platform threads, which continue. Nobody may use them any more.
     pub(super) fn release(&self, jni: Jni<'_>) {
         for carrier in std::mem::take(&mut *lock(&self.carriers)) {
             // SAFETY: `carrier` made it from a box, and the list that had it is empty now; threads

@@ -1,5 +1,6 @@
-//! The engine in a program that runs already. Classes get their probes by retransformation, and lose them
-//! at the end. Calls that began before are not counted, and their callers go on without probes.
+//! The engine in a program that runs already. Classes get their probes by retransformation, and
+//! lose them at the end. Calls that began before are not counted, and their callers continue
+//! without probes.
 //!
 //! What the JVM only allows before it has loaded its first class is done in other ways:
 //!
@@ -31,7 +32,7 @@ use super::{ExactEngine, natives};
 use crate::analyses::{Event, Needs};
 use crate::common::MOST_HELPER_FRAMES;
 
-/// The number of classes that the JVM changes at once: it stands still for so long.
+/// The number of classes that the JVM changes at once: the JVM stands still meanwhile.
 const BATCH: usize = 64;
 /// The number of times that the list of classes is looked through for those that are being loaded.
 const MOST_ROUNDS: usize = 10;

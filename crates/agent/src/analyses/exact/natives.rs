@@ -14,7 +14,7 @@ use super::interception;
 use super::sites::{Key, ObjectRecord};
 use super::tree::Tree;
 
-/// `java/helper/java/lang/PerkProbes.java`, compiled; a test holds the two together.
+/// `java/helper/java/lang/PerkProbes.java`, compiled; a test compares the two.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
 
 /// The engine of the present recording.

@@ -13,7 +13,7 @@
 //!
 //! Not every call path gets a node of its own, as their number is not bounded: see [`Contexts`]. A
 //! node's *context* is the node whose children are the calls from it: itself, or an earlier node
-//! that stands for the same context.
+//! that represents the same context.
 
 mod memory;
 mod nodes;
@@ -124,7 +124,7 @@ struct Inner {
     translated: FxHashMap<u64, u64>,
     /// The node above the methods whose path is not known because there was no room for it.
     lost: Option<&'static Node>,
-    /// The node that stands for a context, by its innermost frames' methods and lines.
+    /// The node that represents a context, by its innermost frames' methods and lines.
     suffixes: Suffixes,
 }
 

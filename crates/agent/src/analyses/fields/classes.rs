@@ -27,7 +27,7 @@ const MOST_FIELDS: usize = 1 << 24;
 /// The bits of a class's data, as PerkFields reads them.
 const NUMBER_BITS: u32 = 24;
 const UNITS_BITS: u32 = 20;
-/// Stands for the offset of the record's field in objects that are found by their header.
+/// Represents the offset of the record's field in objects that are found by their header.
 const BY_HEADER: u32 = 1;
 
 /// The classes; see the module.

@@ -41,7 +41,7 @@ struct Interception {
 #[derive(Clone, Copy, Debug)]
 enum Access {
     Field(jfieldID, jint),
-    /// So many components; or the length, once.
+    /// A number of components; or the length, once.
     Components(jint, jsize),
     AllComponents(jint),
     None,

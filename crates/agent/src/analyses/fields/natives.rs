@@ -11,7 +11,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
 use super::SharedFields;
 use super::extended::NO_FIELD;
 
-/// `java/helper/java/lang/PerkFields.java`, compiled; a test holds the two together.
+/// `java/helper/java/lang/PerkFields.java`, compiled; a test compares the two.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkFields.class");
 
 static FIELDS: OnceLock<&'static SharedFields> = OnceLock::new();

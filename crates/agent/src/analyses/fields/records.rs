@@ -352,7 +352,7 @@ impl Unit {
         self.0[3].load(Relaxed)
     }
 
-    /// Notes that so many units are free from here on.
+    /// Notes that this number of units is free from here on.
     fn set_free(&self, len: u32) {
         self.0[1].store(0, Relaxed);
         self.0[3].store(len, Relaxed);

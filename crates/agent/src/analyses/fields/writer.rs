@@ -34,7 +34,7 @@ pub(super) struct Site {
 #[derive(Debug)]
 pub(super) struct Writer {
     out: Destination,
-    /// Whether a record stands for all objects that are alike.
+    /// Whether a record represents all objects that are alike.
     aggregates: bool,
     /// The number of objects of each kind, without the last ones.
     alike: FxHashMap<RecordGroup, u64>,

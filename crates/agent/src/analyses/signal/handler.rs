@@ -155,7 +155,7 @@ impl TimerThread {
 static SHARED: AtomicPtr<HandlerState> = AtomicPtr::new(std::ptr::null_mut());
 
 impl HandlerState {
-    /// Makes it, for walks of at most so many frames.
+    /// Makes it, for walks of at most this number of frames.
     ///
     /// # Errors
     /// There is no address space for the buffers.
@@ -183,8 +183,8 @@ impl HandlerState {
         })
     }
 
-    /// Returns the state of an earlier session, if its buffers have room for so many frames. No thread
-    /// has a timer.
+    /// Returns the state of an earlier session, if its buffers have room for this number of frames.
+    /// No thread has a timer.
     pub(super) fn again(has_native: bool, most_frames: usize) -> Option<&'static Self> {
         // SAFETY: it is never freed.
         let shared = unsafe { SHARED.load(Ordering::Acquire).as_ref() }?;

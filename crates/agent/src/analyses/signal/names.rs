@@ -193,7 +193,7 @@ impl Names {
         let is_native = frame.kind == Code::NativeMethod;
         let known = frames.entry((frame.bci, kind)).or_insert_with(|| {
             let line = match common.options.lineno {
-                _ if is_native && common.tells_native() => Line::Native,
+                _ if is_native && common.marks_native() => Line::Native,
                 true => line_at(lines, frame.bci),
                 false => Line::Unknown,
             };

@@ -16,7 +16,7 @@ const KERNEL_SHIFT: u32 = 48;
 pub(super) struct Head {
     /// The number of the thread.
     pub(super) thread: u64,
-    /// The intervals that the sample stands for.
+    /// The intervals that the sample represents.
     pub(super) count: u64,
     /// The time, in nanoseconds of `System.nanoTime`.
     pub(super) time_ns: u64,
@@ -42,8 +42,9 @@ impl Head {
     }
 }
 
-/// Returns the number of words of a record with so many words of the stack, and the words: the head,
-/// the frames, the addresses of those of the kernel, and the stack from the stack pointer on.
+/// Returns the number of words of a record with this number of words of the stack, and the words:
+/// the head, the frames, the addresses of those of the kernel, and the stack from the stack pointer
+/// on.
 pub(super) fn words<'a>(
     head: &Head,
     frames: &'a [VmFrame],

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use perk_jvm::memory::{clear, reserve, set_short};
 
-/// So many words that were read are given back at once, or a quarter of a small ring: one call of the
-/// system for 16 pages.
+/// The number of words that are given back at once after they were read, or a quarter of a small
+/// ring: one call of the system for 16 pages.
 const GIVEN_WORDS: u64 = 1 << 13;
 
 /// The least size of a ring, if the address space is short.
@@ -33,7 +33,8 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Makes a ring of so many words, a power of two, or of fewer if there is no room for so many.
+    /// Makes a ring of this number of words, a power of two, or of fewer if there is not enough
+    /// room.
     pub(super) fn new(len: usize) -> io::Result<Self> {
         let mut len = len.next_power_of_two();
         let words = loop {
@@ -50,8 +51,8 @@ impl Ring {
         Ok(Self { words, reserved: zero(), read: zero(), released: zero() })
     }
 
-    /// Writes a record of so many words; the rest is 0 if there are fewer. Returns whether there was
-    /// room.
+    /// Writes a record of this number of words; the rest is 0 if there are fewer. Returns whether
+    /// there was room.
     pub(super) fn write(&self, count: usize, words: impl IntoIterator<Item = u64>) -> bool {
         let count = 1 + count;
         let Some(at) = self.reserve(count as u64) else { return false };
@@ -62,7 +63,7 @@ impl Ring {
         true
     }
 
-    /// Returns the index of so many words in a row; `None` if there is no room.
+    /// Returns the index of this number of words in a row; `None` if there is no room.
     fn reserve(&self, count: u64) -> Option<usize> {
         let len = self.words.len() as u64;
         let mut reserved = self.reserved.load(Ordering::Relaxed);

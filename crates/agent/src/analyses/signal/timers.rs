@@ -198,8 +198,8 @@ impl Timers {
         Ok(Clock::Timer { _timer: CpuTimer::new(tid, self.signal, value, at_ns)? })
     }
 
-    /// Makes an event for a thread that sends its first signal after so much CPU time; `None` if events
-    /// are not permitted.
+    /// Makes an event for a thread that sends its first signal after this CPU time; `None` if
+    /// events are not permitted.
     ///
     /// # Errors
     /// Too many descriptors are in use; later there may be less. Or the thread has ended.

@@ -1,7 +1,8 @@
 //! The virtual threads that samples are of.
 //!
-//! The handler reads the id of the virtual thread that its carrier runs. The JVM tells which thread
-//! that is if the carrier still runs it when the record is read; else the thread has no name.
+//! The handler reads the id of the virtual thread that its carrier runs. The JVM reports which
+//! thread that is if the carrier still runs it when the record is read. Otherwise the thread has no
+//! name.
 
 use perk_jvm::os::{self, checked};
 use perk_jvm::sync::lock;
@@ -17,14 +18,14 @@ use perk_hotspot::vm::{VirtualThreadFields, Vm};
 const MOST_KNOWN: usize = 1 << 16;
 /// How often the id of a thread is looked for.
 const READ_TRIES: usize = 8;
-/// The bits of a reference that tell its kind.
+/// The bits of a reference that give its kind.
 const REFERENCE_BITS: usize = 3;
 
 /// The virtual threads; see the module.
 #[derive(Debug, Default)]
 pub(super) struct VirtualThreads {
     known: FxHashMap<u64, Slot>,
-    /// Those that the JVM did not tell, until the records so far are read.
+    /// Those that the JVM did not report, until the records so far are read.
     passing: Vec<(u64, Slot)>,
     /// Whether walks know about virtual threads, as far as they can.
     is_described: bool,
@@ -67,8 +68,8 @@ impl VirtualThreads {
         slot
     }
 
-    /// Makes walks go on in the heap, where virtual threads have older frames. There is such a thread, so
-    /// the JVM has its classes.
+    /// Makes walks continue in the heap, where virtual threads have older frames. There is such a
+    /// thread, so the JVM has its classes.
     pub(super) fn describe(&mut self, vm: &Vm, jni: Option<Jni<'_>>) {
         let Some(jni) = jni.filter(|_| !self.is_described) else { return };
         self.is_described = true;
@@ -83,7 +84,7 @@ impl VirtualThreads {
         }
     }
 
-    /// Forgets the threads that the JVM did not tell.
+    /// Forgets the threads that the JVM did not report.
     pub(super) fn forget_passing(&mut self, common: &Common) {
         for (id, slot) in self.passing.drain(..) {
             self.known.remove(&id);

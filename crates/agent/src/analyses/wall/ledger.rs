@@ -1,8 +1,9 @@
 //! How a thread's time divides among running, waiting for a CPU, and the rest.
 //!
-//! A look cannot tell: the thread that looks may have taken the CPU for that, and the kernel counts a
-//! wait only once it is over. So the kernel's counts decide how much of each there was, and samples decide
-//! where: time on a CPU that passed before the thread was met asleep is held until it is met active.
+//! A look cannot decide this: the thread that looks may have taken the CPU for that, and the kernel
+//! counts a wait only once it is over. So the kernel's counts decide how much of each there was,
+//! and samples decide where: time on a CPU that passed before the thread was met asleep is held
+//! until it is met active.
 
 use perk_jvm::os::Tid;
 

@@ -209,7 +209,7 @@ impl Threads {
 }
 
 impl Thread {
-    /// A thread that begins now. `is_programs` tells it from the JDK's own.
+    /// A thread that begins now. `is_programs` distinguishes it from the JDK's own.
     pub(super) fn new(slot: Slot, tid: Tid, name: String, is_programs: bool, now_ns: u64) -> Self {
         Self {
             slot,

@@ -121,7 +121,7 @@ fn traces(case: &Case, perk: &Recording, original: &Recording, found: &mut Findi
     }
     let tells = own().any(|(_, trace)| !trace.frames.is_empty() && trace.thread.is_some());
     if !perk.traces.is_empty() {
-        found.equal("traces tell their thread", tells, options.thread && own().count() > 0);
+        found.equal("traces have their thread", tells, options.thread && own().count() > 0);
     }
     let mut native = perk.traces.values().flat_map(|trace| &trace.frames);
     if native.any(|frame| frame.is_native) && perk.format == HprofFormat::Text {
@@ -248,9 +248,9 @@ fn sections(
 
 /// Compares the cutoff in ALLOC SITES.
 fn cutoff((perk, original): (u32, u32), format: HprofFormat, found: &mut Findings<'_>) {
-    let told = f32::from_bits(perk);
-    if format == HprofFormat::Binary && !(0.0..=1.0).contains(&told) {
-        found.fault(format!("ALLOC SITES tells the cutoff {told}"));
+    let cutoff = f32::from_bits(perk);
+    if format == HprofFormat::Binary && !(0.0..=1.0).contains(&cutoff) {
+        found.fault(format!("ALLOC SITES has the cutoff {cutoff}"));
     }
     if perk != original {
         found.differs("sites-cutoff", || format!("{perk:#x}, {original:#x}"));

@@ -1,5 +1,5 @@
 /* Causes events that are not sent: handlers make references and call methods, and that of JVM_SHUT_DOWN waits for a
- * thread of the program that goes on. Prints how many there were after it. */
+ * thread of the program that continues. Prints how many there were after it. */
 #include <sched.h>
 #include <stdio.h>
 #include <jvmpi.h>
@@ -12,7 +12,7 @@ static jmethodID function;
 static volatile long ticks;
 static volatile int is_down;
 
-/* Waits until the program's thread has gone on, if there is one. */
+/* Waits until the program's thread has continued, if there is one. */
 static void wait_for_ticks(void) {
     long begin = ticks;
     while (begin > 0 && ticks < begin + 3)

@@ -29,7 +29,7 @@ static JNIEnv *bracket_env, *counted_env, *envs[1024];
 static int env_count;
 
 /* A bracket whose GC_START waits while the handler of a request drops its object: 0 there is none, 1 the next
- * one is to wait, 2 it waits, 3 it goes on, 4 it has ended. */
+ * one is to wait, 2 it waits, 3 it continues, 4 it has ended. */
 static int gate;
 static pthread_cond_t gate_changed = PTHREAD_COND_INITIALIZER;
 static jobjectID requested;

@@ -1,4 +1,4 @@
-/* The methods and threads that an agent was told of. */
+/* The methods and threads that an agent knows. */
 #define _DEFAULT_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

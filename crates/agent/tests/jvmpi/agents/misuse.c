@@ -163,7 +163,7 @@ static void *outside(void *env) {
     return NULL;
 }
 
-/* Goes on until the process has ended. */
+/* Continues until the process has ended. */
 static void *for_ever(void *unused) {
     for (;;) {
         misuse("end");

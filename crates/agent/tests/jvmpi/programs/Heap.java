@@ -72,7 +72,7 @@ public class Heap {
     }
 
     static void kinds() throws Exception {
-        // Reflection makes classes after so many calls; the JVM loads each class at its first use.
+        // Reflection makes classes after some calls; the JVM loads each class at its first use.
         allocate(40);
         kept = new End();
         kept = new Begin();

@@ -21,7 +21,7 @@ public class Order {
     static volatile Object kept;
     static volatile int number;
 
-    /** Attaches two threads at once so many times, each of which calls {@link #step}. */
+    /** Attaches two threads at once this number of times, each of which calls {@link #step}. */
     static native void attach(int times, boolean isDaemon);
     static native String request(Object type);
 

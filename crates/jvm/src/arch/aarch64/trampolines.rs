@@ -12,8 +12,8 @@ pub(crate) const FLOAT_REGISTERS: usize = 8;
 /// The size and alignment of a trampoline.
 pub(crate) const TRAMPOLINE_BYTES: usize = 8;
 
-/// All trampolines, one after the other. Each passes its address on in x16, which no function
-/// expects anything in.
+/// All trampolines, one after the other. Each passes on its address in x16, a register in which no
+/// function expects a value.
 ///
 /// # Safety
 /// Only the JVM calls one, in the place of a native method's function.

@@ -12,8 +12,8 @@ pub(crate) const FLOAT_REGISTERS: usize = 8;
 /// The size and alignment of a trampoline.
 pub(crate) const TRAMPOLINE_BYTES: usize = 16;
 
-/// All trampolines, one after the other. Each passes an address within itself on in r11, which no
-/// function expects anything in.
+/// All trampolines, one after the other. Each passes on an address within itself in r11, a register
+/// in which no function expects a value.
 ///
 /// # Safety
 /// Only the JVM calls one, instead of a native method's function.

@@ -75,7 +75,7 @@ const DATA_OFFSET: usize = 1040;
 const DATA_BYTES: usize = 1048;
 /// The type of a record of a sample, in the lower half of its first word.
 const SAMPLE: usize = 9;
-/// What stands before the kernel's addresses, and the first of such marks.
+/// The mark before the kernel's addresses, and the first of such marks.
 const KERNEL_MARK: usize = -128_isize as usize;
 const FIRST_MARK: usize = -4095_isize as usize;
 
@@ -288,7 +288,7 @@ fn kernel_chain(descriptor: RawFd, found: &mut [u64; MOST_KERNEL_FRAMES]) -> Opt
     Some(count)
 }
 
-/// Has an event send a signal after so much CPU time. May be called in a signal handler.
+/// Has an event send a signal after this CPU time. May be called in a signal handler.
 pub fn again(descriptor: RawFd, after_ns: u64) {
     let known = usize::try_from(descriptor).ok().and_then(|index| EVENTS.get(index));
     if let Some((known, (_, head))) = known.and_then(|known| Some((known, known.ring()?))) {

@@ -34,7 +34,7 @@ pub fn wait_for_peers(
     limit: Duration,
 ) -> io::Result<(bool, bool)> {
     let pollfd = |fd, events| libc::pollfd { fd, events, revents: 0 };
-    // The kernel passes over a negative descriptor. The end of a connection is reported unasked.
+    // The kernel skips a negative descriptor. It reports the end of a connection in any case.
     let connection = connection.map_or(-1, |it| it.as_raw_fd());
     let mut both = [pollfd(listener.as_raw_fd(), libc::POLLIN), pollfd(connection, 0)];
     // SAFETY: the kernel reads and writes the array, which lives until the call returns.

@@ -102,7 +102,7 @@ impl CallBook {
         self.depth.load(Relaxed)
     }
 
-    /// Keeps that many frames of each new trace.
+    /// Keeps this number of frames of each new trace.
     pub(super) fn set_depth(&self, depth: u32) {
         if self.form == Some(TimesForm::Times) {
             self.depth.store(depth as usize, Relaxed);

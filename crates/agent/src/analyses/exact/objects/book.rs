@@ -77,7 +77,7 @@ impl ObjectBook {
         self.depth.load(Relaxed)
     }
 
-    /// Keeps that many frames of each new trace.
+    /// Keeps this number of frames of each new trace.
     pub(super) fn set_depth(&self, depth: u32) {
         if self.depth() > 0 {
             self.depth.store(depth as usize, Relaxed);

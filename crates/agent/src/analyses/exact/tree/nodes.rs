@@ -1,4 +1,4 @@
-//! The nodes of a tree as a dump reads them: where they are, while the program may go on.
+//! The nodes of a tree as a dump reads them: where they are, while the program may continue.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
@@ -234,7 +234,7 @@ impl CallNodes for TreeCalls<'_> {
         Calls {
             count: now.count.saturating_sub(last.count),
             self_ns,
-            // The program may have gone on since the totals were summed up.
+            // The program may have continued since the totals were summed up.
             total_ns: self.totals_ns.get(row).map_or(0, |total_ns| self_ns.max(*total_ns)),
             entered_count: self.entered_counts.get(row),
             method: node.method(),

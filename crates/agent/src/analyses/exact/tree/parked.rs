@@ -1,5 +1,5 @@
-//! Virtual threads that no platform thread carries, if their time goes on while they wait. There
-//! may be very many: of each, only the node of the innermost call is kept.
+//! Virtual threads that no platform thread carries, if their time counts while they wait. There may
+//! be very many: of each, only the node of the innermost call is kept.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

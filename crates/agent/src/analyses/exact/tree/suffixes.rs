@@ -1,11 +1,11 @@
-//! Contexts that are the innermost frames of a path, with the node that stands for each.
+//! Contexts that are the innermost frames of a path, with the node that represents each.
 
 use super::memory::{Arena, NO_METHOD, Node, address};
 use super::outward;
 
 const FIRST_TABLE: usize = 16;
 
-/// The nodes that stand for contexts. A key would only repeat the contents of the nodes, so they
+/// The nodes that represent contexts. A key would only repeat the contents of the nodes, so they
 /// are compared frame by frame instead.
 #[derive(Debug, Default)]
 pub(super) struct Suffixes {
@@ -15,8 +15,8 @@ pub(super) struct Suffixes {
 }
 
 impl Suffixes {
-    /// Returns the node that stands for the `depth` innermost frames of a node's path: the first
-    /// node that had them. Without memory for more, each node stands for itself.
+    /// Returns the node that represents the `depth` innermost frames of a node's path: the first
+    /// node that had them. Without memory for more, each node represents itself.
     pub(super) fn get_or_add(&mut self, arena: &Arena, node: &'static Node, depth: usize) -> u64 {
         // At most three of four entries may be in use.
         if self.table.len() * 3 < 4 * (self.count + 1) {
