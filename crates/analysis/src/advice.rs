@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn inferred_callers_are_told_apart() {
+    fn inferred_callers_are_distinguished() {
         let mut profile = samples(&[("T.f<T.g<T.main", 8), ("T.f", 3), ("T.f<T.g", 2)]);
         let joined = inferred::infer(&mut profile);
         let all = advice(&profile, &Metric::Samples, &joined, 5);
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allocated_below_is_told() {
+    fn what_is_allocated_below_is_named() {
         let mut profile = samples(&[("T.f<T.main", 8), ("T.g<T.main", 1)]);
         push_sites(
             &mut profile,
@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn counted_calls_are_told() {
+    fn counted_calls_are_named() {
         let profile = times(&[
             ("T.main", 1, 100_000),
             ("T.get<T.main", 1_000, 50_000),

@@ -62,7 +62,7 @@ fn converting_there_and_back_changes_nothing() {
 }
 
 #[test]
-fn the_content_tells_the_form_and_stdin_will_do() {
+fn the_content_decides_the_format_and_stdin_is_accepted() {
     let folder = profiles();
     for form in FORMS {
         let bytes = fs::read(folder.join(&format!("p.{form}"))).unwrap();

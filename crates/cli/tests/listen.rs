@@ -92,9 +92,9 @@ fn a_profile_is_received_and_commands_go_back() {
     let (pid, burn_ticks) = (running.pid(), cpu_ticks(running.pid()) + 30);
     wait_for("CPU time", || (cpu_ticks(pid) >= burn_ticks).then_some(()));
     stop(running);
-    let (folder, code, told, said) = listening.end();
+    let (folder, code, out, said) = listening.end();
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!(told.lines().filter(|line| line.starts_with("heap: ")).count(), 2, "{told}");
+    assert_eq!(out.lines().filter(|line| line.starts_with("heap: ")).count(), 2, "{out}");
     assert!(said.contains("connected from 127.0.0.1:"), "{said}");
     assert!(said.contains("\"nonsense\" is not a command; the commands are force-gc,"), "{said}");
     assert!(said.contains("  heap-summary\n      show the number"), "{said}");

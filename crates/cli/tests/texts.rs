@@ -139,7 +139,7 @@ fn names_do_no_harm() {
 }
 
 #[test]
-fn sums_that_stop_are_told() {
+fn sums_that_stop_are_reported() {
     let folder = Folder::new();
     let most = u64::MAX;
     folder.file(

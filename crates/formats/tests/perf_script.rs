@@ -193,7 +193,7 @@ fn frames_of_all_kinds() {
 }
 
 #[test]
-fn what_is_skipped_is_told() {
+fn what_is_skipped_is_reported() {
     let text = "java 7 5.25: 3 cycles: \n\t 1 f (x)\n  file.c:12\n\tnothing\n\
                 java 7 5.3: PERF_RECORD_FORK(1:2):(3:4)\njava 7 5.3: PERF_RECORD_FORK(1:2):(3:4)\n\
                 java 8\n";

@@ -84,7 +84,7 @@ fn a_file_of_jdk_1_3() {
 }
 
 #[test]
-fn threads_of_one_name_are_told_apart_and_blocked_ones_are_no_samples() {
+fn threads_of_one_name_are_distinguished_and_blocked_ones_are_no_samples() {
     let profile = read(&file("threads-xint"));
     let names: Vec<_> = (0..profile.threads.len())
         .map(|index| profile.thread_name(perk_profile::ThreadId::new(index)))
@@ -99,7 +99,7 @@ fn threads_of_one_name_are_told_apart_and_blocked_ones_are_no_samples() {
 }
 
 #[test]
-fn what_the_program_prints_in_between_is_told() {
+fn what_the_program_prints_in_between_is_reported() {
     let text = String::from_utf8(file("cpu")).unwrap();
     let noisy = text.replace("\n  Thread-local", "\r\n50% done\r\n  Thread-local");
     let noisy = &noisy[..noisy.find("Global summary").unwrap()];
@@ -130,7 +130,7 @@ fn faults_have_a_line() {
 }
 
 #[test]
-fn more_ticks_than_there_are_is_told() {
+fn more_ticks_than_there_are_are_reported() {
     let text = "Flat profile of 1.0 secs (3 total ticks): main\n  Compiled + native   Method\n\
                 1.0%  2  +  2  a.b\n1.0%  18446744073709551615  +  0  a.c\nGlobal summary of 1.0 seconds:\n";
     let profile = read(text.as_bytes());

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_content_tells_the_format() {
+    fn the_content_decides_the_format() {
         for (bytes, format) in [
             (&b"JAVA PROFILE 1.0.1, created"[..], Some(Format::Ascii)),
             (b"JAVA PROFILE 1.0.1\0\0\0\0\x04\0\0\0\0\0\0\0\0\x0e", Some(Format::Binary)),

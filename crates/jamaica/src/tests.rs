@@ -168,7 +168,7 @@ fn what_it_does_not_know_is_counted() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn what_is_wrong_is_reported_with_its_line() {
     for line in [
         "no keyword",
         "PROFILE",

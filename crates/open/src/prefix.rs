@@ -142,11 +142,11 @@ mod tests {
     use super::*;
 
     fn stripped(text: &str) -> Option<String> {
-        stripped_and_told(text).map(|it| it.0)
+        text_and_note(text).map(|it| it.0)
     }
 
     /// Returns the text without its prefix, and the note.
-    fn stripped_and_told(text: &str) -> Option<(String, String)> {
+    fn text_and_note(text: &str) -> Option<(String, String)> {
         let prefix = Prefix::of_head(text.as_bytes())?;
         let mut stripped = String::new();
         let mut lines = BareLines::new(text.as_bytes(), prefix.clone());
@@ -228,7 +228,7 @@ mod tests {
             for prefix in prefixes {
                 let line = |(at, line): (usize, &str)| prefix(at) + line;
                 let log: String = text.split_inclusive('\n').enumerate().map(line).collect();
-                let (rest, note) = stripped_and_told(&log).unwrap_or_else(|| panic!("{log}"));
+                let (rest, note) = text_and_note(&log).unwrap_or_else(|| panic!("{log}"));
                 assert_eq!(rest, *text, "{log}");
                 let sample = prefix(0).escape_debug().to_string();
                 assert_eq!(note, format!("the prefix of the lines is removed, as in \"{sample}\""));
@@ -243,7 +243,7 @@ mod tests {
     fn other_lines_of_a_log_are_skipped() {
         let log = "db-1   | ready\nweb-1  | starting\nweb-1  | JAVA PROFILE 1.0.1, created x\n\
                    db-1   | checkpoint\nweb-1  |\nweb-1  | TRACE 1:\nweb-1  | \ta.A.f(A.java:1)\n";
-        let (rest, note) = stripped_and_told(log).unwrap();
+        let (rest, note) = text_and_note(log).unwrap();
         // The format allows words of the program before it.
         assert_eq!(
             rest,
@@ -251,7 +251,7 @@ mod tests {
         );
         assert!(note.ends_with("; 1 line without it skipped"), "{note}");
         let message = "12:00:00 INFO Foo - --- Execution profile ---\nTotal samples : 9\n";
-        let (rest, note) = stripped_and_told(message).unwrap();
+        let (rest, note) = text_and_note(message).unwrap();
         assert_eq!(rest, "--- Execution profile ---\nTotal samples : 9\n");
         assert!(note.contains("first line"), "{note}");
     }

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn bridges_and_namesakes_are_told_apart() {
+    fn bridges_and_namesakes_are_distinguished() {
         check_labels(
             &[("B", "get", Some("()LX;")), ("B", "get", Some("()Ljava/lang/Object;"))],
             &["B.get(): X", "B.get(): java.lang.Object"],

@@ -104,7 +104,7 @@ fn calls(a: &Accounting) -> Vec<String> {
     lines
 }
 
-/// So many methods without probes are named.
+/// The number of methods without probes that are named.
 const MOST_SKIPPED: usize = 5;
 
 /// Where the probes are, and what they cost.
@@ -156,7 +156,7 @@ fn java_cpu(a: &Accounting) -> String {
     if a.java_cpu_ns > 0 && has_samples(a) {
         let sampled = a.sample_count.saturating_mul(a.interval_ns);
         let share = percent(sampled, a.java_cpu_ns);
-        text += &format!("; the samples stand for {} ({share} %)", duration(sampled));
+        text += &format!("; the samples represent {} ({share} %)", duration(sampled));
     }
     text
 }
@@ -279,7 +279,7 @@ mod tests {
                 "lost      2 samples without a known stack",
                 "limit     3 samples on call traces cut short: they took the memory of memlimit",
                 "threads   4 Java threads; 5 samples on virtual threads",
-                "CPU time  2.00 s in Java threads; the samples stand for 1.98 s (99.00 %)",
+                "CPU time  2.00 s in Java threads; the samples represent 1.98 s (99.00 %)",
                 "          1.00 s in the JVM itself (start, GC, JIT); 5.00 s passed on the clock",
                 "GC        12 pauses to collect garbage, 300 ms (6.00 % of the time), the longest 40 ms",
                 "quota     1.5 CPUs for the process's cgroup; it was used up in 7 of 50 periods, and \

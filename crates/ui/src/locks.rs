@@ -14,7 +14,7 @@ use perk_render::{DumpNames, lock_suffix};
 use crate::outline::{Entry, Outline};
 use crate::view::ViewRow;
 
-/// Stands for the path where it is not known.
+/// Represents the path where it is not known.
 const NO_PATH: &str = "[path not known]";
 
 /// Makes the outline of the locks of a profile; it is empty where the profile has none.

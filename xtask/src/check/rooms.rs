@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_circles_are_told_once() {
+    fn longer_circles_are_reported_once() {
         let files = [("c", "use crate::a;"), ("a", "use crate::b;"), ("b", "use crate::c as d;")];
         assert_eq!(found(&files), ["break the circle of modules a -> b -> c -> a"]);
     }

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_told_apart() {
+    fn answers_are_distinguished() {
         assert!(outcome("0\nreturn code: 0\n").is_ok());
         for (answer, message) in [
             ("", "it closed the connection without an answer"),

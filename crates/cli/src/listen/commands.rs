@@ -37,7 +37,7 @@ impl Sender {
             let Ok(line) = line else { return };
             for name in line.split(',').map(str::trim).filter(|name| !name.is_empty()) {
                 match name.parse() {
-                    _ if name == "help" => tell_names(),
+                    _ if name == "help" => print_names(),
                     Ok(command) if !self.send(command) => return,
                     Ok(_) => {}
                     Err(what) => talk::say(format_args!("{what}; help lists the commands")),
@@ -56,7 +56,7 @@ impl Sender {
     }
 }
 
-fn tell_names() {
+fn print_names() {
     for (name, about) in Command::names() {
         talk::print(format_args!("  {name}\n      {about}\n"));
     }

@@ -195,7 +195,7 @@ impl Records {
         Ok(())
     }
 
-    /// Goes on to what follows the part that is whole now.
+    /// Continues with what follows the part that is whole now.
     fn next(&mut self, tell: &mut impl FnMut(Record)) -> Result<(), String> {
         match mem::replace(&mut self.state, RecordState::Head(Vec::new())) {
             RecordState::Header(_) => self.whole_bytes = self.bytes,

@@ -6,7 +6,7 @@ use perk_testkit::{JavaRun, RunningJava, jdk};
 use super::{perk, sleeper, start};
 use crate::util::{Folder, assert_refused, perk_for_all};
 
-/// Fails unless perk refuses to attach with these words, and the JVM goes on.
+/// Fails unless perk refuses to attach with these words, and the JVM continues.
 #[track_caller]
 fn assert_unattachable(run: &JavaRun, words: &[&str]) {
     let folder = Folder::new();

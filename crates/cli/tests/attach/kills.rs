@@ -18,7 +18,7 @@ fn numbers(seed: u64, limit: u64) -> impl Iterator<Item = u64> {
     .map(move |state| (state >> 33) % limit)
 }
 
-/// The recording ends with its file finished, the JVM goes on, and the next tool records.
+/// The recording ends with its file finished, the JVM continues, and the next tool records.
 #[test]
 fn the_recording_of_a_killed_tool_ends() {
     jdk::each(|jdk| {

@@ -221,7 +221,7 @@ fn check_local(thread: &Value) {
     assert!(thread["retained_bytes"].as_u64().unwrap() > LOCAL_BYTES, "{thread}");
 }
 
-/// A folder with `it.hprof`, whose objects have traces: a list of so many nodes.
+/// A folder with `it.hprof`, whose objects have traces: a list of this number of nodes.
 fn traced(node_count: u64) -> Folder {
     let folder = Folder::new();
     folder.file("go", "");

@@ -9,7 +9,7 @@ use super::kills::{json, nodes, rounds, start, sum};
 use super::perk_run;
 use crate::util::{Folder, assert_refused, stderr, wait_for};
 
-/// The profile is written while the program goes on, whose end and exit code perk waits for.
+/// The profile is written while the program continues, whose end and exit code perk waits for.
 #[test]
 fn the_program_goes_on_after_the_duration() {
     jdk::each_of(&[17, 25], |jdk| {

@@ -27,9 +27,9 @@ fn a_window_shows_its_phase_alone() {
         let line = [&*java, "-cp", &*classes, "TwoPhases", "1500"].map(str::to_owned);
         let output = perk_run(&folder, &["-o", "o.hprof"], &line);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let told = stdout(&output);
+        let out = stdout(&output);
         let time = |name: &str| -> u64 {
-            let line = told.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+            let line = out.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
             line.unwrap().parse().unwrap()
         };
         // The recording begins up to a second before the program's first line.

@@ -7,7 +7,7 @@ use crate::util::{Folder, stderr};
 
 const MS: u64 = 1500;
 /// What each value says of one method of the program, the option that measures it alone, and what the
-/// program did: nanoseconds or bytes. Samples stand for 10 ms.
+/// program did: nanoseconds or bytes. Samples represent 10 ms.
 const VALUES: [(&str, &str, &str, u64, u64); 4] = [
     ("samples", "--cpu=samples", "FourValues.burns", 10_000_000, MS * 1_000_000),
     ("wall", "--wall", "FourValues.sleeps", 1, 2 * MS * 1_000_000),

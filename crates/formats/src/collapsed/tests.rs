@@ -84,7 +84,7 @@ fn takes_windows_line_ends_blank_lines_and_no_last_newline() {
 }
 
 #[test]
-fn single_bad_lines_and_comments_are_skipped_and_told() {
+fn single_bad_lines_and_comments_are_skipped_and_reported() {
     let text = "# a comment 3\na.b 1\n\na.b\n#\na.c 2\na.d -1\na.e 4\n";
     let profile = read(text.as_bytes()).unwrap();
     assert_eq!(written(&profile), "a.b 1\na.c 2\na.e 4\n");
@@ -121,7 +121,7 @@ fn slashes_of_other_languages_stay() {
 }
 
 #[test]
-fn tells_where_a_line_is_bad() {
+fn the_place_of_a_bad_line_is_named() {
     check_error(b"\na.b\n", 2, "frames, a space and a count of samples");
     for bad in ["-1", "1.5.", "x", "nan", "inf", "+1", "1e99"] {
         let text = format!("\r\na.b {bad}");
@@ -166,7 +166,7 @@ fn large_counts_do_not_wrap() {
 }
 
 #[test]
-fn counts_with_decimals_are_rounded_and_told() {
+fn counts_with_decimals_are_rounded_and_reported() {
     let profile = read(&b"a.b 1.5\na.c 1.255e+02\na.d 3\n"[..]).unwrap();
     assert_eq!(written(&profile), "a.b 2\na.c 126\na.d 3\n");
     assert_eq!(profile.notes, ["2 counts with decimals rounded"]);
@@ -210,7 +210,7 @@ fn frames_of_other_tools() {
 }
 
 #[test]
-fn bytes_that_are_no_utf_8_are_shown_and_told() {
+fn bytes_that_are_no_utf_8_are_shown_and_reported() {
     let profile = read(&b"a.gr\xf6sse 1\n[t\xfc];a.gr\xf6sse 2\n"[..]).unwrap();
     assert_eq!(written(&profile), "[t\\xFC];a.gr\\xF6sse 2\na.gr\\xF6sse 1\n");
     assert_eq!(profile.notes, ["2 names are not UTF-8: the bytes are shown as \\xFF"]);

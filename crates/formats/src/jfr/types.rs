@@ -96,7 +96,7 @@ impl Step {
         }
     }
 
-    /// Returns the steps over these fields.
+    /// Returns the steps that skip these fields.
     fn all(fields: &[TypeField]) -> Vec<Self> {
         let mut steps = Vec::new();
         for (place, field) in fields.iter().enumerate() {

@@ -29,7 +29,7 @@ const THREAD_ID_LABELS: [&str; 2] = [THREAD_ID_LABEL, "thread id"];
 /// The keys of labels whose text can be empty, as the names of virtual threads are.
 const TEXT_LABELS: [&str; 4] = ["thread", "thread name", "thread_name", CLASS_LABEL];
 /// The number of comments and kinds of labels that are reported one by one.
-const TOLD: usize = 8;
+const MOST_NAMED: usize = 8;
 
 /// Reads an uncompressed profile.
 ///
@@ -374,11 +374,11 @@ impl PprofBuilder {
         let mut skipped: Vec<_> = skipped.into_iter().collect();
         skipped.sort_unstable();
         let mut names = Vec::new();
-        for &(key, count) in skipped.iter().take(TOLD) {
+        for &(key, count) in skipped.iter().take(MOST_NAMED) {
             names.push(format!("{} (of {count} samples)", strings.of(key, "label", key)?));
         }
-        if skipped.len() > TOLD {
-            names.push(format!("{} more", skipped.len() - TOLD));
+        if skipped.len() > MOST_NAMED {
+            names.push(format!("{} more", skipped.len() - MOST_NAMED));
         }
         if !names.is_empty() {
             let note = format!("labels skipped: {}", names.join(", "));
@@ -401,13 +401,13 @@ impl PprofBuilder {
                 run.push(line.to_owned());
             } else {
                 comments += 1;
-                if comments <= TOLD {
+                if comments <= MOST_NAMED {
                     profile.notes.push(format!("{COMMENT}{text}"));
                 }
             }
         }
-        if comments > TOLD {
-            profile.notes.push(format!("{} more comments skipped", comments - TOLD));
+        if comments > MOST_NAMED {
+            profile.notes.push(format!("{} more comments skipped", comments - MOST_NAMED));
         }
         let sites = run.iter().find_map(|line| line.strip_prefix(SITES_INTERVAL)?.parse().ok());
         intervals.sites_bytes = sites.or(intervals.sites_bytes);

@@ -76,7 +76,7 @@ fn windows_line_ends_and_a_missing_last_line_end() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn what_is_wrong_is_reported_with_its_line() {
     for (text, line, expected) in [
         ("T\x1ca\x1cI\t1\t0\t0\t0\n", 1, HEAD),
         ("?\tT\n\nA\x1cb\x1c()V\t\tT\n", 3, HEAD),

@@ -202,7 +202,7 @@ fn chunks_add_up() {
 }
 
 #[test]
-fn stacks_of_several_chunks_are_told_apart_by_their_frames_and_not_by_keys_or_bytes() {
+fn stacks_of_several_chunks_are_distinguished_by_their_frames_and_not_by_keys_or_bytes() {
     let b = |is_plain| ByteBuilder::of(&ChunkBuilder::new(is_plain));
     // The methods by key; for each stack its key, and the methods of its frames.
     let chunk = |is_plain, methods: &[(i64, &str)], stacks: &[(i64, &[i64])]| {

@@ -209,7 +209,7 @@ fn check_histogram(dumped: &ProgramDump, perk: &Heap) {
 }
 
 #[test]
-fn text_tells_the_same_heap() {
+fn text_has_the_same_heap() {
     jdk::each(|jdk| {
         let dumped = dumped(jdk);
         let jvm = Heap::read(File::open(&dumped.path).unwrap()).without_fillers();

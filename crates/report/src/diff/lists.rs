@@ -11,7 +11,7 @@ use perk_render::{Cell, Column, Json, LazyTable, Part, Section};
 use super::ranking::{change, percent};
 use super::{relative, signed};
 
-/// Stands for a method that is not known.
+/// Represents a method that is not known.
 const UNKNOWN: &str = "[not known]";
 /// The most numbers of a thing.
 const MOST: usize = 6;
@@ -27,7 +27,7 @@ pub(super) struct List<'d> {
     name: &'static str,
     /// Keys and units of the numbers.
     numbers: Vec<(&'static str, Unit)>,
-    /// Text shows the rows where one of so many numbers differs.
+    /// Text shows the rows where one of this number of numbers differs.
     judged: usize,
     /// The first number as a metric, where it is of samples: text shows the rows where it differs by
     /// more than chance.

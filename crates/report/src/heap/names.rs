@@ -19,7 +19,7 @@ pub(super) fn object(heap: &Heap, object: ObjectId) -> String {
     format!("{} {}{name}", class(heap, object), address(heap, object))
 }
 
-/// The name of an object's class; of a class object, that of the class which it stands for.
+/// The name of an object's class; of a class object, that of the class which it represents.
 pub(super) fn class(heap: &Heap, object: ObjectId) -> String {
     match heap.as_class(object) {
         Some(class) => format!("class {}", heap.class(class).name),
@@ -145,7 +145,7 @@ pub(super) fn loader(heap: &Heap, address: u64) -> String {
     }
 }
 
-/// The names of classes, told apart by their loader where several have the same.
+/// The names of classes, distinguished by their loader where several have the same.
 pub(super) fn class_names(heap: &Heap) -> Vec<String> {
     let mut uses: HashMap<&str, u32> = HashMap::new();
     for class in heap.classes() {

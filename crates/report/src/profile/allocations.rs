@@ -8,7 +8,7 @@ use perk_render::{Cell, Column, Json, LazyTable};
 
 /// The objects that were allocated, for people.
 const ALLOCATED: &str = "allocated";
-/// Stands for the path where it is not known, and that of others is.
+/// Represents the path where it is not known, and that of others is.
 const NO_PATH: &str = "[site not known]";
 
 /// The allocations of a profile.

@@ -16,7 +16,7 @@ use super::blocks::{NO_CALLER, blocks, no_threads};
 const CALLERS: usize = 4;
 /// Bytecode positions shown beside a caller and a callee.
 const POSITIONS: usize = 3;
-/// Stands for a method that is not known.
+/// Represents a method that is not known.
 const UNKNOWN: &str = "[unknown]";
 
 /// The calls of a profile.

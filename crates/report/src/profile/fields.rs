@@ -16,7 +16,7 @@ use perk_render::{Cell, Column, Json, LazyTable, Rows};
 
 use crate::words::no_such_name;
 
-/// Stands for the site of objects whose allocation was not seen.
+/// Represents the site of objects whose allocation was not seen.
 const NO_SITE: &str = "made at a site that is not known";
 
 /// The field accesses of a profile.
@@ -136,7 +136,7 @@ impl<'a> Fields<'a> {
         numbers(rows, shown, |&key| self.sharing.of_field(key))
     }
 
-    /// The fields that `pattern` stands for, by allocation site; those of a class if it stands for
+    /// The fields that `pattern` matches, by allocation site; those of a class if it matches
     /// one.
     pub(super) fn fields_by_site(&self, pattern: &NamePattern) -> LazyTable<'_> {
         let symbols = &self.profile.symbols;

@@ -31,9 +31,9 @@ const INDENT: usize = 8;
 const WIDTH: usize = 120;
 /// Stands before the calls that are not in a method's number.
 const CALLED: &str = "calls made for it: ";
-/// Stands for the code of the method itself.
+/// Represents the code of the method itself.
 const OWN: &str = "its own code";
-/// Stands for what a thread waits for in a method itself.
+/// Represents what a thread waits for in a method itself.
 const MONITOR: &str = "a monitor";
 const LEGEND: &str =
     "Fixing a method saves at most its share; making it twice as fast, half of it.";
@@ -235,7 +235,7 @@ impl<'a> Head<'a> {
             .column(Column::other("total"), |it| it.1.total)
             .column(Column::other("total_percent"), |it| Cell::Share(it.1.total, it.0.total))
             .column(Column::other("is_leaf"), |it| it.1.is_leaf())
-            // Its calls are so many and so small that only fewer of them can help.
+            // Its calls are many and small: only fewer of them can help.
             .column(Column::other("is_chatty"), |it| it.1.is_chatty)
             .column(Column::count("call_count"), |it| it.1.calls.map(|calls| calls.count))
             .column(Column::ns("average_self_ns"), move |it| average(it.1))

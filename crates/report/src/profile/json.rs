@@ -20,7 +20,7 @@ use super::{heap, tree, wall};
 /// The schema and its version. Fields are added within a version; none is renamed, removed or given another
 /// meaning.
 const SCHEMA: &str = "perk.report/1";
-/// Stands for the outer frames of very deep paths.
+/// Represents the outer frames of very deep paths.
 const LEFT_OUT: &str = "[frames left out]";
 /// The fields of the accounting that are text, whatever they look like.
 const TEXTS: [&str; 5] = ["program", "jvm", "engine", "clock", "timing"];

@@ -19,7 +19,7 @@ use super::source;
 
 /// Methods shown below the value of a label.
 const METHODS: usize = 3;
-/// Stands for the method where the stack is not known.
+/// Represents the method where the stack is not known.
 pub(super) const NO_STACK: &str = "[no stack]";
 
 /// The order of a table of methods.
@@ -40,7 +40,7 @@ pub(super) struct MetricView<'a> {
     pub(super) metric: Metric,
     /// The numbers by trace.
     pub(super) numbers: CpuSamples,
-    /// The CPU time a sample stands for, where it is known.
+    /// The CPU time a sample represents, where it is known.
     interval_ns: Option<u64>,
     columns: OnceCell<Columns>,
     methods: OnceCell<Vec<MethodRow>>,
@@ -106,7 +106,7 @@ impl<'a> MetricView<'a> {
         self.methods.get_or_init(|| self.columns().methods(self.tree))
     }
 
-    /// The CPU time that a sample stands for, where it is known.
+    /// The CPU time that a sample represents, where it is known.
     pub(super) fn interval_ns(&self) -> Option<u64> {
         self.interval_ns
     }
@@ -115,7 +115,7 @@ impl<'a> MetricView<'a> {
         self.interval_ns.map(|interval| count.saturating_mul(interval))
     }
 
-    /// A number for people: its time where a sample stands for one.
+    /// A number for people: its time where a sample represents one.
     pub(super) fn number(&self, number: u64) -> String {
         match self.cpu_ns(number) {
             Some(ns) => duration(ns),
@@ -171,7 +171,7 @@ impl<'a> MetricView<'a> {
         Column::measure(id, self.unit(), self.numbers.total, self.interval_ns)
     }
 
-    /// The columns `self` and `total`, with the time of `by` where a sample stands for one.
+    /// The columns `self` and `total`, with the time of `by` where a sample represents one.
     fn own_and_total(&self, by: By) -> [Column; 2] {
         let mut own = self.measure("self").share_at(0, "self %").at(1, "self");
         let mut total = self.measure("total").share_at(2, "total %").at(3, "total");

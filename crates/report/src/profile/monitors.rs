@@ -14,7 +14,7 @@ use perk_render::{Cell, Column, DumpNames, Json, LazyTable, Part, Rows, Section,
 
 use self::holders::Holders;
 
-/// Stands for the path where it is not known.
+/// Represents the path where it is not known.
 const NO_PATH: &str = "[path not known]";
 /// Threads named in a row of a dump; of more only the number.
 const NAMED: usize = 4;

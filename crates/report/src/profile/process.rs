@@ -233,8 +233,8 @@ fn groups(accounting: &Accounting) -> Vec<(&'static str, u64)> {
     vec![(CpuGroup::Java.title(), java_ns), ("JVM", jvm_ns), (CpuGroup::Perk.title(), perk_ns)]
 }
 
-/// `92 % of main's time waiting: Thread.sleep in Waity.db`; of all threads where they are not told
-/// apart.
+/// `92 % of main's time waiting: Thread.sleep in Waity.db`; of all threads where they are not
+/// distinguished.
 fn waiting(content: &Content<'_>) -> Option<String> {
     content.view(&Metric::WallTime)?;
     let (profile, tree) = (content.profile, content.tree);

@@ -18,7 +18,7 @@ use perk_render::{Cell, Column, Json, LazyTable, Part, Rows, Section};
 use super::metric::MetricView;
 use find::Found;
 
-/// Columns that a tab stands for, up to the next multiple of it.
+/// Columns that a tab represents, up to the next multiple of it.
 const TAB: usize = 4;
 /// Stands above a file that cannot be the source.
 const ODD: &str =

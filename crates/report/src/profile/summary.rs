@@ -87,7 +87,7 @@ pub(super) fn of_report(
     sections
 }
 
-/// What matters of everything, on so many lines where that is possible.
+/// What matters of everything, on this number of lines where that is possible.
 pub(super) fn of_run(
     content: &Content<'_>,
     head: Option<&Head<'_>>,

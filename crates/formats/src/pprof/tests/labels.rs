@@ -76,7 +76,7 @@ fn allocations_are_sites_and_contentions_locks() {
 }
 
 #[test]
-fn threads_of_one_name_are_told_apart_by_their_ids() {
+fn threads_of_one_name_are_distinguished_by_their_ids() {
     let strings = ["main.f", "samples", "count", "thread", "w", "thread_id", "v", "bytes"];
     let bytes = file(&strings, |file| {
         value_type(file, 2, 3);

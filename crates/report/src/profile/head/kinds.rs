@@ -22,7 +22,7 @@ pub(super) struct Kind {
     pub(super) title: String,
     pub(super) metric: String,
     pub(super) unit: Unit,
-    /// The time that each stands for, if they are samples.
+    /// The time that each represents, if they are samples.
     each_ns: Option<u64>,
     /// Of everything.
     pub(super) total: u64,
@@ -59,10 +59,10 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
     // that allocates an object is not where its fields are accessed, and the JVM's threads are not the
     // program's. Wall-clock samples have all waits.
     let has_wall = content.asked.is_none() && content.view(&Metric::WallTime).is_some();
-    let is_told = |metric: &Metric| has_wall && *metric == Metric::WaitedTime;
+    let is_in_wall = |metric: &Metric| has_wall && *metric == Metric::WaitedTime;
     let is_meant = |metric: &Metric| {
         is_asked(metric)
-            && !is_told(metric)
+            && !is_in_wall(metric)
             && !is_of_jamaica(metric)
             && !metric.is_of_fields()
             && (content.asked.is_some() || metric.name() != metric::JVM)

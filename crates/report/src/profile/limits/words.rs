@@ -9,7 +9,7 @@ use perk_profile::{MethodId, Profile, names::package};
 const PART: f64 = 0.005;
 /// Parts that are named.
 const PARTS: usize = 4;
-/// Stands for the code of the method itself.
+/// Represents the code of the method itself.
 const OWN: &str = "its own code";
 /// What to try where much of a method's CPU time is of a kind.
 const TRIES: &[(&str, &str)] = &[
