@@ -8,6 +8,7 @@
 mod fold;
 mod levels;
 mod ranked;
+mod start;
 
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
@@ -19,6 +20,7 @@ use perk_profile::{
 
 pub use levels::{LevelNode, LevelTree};
 pub use ranked::{LabelTotal, RankedNode, RankedTree};
+pub use start::StartFold;
 
 /// The root node, which has no label.
 pub const ROOT: u32 = 0;
@@ -39,6 +41,10 @@ pub enum Part {
     State(WallState),
     /// The subject of a number: the class of objects or of a lock; below it, a field.
     Subject(StrId),
+    /// The frames above the program's own code.
+    AboveYours,
+    /// The time of threads that do not work.
+    Idle,
     /// The numbers without a known stack.
     NoStack,
     /// The numbers of traces that the file left out.
@@ -80,6 +86,7 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
         profile: &Profile,
         metric: &Metric,
         scope: &Scope<L>,
+        fold: &StartFold,
         label: impl Fn(Part) -> L,
     ) -> Self {
         let mut builder = Builder::new(profile, label);
@@ -99,12 +106,22 @@ impl<L: Clone + Ord + Hash> LabelTree<L> {
             let thread = trace.thread.filter(|_| scope.by_thread);
             let thread = thread.map(|thread| profile.get_thread(thread).name);
             let base = thread.map_or(ROOT, |name| builder.child(ROOT, Part::Thread(name)));
+            if scope.through.is_none() && fold.is_idle(key.trace, key.subject) {
+                let node = builder.child(base, Part::Idle);
+                builder.add(node, number);
+                ends.push((key.trace, node));
+                continue;
+            }
             let known = known.entry(thread).or_default();
             let mut node = base;
             let mut at = trace.node;
             while let Some(frame) = profile.tree.frame(at) {
                 if let Some(&there) = known.get(&at) {
                     node = there;
+                    break;
+                }
+                if fold.is_above(trace.node, at) {
+                    node = builder.child(base, Part::AboveYours);
                     break;
                 }
                 path.push((at, frame));
@@ -226,7 +243,7 @@ fn name(profile: &Profile, part: Part) -> String {
         }
         Part::Subject(name) => profile.symbols.strings.get(name).to_owned(),
         Part::State(state) => state.label().to_owned(),
-        Part::NoStack | Part::BelowCutoff => format!("{part:?}"),
+        Part::AboveYours | Part::Idle | Part::NoStack | Part::BelowCutoff => format!("{part:?}"),
     }
 }
 

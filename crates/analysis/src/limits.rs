@@ -20,7 +20,8 @@ mod waits;
 use std::cmp::Reverse;
 
 use perk_profile::{
-    Accounting, ClassId, KeyedMap, MethodId, Metric, NodeId, Profile, Subject, ThreadId, WallState,
+    Accounting, ClassId, Key as RowKey, KeyedMap, KeyedSet, MethodId, Metric, NodeId, Profile,
+    Subject, ThreadId, TraceId, WallState,
 };
 
 use crate::charges::{Charges, FILES, NETWORK, STREAMS};
@@ -192,23 +193,8 @@ pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<L
     let thread_ns = sum(rows.iter().map(|row| row.1));
     let charges = Charges::new(profile, tree, owners, Naming::Callees);
     let places = Places::new(profile, tree, owners, &charges);
-    let mut known: KeyedMap<(NodeId, WallState), Place> = KeyedMap::default();
-    let mut stays = Vec::new();
-    for (key, ns) in rows {
-        let Subject::State(state) = key.subject else { continue };
-        let trace = profile.get_trace(key.trace);
-        // Nothing is known of what happened before a thread was met first.
-        if ns == 0 || trace.node == profile.tree.root() {
-            continue;
-        }
-        known.entry((trace.node, state)).or_insert_with(|| places.of(trace.node, Some(state)));
-        stays.push(((trace.node, state), trace.thread, ns));
-    }
-    let stays = stays.into_iter().map(|((node, state), thread, ns)| {
-        let place = &known[&(node, state)];
-        Stay { place, state, node, thread, ns }
-    });
-    let stays: Vec<_> = stays.collect();
+    let known = places_of(profile, &places, &rows);
+    let stays: Vec<_> = stays(profile, &known, &rows).map(|(_, stay)| stay).collect();
     let known_ns = sum(stays.iter().map(|stay| stay.ns));
     let (idle, mut stays) = idle::split(profile, stays);
     meanwhile::cover(profile, &mut stays);
@@ -233,6 +219,51 @@ pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<L
     let all_samples = sample_ns.map_or(u64::MAX, |each| total_ns / each.max(1));
     let verdict = verdict(&limits, total_ns, working_threads, all_samples);
     Some(Limits { total_ns, working_threads, rows: limits, idle, verdict })
+}
+
+/// The traces and states in which threads do not work, as [`Limits::idle`] has their threads.
+pub fn idle(profile: &Profile, tree: &MethodTree, owners: &Owners) -> KeyedSet<(TraceId, Subject)> {
+    let rows = Metric::WallTime.rows(profile).rows;
+    if rows.is_empty() {
+        return KeyedSet::default();
+    }
+    let charges = Charges::new(profile, tree, owners, Naming::Callees);
+    let places = Places::new(profile, tree, owners, &charges);
+    let known = places_of(profile, &places, &rows);
+    let (keys, stays): (Vec<&RowKey>, Vec<_>) = stays(profile, &known, &rows).unzip();
+    let are_idle = idle::are_idle(profile, &stays);
+    let idle = keys.iter().zip(are_idle).filter(|(_, is_idle)| *is_idle);
+    idle.map(|(key, _)| (key.trace, key.subject)).collect()
+}
+
+/// The places in which threads were, by the nodes of their stacks and by their states.
+type StatePlaces = KeyedMap<(NodeId, WallState), Place>;
+
+fn places_of(profile: &Profile, places: &Places<'_>, rows: &[(RowKey, u64)]) -> StatePlaces {
+    let mut known = StatePlaces::default();
+    for (key, _) in rows {
+        if let Subject::State(state) = key.subject {
+            let node = profile.get_trace(key.trace).node;
+            known.entry((node, state)).or_insert_with(|| places.of(node, Some(state)));
+        }
+    }
+    known
+}
+
+/// The stays of some rows. Nothing is known of what happened before a thread was met first.
+fn stays<'p, 'r>(
+    profile: &'p Profile,
+    known: &'p StatePlaces,
+    rows: &'r [(RowKey, u64)],
+) -> impl Iterator<Item = (&'r RowKey, Stay<'p>)> {
+    rows.iter().filter(|(_, ns)| *ns > 0).filter_map(|(key, ns)| {
+        let Subject::State(state) = key.subject else { return None };
+        let trace = profile.get_trace(key.trace);
+        let is_known = trace.node != profile.tree.root();
+        let place = known.get(&(trace.node, state)).filter(|_| is_known)?;
+        let stay = Stay { place, state, node: trace.node, thread: trace.thread, ns: *ns };
+        Some((key, stay))
+    })
 }
 
 /// Gives the CPU time of files and of the network to the waits for them of the same method: a request to

@@ -76,7 +76,9 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),
         _ => display_name(&args.file),
     };
-    let view = View { metric: metric.as_ref(), ..View::new(&profile, &title) };
+    let lead = format.has_lead().then(|| perk_report::lead(&profile, &name)).flatten();
+    let view = View::new(&profile, &title).with_lead(lead.as_ref());
+    let view = View { metric: metric.as_ref(), ..view };
     if to_stdout {
         let mut out = BufWriter::new(io::stdout().lock());
         format

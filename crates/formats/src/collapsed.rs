@@ -208,6 +208,7 @@ fn text(profile: &Profile, part: Part) -> String {
         }
         Part::Subject(name) => escape(strings.get(name)).into_owned(),
         Part::State(state) => state.label().to_owned(),
+        Part::AboveYours | Part::Idle => unreachable!("files have whole stacks"),
         Part::NoStack => NO_STACK.to_owned(),
         Part::BelowCutoff => BELOW_CUTOFF.to_owned(),
     }

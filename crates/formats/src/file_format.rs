@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::io::{self, Read, Write};
 
 use perk_analysis::label_tree::{LevelTree, Part};
-use perk_profile::{Line, Metric, NodeId, Profile, Section, Unit, deep};
+use perk_profile::{Line, MethodId, Metric, NodeId, Profile, Section, Unit, deep};
 
 use crate::Error;
 
@@ -71,6 +71,11 @@ pub trait FileFormat: Sync {
     /// changes some of them.
     fn rounding(&self, _profile: &Profile, _metric: &Metric) -> Option<&'static str> {
         None
+    }
+
+    /// Whether files say what limits the program ([`View::lead`]).
+    fn has_lead(&self) -> bool {
+        false
     }
 
     /// Whether each file has a date.
@@ -237,18 +242,54 @@ pub struct View<'a> {
     pub title: &'a str,
     /// The profile that it is compared with, in files of one metric.
     pub before: Option<&'a View<'a>>,
+    /// What a page says first.
+    pub lead: Option<&'a Lead>,
+}
+
+/// What limits a program, for the head of a page.
+#[derive(Clone, Debug, Default)]
+pub struct Lead {
+    /// How much the threads work.
+    pub summary: String,
+    /// The limits, most first.
+    pub rows: Vec<LeadRow>,
+    /// The calls that are made again and again, a sentence each.
+    pub repeats: Vec<String>,
+}
+
+/// A limit of a program.
+#[derive(Clone, Debug)]
+pub struct LeadRow {
+    /// Its share of the time of the threads that work: `28.4 %`.
+    pub share: String,
+    /// The reason.
+    pub reason: String,
+    /// The short name of its method, with the line; empty without a method.
+    pub place: String,
+    /// The method.
+    pub method: Option<MethodId>,
+    /// What to try.
+    pub hint: String,
+    /// The metric that shows it.
+    pub metric: Metric,
 }
 
 impl<'a> View<'a> {
     /// Returns a view of all of `profile`.
     pub fn new(profile: &'a Profile, title: &'a str) -> Self {
-        Self { profile, metric: None, title, before: None }
+        Self { profile, metric: None, title, before: None, lead: None }
     }
 
     /// Shows `metric` in files of one metric.
     #[must_use]
     pub fn with_metric(self, metric: &'a Metric) -> Self {
         Self { metric: Some(metric), ..self }
+    }
+
+    /// Says first what limits the program.
+    #[must_use]
+    pub fn with_lead(self, lead: Option<&'a Lead>) -> Self {
+        Self { lead, ..self }
     }
 
     /// Returns the metric to show. An empty profile is shown as empty.

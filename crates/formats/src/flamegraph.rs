@@ -35,6 +35,8 @@ const PAGE: HtmlPage = HtmlPage {
         include_str!("flamegraph/data.js"),
         include_str!("flamegraph/units.js"),
         include_str!("flamegraph/words.js"),
+        include_str!("flamegraph/fold.js"),
+        include_str!("flamegraph/limits.js"),
         include_str!("flamegraph/account.js"),
         include_str!("flamegraph/frame.js"),
         include_str!("flamegraph/panel.js"),
@@ -85,6 +87,10 @@ impl FileFormat for FlameGraph {
 
     fn write(&self, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         write(view, out)
+    }
+
+    fn has_lead(&self) -> bool {
+        true
     }
 
     fn instead(&self, view: &View<'_>) -> Option<&'static dyn FileFormat> {

@@ -37,7 +37,8 @@ mod stacks;
 mod times;
 
 pub use file_format::{
-    Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Metrics, Reading, View,
+    Depth, Detail, Document, FileFormat, FormatContent, FormatFacts, Lead, LeadRow, Metrics,
+    Reading, View,
 };
 pub use foreign::{Foreign, foreign};
 pub use registry::{FORMATS, HEAD_BYTES, by_name, recognise, table};

@@ -4,6 +4,8 @@
 
 #[path = "browser/fields.rs"]
 mod fields;
+#[path = "browser/fold.rs"]
+mod fold;
 #[path = "browser/source.rs"]
 mod source;
 #[path = "browser/times.rs"]

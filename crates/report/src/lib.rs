@@ -34,5 +34,5 @@ pub mod words;
 pub use answer::{Answer, Check, Want};
 pub use diff::{DiffRequest, Limit};
 pub use heap::{HeapRequest, HeapView, What, parse};
-pub use profile::{EndOfRun, Extent, ProfileRequest, ProfileView, TreeOrder, heap_classes};
+pub use profile::{EndOfRun, Extent, ProfileRequest, ProfileView, TreeOrder, heap_classes, lead};
 pub use view::{Named, View};

@@ -27,9 +27,10 @@ mod fixture;
 use std::path::PathBuf;
 
 use perk_analysis::{InferredCallers, MethodTree, inferred};
+use perk_formats::Lead;
 use perk_open::Input;
-use perk_profile::Profile;
 use perk_profile::units::printable;
+use perk_profile::{Metric, Profile};
 use perk_render::{Part, Screen, Section};
 
 use crate::selection::{self, filter, window};
@@ -42,6 +43,17 @@ pub use views::{ProfileView, TreeOrder};
 
 /// Columns by which the lines of the accounting continue further in.
 const ACCOUNTS: usize = 10;
+
+/// What limits the program of a profile, for the head of a page; `file` is its name in commands. `None` if the
+/// profile does not show it.
+pub fn lead(profile: &Profile, file: &str) -> Option<Lead> {
+    if ![Metric::WallTime, Metric::Calls].iter().any(|metric| metric.is_in(profile)) {
+        return None;
+    }
+    let (tree, joined) = (MethodTree::new(profile), InferredCallers::default());
+    let content = Content::of_metric(profile, &tree, &joined, None);
+    content.limits().map(|limits| limits.lead(file))
+}
 
 impl View<Named<Input>> for ProfileRequest {
     fn answer(&self, subject: Named<Input>) -> anyhow::Result<Answer> {

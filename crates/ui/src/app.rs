@@ -4,7 +4,7 @@ mod press;
 
 use std::cmp::Reverse;
 
-use perk_analysis::label_tree::{LabelTotal, ROOT, RankedTree, Scope};
+use perk_analysis::label_tree::{LabelTotal, ROOT, RankedTree, Scope, StartFold};
 use perk_analysis::{Owner, Owners};
 use perk_profile::{KeyedMap, Metric, Profile, ThreadId, units};
 
@@ -61,8 +61,11 @@ pub struct App<'a> {
     pub(crate) ranked: RankedTree<String>,
     /// The owners of the methods, by label.
     owner_of: KeyedMap<String, Owner>,
-    /// The owners of the labels of the tree; `None` for those that are not code.
-    owners: Vec<Option<Owner>>,
+    fold: StartFold,
+    /// Whether views Tree and Flame show whole stacks and idle threads.
+    pub(crate) is_unfolded: bool,
+    /// The tree of views Tree and Flame; `None` if it is the whole one.
+    folded: Option<RankedTree<String>>,
     /// The total of the metric in the whole profile, independent of the scope.
     pub(crate) whole: u64,
     /// The number of calls, objects or waits of each label, where the profile has them.
@@ -108,7 +111,9 @@ impl<'a> App<'a> {
             mode: Mode::Browse,
             scope,
             owner_of: label::owners(profile, &owners),
-            owners: Vec::new(),
+            fold: StartFold::new(profile, &owners),
+            is_unfolded: false,
+            folded: None,
             whole: ranked.total(),
             counts: KeyedMap::default(),
             flat: Vec::new(),
@@ -127,6 +132,7 @@ impl<'a> App<'a> {
             height: 20,
             is_done: false,
         };
+        app.fold();
         app.refill();
         app
     }
@@ -158,9 +164,8 @@ impl<'a> App<'a> {
             true => self.ranked.total(),
             false => metric.rows(self.profile).total,
         };
-        self.tree = LazyTree::top_down(&self.ranked);
         self.callers = LazyTree::bottom_up(&self.ranked);
-        self.flame = Flame::new(&self.ranked);
+        self.fold();
         for view in View::ALL.into_iter().filter(|view| view.is_by_metric()) {
             self.cursors[view as usize] = Cursor::default();
         }
@@ -170,9 +175,34 @@ impl<'a> App<'a> {
         }
     }
 
+    /// Makes the tree of views Tree and Flame.
+    fn fold(&mut self) {
+        let through = self.scope.through.as_ref();
+        // A path through a method that is folded would be lost.
+        let is_whole = self.is_unfolded
+            || self.fold.is_empty()
+            || through.is_some_and(|label| self.owner_of(label) != Some(Owner::Yours));
+        self.folded = (!is_whole).then(|| {
+            let label = |part| label::of_part(self.profile, part);
+            let metric = self.shown_metric();
+            RankedTree::folded(self.profile, metric, &self.scope, &self.fold, label)
+        });
+        let ranked = self.folded.as_ref().unwrap_or(&self.ranked);
+        self.flame = Flame::new(ranked);
+        self.tree = LazyTree::top_down(ranked);
+        let is_above = |line: &&TreeLine| ranked.label(line.label) == label::ABOVE_YOURS;
+        if let Some(line) = self.tree.lines().iter().find(is_above) {
+            self.tree.open(ranked, line.node);
+        }
+    }
+
+    /// The tree of the view.
+    pub(crate) fn ranked_of_view(&self) -> &RankedTree<String> {
+        let folded = self.folded.as_ref().filter(|_| self.view.is_folded());
+        folded.unwrap_or(&self.ranked)
+    }
+
     fn refill(&mut self) {
-        let labels = &self.ranked.labels;
-        self.owners = labels.iter().map(|label| self.owner_of.get(label).copied()).collect();
         self.counts = counts(self.profile, self.shown_metric(), &self.scope);
         self.fill_lists();
     }
@@ -246,8 +276,8 @@ impl<'a> App<'a> {
     pub(crate) fn line(&self, index: usize) -> ViewRow {
         let of_label = |label: u32, numbers| ViewRow {
             numbers,
-            text: self.ranked.label(label).clone(),
-            owner: self.owners[label as usize],
+            text: self.ranked_of_view().label(label).clone(),
+            owner: self.owner_of(self.ranked_of_view().label(label)),
             ..ViewRow::default()
         };
         let of_tree = |line: &TreeLine, direction| {
@@ -303,14 +333,14 @@ impl<'a> App<'a> {
         Some(format!("no {metric} here ({what_to_do}): {name}"))
     }
 
-    /// The owner of a label of the tree.
-    pub(crate) fn owner(&self, label: u32) -> Option<Owner> {
-        self.owners[label as usize]
+    /// The owner of a label; `None` if it is not code.
+    pub(crate) fn owner_of(&self, label: &str) -> Option<Owner> {
+        self.owner_of.get(label).copied()
     }
 
     /// Whether the profile has code of others beside the program's own.
     pub(crate) fn has_others(&self) -> bool {
-        self.owners.iter().flatten().any(|owner| *owner != Owner::Yours)
+        self.owner_of.values().any(|owner| *owner != Owner::Yours)
     }
 
     /// Whether a line's text matches the search.
@@ -343,7 +373,12 @@ impl<'a> App<'a> {
     }
 
     /// The method or class under the cursor.
-    fn selected(&self) -> Option<u32> {
+    fn selected(&self) -> Option<String> {
+        let label = self.ranked_of_view().label(self.selected_label()?);
+        (label != label::ABOVE_YOURS && label != label::IDLE).then(|| label.clone())
+    }
+
+    fn selected_label(&self) -> Option<u32> {
         let at = self.at();
         match self.view {
             View::Methods => self.flat.get(at).map(|row| row.label),
@@ -353,7 +388,7 @@ impl<'a> App<'a> {
             View::Threads | View::Locks | View::Heap => None,
             View::Flame => {
                 let selected = self.flame.selected;
-                (selected != ROOT).then(|| self.ranked.node(selected).label)
+                (selected != ROOT).then(|| self.ranked_of_view().node(selected).label)
             }
         }
     }
@@ -388,7 +423,8 @@ impl<'a> App<'a> {
             (_, Some(around)) => &mut around.callees,
             (_, None) => return,
         };
-        change(tree, &self.ranked, node);
+        let folded = self.folded.as_ref().filter(|_| self.view.is_folded());
+        change(tree, folded.unwrap_or(&self.ranked), node);
     }
 
     /// The parts of the profile that are shown, in words; empty if all are shown.

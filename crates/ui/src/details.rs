@@ -84,10 +84,11 @@ impl App<'_> {
         if self.view == View::Flame {
             let selected = self.flame.selected;
             return (selected != ROOT).then(|| {
-                let node = self.ranked.node(selected);
+                let node = self.ranked_of_view().node(selected);
                 let numbers = self.numbers([Some(node.own), Some(node.total)]);
-                let name = self.ranked.label(node.label).clone();
-                RowDetail { name, numbers, owner: self.owner(node.label) }
+                let name = self.ranked_of_view().label(node.label).clone();
+                let owner = self.owner_of(&name);
+                RowDetail { name, numbers, owner }
             });
         }
         let ViewRow { prefix, text, numbers, owner, is_heading, .. } = self.selected_line()?;

@@ -4,6 +4,11 @@ use perk_analysis::label_tree::Part;
 use perk_analysis::{Owner, Owners};
 use perk_profile::{KeyedMap, MethodId, Profile, names, units};
 
+/// The frames above the program's own code.
+pub(crate) const ABOVE_YOURS: &str = "[above your code]";
+/// The time of threads that do not work.
+pub(crate) const IDLE: &str = "[idle threads]";
+
 /// Returns the label of a part of a stack.
 pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
     let strings = &profile.symbols.strings;
@@ -11,6 +16,8 @@ pub(crate) fn of_part(profile: &Profile, part: Part) -> String {
         Part::Thread(name) | Part::Subject(name) => units::printable(strings.get(name)),
         Part::State(state) => state.label().to_owned(),
         Part::Method { id, .. } => of_method(profile, id),
+        Part::AboveYours => ABOVE_YOURS.to_owned(),
+        Part::Idle => IDLE.to_owned(),
         Part::NoStack => "[no stack]".to_owned(),
         Part::BelowCutoff => "[below cutoff]".to_owned(),
     }

@@ -46,6 +46,11 @@ impl View {
         matches!(self, View::Methods | View::Threads | View::Heap)
     }
 
+    /// Whether its stacks begin at the program's own code.
+    pub(crate) fn is_folded(self) -> bool {
+        matches!(self, View::Tree | View::Flame)
+    }
+
     /// Whether it shows numbers of the metric.
     pub(crate) fn is_by_metric(self) -> bool {
         !matches!(self, View::Locks | View::Heap)

@@ -282,7 +282,7 @@ fn the_method_stays_chosen_where_it_has_no_numbers() {
 fn the_flame_graph_is_as_wide_as_the_screen() {
     let profile = profile();
     let mut app = App::new(&profile, "x");
-    let flame = after(&mut app, "6");
+    let flame = after(&mut app, "5");
     assert!(flame[2].starts_with("▏T.main"), "{flame:?}");
     // 90 of 100 in 80 columns, and the bar before the name.
     assert_eq!(flame[2].chars().position(|c| c == 'W'), Some(73));
@@ -457,4 +457,39 @@ proptest! {
             prop_assert_eq!(lines.len(), usize::from(height));
         }
     }
+}
+
+#[test]
+fn stacks_start_at_the_programs_own_code() {
+    let text = "java.lang.Thread.run;org.apache.tomcat.Worker.run;com.acme.Shop.list 60\n\
+        java.lang.Thread.run;org.apache.tomcat.Worker.run;com.acme.Shop.list;java.util.Map.get 30\n\
+        java.lang.Thread.run;org.apache.tomcat.Poller.run 10\n";
+    let mut profile = collapsed::read(text.as_bytes()).unwrap();
+    profile.app = vec![perk_profile::NamePattern::new("com.acme.*").unwrap()];
+    let mut app = App::new(&profile, "shop");
+    let folded = [
+        "   0.00    90.00 █████▍ ▾ [above your code]",
+        "  60.00    90.00 █████▍   ▸ com.acme.Shop.list",
+        "   0.00    10.00 ▋      ▸ java.lang.Thread.run",
+    ];
+    assert_eq!(&after(&mut app, "2")[3..6], folded);
+    // The numbers of methods are those of all stacks.
+    let methods = after(&mut app, "1");
+    assert!(
+        methods
+            .iter()
+            .any(|line| line.contains("0.00   100.00") && line.ends_with("java.lang.Thread.run")),
+        "{methods:?}"
+    );
+    let whole = after(&mut app, "2o");
+    assert_eq!(whole[3], "   0.00   100.00 ██████ ▸ java.lang.Thread.run");
+    assert_eq!(&after(&mut app, "o")[3..6], folded);
+    // In the flame graph the bar opens, too.
+    let flame = after(&mut app, "5");
+    assert!(
+        flame[2].starts_with("▏[above your code]") && flame[3].starts_with("▏com.acme.Shop.list"),
+        "{flame:?}"
+    );
+    app.press(Key::Enter);
+    assert!(screen(&mut app, 80, 24)[2].starts_with("▏java.lang.Thread.run"));
 }

@@ -7,7 +7,7 @@ use std::iter::{self, Peekable};
 
 use perk_profile::{KeyedMap, Metric, Profile, TraceId};
 
-use super::{LabelNode, LabelTree, Part, ROOT, Scope, index};
+use super::{LabelNode, LabelTree, Part, ROOT, Scope, StartFold, index};
 
 /// A node. There can be many millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl<L: Clone + Ord + Hash> LevelTree<L> {
     pub fn new(profile: &Profile, metric: &Metric, label: impl Fn(Part) -> L) -> Self {
         let scope = Scope { by_thread: true, thread: None, through: None };
         let LabelTree { labels, nodes: by_parent, mut ends } =
-            LabelTree::new(profile, metric, &scope, label);
+            LabelTree::new(profile, metric, &scope, &StartFold::default(), label);
         let ranks = ranks(&labels);
         // Parent, rank and node, last sibling first, as the stack reverses the order.
         let mut edges: Vec<(u32, u32, u32)> = (1..by_parent.len())

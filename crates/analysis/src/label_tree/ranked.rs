@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use perk_profile::{Metric, Profile};
 
-use super::{LabelNode, LabelTree, Part, ROOT, Scope, index};
+use super::{LabelNode, LabelTree, Part, ROOT, Scope, StartFold, index};
 
 /// A node of the tree.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,18 @@ impl<L: Clone + Ord + Hash> RankedTree<L> {
         scope: &Scope<L>,
         label: impl Fn(Part) -> L,
     ) -> Self {
-        let LabelTree { labels, nodes, .. } = LabelTree::new(profile, metric, scope, label);
+        Self::folded(profile, metric, scope, &StartFold::default(), label)
+    }
+
+    /// As [`RankedTree::new`], where `fold` has the frames and the times that are one node each.
+    pub fn folded(
+        profile: &Profile,
+        metric: &Metric,
+        scope: &Scope<L>,
+        fold: &StartFold,
+        label: impl Fn(Part) -> L,
+    ) -> Self {
+        let LabelTree { labels, nodes, .. } = LabelTree::new(profile, metric, scope, fold, label);
         let mut totals: Vec<u64> = nodes.iter().map(|node| node.own).collect();
         for index in (1..nodes.len()).rev() {
             let (total, parent) = (totals[index], nodes[index].parent as usize);

@@ -49,17 +49,13 @@ pub(super) fn split<'p>(
     profile: &Profile,
     mut stays: Vec<Stay<'p>>,
 ) -> (IdleThreads, Vec<Stay<'p>>) {
-    let place_of_main = place_of_main(profile, &stays);
     let mut times: KeyedMap<ThreadId, [u64; 2]> = KeyedMap::default();
-    let is_idle = |stay: &Stay<'_>| {
-        let is_place_of_main = is_main(profile, stay) && Some(stay.key()) == place_of_main;
-        stay.place.is_idle || is_place_of_main
-    };
-    for stay in &stays {
+    let are_idle = are_idle(profile, &stays);
+    for (stay, is_idle) in stays.iter().zip(&are_idle) {
         let Some(thread) = stay.thread else { continue };
         let [all, busy] = times.entry(thread).or_default();
         *all = all.saturating_add(stay.ns);
-        *busy = busy.saturating_add(if is_idle(stay) { 0 } else { stay.ns });
+        *busy = busy.saturating_add(if *is_idle { 0 } else { stay.ns });
     }
     let idle = times.iter().filter(|(_, [all, busy])| (*busy as f64) < *all as f64 * IDLE);
     let mut groups: BTreeMap<String, usize> = BTreeMap::new();
@@ -70,8 +66,19 @@ pub(super) fn split<'p>(
         groups.into_iter().map(|(name, count)| IdleGroup { name, count }).collect();
     groups.sort_by_key(|group| Reverse(group.count));
     let idle_count = groups.iter().map(|group| group.count).sum();
-    stays.retain(|stay| !is_idle(stay));
+    let mut are_idle = are_idle.into_iter();
+    stays.retain(|_| !are_idle.next().unwrap_or(false));
     (IdleThreads { thread_count: times.len(), idle_count, groups }, stays)
+}
+
+/// Whether each of some stays is one of a thread that does not work.
+pub(super) fn are_idle(profile: &Profile, stays: &[Stay<'_>]) -> Vec<bool> {
+    let place_of_main = place_of_main(profile, stays);
+    let is_idle = |stay: &Stay<'_>| {
+        let is_place_of_main = is_main(profile, stay) && Some(stay.key()) == place_of_main;
+        stay.place.is_idle || is_place_of_main
+    };
+    stays.iter().map(is_idle).collect()
 }
 
 fn is_main(profile: &Profile, stay: &Stay<'_>) -> bool {

@@ -344,7 +344,9 @@ impl<'a> Finish<'a> {
                     true => merged.get_or_init(|| jvm.profile.without_threads()),
                     false => &jvm.profile,
                 };
-            let view = View::new(profile, &name);
+            let lead = || perk_report::lead(profile, &target.path.display().to_string());
+            let lead = target.format.has_lead().then(lead).flatten();
+            let view = View::new(profile, &name).with_lead(lead.as_ref());
             if !is_copy && target.format.is_empty_of(&view) {
                 say(format_args!("{path} is not written: {}", self.why_empty()));
                 self.failed = true;

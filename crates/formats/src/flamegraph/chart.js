@@ -18,10 +18,10 @@ const LEAST_POINTS = 0.001;
 const OWNER_HUES = [58, 150, 250, 310, 15];
 const SHADES = [-7, 0, 7];
 const OWNED = PLAIN + 1 + CHANGES.length;
+// The places in HUES of other groups beside those of OWNERS: none looks like one of theirs.
+const BESIDE_OWNERS = [3, 8, 6, 11, 10, 4];
 // The colours of what is no code.
-// The places in HUES of other groups beside those of OWNERS.
-const BESIDE_OWNERS = [3, 8, 6, 9, 10, 4];
-const SORT_COLOURS = { thread: PLAIN, "no stack": PLAIN, classes: 3, "left out": PLAIN };
+const SORT_COLOURS = { thread: PLAIN, folded: PLAIN, "no stack": PLAIN, classes: 3, "left out": PLAIN };
 
 /** The colour of a change. */
 function changeColour({ points, relative }) {
@@ -87,7 +87,7 @@ function coloursBy(mode, model) {
   const group = Int32Array.from(names, (name) => places.get(name) ?? -1);
   for (const it of groups) if (it.count > 1) it.name = `${it.count} other packages`;
   const colours = Uint8Array.from(group, (place, frame) => {
-    const colour = groups[place]?.colour ?? OTHER;
+    const colour = model.names[frame].kind === KIND.fold ? PLAIN : groups[place]?.colour ?? OTHER;
     return colour < OWNED ? colour : colour - 1 + (hashOf(model.names[frame].className) % SHADES.length);
   });
   return { groups, group, colours };

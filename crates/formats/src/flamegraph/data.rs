@@ -28,6 +28,9 @@ pub(super) struct PageData {
     /// The patterns of the program's own code. Empty where it is all that is of no other known owner.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) app: Vec<String>,
+    /// What limits the program.
+    #[serde(default, skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub(super) limits: Option<LimitColumns>,
     /// The strings. The first is empty.
     pub(super) strings: Vec<String>,
     pub(super) frames: FrameColumns,
@@ -49,6 +52,30 @@ pub(super) struct OtherMetric {
     pub(super) nodes: NodeColumns,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) times: Option<TimeColumns>,
+}
+
+/// What limits the program, most first.
+#[derive(Debug, Serialize)]
+pub(super) struct LimitColumns {
+    pub(super) summary: String,
+    pub(super) rows: Vec<LimitEntry>,
+    /// The calls that are made again and again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) repeats: Vec<String>,
+}
+
+/// A limit: its share, its reason, its method with the line, and what to try.
+#[derive(Debug, Serialize)]
+pub(super) struct LimitEntry {
+    pub(super) share: String,
+    pub(super) reason: String,
+    pub(super) place: String,
+    pub(super) hint: String,
+    /// The name of the value that shows it.
+    pub(super) value: String,
+    /// The frame of its method, if that is on the page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) frame: Option<u32>,
 }
 
 /// The distinct frames, one column per property. Names are indexes of strings.
@@ -75,6 +102,9 @@ pub(super) struct NodeColumns {
     /// The same numbers in the profile before, if two profiles are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) before: Vec<u64>,
+    /// The places of the nodes that are time of threads that do not work.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) idle: Vec<u32>,
 }
 
 fn samples() -> String {

@@ -2,16 +2,19 @@
 
 use std::io;
 
-use perk_analysis::label_tree::{LevelNode, LevelTree};
-use perk_profile::{Accounting, KeyedMap, Metric, Profile, deep};
+use perk_analysis::label_tree::{LevelNode, LevelTree, Part};
+use perk_analysis::{MethodTree, Owners, limits};
+use perk_profile::{Accounting, KeyedMap, KeyedSet, Metric, Profile, Subject, TraceId, deep};
 
 use super::VERSION;
-use super::data::{FrameColumns, NodeColumns, NodeKind, OtherMetric, PageData};
+use super::data::{
+    FrameColumns, LimitColumns, LimitEntry, NodeColumns, NodeKind, OtherMetric, PageData,
+};
 use super::index::index;
 use super::label::FrameLabel;
 use super::owner::Ownership;
 use super::times::TimeColumns;
-use crate::file_format::View;
+use crate::file_format::{Lead, View};
 
 impl PageData {
     pub(super) fn new(view: &View<'_>) -> io::Result<Self> {
@@ -31,8 +34,19 @@ impl PageData {
         let levels = deep::levels(&view.profiles());
         let left_out: Vec<_> = shown.iter_mut().map(|(_, tree)| tree.fold(levels)).collect();
         let mut tables = Tables::default();
+        let has_wall = shown.iter().any(|(metric, _)| *metric == Metric::WallTime);
+        let idle = match has_wall && !is_compared {
+            true => {
+                let owners = Owners::new(view.profile);
+                limits::idle(view.profile, &MethodTree::new(view.profile), &owners)
+            }
+            false => KeyedSet::default(),
+        };
         for (place, ((metric, tree), left_out)) in shown.iter().zip(&left_out).enumerate() {
-            let nodes = tables.nodes(tree, left_out, is_compared);
+            let mut nodes = tables.nodes(tree, left_out, is_compared);
+            if *metric == Metric::WallTime {
+                nodes.idle = idle_nodes(view.profile, &idle, &tree.ends);
+            }
             let times =
                 || TimeColumns::of(view.profile, metric, &tree.ends, &nodes, &tables.frames);
             let times = if is_compared { None } else { times() };
@@ -46,6 +60,7 @@ impl PageData {
         let ownership = Ownership::new(&view.profiles());
         tables.frames.owner = tables.labels.iter().map(|label| ownership.of(label)).collect();
         data.app = ownership.app;
+        data.limits = view.lead.map(|lead| tables.limits(view.profile, lead));
         (data.strings, data.frames) = (tables.strings, tables.frames);
         Ok(data)
     }
@@ -63,6 +78,7 @@ impl PageData {
             accounting: profile.accounting.as_ref().map(Accounting::to_text),
             notes: profile.notes.clone(),
             app: Vec::new(),
+            limits: None,
             strings: Vec::new(),
             frames: FrameColumns::default(),
             nodes: NodeColumns::default(),
@@ -118,6 +134,26 @@ impl<'a> Tables<'a> {
         frame
     }
 
+    /// Returns the list of what limits the program, with the frames of its methods.
+    fn limits(&self, profile: &'a Profile, lead: &Lead) -> LimitColumns {
+        let rows = lead.rows.iter().map(|row| {
+            let label = |native| {
+                let id = row.method?;
+                self.frame_ids.get(&FrameLabel::new(profile, Part::Method { id, native })).copied()
+            };
+            LimitEntry {
+                share: row.share.clone(),
+                reason: row.reason.clone(),
+                place: row.place.clone(),
+                hint: row.hint.clone(),
+                value: row.metric.name().to_owned(),
+                frame: label(false).or_else(|| label(true)),
+            }
+        });
+        let (summary, repeats) = (lead.summary.clone(), lead.repeats.clone());
+        LimitColumns { summary, rows: rows.collect(), repeats }
+    }
+
     /// Returns the nodes of a tree. The last of its labels are `left_out`.
     fn nodes(
         &mut self,
@@ -142,6 +178,24 @@ impl<'a> Tables<'a> {
         }
         nodes
     }
+}
+
+/// The places of the nodes in which threads do not work.
+fn idle_nodes(
+    profile: &Profile,
+    idle: &KeyedSet<(TraceId, Subject)>,
+    ends: &[(TraceId, u32)],
+) -> Vec<u32> {
+    let rows = Metric::WallTime.rows(profile).rows;
+    let ends = rows.iter().zip(ends);
+    let is_idle = |((key, _), _): &(&(_, _), &(_, u32))| {
+        let key: &perk_profile::Key = key;
+        idle.contains(&(key.trace, key.subject))
+    };
+    let mut nodes: Vec<u32> = ends.filter(is_idle).map(|(_, end)| end.1).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
 }
 
 /// Returns the unit in a page, except for samples and calls.

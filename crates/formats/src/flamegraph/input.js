@@ -27,6 +27,10 @@ function move(at, key) {
 function choose(at, node) {
   lastUsed = at;
   const frame = at.model.frame[node];
+  if (frame >= 0 && names[frame].kind === KIND.fold) {
+    unfold(names[frame].letter);
+    return;
+  }
   if (view !== "merged") selected = frame >= 0 && names[frame].kind !== KIND.thread ? frame : -1;
   if (at === chart) {
     zoomByUser(node);
@@ -76,6 +80,7 @@ const KEYS = {
   m: () => mergeMethod(lastUsed.model.frame[lastUsed.focus] >= 0 ? lastUsed.model.frame[lastUsed.focus] : selected),
   r: () => chooseView(view === "reversed" ? "calls" : "reversed"),
   p: () => showPanel(!isPanelOpen()),
+  o: turnFolds,
 };
 
 document.addEventListener("keydown", (event) => {
@@ -144,9 +149,15 @@ by("reset").addEventListener("click", () => {
   if (view === "merged") chooseView("calls");
   reset();
 });
+by("fold").addEventListener("click", turnFolds);
 by("copy").addEventListener("click", copyStack);
 by("explain").addEventListener("click", () => by("help").showModal());
 by("panel-button").addEventListener("click", () => showPanel(!isPanelOpen()));
+by("begin").addEventListener("click", () => {
+  select(-1);
+  showPanel(true);
+  by("limits")?.scrollIntoView();
+});
 by("panel-close").addEventListener("click", () => showPanel(false));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   fillLegend();

@@ -26,6 +26,8 @@ impl<'a> FrameLabel<'a> {
             Part::Thread(name) => Self::named(NodeKind::Thread, strings.get(name)),
             Part::Subject(name) => Self::named(NodeKind::Objects, strings.get(name)),
             Part::State(state) => Self::named(NodeKind::Objects, state.label()),
+            Part::AboveYours => Self::named(NodeKind::LeftOut, "[above your code]"),
+            Part::Idle => Self::named(NodeKind::LeftOut, "[idle threads]"),
             Part::NoStack => Self::named(NodeKind::NoStack, "[no stack]"),
             Part::BelowCutoff => Self::named(NodeKind::BelowCutoff, "[below cutoff]"),
             Part::Method { id, native } => {

@@ -1,6 +1,6 @@
 // The names of frames, and whose code they are.
 
-const KIND = { java: 0, native: 1, thread: 2, noStack: 3, belowCutoff: 4, objects: 5, leftOut: 6 };
+const KIND = { java: 0, native: 1, thread: 2, noStack: 3, belowCutoff: 4, objects: 5, leftOut: 6, fold: 7 };
 /** Whose code a frame is, by its number in the data. */
 const OWNERS = ["your code", "libraries", "JDK", "JVM and native", "kernel"];
 
@@ -53,6 +53,7 @@ function sortOf(name) {
   // The states of threads have more shades.
   if (name.kind === KIND.objects) return /^\[.*\]$/.test(name.method) ? name.method : "classes";
   if (name.kind === KIND.leftOut) return "left out";
+  if (name.kind === KIND.fold) return "folded";
   return OWNERS[name.owner];
 }
 

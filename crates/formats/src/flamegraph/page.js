@@ -19,8 +19,8 @@ let threads = "";
 /** The names of the groups of frames that are left out. */
 const hidden = new Set();
 let colours = null;
-/** The calls of the chosen threads without hidden frames, and the tree that is shown of them. */
-let calls, model;
+/** The calls of the chosen threads without hidden frames, the same from the program's own code on, and the tree that is shown. */
+let calls, started, model;
 /** The samples of the chosen threads: what shares are of. */
 let samples = 0;
 
@@ -79,20 +79,35 @@ const isHidden = (frame) => hidden.size > 0 && colours !== null && hidden.has(co
 function makeCalls() {
   const choice = threadChoices().get(threads);
   globalThis.perkTimes?.only(choice?.thread ?? -1);
-  const tops = choice?.nodes ?? [0];
   const out = Uint8Array.from(names, (name, frame) =>
     source.used[frame] && ((name.kind === KIND.thread && threads !== "each") || isHidden(frame)) ? 1 : 0,
   );
-  const isAll = tops[0] === 0 && !out.includes(1);
-  calls = isAll ? source : merged(source, tops, -1, out);
+  const chosen = (tree, tops) => (tops[0] === 0 && !out.includes(1) ? tree : merged(tree, tops, -1, out));
+  calls = chosen(source, choice?.nodes ?? [0]);
   samples = calls.total[0];
   methods.forget();
+  const isIdle = unfolded.has("i") ? null : idleNodes();
+  started = calls;
+  if (isIdle) {
+    const tree = withoutIdle(source, isIdle);
+    // The threads are in the same order there.
+    const places = new Map();
+    for (let node = 1, at = 1; node < source.count && at < tree.count; node = source.next[node]) {
+      if (tree.frame[at] !== source.frame[node]) continue;
+      places.set(node, at);
+      at = tree.next[at];
+    }
+    started = chosen(tree, choice?.nodes?.map((node) => places.get(node)) ?? [0]);
+  }
+  if (!unfolded.has("a")) started = fromYours(started);
+  by("fold").ariaPressed = String(unfolded.size > 0);
+  by("fold").hidden = unfolded.size === 0 && started === calls;
 }
 
 /** Makes the tree of the view. */
 function makeView() {
   if (view === "merged" && !calls.used[selected]) view = "calls";
-  if (view === "calls") model = calls;
+  if (view === "calls") model = started;
   if (view === "reversed") model = calls.reversed ??= reversed(calls);
   if (view === "merged") model = merged(calls, calls.occurrences(selected), selected, new Uint8Array(names.length), calls);
   chart.flame = view !== "merged" && by("flip").ariaPressed === "true";
@@ -160,6 +175,14 @@ function select(frame) {
   fillPanel();
 }
 
+/** Marks the bar of the frames above the program's code, if any of them is found. */
+function markFolds(matched) {
+  const yours = areYours(calls);
+  for (let node = 1; node < calls.count; node++) {
+    if (!yours[node] && matched[calls.frame[node]]) matched[foldFrames.a] = 1;
+  }
+}
+
 function search() {
   const text = by("search").value;
   const found = by("found");
@@ -181,11 +204,14 @@ function search() {
   chart.matched = upper.matched = matched;
   found.textContent = error;
   if (matched) {
-    const count = model.matchedSamples(matched, chart.zoom);
+    // What is folded is found as well.
+    const count = (chart.zoom === 0 && model === started ? calls : model).matchedSamples(matched, chart.zoom);
+    if (model === started && started !== calls) markFolds(matched);
     const whole = model.total[chart.zoom];
+    const nameCount = matched.reduce((sum, match, frame) => sum + (names[frame].kind === KIND.fold ? 0 : match), 0);
     found.textContent =
       `${percent(count, whole)} · ${amount(count)} of ${amount(whole)}${noun ? ` ${what}` : ""}` +
-      `${chart.zoom ? " in zoom" : ""} · ${counted(matched.reduce((sum, match) => sum + match, 0), "frame name")}`;
+      `${chart.zoom ? " in zoom" : ""} · ${counted(nameCount, "frame name")}`;
   }
   chart.schedule();
   upper.schedule();
@@ -201,7 +227,9 @@ function link() {
   if (view === "merged") state.set("m", selected);
   if (by("search").value) state.set("s", by("search").value);
   if (by("regex").ariaPressed === "true") state.set("r", "1");
-  if (chart.zoom !== 0) state.set("z", chart.zoom);
+  if (chart.zoom !== 0) state.set("z", zoomPath().join("."));
+  for (const letter of unfolded) state.append("o", letter);
+  if (globalThis.perkTimes?.isOpen) state.set("i", "1");
   if (by("colours").value !== firstColours) state.set("c", by("colours").value);
   for (const group of hidden) state.append("h", group);
   if (by("flip").ariaPressed === "true") state.set("f", "1");
@@ -249,6 +277,9 @@ function loadState() {
   by("flip").ariaPressed = String(state.get("f") === "1");
   threads = state.get("t") ?? "";
   takeValue(index);
+  unfolded.clear();
+  for (const letter of state.getAll("o")) if (FOLDS[letter]) unfolded.add(letter);
+  globalThis.perkTimes?.open(state.get("i") === "1");
   hidden.clear();
   for (const group of state.getAll("h")) if (colours?.groups.some((it) => it.name === group)) hidden.add(group);
   const method = Number(state.get("m") ?? -1);
@@ -256,14 +287,29 @@ function loadState() {
   if (state.has("m") && names[method]) [view, selected] = ["merged", method];
   makeCalls();
   makeView();
-  const zoom = Number(state.get("z"));
-  setZoom(Number.isInteger(zoom) && zoom > 0 && zoom < model.count ? zoom : 0);
+  setZoom(model.follow(state.get("z")?.split(".").map(Number) ?? []));
 }
 
 function reset() {
   by("search").value = "";
   selected = view === "merged" ? selected : -1;
   zoomByUser(0);
+}
+
+/** Shows what a bar represents. */
+function unfold(letter) {
+  unfolded.add(letter);
+  rebuild({ path: [] });
+  pushState();
+}
+
+/** Folds everything, or opens all. */
+function turnFolds() {
+  const path = zoomPath();
+  if (unfolded.size > 0) unfolded.clear();
+  else for (const letter of Object.keys(FOLDS)) unfolded.add(letter);
+  rebuild({ path });
+  pushState();
 }
 
 function chooseView(name) {

@@ -29,6 +29,7 @@ const isPanelOpen = () => !by("panel").hidden;
 
 function showPanel(isOpen) {
   by("panel").hidden = !isOpen;
+  by("begin").hidden = isOpen || !data.limits?.rows.length;
   by("panel-button").ariaPressed = String(isOpen);
   fillPanel();
 }
@@ -56,7 +57,7 @@ function fillMethods() {
   const other = subjects();
   const isSubject = (row) => names[row.frame].kind === KIND.objects;
   const ofSubjects = isOfSubjects && other !== undefined;
-  let rows = methods.below(top).filter((row) => names[row.frame].kind !== KIND.thread && isSubject(row) === ofSubjects);
+  let rows = (top === 0 || model === calls ? methods.below(top) : methodsBelow(model, top)).filter((row) => ![KIND.thread, KIND.fold].includes(names[row.frame].kind) && isSubject(row) === ofSubjects);
   const count = rows.length;
   if (chart.matched) rows = rows.filter((row) => chart.matched[row.frame] === 1);
   const what = ofSubjects ? other : "Methods";
@@ -75,7 +76,7 @@ function fillMethods() {
     { key: "self", text: "Self", title: "What ends in the method itself", share: (row) => row.self },
     { key: "total", text: "Total", title: "The method with all that it calls", share: (row) => row.total },
   ];
-  by("panel-body").replaceChildren(title, table("methods", rows, ofSubjects ? columns.slice(1) : columns, calls.total[top]));
+  by("panel-body").replaceChildren(...limitsList(), title, table("methods", rows, ofSubjects ? columns.slice(1) : columns, model.total[top]));
 }
 
 function fillMethod() {
@@ -208,7 +209,8 @@ function tableRow(row, columns, whole, label) {
 
 /** What ends in each frame, of what is zoomed. */
 function zoomedSelf() {
-  if (!model.isUpward) return model.selfByFrame(chart.zoom);
+  // What is folded has its colours, too.
+  if (!model.isUpward) return (chart.zoom === 0 && model === started ? calls : model).selfByFrame(chart.zoom);
   const ends = new Float64Array(names.length);
   const add = (node, count) => {
     ends[model.frame[node]] += count;

@@ -69,11 +69,11 @@ class TimeStrip {
   }
 
   #build() {
-    const section = element("section", "");
+    const section = element("details", "");
     this.section = section;
     section.id = "times";
     section.ariaLabel = "Times";
-    const caption = element("div", "");
+    const caption = element("summary", "");
     caption.id = "times-caption";
     this.caption = element("span", "");
     caption.append(this.caption);
@@ -98,6 +98,19 @@ class TimeStrip {
     row.append(element("td", "Strip"), keys);
     this.#listen();
     new ResizeObserver(() => this.draw()).observe(this.strip);
+    section.addEventListener("toggle", () => {
+      this.draw();
+      saveState();
+    });
+  }
+
+  /** Whether the rows of the threads are shown. */
+  get isOpen() {
+    return this.section.open;
+  }
+
+  open(isOpen) {
+    this.section.open = isOpen;
   }
 
   #listen() {
@@ -265,7 +278,7 @@ class TimeStrip {
       sums[row].forEach((count, at) => (bars[Math.floor(at / group)] += count));
       const most = bars.reduce((a, b) => Math.max(a, b), full);
       const bottom = (row + 1) * STRIP_ROW;
-      context.fillStyle = chart.palette.bright[row % HUES.length];
+      context.fillStyle = colour("--strip");
       bars.forEach((count, at) => {
         if (count === 0) return;
         const high = Math.max(1, (count / most) * (STRIP_ROW - 2));

@@ -54,7 +54,8 @@ class Columns {
 /** The place of each frame in the order of siblings; found when it is asked for. */
 function ranksOf(names) {
   if (names.ranks) return names.ranks;
-  const keys = names.map((name) => `${name.className}\0${name.method}\0${name.signature}\0${name.kind}`);
+  // What is folded is last.
+  const keys = names.map((name) => `${name.kind === KIND.fold ? "\uffff" : ""}${name.className}\0${name.method}\0${name.signature}\0${name.kind}`);
   const order = [...keys.keys()].sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : a - b));
   names.ranks = new Int32Array(names.length);
   order.forEach((frame, rank) => (names.ranks[frame] = rank));
@@ -75,13 +76,12 @@ function runs(nodes, frameOf, ranks) {
 }
 
 /**
- * What is below `tops`, as below one node with this frame. Frames that are marked in `hidden` are left out: what is
- * below them is below the node above.
+ * A function that adds what is below `nodes` of `model` to `columns`, as below one node there. Frames that are marked in
+ * `hidden` are left out: what is below them is below the node above.
  */
-function merged(model, tops, frame, hidden, whole = null) {
+function joiner(model, columns, hidden) {
   const ranks = ranksOf(model.names);
   const { next, self, selfBefore } = model;
-  const columns = new Columns(frame, selfBefore !== null, tops.includes(0) ? model.count : 1024);
   // How many of the nodes before each are left out.
   const out = new Int32Array(model.count + 1);
   for (let node = 0; node < model.count; node++) {
@@ -108,7 +108,13 @@ function merged(model, tops, frame, hidden, whole = null) {
     nodes.forEach(collect);
     for (const group of runs(children, frameOf, ranks)) join(group, columns.add(level + 1, frameOf(group[0])), level + 1);
   };
-  join(tops, 0, 0);
+  return join;
+}
+
+/** What is below `tops`, as below one node with this frame, without the frames that are marked in `hidden`. */
+function merged(model, tops, frame, hidden, whole = null) {
+  const columns = new Columns(frame, model.selfBefore !== null, tops.includes(0) ? model.count : 1024);
+  joiner(model, columns, hidden)(tops, 0, 0);
   return columns.model(model.names, whole);
 }
 

@@ -45,6 +45,13 @@ fn expect_window(page: &BrowserPage, window: &Value) {
     page.wait_for(WINDOW, window);
 }
 
+/// Opens the strip, which is closed at first; a link keeps it open.
+fn open_strip(page: &BrowserPage) {
+    assert_eq!(page.run("return perkTimes.isOpen"), json!(false));
+    page.run("document.getElementById('times-caption').click()");
+    page.expect_hash("#i=1");
+}
+
 /// The place of the strip at a share of its width.
 fn at(page: &BrowserPage, share: f64) -> (f64, f64) {
     let place = page.run(
@@ -58,6 +65,7 @@ fn at(page: &BrowserPage, share: f64) -> (f64, f64) {
 #[test]
 fn a_dragged_window_is_what_the_graph_shows() {
     let Some(page) = BrowserPage::open(&timed()) else { return };
+    open_strip(&page);
     page.wait_for(TOTALS, &json!([1000, 300, 600]));
     page.expect_text("times-window", "all of 10.00 s");
     let strip = page.run("return document.getElementById('times-caption').firstChild.textContent");
@@ -96,6 +104,7 @@ fn a_dragged_window_is_what_the_graph_shows() {
 #[test]
 fn the_keyboard_selects_a_window() {
     let Some(page) = BrowserPage::open(&timed()) else { return };
+    open_strip(&page);
     page.run("document.getElementById('times-strip').focus()");
     page.browser.keys(RIGHT);
     expect_window(&page, &json!([0, 100]));
@@ -122,6 +131,7 @@ fn the_keyboard_selects_a_window() {
 #[test]
 fn threads_that_only_the_times_tell_apart_are_chosen() {
     let Some(page) = BrowserPage::open(&timed()) else { return };
+    open_strip(&page);
     let choose = |choice: &str| {
         page.run(&format!(
             "const list = document.getElementById('threads');

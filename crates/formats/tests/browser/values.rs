@@ -121,6 +121,8 @@ fn methods_have_the_numbers_of_their_states_and_classes() {
     let states =
         json!([["50.00 %", "[sleeping]"], ["33.33 %", "[running]"], ["16.67 %", "[parked]"]]);
     page.wait_for(rows, &states);
+    // The parked time is that of an idle thread.
+    page.browser.keys("o");
     page.click("app.Idle.idle");
     assert!(page.text("detail").contains("self 2.00 s (66.67 %)"), "{}", page.text("detail"));
     page.browser.keys("r");

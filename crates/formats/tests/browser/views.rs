@@ -70,7 +70,7 @@ fn threads_are_merged_until_they_are_chosen() {
         [3, "app.A.a", 10, 0], [4, "app.C.c", 10, 10]]"#;
     page.wait_for(NODES, &nodes(pool));
     assert!(page.spans_all("app.A.a"), "the zoom stays");
-    page.expect_hash("#t=t%3Apool-1&z=2");
+    page.expect_hash("#t=t%3Apool-1&z=1.2");
     assert!(page.text("detail").contains("10 samples (100.00 %)"), "shares are of the thread");
     choose(&page, "threads", "each");
     let first = "const {model} = perk;
@@ -197,7 +197,7 @@ fn the_legend_leaves_frames_out_and_follows_the_zoom() {
     page.wait_for(NODES, &nodes(own));
     assert!(page.spans_all("app.A.a"), "the zoom stays");
     page.expect_text("legend", "your code 100.00 %\nJDK left out\nShow all");
-    page.expect_hash("#z=2&h=JDK");
+    page.expect_hash("#z=1.2&h=JDK");
     page.run("location.reload()");
     page.wait_for(NODES, &nodes(own));
     page.browser.keys("r");

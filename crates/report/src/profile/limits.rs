@@ -3,8 +3,9 @@
 mod words;
 
 use perk_analysis::limits::{self, Cause, FEW_SAMPLES, Limit, Limits, Repeat, Verdict};
+use perk_formats::{Lead, LeadRow};
 use perk_profile::units::{duration, plural, printable, short_percent};
-use perk_profile::{Line, Profile};
+use perk_profile::{Line, Metric, Profile};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Screen, Section};
 
 use super::content::Content;
@@ -112,6 +113,29 @@ impl<'a> Limiting<'a> {
             }));
         }
         sentences
+    }
+
+    /// The list for the head of a page.
+    pub(super) fn lead(&self, file: &str) -> Lead {
+        let mut lead = Lead { repeats: self.repeated(), ..Lead::default() };
+        let Some(limits) = &self.limits else { return lead };
+        lead.summary = self.summary(limits);
+        let row = |limit: &Limit| {
+            let Text { reason, hint, .. } = self.text(limits, limit, file);
+            let short = |method| perk_render::short_method(&self.profile.symbols, method);
+            let line = limit.line.map_or(String::new(), |line| format!(" line {line}"));
+            let is_of_cpu = limit.cause == Cause::Cpu && Metric::Samples.is_in(self.profile);
+            LeadRow {
+                share: format!("{} %", short_percent(limit.ns, limits.total_ns)),
+                reason,
+                place: limit.method.map_or(String::new(), |method| short(method) + &line),
+                method: limit.method,
+                hint,
+                metric: if is_of_cpu { Metric::Samples } else { Metric::WallTime },
+            }
+        };
+        lead.rows = limits.rows.iter().map(row).collect();
+        lead
     }
 
     /// The calls that are made again and again, a line each.

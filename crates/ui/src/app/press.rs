@@ -81,6 +81,7 @@ impl App<'_> {
                 self.sort();
                 self.look(View::Methods);
             }
+            Key::Char('o') if self.view.is_folded() => self.unfold(),
             Key::Char('m') => self.look_at_selected(),
             Key::Char('f') => self.focus(),
             Key::Escape | Key::Char('F') => {
@@ -116,16 +117,29 @@ impl App<'_> {
     }
 
     fn browse_flame(&mut self, key: Key) {
-        let ranked = &self.ranked;
+        let is_fold = self.selected_label().is_some() && self.selected().is_none();
+        let ranked = self.folded.as_ref().unwrap_or(&self.ranked);
         match key {
             Key::Up | Key::Char('k') => self.flame.up(ranked),
             Key::Down | Key::Char('j') => self.flame.down(ranked),
             Key::Left | Key::Char('h') => self.flame.aside(ranked, -1),
             Key::Right | Key::Char('l') => self.flame.aside(ranked, 1),
+            Key::Enter | Key::Char(' ') if is_fold => self.unfold(),
             Key::Enter | Key::Char(' ') => self.flame.zoom(ranked),
             Key::Home | Key::Char('g') => self.flame = Flame::new(ranked),
             _ => {}
         }
+    }
+
+    /// Shows whole stacks and idle threads, or folds them again.
+    fn unfold(&mut self) {
+        if self.fold.is_empty() {
+            self.message = "nothing is folded here".to_owned();
+            return;
+        }
+        self.is_unfolded = !self.is_unfolded;
+        self.fold();
+        self.cursors[View::Tree as usize] = Cursor::default();
     }
 
     fn browse_locks(&mut self, key: Key) {
@@ -155,17 +169,16 @@ impl App<'_> {
     fn look(&mut self, view: View) {
         let is_empty = !self.around.as_ref().is_some_and(MethodNeighbours::has_numbers);
         if view == View::Method && self.view != View::Method && is_empty {
-            let first = || self.flat.first().map(|row| row.label);
-            let label = self.selected().or_else(first);
-            let name = label.map(|label| self.ranked.label(label).clone());
+            let first = || self.flat.first().map(|row| self.ranked.label(row.label).clone());
+            let name = self.selected().or_else(first);
             name.into_iter().for_each(|name| self.look_around(name));
         }
         self.view = view;
     }
 
     fn look_at_selected(&mut self) {
-        if let Some(label) = self.selected() {
-            self.look_around(self.ranked.label(label).clone());
+        if let Some(name) = self.selected() {
+            self.look_around(name);
             self.view = View::Method;
         }
     }
@@ -177,8 +190,8 @@ impl App<'_> {
             self.scope.thread = Some(thread);
             self.rebuild();
             self.view = View::Methods;
-        } else if let Some(label) = self.selected() {
-            self.scope.through = Some(self.ranked.label(label).to_owned());
+        } else if let Some(name) = self.selected() {
+            self.scope.through = Some(name);
             self.rebuild();
         }
     }

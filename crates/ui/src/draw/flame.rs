@@ -17,10 +17,11 @@ pub(super) fn draw_flame(app: &App<'_>, theme: Theme, area: Rect, frame: &mut Fr
         return;
     }
     let (width, height) = (usize::from(area.width), usize::from(area.height));
-    for block in app.flame.blocks(&app.ranked, width, height) {
-        let node = app.ranked.node(block.node);
-        let label = app.ranked.label(node.label);
-        let mut style = theme.block(app.owner(node.label), block.level);
+    let ranked = app.ranked_of_view();
+    for block in app.flame.blocks(ranked, width, height) {
+        let node = ranked.node(block.node);
+        let label = ranked.label(node.label);
+        let mut style = theme.block(app.owner_of(label), block.level);
         if app.is_match(label) {
             style = style.add_modifier(Modifier::UNDERLINED | Modifier::BOLD);
         }

@@ -14,6 +14,7 @@ PgUp PgDn    a screen up or down;  Home End (g G)  first and last line
 Enter        a method's callers and callees; open or close; zoom
 Space        open or close
 e            open the heaviest path below
+o            whole stacks and idle threads, or from your code on (Tree, Flame)
 m            callers and callees of the selected method
 f            only paths through the selected method, or the selected thread
 / n N        search, next, previous
@@ -35,7 +36,7 @@ pub(super) fn keys(app: &App<'_>) -> Vec<(&'static str, &'static str)> {
             &[("Space", "open"), ("e", "heaviest"), ("m", "method"), ("f", "focus")]
         }
         View::Threads => &[("Enter", "only this")],
-        View::Flame => &[("Enter", "zoom"), ("m", "method"), ("f", "focus")],
+        View::Flame => &[("Enter", "zoom"), ("m", "method"), ("f", "focus"), ("o", "whole stacks")],
         View::Locks => &[("Enter", "open")],
         View::Heap => &[("s", "sort")],
     });

@@ -1,11 +1,10 @@
-//! Colours and other styles.
+//! Colours and other styles. A colour means whose code something is, as on the pages; blue is what is selected or found.
 
 use perk_analysis::Owner;
 use ratatui::style::{Color, Modifier, Style};
 
-/// The shares, in percent, from which numbers are hot, warm, and of no interest below.
+/// The shares, in percent, from which numbers are hot, and of no interest below.
 const HOT: f64 = 10.0;
-const WARM: f64 = 3.0;
 const COLD: f64 = 0.5;
 
 /// The styles: colours if they are enabled, otherwise bold, dim and reverse.
@@ -21,13 +20,13 @@ impl Theme {
 
     /// A line with the titles of columns.
     pub(crate) fn titles(self) -> Style {
-        let colours = Style::new().fg(Color::Black).bg(Color::Green);
+        let colours = Style::new().fg(Color::Black).bg(Color::Gray);
         self.or(colours, bold())
     }
 
     /// The line between the rows and the selected one in whole.
     pub(crate) fn bar(self) -> Style {
-        let colours = Style::new().fg(Color::Black).bg(Color::Cyan);
+        let colours = Style::new().fg(Color::Black).bg(Color::Gray);
         self.or(colours, Style::new().add_modifier(Modifier::REVERSED))
     }
 
@@ -40,8 +39,7 @@ impl Theme {
     pub(crate) fn heat(self, part: u64, whole: u64) -> Style {
         let percent = if whole > 0 { part as f64 * 100.0 / whole as f64 } else { 0.0 };
         match () {
-            () if percent >= HOT => self.or(Style::new().fg(Color::Red), Style::new()),
-            () if percent >= WARM => self.or(Style::new().fg(Color::Yellow), Style::new()),
+            () if percent >= HOT => bold(),
             () if percent >= COLD => Style::new(),
             () => Style::new().add_modifier(Modifier::DIM),
         }
@@ -50,7 +48,7 @@ impl Theme {
     /// A name that the search has found.
     pub(crate) fn found(self) -> Style {
         let style = bold().add_modifier(Modifier::UNDERLINED);
-        self.or(style.fg(Color::Yellow), style)
+        self.or(style.fg(Color::Blue), style)
     }
 
     /// The name of a row: the program's own code stands out among that of others.
