@@ -1,6 +1,8 @@
 //! Numbers by their labels: those of some labels only, and labels as the outermost frames of
 //! stacks.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::str::FromStr;
 
 use perk_profile::{
@@ -26,6 +28,27 @@ impl FromStr for LabelPattern {
         let (key, value) = parts.ok_or("use KEY=VALUE, such as 'request=GET *'")?;
         Ok(Self { key: key.to_owned(), value })
     }
+}
+
+impl fmt::Display for LabelPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.key, self.value.as_str())
+    }
+}
+
+/// Whether a number of the profile has such a label.
+pub fn is_in(pattern: &LabelPattern, profile: &Profile) -> bool {
+    values(profile, &pattern.key).iter().any(|value| pattern.value.matches(value))
+}
+
+/// The values of the labels of a key.
+pub fn values(profile: &Profile, key: &str) -> BTreeSet<String> {
+    let symbols = &profile.symbols;
+    let sets = (0..profile.labels.len()).map(LabelSetId::new);
+    let of_key = sets
+        .flat_map(|set| profile.labels.get(set))
+        .filter(|label| symbols.strings.get(label.key) == key);
+    of_key.map(|label| label.value_text(symbols)).collect()
 }
 
 /// The sets of labels that have a label for each key of `patterns`, one of its patterns.

@@ -73,6 +73,36 @@ pub fn of<'a>(
     near.take(MOST).map(|(_, _, name)| name).collect()
 }
 
+/// The texts that `wanted`, which is none of them, may mean, such as names of threads or values of labels: the
+/// nearest first, at most three.
+pub fn texts<'a>(wanted: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let wanted = wanted.trim_matches('*').to_lowercase();
+    let likeness = |text: &str| {
+        let text = text.to_lowercase();
+        let is_part = wanted.len() > 1 && (text.contains(&wanted) || wanted.contains(&text));
+        if is_part {
+            return Some(Likeness::Same);
+        }
+        // The begin of a name with a number: `http-nio-8080-exec-1`.
+        let start: String = text.chars().take(wanted.chars().count()).collect();
+        [slips(&wanted, &text), slips(&wanted, &start)].into_iter().flatten().min()
+    };
+    let found: BTreeSet<_> = all
+        .into_iter()
+        .filter(|it| !it.is_empty())
+        .filter_map(|text| Some((likeness(text)?, text.len(), text.to_owned())))
+        .collect();
+    found.into_iter().take(MOST).map(|(_, _, text)| text).collect()
+}
+
+/// The likeness of two texts with few different letters.
+fn slips(a: &str, b: &str) -> Option<Likeness> {
+    let most = (a.len() / LETTERS_PER_SLIP).clamp(1, MOST_SLIPS);
+    let is_near = a.len() > 1 && a.len().abs_diff(b.len()) <= most;
+    let count = is_near.then(|| strsim::osa_distance(a, b))?;
+    (count <= most).then_some(Likeness::Slips(count))
+}
+
 /// The pattern as names are compared with it.
 struct NameParts {
     /// Its parts, in lower case, without stars and parameters around them.
@@ -159,6 +189,21 @@ mod tests {
         check("strat_thread", &["start_thread"]);
         check("nothing.like.This", &[]);
         check("Q", &[]);
+    }
+
+    #[test]
+    fn any_texts() {
+        let names = ["main", "http-nio-8080-exec-1", "Reference Handler", "GET /orders"];
+        for (wanted, near) in [
+            ("mian", &["main"][..]),
+            ("htp-nio-*", &["http-nio-8080-exec-1"]),
+            ("HTTP-*", &["http-nio-8080-exec-1"]),
+            ("GET /order", &["GET /orders"]),
+            ("nosuch-*", &[]),
+            ("x", &[]),
+        ] {
+            assert_eq!(texts(wanted, names), near, "{wanted}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod advice;
 mod attach;
 mod heap;
 pub(crate) mod help;
@@ -70,6 +71,8 @@ Examples:
   perk diff before.hprof after.hprof          compare two profiles
   perk heap app.hprof                         show what holds the memory of a heap dump
   perk convert java.hprof.txt -o app.html     write a profile in another format
+
+A time has a unit: us, ms, s, m or h, such as 500ms or 1.5s.
 
 The exit code is 0, or 1 if a profile has nothing to report or two profiles differ, or 2 after an error.
 `perk run` returns the exit code of the program.";

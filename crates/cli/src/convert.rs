@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use perk_formats::View;
 use perk_open::{Input, display_name, has_only_heaps, is_stream};
 use perk_profile::Timestamp;
-use perk_report::selection::{labels, metric};
+use perk_report::selection::{labels, metric, names};
 
 use crate::args::ConvertArgs;
 use crate::file_format;
@@ -57,7 +57,9 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
              objects: perk heap shows what holds them, perk report their classes"
         );
     }
-    selection::apply((window, &args.filter.filter()), &mut profile, &name)?;
+    let filter = args.filter.filter();
+    names::check(&args.read.app, &filter, &[(&name, &profile)])?;
+    selection::apply((window, &filter), &mut profile, &name)?;
     if let Some(key) = &args.by {
         labels::root(&mut profile, key)?;
     }

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use perk_open::{display_name, is_stream};
 use perk_render::Screen;
+use perk_report::selection::names;
 use perk_report::{DiffRequest, Named, View};
 
 use crate::args::DiffArgs;
@@ -34,12 +35,19 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     };
     let read = |path: &Path| {
         let profile = input::read(path, &args.read)?.profile;
+        anyhow::Ok(Named::new(display_name(path), profile))
+    };
+    let sides = [read(&args.before)?, read(&args.after)?];
+    let both = sides.each_ref().map(|side| (&*side.name, &side.it));
+    names::check(&args.read.app, &request.filter, &both)?;
+    let select = |side| {
         let mut notes = Vec::new();
-        let side = request.select(Named::new(display_name(path), profile), &mut notes)?;
+        let side = request.select(side, &mut notes)?;
         notes.iter().for_each(|note| talk::say(format_args!("{note}")));
         anyhow::Ok(side)
     };
-    let (mut before, mut after) = (read(&args.before)?, read(&args.after)?);
+    let [before, after] = sides;
+    let (mut before, mut after) = (select(before)?, select(after)?);
     let answer = request.answer([&mut before, &mut after])?;
     if !args.output.is_empty() {
         graph::write(args, [&before.it, &after.it], [&before.name, &after.name])?;

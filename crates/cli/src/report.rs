@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use perk_open::{Input, display_name, is_stream};
 use perk_render::Screen;
+use perk_report::selection::names;
 use perk_report::{Extent, Named, ProfileRequest, ProfileView, View, Want};
 
 use crate::args::ReportArgs;
@@ -20,7 +21,9 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let request = request(args);
     request.check()?;
     let page = args.output.as_deref().map(page_target).transpose()?;
-    let answer = request.answer(input(args)?)?;
+    let input = input(args)?;
+    names::check(&args.read.app, &request.filter, &[(&input.name, &input.it.profile)])?;
+    let answer = request.answer(input)?;
     if let Some((target, page)) = page.zip(answer.page.as_ref()) {
         target.write_with(&|out| out.write_all(page))?;
     }

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use perk_open::{display_name, has_only_heaps};
 use perk_profile::units::duration;
-use perk_report::selection::{labels, metric, window};
+use perk_report::selection::{labels, metric, names, window};
 
 use crate::args::ViewArgs;
 use crate::input;
@@ -14,6 +14,8 @@ pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
     let window = args.read.window(args.window.to);
     let mut input = input::read(&args.file, &args.read)?;
     let mut name = display_name(&args.file);
+    let filter = args.filter.filter();
+    names::check(&args.read.app, &filter, &[(&name, &input.profile)])?;
     if has_only_heaps(&input.profile) {
         bail!(
             "{name} has only heap dumps: perk heap shows what holds their objects, perk report their classes"
@@ -23,7 +25,6 @@ pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
         input.profile.notes.extend(window::lines(&shown));
         name += &format!(", {} to {}", duration(shown.from_ns), duration(shown.to_ns));
     }
-    let filter = args.filter.filter();
     if let Some(line) = selection::apply_filter(&filter, &mut input.profile, &name) {
         name += &format!(", {line}");
         input.profile.notes.push(line);

@@ -242,7 +242,7 @@ fn wrong_command_lines_are_refused() {
     let folder = Folder::new();
     for (arguments, parts) in [
         (&["listen", "--send", "heap"][..], &["is not a command; the commands are force-gc"][..]),
-        (&["listen", "--after", "2"], &["use a number and us, ms, s, m or h"]),
+        (&["listen", "--after", "2"], &["a time needs a unit: us, ms, s, m or h"]),
         (&["listen", "--bind", "somewhere"], &["use an IP address"]),
         (&["listen", "--bind", "192.0.2.1"], &["cannot listen on 192.0.2.1:0"]),
         (&["listen", "-o", "no/such/a.hprof"], &["cannot write no/such/a.hprof"]),

@@ -14,6 +14,7 @@ mod jamaica;
 mod json;
 mod launch;
 mod listen;
+mod mistakes;
 mod monitors;
 mod names;
 mod report;

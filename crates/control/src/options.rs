@@ -43,7 +43,7 @@ pub use command_line::{CommandLine, arguments};
 pub use file_name::resolve_file_name;
 pub use markdown::options_markdown;
 pub use measurements::{Measurement, MeasurementRow};
-pub use numbers::scaled;
+pub use numbers::{scaled, time_ns};
 pub use row::{Argument, Needs, Word};
 use rules::OptionText;
 pub use rules::Refusal;

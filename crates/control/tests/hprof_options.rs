@@ -182,11 +182,14 @@ fn intervals_take_units() {
         ("500us", 500_000),
         ("2ms", 2_000_000),
         ("1s", 1_000_000_000),
+        ("1.5s", 1_500_000_000),
+        ("2m", 120_000_000_000),
+        ("1h", 3_600_000_000_000),
         ("2147483647s", 2_147_483_647_000_000_000),
     ] {
         assert_eq!(run_options(&format!("interval={text}")).interval_ns, interval_ns, "{text}");
     }
-    for text in ["0", "0us", "-1", "-1ms", "us", "1m", "1 s", "1.5", "2147483648", "1msus"] {
+    for text in ["0", "0us", "-1", "-1ms", "us", "1d", "1 s", "1.5", "2147483648", "1msus"] {
         let error = error(&format!("interval={text}"));
         assert_eq!(error, "interval option value must be decimal and > 0", "{text}");
     }

@@ -7,10 +7,10 @@ use std::io;
 #[non_exhaustive]
 pub enum Error {
     /// The file cannot be read, or a scratch file cannot be written.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// The file is not a dump, or is damaged beyond use; the text says where and how.
-    #[error("{0}")]
+    #[error(transparent)]
     Format(#[from] perk_hprof::Error),
     /// The file is none that holds a heap.
     #[error("it is not a heap dump: it begins with \"{}\"", head[..head.len().min(16)].escape_ascii())]

@@ -1,11 +1,11 @@
 //! Where bytes come from, and how messages name it.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use perk_profile::units::printable;
 
 /// A file or a stream.
@@ -32,7 +32,11 @@ impl Source {
             return Ok(Self { reader: Box::new(io::stdin().lock()), name, length_bytes: None });
         }
         let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-        let length_bytes = file.metadata().ok().filter(|it| it.is_file()).map(|it| it.len());
+        let metadata = file.metadata().ok();
+        if metadata.as_ref().is_some_and(Metadata::is_dir) {
+            bail!("cannot read {name}: it is a folder; name a file in it");
+        }
+        let length_bytes = metadata.filter(Metadata::is_file).map(|it| it.len());
         Ok(Self { reader: Box::new(file), name, length_bytes })
     }
 

@@ -387,6 +387,11 @@ impl FieldAccesses {
         self.layouts.len()
     }
 
+    /// The sites of the objects, those that are known.
+    pub fn sites(&self) -> impl Iterator<Item = AllocationSite> + '_ {
+        self.records.iter().filter_map(|record| record.site)
+    }
+
     /// Keeps the objects of the sites that `is_kept` accepts.
     pub fn retain(&mut self, mut is_kept: impl FnMut(Option<AllocationSite>) -> bool) {
         self.records.retain(|record| is_kept(record.site));

@@ -3,6 +3,7 @@
 pub mod filter;
 pub mod labels;
 pub mod metric;
+pub mod names;
 pub mod window;
 
 use perk_analysis::{Filter, InferredCallers, Window};

@@ -5,17 +5,25 @@ use perk_profile::{NamePattern, Symbols};
 
 /// Says that no `what` has the name `pattern`, which ones are near, and else what to write.
 pub fn no_such_name(what: &str, pattern: &NamePattern, near: &[String]) -> String {
-    let near: Vec<_> = near.iter().map(|name| quoted(name)).collect();
-    let advice = match &near[..] {
+    let advice = match near {
         [] if pattern.begins_with_package() => format!(
             " from its beginning on; {} finds it further in",
             quoted(&format!("*.{}", pattern.as_str()))
         ),
         [] => "; use bar, Foo.bar, Foo or com.acme.Foo, with * for any part".to_owned(),
-        [one] => format!("; did you mean {one}?"),
-        [first @ .., last] => format!("; did you mean {} or {last}?", first.join(", ")),
+        near => did_you_mean(near),
     };
     format!("no {what} has that name{advice}")
+}
+
+/// The question whether one of these words of a command line was meant; nothing where there is none.
+pub fn did_you_mean(near: &[String]) -> String {
+    let near: Vec<_> = near.iter().map(|name| quoted(name)).collect();
+    match &near[..] {
+        [] => String::new(),
+        [one] => format!("; did you mean {one}?"),
+        [first @ .., last] => format!("; did you mean {} or {last}?", first.join(", ")),
+    }
 }
 
 /// As [`no_such_name`], of classes and methods; nothing where one has the name.

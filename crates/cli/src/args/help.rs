@@ -27,20 +27,72 @@ pub(crate) fn text(error: &Error, given: &[OsString]) -> String {
     // An option of a profiled program is no value of perk's.
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("tip: to pass "));
     let text = lines.collect::<Vec<_>>().join("\n");
-    let mut text = text.trim_end().replace("\n\n", ";\n");
+    let text = text.trim_end().replace("\n\n", ";\n");
+    let text = NUMBERS.iter().fold(text, |text, &(from, to)| text.replace(from, to));
     let name = given.get(1).and_then(|name| name.to_str()).unwrap_or_default();
-    let has_similar = error.get(ContextKind::SuggestedArg).is_some();
-    if let (ErrorKind::UnknownArgument, "run", false) = (error.kind(), name, has_similar)
-        && let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg)
-    {
-        text += &format!(";\narguments of the program come after it: perk run -- java {option} …");
-    }
+    let text = match advice(error, name, given) {
+        Some(advice) => format!("{}; {advice}", text.split(";\n").next().unwrap_or_default()),
+        None => text,
+    };
     let see = match command().find_subcommand(name) {
         Some(command) => format!("perk {} --help", command.get_name()),
         None => "perk --help".to_owned(),
     };
     format!("{text} (see {see})")
 }
+
+/// What to do about arguments that are wrong as a whole, and not by a letter.
+fn advice(error: &Error, name: &str, given: &[OsString]) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let word_at = |found: &dyn Fn(&str) -> bool| {
+        given.iter().skip(1).position(|word| word.to_str().is_some_and(found)).map(|at| at + 1)
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let wrong = text(ContextKind::InvalidSubcommand)?;
+            super::advice::of_no_command(&given[word_at(&|word| word == wrong)?..])
+        }
+        ErrorKind::UnknownArgument if error.get(ContextKind::SuggestedArg).is_none() => {
+            let wrong = text(ContextKind::InvalidArg)?;
+            // Of `-jar` it is `-j`.
+            let whole = word_at(&|word| word.starts_with(wrong));
+            let whole = whole.and_then(|at| given[at].to_str()).unwrap_or(wrong);
+            let is_option = whole.starts_with('-');
+            match name {
+                "run" => Some(format!(
+                    "arguments of the program come after it: perk run -- java {whole} …"
+                )),
+                "attach" => Some(
+                    "perk attach takes the process id or the name of a running program; perk run -- java … \
+                     starts one"
+                        .to_owned(),
+                ),
+                "convert" if !is_option => {
+                    Some(format!("name the file to write with -o: perk convert … -o {whole}"))
+                }
+                _ if name == whole && is_option => {
+                    Some(format!("options come after the command: perk run {whole}"))
+                }
+                _ => None,
+            }
+        }
+        ErrorKind::MissingRequiredArgument if name == "report" => {
+            let has_file = word_at(&|word| word == "-o" || word.starts_with("--output"));
+            has_file.map(|_| "perk convert writes a profile in another format".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The words of the standard library about wrong numbers, and those for people.
+const NUMBERS: [(&str, &str); 3] = [
+    ("invalid digit found in string", "use a whole number"),
+    ("cannot parse integer from empty string", "use a whole number"),
+    ("number too large to fit in target type", "use a smaller number"),
+];
 
 /// The command and its subcommands, without line breaks in the paragraphs of their notes.
 fn with_paragraphs(command: Command) -> Command {
@@ -133,6 +185,23 @@ mod tests {
             said(&["perk", "run", "--foo", "--", "java"]),
             "unexpected argument '--foo' found; arguments of the program come after it: \
              perk run -- java --foo … (see perk run --help)"
+        );
+        assert_eq!(
+            said(&["perk", "run", "-jar", "app.jar"]),
+            "unexpected argument '-j' found; arguments of the program come after it: perk run -- java -jar … \
+             (see perk run --help)"
+        );
+        assert!(
+            said(&["perk", "run", "--top", "x", "java"])
+                .contains("'--top <N>': use a whole number")
+        );
+        assert!(said(&["perk", "-q", "run"]).contains("perk run -q"));
+        assert!(said(&["perk", "convert", "a", "b.html"]).contains("perk convert … -o b.html"));
+        assert!(said(&["perk", "attach", "java", "-jar"]).contains("perk run -- java"));
+        assert!(said(&["perk", "report", "a", "-o", "b.html"]).contains("perk convert"));
+        assert_eq!(
+            said(&["perk", "--", "4711"]),
+            "unrecognized subcommand '4711'; perk attach 4711 profiles the running program (see perk --help)"
         );
         assert_eq!(
             said(&["perk", "report", "--bla", "x"]),

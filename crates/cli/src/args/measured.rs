@@ -84,10 +84,7 @@ fn arg(argument: &'static Argument) -> Arg {
     match argument.range {
         Some((from, to)) => arg.value_parser(value_parser!(i64).range(from..=to)),
         None if !argument.words.is_empty() => arg.value_parser(PossibleValuesParser::new(words)),
-        None => arg.value_parser(|text: &str| match argument.takes(text) {
-            true => Ok(text.to_owned()),
-            false => Err(argument.hint),
-        }),
+        None => arg.value_parser(|text: &str| argument.check(text).map(|()| text.to_owned())),
     }
 }
 
@@ -120,9 +117,9 @@ mod tests {
     #[test]
     fn values_are_those_of_the_agent() {
         let times =
-            ["", "0", "0ms", "-1ms", "ms", "1.5ms", "1 ms", "10min", "99999999999ms", "y", "n"];
-        check("interval", &["10ms", "1", "500us", "2s"], &times);
-        check("wall", &["10ms", "1", "500us", "2s"], &times);
+            ["", "0", "1", "0ms", "-1ms", "ms", "1 ms", "10min", "99999999999999h", "y", "n"];
+        check("interval", &["10ms", "1.5ms", "500us", "2s", "1m"], &times);
+        check("wall", &["10ms", "1.5ms", "500us", "2s", "1h"], &times);
         let sizes = ["", "0", "k", "-1", "1.5m", "1t", "1 k", "1km"];
         check("memlimit", &["1", "512k", "8m", "4g"], &sizes);
         check("alloc", &["1", "512k", "1g"], &[&sizes[..], &["2g", "2147483648"]].concat());

@@ -3,11 +3,16 @@
 use std::{fs, io};
 
 use anyhow::{Context, bail};
+use perk_analysis::near;
+use perk_profile::secrets;
+use perk_report::words::did_you_mean;
 
 use super::{HiddenJvm, Jvm, Process, ProcessView, program};
 
 /// The most JVMs that a message lists.
 const LISTED: usize = 10;
+/// The characters of a command line that a message shows.
+const COMMAND_LINE: usize = 80;
 
 /// The JVMs on this machine that can be seen, and those that are hidden; each by process id.
 #[derive(Debug, Default)]
@@ -37,7 +42,8 @@ pub(crate) fn visible() -> anyhow::Result<JvmList> {
     Ok(visible)
 }
 
-/// The JVM with this process id, main class or jar, or with a name that contains this.
+/// The JVM with this process id, main class or jar; otherwise that whose name without its package or folder is
+/// this; otherwise that whose name contains it.
 ///
 /// # Errors
 /// There is none or more than one, in one line.
@@ -66,32 +72,41 @@ fn of_pid(pid: u32) -> anyhow::Result<Jvm> {
 }
 
 fn of_name(wanted: &str) -> anyhow::Result<Jvm> {
-    let JvmList { jvms, hidden } = visible()?;
-    let (named, others): (Vec<_>, Vec<_>) =
-        jvms.into_iter().partition(|jvm| program::is_named(&jvm.program, wanted));
-    let mut found = match named.is_empty() {
-        true => others.into_iter().filter(|jvm| jvm.program.contains(wanted)).collect(),
-        false => named,
-    };
-    match (found.pop(), found.len()) {
-        (Some(jvm), 0) => Ok(jvm),
-        (Some(last), _) => {
-            found.push(last);
-            let listed = found.iter().take(LISTED);
-            let mut names: Vec<_> =
-                listed.map(|jvm| format!("{} {}", jvm.process.pid, jvm.program)).collect();
-            if found.len() > LISTED {
-                names.push("…".to_owned());
-            }
-            bail!(
-                "{wanted}: {} JVMs have this name; give the process id: {}",
-                found.len(),
-                names.join(", ")
-            )
+    let JvmList { mut jvms, hidden } = visible()?;
+    let likeness = |jvm: &Jvm| program::likeness(&jvm.program, wanted);
+    let best = jvms.iter().filter_map(likeness).min();
+    let names: Vec<_> =
+        jvms.iter().map(|jvm| program::short_name(&jvm.program).to_owned()).collect();
+    jvms.retain(|jvm| best.is_some() && likeness(jvm) == best);
+    if jvms.len() > 1 {
+        let mut listed: Vec<_> = jvms.iter().take(LISTED).map(in_list).collect();
+        if jvms.len() > LISTED {
+            listed.push("…".to_owned());
         }
-        (None, _) => match hidden.iter().find(|it| it.program.contains(wanted)) {
-            Some(hidden) => bail!("{wanted}: {}", hidden.reason()),
-            None => bail!("{wanted}: no JVM has this name (perk ps lists them)"),
-        },
+        bail!(
+            "{wanted}: {} JVMs have this name; give the process id, or the whole name if only one has it: {}",
+            jvms.len(),
+            listed.join(", ")
+        );
     }
+    match (jvms.pop(), hidden.iter().find(|it| it.program.contains(wanted))) {
+        (Some(jvm), _) => Ok(jvm),
+        (None, Some(hidden)) => bail!("{wanted}: {}", hidden.reason()),
+        (None, None) => {
+            let near = did_you_mean(&near::texts(wanted, names.iter().map(String::as_str)));
+            bail!("{wanted}: no JVM has this name (perk ps lists them){near}")
+        }
+    }
+}
+
+/// The process id of a JVM, its program, and its command line without secrets.
+fn in_list(jvm: &Jvm) -> String {
+    let line = secrets::mask(&jvm.process.command_line().join(" "));
+    let line: Vec<char> = line.chars().collect();
+    // The path of the JDK is at the beginning; what distinguishes two of one program is at the end.
+    let line = match line.len().checked_sub(COMMAND_LINE) {
+        Some(more) if more > 0 => format!("…{}", line[more + 1..].iter().collect::<String>()),
+        _ => line.iter().collect(),
+    };
+    format!("{} {} ({line})", jvm.process.pid, jvm.program)
 }

@@ -50,13 +50,35 @@ pub(super) fn name(command_line: &[String]) -> String {
     file.to_owned()
 }
 
-/// Whether `wanted` is the whole name, or a part of it that identifies the program: the class without
-/// its package, the jar without its folder or its ending.
-pub(super) fn is_named(name: &str, wanted: &str) -> bool {
+/// The way in which a text means a program; the first is the surest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Likeness {
+    /// It is the whole name.
+    Whole,
+    /// It is the class without its package or its module, or the jar without its folder or its ending.
+    Short,
+    /// It is in the name.
+    Part,
+}
+
+/// The way in which `wanted` means the program `name`, if it does.
+pub(super) fn likeness(name: &str, wanted: &str) -> Option<Likeness> {
     let file = file_name(name);
     let stem = file.strip_suffix(".jar");
-    let class = if stem.is_some() { file } else { file.rsplit('.').next().unwrap_or(file) };
-    [name, file, stem.unwrap_or(file), class].contains(&wanted)
+    match () {
+        () if name == wanted => Some(Likeness::Whole),
+        () if [file, stem.unwrap_or(file), short_name(name)].contains(&wanted) => {
+            Some(Likeness::Short)
+        }
+        () if name.contains(wanted) => Some(Likeness::Part),
+        () => None,
+    }
+}
+
+/// The class without its package or its module, or the jar without its folder.
+pub(super) fn short_name(name: &str) -> &str {
+    let file = file_name(name);
+    if file.ends_with(".jar") { file } else { file.rsplit('.').next().unwrap_or(file) }
 }
 
 fn file_name(path: &str) -> &str {
@@ -89,17 +111,20 @@ mod tests {
 
     #[test]
     fn programs_have_short_names() {
-        for (name, wanted, is_it) in [
-            ("org.acme.Main", "org.acme.Main", true),
-            ("org.acme.Main", "Main", true),
-            ("acme/org.acme.Main", "Main", true),
-            ("org.acme.Main", "acme.Main", false),
-            ("/opt/app-1.2.jar", "app-1.2.jar", true),
-            ("/opt/app-1.2.jar", "app-1.2", true),
-            ("/opt/app-1.2.jar", "jar", false),
-            ("/opt/app.jar", "/opt/app.jar", true),
+        use Likeness::{Part, Short, Whole};
+        for (name, wanted, expected) in [
+            ("Main", "Main", Some(Whole)),
+            ("org.acme.Main", "org.acme.Main", Some(Whole)),
+            ("org.acme.Main", "Main", Some(Short)),
+            ("jdk.compiler/com.sun.tools.javac.Main", "Main", Some(Short)),
+            ("org.acme.Main", "acme.Main", Some(Part)),
+            ("org.acme.Main", "main", None),
+            ("/opt/app-1.2.jar", "app-1.2.jar", Some(Short)),
+            ("/opt/app-1.2.jar", "app-1.2", Some(Short)),
+            ("/opt/app-1.2.jar", "jar", Some(Part)),
+            ("/opt/app.jar", "/opt/app.jar", Some(Whole)),
         ] {
-            assert_eq!(is_named(name, wanted), is_it, "{name} {wanted}");
+            assert_eq!(likeness(name, wanted), expected, "{name} {wanted}");
         }
     }
 }

@@ -2,17 +2,19 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 use anyhow::{Context, bail};
 use perk_control::intrinsics::{self, CodeMetric};
 use perk_control::jdk::{self, JavaHome, OLDEST_VERSION, Vm};
+use perk_control::options::{Argument, arguments};
 
 use super::archives::Changes;
 use super::jvm_options::Sources;
+use crate::args::advice;
 
 /// The variable from which every JVM takes options.
 const TOOL_OPTIONS: &str = "JAVA_TOOL_OPTIONS";
@@ -48,7 +50,7 @@ impl<'a> Plan<'a> {
     /// Inspects the program to start; fails if it cannot be started or profiled.
     pub(super) fn new(command: &'a [OsString]) -> anyhow::Result<Self> {
         let (program, arguments) = command.split_first().context("no command")?;
-        let file = find(program, &env::var_os("PATH").unwrap_or_default())?;
+        let file = find(command, &env::var_os("PATH").unwrap_or_default())?;
         let route = route(&file)?;
         let (is_java, feature_version) = match route {
             Route::Argument { feature_version } => (true, feature_version),
@@ -134,20 +136,43 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The file that the shell would start for `program`.
-fn find(program: &OsStr, path: &OsStr) -> anyhow::Result<PathBuf> {
+/// The file that the shell would start for `command`.
+fn find(command: &[OsString], path: &OsStr) -> anyhow::Result<PathBuf> {
+    let program = &*command[0];
     if let Some(file) = jdk::find_in_path(program, path) {
         return Ok(file);
     }
     let name = Path::new(program).display();
-    if !program.as_bytes().contains(&b'/') {
-        bail!("cannot find {name}: no folder of PATH has such a program");
+    let metadata = fs::metadata(program);
+    if let Some(advice) = advice::of_no_program(command).filter(|_| !is_folder(&metadata)) {
+        bail!("cannot start {name}: it is no program; {advice}");
     }
-    match fs::metadata(program) {
+    if let Some(option) = option_before(program) {
+        bail!(
+            "cannot start {name}: no folder of PATH has such a program; write {option}={name} as one word"
+        );
+    }
+    match metadata {
         Ok(metadata) if metadata.is_dir() => bail!("cannot start {name}: it is a folder"),
         Ok(_) => bail!("cannot start {name}: it is not executable (chmod +x)"),
+        Err(_) if !program.as_bytes().contains(&b'/') => {
+            bail!("cannot find {name}: no folder of PATH has such a program")
+        }
         Err(error) => Err(error).with_context(|| format!("cannot start {name}")),
     }
+}
+
+fn is_folder(metadata: &io::Result<fs::Metadata>) -> bool {
+    metadata.as_ref().is_ok_and(fs::Metadata::is_dir)
+}
+
+/// The option of perk that has `word` behind it as if that were its value, which needs a `=`.
+fn option_before(word: &OsStr) -> Option<String> {
+    let given: Vec<_> = env::args_os().collect();
+    let at = given.iter().position(|it| it == word)?;
+    let option = given.get(at.checked_sub(1)?)?.to_str()?;
+    let is_optional = |it: &&Argument| it.is_optional && option.strip_prefix("--") == Some(it.long);
+    arguments().into_iter().find(is_optional).map(|_| option.to_owned())
 }
 
 /// The route into the JVM that `file` starts; fails if perk cannot profile that JVM.

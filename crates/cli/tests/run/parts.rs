@@ -90,7 +90,7 @@ fn parts_that_cannot_be_measured_are_refused() {
     let folder = Folder::new();
     for (options, part) in [
         (&["--delay", "0s"][..], "above 0"),
-        (&["--duration", "5"], "use a number and us"),
+        (&["--duration", "5"], "a time needs a unit: us"),
         (&["--delay", "1s", "--paused"], "--paused"),
         (&["--duration", "1s", "--fields", "shared"], "measure the whole run"),
         (&["--delay", "1s", "--jamaica"], "measure the whole run"),

@@ -2,11 +2,11 @@
 //! them. (The agent does not use this module.)
 
 use super::measurements::{Holder, MEASUREMENTS, MeasurementRow};
+use super::numbers;
 use super::row::{Argument, OptionRow};
 use super::rules::{Reason, Refusal, list, whole_runs};
 use super::table::{Options, ROWS};
 use super::types::Format;
-use super::value::Value;
 
 /// The arguments that a person gave, and the options of the agent that they set.
 #[derive(Clone, Debug)]
@@ -38,13 +38,20 @@ impl Argument {
         ROWS.iter().find(is_own).expect("arguments are parts of rows")
     }
 
-    /// Whether it can have this value.
-    pub fn takes(&self, text: &str) -> bool {
+    /// Checks that it can have this value. A time needs a unit on a command line; only in the agent's
+    /// options it can be without one, as in those of the original.
+    ///
+    /// # Errors
+    /// It cannot; what to write instead.
+    pub fn check(&self, text: &str) -> Result<(), &'static str> {
         let value = self.row().value;
-        // The command line has flags for `y` and `n`, and gives each name by itself.
-        let is_switch = matches!(value, Value::SwitchOrTime(..)) && matches!(text, "y" | "n");
+        if value.is_time() {
+            numbers::time_ns(text)?;
+        }
+        // The command line gives each name by itself.
         let has_several = self.is_list && text.contains(':');
-        !is_switch && !has_several && value.set(&mut Options::default(), text).is_some()
+        let is_right = !has_several && value.set(&mut Options::default(), text).is_some();
+        if is_right { Ok(()) } else { Err(self.hint) }
     }
 
     /// The value of the option; `None` keeps it.
@@ -81,7 +88,7 @@ fn set(options: &mut Options, row: &OptionRow, value: &str) {
 }
 
 impl CommandLine {
-    /// Adds an argument with its values, which it [takes](Argument::takes).
+    /// Adds an argument with its values, which it [can have](Argument::check).
     pub fn give(&mut self, argument: &'static Argument, values: Vec<String>) {
         let row = argument.row();
         if argument.requires.is_empty() || self.has(argument.requires) {

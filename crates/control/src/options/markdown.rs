@@ -43,7 +43,8 @@ HPROF ERROR: hprof option error: Unknown option: foo (foo=bar) [hprof_init.c:495
     }
     text.push_str(
         "
-A unit in `interval` is `us`, `ms` or `s`; a number without one is in milliseconds. `k` is 1024,
+The unit of a time is `us`, `ms`, `s`, `m` or `h`; a number without one is in milliseconds, as in the
+original's `interval`. The command line of `perk` takes no time without a unit. `k` is 1024,
 `m` 1024 * 1024 and `g` 1024 * 1024 * 1024. With `force=n` an existing file is not overwritten: the
 process id goes into the name, before the ending `.txt` of text output and at the end of the name of
 binary output.

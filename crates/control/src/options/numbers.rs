@@ -69,6 +69,37 @@ pub fn scaled(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
+/// The units of times, the longest name of those that end alike first, with their nanoseconds.
+const TIME_UNITS: [(&str, u64); 5] = [
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// Parses a time, a decimal number and a unit: `500us`, `10ms`, `1.5s`, `5m`, `1h`. Returns it in
+/// nanoseconds, as a whole number of microseconds.
+///
+/// # Errors
+/// The text is no time; what to write instead.
+pub fn time_ns(text: &str) -> Result<u64, &'static str> {
+    const FORM: &str = "use a number and us, ms, s, m or h, such as 500ms or 2s";
+    const NO_UNIT: &str = "a time needs a unit: us, ms, s, m or h, such as 500ms or 2s";
+    let unit = TIME_UNITS.iter().find_map(|&(unit, ns)| Some((text.strip_suffix(unit)?, ns)));
+    let (number, unit_ns) = unit.unwrap_or((text, 1));
+    // `parse` would accept a sign, an exponent and words.
+    let is_plain = number.starts_with(|first: char| first.is_ascii_digit())
+        && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let number: f64 =
+        Some(number).filter(|_| is_plain).and_then(|it| it.parse().ok()).ok_or(FORM)?;
+    if unit.is_none() {
+        return Err(NO_UNIT);
+    }
+    let us = (number * (unit_ns / 1_000) as f64).round();
+    if us < (u64::MAX / 1_000) as f64 { Ok(us as u64 * 1_000) } else { Err("use a shorter time") }
+}
+
 /// Returns the decimal number at the beginning of a text, or 0, as `atoi` does.
 pub(super) fn leading_decimal(text: &str) -> i32 {
     let text = skip_blanks(text);
@@ -93,6 +124,30 @@ mod tests {
         for bad in ["", " ", "-", "1x", "1 ", "0x10", "1.5", "2147483648"] {
             assert_eq!(decimal(bad), None, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, ns) in [
+            ("0s", 0),
+            ("2s", 2_000_000_000),
+            ("1.5s", 1_500_000_000),
+            ("500ms", 500_000_000),
+            ("20us", 20_000),
+            ("0.0015ms", 2_000),
+            ("2m", 120_000_000_000),
+            ("1h", 3_600_000_000_000),
+            ("3600.000001s", 3_600_000_001_000),
+        ] {
+            assert_eq!(time_ns(text), Ok(ns), "{text}");
+        }
+        for text in ["", "s", ".5s", "-1s", "+1s", "1e3s", "1..2s", "2d", "1 s", "infs", "10min"] {
+            assert!(time_ns(text).is_err_and(|it| it.starts_with("use a number")), "{text}");
+        }
+        for text in ["2", "10", "1.5"] {
+            assert!(time_ns(text).is_err_and(|it| it.contains("needs a unit")), "{text}");
+        }
+        assert!(time_ns("99999999999999m").is_err());
     }
 
     #[test]

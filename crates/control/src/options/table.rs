@@ -221,11 +221,8 @@ const FLAG: Argument = Argument {
     is_from_start: false,
     needs: None,
 };
-const TIME_ARGUMENT: Argument = Argument {
-    value_name: "TIME",
-    hint: "use a whole number and us, ms or s, such as 10ms",
-    ..FLAG
-};
+const TIME_ARGUMENT: Argument =
+    Argument { value_name: "TIME", hint: "use a time above 0, such as 10ms", ..FLAG };
 const SIZE_ARGUMENT: Argument = Argument {
     value_name: "SIZE",
     hint: "use a whole number, with k (1024), m (1024 k) or g (1024 m) after it, such as 512k",
@@ -409,7 +406,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         form: Some("DECIMAL"),
         rule: "decimal and > 0",
         value: Value::Time(|o| &mut o.interval_ns),
-        addition: Some(&Addition { values: "<n>us|ms|s", about: "interval with a unit" }),
+        addition: Some(&Addition { values: "<time>", about: "500us, 10ms, 1.5s, 2m, 1h" }),
         needs: Some(&Needs::one_of(&[Samples, XprofTables])),
         is_lenient: true,
         arguments: &[Argument {

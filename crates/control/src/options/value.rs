@@ -117,6 +117,11 @@ impl Value {
         matches!(self, Value::Switch(_) | Value::Choice([_, _]))
     }
 
+    /// Whether it is a time.
+    pub(super) fn is_time(self) -> bool {
+        matches!(self, Value::Time(_) | Value::OptionalTime(_) | Value::SwitchOrTime(..))
+    }
+
     /// Whether the value is not the default one.
     fn is_given(self, options: &Options) -> bool {
         let (mut own, mut default) = (options.clone(), Options::default());
@@ -219,16 +224,11 @@ fn thread_name(text: &str) -> Option<WholePattern> {
     WholePattern::new(text).filter(|_| !text.contains([',', ':']))
 }
 
-/// Parses a time and returns it in nanoseconds. The text is a whole number above 0 with `us`, `ms` or
-/// `s` after it; without a unit it counts milliseconds.
-fn interval_ns(value: &str) -> Option<u64> {
-    const UNITS: [(&str, u64); 3] = [("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-    let (number, unit_ns) = UNITS
-        .iter()
-        .find_map(|&(unit, unit_ns)| Some((value.strip_suffix(unit)?, unit_ns)))
-        .unwrap_or((value, 1_000_000));
-    let number = u64::try_from(numbers::decimal(number)?).ok().filter(|&n| n > 0)?;
-    Some(number * unit_ns)
+/// Parses a time above 0 and returns it in nanoseconds. Without a unit it counts milliseconds, as the
+/// original's `interval` does.
+fn interval_ns(text: &str) -> Option<u64> {
+    let of_unit = || Some(u64::try_from(numbers::decimal(text)?).ok()? * 1_000_000);
+    numbers::time_ns(text).ok().or_else(of_unit).filter(|&ns| ns > 0)
 }
 
 /// Returns a time in the largest unit of which it is a whole number.

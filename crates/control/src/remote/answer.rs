@@ -79,7 +79,7 @@ pub struct Answer {
 #[derive(Debug, thiserror::Error)]
 pub enum AnswerError {
     /// The stream failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// The stream ended before the last line.
     #[error("the agent closed the connection without an answer")]

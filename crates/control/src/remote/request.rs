@@ -30,7 +30,7 @@ pub enum Request {
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// The stream failed.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// The stream ended before the line did.
     #[error("the request is cut off")]

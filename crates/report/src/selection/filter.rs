@@ -55,8 +55,7 @@ fn sentence(filter: &Filter, parts: &[(u64, u64, String)]) -> String {
     let mut options: Vec<_> =
         options.map(|(option, names)| format!("{option} {}", list(names))).collect();
     if !filter.labels.is_empty() {
-        let label = |it: &LabelPattern| format!("{}={}", it.key, it.value.as_str());
-        let labels: Vec<_> = filter.labels.iter().map(label).collect();
+        let labels: Vec<_> = filter.labels.iter().map(LabelPattern::to_string).collect();
         options.push(format!("--label {}", labels.join(", ")));
     }
     let hidden = (!filter.hide.is_empty())

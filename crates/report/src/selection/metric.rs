@@ -1,8 +1,11 @@
 //! The metric that a request names, and facts on those of JamaicaVM's profile.
 
 use anyhow::bail;
+use perk_analysis::near;
 use perk_jamaica::metric;
 use perk_profile::{Metric, Profile};
+
+use crate::words::did_you_mean;
 
 /// The metric of that name.
 ///
@@ -17,7 +20,8 @@ pub fn find(profile: &Profile, name: &str) -> anyhow::Result<Metric> {
     if names.is_empty() {
         bail!("the profile has no {name} by call path, and no other metric");
     }
-    bail!("the profile has no {name} by call path; it has {}", names.join(", "))
+    let near = did_you_mean(&near::texts(name, names.iter().copied()));
+    bail!("the profile has no {name} by call path; it has {}{near}", names.join(", "))
 }
 
 /// Whether a metric is one of JamaicaVM's profile.
