@@ -122,12 +122,9 @@ struct Traces {
 impl Traces {
     /// Decides about the traces of `profile` and takes the hidden frames out of them.
     fn new(filter: &Filter, profile: &mut Profile) -> Self {
-        let symbols = &profile.symbols;
-        let [focus, ignore, hide] =
-            [&filter.focus, &filter.ignore, &filter.hide].map(|it| matching(it, symbols));
+        let kept = kept_nodes(filter, profile);
+        let hide = filter.hidden(&profile.symbols);
         let count = profile.tree.len();
-        let mut is_through = vec![filter.focus.is_empty(); count];
-        let mut is_ignored = vec![false; count];
         let mut is_hidden = vec![false; count];
         let mut shown: Vec<NodeId> = (0..count).map(NodeId::new).collect();
         // A parent's index is below its children's.
@@ -136,8 +133,6 @@ impl Traces {
             let above = profile.tree.parent(node).zip(profile.tree.frame(node));
             let Some((parent, frame)) = above else { continue };
             let method = profile.symbols.get_frame(frame).method.index();
-            is_through[index] |= is_through[parent.index()] || focus[method];
-            is_ignored[index] = is_ignored[parent.index()] || ignore[method];
             is_hidden[index] = hide[method];
             let above = shown[parent.index()];
             if hide[method] {
@@ -148,10 +143,11 @@ impl Traces {
         }
         let nodes: Vec<usize> = profile.traces().iter().map(|trace| trace.node.index()).collect();
         profile.move_traces(|_, _, trace| shown[trace.node.index()]);
+        let is_kept = |&node: &usize| kept.as_ref().is_none_or(|kept| kept[node]);
         Self {
-            is_kept: nodes.iter().map(|&node| is_through[node] && !is_ignored[node]).collect(),
+            is_kept: nodes.iter().map(is_kept).collect(),
             is_hidden: nodes.iter().map(|&node| is_hidden[node]).collect(),
-            is_partial: !(filter.focus.is_empty() && filter.ignore.is_empty()),
+            is_partial: kept.is_some(),
         }
     }
 
@@ -174,6 +170,28 @@ impl Traces {
             });
         }
     }
+}
+
+/// Whether each node of the tree is one whose traces count, by the methods on its path; `None` where all count.
+pub(crate) fn kept_nodes(filter: &Filter, profile: &Profile) -> Option<Vec<bool>> {
+    if filter.focus.is_empty() && filter.ignore.is_empty() {
+        return None;
+    }
+    let [focus, ignore] = [&filter.focus, &filter.ignore].map(|it| matching(it, &profile.symbols));
+    let count = profile.tree.len();
+    let mut is_through = vec![filter.focus.is_empty(); count];
+    let mut is_ignored = vec![false; count];
+    // A parent's index is below its children's.
+    for index in 0..count {
+        let node = NodeId::new(index);
+        let above = profile.tree.parent(node).zip(profile.tree.frame(node));
+        let Some((parent, frame)) = above else { continue };
+        let method = profile.symbols.get_frame(frame).method.index();
+        is_through[index] |= is_through[parent.index()] || focus[method];
+        is_ignored[index] = is_ignored[parent.index()] || ignore[method];
+    }
+    is_through.iter_mut().zip(is_ignored).for_each(|(kept, is_ignored)| *kept &= !is_ignored);
+    Some(is_through)
 }
 
 /// Whether one of `patterns` matches each method, by its index.

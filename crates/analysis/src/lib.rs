@@ -15,6 +15,7 @@ pub mod columns;
 pub mod cycles;
 pub mod diff;
 pub mod filter;
+pub mod flame;
 pub mod inferred;
 pub mod label_tree;
 pub mod labels;

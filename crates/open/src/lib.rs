@@ -3,10 +3,11 @@
 //! [`profile`] makes a [`Profile`](perk_profile::Profile) of an input, [`heap`] a
 //! [`Heap`](perk_heap::Heap). The content decides the format. What a reader skips is in the notes of what it
 //! made; this crate prints nothing. Packed data is unpacked, up to three times; UTF-16 and the prefixes of
-//! build tools are decoded. Bytes and memory are bounded ([`Options`]).
+//! build tools are decoded. [`content`] looks at a file's beginning alone. Bytes and memory are bounded ([`Options`]).
 #![forbid(unsafe_code)]
 
 mod bounded;
+mod content;
 mod heap;
 mod memory;
 mod packed;
@@ -16,6 +17,7 @@ mod source;
 mod sum;
 mod utf16;
 
+pub use content::{Content, content};
 pub use heap::heap;
 pub use perk_formats::FileFormat;
 pub use profile::{Input, Options, has_only_heaps, profile};

@@ -2,11 +2,9 @@
 
 use std::io::{self, Write};
 
-use perk_profile::units::{percent, printable};
-use perk_profile::{MethodId, Unit};
+use perk_profile::units::printable;
 
-use crate::table::ColumnKind;
-use crate::{Cell, Column, Table};
+use crate::{Column, Table};
 
 /// Returns the error of the output, of its kind: whoever writes distinguishes a closed pipe.
 fn of_writer(error: csv::Error) -> io::Error {
@@ -23,81 +21,13 @@ impl Table {
     /// `out` does not take it.
     pub fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
-        writer.write_record(self.columns.iter().flat_map(titles)).map_err(of_writer)?;
-        let name = |method| crate::full_name(self.names(), method);
-        let mut cells = Vec::new();
+        writer.write_record(self.columns.iter().flat_map(Column::titles)).map_err(of_writer)?;
         for row in &self.rows {
-            for (column, value) in self.columns.iter().zip(&row.cells) {
-                match (column.kind, value) {
-                    _ if column.csv.is_none() => {}
-                    (
-                        ColumnKind::Measure { each_ns, .. },
-                        &(Cell::Number(number) | Cell::Worded(number, _)),
-                    ) => {
-                        cells.extend([number.to_string(), percent(number, column.total)]);
-                        let time = each_ns.map(|each| number.saturating_mul(each).to_string());
-                        cells.extend(time);
-                    }
-                    (ColumnKind::MethodParts, &Cell::Method(method)) => {
-                        cells.push(name(method));
-                        cells.extend(self.parts(method));
-                    }
-                    (_, Cell::Method(method)) => cells.push(name(*method)),
-                    (_, Cell::Missing(_)) => cells.extend(titles(column).map(|_| String::new())),
-                    (_, value) => cells.push(self.plain(value)),
-                }
-            }
-            writer.write_record(cells.drain(..).map(|it| cell(&it))).map_err(of_writer)?;
+            let values = self.values(row);
+            writer.write_record(values.map(|it| cell(&it.text()))).map_err(of_writer)?;
         }
         writer.flush()
     }
-
-    /// Class, simple name, signature and source.
-    fn parts(&self, method: MethodId) -> [String; 4] {
-        let symbols = self.names();
-        let method = symbols.get_method(method);
-        let text = |id: Option<_>| id.map_or("", |id| symbols.strings.get(id));
-        let class = symbols.class_name(method.class);
-        [class, text(Some(method.name)), text(method.signature), text(method.source)]
-            .map(str::to_owned)
-    }
-
-    fn plain(&self, value: &Cell) -> String {
-        match value {
-            Cell::Number(number) | Cell::Worded(number, _) => number.to_string(),
-            Cell::Share(part, total) => percent(*part, *total),
-            Cell::Bool(is_so) => is_so.to_string(),
-            Cell::Text(text) => text.clone(),
-            Cell::Class(class) => crate::class_name(self.names(), *class).into_owned(),
-            Cell::Path(frames) => {
-                let frames: Vec<_> =
-                    frames.iter().map(|&frame| crate::frame(self.names(), frame)).collect();
-                frames.join("; ")
-            }
-            Cell::Missing(_) | Cell::Method(_) | Cell::Methods(..) | Cell::Json(_) => String::new(),
-        }
-    }
-}
-
-/// The titles of a column.
-fn titles(column: &Column) -> impl Iterator<Item = String> + use<> {
-    let titles = match (column.csv, column.kind) {
-        (None, _) => Vec::new(),
-        (Some(id), ColumnKind::Measure { unit, each_ns }) => {
-            let suffix = match unit {
-                Unit::Count => "count",
-                Unit::Nanoseconds => "ns",
-                Unit::Bytes => "bytes",
-            };
-            let time = each_ns.map(|_| format!("{id}_cpu_ns"));
-            [format!("{id}_{suffix}"), format!("{id}_percent")].into_iter().chain(time).collect()
-        }
-        (Some(id), ColumnKind::MethodParts) => {
-            [id, "class", "method", "signature", "source"].map(str::to_owned).to_vec()
-        }
-        (Some(id), _) => vec![id.to_owned()],
-    };
-    titles.into_iter()
 }
 
 /// A cell of CSV: as [`printable`], and no formula for a spreadsheet, which takes an apostrophe before
@@ -113,10 +43,10 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::{Method, Symbols};
+    use perk_profile::{Method, Symbols, Unit};
 
     use super::*;
-    use crate::LazyTable;
+    use crate::{Cell, LazyTable};
 
     #[test]
     fn cells_are_no_formulas() {

@@ -216,7 +216,7 @@ impl Serialize for WithNames<'_, MethodId> {
 }
 
 /// A part of a total in percent.
-fn percent(part: u64, total: u64) -> f64 {
+pub(crate) fn percent(part: u64, total: u64) -> f64 {
     if total == 0 { 0.0 } else { part as f64 * 100.0 / total as f64 }
 }
 

@@ -10,6 +10,7 @@
 mod bar;
 mod cell;
 mod csv;
+mod excerpt;
 mod json;
 mod locks;
 mod markdown;
@@ -18,9 +19,11 @@ mod screen;
 mod subset;
 mod table;
 mod text;
+mod values;
 
 pub use bar::bar;
 pub use cell::{Cell, TableRow};
+pub use excerpt::Excerpt;
 pub use json::Json;
 pub use locks::{DumpNames, lock_suffix};
 pub use markdown::markdown;

@@ -11,6 +11,8 @@ pub struct Want {
     pub table: bool,
     /// A document for other programs.
     pub document: bool,
+    /// A document with what matters most of a profile, and the names of the views that it has.
+    pub overview: bool,
     /// An HTML page, of views that have one.
     pub page: bool,
     /// That the sections are for a comment of a few lines: what decides is above what explains.
@@ -18,8 +20,14 @@ pub struct Want {
 }
 
 impl Want {
-    const NOTHING: Self =
-        Self { text: false, table: false, document: false, page: false, comment: false };
+    const NOTHING: Self = Self {
+        text: false,
+        table: false,
+        document: false,
+        overview: false,
+        page: false,
+        comment: false,
+    };
     /// Text for people.
     pub const TEXT: Self = Self { text: true, ..Self::NOTHING };
     /// Text for a comment.
@@ -28,6 +36,8 @@ impl Want {
     pub const TABLE: Self = Self { table: true, ..Self::NOTHING };
     /// A document.
     pub const DOCUMENT: Self = Self { document: true, ..Self::NOTHING };
+    /// What matters most.
+    pub const OVERVIEW: Self = Self { overview: true, ..Self::NOTHING };
     /// An HTML page.
     pub const PAGE: Self = Self { page: true, ..Self::NOTHING };
 }

@@ -25,7 +25,8 @@ use perk_render::{Json, Part, Section};
 use crate::{Answer, Named, View, Want};
 use refs::Direction;
 use table::{DumpContent, HeapTable, ROWS};
-pub use what::{What, parse};
+pub use what::What;
+pub(crate) use what::parse;
 
 /// The schema and its version. Fields are added within a version; none is renamed, removed or given another
 /// meaning.

@@ -26,6 +26,7 @@ pub mod accounting;
 mod answer;
 mod diff;
 mod heap;
+pub mod parse;
 mod profile;
 pub mod selection;
 mod view;
@@ -33,6 +34,8 @@ pub mod words;
 
 pub use answer::{Answer, Check, Want};
 pub use diff::{DiffRequest, Limit};
-pub use heap::{HeapRequest, HeapView, What, parse};
-pub use profile::{EndOfRun, Extent, ProfileRequest, ProfileView, TreeOrder, heap_classes, lead};
+pub use heap::{HeapRequest, HeapView, What};
+pub use profile::{
+    EndOfRun, Extent, ProfileRequest, ProfileView, Selection, TreeOrder, heap_classes, lead,
+};
 pub use view::{Named, View};

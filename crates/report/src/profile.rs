@@ -13,8 +13,10 @@ mod json;
 mod limits;
 mod metric;
 mod monitors;
+mod overview;
 mod process;
 mod request;
+mod selection;
 mod source;
 mod summary;
 mod tree;
@@ -26,19 +28,19 @@ mod fixture;
 
 use std::path::PathBuf;
 
-use perk_analysis::{InferredCallers, MethodTree, inferred};
+use perk_analysis::{InferredCallers, MethodTree};
 use perk_formats::Lead;
 use perk_open::Input;
 use perk_profile::units::printable;
 use perk_profile::{Metric, Profile};
 use perk_render::{Part, Screen, Section};
 
-use crate::selection::{self, filter, window};
 use crate::{Answer, Named, View, accounting};
 use content::Content;
 use fields::Fields;
 pub use heap::classes as heap_classes;
 pub use request::{Extent, ProfileRequest};
+pub use selection::Selection;
 pub use views::{ProfileView, TreeOrder};
 
 /// Columns by which the lines of the accounting continue further in.
@@ -58,25 +60,21 @@ pub fn lead(profile: &Profile, file: &str) -> Option<Lead> {
 impl View<Named<Input>> for ProfileRequest {
     fn answer(&self, subject: Named<Input>) -> anyhow::Result<Answer> {
         self.check()?;
-        let Named { name, it: Input { format, mut profile } } = subject;
-        let mut answer = Answer::default();
-        profile.merge_unnamed_threads();
-        let window = window::apply(self.window, &mut profile, &name)?;
-        let metric = self.metric.as_deref().map(|it| selection::metric::find(&profile, it));
-        let metric = metric.transpose()?;
-        let mut joined = match !self.infers_callers || jamaica::is_in(&profile) {
-            true => InferredCallers::default(),
-            false => inferred::infer(&mut profile),
-        };
-        let filtered =
-            filter::apply(&self.filter, &mut profile, &mut joined, &name, &mut answer.notes);
-        if let Some(key) = &self.by {
-            selection::labels::root(&mut profile, key)?;
-            joined = InferredCallers::default();
-        }
-        let tree = MethodTree::new(&profile);
-        let mut content = Content::of_metric(&profile, &tree, &joined, metric);
-        (content.filtered, content.window) = (filtered, window);
+        self.answer(&self.select(subject)?)
+    }
+}
+
+/// The part of it that the request selects must have been selected: see [`ProfileRequest::select`].
+impl View<&Selection> for ProfileRequest {
+    fn answer(&self, selection: &Selection) -> anyhow::Result<Answer> {
+        self.check()?;
+        let Selection { name, format, profile, joined, .. } = selection;
+        let mut answer = Answer { notes: selection.notes.clone(), ..Answer::default() };
+        let metric = self.metric.as_deref().map(|it| selection.metric(it)).transpose()?;
+        let tree = MethodTree::new(profile);
+        let mut content = Content::of_metric(profile, &tree, joined, metric);
+        content.filtered.clone_from(&selection.filtered);
+        content.window.clone_from(&selection.window);
         if !self.sources.is_empty()
             && !content.is_empty()
             && let Some(nothing) =
@@ -87,7 +85,7 @@ impl View<Named<Input>> for ProfileRequest {
         }
         if let Some((sources, view)) = content.sources().filter(|_| self.want.page) {
             let mut page = Vec::new();
-            sources.write_page(view, &name, &mut page)?;
+            sources.write_page(view, name, &mut page)?;
             answer.page = Some(page);
             return Ok(answer);
         }
@@ -113,8 +111,12 @@ impl View<Named<Input>> for ProfileRequest {
             content.add_metrics_of_fields();
             let head = content.head(self.methods());
             let top = self.top.unwrap_or(usize::MAX);
-            let file = (&*name, format.ending());
+            let file = (&**name, format.ending());
             answer.document = Some(json::report(&content, file, head, top, self.min_percent));
+        }
+        if self.want.overview {
+            let file = (&**name, format.ending());
+            answer.document = Some(overview::overview(&content, file, self.methods()));
         }
         if content.is_empty() {
             let what = if content.window.is_some() {

@@ -49,6 +49,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "perk-report",
         &[
             "perk-analysis",
+            "perk-control",
             "perk-formats",
             "perk-heap",
             "perk-hprof",

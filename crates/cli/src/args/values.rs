@@ -4,13 +4,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use perk_control::Command;
-use perk_control::options::{scaled, time_ns};
-use perk_profile::NamePattern;
-
-/// Reads a time: `2s`, `1.5s`, `500ms`, `5m`. It needs a unit.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
-    time_ns(text).map(Duration::from_nanos).map_err(str::to_owned)
-}
+use perk_control::options::scaled;
+pub(super) use perk_report::parse::{name_pattern, share, time};
 
 /// Reads the length of a part of a run, which is not zero.
 pub(super) fn length(text: &str) -> Result<Duration, String> {
@@ -30,21 +25,6 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     scaled(text).ok_or_else(|| "use a size such as 500m or 8g".to_owned())
 }
 
-/// Reads a share, as `0.5%` or `0.5`, in percent.
-pub(super) fn share(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim_end();
-    match number.parse() {
-        Ok(share) if (0.0..=100.0).contains(&share) => Ok(share),
-        _ => Err("use a share from 0% to 100%, such as 0.5%".to_owned()),
-    }
-}
-
-/// Reads a pattern of method and class names.
-pub(super) fn name_pattern(text: &str) -> Result<NamePattern, String> {
-    NamePattern::new(text)
-        .ok_or_else(|| "name a method or a class: bar, Foo.bar, Foo, 'com.acme.*'".to_owned())
-}
-
 /// Reads a command for an agent by its name.
 pub(super) fn command(text: &str) -> Result<Command, String> {
     text.parse()
@@ -60,9 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times() {
-        assert_eq!(time("0s"), Ok(Duration::ZERO));
-        assert!(time("2").is_err_and(|it| it.contains("needs a unit")));
+    fn lengths() {
         for text in ["0s", "0.1us", "999us", "600h"] {
             assert!(length(text).is_err(), "{text}");
         }

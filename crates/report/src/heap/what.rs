@@ -1,6 +1,6 @@
 //! Objects on the command line: an address, or a class.
 
-pub mod parse;
+pub(crate) mod parse;
 
 use anyhow::{Context, bail};
 use perk_analysis::near;

@@ -85,7 +85,7 @@ pub(super) fn report<'a>(
 }
 
 /// The window of the recording whose numbers are shown.
-fn window(shown: &WindowExtent) -> Json {
+pub(super) fn window(shown: &WindowExtent) -> Json {
     Json::object([
         ("from_ns", shown.from_ns.into()),
         ("to_ns", shown.to_ns.into()),
@@ -97,13 +97,13 @@ fn window(shown: &WindowExtent) -> Json {
 }
 
 /// The rows of a table; none where there is no table.
-fn list(table: Option<LazyTable<'_>>) -> Json {
+pub(super) fn list(table: Option<LazyTable<'_>>) -> Json {
     table.map_or(Json::List(Vec::new()), Json::from)
 }
 
 /// The traces that were cut: how many were joined to the longer traces that they most likely are the
 /// end of, and how many were not, as longer traces differ about their callers.
-fn inferred(content: &Content<'_>) -> Json {
+pub(super) fn inferred(content: &Content<'_>) -> Json {
     let joined = content.joined;
     match (joined.len(), joined.ambiguous_count) {
         (0, 0) => Json::Null,
@@ -279,7 +279,7 @@ fn call_tree<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, min: f64) -
     ])
 }
 
-fn accounting(accounting: &Accounting) -> Json {
+pub(super) fn accounting(accounting: &Accounting) -> Json {
     let text = accounting.to_text();
     let fields = text.lines().filter_map(|line| line.split_once('='));
     let value = |name, value: &str| match value.parse::<i128>() {

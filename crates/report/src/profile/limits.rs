@@ -6,7 +6,7 @@ use perk_analysis::limits::{self, Cause, FEW_SAMPLES, Limit, Limits, Repeat, Ver
 use perk_formats::{Lead, LeadRow};
 use perk_profile::units::{duration, plural, printable, short_percent};
 use perk_profile::{Line, Metric, Profile};
-use perk_render::{Cell, Column, Json, LazyTable, Part, Screen, Section};
+use perk_render::{Cell, Column, Json, LazyTable, Part, Rows, Screen, Section};
 
 use super::content::Content;
 use words::Words;
@@ -156,11 +156,42 @@ impl<'a> Limiting<'a> {
 
     /// The rows for other programs.
     pub(super) fn report<'t>(&'t self, file: &'t str) -> Option<LazyTable<'t>> {
+        Some(self.rows(file)?.table())
+    }
+
+    /// The rows, each with the question whose answer explains it.
+    pub(super) fn overview<'t>(&'t self, file: &'t str) -> Option<LazyTable<'t>> {
+        let symbols = &self.profile.symbols;
+        let rows = self.rows(file)?.column(Column::other("link"), move |limit| {
+            let metric = match limit.cause {
+                Cause::Wait(_) => Metric::WallTime,
+                Cause::Gc { .. } => Metric::AllocatedBytes,
+                _ => Metric::Samples,
+            };
+            let of_lock = limit.lock.filter(|_| self.profile.has(&[Metric::BlockedTime]));
+            let link = match (of_lock, limit.method) {
+                (Some(_), _) => Json::object([("view", "monitors".into())]),
+                (None, Some(method)) => Json::object([
+                    ("view", Json::from("method")),
+                    ("method", symbols.method_name(method).into()),
+                    ("metric", metric.name().to_owned().into()),
+                ]),
+                (None, None) if matches!(limit.cause, Cause::Gc { .. }) => {
+                    Json::object([("view", "sites".into())])
+                }
+                (None, None) => Json::object([("view", "accounting".into())]),
+            };
+            Cell::Json(link)
+        });
+        Some(rows.table())
+    }
+
+    fn rows<'t>(&'t self, file: &'t str) -> Option<Rows<'t, &'t Limit>> {
         let limits = self.limits.as_ref()?;
         let symbols = &self.profile.symbols;
         let text = move |limit: &&Limit| self.text(limits, limit, file);
         let rows: Vec<_> = limits.rows.iter().collect();
-        let table = LazyTable::of(symbols, "", rows)
+        let rows = LazyTable::of(symbols, "", rows)
             .column(Column::other("kind"), |it| it.cause.name())
             .column(Column::other("percent"), move |it| Cell::Share(it.ns, limits.total_ns))
             .column(Column::other("ns"), |it| it.ns)
@@ -171,7 +202,7 @@ impl<'a> Limiting<'a> {
             .column(Column::other("line"), |it| it.line.map(u64::from))
             .column(Column::other("reason"), move |it| text(it).reason)
             .column(Column::other("advice"), move |it| text(it).hint);
-        Some(table.table())
+        Some(rows)
     }
 
     /// What the rows are of, for other programs.

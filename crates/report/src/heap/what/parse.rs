@@ -5,6 +5,9 @@ use perk_profile::{ObjectLayout, WholePattern};
 use super::{CLASS_OBJECT, What};
 
 /// An address, `0x` before it, or the name of a class.
+///
+/// # Errors
+/// The text is none.
 pub fn what(text: &str) -> Result<What, String> {
     match hexadecimal(text) {
         Some(address) => address.map(What::Address),
@@ -16,6 +19,9 @@ pub fn what(text: &str) -> Result<What, String> {
 }
 
 /// An address, `0x` before it.
+///
+/// # Errors
+/// The text is none.
 pub fn address(text: &str) -> Result<u64, String> {
     hexadecimal(text).unwrap_or_else(|| Err("use an address such as 0x7f2a5b1e8".to_owned()))
 }
@@ -30,12 +36,18 @@ fn hexadecimal(text: &str) -> Option<Result<u64, String>> {
 }
 
 /// The name of a class in source form; `*` matches any part of it.
+///
+/// # Errors
+/// The text is none.
 pub fn class(text: &str) -> Result<WholePattern, String> {
     WholePattern::new(text)
         .ok_or_else(|| "use the name of a class, such as java.util.HashMap".into())
 }
 
 /// `12,16,4,8`: header, array header, reference, alignment.
+///
+/// # Errors
+/// The text is none.
 pub fn layout(text: &str) -> Result<ObjectLayout, String> {
     let parts: Result<Vec<u32>, _> = text.split(',').map(str::parse).collect();
     match parts.as_deref() {

@@ -1,0 +1,237 @@
+//! The views of flame graphs, compared with trees that are made in another way.
+
+use perk_profile::{Metric, NamePattern, Profile};
+
+use super::*;
+use crate::Filter;
+use crate::fixture::samples;
+
+const WHOLE: usize = 1000;
+
+fn profile() -> Profile {
+    samples(&[
+        ("T.leaf<T.a<T.main", 5),
+        ("T.leaf<T.b<T.main", 3),
+        ("T.a<T.main", 1),
+        ("T.leaf<T.leaf<T.b<T.main", 2),
+        ("U.x<T.a<U.y<T.a<V.run", 7),
+        ("", 9),
+    ])
+}
+
+struct Fixture {
+    profile: Profile,
+    index: FlameIndex,
+    graph: FlameGraph,
+}
+
+impl Fixture {
+    fn new(question: Question) -> Self {
+        let profile = profile();
+        let index = FlameIndex::new(&profile);
+        let question = Question { metric: Metric::Samples, ..question };
+        let graph = FlameGraph::new(&[(&profile, &index, &question)]);
+        Self { profile, index, graph }
+    }
+
+    fn view(&self, place: &Place) -> FlameView {
+        let place = Place { levels: WHOLE, width: place.width.max(1), ..place.clone() };
+        let width = if place.width == 1 { 1_000_000 } else { place.width };
+        let place = Place { width, ..place };
+        self.graph.view(&[&self.profile], &[&self.index], &place).unwrap()
+    }
+
+    /// Level, label, own and total of each node, and the children that are not seen.
+    fn shown(&self, place: &Place) -> Vec<String> {
+        let text = |node: &FlameNode| {
+            let label = self.graph.label(node.label).map_or("all", |it| &it.text);
+            let indent = "-".repeat(node.level as usize);
+            let left_out =
+                if node.left_out > 0 { format!(" +{}", node.left_out) } else { String::new() };
+            format!("{indent}{label} {} {}{left_out}", node.own[0], node.total[0])
+        };
+        self.view(place).nodes.iter().map(text).collect()
+    }
+
+    fn id(&self, text: &str) -> u32 {
+        (0..).find(|&id| self.graph.label(id).unwrap().text == text).unwrap()
+    }
+}
+
+fn patterns(names: &[&str]) -> Vec<NamePattern> {
+    names.iter().map(|name| NamePattern::new(name).unwrap()).collect()
+}
+
+#[test]
+fn callees_are_below_their_callers() {
+    let it = Fixture::new(Question::default());
+    let all = [
+        "all 0 27",
+        "-T.main 0 11",
+        "--T.a 1 6",
+        "---T.leaf 5 5",
+        "--T.b 0 5",
+        "---T.leaf 3 5",
+        "----T.leaf 2 2",
+        "-[no stack] 9 9",
+        "-V.run 0 7",
+        "--T.a 0 7",
+        "---U.y 0 7",
+        "----T.a 0 7",
+        "-----U.x 7 7",
+    ];
+    assert_eq!(it.shown(&Place::default()), all);
+    // Nodes of less than a fifth of all are left out, and counted.
+    let wide = [
+        "all 0 27",
+        "-T.main 0 11 +1",
+        "--T.a 1 6 +1",
+        "-[no stack] 9 9",
+        "-V.run 0 7",
+        "--T.a 0 7",
+        "---U.y 0 7",
+        "----T.a 0 7",
+        "-----U.x 7 7",
+    ];
+    assert_eq!(it.shown(&Place { width: 5, ..Place::default() }), wide);
+    // A place is the labels on the way to it.
+    let path = ["T.main", "T.b"].map(|text| it.id(text)).to_vec();
+    let view = it.view(&Place { path: path.clone(), ..Place::default() });
+    assert_eq!(view.above, [[27, 0], [11, 0]]);
+    let below = it.shown(&Place { path, ..Place::default() });
+    assert_eq!(below, ["T.b 0 5", "-T.leaf 3 5", "--T.leaf 2 2"]);
+    let nowhere = Place { path: vec![it.id("T.leaf")], levels: 9, width: 9, ..Place::default() };
+    assert!(it.graph.view(&[&it.profile], &[&it.index], &nowhere).is_none());
+}
+
+#[test]
+fn callers_are_below_their_callees() {
+    let it = Fixture::new(Question::default());
+    let bottom_up = Place { direction: Direction::BottomUp, ..Place::default() };
+    let all = [
+        "all 0 27",
+        "-T.leaf 0 10",
+        "--T.a 0 5",
+        "---T.main 5 5",
+        "--T.b 0 3",
+        "---T.main 3 3",
+        "--T.leaf 0 2",
+        "---T.b 0 2",
+        "----T.main 2 2",
+        "-[no stack] 9 9",
+        "-U.x 0 7",
+        "--T.a 0 7",
+        "---U.y 0 7",
+        "----T.a 0 7",
+        "-----V.run 7 7",
+        "-T.a 0 1",
+        "--T.main 1 1",
+    ];
+    assert_eq!(it.shown(&bottom_up), all);
+}
+
+#[test]
+fn a_method_has_callers_and_callees() {
+    let it = Fixture::new(Question::default());
+    let around = |direction| {
+        let around = NamePattern::new("T.a");
+        it.shown(&Place { around, direction, ..Place::default() })
+    };
+    let callees = ["T.a 1 13", "-U.y 0 7", "--T.a 0 7", "---U.x 7 7", "-T.leaf 5 5"];
+    assert_eq!(around(Direction::TopDown), callees);
+    assert_eq!(around(Direction::BottomUp), ["T.a 0 13", "-V.run 7 7", "-T.main 6 6"]);
+}
+
+#[test]
+fn a_filter_is_that_of_reports() {
+    for (focus, ignore, hide) in [
+        (&["T.a"][..], &[][..], &[][..]),
+        (&[], &["leaf"], &[]),
+        (&["T.*"], &["U.x"], &["T.leaf"]),
+        (&[], &[], &["T.main", "T.b"]),
+        (&["nothing"], &[], &[]),
+        (&[], &[], &["T.*"]),
+    ] {
+        let filter = Filter {
+            focus: patterns(focus),
+            ignore: patterns(ignore),
+            hide: patterns(hide),
+            labels: Vec::new(),
+        };
+        let it = Fixture::new(Question { filter: filter.clone(), ..Question::default() });
+        let filtered = filter.apply(profile());
+        let index = FlameIndex::new(&filtered);
+        let question = Question { metric: Metric::Samples, ..Question::default() };
+        let graph = FlameGraph::new(&[(&filtered, &index, &question)]);
+        let of_report = Fixture { profile: filtered, index, graph };
+        for direction in [Direction::TopDown, Direction::BottomUp] {
+            let place = Place { direction, ..Place::default() };
+            let sorted = |mut lines: Vec<String>| {
+                lines.sort();
+                lines
+            };
+            assert_eq!(sorted(it.shown(&place)), sorted(of_report.shown(&place)), "{filter:?}");
+        }
+    }
+}
+
+#[test]
+fn a_search_sums_up_the_outermost() {
+    let it = Fixture::new(Question::default());
+    let search = |text| it.graph.search(&[&it.profile], text);
+    assert_eq!(search("T.A"), (vec![it.id("T.a")], [13, 0]));
+    assert_eq!(search("leaf").1, [10, 0]);
+    assert_eq!(search("U.").0.len(), 2);
+    assert_eq!(search("nothing"), (Vec::new(), [0, 0]));
+}
+
+#[test]
+fn classes_merge_the_calls_inside_them() {
+    let it = Fixture::new(Question { level: Level::Class, ..Question::default() });
+    let all = [
+        "all 0 27",
+        "-T 11 11",
+        "-[no stack] 9 9",
+        "-V 0 7",
+        "--T 0 7",
+        "---U 0 7",
+        "----T 0 7",
+        "-----U 7 7",
+    ];
+    assert_eq!(it.shown(&Place::default()), all);
+    let bottom_up = Place { direction: Direction::BottomUp, ..Place::default() };
+    let all = [
+        "all 0 27",
+        "-T 11 11",
+        "-[no stack] 9 9",
+        "-U 0 7",
+        "--T 0 7",
+        "---U 0 7",
+        "----T 0 7",
+        "-----V 7 7",
+    ];
+    assert_eq!(it.shown(&bottom_up), all);
+}
+
+#[test]
+fn two_profiles_are_two_sides() {
+    let before = profile();
+    let after = samples(&[("T.leaf<T.a<T.main", 8), ("T.new<T.main", 1)]);
+    let indexes = [&FlameIndex::new(&before), &FlameIndex::new(&after)];
+    let question = Question { metric: Metric::Samples, ..Question::default() };
+    let graph =
+        FlameGraph::new(&[(&before, indexes[0], &question), (&after, indexes[1], &question)]);
+    let place = Place { levels: WHOLE, width: 1_000_000, ..Place::default() };
+    let view = graph.view(&[&before, &after], &indexes, &place).unwrap();
+    let total = |name: &str, level| {
+        let is_it = |node: &&FlameNode| {
+            node.level == level && graph.label(node.label).is_some_and(|it| it.text == name)
+        };
+        view.nodes.iter().find(is_it).unwrap().total
+    };
+    assert_eq!(view.nodes[0].total, [27, 9]);
+    assert_eq!(total("T.main", 1), [11, 9]);
+    assert_eq!(total("T.a", 2), [6, 8]);
+    assert_eq!(total("T.new", 2), [0, 1]);
+    assert_eq!(total("V.run", 1), [7, 0]);
+}

@@ -1,0 +1,117 @@
+//! The part of a profile that a request is about.
+
+use perk_analysis::window::WindowExtent;
+use perk_analysis::{Filter, InferredCallers, Window, inferred};
+use perk_open::{Format, Input};
+use perk_profile::{Metric, Profile};
+
+use super::{ProfileRequest, jamaica};
+use crate::Named;
+use crate::selection::{filter, labels, metric, window};
+
+/// What a request selects of a profile: a window, what passes a filter, a label at the root of stacks. Several
+/// requests that select the same can be answered from it.
+#[derive(Debug)]
+pub struct Selection {
+    pub(super) name: String,
+    pub(super) format: Format,
+    pub(super) profile: Profile,
+    pub(super) joined: InferredCallers,
+    pub(super) window: Option<WindowExtent>,
+    pub(super) filtered: Option<String>,
+    /// What there is to know about the selection, in lines.
+    pub(super) notes: Vec<String>,
+    /// The metrics in the window, also those of which nothing passes the filter.
+    metrics: Vec<Metric>,
+}
+
+impl ProfileRequest {
+    /// Selects the part of a profile that the request is about.
+    ///
+    /// # Errors
+    /// There is no such window, label or metric.
+    pub fn select(&self, subject: Named<Input>) -> anyhow::Result<Selection> {
+        let Named { name, it: Input { format, mut profile } } = subject;
+        profile.merge_unnamed_threads();
+        let window = window::apply(self.window, &mut profile, &name)?;
+        let metrics = Metric::all_of(&profile);
+        if let Some(name) = &self.metric {
+            metric::find(&profile, name)?;
+        }
+        let joined = match !self.infers_callers || jamaica::is_in(&profile) {
+            true => InferredCallers::default(),
+            false => inferred::infer(&mut profile),
+        };
+        let (filtered, notes) = (None, Vec::new());
+        let mut selection =
+            Selection { name, format, profile, joined, window, filtered, notes, metrics };
+        selection.narrow(&self.filter, self.by.as_deref())?;
+        Ok(selection)
+    }
+}
+
+impl Selection {
+    /// The profile, with what is selected of it.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// The name of its file for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether callers are inferred: then another window or none could infer others.
+    pub fn is_inferred(&self) -> bool {
+        !self.joined.is_empty()
+    }
+
+    /// The part of this selection of a whole profile that a request is about, whose window has to be the whole
+    /// one unless no caller is inferred.
+    ///
+    /// # Errors
+    /// There is no such window, label or metric.
+    pub fn part(&self, request: &ProfileRequest) -> anyhow::Result<Self> {
+        if let Some(name) = &request.metric {
+            self.metric(name)?;
+        }
+        let input = Input { format: self.format, profile: self.profile.clone() };
+        if request.window != Window::default() || !request.infers_callers {
+            return request.select(Named::new(self.name.clone(), input));
+        }
+        let Self { name, format, joined, metrics, .. } = self;
+        let mut part = Self {
+            name: name.clone(),
+            format: *format,
+            profile: input.profile,
+            joined: joined.clone(),
+            window: None,
+            filtered: None,
+            notes: Vec::new(),
+            metrics: metrics.clone(),
+        };
+        part.narrow(&request.filter, request.by.as_deref())?;
+        Ok(part)
+    }
+
+    /// Leaves what passes the filter, with the values of a label at the root.
+    fn narrow(&mut self, filter: &Filter, by: Option<&str>) -> anyhow::Result<()> {
+        let Self { name, profile, joined, notes, .. } = self;
+        self.filtered = filter::apply(filter, profile, joined, name, notes);
+        if let Some(key) = by {
+            labels::root(profile, key)?;
+            self.joined = InferredCallers::default();
+        }
+        Ok(())
+    }
+
+    /// The metric of that name.
+    ///
+    /// # Errors
+    /// The profile does not have it.
+    pub fn metric(&self, name: &str) -> anyhow::Result<Metric> {
+        let by_name = self.metrics.iter().find(|metric| metric.name() == name).cloned();
+        let own = || Metric::own(name).filter(|metric| self.metrics.contains(metric));
+        by_name.or_else(own).map_or_else(|| metric::find(&self.profile, name), Ok)
+    }
+}
