@@ -7,6 +7,7 @@ pub(crate) mod help;
 mod measured;
 mod profile;
 mod report;
+mod serve;
 mod values;
 
 use std::ffi::OsString;
@@ -25,6 +26,7 @@ pub(crate) use heap::{HeapArgs, Refs};
 pub(crate) use measured::MeasurementArgs;
 pub(crate) use profile::{FilterArgs, ReadArgs, WindowArgs};
 pub(crate) use report::ReportArgs;
+pub(crate) use serve::ServeArgs;
 use values::{address, command, length, size, time};
 
 /// A profiler for the JVM: see where a Java program spends its time.
@@ -70,6 +72,7 @@ Examples:
   perk report java.hprof.txt                  show a profile
   perk diff before.hprof after.hprof          compare two profiles
   perk heap app.hprof                         show what holds the memory of a heap dump
+  perk serve --open app.hprof                 show a profile or a heap dump in the browser
   perk convert java.hprof.txt -o app.html     write a profile in another format
 
 A time has a unit: us, ms, s, m or h, such as 500ms or 1.5s.
@@ -106,6 +109,7 @@ pub(crate) enum Command {
     Heap(HeapArgs),
     Convert(ConvertArgs),
     View(ViewArgs),
+    Serve(ServeArgs),
     /// List the formats that perk reads and writes
     #[command(after_help = "Example:\n  perk formats")]
     Formats,

@@ -22,6 +22,7 @@ mod remote;
 mod report;
 mod run;
 mod selection;
+mod serve;
 mod talk;
 mod view;
 
@@ -83,6 +84,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Heap(args) => heap::heap(&args),
         Command::Convert(args) => convert::convert(&args).map(|()| ExitCode::SUCCESS),
         Command::View(args) => view::view(&args).map(|()| ExitCode::SUCCESS),
+        Command::Serve(args) => serve::serve(&args).map(|()| ExitCode::SUCCESS),
         Command::Formats => print(perk_formats::table().as_bytes()),
         Command::AgentPath(args) => {
             let path = match () {

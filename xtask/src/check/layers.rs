@@ -60,9 +60,22 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "perk-web",
+        &[
+            "perk-report",
+            "perk-open",
+            "perk-render",
+            "perk-analysis",
+            "perk-formats",
+            "perk-heap",
+            "perk-profile",
+        ],
+    ),
+    (
         "perk-cli",
         &[
             "perk-ui",
+            "perk-web",
             "perk-report",
             "perk-open",
             "perk-render",

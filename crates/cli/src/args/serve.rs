@@ -1,0 +1,53 @@
+//! The arguments of `perk serve`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use perk_profile::NamePattern;
+
+use super::values::{address, name_pattern};
+
+/// Show profiles and heap dumps in a browser
+///
+/// Prints one address, which only you can use, and serves it until Ctrl-C. The page has the views of perk
+/// report, perk diff and perk heap, with the same numbers.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  perk serve app.hprof
+  perk serve --open app.jfr
+  perk serve before.hprof after.hprof
+  perk serve --source src/main/java app.prof
+  perk serve target/profiles
+  ssh -L 4000:localhost:4000 host perk serve --port 4000 app.hprof
+
+A folder shows the files that perk can read, newest first, and those that come later. perk writes no file;
+only the index of a heap dump of 1 GiB or more is kept beside it, as with perk heap.
+
+The address ends in a token, which the browser exchanges for a cookie: keep it to yourself. docs/security.md
+describes who can ask what.")]
+pub(crate) struct ServeArgs {
+    /// Profiles, heap dumps, and folders with them
+    #[arg(value_name = "FILE|FOLDER", required = true)]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The port to listen on [default: any free port]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    /// Open the page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// The address to listen on; others can reach one that is not 127.0.0.1, so it needs --token-file
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = address)]
+    pub(crate) host: IpAddr,
+    /// The token of the address is in this file, which only you may read: openssl rand -hex 16 > FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Also show the source files below this folder (repeatable)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) source: Vec<PathBuf>,
+    /// The program's own classes: 'com.acme.*' (repeatable, or with commas) [default: those that the file
+    /// names, or the packages of the main class]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = name_pattern)]
+    pub(crate) app: Vec<NamePattern>,
+}

@@ -1,0 +1,25 @@
+//! A server that shows profiles and heap dumps in a browser.
+//!
+//! [`Server::bind`] listens, [`Server::run`] serves until Ctrl-C. A question comes as an address: its parameters
+//! have the names of the options of the command line (`question.rs`), its answer is an
+//! [`Answer`](perk_report::Answer) of crate `report`, as JSON. `access.rs` decides who may ask, `sources.rs` what
+//! there is, `cache.rs` keeps what was read. Nothing here writes a file or prints.
+#![forbid(unsafe_code)]
+
+mod access;
+mod assets;
+mod cache;
+mod connections;
+mod fault;
+mod folder;
+mod guard;
+mod patient;
+mod question;
+mod reply;
+mod routes;
+mod server;
+mod sources;
+mod views;
+
+pub use access::token_of_file;
+pub use server::{Options, Server};

@@ -1,0 +1,275 @@
+//! What is served: files, and the files of folders, each under a name that is part of addresses.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use perk_open::display_name;
+use perk_profile::units::printable;
+use serde_json::{Value, json};
+
+use crate::fault::Fault;
+use crate::folder::{Folder, is_below};
+
+/// How long a list of a folder's files holds.
+const LIST_AGE: Duration = Duration::from_secs(2);
+
+/// What distinguishes a file from the one that was there before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    device: u64,
+    inode: u64,
+    pub(crate) bytes: u64,
+    pub(crate) modified_ns: i128,
+}
+
+impl Fingerprint {
+    /// That of a regular file; `None` where there is none.
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        let facts = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(Self {
+            device: facts.dev(),
+            inode: facts.ino(),
+            bytes: facts.len(),
+            modified_ns: i128::from(facts.mtime()) * 1_000_000_000 + i128::from(facts.mtime_nsec()),
+        })
+    }
+}
+
+/// What a source is of. A running JVM will be another kind, of another [`Input`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SourceKind {
+    Profile,
+    Heap,
+}
+
+impl SourceKind {
+    fn name(self) -> &'static str {
+        match self {
+            SourceKind::Profile => "profile",
+            SourceKind::Heap => "heap",
+        }
+    }
+}
+
+/// A file, by its beginning.
+#[derive(Clone, Debug)]
+pub(crate) struct FileFacts {
+    pub(crate) fingerprint: Fingerprint,
+    kind: SourceKind,
+    format: &'static str,
+}
+
+impl FileFacts {
+    pub(crate) fn of(path: &Path, fingerprint: Fingerprint) -> anyhow::Result<Self> {
+        let content = perk_open::content(path)?;
+        let kind = if content.has_objects { SourceKind::Heap } else { SourceKind::Profile };
+        Ok(Self { fingerprint, kind, format: content.format.title() })
+    }
+}
+
+/// A source.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// Its name in addresses.
+    pub(crate) id: String,
+    /// Its name for people.
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    /// The folder that it may not leave.
+    folder: Option<PathBuf>,
+    /// How often it has changed since the server began.
+    pub(crate) version: u64,
+    facts: Result<FileFacts, String>,
+}
+
+impl Source {
+    /// The file as it is now.
+    pub(crate) fn fingerprint(&self) -> Result<Fingerprint, Fault> {
+        let is_inside = self.folder.as_deref().is_none_or(|folder| is_below(&self.path, folder));
+        Fingerprint::of(&self.path)
+            .filter(|_| is_inside)
+            .ok_or_else(|| Fault::nothing(format!("{} is no file any more", self.name)))
+    }
+
+    fn value(&self) -> Value {
+        let facts = self.facts.as_ref();
+        let fingerprint =
+            facts.ok().map(|it| it.fingerprint).or_else(|| Fingerprint::of(&self.path));
+        let modified_ms = fingerprint.map(|it| (it.modified_ns / 1_000_000) as i64);
+        json!({
+            "id": self.id,
+            "name": self.name,
+            "path": display_name(&self.path),
+            "kind": facts.map_or("profile", |it| it.kind.name()),
+            "format": facts.ok().map(|it| it.format),
+            "bytes": fingerprint.map(|it| it.bytes),
+            "modified": modified_ms,
+            "version": self.version,
+            "state": if facts.is_ok() { "ok" } else { "cannot be read" },
+            "error": facts.err().map(|line| printable(line)),
+        })
+    }
+}
+
+/// An argument of the command line.
+#[derive(Debug)]
+enum Input {
+    File(PathBuf),
+    Folder(PathBuf),
+}
+
+/// All sources.
+pub(crate) struct Sources {
+    inputs: Vec<Input>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    folders: HashMap<usize, Folder>,
+    list: Vec<Source>,
+    listed: Option<Instant>,
+    files: HashMap<PathBuf, (Fingerprint, Result<FileFacts, String>)>,
+    versions: HashMap<String, (Option<Fingerprint>, u64)>,
+}
+
+impl Sources {
+    /// The sources of these arguments.
+    ///
+    /// # Errors
+    /// One is not there, or is neither a file that perk can read nor a folder.
+    pub(crate) fn new(paths: &[PathBuf]) -> anyhow::Result<Self> {
+        let input = |path: &PathBuf| {
+            let name = display_name(path);
+            if perk_open::is_stream(path) {
+                bail!("stdin can be read only once: name a file");
+            }
+            let facts = fs::metadata(path).with_context(|| format!("cannot read {name}"))?;
+            // Links are resolved once: the files stay where they are when the link changes.
+            let whole = fs::canonicalize(path).with_context(|| format!("cannot read {name}"))?;
+            match () {
+                () if facts.is_dir() => Ok(Input::Folder(whole)),
+                () if facts.is_file() => {
+                    perk_open::content(path)?;
+                    Ok(Input::File(path.clone()))
+                }
+                () => bail!("{name} is neither a file nor a folder"),
+            }
+        };
+        let inputs = paths.iter().map(input).collect::<anyhow::Result<_>>()?;
+        Ok(Self { inputs, state: Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All sources, as they were at most some seconds ago.
+    pub(crate) fn list(&self) -> Value {
+        let mut state = self.state();
+        self.update(&mut state);
+        json!({ "sources": state.list.iter().map(Source::value).collect::<Vec<_>>() })
+    }
+
+    /// The source of this id.
+    pub(crate) fn find(&self, id: &str) -> Result<Source, Fault> {
+        let mut state = self.state();
+        let is_there = |state: &State| state.list.iter().any(|it| it.id == id);
+        if !is_there(&state) || state.listed.is_none_or(|it| it.elapsed() > LIST_AGE) {
+            self.update(&mut state);
+        }
+        let found = state.list.iter().find(|it| it.id == id).cloned();
+        let mut source = found
+            .ok_or_else(|| Fault::nothing("there is no such source: /api/sources lists them"))?;
+        source.version = version(&mut state.versions, id, Fingerprint::of(&source.path));
+        Ok(source)
+    }
+
+    fn update(&self, state: &mut State) {
+        if state.listed.is_some_and(|it| it.elapsed() < LIST_AGE) {
+            return;
+        }
+        let State { folders, list, listed, files, versions } = state;
+        list.clear();
+        for (index, input) in self.inputs.iter().enumerate() {
+            let id = format!("s{}", index + 1);
+            match input {
+                Input::File(path) => {
+                    let facts = file_facts(files, path);
+                    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+                    list.push(Source {
+                        version: version(versions, &id, Fingerprint::of(path)),
+                        id,
+                        name: printable(&name),
+                        path: path.clone(),
+                        folder: None,
+                        facts,
+                    });
+                }
+                Input::Folder(path) => {
+                    let folder = folders.entry(index).or_insert_with(|| Folder::new(path.clone()));
+                    list.extend(folder.files().into_iter().map(|file| {
+                        let below = file.below.to_string_lossy();
+                        let id = format!("{id}:{}", below_id(&file.below));
+                        Source {
+                            version: version(versions, &id, Some(file.facts.fingerprint)),
+                            id,
+                            name: printable(&below),
+                            path: file.path,
+                            folder: Some(path.clone()),
+                            facts: Ok(file.facts),
+                        }
+                    }));
+                }
+            }
+        }
+        *listed = Some(Instant::now());
+    }
+}
+
+/// The path below a folder as a part of an address. Names that are no Unicode have their other bytes as `%XX`.
+fn below_id(below: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let chunks = below.as_os_str().as_bytes().utf8_chunks();
+    chunks.fold(String::new(), |mut id, chunk| {
+        id += &chunk.valid().replace('%', "%25");
+        chunk.invalid().iter().for_each(|byte| id += &format!("%{byte:02X}"));
+        id
+    })
+}
+
+/// What a file holds, looked at again where it has changed.
+fn file_facts(
+    files: &mut HashMap<PathBuf, (Fingerprint, Result<FileFacts, String>)>,
+    path: &Path,
+) -> Result<FileFacts, String> {
+    let Some(fingerprint) = Fingerprint::of(path) else {
+        return Err(format!("{} is no file any more", display_name(path)));
+    };
+    match files.get(path).filter(|it| it.0 == fingerprint) {
+        Some((_, facts)) => facts.clone(),
+        None => {
+            let facts = FileFacts::of(path, fingerprint).map_err(|error| format!("{error:#}"));
+            files.insert(path.to_owned(), (fingerprint, facts.clone()));
+            facts
+        }
+    }
+}
+
+/// The version of a source whose file is now `fingerprint`.
+fn version(
+    versions: &mut HashMap<String, (Option<Fingerprint>, u64)>,
+    id: &str,
+    fingerprint: Option<Fingerprint>,
+) -> u64 {
+    let known = versions.entry(id.to_owned()).or_insert((fingerprint, 1));
+    if known.0 != fingerprint {
+        *known = (fingerprint, known.1 + 1);
+    }
+    known.1
+}

@@ -1,0 +1,3 @@
+//! The answers of each kind.
+
+pub(crate) mod report;

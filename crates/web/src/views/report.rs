@@ -1,0 +1,163 @@
+//! The views of a profile: tables, the overview, and the document of `perk report --json`.
+
+use std::sync::Arc;
+
+use perk_render::Json;
+use perk_report::{
+    Answer, Named, ProfileRequest, ProfileView, Selection, TreeOrder, View, Want, parse,
+};
+
+use crate::fault::Fault;
+use crate::question::{OF_EXCERPT, OF_PART, Question};
+use crate::reply::{JSON, Reply};
+use crate::routes::App;
+use crate::sources::Source;
+
+/// The parameters of views of a profile.
+const KNOWN: [&str; 8] = ["view", "metric", "method", "field", "tree", "top", "min", "version"];
+
+/// The profile of a source, and the part of it that a question is about.
+pub(crate) fn selection(
+    app: &App,
+    source: &Source,
+    question: &Question,
+) -> Result<Arc<Selection>, Fault> {
+    let whole = app.profile(source)?;
+    let request = part(question)?;
+    let is_whole = request.window.is_whole() && request.filter.is_empty() && request.by.is_none();
+    let is_as_inferred = request.infers_callers || !whole.is_inferred();
+    if is_whole && is_as_inferred {
+        return Ok(whole);
+    }
+    let keys = question.key_of(&OF_PART);
+    let key = format!("{} {} {keys}", source.id, source.version);
+    app.parts.get(&key, || {
+        // Callers were inferred with all that the file has.
+        if whole.is_inferred() && !(request.window.is_whole() && is_as_inferred) {
+            let input = perk_open::profile(&source.path, &app.read)?;
+            return Ok(request.select(Named::new(whole.name(), input))?);
+        }
+        Ok(whole.part(&request)?)
+    })
+}
+
+/// The request for a part of a profile.
+fn part(question: &Question) -> Result<ProfileRequest, Fault> {
+    Ok(ProfileRequest {
+        window: question.window()?,
+        filter: question.filter()?,
+        by: question.text("by").map(str::to_owned),
+        infers_callers: !question.is_set("no-infer"),
+        ..ProfileRequest::default()
+    })
+}
+
+/// The view of that name; `None` for the whole document or the overview.
+fn view(question: &Question) -> Result<Option<ProfileView>, Fault> {
+    let name = |parameter: &str| {
+        let name = question.value(parameter, parse::name_pattern)?;
+        name.ok_or_else(|| Fault::question(format!("name the {parameter}: {parameter}=bar")))
+    };
+    Ok(Some(match question.text("view").unwrap_or("document") {
+        "document" | "summary" => return Ok(None),
+        "advice" => ProfileView::Advice,
+        "methods" => ProfileView::Methods,
+        "threads" => ProfileView::Threads,
+        "lines" => ProfileView::Lines,
+        "tree" => ProfileView::Tree(match question.text("tree").unwrap_or("top-down") {
+            "top-down" => TreeOrder::TopDown,
+            "bottom-up" => TreeOrder::BottomUp,
+            other => {
+                return Err(Fault::question(format!("tree {other}: use top-down or bottom-up")));
+            }
+        }),
+        "edges" => ProfileView::Edges,
+        "method" => ProfileView::Callers(name("method")?),
+        "field" => ProfileView::Field(name("field")?),
+        "label" => match question.text("by") {
+            Some(key) => ProfileView::Label(key.to_owned()),
+            None => return Err(Fault::question("name the label: by=request")),
+        },
+        "sites" => ProfileView::Sites,
+        "classes" => ProfileView::Classes,
+        "monitors" => ProfileView::Monitors,
+        "source" => ProfileView::Source,
+        other => {
+            return Err(Fault::nothing(format!(
+                "no view {other}: there are summary, document, advice, methods, threads, lines, tree, edges, \
+                 method, field, label, sites, classes, monitors and source"
+            )));
+        }
+    }))
+}
+
+/// What a question asks of a profile.
+fn request(app: &App, question: &Question) -> Result<ProfileRequest, Fault> {
+    question.check(&[&KNOWN, &OF_PART, &OF_EXCERPT])?;
+    let view = view(question)?;
+    let want = match view {
+        Some(_) => Want::TABLE,
+        None if question.text("view") == Some("summary") => Want::OVERVIEW,
+        None => Want::DOCUMENT,
+    };
+    let sources = match view {
+        Some(ProfileView::Source) if app.source_folders.is_empty() => {
+            return Err(Fault::nothing("start perk serve with --source to see source files"));
+        }
+        Some(ProfileView::Source) => app.source_folders.clone(),
+        _ => Vec::new(),
+    };
+    Ok(ProfileRequest {
+        metric: question.text("metric").map(str::to_owned),
+        views: view.into_iter().collect(),
+        top: question.number("top")?,
+        min_percent: question.value("min", parse::share)?.unwrap_or(0.5),
+        sources,
+        want,
+        ..part(question)?
+    })
+}
+
+/// The answer of a question.
+pub(crate) fn answer(
+    app: &App,
+    source: &Source,
+    question: &Question,
+) -> Result<Arc<Answer>, Fault> {
+    let request = request(app, question)?;
+    let key = format!("report {} {} {}", source.id, source.version, question.key(&OF_EXCERPT));
+    app.answers.get(&key, || {
+        let selection = selection(app, source, question)?;
+        Ok(request.answer(&*selection)?)
+    })
+}
+
+/// A view of a profile.
+pub(crate) fn report(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
+    let answer = answer(app, source, question)?;
+    reply(&answer, source.version, question)
+}
+
+/// The document of an answer, or the part of its table that is asked for.
+pub(crate) fn reply(answer: &Answer, version: u64, question: &Question) -> Result<Reply, Fault> {
+    let mut bytes = Vec::new();
+    if let Some(document) = &answer.document {
+        document.write(&mut bytes).map_err(anyhow::Error::from)?;
+        return Ok(Reply::of(bytes, JSON).version(version));
+    }
+    let mut members = vec![("version", Json::from(version))];
+    match &answer.table {
+        Some(table) => {
+            members.extend(table.excerpt(&question.excerpt()?).map_err(Fault::question)?)
+        }
+        None => members.extend([
+            ("columns", Json::List(Vec::new())),
+            ("rows", Json::List(Vec::new())),
+            ("total_rows", 0_u64.into()),
+        ]),
+    }
+    let lines = |lines: &[String]| Json::list(lines.iter().map(String::as_str));
+    members.extend([("notes", lines(&answer.notes)), ("missing", lines(&answer.missing))]);
+    Json::object(members).write(&mut bytes).map_err(anyhow::Error::from)?;
+    Ok(Reply::of(bytes, JSON).version(version))
+}
