@@ -176,7 +176,7 @@ mod tests {
         };
         assert_eq!(
             line("from=2"),
-            "from 2: use a number and us, ms, s, m or h, such as 2s or 500ms"
+            "from 2: a time needs a unit: us, ms, s, m or h, such as 500ms or 2s"
         );
         assert_eq!(line("order=up"), "order up: use asc or desc");
         assert_eq!(line("offset=-1"), "offset -1: use a number");
