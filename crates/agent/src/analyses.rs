@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use perk_jvm::guard::Feature;
-use perk_jvm::{Borrowed, Jni, MethodRef, NewObject};
+use perk_jvm::{Jni, MethodRef, NewObject, ObjectRef};
 use perk_jvmti_sys::Capability;
 use perk_profile::Accounting;
 
@@ -158,17 +158,17 @@ pub(crate) trait Analysis: Send + Sync {
     fn thread_began(&self, thread: &Arc<LiveThread>) {}
 
     /// Called on a platform thread that ends; `known` is its entry in the registry.
-    fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, known: Option<&LiveThread>) {}
+    fn thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>, known: Option<&LiveThread>) {}
 
     /// Called on a virtual thread that ends.
-    fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {}
+    fn virtual_thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {}
 
     /// Called when a thread has ended and its slot is about to be reused.
     fn slot_freed(&self, jni: Jni<'_>, slot: Slot) {}
 
     /// Handles [`Event::ClassFile`]. Returns the file to load instead, if any. `redefined` is the
     /// class if it already exists.
-    fn class_file(&self, bytes: &[u8], redefined: Option<Borrowed<'_>>) -> Option<Vec<u8>> {
+    fn class_file(&self, bytes: &[u8], redefined: Option<ObjectRef<'_>>) -> Option<Vec<u8>> {
         None
     }
 
@@ -190,25 +190,25 @@ pub(crate) trait Analysis: Send + Sync {
     fn object_sampled(&self, jni: Jni<'_>, picked: &NewObject<'_>) {}
 
     /// Handles [`Event::MonitorEnter`]: the calling thread cannot enter a monitor at once.
-    fn monitor_enter(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {}
+    fn monitor_enter(&self, jni: Jni<'_>, thread: ObjectRef<'_>, monitor: ObjectRef<'_>) {}
 
     /// Handles [`Event::MonitorEntered`]: the calling thread has entered the monitor.
-    fn monitor_entered(&self, jni: Jni<'_>, thread: Borrowed<'_>) {}
+    fn monitor_entered(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {}
 
     /// Handles [`Event::MonitorWait`]: the calling thread waits to be notified, for at most this
     /// number of milliseconds, for ever if it is 0.
     fn monitor_wait(
         &self,
         jni: Jni<'_>,
-        thread: Borrowed<'_>,
-        monitor: Borrowed<'_>,
+        thread: ObjectRef<'_>,
+        monitor: ObjectRef<'_>,
         timeout_ms: u64,
     ) {
     }
 
     /// Handles [`Event::MonitorWaited`]: the calling thread continues as soon as it has the monitor
     /// again.
-    fn monitor_waited(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {}
+    fn monitor_waited(&self, jni: Jni<'_>, thread: ObjectRef<'_>, monitor: ObjectRef<'_>) {}
 
     /// Handles [`Event::CollectionStart`]. The JVM stands still, so hardly anything is allowed.
     fn collection_started(&self) {}
@@ -217,7 +217,7 @@ pub(crate) trait Analysis: Send + Sync {
     fn collection_finished(&self) {}
 
     /// Handles [`Event::Exception`] on the thread that throws it.
-    fn exception(&self, jni: Jni<'_>, thread: Borrowed<'_>, thrown: ExceptionEvent) {}
+    fn exception(&self, jni: Jni<'_>, thread: ObjectRef<'_>, thrown: ExceptionEvent) {}
 
     /// Handles [`Event::Compiled`].
     fn compiled(&self, method: MethodRef) {}

@@ -8,7 +8,7 @@ use std::ffi::{CStr, c_void};
 use perk_control::remote::{Answer, Request};
 use perk_jvm::binder;
 use perk_jvm::guard::{Feature, contain, is_guarded, requested, unheard};
-use perk_jvm::{Borrowed, Jni};
+use perk_jvm::{Jni, ObjectRef};
 use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jbyteArray, jclass};
 
 use crate::remote;
@@ -54,7 +54,7 @@ unsafe extern "system" fn bind_all(env: *mut JNIEnv, _: jclass) {
 unsafe extern "system" fn obey(env: *mut JNIEnv, _: jclass, request: jbyteArray) -> jbyteArray {
     // SAFETY: the JVM passes the calling thread's environment and a reference or null, both good until
     // the function returns.
-    let (jni, request) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(request)) };
+    let (jni, request) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(request)) };
     let mut answer = Answer::error("a fault of perk's own");
     match is_guarded() {
         // Code of the program's that the JVM runs for perk, such as a security manager's.
@@ -69,7 +69,7 @@ unsafe extern "system" fn obey(env: *mut JNIEnv, _: jclass, request: jbyteArray)
     jni.array_of_bytes(&bytes).map_or(std::ptr::null_mut(), |array| array.into_raw())
 }
 
-fn answer_to(jni: Jni<'_>, request: &Borrowed<'_>) -> Answer {
+fn answer_to(jni: Jni<'_>, request: &ObjectRef<'_>) -> Answer {
     // SAFETY: by the method's signature it is an array of bytes.
     let line = unsafe { jni.bytes_of(request, 0, jni.array_length(request)) };
     let line = line.and_then(|line| String::from_utf8(line).ok());

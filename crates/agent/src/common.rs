@@ -3,9 +3,9 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use perk_control::options::{Format, Options};
+use perk_control::options::{Options, OutputFormat};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Global, Jni, Jvmti, MethodRef, Reference, StackFrame};
+use perk_jvm::{Global, Jni, Jvmti, MethodRef, ObjectRef, Reference, StackFrame};
 use perk_profile::{ClassId, FrameId, TraceId};
 
 use crate::cycles::CycleClock;
@@ -99,7 +99,7 @@ impl Common {
     }
 
     /// Returns the slot of the calling thread for traces, which may be virtual.
-    pub(crate) fn slot(&self, jni: Jni<'_>, thread: &Borrowed<'_>) -> Option<Slot> {
+    pub(crate) fn slot(&self, jni: Jni<'_>, thread: &ObjectRef<'_>) -> Option<Slot> {
         if !self.options.thread {
             return None;
         }
@@ -143,7 +143,7 @@ impl Common {
 
 /// Whether the output has a word for native frames; the original's text has none.
 fn marks_native(options: &Options) -> bool {
-    options.format != Format::Ascii
+    options.format != OutputFormat::Ascii
 }
 
 /// Returns the depth of walks for an option's or a command's depth.

@@ -8,7 +8,7 @@ use perk_jvm::archive;
 use perk_jvm::guard::{Feature, contain, guard, inside, is_unheard};
 use perk_jvm::hook;
 use perk_jvm::os;
-use perk_jvm::{Borrowed, Jni, Jvmti, MethodRef, NewObject};
+use perk_jvm::{Jni, Jvmti, MethodRef, NewObject, ObjectRef};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jmethodID, jobject};
 use perk_jvmti_sys::{
     Capability, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
@@ -242,12 +242,12 @@ fn event(
     feature: Feature,
     env: *mut JNIEnv,
     object: jobject,
-    body: impl FnOnce(&'static Session, Jni<'_>, Borrowed<'_>),
+    body: impl FnOnce(&'static Session, Jni<'_>, ObjectRef<'_>),
 ) {
     guard(feature, || {
         // SAFETY: the JVM passes the calling thread's environment and a valid reference, both
         // good until the callback returns.
-        let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+        let (jni, object) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(object)) };
         if let (Some(session), Some(object)) = (Session::current(), object) {
             body(session, jni, object);
         }
@@ -336,7 +336,7 @@ unsafe extern "system" fn class_file_load_hook(
         // class or null.
         unsafe {
             let bytes = std::slice::from_raw_parts(bytes, length.unsigned_abs() as usize);
-            let redefined = Borrowed::from_raw(redefined);
+            let redefined = ObjectRef::from_raw(redefined);
             let mut asked = asked(Event::ClassFile).iter();
             let changed = asked.find_map(|analysis| analysis.class_file(bytes, redefined));
             let Some(changed) = changed else { return };
@@ -471,11 +471,11 @@ unsafe fn monitor_event(
     env: *mut JNIEnv,
     thread: jthread,
     monitor: jobject,
-    body: impl Fn(&'static dyn Analysis, Jni<'_>, Borrowed<'_>, Borrowed<'_>),
+    body: impl Fn(&'static dyn Analysis, Jni<'_>, ObjectRef<'_>, ObjectRef<'_>),
 ) {
     // SAFETY: the caller's promise.
     let (jni, thread, monitor) =
-        unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread), Borrowed::from_raw(monitor)) };
+        unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread), ObjectRef::from_raw(monitor)) };
     if let (Some(thread), Some(monitor)) = (thread, monitor) {
         asked(event).iter().for_each(|it| body(*it, jni, thread, monitor));
     }
@@ -495,7 +495,7 @@ unsafe extern "system" fn exception(
         // SAFETY: the JVM passes the environment, a reference and a method, or null.
         let (jni, thread, caught) = unsafe {
             let caught = (!catch_method.is_null()).then(|| MethodRef::from_raw(catch_method));
-            (Jni::from_raw(env), Borrowed::from_raw(thread), caught)
+            (Jni::from_raw(env), ObjectRef::from_raw(thread), caught)
         };
         let caught = caught.zip(u16::try_from(catch_location).ok());
         if let Some(thread) = thread {
@@ -574,8 +574,8 @@ unsafe extern "system" fn monitor_waited(
             unsafe {
                 let body = |it: &dyn Analysis,
                             jni: Jni<'_>,
-                            thread: Borrowed<'_>,
-                            monitor: Borrowed<'_>| {
+                            thread: ObjectRef<'_>,
+                            monitor: ObjectRef<'_>| {
                     it.monitor_waited(jni, thread, monitor);
                 };
                 monitor_event(Event::MonitorWaited, env, thread, monitor, body);

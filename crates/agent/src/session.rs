@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use perk_control::messages::{self, DUMP_BEGIN, DUMP_END, DumpPart};
-use perk_control::options::{Classes, Format, Options};
+use perk_control::options::{Classes, Options, OutputFormat};
 use perk_jvm::guard;
 use perk_jvm::memory;
 use perk_jvm::os;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Global, Jni, Jvmti, Reference, Vm, bool_flag};
+use perk_jvm::{Global, Jni, Jvmti, ObjectRef, Reference, Vm, bool_flag};
 use perk_jvmti_sys::Capability;
 use perk_profile::{
     Accounting, ClassId, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR, NamePattern, secrets,
@@ -109,7 +109,7 @@ pub(crate) fn needs(options: &Options) -> Needs {
     if writes_all_classes(options) {
         events.push(Event::ClassLoad);
     }
-    if options.format == Format::Binary {
+    if options.format == OutputFormat::Binary {
         events.push(Event::ObjectFree);
     }
     let capabilities = vec![
@@ -123,7 +123,7 @@ pub(crate) fn needs(options: &Options) -> Needs {
 
 /// Whether every loaded class is written to the file.
 fn writes_all_classes(options: &Options) -> bool {
-    options.format == Format::Binary && options.classes == Classes::All
+    options.format == OutputFormat::Binary && options.classes == Classes::All
 }
 
 impl Session {
@@ -237,7 +237,7 @@ impl Session {
     pub(crate) fn begin(
         &'static self,
         jni: Jni<'_>,
-        this: Option<Borrowed<'_>>,
+        this: Option<ObjectRef<'_>>,
     ) -> Result<(), String> {
         let Common { jvmti, options, recorder, .. } = self.common;
         let property = |name| jvmti.system_property(name).unwrap_or_default();
@@ -348,7 +348,7 @@ impl Session {
     }
 
     /// Handles the start of a platform thread, which calls this.
-    pub(crate) fn thread_started(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+    pub(crate) fn thread_started(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
         let threads = &self.common.threads;
         let is_known = self.start.get().is_none()
             || threads.is_own(jni, &thread)
@@ -359,7 +359,7 @@ impl Session {
     }
 
     /// Handles the end of the calling platform thread.
-    pub(crate) fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+    pub(crate) fn thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
         let threads = &self.common.threads;
         let known = threads.remove_current(jni, &thread);
         self.analyses.iter().for_each(|it| it.thread_ended(jni, thread, known.as_deref()));
@@ -393,7 +393,7 @@ impl Session {
     }
 
     /// Handles the end of the calling virtual thread. Its slot is reused unless traces refer to it.
-    pub(crate) fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+    pub(crate) fn virtual_thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
         let Common { threads, options, recorder, .. } = self.common;
         self.analyses.iter().for_each(|analysis| analysis.virtual_thread_ended(jni, thread));
         if options.distinguishes_all_threads() {
@@ -469,7 +469,7 @@ impl Session {
         self.survey();
         self.end(Some(jni));
         // The original agent's files have the original agent's lines alone.
-        let is_own = self.common.options.format == Format::Extended;
+        let is_own = self.common.options.format == OutputFormat::Extended;
         if is_own && launcher::has_failed(self.common.jvmti, jni) {
             os::say(
                 "HPROF WARNING: java found no main class or method to run: what was measured is the start \
@@ -666,7 +666,7 @@ impl Session {
             accounting.java_cpu_ns = accounting.java_cpu_ns.saturating_sub(since.java_cpu_ns);
             accounting.jvm.clone_from(&start.jvm);
             accounting.program.clone_from(&start.program);
-            if self.common.options.format == Format::Extended {
+            if self.common.options.format == OutputFormat::Extended {
                 accounting.packages = join(packages::of_class_path(&start.class_path).iter());
             }
         }

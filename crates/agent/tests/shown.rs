@@ -22,26 +22,26 @@ const N: u64 = 350_000;
 
 /// The contents of a file that may end anywhere: its dumps, and its end.
 #[derive(Debug, PartialEq, Eq)]
-struct Held {
+struct HeldFile {
     dumps: usize,
     /// Whether all its records are whole.
     is_whole: bool,
 }
 
-impl Held {
+impl HeldFile {
     #[track_caller]
-    fn of(bytes: &[u8]) -> Held {
+    fn of(bytes: &[u8]) -> HeldFile {
         let (_, mut stream) = Stream::new(bytes).unwrap();
         let mut dumps = 0;
         loop {
             match stream.next() {
                 Ok(Some(Record::DumpEnd)) => dumps += 1,
                 Ok(Some(_)) => {}
-                Ok(None) => return Held { dumps, is_whole: true },
+                Ok(None) => return HeldFile { dumps, is_whole: true },
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::InvalidData);
                     assert!(error.to_string().contains("the file is cut off in"), "{error}");
-                    return Held { dumps, is_whole: false };
+                    return HeldFile { dumps, is_whole: false };
                 }
             }
         }
@@ -83,15 +83,15 @@ fn a_large_file_is_shown_without_a_copy() {
         let part = part_of(&file).unwrap();
         dump(&mut running);
         assert_eq!(inode(&file), inode(&part));
-        assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 1, is_whole: true });
+        assert_eq!(HeldFile::of(&fs::read(&file).unwrap()), HeldFile { dumps: 1, is_whole: true });
         // A user can move the file away, and the next dump appears all the same.
         fs::rename(&file, folder.path().join("mine")).unwrap();
         dump(&mut running);
         assert_eq!(inode(&file), inode(&part));
-        assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 2, is_whole: true });
+        assert_eq!(HeldFile::of(&fs::read(&file).unwrap()), HeldFile { dumps: 2, is_whole: true });
         end(running);
         assert_eq!((inode(&part), inode(&file).is_some()), (None, true));
-        assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 2, is_whole: true });
+        assert_eq!(HeldFile::of(&fs::read(&file).unwrap()), HeldFile { dumps: 2, is_whole: true });
     });
 }
 
@@ -128,7 +128,7 @@ fn a_killed_program_leaves_what_it_has_shown() {
         running.signal(Signal::KILL);
         assert_eq!(running.wait().signal(), Some(9));
         let left = fs::read(&file).unwrap();
-        assert!(Held::of(&left).dumps >= 1, "{:?}", Held::of(&left));
+        assert!(HeldFile::of(&left).dumps >= 1, "{:?}", HeldFile::of(&left));
         assert!(part_of(&file).is_some());
         // The next program begins a file of its own, and does not touch this one.
         let mut running = start(jdk, folder.path(), "format=b");
@@ -137,7 +137,7 @@ fn a_killed_program_leaves_what_it_has_shown() {
         running.wait();
         assert_eq!(fs::read(&file).unwrap().len(), left.len());
         end(start(jdk, folder.path(), "format=b"));
-        assert_eq!(Held::of(&fs::read(&file).unwrap()), Held { dumps: 1, is_whole: true });
+        assert_eq!(HeldFile::of(&fs::read(&file).unwrap()), HeldFile { dumps: 1, is_whole: true });
         assert_eq!(part_of(&file), None);
     });
 }
@@ -157,8 +157,8 @@ fn a_disk_that_is_full_in_the_middle_of_a_dump_leaves_whole_records() {
         // What is written of the dump may be removed again before it can be seen.
         running.wait_until("the error", |it| it.stderr().contains("HPROF ERROR: "));
         end(running);
-        let held = Held::of(&fs::read(&file).unwrap());
-        assert_eq!(held, Held { dumps: 1, is_whole: true });
+        let held = HeldFile::of(&fs::read(&file).unwrap());
+        assert_eq!(held, HeldFile { dumps: 1, is_whole: true });
         for left in fs::read_dir(folder.path()).unwrap() {
             fs::remove_file(left.unwrap().path()).unwrap();
         }

@@ -59,7 +59,7 @@ pub struct Caller {
 }
 
 /// A number of a trace, and the class of the objects or of the lock where it has one.
-pub type Row = (TraceId, Option<ClassId>, u64);
+pub type AdviceRow = (TraceId, Option<ClassId>, u64);
 
 impl Advice {
     /// Whether nearly all of its number is its own code.
@@ -102,7 +102,7 @@ pub struct Sources<'a> {
 
 impl Sources<'_> {
     /// The methods to which most of `rows` is charged, `count` of them.
-    pub fn advice(&self, rows: &[Row], count: usize) -> Vec<Advice> {
+    pub fn advice(&self, rows: &[AdviceRow], count: usize) -> Vec<Advice> {
         let mut sums: KeyedMap<MethodId, u64> = KeyedMap::default();
         for (method, number) in rows.iter().filter_map(|row| Some((self.payer(row.0)?, row.2))) {
             let sum = sums.entry(method).or_default();
@@ -125,9 +125,9 @@ impl Sources<'_> {
     }
 
     /// The methods that are called most, `count` of them. `rows` are calls.
-    pub fn advice_on_calls(&self, rows: &[Row], count: usize) -> Vec<Advice> {
-        let is_own = |row: &&Row| self.charges.of(self.path(row.0)).work == Work::Own;
-        let own: Vec<Row> = rows.iter().filter(is_own).copied().collect();
+    pub fn advice_on_calls(&self, rows: &[AdviceRow], count: usize) -> Vec<Advice> {
+        let is_own = |row: &&AdviceRow| self.charges.of(self.path(row.0)).work == Work::Own;
+        let own: Vec<AdviceRow> = rows.iter().filter(is_own).copied().collect();
         let mut all = self.advice(&own, count);
         let mut works: KeyedMap<MethodId, Sum<Work>> =
             all.iter().map(|advice| (advice.method, Sum::default())).collect();
@@ -153,7 +153,7 @@ impl Sources<'_> {
     }
 
     /// Adds the parts of the numbers: works, classes, callers, lines.
-    fn add_parts(&self, rows: &[Row], all: &mut [Advice]) {
+    fn add_parts(&self, rows: &[AdviceRow], all: &mut [Advice]) {
         let places: KeyedMap<_, _> =
             all.iter().enumerate().map(|(place, advice)| (advice.method, place)).collect();
         let depths = self.tree.depths();
@@ -201,7 +201,7 @@ impl Sources<'_> {
         }
     }
 
-    fn add_totals(&self, rows: &[Row], all: &mut [Advice]) {
+    fn add_totals(&self, rows: &[AdviceRow], all: &mut [Advice]) {
         let rows: Vec<_> = rows.iter().map(|&(trace, _, number)| (trace, number)).collect();
         let columns = Columns::of_rows(self.profile, self.tree, &rows, 0);
         let methods = columns.methods(self.tree);
@@ -355,7 +355,7 @@ mod tests {
         let sources =
             Sources { profile, tree: &tree, charges: &charges, joined, calls: Some(&calls) };
         let rows = metric.rows(profile).rows.into_iter();
-        let rows: Vec<Row> =
+        let rows: Vec<AdviceRow> =
             rows.map(|(key, number)| (key.trace, key.subject.class(), number)).collect();
         sources.advice(&rows, count)
     }

@@ -10,7 +10,7 @@ use anyhow::bail;
 use perk_open::{display_name, is_stream};
 use perk_render::Screen;
 use perk_report::selection::names;
-use perk_report::{DiffRequest, Named, View};
+use perk_report::{DiffRequest, NamedItem, View};
 
 use crate::args::DiffArgs;
 use crate::{answer, input, talk};
@@ -35,7 +35,7 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
     };
     let read = |path: &Path| {
         let profile = input::read(path, &args.read)?.profile;
-        anyhow::Ok(Named::new(display_name(path), profile))
+        anyhow::Ok(NamedItem::new(display_name(path), profile))
     };
     let sides = [read(&args.before)?, read(&args.after)?];
     let both = sides.each_ref().map(|side| (&*side.name, &side.it));

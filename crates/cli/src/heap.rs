@@ -8,7 +8,7 @@ use perk_heap::Options;
 use perk_open::{display_name, is_stream};
 use perk_profile::units::printable;
 use perk_render::Screen;
-use perk_report::{HeapRequest, HeapView, Named, View};
+use perk_report::{HeapRequest, HeapView, NamedItem, View};
 
 use crate::args::{HeapArgs, Refs};
 use crate::{answer, talk};
@@ -28,7 +28,7 @@ pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     for note in heap.notes() {
         talk::say(format_args!("{name}: {}", printable(note)));
     }
-    let answer = request.answer(Named::new(name, &heap))?;
+    let answer = request.answer(NamedItem::new(name, &heap))?;
     answer::write(&answer, (want, args.top), &Screen::of_stdout())?;
     Ok(if answer.missing.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(NOTHING) })
 }

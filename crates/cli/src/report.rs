@@ -7,7 +7,7 @@ use anyhow::bail;
 use perk_open::{Input, display_name, is_stream};
 use perk_render::Screen;
 use perk_report::selection::names;
-use perk_report::{Extent, Named, ProfileRequest, ProfileView, View, Want};
+use perk_report::{Extent, NamedItem, ProfileRequest, ProfileView, View, Want};
 
 use crate::args::ReportArgs;
 use crate::output::Target;
@@ -32,9 +32,9 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The file, or several as one.
-fn input(args: &ReportArgs) -> anyhow::Result<Named<Input>> {
+fn input(args: &ReportArgs) -> anyhow::Result<NamedItem<Input>> {
     if let [file] = &args.files[..] {
-        return Ok(Named::new(display_name(file), input::read(file, &args.read)?));
+        return Ok(NamedItem::new(display_name(file), input::read(file, &args.read)?));
     }
     if args.files.iter().filter(|file| is_stream(file)).count() > 1 {
         bail!("only one of the profiles can come from stdin");
@@ -44,7 +44,7 @@ fn input(args: &ReportArgs) -> anyhow::Result<Named<Input>> {
     let name = format!("{} files", inputs.len());
     let sum = perk_open::sum(inputs)?;
     sum.profile.notes.iter().for_each(|note| talk::say(format_args!("{note}")));
-    Ok(Named::new(name, sum))
+    Ok(NamedItem::new(name, sum))
 }
 
 fn request(args: &ReportArgs) -> ProfileRequest {

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::util::{Folder, PERK, assert_refused, stdout, wait_for};
 
 /// `perk listen` in a folder of its own.
-struct Listening {
+struct ListenProcess {
     folder: Folder,
     child: Child,
     address: SocketAddr,
@@ -21,7 +21,7 @@ struct Listening {
     said: thread::JoinHandle<String>,
 }
 
-impl Listening {
+impl ListenProcess {
     fn start(arguments: &[&str]) -> Self {
         let folder = Folder::new();
         let mut child = Command::new(PERK)
@@ -76,7 +76,8 @@ fn stop(running: RunningJava) {
 #[test]
 fn a_profile_is_received_and_commands_go_back() {
     let send = "heap-summary,alloc-sites+gc=0.001,cpu-samples,dump-traces";
-    let mut listening = Listening::start(&["-o", "a.hprof", "--send", send, "--after", "200ms"]);
+    let mut listening =
+        ListenProcess::start(&["-o", "a.hprof", "--send", send, "--after", "200ms"]);
     let options = "heap=sites,cpu=samples,interval=1,format=b";
     let mut running = listening.run(options, "SpinUntilStop", &[]);
     running.wait_for_stdout("ready");
@@ -116,7 +117,7 @@ fn a_profile_is_received_and_commands_go_back() {
 #[test]
 fn text_and_perks_own_records_are_received() {
     for (format, ending) in [("a", "txt"), ("p", "hprof")] {
-        let listening = Listening::start(&["--send", "cpu-samples,heap-summary"]);
+        let listening = ListenProcess::start(&["--send", "cpu-samples,heap-summary"]);
         let options = format!("cpu=samples,interval=1,format={format}");
         listening.run(&options, "CpuBound", &["50"]).wait().assert_success();
         let name = format!("perk-{}.{ending}", listening.address.port());
@@ -131,7 +132,7 @@ fn text_and_perks_own_records_are_received() {
 
 #[test]
 fn what_has_come_is_kept_at_a_signal() {
-    let listening = Listening::start(&["-o", "a.hprof"]);
+    let listening = ListenProcess::start(&["-o", "a.hprof"]);
     let mut running = listening.run("cpu=samples,format=b", "SpinUntilStop", &[]);
     running.wait_for_stdout("ready");
     let file = listening.folder.join("a.hprof");
@@ -153,7 +154,7 @@ fn what_is_no_profile_is_refused() {
         (&b""[..], "no profile was received", vec![]),
         (&huge[..], "claims 4294967295 bytes", vec!["a.hprof".to_owned()]),
     ] {
-        let listening = Listening::start(&["-o", "a.hprof"]);
+        let listening = ListenProcess::start(&["-o", "a.hprof"]);
         let mut peer = TcpStream::connect(listening.address).unwrap();
         peer.write_all(bytes).unwrap();
         drop(peer);
@@ -166,7 +167,7 @@ fn what_is_no_profile_is_refused() {
 
 #[test]
 fn records_that_are_not_whole_are_left_out() {
-    let listening = Listening::start(&["-o", "a.hprof"]);
+    let listening = ListenProcess::start(&["-o", "a.hprof"]);
     let mut peer = TcpStream::connect(listening.address).unwrap();
     peer.write_all(&[HEADER, &[1, 0, 0, 0, 0, 0, 0, 0, 99, 1, 2]].concat()).unwrap();
     drop(peer);
@@ -181,7 +182,7 @@ const HEADER: &[u8] =
 
 #[test]
 fn what_comes_is_its_owners_and_goes_into_a_new_file() {
-    let listening = Listening::start(&["-o", "a.hprof"]);
+    let listening = ListenProcess::start(&["-o", "a.hprof"]);
     let victim = listening.folder.file("victim", "precious");
     symlink(&victim, listening.folder.join("a.hprof.part")).unwrap();
     let mut peer = TcpStream::connect(listening.address).unwrap();
@@ -198,7 +199,7 @@ fn what_comes_is_its_owners_and_goes_into_a_new_file() {
 #[test]
 fn a_silent_peer_is_given_up() {
     for (sent, code_and_file) in [(&b""[..], None), (HEADER, Some(HEADER))] {
-        let listening = Listening::start(&["-o", "a.hprof", "--idle-timeout", "300ms"]);
+        let listening = ListenProcess::start(&["-o", "a.hprof", "--idle-timeout", "300ms"]);
         let mut peer = TcpStream::connect(listening.address).unwrap();
         peer.write_all(sent).unwrap();
         let (folder, code, _, said) = listening.end();
@@ -211,7 +212,7 @@ fn a_silent_peer_is_given_up() {
 /// A program that sends no data until its end.
 #[test]
 fn a_program_may_be_silent() {
-    let listening = Listening::start(&["-o", "a.hprof", "--idle-timeout", "0s"]);
+    let listening = ListenProcess::start(&["-o", "a.hprof", "--idle-timeout", "0s"]);
     let running = listening.run("cpu=samples,format=b", "Sleeper", &["700"]);
     running.wait().assert_success();
     let (_, code, _, said) = listening.end();
@@ -223,7 +224,7 @@ fn no_more_is_received_than_allowed() {
     let record = [&[1, 0, 0, 0, 0, 0, 0, 0, 12][..], &[1; 12]].concat();
     let sent = [HEADER, &record.repeat(1000)].concat();
     for (most, kept) in [(HEADER.len() + 3 * record.len() + 5, 3), (HEADER.len() - 1, 0)] {
-        let listening = Listening::start(&["-o", "a.hprof", "--max-bytes", &most.to_string()]);
+        let listening = ListenProcess::start(&["-o", "a.hprof", "--max-bytes", &most.to_string()]);
         let mut peer = TcpStream::connect(listening.address).unwrap();
         // The connection may end while this is being sent.
         let _ = peer.write_all(&sent);

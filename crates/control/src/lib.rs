@@ -19,6 +19,6 @@ pub use commands::Command;
 pub use jdk::{JavaHome, JdkError, Vm};
 pub use messages::{DumpPart, FatalError};
 pub use options::{
-    AgentAction, Classes, Clock, Cpu, Format, OptionError, Options, Output, TimesForm,
+    AgentAction, Classes, Clock, Cpu, OptionError, Options, Output, OutputFormat, TimesForm,
     TimingMethod, options_markdown, resolve_file_name, usage,
 };

@@ -50,8 +50,8 @@ pub use rules::Refusal;
 use table::OPTIONS;
 pub use table::Options;
 pub use types::{
-    Classes, Clock, Cpu, Format, Jamaica, Output, SampleEngine, SiteIndex, TimesForm, TimingMethod,
-    Xprof,
+    Classes, Clock, Cpu, Jamaica, Output, OutputFormat, SampleEngine, SiteIndex, TimesForm,
+    TimingMethod, Xprof,
 };
 pub use usage::{usage, written_usage};
 use value::Value;

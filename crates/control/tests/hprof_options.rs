@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use perk_control::{
-    AgentAction, Clock, FatalError, Format, OptionError, Options, Output, TimesForm, TimingMethod,
-    options_markdown, resolve_file_name, usage,
+    AgentAction, Clock, FatalError, OptionError, Options, Output, OutputFormat, TimesForm,
+    TimingMethod, options_markdown, resolve_file_name, usage,
 };
 use perk_profile::NamePattern;
 use perk_testkit::golden::Golden;
@@ -161,7 +161,7 @@ fn analyses_add_up() {
 fn the_last_value_wins() {
     let options = run_options("cpu=y,depth=2,depth=3,lineno=n,lineno=y,format=b,format=a");
     assert_eq!((options.depth, options.lineno), (3, true));
-    assert_eq!(options.format, Format::Ascii);
+    assert_eq!(options.format, OutputFormat::Ascii);
 }
 
 #[test]
@@ -349,7 +349,7 @@ fn aprof_is_an_analysis() {
 fn the_extended_format_holds_call_times() {
     for text in ["cpu=times,format=p", "cpu=old,format=b,format=p"] {
         let options = run_options(text);
-        assert_eq!(options.format, Format::Extended, "{text}");
+        assert_eq!(options.format, OutputFormat::Extended, "{text}");
         let name = resolve_file_name(&options, 1, |_| false);
         assert_eq!(name, Path::new("java.hprof"), "{text}");
     }

@@ -36,9 +36,9 @@ const LONG_HEAD_BYTES: usize = 4096;
 /// The format's name.
 pub(crate) const NAME: &str = "collapsed";
 
-pub(crate) struct Collapsed;
+pub(crate) struct CollapsedStacks;
 
-impl FileFormat for Collapsed {
+impl FileFormat for CollapsedStacks {
     fn facts(&self) -> &'static FormatFacts {
         &FormatFacts {
             name: NAME,

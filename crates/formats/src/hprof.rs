@@ -177,9 +177,9 @@ impl FileFormat for Binary {
     }
 }
 
-pub(crate) struct Old;
+pub(crate) struct OldTable;
 
-impl FileFormat for Old {
+impl FileFormat for OldTable {
     fn facts(&self) -> &'static FormatFacts {
         &FormatFacts {
             name: "prof",

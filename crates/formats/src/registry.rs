@@ -11,7 +11,7 @@ use crate::{
 pub static FORMATS: [&dyn FileFormat; 17] = [
     &hprof::Text,
     &hprof::Binary,
-    &hprof::Old,
+    &hprof::OldTable,
     &jfr::Jfr,
     &hprof::Aprof,
     &fields_page::FieldsPage,
@@ -24,7 +24,7 @@ pub static FORMATS: [&dyn FileFormat; 17] = [
     &perf_script::PerfScript,
     &shared_fields::ByObjectFormat,
     &shared_fields::AlikeFormat,
-    &collapsed::Collapsed,
+    &collapsed::CollapsedStacks,
     &pprof::Pprof,
 ];
 

@@ -65,7 +65,7 @@ pub use input::{Identity, Input, InputPart};
 pub use living_threads::LivingThread;
 pub use meaning::{Item, Limits, Meaning, ThreadFacts};
 pub use merged_refs::MergedRef;
-pub use options::{Nothing, Options, Refs, Watch};
+pub use options::{NoWatch, Options, Refs, Watch};
 pub use path_tree::{PathNode, PathTree, Place};
 pub use paths::ShortestPaths;
 pub use root::{Root, RootKind};

@@ -86,6 +86,6 @@ pub trait Watch {
 
 /// Watches nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nothing;
+pub struct NoWatch;
 
-impl Watch for Nothing {}
+impl Watch for NoWatch {}

@@ -11,7 +11,7 @@ use crate::heap::{Heap, ObjectId, Reachability};
 use crate::links::Links;
 use crate::model::RefKind;
 use crate::space::Space;
-use crate::{Amount, Error, Nothing, Reach};
+use crate::{Amount, Error, NoWatch, Reach};
 
 /// The mark of an object that no path reaches.
 const NONE: u32 = u32::MAX;
@@ -26,7 +26,7 @@ impl Heap {
         }
         let file = self.room.edge_file()?;
         let list = || EdgeList::new(file.clone());
-        let lists = self.source().each("references", &mut Nothing, list)?;
+        let lists = self.source().each("references", &mut NoWatch, list)?;
         let edges = Edges::collect(lists)?;
         let graph = Rows::build(&AllEdges(edges, self.thread_count), &self.holder, &self.reach)?;
         Ok(self.graph.get_or_init(|| graph))

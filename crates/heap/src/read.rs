@@ -11,7 +11,7 @@ use crate::heap::{Edge, Heap, Label, ObjectId};
 use crate::links::Links;
 use crate::model::RefKind;
 use crate::model::{DISCOVERED, REFERENCE, REFERENT};
-use crate::{Content, Error, FieldValue, Nothing, Value};
+use crate::{Content, Error, FieldValue, NoWatch, Value};
 
 /// The number of batches of which the places of objects are kept.
 const KEPT: usize = 64;
@@ -219,7 +219,7 @@ impl Heap {
         objects.iter().for_each(|object| {
             wanted.put(object.0);
         });
-        let found = self.source().each("references", &mut Nothing, || ObjectFinder {
+        let found = self.source().each("references", &mut NoWatch, || ObjectFinder {
             wanted: &wanted,
             from: Vec::new(),
         })?;

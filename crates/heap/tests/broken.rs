@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 
-use perk_heap::{Content, Error, Heap, Holder, Nothing, ObjectId, Options, Reach, Refs, Value};
+use perk_heap::{Content, Error, Heap, Holder, NoWatch, ObjectId, Options, Reach, Refs, Value};
 use perk_hprof::heap::FieldType;
 
 use crate::dump::{self, ClassRecord, Dump, HEAP_DUMP, RootRecord, SEGMENT};
@@ -60,7 +60,7 @@ fn open(bytes: &[u8]) -> Result<Heap, Error> {
 /// Opens a file and asks for everything.
 fn open_with(bytes: &[u8], options: &Options) -> Result<Heap, Error> {
     let (_folder, path) = dump::file(bytes);
-    let heap = Heap::open(&path, options, &mut Nothing)?;
+    let heap = Heap::open(&path, options, &mut NoWatch)?;
     ask(&heap);
     Ok(heap)
 }
@@ -308,7 +308,7 @@ fn a_deep_hierarchy_of_classes() {
     dump.instance(0x9000, 1, class(DEPTH - 1), &values);
     dump.root(RootRecord::Unknown, 0x9000);
     let (_folder, path) = dump::file(&dump.finish());
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     let object = heap.find(0x9000).unwrap();
     assert_eq!(heap.reach(object), Reach::Held);
     let Content::Instance(found) = heap.content(object, 100).unwrap() else { panic!() };
@@ -337,7 +337,7 @@ fn many_fields() {
     list(&mut dump, 2);
     dump.root(RootRecord::Unknown, 0x10_0000);
     let (_folder, path) = dump::file(&dump.finish());
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     let wide = heap.find(0x10_0000).unwrap();
     let to: Vec<u64> =
         heap.references(wide).unwrap().iter().map(|it| heap.address(it.to)).collect();
@@ -440,7 +440,7 @@ fn the_longest_arrays() {
         file.write_all(&bytes).unwrap();
         file.seek(SeekFrom::Start(end - 1)).unwrap();
         file.write_all(&[0]).unwrap();
-        let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+        let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
         assert_eq!(heap.object_count(), 3 + 4 + 1, "{:?}", heap.notes());
         let array = heap.find(0x10_0000).unwrap();
         assert_eq!(heap.length(array).unwrap(), u64::from(LONGEST));

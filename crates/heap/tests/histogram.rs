@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use perk_heap::{Heap, Nothing, Options};
+use perk_heap::{Heap, NoWatch, Options};
 use perk_testkit::{JavaRun, Jdk, fixture, jdk, workspace};
 
 use crate::real::ProgramDump;
@@ -70,7 +70,7 @@ fn compare(jdk: &Jdk, flags: &[&str]) -> (usize, Vec<String>) {
     dumped.dump(&dumped.path.with_extension("second"));
     let after = histogram();
     let path = dumped.path.with_extension("second");
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     let (mut equal, mut differ, mut hidden_count) = (0, Vec::new(), 0);
     for (name, found) in rows_of(&heap) {
         let Some(of_jvm) = before.get(&name).filter(|it| after.get(&name) == Some(it)) else {

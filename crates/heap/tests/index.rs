@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use perk_heap::{Heap, Nothing, ObjectId, Options, Refs, Value};
+use perk_heap::{Heap, NoWatch, ObjectId, Options, Refs, Value};
 use perk_hprof::heap::FieldType;
 
 use crate::dump::{ClassRecord, Dump, RootRecord};
@@ -46,7 +46,7 @@ fn answers(heap: &Heap) -> (String, Vec<String>) {
 
 fn open(path: &Path, refs: Refs) -> Heap {
     let options = Options { refs, index_from_bytes: Some(1), ..Options::default() };
-    Heap::open(path, &options, &mut Nothing).unwrap()
+    Heap::open(path, &options, &mut NoWatch).unwrap()
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn an_index_gives_the_same_answers() {
     let index = folder.path().join("list.hprof.perkidx");
     write(&path, 1000);
     let without = Options { index_from_bytes: None, ..Options::default() };
-    let expected = answers(&Heap::open(&path, &without, &mut Nothing).unwrap());
+    let expected = answers(&Heap::open(&path, &without, &mut NoWatch).unwrap());
     assert!(!index.exists());
     assert_eq!(answers(&open(&path, Refs::Soft)), expected);
     let written = fs::read(&index).unwrap();
@@ -91,11 +91,11 @@ fn an_index_gives_the_same_answers() {
     fs::write(&path, &bytes).unwrap();
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.set_modified(before.modified().unwrap()).unwrap();
-    let changed = Heap::open(&path, &without, &mut Nothing).unwrap();
+    let changed = Heap::open(&path, &without, &mut NoWatch).unwrap();
     let options = Options { refs: Refs::Soft, ..without };
     assert_eq!(
         answers(&open(&path, Refs::Soft)),
-        answers(&Heap::open(&path, &options, &mut Nothing).unwrap())
+        answers(&Heap::open(&path, &options, &mut NoWatch).unwrap())
     );
     assert_eq!(changed.object_count(), 1003);
 }
@@ -154,7 +154,7 @@ fn little_memory_keeps_and_takes_the_same_index() {
         let index_from_bytes = Some(1);
         let options =
             Options { memory_bytes, index_from_bytes, thread_count: 1, ..Options::default() };
-        Heap::open(&path, &options, &mut Nothing).unwrap()
+        Heap::open(&path, &options, &mut NoWatch).unwrap()
     };
     let sum = |heap: &Heap| {
         let mut hash = std::hash::DefaultHasher::new();

@@ -12,7 +12,7 @@ mod text;
 use std::io::Read;
 use std::path::Path;
 
-use perk_heap::{Error, Input, Nothing, Options, Value};
+use perk_heap::{Error, Input, NoWatch, Options, Value};
 use perk_hprof::heap::FieldType;
 
 use crate::dump::{self, ClassRecord, Dump, RootRecord};
@@ -72,13 +72,13 @@ fn large() -> Vec<u8> {
 }
 
 fn open(path: &Path) -> Result<Input, Error> {
-    Input::open(path, &Options::default(), &mut Nothing)
+    Input::open(path, &Options::default(), &mut NoWatch)
 }
 
 /// Writes a file and opens it.
 fn open_bytes(bytes: &[u8], options: &Options) -> Result<Input, Error> {
     let (_folder, path) = dump::file(bytes);
-    Input::open(&path, options, &mut Nothing)
+    Input::open(&path, options, &mut NoWatch)
 }
 
 /// Returns all bytes, after checking that reading anywhere gives the same.

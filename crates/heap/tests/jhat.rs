@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
-use perk_heap::{Heap, Label, Nothing, ObjectId, Options, Value};
+use perk_heap::{Heap, Label, NoWatch, ObjectId, Options, Value};
 use perk_testkit::{JavaRun, jdk};
 
 use crate::inputs::testdata;
@@ -130,7 +130,7 @@ fn references_of_a_jvm_s_dump_are_those_of_jhat() {
     let Some(jar) = perk_testkit::peer("jhat/tools.jar", "jhat") else { return };
     let run = JavaRun::new(jdk::compiler()).jvm_arg("-Xmx256m");
     let dumped = ProgramDump::new(run.main("RetainedSizes").args(["2000"]), "ready");
-    let heap = Heap::open(&dumped.path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&dumped.path, &Options::default(), &mut NoWatch).unwrap();
     let (equal_count, differ) = compare(&heap, of_jhat(&jar, &dumped.path));
     eprintln!("{equal_count} are equal, others: {differ:?}");
     assert!(equal_count > 50_000, "{equal_count}");
@@ -142,7 +142,7 @@ fn references_of_the_original_agent_s_dump_are_those_of_jhat() {
     let packed = std::fs::File::open(testdata("all-b-alloc.hprof.gz")).unwrap();
     let mut dump = tempfile::NamedTempFile::new().unwrap();
     std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut dump).unwrap();
-    let heap = Heap::open(dump.path(), &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(dump.path(), &Options::default(), &mut NoWatch).unwrap();
     let (equal_count, differ) = compare(&heap, of_jhat(&jar, dump.path()));
     eprintln!("{equal_count} are equal, others: {differ:?}");
     assert!(equal_count > 14_000, "{equal_count}");

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use perk_heap::{Heap, Holder, Nothing, ObjectId, Options, SuspectKind};
+use perk_heap::{Heap, Holder, NoWatch, ObjectId, Options, SuspectKind};
 use perk_hprof::heap::FieldType;
 
 use crate::dump::{self, ClassRecord, Dump, RootRecord};
@@ -69,7 +69,7 @@ fn a_long_list() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list.hprof");
     write(&path, count, |index| [(index + 1 < count).then_some(index + 1), None]);
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     assert_eq!(heap.object_count(), count + 3);
     let node = |index| heap.find(address(index)).unwrap();
     assert_eq!(heap.holder(node(0)), Holder::Roots);
@@ -89,7 +89,7 @@ fn a_long_list_in_both_directions() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list.hprof");
     write(&path, count, |index| [(index + 1 < count).then_some(index + 1), index.checked_sub(1)]);
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     let node = |index| heap.find(address(index)).unwrap();
     for index in (1..count).step_by(97) {
         assert_eq!(heap.holder(node(index)), Holder::Object(node(index - 1)));
@@ -111,7 +111,7 @@ fn diamonds() {
             (diamond, place) if place % side == 0 => [Some((diamond + 1) * length), None],
             _ => [Some(index + 1), None],
         });
-        let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+        let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
         let node = |index| heap.find(address(index)).unwrap();
         for diamond in (1..=count).step_by(if side == 1 { 97 } else { 7 }) {
             let (top, above) = (diamond * length, (diamond - 1) * length);
@@ -134,7 +134,7 @@ fn long_cycles() {
     write(&path, 2 * count, |index| [Some(next(index)), None]);
     for keep_unreachable in [false, true] {
         let options = Options { keep_unreachable, ..Options::default() };
-        let heap = Heap::open(&path, &options, &mut Nothing).unwrap();
+        let heap = Heap::open(&path, &options, &mut NoWatch).unwrap();
         assert_eq!(heap.object_count(), 2 * count + 3);
         let kept = heap.roots().iter().filter(|it| it.kind == perk_heap::RootKind::Unreachable);
         assert_eq!(kept.count(), usize::from(keep_unreachable));
@@ -161,7 +161,7 @@ fn objects_far_apart() {
         }
     }
     let (_folder, path) = dump::file(&dump.finish());
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     assert_eq!(heap.object_count(), count + 3);
     assert_eq!(heap.totals().dangling_count, count);
     for index in (0..count).step_by(101) {
@@ -197,7 +197,7 @@ fn a_chain_of_weak_references() {
         dump.instance(address(index), 1, WEAK, &[perk_heap::Value::Reference(to)]);
     }
     let (_folder, path) = dump::file(&dump.finish());
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     // A root holds the first in the order of addresses, too.
     assert_eq!(heap.totals().weakly.count, COUNT - 1);
     assert_eq!(heap.reach(heap.find(address(1)).unwrap()), perk_heap::Reach::Weakly);
@@ -219,7 +219,7 @@ fn a_wide_array() {
     }
     let path = folder.path().join("wide.hprof");
     fs::write(&path, dump.finish()).unwrap();
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     let array = heap.find(FIRST).unwrap();
     assert_eq!(heap.held_by(Some(array)).len() as u64, count);
     assert_eq!(heap.retained_bytes(array), heap.shallow_bytes(array) + count * NODE_BYTES);
@@ -237,7 +237,7 @@ fn paths_of_suspects_say_what_they_are() {
             1 | 2 => [Some(3), None],
             _ => [(index + 1 < count).then_some(index + 1), None],
         });
-        let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+        let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
         let node = |index| heap.find(address(index)).unwrap();
         let suspects = heap.suspects(0.5).unwrap();
         let [suspect] = &suspects[..] else { panic!("{suspects:?}") };

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use perk_heap::{Content, Heap, Nothing, Options, Reach, Refs, RootKind};
+use perk_heap::{Content, Heap, NoWatch, Options, Reach, Refs, RootKind};
 
 use crate::dump;
 use crate::graph::{Body, Dice, Graph, known};
@@ -30,7 +30,7 @@ fn each(first_seed: u64, count: u64, check: impl Fn(&Graph, u64)) {
 
 fn open(graph: &Graph, options: &Options) -> Heap {
     let (_folder, path) = dump::file(&graph.write());
-    let heap = Heap::open(&path, options, &mut Nothing).unwrap();
+    let heap = Heap::open(&path, options, &mut NoWatch).unwrap();
     let is_of_graph = |note: &&String| {
         note.contains("references to objects that the dump does not have")
             || note.contains("no class is a root") && !graph.assumed_roots().is_empty()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use perk_heap::{Heap, Nothing, Options, Refs};
+use perk_heap::{Heap, NoWatch, Options, Refs};
 use perk_testkit::{JavaRun, Jdk, RunningJava, fixture, jdk, workspace};
 
 use crate::plain::Plain;
@@ -41,7 +41,7 @@ impl ProgramDump {
 /// Compares all objects of a dump.
 fn compare(path: &Path, refs: Refs) {
     let options = Options { refs, ..Options::default() };
-    let heap = Heap::open(path, &options, &mut Nothing).unwrap();
+    let heap = Heap::open(path, &options, &mut NoWatch).unwrap();
     let held_count = Plain::read(path, refs).compare(&heap);
     assert!(held_count > 0);
     eprintln!("{}, {refs:?}: {held_count} objects are held", path.display());
@@ -70,13 +70,13 @@ fn the_class_archive_of_a_whole_dump_is_no_fault() {
         |note: &String| note.contains("references to objects that the dump does not have");
     jdk::each_of(&[17, 25], |jdk| {
         let dumped = mix(jdk, &["-XX:+UseG1GC"]);
-        let heap = Heap::open(&dumped.path, &Options::default(), &mut Nothing).unwrap();
+        let heap = Heap::open(&dumped.path, &Options::default(), &mut NoWatch).unwrap();
         let count = heap.totals().dangling_count;
         assert!(count > 50, "JDK {} has {count}", jdk.version);
         assert!(!heap.notes().iter().any(is_meant), "{:?}", heap.notes());
         let bytes = std::fs::read(&dumped.path).unwrap();
         std::fs::write(&dumped.path, &bytes[..bytes.len() / 2]).unwrap();
-        let heap = Heap::open(&dumped.path, &Options::default(), &mut Nothing).unwrap();
+        let heap = Heap::open(&dumped.path, &Options::default(), &mut NoWatch).unwrap();
         assert!(heap.notes().iter().any(is_meant), "{:?}", heap.notes());
     });
 }

@@ -1,6 +1,6 @@
 //! A program whose retained sizes are arithmetic, with each layout of objects.
 
-use perk_heap::{ClassIndex, Heap, Label, Nothing, ObjectId, Options, Refs};
+use perk_heap::{ClassIndex, Heap, Label, NoWatch, ObjectId, Options, Refs};
 use perk_testkit::{JavaRun, Jdk, jdk};
 
 use crate::real::ProgramDump;
@@ -92,7 +92,7 @@ fn check(jdk: &Jdk, flags: &[&str], sizes: Sizes) {
     let dumped = ProgramDump::new(run.main("RetainedSizes").args([COUNT.to_string()]), "ready");
     for refs in [Refs::Strong, Refs::Soft, Refs::All] {
         let options = Options { refs, ..Options::default() };
-        let heap = Heap::open(&dumped.path, &options, &mut Nothing).unwrap();
+        let heap = Heap::open(&dumped.path, &options, &mut NoWatch).unwrap();
         let [class] = heap.classes_named("RetainedSizes")[..] else { panic!("no class") };
         let retained = |name| heap.retained_bytes(static_field(&heap, class, name));
         let what = format!("JDK {}, {flags:?}, {refs:?}", jdk.version);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use perk_heap::{Heap, Holder, Nothing, ObjectId, Options, Reach, Refs};
+use perk_heap::{Heap, Holder, NoWatch, ObjectId, Options, Reach, Refs};
 use perk_testkit::{JavaRun, jdk};
 
 use crate::real::ProgramDump;
@@ -35,7 +35,7 @@ fn retained_sizes_are_those_of_visualvm() {
     let output = java.arg("-cp").arg(jar).arg(source).arg(&dumped.path).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let options = Options { refs: Refs::Strong, ..Options::default() };
-    let heap = Heap::open(&dumped.path, &options, &mut Nothing).unwrap();
+    let heap = Heap::open(&dumped.path, &options, &mut NoWatch).unwrap();
     let mut theirs = vec![None; heap.object_count() as usize];
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         let numbers: Vec<u64> = line.split(' ').map(|it| it.parse().unwrap()).collect();

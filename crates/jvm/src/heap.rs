@@ -11,7 +11,7 @@ use perk_jvmti_sys::{
     jvmtiHeapReferenceInfo, jvmtiHeapReferenceKind,
 };
 
-use crate::{Borrowed, Jni, Jvmti, Local, MethodRef, Reference};
+use crate::{Jni, Jvmti, Local, MethodRef, ObjectRef, Reference};
 
 /// A tag that no class and no thread has, for objects that a walk finds.
 pub const FOUND: jlong = -1;
@@ -25,11 +25,11 @@ const VOLATILE: i32 = 0x0040;
 #[derive(Clone, Copy, Debug)]
 pub struct NewObject<'a> {
     /// The thread that made it.
-    pub thread: Borrowed<'a>,
+    pub thread: ObjectRef<'a>,
     /// The object.
-    pub object: Borrowed<'a>,
+    pub object: ObjectRef<'a>,
     /// Its class.
-    pub class: Borrowed<'a>,
+    pub class: ObjectRef<'a>,
     /// Its size.
     pub size_bytes: u64,
 }
@@ -46,7 +46,7 @@ impl<'a> NewObject<'a> {
         size_bytes: jlong,
     ) -> Option<Self> {
         // SAFETY: the caller's promise.
-        let of = |reference| unsafe { Borrowed::from_raw(reference) };
+        let of = |reference| unsafe { ObjectRef::from_raw(reference) };
         let (thread, object, class) = (of(thread)?, of(object)?, of(class)?);
         Some(Self { thread, object, class, size_bytes: size_bytes.unsigned_abs() })
     }

@@ -42,7 +42,7 @@ pub use image::Image;
 pub use jni::{Jni, Vm};
 pub use management::{Commands, HeapDumper};
 pub use monitors::ThreadMoment;
-pub use refs::{Borrowed, Global, Local, Reference, Weak};
+pub use refs::{Global, Local, ObjectRef, Reference, Weak};
 pub use table::Functions;
 pub use values::{TypedField, ValueType};
 pub use walk::Walker;

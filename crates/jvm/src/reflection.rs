@@ -8,7 +8,7 @@ use perk_jvmti_sys::jni_sys::jint;
 use perk_jvmti_sys::{call, jvmtiError};
 use perk_profile::mutf8;
 
-use crate::{Borrowed, Jni, Jvmti, Local, Reference, StackFrame};
+use crate::{Jni, Jvmti, Local, ObjectRef, Reference, StackFrame};
 
 /// The length limit of names that are looked at, in characters: perk's names are shorter.
 const LONGEST_NAME: usize = 40;
@@ -96,7 +96,7 @@ impl<'a> Jni<'a> {
     /// The array must be one of bytes.
     pub unsafe fn bytes_of(
         self,
-        array: &Borrowed<'_>,
+        array: &ObjectRef<'_>,
         offset: jint,
         length: jint,
     ) -> Option<Vec<u8>> {
@@ -133,7 +133,7 @@ impl<'a> Jni<'a> {
     /// The array must be one of fields, and the thread must have no exception.
     pub unsafe fn without_fields(
         self,
-        fields: &Borrowed<'_>,
+        fields: &ObjectRef<'_>,
         is_left_out: impl Fn(&str) -> bool,
     ) -> Option<Local<'a>> {
         let env = self.raw();

@@ -15,9 +15,9 @@ pub trait Reference {
 
 /// A reference that the JVM passed to a callback; valid until the callback returns.
 #[derive(Clone, Copy, Debug)]
-pub struct Borrowed<'a>(jobject, PhantomData<&'a ()>);
+pub struct ObjectRef<'a>(jobject, PhantomData<&'a ()>);
 
-impl Borrowed<'_> {
+impl ObjectRef<'_> {
     /// Wraps a callback's argument; `None` for null.
     ///
     /// # Safety
@@ -27,7 +27,7 @@ impl Borrowed<'_> {
     }
 }
 
-impl Reference for Borrowed<'_> {
+impl Reference for ObjectRef<'_> {
     fn raw(&self) -> jobject {
         self.0
     }
@@ -53,8 +53,8 @@ impl<'a> Local<'a> {
 
 impl Local<'_> {
     /// Returns the same reference, as long as this one lives.
-    pub fn borrowed(&self) -> Borrowed<'_> {
-        Borrowed(self.object, PhantomData)
+    pub fn borrowed(&self) -> ObjectRef<'_> {
+        ObjectRef(self.object, PhantomData)
     }
 
     /// Returns the raw reference, which is the caller's to delete.

@@ -5,7 +5,7 @@ use perk_jvmti_sys::jthread;
 
 use super::{Bridge, bridge, cpu, notify, threads};
 use perk_jvm::guard::{Feature, contain};
-use perk_jvm::{Borrowed, Jni};
+use perk_jvm::{Jni, ObjectRef};
 
 /// Runs `body` with the bridge and the thread's environment. Events of the bridge's own doing are not
 /// handled. `thread` is the one that the event names; it may be null.
@@ -51,7 +51,7 @@ pub(crate) unsafe fn any_event(
         if let Some(bridge) = bridge() {
             threads::meet(bridge, env);
             // SAFETY: the caller's promise.
-            let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+            let (jni, thread) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread)) };
             jni.without_exception(|| {
                 // Only the account has it.
                 let is_virtual =
@@ -70,12 +70,12 @@ pub(crate) unsafe fn object_event(
     env: *mut JNIEnv,
     thread: jthread,
     object: jobject,
-    body: impl FnOnce(&'static Bridge, Jni<'_>, &Borrowed<'_>),
+    body: impl FnOnce(&'static Bridge, Jni<'_>, &ObjectRef<'_>),
 ) {
     // SAFETY: the caller's promise; the reference is good until the callback returns.
     unsafe {
         event(env, thread, |bridge, jni| {
-            if let Some(object) = Borrowed::from_raw(object) {
+            if let Some(object) = ObjectRef::from_raw(object) {
                 body(bridge, jni, &object);
             }
         });

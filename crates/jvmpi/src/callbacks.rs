@@ -22,7 +22,7 @@ use super::{
 };
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os;
-use perk_jvm::{Borrowed, Jni, Jvmti, MethodRef};
+use perk_jvm::{Jni, Jvmti, MethodRef, ObjectRef};
 
 /// Enters the callbacks into the table.
 pub(super) fn fill(table: &mut jvmtiEventCallbacks) {
@@ -79,7 +79,7 @@ unsafe extern "system" fn vm_start(_: JvmtiEnv, env: *mut JNIEnv) {
 
 unsafe extern "system" fn vm_init(_: JvmtiEnv, env: *mut JNIEnv, main: jthread) {
     // SAFETY: the JVM passes the calling thread's environment, and its thread.
-    let main = unsafe { Borrowed::from_raw(main) };
+    let main = unsafe { ObjectRef::from_raw(main) };
     let run = |bridge: &'static Bridge, jni: Jni<'_>| {
         if let Err(reason) = library::check_one_agent() {
             os::say(&format!("HPROF ERROR: {reason}\n"));
@@ -118,7 +118,7 @@ unsafe extern "system" fn thread_start(_: JvmtiEnv, env: *mut JNIEnv, thread: jt
     // callback returns.
     unsafe {
         event(env, thread, |bridge, jni| {
-            if let Some(thread) = Borrowed::from_raw(thread) {
+            if let Some(thread) = ObjectRef::from_raw(thread) {
                 bridge.thread_started(jni, thread);
             }
         });
@@ -139,7 +139,7 @@ unsafe extern "system" fn class_prepare(
     // SAFETY: the JVM passes the calling thread's environment; the class is good until the callback
     // returns.
     cpu::own(|| unsafe {
-        any_event(env, thread, |bridge, jni| match Borrowed::from_raw(class) {
+        any_event(env, thread, |bridge, jni| match ObjectRef::from_raw(class) {
             Some(class) if notify::is_quiet() || !notify::has_started(env) => {
                 bridge.class_noted(jni, &class);
             }

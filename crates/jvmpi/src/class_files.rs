@@ -18,7 +18,7 @@ use crate::state::entries::FileKey;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os::checked;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni};
+use perk_jvm::{Jni, ObjectRef};
 
 thread_local! {
     /// The memory that handlers which run now have had from `malloc_f`: its address and size.
@@ -33,7 +33,7 @@ unsafe fn key(bridge: &Bridge, file: &[u8], loader: jobject) -> FileKey {
     let mut hasher = DefaultHasher::new();
     hasher.write(file);
     // SAFETY: the caller's promise.
-    let loader = unsafe { Borrowed::from_raw(loader) };
+    let loader = unsafe { ObjectRef::from_raw(loader) };
     let identity = loader.and_then(|it| bridge.jvmti.identity(&it)).unwrap_or(0);
     (file.len(), hasher.finish(), identity)
 }

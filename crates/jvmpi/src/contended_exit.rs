@@ -16,7 +16,7 @@ use super::{Bridge, Id, bridge, notify};
 use crate::state::STATE;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, Reference};
+use perk_jvm::{Jni, ObjectRef, Reference};
 
 /// Whether a kind of event has its source in an event of the JVM's that is needed here.
 pub(super) fn needs(kind: jint) -> bool {
@@ -49,7 +49,7 @@ pub(super) extern "system" fn released(env: *mut JNIEnv, _: jclass, object: jobj
     }
     contain(Feature::Jvmpi, || {
         // SAFETY: the JVM passes the thread's environment, and a reference or null.
-        let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+        let (jni, object) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(object)) };
         let Some((bridge, object)) = bridge().zip(object) else { return };
         jni.without_exception(|| {
             let Some(id) = notify::quiet(|| Id::from_tag(bridge.jvmti.tag(&object))) else {

@@ -15,7 +15,7 @@ use super::{Bridge, contended_exit, cpu, notify, threads};
 use crate::state::STATE;
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os;
-use perk_jvm::{Borrowed, Jni};
+use perk_jvm::{Jni, ObjectRef};
 
 const NS_PER_MS: i64 = 1_000_000;
 
@@ -26,7 +26,7 @@ thread_local! {
 
 impl Bridge {
     /// Sends an event of a monitor that threads contend for.
-    pub(super) fn contended(&self, jni: Jni<'_>, kind: jint, object: &Borrowed<'_>) {
+    pub(super) fn contended(&self, jni: Jni<'_>, kind: jint, object: &ObjectRef<'_>) {
         if contended_exit::needs(kind) {
             contended_exit::note(self, object, kind == JVMPI_EVENT_MONITOR_CONTENDED_ENTER);
         }
@@ -36,7 +36,7 @@ impl Bridge {
     }
 
     /// Handles the begin of an `Object.wait`. A time limit of 0 is none.
-    pub(super) fn wait_begins(&self, jni: Jni<'_>, object: &Borrowed<'_>, limit_ms: i64) {
+    pub(super) fn wait_begins(&self, jni: Jni<'_>, object: &ObjectRef<'_>, limit_ms: i64) {
         notify::send(JVMPI_EVENT_MONITOR_WAIT, jni.raw(), || {
             contents(self.id_of(object), limit_ms)
         });
@@ -44,7 +44,7 @@ impl Bridge {
     }
 
     /// Handles the end of an `Object.wait`.
-    pub(super) fn wait_ended(&self, jni: Jni<'_>, object: &Borrowed<'_>) {
+    pub(super) fn wait_ended(&self, jni: Jni<'_>, object: &ObjectRef<'_>) {
         let waited_ms = ms_since(WAIT_BEGAN_NS.get());
         if WAIT_BEGAN_NS.replace(0) != 0 {
             notify::send(JVMPI_EVENT_MONITOR_WAITED, jni.raw(), || {
@@ -53,7 +53,7 @@ impl Bridge {
         }
     }
 
-    fn id_of(&self, object: &Borrowed<'_>) -> jobjectID {
+    fn id_of(&self, object: &ObjectRef<'_>) -> jobjectID {
         notify::quiet(|| self.objects.id(self.jvmti, object)).raw()
     }
 }

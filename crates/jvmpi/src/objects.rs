@@ -24,7 +24,7 @@ use super::notify::{self, Phase};
 use super::threads::critical;
 use super::{Bridge, Id, bridge};
 use crate::state::objects::Objects;
-use perk_jvm::{Borrowed, Jni, Jvmti, Local, Reference};
+use perk_jvm::{Jni, Jvmti, Local, ObjectRef, Reference};
 
 impl Objects {
     /// Returns the id of an object, which gets one if it has none. The agent is about to get it.
@@ -156,7 +156,7 @@ pub(super) unsafe extern "C" fn id_of_object(object: jobject) -> jobjectID {
         let object = notify::quiet(|| {
             // SAFETY: the reference is one that the JVM knows.
             let object =
-                unsafe { Borrowed::from_raw(object).filter(|_| jni.is_reference(object))? };
+                unsafe { ObjectRef::from_raw(object).filter(|_| jni.is_reference(object))? };
             // A weak reference's object may be gone: the reference to it is a null then.
             jni.local(&object)
         })?;

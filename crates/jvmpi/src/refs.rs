@@ -12,7 +12,7 @@ use super::{Bridge, Id, arrival, notify};
 use crate::state::STATE;
 use crate::state::entries::{DeleteReference, NewReference, Originals};
 use perk_jvm::os;
-use perk_jvm::{Borrowed, Functions};
+use perk_jvm::{Functions, ObjectRef};
 
 /// Exchanges the functions, once.
 pub(super) fn switch(bridge: &'static Bridge, on: bool) {
@@ -79,7 +79,7 @@ unsafe fn made(
             arrival::frequent_event(env, std::ptr::null_mut(), |bridge, jni| {
                 let id = notify::quiet(|| {
                     // A weak reference's object may be gone.
-                    let object = jni.local(&Borrowed::from_raw(object)?)?;
+                    let object = jni.local(&ObjectRef::from_raw(object)?)?;
                     Some(bridge.objects.id(bridge.jvmti, &object))
                 });
                 let obj_id = id.map_or(std::ptr::null_mut(), Id::raw);

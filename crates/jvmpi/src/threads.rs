@@ -25,7 +25,7 @@ use super::{Bridge, Id, bridge, gc, methods};
 use crate::state::threads::{Thread, Threads};
 use perk_jvm::os;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, LongField, Reference};
+use perk_jvm::{Jni, LongField, ObjectRef, Reference};
 
 impl Drop for Thread {
     fn drop(&mut self) {
@@ -75,7 +75,7 @@ impl Threads {
 
 impl Bridge {
     /// Handles the start of the calling thread.
-    pub(super) fn thread_started(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+    pub(super) fn thread_started(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
         notify::quiet(|| methods::thread_started(self, jni, &thread));
         let Some(thread) = self.threads.add(jni, jni.raw(), &thread) else { return };
         CURRENT.set((thread.env, Arc::as_ptr(&thread)));
@@ -103,7 +103,7 @@ impl Bridge {
     }
 
     /// Announces `main` at VMInit, which calls this.
-    pub(super) fn announce_main(&self, jni: Jni<'_>, main: &Borrowed<'_>) {
+    pub(super) fn announce_main(&self, jni: Jni<'_>, main: &ObjectRef<'_>) {
         if let Some(main) = self.threads.add(jni, jni.raw(), main) {
             CURRENT.set((main.env, Arc::as_ptr(&main)));
             self.announce(jni, &main);
@@ -111,7 +111,7 @@ impl Bridge {
     }
 
     /// Announces the other threads that exist at VMInit. The agent knows the classes on their stacks.
-    pub(super) fn announce_threads(&self, jni: Jni<'_>, main: &Borrowed<'_>) {
+    pub(super) fn announce_threads(&self, jni: Jni<'_>, main: &ObjectRef<'_>) {
         let envs = notify::quiet(|| Environments::of(jni, main));
         for object in notify::quiet(|| self.jvmti.all_threads(jni)).unwrap_or_default() {
             let known = self.threads.all().into_iter().find(|it| jni.same(&**it, &object));
@@ -182,7 +182,7 @@ struct Environments {
 
 impl Environments {
     /// Measures the offset on the calling thread.
-    fn of(jni: Jni<'_>, current: &Borrowed<'_>) -> Option<Self> {
+    fn of(jni: Jni<'_>, current: &ObjectRef<'_>) -> Option<Self> {
         let class = jni.find_class(c"java/lang/Thread")?;
         let field = jni.long_field(&class, c"eetop")?;
         // SAFETY: the field is java.lang.Thread's, and this is a thread.

@@ -41,7 +41,7 @@ fn unpack_layer(
     source: impl Read + 'static,
     faults: &Faults,
 ) -> io::Result<Box<dyn Read>> {
-    let source = Box::new(perk_unpack::Unpacked::new(packing, source, &faults.rest)?);
+    let source = Box::new(perk_unpack::Unpacker::new(packing, source, &faults.rest)?);
     Ok(Box::new(UnpackedStream { source, packing, faults: faults.clone() }))
 }
 

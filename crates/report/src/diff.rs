@@ -18,9 +18,9 @@ use perk_render::{Column, Json, LazyTable, Part, Section};
 
 use crate::selection;
 use crate::selection::metric::{self, adds_up, is_exact};
-use crate::{Answer, Check, Named, View, Want};
+use crate::{Answer, Check, NamedItem, View, Want};
 pub use limit::Limit;
-use limit::{Compared, Verdict};
+use limit::{LimitInput, Verdict};
 use lists::List;
 use ranking::Ranking;
 
@@ -61,18 +61,18 @@ impl DiffRequest {
     /// There is no such window.
     pub fn select(
         &self,
-        side: Named<Profile>,
+        side: NamedItem<Profile>,
         notes: &mut Vec<String>,
-    ) -> anyhow::Result<Named<Profile>> {
-        let Named { name, it: mut profile } = side;
+    ) -> anyhow::Result<NamedItem<Profile>> {
+        let NamedItem { name, it: mut profile } = side;
         selection::apply((self.window, &self.filter), &mut profile, &name, notes)?;
-        Ok(Named::new(name, profile))
+        Ok(NamedItem::new(name, profile))
     }
 }
 
 /// Both profiles with what [`DiffRequest::select`] left of them. Samples get a common CPU time.
-impl View<[&mut Named<Profile>; 2]> for DiffRequest {
-    fn answer(&self, [before, after]: [&mut Named<Profile>; 2]) -> anyhow::Result<Answer> {
+impl View<[&mut NamedItem<Profile>; 2]> for DiffRequest {
+    fn answer(&self, [before, after]: [&mut NamedItem<Profile>; 2]) -> anyhow::Result<Answer> {
         let mut answer = Answer::default();
         align_cpu_time([&mut before.it, &mut after.it]);
         let names = [&*before.name, &*after.name];
@@ -148,9 +148,9 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    fn compared<'c>(&'c self, profiles: [&'c Profile; 2]) -> Compared<'c> {
+    fn compared<'c>(&'c self, profiles: [&'c Profile; 2]) -> LimitInput<'c> {
         let Self { diff, asked, is_normalized, .. } = self;
-        Compared { diff, profiles, asked: asked.as_ref(), is_normalized: *is_normalized }
+        LimitInput { diff, profiles, asked: asked.as_ref(), is_normalized: *is_normalized }
     }
 
     /// The metrics that are compared by method: all that add up, or the one that was asked for.
@@ -196,7 +196,7 @@ impl Comparison<'_> {
     /// last, where a terminal shows them, or first.
     fn sections(
         &self,
-        compared: Compared<'_>,
+        compared: LimitInput<'_>,
         (verdicts, are_first): (&[Verdict], bool),
         top: Option<usize>,
     ) -> Vec<Section> {
@@ -241,7 +241,7 @@ impl Comparison<'_> {
     }
 
     /// The metrics by method.
-    fn rankings(&self, compared: Compared<'_>) -> impl Iterator<Item = Ranking<'_>> {
+    fn rankings(&self, compared: LimitInput<'_>) -> impl Iterator<Item = Ranking<'_>> {
         let presence = Rc::new(self.diff.presence());
         self.shown_metrics().map(move |it| {
             Ranking::new(&self.diff, it, compared.scaled(it), &presence, self.is_normalized)
@@ -257,7 +257,7 @@ impl Comparison<'_> {
     }
 
     /// A row for each number of each thing that differs, of each kind of thing at most `top`.
-    fn csv(&self, compared: Compared<'_>, top: usize) -> LazyTable<'_> {
+    fn csv(&self, compared: LimitInput<'_>, top: usize) -> LazyTable<'_> {
         let diff = &self.diff;
         let before = [List::calls(diff), List::edges(diff), List::classes(diff)];
         let after = [List::locks(diff), List::heap(diff), List::accessed(diff), List::fields(diff)];
@@ -287,7 +287,7 @@ impl Comparison<'_> {
     }
 
     /// Everything that differs, of each list at most `top` rows.
-    fn json(&self, compared: Compared<'_>, verdicts: &[Verdict], top: usize) -> Json {
+    fn json(&self, compared: LimitInput<'_>, verdicts: &[Verdict], top: usize) -> Json {
         let diff = &self.diff;
         let list = |list: Option<List<'_>>| Json::from(list.map(|list| list.json(top)));
         let total = |it: &MetricDiff| {

@@ -22,10 +22,10 @@ use perk_heap::Heap;
 use perk_profile::{Symbols, WholePattern};
 use perk_render::{Json, Part, Section};
 
-use crate::{Answer, Named, View, Want};
+use crate::{Answer, NamedItem, View, Want};
 use refs::Direction;
 use table::{DumpContent, HeapTable, ROWS};
-pub use what::What;
+pub use what::ObjectQuery;
 pub(crate) use what::parse;
 
 /// The schema and its version. Fields are added within a version; none is renamed, removed or given another
@@ -71,19 +71,19 @@ pub enum HeapView {
     /// The instances of a class, and what they retain together.
     Instances(WholePattern),
     /// The objects below those that hold them: of all, or of these.
-    Tree(Option<What>),
+    Tree(Option<ObjectQuery>),
     /// The shortest paths from roots to objects.
-    Paths(What),
+    Paths(ObjectQuery),
     /// The references that objects have.
-    ReferencesOf(What),
+    ReferencesOf(ObjectQuery),
     /// The references to objects.
-    ReferencesTo(What),
+    ReferencesTo(ObjectQuery),
     /// The object at an address.
     Object(u64),
 }
 
-impl View<Named<&Heap>> for HeapRequest {
-    fn answer(&self, Named { name, it: heap }: Named<&Heap>) -> anyhow::Result<Answer> {
+impl View<NamedItem<&Heap>> for HeapRequest {
+    fn answer(&self, NamedItem { name, it: heap }: NamedItem<&Heap>) -> anyhow::Result<Answer> {
         let content = DumpContent {
             heap,
             symbols: Symbols::default(),

@@ -9,12 +9,12 @@
 //! use std::path::Path;
 //!
 //! use perk_render::Screen;
-//! use perk_report::{Named, ProfileRequest, View};
+//! use perk_report::{NamedItem, ProfileRequest, View};
 //!
 //! # fn main() -> anyhow::Result<()> {
 //! let path = Path::new("app.hprof");
 //! let input = perk_open::profile(path, &perk_open::Options::default())?;
-//! let subject = Named::new(perk_open::display_name(path), input);
+//! let subject = NamedItem::new(perk_open::display_name(path), input);
 //! let answer = ProfileRequest::default().answer(subject)?;
 //! print!("{}", answer.text(&Screen::default()));
 //! # Ok(())
@@ -34,8 +34,8 @@ pub mod words;
 
 pub use answer::{Answer, Check, Want};
 pub use diff::{DiffRequest, Limit};
-pub use heap::{HeapRequest, HeapView, What};
+pub use heap::{HeapRequest, HeapView, ObjectQuery};
 pub use profile::{
     EndOfRun, Extent, ProfileRequest, ProfileView, Selection, TreeOrder, heap_classes, lead,
 };
-pub use view::{Named, View};
+pub use view::{NamedItem, View};

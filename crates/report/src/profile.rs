@@ -35,7 +35,7 @@ use perk_profile::units::printable;
 use perk_profile::{Metric, Profile};
 use perk_render::{Part, Screen, Section};
 
-use crate::{Answer, Named, View, accounting};
+use crate::{Answer, NamedItem, View, accounting};
 use content::Content;
 use fields::Fields;
 pub use heap::classes as heap_classes;
@@ -57,8 +57,8 @@ pub fn lead(profile: &Profile, file: &str) -> Option<Lead> {
     content.limits().map(|limits| limits.lead(file))
 }
 
-impl View<Named<Input>> for ProfileRequest {
-    fn answer(&self, subject: Named<Input>) -> anyhow::Result<Answer> {
+impl View<NamedItem<Input>> for ProfileRequest {
+    fn answer(&self, subject: NamedItem<Input>) -> anyhow::Result<Answer> {
         self.check()?;
         self.answer(&self.select(subject)?)
     }
@@ -245,9 +245,9 @@ mod tests {
         profile
     }
 
-    fn input(profile: &Profile) -> Named<Input> {
+    fn input(profile: &Profile) -> NamedItem<Input> {
         let format = perk_formats::by_name("collapsed").unwrap();
-        Named::new("file", Input { format, profile: profile.clone() })
+        NamedItem::new("file", Input { format, profile: profile.clone() })
     }
 
     fn shown(request: &ProfileRequest) -> String {

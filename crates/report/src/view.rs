@@ -13,14 +13,14 @@ pub trait View<S> {
 
 /// Something, and how messages and headings call it.
 #[derive(Clone, Debug)]
-pub struct Named<T> {
+pub struct NamedItem<T> {
     /// The name.
     pub name: String,
     /// The thing.
     pub it: T,
 }
 
-impl<T> Named<T> {
+impl<T> NamedItem<T> {
     /// Names `it`.
     pub fn new(name: impl Into<String>, it: T) -> Self {
         Self { name: name.into(), it }

@@ -82,7 +82,7 @@ impl TrailingBytes {
 /// What packed data holds.
 ///
 /// Reading fails with `UnexpectedEof` where the data is cut off.
-pub struct Unpacked<R> {
+pub struct Unpacker<R> {
     packing: Packing,
     /// The member that is read; `None` after the last.
     member: Option<Member<R>>,
@@ -94,7 +94,7 @@ enum Member<R> {
     Zstd(zstd::Decoder<'static, Peek<R>>),
 }
 
-impl<R> fmt::Debug for Unpacked<R> {
+impl<R> fmt::Debug for Unpacker<R> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packing, member, rest } = self;
         let is_at_end = member.is_none();
@@ -103,7 +103,7 @@ impl<R> fmt::Debug for Unpacked<R> {
     }
 }
 
-impl<R: Read> Unpacked<R> {
+impl<R: Read> Unpacker<R> {
     /// Returns what `source` holds, which is packed in this way. After its end, `rest` has the bytes
     /// that follow.
     ///
@@ -157,7 +157,7 @@ fn skip_frame(source: &mut impl Read) -> io::Result<()> {
     Ok(())
 }
 
-impl<R: Read> Read for Unpacked<R> {
+impl<R: Read> Read for Unpacker<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -213,7 +213,7 @@ mod tests {
         let rest = TrailingBytes::default();
         let read = |source: &mut dyn Read| -> io::Result<(String, Option<String>)> {
             let mut text = String::new();
-            Unpacked::new(packing, source, &rest)?.read_to_string(&mut text)?;
+            Unpacker::new(packing, source, &rest)?.read_to_string(&mut text)?;
             Ok((text, rest.note()))
         };
         let whole = read(&mut &bytes[..]);

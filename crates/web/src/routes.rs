@@ -13,7 +13,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use perk_open::display_name;
-use perk_report::{Answer, Named, ProfileRequest, Selection};
+use perk_report::{Answer, NamedItem, ProfileRequest, Selection};
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
@@ -70,7 +70,7 @@ impl App {
     pub(crate) fn profile(&self, source: &Source) -> Result<Arc<Selection>, Fault> {
         self.profiles.get(source, || {
             let input = perk_open::profile(&source.path, &self.read)?;
-            ProfileRequest::default().select(Named::new(display_name(&source.path), input))
+            ProfileRequest::default().select(NamedItem::new(display_name(&source.path), input))
         })
     }
 

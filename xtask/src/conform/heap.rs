@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use perk_heap::{
-    Class, ClassKind, Heap, Holder, Label, Nothing, Options, Reach, Refs, SuspectKind, Value,
+    Class, ClassKind, Heap, Holder, Label, NoWatch, Options, Reach, Refs, SuspectKind, Value,
 };
 use serde::Deserialize;
 
@@ -135,7 +135,7 @@ pub(super) struct DumpArguments {
 /// Runs `xtask conform heap`.
 pub(super) fn run(DumpArguments { dump, analyzer }: &DumpArguments) -> Result<()> {
     let options = Options { refs: Refs::All, index_from_bytes: None, ..Options::default() };
-    let heap = Heap::open(dump, &options, &mut Nothing)?;
+    let heap = Heap::open(dump, &options, &mut NoWatch)?;
     let report = analyze(dump, analyzer, heap.object_count())?;
     let totals = heap.totals();
     let theirs = &report.overview;

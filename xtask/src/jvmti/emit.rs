@@ -129,7 +129,7 @@ impl Emitter<'_> {
             let meaning = match &slot.target {
                 Target::Reserved => "*mut c_void".to_owned(),
                 Target::Function(function) => format!("Option<{}>", self.function_type(function)),
-                Target::Named(name) => format!("Option<{name}>"),
+                Target::NamedItem(name) => format!("Option<{name}>"),
             };
             let title = if slot.title.is_empty() { "Reserved" } else { &slot.title };
             writeln!(out, "/// Slot {number}: {title}.\npub {}: {meaning},", slot.name)?;

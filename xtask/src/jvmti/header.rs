@@ -83,7 +83,7 @@ pub(crate) enum Target {
     /// A function spelled out in the slot.
     Function(Function),
     /// A function whose type is named.
-    Named(String),
+    NamedItem(String),
 }
 
 /// A type: `const base *…*`.
@@ -336,7 +336,7 @@ impl Parser {
             } else if meaning.base == "void" {
                 (self.word()?, Target::Reserved)
             } else {
-                (self.word()?, Target::Named(meaning.base))
+                (self.word()?, Target::NamedItem(meaning.base))
             };
             self.mark(';')?;
             slots.push(Slot { name, title, target });

@@ -26,7 +26,9 @@ use perk_jvm::hook;
 use perk_jvm::os;
 use perk_jvm::probes::{self, HelperClass};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Reference, StackFrame, Vm, Walker};
+use perk_jvm::{
+    Global, Image, Jni, Local, MethodRef, ObjectRef, Reference, StackFrame, Vm, Walker,
+};
 use perk_jvmti_sys::Capability;
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
@@ -373,17 +375,17 @@ impl Analysis for Bytecodes {
         }
     }
 
-    fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, _: Option<&LiveThread>) {
+    fn thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>, _: Option<&LiveThread>) {
         if let Some(states) = self.states.get() {
             states.end(jni, &thread);
         }
     }
 
-    fn class_file(&self, bytes: &[u8], _: Option<Borrowed<'_>>) -> Option<Vec<u8>> {
+    fn class_file(&self, bytes: &[u8], _: Option<ObjectRef<'_>>) -> Option<Vec<u8>> {
         if hook::is_done(bytes) { None } else { self.instrument(bytes) }
     }
 
-    fn exception(&self, jni: Jni<'_>, thread: Borrowed<'_>, thrown: ExceptionEvent) {
+    fn exception(&self, jni: Jni<'_>, thread: ObjectRef<'_>, thrown: ExceptionEvent) {
         if !self.has_begun.load(Relaxed) {
             return;
         }

@@ -13,7 +13,7 @@ use perk_jamaica::metric;
 use perk_jvm::guard::Feature;
 use perk_jvm::os;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, MethodRef};
+use perk_jvm::{Jni, MethodRef, ObjectRef};
 use perk_jvmti_sys::Capability;
 use perk_profile::{Allocations, TraceId, Unit, names};
 use rustc_hash::FxHashMap;
@@ -143,7 +143,7 @@ impl Analysis for Census {
         self.threads.began(thread);
     }
 
-    fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, known: Option<&LiveThread>) {
+    fn thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>, known: Option<&LiveThread>) {
         if let Some(known) = known {
             self.threads.ended(self.common, jni, thread, known);
         }

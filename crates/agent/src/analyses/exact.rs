@@ -39,7 +39,7 @@ use perk_jvm::hook;
 use perk_jvm::os;
 use perk_jvm::probes;
 use perk_jvm::trampolines::{self, NativeCalls, Trampolines};
-use perk_jvm::{Borrowed, Global, Image, Jni, Local, MethodRef, Reference, Vm};
+use perk_jvm::{Global, Image, Jni, Local, MethodRef, ObjectRef, Reference, Vm};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
@@ -406,15 +406,15 @@ impl Analysis for ExactEngine {
         }
     }
 
-    fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, known: Option<&LiveThread>) {
+    fn thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>, known: Option<&LiveThread>) {
         self.leave_platform(jni, &thread, || known.map(|known| known.slot));
     }
 
-    fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+    fn virtual_thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
         self.leave_virtual(jni, &thread, || self.common.threads.slot_of_virtual(jni, &thread));
     }
 
-    fn class_file(&self, bytes: &[u8], redefined: Option<Borrowed<'_>>) -> Option<Vec<u8>> {
+    fn class_file(&self, bytes: &[u8], redefined: Option<ObjectRef<'_>>) -> Option<Vec<u8>> {
         if hook::is_done(bytes) || self.late.as_ref().is_some_and(|late| !late.gives_probes(bytes))
         {
             return None;

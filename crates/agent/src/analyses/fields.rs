@@ -35,7 +35,7 @@ use perk_jvm::memory;
 use perk_jvm::os;
 use perk_jvm::probes;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Global, Headers, Jni, Local, LongField, MethodRef};
+use perk_jvm::{Global, Headers, Jni, Local, LongField, MethodRef, ObjectRef};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jvalue};
 use perk_jvmti_sys::{Capability, JvmtiEnv};
 use perk_profile::mutf8;
@@ -153,14 +153,14 @@ impl SharedFields {
     }
 
     /// Returns the unit of the counters of the field at an offset in objects of a class.
-    fn unit_at(&self, jni: Jni<'_>, class: &Borrowed<'_>, offset: u64) -> Option<u32> {
+    fn unit_at(&self, jni: Jni<'_>, class: &ObjectRef<'_>, offset: u64) -> Option<u32> {
         let (extended, helper) = (self.extended.as_ref()?, self.helper()?);
         let find = |units: &ExtendedUnits| units.by_offset.get(&offset).copied();
         extended.unit(jni, &self.classes, helper, class, find)
     }
 
     /// Returns the unit of the counters of the field with an id of the JVM.
-    fn unit_of(&self, jni: Jni<'_>, class: &Borrowed<'_>, id: usize) -> Option<u32> {
+    fn unit_of(&self, jni: Jni<'_>, class: &ObjectRef<'_>, id: usize) -> Option<u32> {
         let (extended, helper) = (self.extended.as_ref()?, self.helper()?);
         let find = |units: &ExtendedUnits| units.by_id.get(&id).copied();
         extended.unit(jni, &self.classes, helper, class, find)
@@ -210,12 +210,12 @@ impl SharedFields {
     }
 
     /// Begins the calling thread. Returns its state.
-    fn begin_thread<'a>(&self, jni: Jni<'a>, thread: &Borrowed<'_>) -> Option<Local<'a>> {
+    fn begin_thread<'a>(&self, jni: Jni<'a>, thread: &ObjectRef<'_>) -> Option<Local<'a>> {
         self.states.get()?.begin(jni, thread)
     }
 
     /// Gives a thread a new slab and takes a record of it. Returns its index; 0 if there is no room.
-    fn refill(&self, jni: Jni<'_>, state: &Borrowed<'_>, units: u32) -> u32 {
+    fn refill(&self, jni: Jni<'_>, state: &ObjectRef<'_>, units: u32) -> u32 {
         let Some(states) = self.states.get() else { return 0 };
         let mut last = states.slab(jni, state);
         let mut awaited_count = 0;
@@ -247,7 +247,7 @@ impl SharedFields {
     }
 
     /// Gives a class its data.
-    fn class_data(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> i64 {
+    fn class_data(&self, jni: Jni<'_>, class: &ObjectRef<'_>) -> i64 {
         let (Some(helper), Some(field)) = (self.helper(), self.class_field.get()) else { return 0 };
         let data = self.classes.data(jni, helper, class);
         // SAFETY: the field is java.lang.Class's, and this is a class.
@@ -273,7 +273,7 @@ impl SharedFields {
         }
     }
 
-    fn resolve(&self, jni: Jni<'_>, object: &Borrowed<'_>, field: u32) -> u64 {
+    fn resolve(&self, jni: Jni<'_>, object: &ObjectRef<'_>, field: u32) -> u64 {
         let resolved = self.helper().map(|it| self.classes.resolve(jni, it, object, field));
         let place = resolved.unwrap_or(0);
         if place == 0 {
@@ -283,7 +283,7 @@ impl SharedFields {
     }
 
     /// Returns the record that an object has by its tag: the given one, if it has none yet.
-    fn tag(&self, object: &Borrowed<'_>, index: u32) -> u32 {
+    fn tag(&self, object: &ObjectRef<'_>, index: u32) -> u32 {
         // Two threads may do this at once.
         let _alone = lock(&self.sites);
         let tag = self.common.jvmti.tag(object);
@@ -514,17 +514,17 @@ impl Analysis for SharedFields {
         self.start(jni)
     }
 
-    fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, _: Option<&LiveThread>) {
+    fn thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>, _: Option<&LiveThread>) {
         if let Some(slab) = self.states.get().and_then(|states| states.end(jni, &thread)) {
             self.records.leave(slab);
         }
     }
 
-    fn virtual_thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+    fn virtual_thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
         self.thread_ended(jni, thread, None);
     }
 
-    fn class_file(&self, bytes: &[u8], redefined: Option<Borrowed<'_>>) -> Option<Vec<u8>> {
+    fn class_file(&self, bytes: &[u8], redefined: Option<ObjectRef<'_>>) -> Option<Vec<u8>> {
         if hook::is_done(bytes) {
             return None;
         }

@@ -17,7 +17,7 @@ use std::thread;
 use std::{fs, io};
 
 use perk_control::messages;
-use perk_control::options::Format;
+use perk_control::options::OutputFormat;
 use perk_files::PrivateFolder;
 use perk_hprof::heap::{HeapOptions, InjectedFields};
 use perk_instrument::fields;
@@ -70,7 +70,7 @@ impl HeapDumps {
             primitive_fields: options.prim_fields,
             primitive_arrays: options.prim_arrays,
             lines: options.lineno,
-            native_lines: options.format != Format::Ascii,
+            native_lines: options.format != OutputFormat::Ascii,
             folder: folder.to_owned(),
             own_fields: InjectedFields { prefix: fields::PREFIX, record: fields::OBJECT_RECORD },
         };

@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use perk_control::options::Format;
+use perk_control::options::OutputFormat;
 use perk_hotspot::since;
 use perk_jvm::guard::{Feature, guard};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Global, Jni, MethodRef, Reference, VirtualThreadFunction, Walker};
+use perk_jvm::{Global, Jni, MethodRef, ObjectRef, Reference, VirtualThreadFunction, Walker};
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{
     Accounting, ClassId, HolderRow, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits,
@@ -32,7 +32,7 @@ use rustc_hash::FxHashMap;
 
 use self::holders::{HolderRecord, Holders};
 use self::parking::Parking;
-use self::sampled::{Begun, Kind, WaitGoal, WaitSampler, Weight};
+use self::sampled::{SampleKind, WaitGoal, WaitSampler, WaitStart, Weight};
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::recorder::{Book, DumpSection, Recorder};
@@ -84,7 +84,7 @@ struct ThreadWait {
     class: ClassId,
     kind: LockKind,
     what: WaitGoal,
-    begun: Begun,
+    begun: WaitStart,
     /// The time from which the wait is not booked yet.
     since: Instant,
     /// The thread if it is virtual: the registry has no reference to it.
@@ -130,8 +130,8 @@ impl Monitors {
         let jvmti = common.jvmti;
         Self {
             common,
-            with_lines: common.options.format == Format::Ascii,
-            finds_holders: common.options.format == Format::Extended,
+            with_lines: common.options.format == OutputFormat::Ascii,
+            finds_holders: common.options.format == OutputFormat::Extended,
             holders: Holders::default(),
             is_alone_with_natives,
             is_paused: AtomicBool::new(false),
@@ -144,7 +144,7 @@ impl Monitors {
             shown: Mutex::default(),
             walker: Walker::default(),
             // Lines are of all waits.
-            sampled: (common.options.budget && common.options.format == Format::Extended)
+            sampled: (common.options.budget && common.options.format == OutputFormat::Extended)
                 .then(WaitSampler::default),
         }
     }
@@ -154,8 +154,8 @@ impl Monitors {
     fn at_monitor(
         &self,
         jni: Jni<'_>,
-        thread: &Borrowed<'_>,
-        monitor: &Borrowed<'_>,
+        thread: &ObjectRef<'_>,
+        monitor: &ObjectRef<'_>,
         what: WaitGoal,
     ) -> Option<(Slot, ClassId)> {
         let class = jni.class_of(monitor)?;
@@ -183,14 +183,14 @@ impl Monitors {
         };
         let begun = match &self.sampled {
             Some(sampled) => sampled.begin(what),
-            None => Begun::now(),
+            None => WaitStart::now(),
         };
         let slot = self.common.threads.slot(jni, thread)?;
         let class = self.common.class(class);
         let row = weight.map(|weight| {
             let place = || self.row(self.trace(jni, thread, slot), class, kind);
             let row = match &self.sampled {
-                Some(sampled) => sampled.count(Kind::OfVirtual, place),
+                Some(sampled) => sampled.count(SampleKind::OfVirtual, place),
                 None => place(),
             };
             row.add(what, Weight { count: weight, ns: 0 });
@@ -237,14 +237,14 @@ impl Monitors {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
         slot: Slot,
-        begun: Begun,
+        begun: WaitStart,
         (class, kind, what): (ClassId, LockKind, WaitGoal),
         now: Instant,
     ) {
         let Some(sampled) = &self.sampled else { return };
         if let Some(weight) = sampled.end(begun, now) {
             let place = || self.row(self.trace(jni, thread, slot), class, kind);
-            sampled.count(Kind::Of(what), place).add(what, weight);
+            sampled.count(SampleKind::Of(what), place).add(what, weight);
         }
     }
 
@@ -253,7 +253,7 @@ impl Monitors {
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
-        begun: Begun,
+        begun: WaitStart,
         class: impl FnOnce() -> Option<(ClassId, LockKind)>,
     ) {
         let now = Instant::now();
@@ -265,7 +265,9 @@ impl Monitors {
                 && let Some((class, kind)) = class()
             {
                 let place = || self.row(self.trace(jni, thread, slot), class, kind);
-                sampled.count(Kind::Of(WaitGoal::Notice), place).add(WaitGoal::Notice, weight);
+                sampled
+                    .count(SampleKind::Of(WaitGoal::Notice), place)
+                    .add(WaitGoal::Notice, weight);
             }
         });
     }
@@ -428,19 +430,19 @@ impl Analysis for Monitors {
         park
     }
 
-    fn monitor_enter(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {
+    fn monitor_enter(&self, jni: Jni<'_>, thread: ObjectRef<'_>, monitor: ObjectRef<'_>) {
         self.at_monitor(jni, &thread, &monitor, WaitGoal::Lock);
     }
 
-    fn monitor_entered(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+    fn monitor_entered(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
         self.end(jni, &thread, LockKind::Monitor);
     }
 
     fn monitor_wait(
         &self,
         jni: Jni<'_>,
-        thread: Borrowed<'_>,
-        monitor: Borrowed<'_>,
+        thread: ObjectRef<'_>,
+        monitor: ObjectRef<'_>,
         timeout_ms: u64,
     ) {
         // A session that has ended may have left one.
@@ -456,7 +458,7 @@ impl Analysis for Monitors {
         }
     }
 
-    fn monitor_waited(&self, jni: Jni<'_>, thread: Borrowed<'_>, monitor: Borrowed<'_>) {
+    fn monitor_waited(&self, jni: Jni<'_>, thread: ObjectRef<'_>, monitor: ObjectRef<'_>) {
         if let Some(begun) = WaitSampler::take_notice() {
             let class = || Some((self.common.class(&jni.class_of(&monitor)?), LockKind::Monitor));
             self.sample_notice(jni, &thread, begun, class);

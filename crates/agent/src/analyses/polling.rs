@@ -16,7 +16,7 @@ use std::time::Instant;
 use perk_jvm::guard::Feature;
 use perk_jvm::os;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, VirtualThreadFunction};
+use perk_jvm::{Jni, ObjectRef, VirtualThreadFunction};
 use perk_profile::{Accounting, TraceId};
 
 use self::clocks::Clocks;
@@ -146,7 +146,7 @@ impl Analysis for Polling {
         lock(&self.clocks).insert(Arc::clone(thread), self.interval_ns);
     }
 
-    fn thread_ended(&self, _: Jni<'_>, _: Borrowed<'_>, known: Option<&LiveThread>) {
+    fn thread_ended(&self, _: Jni<'_>, _: ObjectRef<'_>, known: Option<&LiveThread>) {
         let mut clocks = lock(&self.clocks);
         let Some(index) = known.and_then(|thread| clocks.find(thread.slot)) else { return };
         clocks.advance(index, os::thread_cpu_ns());

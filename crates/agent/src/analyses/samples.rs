@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use perk_control::options::SampleEngine;
 use perk_jvm::guard::Feature;
 use perk_jvm::os;
-use perk_jvm::{Borrowed, Jni, set_bool_flag};
+use perk_jvm::{Jni, ObjectRef, set_bool_flag};
 use perk_jvmti_sys::JVMTI_EVENT_DYNAMIC_CODE_GENERATED;
 use perk_profile::Accounting;
 
@@ -150,7 +150,7 @@ impl Analysis for Samples {
         self.engines().for_each(|engine| engine.thread_began(thread));
     }
 
-    fn thread_ended(&self, jni: Jni<'_>, thread: Borrowed<'_>, known: Option<&LiveThread>) {
+    fn thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>, known: Option<&LiveThread>) {
         self.engines().for_each(|engine| engine.thread_ended(jni, thread, known));
     }
 

@@ -25,12 +25,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use perk_control::options::Format;
+use perk_control::options::OutputFormat;
 use perk_hotspot::vm::{Code, Vm, VmFrame};
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os::{self, checked, event, timer};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, LongField, VirtualThreadFunction, VmExports, bool_flag};
+use perk_jvm::{Jni, LongField, ObjectRef, VirtualThreadFunction, VmExports, bool_flag};
 use perk_profile::{Accounting, FrameId, TraceId};
 use rustc_hash::FxHashMap;
 
@@ -218,7 +218,8 @@ impl Signals {
         if self.shared.is_on.load(Relaxed) {
             lock(&self.timers).refine();
         }
-        let takes_others = self.books.is_some() && self.common.options.format == Format::Extended;
+        let takes_others =
+            self.books.is_some() && self.common.options.format == OutputFormat::Extended;
         if takes_others && self.shared.is_on.load(Relaxed) {
             let mut timers = lock(&self.timers);
             reader.others.look(&self.common.threads, &mut timers, self.interval_ns);
@@ -362,7 +363,7 @@ impl Analysis for Signals {
         }
     }
 
-    fn thread_ended(&self, jni: Jni<'_>, this: Borrowed<'_>, known: Option<&LiveThread>) {
+    fn thread_ended(&self, jni: Jni<'_>, this: ObjectRef<'_>, known: Option<&LiveThread>) {
         if let Some(thread) = known {
             let owner = Owner::Java(thread.slot);
             let number = lock(&self.timers).number(owner);

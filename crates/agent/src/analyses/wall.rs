@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use perk_jvm::guard::Feature;
 use perk_jvm::os;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, VirtualThreadFunction};
+use perk_jvm::{Jni, ObjectRef, VirtualThreadFunction};
 use perk_profile::Accounting;
 
 use self::book::WallBook;
@@ -117,7 +117,7 @@ impl Analysis for WallClock {
         }
     }
 
-    fn thread_ended(&self, _: Jni<'_>, _: Borrowed<'_>, known: Option<&LiveThread>) {
+    fn thread_ended(&self, _: Jni<'_>, _: ObjectRef<'_>, known: Option<&LiveThread>) {
         let now_ns = os::nano_time();
         if let Some(known) = known {
             let bookings = lock(&self.table).remove(known.slot, now_ns);

@@ -24,7 +24,7 @@ use perk_hprof::xprof::{HOTSPOT_ROWS, ThreadTables, write_summary};
 use perk_jvm::guard::Feature;
 use perk_jvm::os::{self, Tid};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, ThreadInfo};
+use perk_jvm::{Jni, ObjectRef, ThreadInfo};
 use perk_profile::MethodId;
 
 use self::jvm::Jvm;
@@ -125,7 +125,7 @@ impl Xprof {
     }
 
     /// Notes that the calling thread ends; ticks of it may still come.
-    pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: Borrowed<'_>, number: u64) {
+    pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: ObjectRef<'_>, number: u64) {
         let now_ns = os::nano_time();
         let lived_ns = lock(&self.threads).end(number, now_ns).unwrap_or(0);
         // Others have no tables, or hardly a tick in them.

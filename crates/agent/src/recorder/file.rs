@@ -6,7 +6,7 @@ use std::mem;
 use std::time::Instant;
 
 use perk_control::messages::DumpPart;
-use perk_control::options::{Format, Options};
+use perk_control::options::{Options, OutputFormat};
 use perk_hprof::{BinaryForm, IdSize, Version, Writer};
 use perk_jvm::os;
 use perk_profile::Profile;
@@ -50,10 +50,10 @@ impl Content {
         let is_table = DumpPart::of(options).eq([DumpPart::Old]) && !options.has_peer();
         match options.format {
             _ if options.jamaica.is_some() => Self::Jamaica,
-            Format::Extended => Self::Records(perk_hprof::Format::Extended),
-            Format::Ascii if is_table => Self::Records(perk_hprof::Format::Old),
-            Format::Ascii => Self::Records(perk_hprof::Format::Ascii),
-            Format::Binary => Self::Binary(BinaryForm {
+            OutputFormat::Extended => Self::Records(perk_hprof::Format::Extended),
+            OutputFormat::Ascii if is_table => Self::Records(perk_hprof::Format::Old),
+            OutputFormat::Ascii => Self::Records(perk_hprof::Format::Ascii),
+            OutputFormat::Binary => Self::Binary(BinaryForm {
                 id_size: if options.short_ids { IdSize::Four } else { IdSize::Eight },
                 version: if options.version_1_0_1 { Version::V1_0_1 } else { Version::V1_0_2 },
             }),

@@ -31,14 +31,14 @@ pub struct Meanwhile {
 }
 
 /// What a method does: the kind of wait, if it waits, the line, and what it waits in.
-type Doing = (MethodId, Option<Wait>, Option<u32>, Option<MethodId>);
+type Activity = (MethodId, Option<Wait>, Option<u32>, Option<MethodId>);
 
-fn doing(place: &Place) -> Option<Doing> {
+fn doing(place: &Place) -> Option<Activity> {
     Some((place.method?, place.wait, place.line, place.callee.filter(|_| place.wait.is_some())))
 }
 
 /// What most of the time goes to; lines of one method count together.
-fn most(sums: &KeyedMap<Doing, u64>) -> Option<(Doing, u64)> {
+fn most(sums: &KeyedMap<Activity, u64>) -> Option<(Activity, u64)> {
     let mut methods: KeyedMap<(MethodId, Option<Wait>), u64> = KeyedMap::default();
     for (&(method, wait, ..), ns) in sums {
         *methods.entry((method, wait)).or_default() += ns;
@@ -110,7 +110,7 @@ impl<'a> Holders<'a> {
     fn of_lock(&self, limit: &Limit) -> Option<Meanwhile> {
         let class = limit.lock?;
         let name = |class| self.profile.symbols.get_class(class).name;
-        let mut sums: KeyedMap<Doing, u64> = KeyedMap::default();
+        let mut sums: KeyedMap<Activity, u64> = KeyedMap::default();
         let rows = locks::holding(self.profile);
         let rows = rows.iter().filter(|row| name(row.class) == name(class));
         let all = sum(rows.clone().map(|row| row.blocking_ns));
@@ -140,7 +140,7 @@ impl<'a> Holders<'a> {
             .filter_map(|stay| self.places.caller(stay.place.payer))
             .collect();
         [waiting.clone(), callers].iter().find_map(|inside| {
-            let mut sums: KeyedMap<Doing, u64> = KeyedMap::default();
+            let mut sums: KeyedMap<Activity, u64> = KeyedMap::default();
             for stay in self.stays.iter().filter(|stay| !waits(stay)) {
                 if !self.places.has_any(stay.node, inside) {
                     continue;
@@ -157,7 +157,7 @@ impl<'a> Holders<'a> {
     fn of_others(&self, wait: Wait) -> Option<Meanwhile> {
         let waits = self.stays.iter().filter(|stay| stay.place.wait == Some(wait));
         let waiters: KeyedSet<_> = waits.map(|stay| stay.thread).collect();
-        let mut sums: KeyedMap<Doing, u64> = KeyedMap::default();
+        let mut sums: KeyedMap<Activity, u64> = KeyedMap::default();
         for stay in self.stays.iter().filter(|stay| !waiters.contains(&stay.thread)) {
             if let Some(doing) = doing(stay.place) {
                 *sums.entry(doing).or_default() += stay.ns;
@@ -168,7 +168,7 @@ impl<'a> Holders<'a> {
 
     /// What the threads of executors do.
     fn of_tasks(&self) -> Option<Meanwhile> {
-        let mut sums: KeyedMap<Doing, u64> = KeyedMap::default();
+        let mut sums: KeyedMap<Activity, u64> = KeyedMap::default();
         for stay in self.stays.iter().filter(|stay| works_on_result(stay)) {
             if let Some(doing) = doing(stay.place) {
                 *sums.entry(doing).or_default() += stay.ns;
@@ -190,7 +190,7 @@ impl<'a> Holders<'a> {
     }
 }
 
-fn meanwhile_of((method, wait, line, callee): Doing) -> Meanwhile {
+fn meanwhile_of((method, wait, line, callee): Activity) -> Meanwhile {
     Meanwhile { method, line, wait, callee, pool: None }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum};
 
 use perk_profile::{ObjectLayout, WholePattern};
-use perk_report::What;
+use perk_report::ObjectQuery;
 use perk_report::parse::{address, class, layout, what};
 
 use super::values::size;
@@ -72,16 +72,16 @@ pub(crate) struct HeapArgs {
     /// row
     #[arg(long, group = "view", value_name = "WHAT", value_parser = what, num_args = 0..=1,
           require_equals = true)]
-    pub(crate) tree: Option<Option<What>>,
+    pub(crate) tree: Option<Option<ObjectQuery>>,
     /// Show the shortest paths from roots to WHAT; paths of the same classes and fields are one
     #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
-    pub(crate) paths: Option<What>,
+    pub(crate) paths: Option<ObjectQuery>,
     /// Show the references that WHAT has; for a class, references of the same field are one row
     #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
-    pub(crate) refs_of: Option<What>,
+    pub(crate) refs_of: Option<ObjectQuery>,
     /// Show the references to WHAT; for a class, references of the same field are one row
     #[arg(long, group = "view", value_name = "WHAT", value_parser = what)]
-    pub(crate) refs_to: Option<What>,
+    pub(crate) refs_to: Option<ObjectQuery>,
     /// Show an object: its value, fields, sizes, holders, and where it was allocated
     #[arg(long, group = "view", value_name = "ADDRESS", value_parser = address)]
     pub(crate) object: Option<u64>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Error, bail};
 use perk_control::options::{
-    Classes, CommandLine, Format, Measurement, Options, Output, TimesForm, TimingMethod,
+    Classes, CommandLine, Measurement, Options, Output, OutputFormat, TimesForm, TimingMethod,
 };
 use perk_formats::xprof::XPROF;
 use perk_profile::{
@@ -81,9 +81,9 @@ impl<'a> Analyses<'a> {
         this.options.flush_ns = can_flush.then_some(FLUSH_NS);
         this.options.format = match can_flush {
             // Other tools do not take the records of format=p.
-            _ if this.dump_heap() => Format::Binary,
-            true => Format::Extended,
-            false => Format::Ascii,
+            _ if this.dump_heap() => OutputFormat::Binary,
+            true => OutputFormat::Extended,
+            false => OutputFormat::Ascii,
         };
         Ok(this)
     }

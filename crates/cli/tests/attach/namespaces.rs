@@ -10,13 +10,13 @@ use rustix::process::geteuid;
 use crate::util::{Folder, PERK, assert_refused, stderr, stdout, wait_for};
 
 /// A JVM in namespaces. It is killed when this is dropped.
-struct Contained {
+struct Container {
     unshare: Child,
     /// The process id of the JVM here.
     pid: u32,
 }
 
-impl Drop for Contained {
+impl Drop for Container {
     fn drop(&mut self) {
         // The kernel kills what is in the namespace of a process that was its first.
         if let Some(pid) = rustix::process::Pid::from_raw(self.pid as i32) {
@@ -62,7 +62,7 @@ pub(super) fn set_variables(command: &mut Command, jdk: &Jdk) {
 
 /// Starts a JVM as the first process of a process namespace, in a mount namespace that `prepare`, a
 /// script, has changed.
-fn start(folder: &Folder, jdk: &Jdk, options: &[&str], prepare: &str, as_user: &str) -> Contained {
+fn start(folder: &Folder, jdk: &Jdk, options: &[&str], prepare: &str, as_user: &str) -> Container {
     let output = folder.join("output");
     let script = format!(
         "set -e\n{COVER}{prepare}\n\
@@ -79,7 +79,7 @@ fn start(folder: &Folder, jdk: &Jdk, options: &[&str], prepare: &str, as_user: &
     set_variables(&mut unshare, jdk);
     unshare.current_dir("/").env_remove("JAVA_TOOL_OPTIONS").env_remove("XDG_RUNTIME_DIR");
     unshare.stdout(fs::File::create(&output).unwrap()).stderr(Stdio::null());
-    let mut java = Contained { unshare: unshare.spawn().unwrap(), pid: 0 };
+    let mut java = Container { unshare: unshare.spawn().unwrap(), pid: 0 };
     let children = format!("/proc/{0}/task/{0}/children", java.unshare.id());
     java.pid = wait_for("the first process", || {
         fs::read_to_string(&children).ok()?.split_whitespace().next()?.parse().ok()
@@ -105,7 +105,7 @@ const OWN_TMP: &str = "cover /tmp; mount -t proc none /proc";
 const NOBODY: &str = "setpriv --reuid 65534 --regid 65534 --clear-groups";
 
 /// Loads the agent and asks it for its state.
-fn assert_attachable(folder: &Folder, java: &Contained) {
+fn assert_attachable(folder: &Folder, java: &Container) {
     let pid = java.pid.to_string();
     let output = folder.run(&["attach", &pid, "--wall", "--duration", "200ms", "-o", "a.hprof"]);
     assert!(output.status.success(), "{}", stderr(&output));

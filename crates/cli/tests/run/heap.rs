@@ -15,19 +15,19 @@ const N: usize = 3000;
 
 /// The contents of a file: the number of dumps, of `HeapObjects.Node`s, and of those with a trace.
 #[derive(Debug, PartialEq, Eq)]
-struct Dumped {
+struct DumpRun {
     dumps: usize,
     nodes: usize,
     traced: usize,
 }
 
 #[track_caller]
-fn dumped(folder: &Folder, file: &str) -> Dumped {
+fn dumped(folder: &Folder, file: &str) -> DumpRun {
     let bytes = fs::read(folder.join(file)).unwrap();
     let (header, mut stream) = Stream::new(&bytes[..]).unwrap();
     assert_eq!(header.title, "JAVA PROFILE 1.0.2");
     let (mut name, mut node) = (None, None);
-    let mut dumped = Dumped { dumps: 0, nodes: 0, traced: 0 };
+    let mut dumped = DumpRun { dumps: 0, nodes: 0, traced: 0 };
     while let Some(record) = stream.next().unwrap() {
         match record {
             Record::Utf8 { id, bytes: b"HeapObjects$Node" } => name = Some(id),
@@ -96,7 +96,7 @@ fn the_heap_at_the_end_is_a_file_for_any_tool() {
         let said = run(&folder, jdk, &["--heap", "dump", "-o", "o.hprof", "-o", "again.hprof"]);
         assert!(said.contains("\nheap dump: ") && said.contains("written   o.hprof"), "{said}");
         for file in ["o.hprof", "again.hprof"] {
-            assert_eq!(dumped(&folder, file), Dumped { dumps: 1, nodes: N, traced: 0 });
+            assert_eq!(dumped(&folder, file), DumpRun { dumps: 1, nodes: N, traced: 0 });
         }
         assert_eq!(folder.names(), ["again.hprof", "go", "o.hprof"]);
     });
@@ -129,7 +129,7 @@ fn objects_and_where_they_were_allocated_are_in_one_file() {
     let jdk = jdk::compiler();
     let said = run(&folder, jdk, &["--heap", "all", "-o", "o.hprof", "-o", "o.txt"]);
     assert!(said.contains("HeapObjects$Node"), "{said}");
-    assert_eq!(dumped(&folder, "o.hprof"), Dumped { dumps: 1, nodes: N, traced: N });
+    assert_eq!(dumped(&folder, "o.hprof"), DumpRun { dumps: 1, nodes: N, traced: N });
     assert!(fs::read_to_string(folder.join("o.txt")).unwrap().contains("SITES BEGIN"));
     let default = Folder::new();
     run(&default, jdk, &["-q", "--heap", "dump"]);

@@ -6,7 +6,7 @@ use super::numbers;
 use super::row::{Argument, OptionRow};
 use super::rules::{Reason, Refusal, list, whole_runs};
 use super::table::{Options, ROWS};
-use super::types::Format;
+use super::types::OutputFormat;
 
 /// The arguments that a person gave, and the options of the agent that they set.
 #[derive(Clone, Debug)]
@@ -218,5 +218,5 @@ impl CommandLine {
 
 /// Whether a file that other tools read as a heap dump does not have the numbers.
 fn has_no_place_beside_a_dump(row: &MeasurementRow) -> bool {
-    !matches!(row.holder, Holder::Stdout) && !row.is_held_by(Format::Binary)
+    !matches!(row.holder, Holder::Stdout) && !row.is_held_by(OutputFormat::Binary)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::table::Options;
-use super::types::{Format, Output};
+use super::types::{Output, OutputFormat};
 
 /// Returns the file to write, for a process with the id `pid`.
 ///
@@ -16,14 +16,16 @@ pub fn resolve_file_name(options: &Options, pid: u32, exists: impl Fn(&Path) -> 
         (Output::File(name), _) => expand(name, pid),
         _ if options.jamaica.is_some() => "java.prof".to_owned(),
         _ if options.fields => "java.fields.tsv.gz".to_owned(),
-        (_, Format::Ascii) => "java.hprof.txt".to_owned(),
-        (_, Format::Binary | Format::Extended) => "java.hprof".to_owned(),
+        (_, OutputFormat::Ascii) => "java.hprof.txt".to_owned(),
+        (_, OutputFormat::Binary | OutputFormat::Extended) => "java.hprof".to_owned(),
     };
     if options.force || !exists(Path::new(&name)) {
         return PathBuf::from(name);
     }
     let (prefix, suffix) = match options.format {
-        Format::Ascii if !options.fields && options.jamaica.is_none() => split_text_suffix(&name),
+        OutputFormat::Ascii if !options.fields && options.jamaica.is_none() => {
+            split_text_suffix(&name)
+        }
         _ => (name.as_str(), ""),
     };
     let first = PathBuf::from(format!("{prefix}.{pid}{suffix}"));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::measurements::{Holder, MEASUREMENTS, MeasurementRow};
 use super::row::{OptionRow, Section};
 use super::table::ROWS;
-use super::types::Format;
+use super::types::OutputFormat;
 
 /// Returns the contents of `docs/options.md`. A test compares them with the file.
 pub fn options_markdown() -> String {
@@ -113,7 +113,7 @@ have its numbers.
 
 /// The formats of the file that hold a measurement.
 fn formats(row: &MeasurementRow) -> String {
-    let all = [Format::Ascii, Format::Binary, Format::Extended];
+    let all = [OutputFormat::Ascii, OutputFormat::Binary, OutputFormat::Extended];
     let held = all.into_iter().filter(|&format| row.is_held_by(format));
     let held = held.map(|format| format!("`{}`", format.letter())).collect::<Vec<_>>().join(", ");
     match row.holder {

@@ -2,7 +2,7 @@
 //! formats hold it.
 
 use super::table::Options;
-use super::types::{Format, Jamaica};
+use super::types::{Jamaica, OutputFormat};
 
 /// What can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub struct MeasurementRow {
 #[derive(Debug)]
 pub(super) enum Holder {
     /// In the agent's file, in these formats.
-    Recording(&'static [Format]),
+    Recording(&'static [OutputFormat]),
     /// In the agent's file in its extended format. With another one they are printed on stdout.
     ExtendedOrStdout,
     /// In a text file that has nothing else.
@@ -84,9 +84,10 @@ pub(super) struct FromStart {
     pub(super) instead: &'static str,
 }
 
-const ALL_FORMATS: Holder = Holder::Recording(&[Format::Ascii, Format::Binary, Format::Extended]);
+const ALL_FORMATS: Holder =
+    Holder::Recording(&[OutputFormat::Ascii, OutputFormat::Binary, OutputFormat::Extended]);
 /// HPROF's binary format has no records for them.
-const NO_BINARY: Holder = Holder::Recording(&[Format::Ascii, Format::Extended]);
+const NO_BINARY: Holder = Holder::Recording(&[OutputFormat::Ascii, OutputFormat::Extended]);
 
 /// A measurement by events or samples, which can begin and end at any time.
 const BASE: MeasurementRow = MeasurementRow {
@@ -219,7 +220,7 @@ pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
         agent: "wall",
         command_line: &["--wall"],
         is_on: |options| options.wall_ns.is_some(),
-        holder: Holder::Recording(&[Format::Extended]),
+        holder: Holder::Recording(&[OutputFormat::Extended]),
         ..BASE
     },
     MeasurementRow {
@@ -276,11 +277,11 @@ impl Measurement {
 
 impl MeasurementRow {
     /// Whether a file of the agent of this format has its numbers.
-    pub(super) fn is_held_by(&self, format: Format) -> bool {
+    pub(super) fn is_held_by(&self, format: OutputFormat) -> bool {
         match self.holder {
             Holder::Recording(formats) => formats.contains(&format),
-            Holder::ExtendedOrStdout => format == Format::Extended,
-            Holder::OwnText | Holder::Stdout => format == Format::Ascii,
+            Holder::ExtendedOrStdout => format == OutputFormat::Extended,
+            Holder::OwnText | Holder::Stdout => format == OutputFormat::Ascii,
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::measurements::{FromStart, Holder, MEASUREMENTS, MeasurementRow};
 use super::row::{AgentOption, Clash, Needs};
 use super::table::{OPTIONS, Options};
-use super::types::Format;
+use super::types::OutputFormat;
 
 /// What cannot be, and why.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) enum Reason {
     /// The measurement excludes all others, and is not alone.
     Others(&'static MeasurementRow),
     /// The file's format has no place for the numbers of the measurement.
-    Format(&'static MeasurementRow, Format),
+    Format(&'static MeasurementRow, OutputFormat),
     /// The measurement writes a file in its own format, which no option selects and no peer receives.
     OwnFile(&'static MeasurementRow),
     /// The measurement prints on stdout, and there is a peer.
@@ -76,7 +76,7 @@ impl Options {
             return Some(Reason::Others(row));
         }
         self.measurements().find_map(|row| {
-            let is_text = self.format == Format::Ascii;
+            let is_text = self.format == OutputFormat::Ascii;
             match row.holder {
                 Holder::Recording(_) if !row.is_held_by(self.format) => {
                     Some(Reason::Format(row, self.format))
@@ -128,7 +128,7 @@ impl Refusal {
                 format!("{} cannot be used with {others}: run the program once for each", row.agent)
             }
             // HPROF's own sentence.
-            Reason::Format(row, format) if row.is_held_by(Format::Ascii) => {
+            Reason::Format(row, format) if row.is_held_by(OutputFormat::Ascii) => {
                 format!("{} is not supported with format={}", row.agent, format.letter())
             }
             Reason::Format(row, _) => {

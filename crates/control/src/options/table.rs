@@ -11,8 +11,8 @@ use super::measurements::Measurement::{
 };
 use super::row::{Addition, AgentOption, Argument, Clash, Needs, OptionRow, Section, Word};
 use super::types::{
-    Classes, Clock, Cpu, Format, Jamaica, Output, SampleEngine, SiteIndex, TimesForm, TimingMethod,
-    Xprof,
+    Classes, Clock, Cpu, Jamaica, Output, OutputFormat, SampleEngine, SiteIndex, TimesForm,
+    TimingMethod, Xprof,
 };
 use super::value::{Choice, Kinds, Value};
 
@@ -45,7 +45,7 @@ fields! {
     /// Also report what threads park for: the locks of `java.util.concurrent` (`locks=y`).
     locks: bool = false,
     /// The format of the output.
-    format: Format = Format::Ascii,
+    format: OutputFormat = OutputFormat::Ascii,
     /// The destination of the output.
     output: Output = Output::Default,
     /// The number of frames kept of each stack trace.
@@ -255,7 +255,7 @@ const PROBES: Needs = Needs {
     ..Needs::BASE
 };
 const BINARY: Needs = Needs {
-    is_met: Some(|options| options.format == Format::Binary),
+    is_met: Some(|options| options.format == OutputFormat::Binary),
     agent: "format=b",
     ..Needs::BASE
 };
@@ -350,9 +350,9 @@ pub(super) const ROWS: &[OptionRow] = &[
         form: Some("a|b"),
         rule: "a|b",
         value: Value::Choice(&[
-            Choice { name: "a", set: |o| o.format = Format::Ascii },
-            Choice { name: "b", set: |o| o.format = Format::Binary },
-            Choice { name: "p", set: |o| o.format = Format::Extended },
+            Choice { name: "a", set: |o| o.format = OutputFormat::Ascii },
+            Choice { name: "b", set: |o| o.format = OutputFormat::Binary },
+            Choice { name: "p", set: |o| o.format = OutputFormat::Extended },
         ]),
         addition: Some(&Addition { values: "p", about: "perk's extended binary output" }),
         note: "\
@@ -630,7 +630,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         default: "n",
         value: Value::Switch(|o| &mut o.native),
         needs: Some(&Needs {
-            is_met: Some(|o| o.cpu.samples && o.format == Format::Extended),
+            is_met: Some(|o| o.cpu.samples && o.format == OutputFormat::Extended),
             agent: "cpu=samples and format=p",
             ..Needs::BASE
         }),
@@ -849,7 +849,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         default: "off",
         value: Value::OptionalTime(|o| &mut o.flush_ns),
         needs: Some(&Needs {
-            is_met: Some(|o| o.format == Format::Extended && !o.has_peer()),
+            is_met: Some(|o| o.format == OutputFormat::Extended && !o.has_peer()),
             agent: "format=p and a file",
             ..Needs::BASE
         }),
@@ -1094,7 +1094,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         default: "y",
         value: Value::Switch(|o| &mut o.live),
         needs: Some(&Needs {
-            is_met: Some(|o| o.heap_sites && !o.heap_dump && o.format == Format::Extended),
+            is_met: Some(|o| o.heap_sites && !o.heap_dump && o.format == OutputFormat::Extended),
             agent: "heap=sites and format=p",
             ..Needs::BASE
         }),

@@ -87,7 +87,7 @@ pub enum SiteIndex {
 
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     /// `format=a`
     Ascii,
     /// `format=b`
@@ -121,13 +121,13 @@ pub enum Classes {
     Used,
 }
 
-impl Format {
+impl OutputFormat {
     /// Returns the value of the option `format`.
     pub(super) fn letter(self) -> char {
         match self {
-            Format::Ascii => 'a',
-            Format::Binary => 'b',
-            Format::Extended => 'p',
+            OutputFormat::Ascii => 'a',
+            OutputFormat::Binary => 'b',
+            OutputFormat::Extended => 'p',
         }
     }
 }

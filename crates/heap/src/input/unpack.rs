@@ -63,7 +63,7 @@ impl<'a> UnpackedDump<'a> {
             let head = std::mem::take(&mut it.head);
             let packed =
                 Cursor::new(head).chain(std::mem::replace(&mut it.source, Box::new(io::empty())));
-            it.source = Box::new(perk_unpack::Unpacked::new(packing, packed, &it.rest)?);
+            it.source = Box::new(perk_unpack::Unpacker::new(packing, packed, &it.rest)?);
             it.layers.push(packing);
             it.take_head()?;
             if it.head.is_empty()

@@ -1,7 +1,7 @@
 //! Dumps of all versions and writers, from their formats: no dump of Android's runtime and none of a
 //! native image could be had.
 
-use perk_heap::{Content, Heap, Nothing, Options, Reach, RootKind, Value};
+use perk_heap::{Content, Heap, NoWatch, Options, Reach, RootKind, Value};
 use perk_hprof::heap::FieldType;
 
 use super::{NODE, OBJECT, begin, list};
@@ -11,7 +11,7 @@ const COUNT: i32 = 20;
 
 fn open(bytes: &[u8]) -> Heap {
     let (_folder, path) = dump::file(bytes);
-    Heap::open(&path, &Options::default(), &mut Nothing).unwrap()
+    Heap::open(&path, &Options::default(), &mut NoWatch).unwrap()
 }
 
 /// Checks a dump of a list of nodes.
@@ -166,7 +166,7 @@ fn dumps_of_android_are_read() {
 #[test]
 fn the_original_agent_s_text_is_a_heap() {
     let path = super::testdata(super::text::ARRAYS);
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     let mut text = flate2::read::GzDecoder::new(std::fs::File::open(&path).unwrap());
     let profile = perk_hprof::ascii::read(&mut text).unwrap();
     let histogram = profile.heaps().next().unwrap();
@@ -209,7 +209,7 @@ fn class_dumps_are_those_of_the_dump_that_is_chosen() {
     let (_folder, path) = dump::file(&dump.finish());
     let open = |dump_number| {
         let options = Options { dump_number, ..Options::default() };
-        Heap::open(&path, &options, &mut Nothing).unwrap()
+        Heap::open(&path, &options, &mut NoWatch).unwrap()
     };
     check_list(&open(Some(1)), "the first");
     for heap in [open(Some(2)), open(None)] {

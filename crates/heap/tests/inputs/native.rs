@@ -2,7 +2,7 @@
 //! with instances of their own, and CLASS DUMP has their addresses plus one; it has the size of
 //! instances in the heap; what the image was built with is held by global JNI references.
 
-use perk_heap::{Heap, Holder, Label, Nothing, Options, Reach, RootKind, Value};
+use perk_heap::{Heap, Holder, Label, NoWatch, Options, Reach, RootKind, Value};
 use perk_hprof::heap::FieldType;
 
 use crate::dump::{self, ClassRecord, Dump, RootRecord};
@@ -192,7 +192,7 @@ fn dumps_of_native_images_have_their_sizes_and_holders() {
 fn check(layout: Layout) {
     let made = make(layout);
     let (_folder, path) = dump::file(&made.bytes);
-    let heap = Heap::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let heap = Heap::open(&path, &Options::default(), &mut NoWatch).unwrap();
     let object = |address: u64| heap.find(address).unwrap();
     let sizes = |address: u64| {
         let object = object(address);

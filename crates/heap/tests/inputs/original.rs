@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use flate2::read::GzDecoder;
 use perk_heap::{
-    Content, Heap, Holder, Label, Nothing, ObjectId, Options, Reach, RootKind, SuspectKind, Value,
+    Content, Heap, Holder, Label, NoWatch, ObjectId, Options, Reach, RootKind, SuspectKind, Value,
 };
 use perk_hprof::heap::FieldType;
 use perk_profile::{Profile, names};
@@ -30,7 +30,7 @@ const OF_OTHER_SIZES: [&str; 7] = [
 ];
 
 fn open(name: &str) -> Heap {
-    Heap::open(&testdata(name), &Options::default(), &mut Nothing).unwrap()
+    Heap::open(&testdata(name), &Options::default(), &mut NoWatch).unwrap()
 }
 
 fn profile(name: &str) -> Profile {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use perk_heap::{Error, Input, Nothing, Options, Watch};
+use perk_heap::{Error, Input, NoWatch, Options, Watch};
 
 use super::{content, large, open, open_bytes};
 use crate::dump;
@@ -210,7 +210,7 @@ fn scratch_is_where_it_is_asked_for() {
     let (_other, path) = dump::file(&gzip(&large()));
     let open = |scratch: &Path| {
         let options = Options { scratch: Some(scratch.to_owned()), ..Options::default() };
-        Input::open(&path, &options, &mut Nothing)
+        Input::open(&path, &options, &mut NoWatch)
     };
     let _input = open(folder.path()).unwrap();
     // The file has no name.

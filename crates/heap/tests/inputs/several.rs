@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::slice::from_ref;
 
-use perk_heap::{Error, Input, Nothing, Options};
+use perk_heap::{Error, Input, NoWatch, Options};
 use perk_hprof::heap::{FieldType, Record, Stream};
 
 use super::{begin, classes, content, list, open_bytes};
@@ -154,7 +154,7 @@ fn heap_dump_of_more_than_4_gib_has_its_true_length() {
     file.write_all_at(&second, begin + rest.len() as u64).unwrap();
     let open = |dump_number| {
         let options = Options { dump_number, ..Options::default() };
-        Input::open(&path, &options, &mut Nothing).unwrap()
+        Input::open(&path, &options, &mut NoWatch).unwrap()
     };
     assert_eq!(open(None).dump_count(), 2);
     assert_eq!(open(Some(1)).len(), begin + rest.len() as u64);
@@ -186,7 +186,7 @@ fn what_is_no_record_belongs_to_the_dump_at_hand() {
     let mut bytes = file(0..20, 8);
     bytes.extend([0x77; 5000]);
     let (_folder, path) = dump::file(&bytes);
-    let input = Input::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let input = Input::open(&path, &Options::default(), &mut NoWatch).unwrap();
     assert_eq!((input.dump_count(), input.len()), (1, bytes.len() as u64));
     assert!(input.is_in_place());
 }

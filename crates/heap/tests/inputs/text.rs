@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use perk_heap::{Input, Nothing, Options};
+use perk_heap::{Input, NoWatch, Options};
 use perk_hprof::heap::{Elements, FieldType, Record, Stream};
 use perk_profile::mutf8;
 
@@ -210,7 +210,7 @@ fn without_classes_of_frames(mut facts: DumpFacts) -> DumpFacts {
 #[test]
 fn the_original_agent_s_text_is_translated() {
     let path = testdata(ARRAYS);
-    let input = Input::open(&path, &Options::default(), &mut Nothing).unwrap();
+    let input = Input::open(&path, &Options::default(), &mut NoWatch).unwrap();
     assert!(input.is_text() && !input.is_in_place());
     let text =
         std::io::read_to_string(flate2::read::GzDecoder::new(fs::File::open(&path).unwrap()));

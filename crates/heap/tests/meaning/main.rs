@@ -5,13 +5,13 @@ mod made;
 
 use std::path::Path;
 
-use perk_heap::{Content, Heap, Limits, Nothing, ObjectId, Options, Value};
+use perk_heap::{Content, Heap, Limits, NoWatch, ObjectId, Options, Value};
 use perk_testkit::{JavaRun, fixture, jdk};
 
 const PROGRAM: &str = include_str!("Meanings.java");
 
 pub(crate) fn open(path: &Path) -> Heap {
-    Heap::open(path, &Options::default(), &mut Nothing).unwrap()
+    Heap::open(path, &Options::default(), &mut NoWatch).unwrap()
 }
 
 pub(crate) fn meaning(heap: &Heap, object: ObjectId) -> Option<String> {

@@ -10,7 +10,7 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jbyteArray, jclass, jint, jobjec
 
 use crate::guard::{Feature, guard};
 use crate::hook;
-use crate::{Borrowed, Jni, Jvmti, MethodRef, Reference};
+use crate::{Jni, Jvmti, MethodRef, ObjectRef, Reference};
 
 /// The class that has the method, by its internal name.
 pub const CLASS: &str = "java/lang/ClassLoader";
@@ -109,7 +109,7 @@ unsafe extern "system" fn define_class(
     // The objects made here are not the program's.
     guard(Feature::Probes, || {
         // SAFETY: the JVM passes the calling thread's environment and an array, or null.
-        let (jni, bytes) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(bytes)) };
+        let (jni, bytes) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(bytes)) };
         if let Some(bytes) = bytes
             // SAFETY: by the method's signature it is an array of bytes.
             && let Some(original) = unsafe { jni.bytes_of(&bytes, offset, length) }

@@ -4,7 +4,7 @@ use perk_instrument::Names;
 use perk_instrument::fields::OBJECT_RECORD;
 use perk_jvmti_sys::jni_sys::jvalue;
 
-use crate::{Borrowed, IntField, Jni, Jvmti, Reference};
+use crate::{IntField, Jni, Jvmti, ObjectRef, Reference};
 
 /// The field of a class's objects, declared by the class or a superclass.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub struct RecordField {
 
 /// Whether the objects of a class that is redefined hold the field, which the class must keep;
 /// `None` for a new class.
-pub fn kept_record(jvmti: Jvmti, names: Names, redefined: Option<Borrowed<'_>>) -> Option<bool> {
+pub fn kept_record(jvmti: Jvmti, names: Names, redefined: Option<ObjectRef<'_>>) -> Option<bool> {
     let field = jvmti.declared_int_field(&redefined?, &names.of(OBJECT_RECORD));
     // A class for which the JVM does not report this is treated as a new one.
     Some(field.map_or(true, |field| field.is_some()))

@@ -11,7 +11,7 @@ use perk_instrument::Names;
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jobjectArray};
 
 use crate::guard::{Feature, guard};
-use crate::{Borrowed, Jni};
+use crate::{Jni, ObjectRef};
 
 /// The method's name and signature.
 pub(super) const METHOD: (&str, &str) = ("getDeclaredFields0", "(Z)[Ljava/lang/reflect/Field;");
@@ -58,7 +58,7 @@ unsafe extern "system" fn declared_fields(
     // The objects made here are not the program's.
     guard(Feature::Probes, || {
         // SAFETY: the environment is that of the calling thread, the array its own.
-        let (jni, all) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(fields)) };
+        let (jni, all) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(fields)) };
         if let Some(all) = all {
             // SAFETY: by the method's signature it is an array of fields.
             let others = unsafe { jni.without_fields(&all, |name| filter.names.is_field(name)) };

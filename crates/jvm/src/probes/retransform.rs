@@ -3,7 +3,7 @@
 use perk_jvmti_sys::jni_sys::jclass;
 use perk_jvmti_sys::jvmtiError;
 
-use crate::{Borrowed, Jvmti};
+use crate::{Jvmti, ObjectRef};
 
 /// Makes the JVM pass classes to the hooks of class files again. If the JVM refuses a class, it
 /// changes none of the classes of that call. The two halves of the list are then passed separately,
@@ -14,7 +14,7 @@ use crate::{Borrowed, Jvmti};
 pub unsafe fn retransform(
     jvmti: Jvmti,
     classes: &[jclass],
-    refused: &mut dyn FnMut(&Borrowed<'_>, jvmtiError),
+    refused: &mut dyn FnMut(&ObjectRef<'_>, jvmtiError),
 ) {
     // SAFETY: the caller's promise.
     let Err(error) = (unsafe { jvmti.retransform(classes) }) else { return };
@@ -22,7 +22,7 @@ pub unsafe fn retransform(
         [] => {}
         [class] => {
             // SAFETY: the caller's promise.
-            if let Some(class) = unsafe { Borrowed::from_raw(*class) } {
+            if let Some(class) = unsafe { ObjectRef::from_raw(*class) } {
                 refused(&class, error);
             }
         }

@@ -28,7 +28,7 @@ use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os;
 use perk_jvm::probes::{self, HelperClass, HelperNative};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, Local, Reference};
+use perk_jvm::{Jni, Local, ObjectRef, Reference};
 
 /// `java/helper/java/lang/PerkEvents.java`, compiled; a test compares the two.
 const HELPER_CLASS: &[u8] = include_bytes!("PerkEvents.class");
@@ -151,7 +151,7 @@ impl State {
         let is_wanted =
             |it: &&Local<'_>| bridge.jvmti.is_modifiable(*it) && !own::is_own(bridge, jni, *it);
         let classes: Vec<jclass> = classes.iter().filter(is_wanted).map(Reference::raw).collect();
-        let mut refused = |class: &Borrowed<'_>, error| {
+        let mut refused = |class: &ObjectRef<'_>, error| {
             let name = signature::class_name(&signature::signature(bridge.jvmti, class), false);
             let name = name.to_string_lossy();
             lock(&self.found).refused.insert(format!("{name}: {error}"));
@@ -299,7 +299,7 @@ extern "system" fn entered_object(
 ) -> jlong {
     enter(env, number, || {
         // SAFETY: the JVM passes a reference.
-        let object = unsafe { Borrowed::from_raw(object) };
+        let object = unsafe { ObjectRef::from_raw(object) };
         let id = bridge()
             .zip(object)
             .map(|(bridge, object)| notify::quiet(|| bridge.objects.id(bridge.jvmti, &object)));

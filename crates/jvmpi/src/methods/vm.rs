@@ -16,7 +16,7 @@ use super::super::{Bridge, Id, bridge, jvm_events, notify, threads};
 use super::calls;
 use crate::state::STATE;
 use perk_jvm::guard::{Feature, contain};
-use perk_jvm::{Borrowed, Jni, MethodRef};
+use perk_jvm::{Jni, MethodRef, ObjectRef};
 
 /// What the events need. The JVM compiles less well with the last one.
 pub(super) const NEEDED: [Capability; 3] = [
@@ -85,7 +85,7 @@ unsafe fn event(
         let Some(bridge) = bridge() else { return };
         threads::meet(bridge, env);
         // SAFETY: the caller's promise.
-        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+        let (jni, thread) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread)) };
         if thread.is_some_and(|thread| jni.is_virtual(&thread)) {
             return calls::pass();
         }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use perk_profile::{Metric, NamePattern, Unit};
 
 use bound::Bound;
-pub(super) use check::{Compared, Verdict};
+pub(super) use check::{LimitInput, Verdict};
 
 const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
                      calls(com.acme.Foo.bar)>+0, total(com.acme.Foo.bar)>+5ms or allocated_bytes>+10MB";
@@ -18,19 +18,19 @@ const USAGE: &str = "use NUMBER>+LIMIT or NUMBER<-LIMIT, such as calls>+5%, \
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     text: String,
-    limited: Limited,
+    limited: LimitSubject,
     name: Option<NamePattern>,
     direction: Direction,
     bound: Bound,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Limited {
+enum LimitSubject {
     Metric(Metric),
     /// The time of calls, or CPU time by samples.
-    Time(By),
+    Time(NumberKind),
     /// The metric of `--metric`; time without.
-    Chosen(By),
+    Chosen(NumberKind),
     /// The bytes of the objects in the heap.
     HeapBytes,
     /// The objects in the heap.
@@ -41,7 +41,7 @@ enum Limited {
 
 /// The part of a method's numbers that a limit is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum NumberKind {
     /// Its own.
     Own,
     /// With all that it called.
@@ -94,15 +94,15 @@ fn limit(text: &str) -> Result<Limit, String> {
     };
     let limited = match number {
         "" => return Err(error()),
-        "heap_bytes" => Limited::HeapBytes,
-        "heap_count" => Limited::HeapCount,
-        "shared_objects" => Limited::SharedObjects,
-        "self_ns" => Limited::Time(By::Own),
-        "time" | "total_time" | "total_ns" => Limited::Time(By::Total),
-        "self" => Limited::Chosen(By::Own),
-        "total" => Limited::Chosen(By::Total),
+        "heap_bytes" => LimitSubject::HeapBytes,
+        "heap_count" => LimitSubject::HeapCount,
+        "shared_objects" => LimitSubject::SharedObjects,
+        "self_ns" => LimitSubject::Time(NumberKind::Own),
+        "time" | "total_time" | "total_ns" => LimitSubject::Time(NumberKind::Total),
+        "self" => LimitSubject::Chosen(NumberKind::Own),
+        "total" => LimitSubject::Chosen(NumberKind::Total),
         // The unit of a metric of another tool is known when the profiles are.
-        name => Limited::Metric(
+        name => LimitSubject::Metric(
             Metric::own(name).unwrap_or_else(|| Metric::other(name, Unit::default())),
         ),
     };
@@ -113,16 +113,16 @@ fn limit(text: &str) -> Result<Limit, String> {
     Ok(Limit { text: text.to_owned(), limited, name, direction, bound })
 }
 
-impl Limited {
+impl LimitSubject {
     /// The unit of its numbers, where the profiles do not decide it.
     fn unit(&self) -> Option<Unit> {
         match self {
-            Limited::Metric(metric) if metric.is_other() => None,
-            Limited::Metric(metric) => Some(metric.unit()),
-            Limited::Time(_) => Some(Unit::Nanoseconds),
-            Limited::Chosen(_) => None,
-            Limited::HeapBytes => Some(Unit::Bytes),
-            Limited::HeapCount | Limited::SharedObjects => Some(Unit::Count),
+            LimitSubject::Metric(metric) if metric.is_other() => None,
+            LimitSubject::Metric(metric) => Some(metric.unit()),
+            LimitSubject::Time(_) => Some(Unit::Nanoseconds),
+            LimitSubject::Chosen(_) => None,
+            LimitSubject::HeapBytes => Some(Unit::Bytes),
+            LimitSubject::HeapCount | LimitSubject::SharedObjects => Some(Unit::Count),
         }
     }
 }

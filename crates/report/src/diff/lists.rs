@@ -33,12 +33,12 @@ pub(super) struct List<'d> {
     /// more than chance.
     sampled: Option<&'d MetricDiff>,
     /// The columns of text.
-    shown: Vec<Shown>,
+    shown: Vec<ColumnText>,
     rows: Vec<Pair>,
 }
 
 /// A column of text: an index of the numbers, the part shown, and a heading.
-type Shown = (usize, Aspect, &'static str);
+type ColumnText = (usize, Aspect, &'static str);
 
 /// The part of a number that text shows.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ use Aspect::{After, Before, Difference, Relative};
 /// A thing, with each of its numbers before and after.
 #[derive(Debug)]
 struct Pair {
-    thing: Thing,
+    thing: DiffSubject,
     numbers: [[u64; 2]; MOST],
 }
 
@@ -64,7 +64,7 @@ impl Pair {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Thing {
+enum DiffSubject {
     Method(MethodId),
     /// Caller and callee.
     Edge(Option<MethodId>, Option<MethodId>),
@@ -99,13 +99,13 @@ const ACCESSES: [(&str, Unit); 6] = [
     ("extended_other_access_count", Unit::Count),
 ];
 
-const COUNTS: [Shown; 4] = [
+const COUNTS: [ColumnText; 4] = [
     (0, Before, "before"),
     (0, After, "after"),
     (0, Difference, "change"),
     (0, Relative, "change %"),
 ];
-const LOCKS: [Shown; 5] = [
+const LOCKS: [ColumnText; 5] = [
     (1, Before, "blocked before"),
     (1, After, "after"),
     (1, Relative, "change %"),
@@ -113,7 +113,7 @@ const LOCKS: [Shown; 5] = [
     (0, After, "after"),
 ];
 
-const SHARED: [Shown; 7] = [
+const SHARED: [ColumnText; 7] = [
     (0, Before, "accesses"),
     (0, After, "after"),
     (0, Relative, "change %"),
@@ -123,7 +123,7 @@ const SHARED: [Shown; 7] = [
     (3, After, "after"),
 ];
 
-const EXTENDED: [Shown; 4] = [
+const EXTENDED: [ColumnText; 4] = [
     (4, Before, "by other means"),
     (4, After, "after"),
     (5, Before, "by others"),
@@ -131,7 +131,7 @@ const EXTENDED: [Shown; 4] = [
 ];
 
 /// The columns of text that show bytes by `bytes` and objects by `count`.
-fn objects_shown(bytes: usize, count: usize) -> Vec<Shown> {
+fn objects_shown(bytes: usize, count: usize) -> Vec<ColumnText> {
     vec![
         (bytes, Before, "before"),
         (bytes, After, "after"),
@@ -144,7 +144,7 @@ fn objects_shown(bytes: usize, count: usize) -> Vec<Shown> {
 
 fn pairs<K, V, const N: usize>(
     rows: &[Change<K, V>],
-    thing: impl Fn(&K) -> Thing,
+    thing: impl Fn(&K) -> DiffSubject,
     numbers: impl Fn(&V) -> [u64; N],
 ) -> Vec<Pair> {
     let pair = |row: &Change<K, V>| {
@@ -183,7 +183,7 @@ impl<'d> List<'d> {
     /// Calls by method.
     pub(super) fn calls(diff: &'d Diff) -> Option<Self> {
         let number = |it: &Calls| [it.count, it.self_ns, it.total_ns];
-        let rows = pairs(diff.methods.as_ref()?, |&method| Thing::Method(method), number);
+        let rows = pairs(diff.methods.as_ref()?, |&method| DiffSubject::Method(method), number);
         let is_timed =
             |row: &Pair| row.numbers[0][0] != row.numbers[0][1] && row.numbers[1] != [0; 2];
         let mut shown = COUNTS.to_vec();
@@ -196,7 +196,7 @@ impl<'d> List<'d> {
 
     /// Calls by caller and callee.
     pub(super) fn edges(diff: &'d Diff) -> Option<Self> {
-        let edge = |&(caller, callee): &_| Thing::Edge(caller, callee);
+        let edge = |&(caller, callee): &_| DiffSubject::Edge(caller, callee);
         let rows = pairs(diff.edges.as_ref()?, edge, |&count| [count]);
         let list = Self::new(diff, "edges", "Calls by caller and callee", rows);
         Some(Self { numbers: CALLS[..1].to_vec(), shown: COUNTS.to_vec(), ..list })
@@ -204,13 +204,13 @@ impl<'d> List<'d> {
 
     /// Allocations by class.
     pub(super) fn classes(diff: &'d Diff) -> Option<Self> {
-        let rows = pairs(diff.classes.as_ref()?, |&class| Thing::Class(class), objects);
+        let rows = pairs(diff.classes.as_ref()?, |&class| DiffSubject::Class(class), objects);
         Some(Self::of_objects(diff, "Allocations by class", rows))
     }
 
     /// Allocations by site.
     pub(super) fn sites(diff: &'d Diff) -> Option<Self> {
-        let site = |&(class, node): &_| Thing::Site(class, node);
+        let site = |&(class, node): &_| DiffSubject::Site(class, node);
         Some(Self::of_objects(
             diff,
             "Allocations by site",
@@ -229,7 +229,7 @@ impl<'d> List<'d> {
     /// Locks by how the time moved that threads were blocked.
     pub(super) fn locks(diff: &'d Diff) -> Option<Self> {
         let number = |it: &Waits| [it.blocked_count, it.blocked_ns, it.wait_count, it.waited_ns];
-        let rows = pairs(diff.locks.as_ref()?, |&class| Thing::Class(class), number);
+        let rows = pairs(diff.locks.as_ref()?, |&class| DiffSubject::Class(class), number);
         let list = Self::new(diff, "locks", "Waiting for locks by class", rows);
         let (numbers, shown) = (WAITS.to_vec(), LOCKS.to_vec());
         Some(Self { name: "lock of class", numbers, judged: 2, shown, ..list })
@@ -238,14 +238,14 @@ impl<'d> List<'d> {
     /// Classes by how the bytes of their objects in the heap moved.
     pub(super) fn heap(diff: &'d Diff) -> Option<Self> {
         let number = |it: &HeapObjects| [it.instance_count, it.shallow_bytes];
-        let rows = pairs(diff.heap.as_ref()?, |&class| Thing::Class(class), number);
+        let rows = pairs(diff.heap.as_ref()?, |&class| DiffSubject::Class(class), number);
         let list = Self::new(diff, "heap", "Objects in the heap by class", rows);
         Some(Self { numbers: HEAP.to_vec(), judged: 2, shown: objects_shown(1, 0), ..list })
     }
 
     /// Classes by how the accesses to their objects moved.
     pub(super) fn accessed(diff: &'d Diff) -> Option<Self> {
-        let rows = pairs(diff.accessed.as_ref()?, |&class| Thing::Class(class), accesses);
+        let rows = pairs(diff.accessed.as_ref()?, |&class| DiffSubject::Class(class), accesses);
         Some(Self::of_accesses(
             diff,
             "accessed",
@@ -256,7 +256,7 @@ impl<'d> List<'d> {
 
     /// Fields by how the accesses to them moved.
     pub(super) fn fields(diff: &'d Diff) -> Option<Self> {
-        let field = |&(class, field): &_| Thing::Field(class, field);
+        let field = |&(class, field): &_| DiffSubject::Field(class, field);
         let rows = pairs(diff.fields.as_ref()?, field, accesses);
         let list = Self::of_accesses(
             diff,
@@ -282,7 +282,7 @@ impl<'d> List<'d> {
 
     /// Whether its rows have call paths, of many lines.
     pub(super) fn has_paths(&self) -> bool {
-        matches!(self.rows.first(), Some(Pair { thing: Thing::Site(..), .. }))
+        matches!(self.rows.first(), Some(Pair { thing: DiffSubject::Site(..), .. }))
     }
 
     /// Whether text has a row of it.
@@ -311,14 +311,16 @@ impl<'d> List<'d> {
         let thing = move |row: &Pair| row.thing.name(diff);
         let class = Column::other("class").name(name);
         let mut rows = match first {
-            Some(Thing::Method(_)) => rows.column(Column::method_name("name").name(name), thing),
-            Some(Thing::Edge(..)) => rows
+            Some(DiffSubject::Method(_)) => {
+                rows.column(Column::method_name("name").name(name), thing)
+            }
+            Some(DiffSubject::Edge(..)) => rows
                 .column(Column::method_name("caller").name("caller"), |row| row.thing.caller())
                 .column(Column::method_name("callee").name("callee"), thing),
-            Some(Thing::Field(..)) => rows
+            Some(DiffSubject::Field(..)) => rows
                 .column(Column::other("class"), |row| row.thing.class())
                 .column(Column::other("field").name(name), thing),
-            Some(Thing::Site(..)) => {
+            Some(DiffSubject::Site(..)) => {
                 rows.column(class, thing).column(Column::path(""), move |row| row.thing.path(diff))
             }
             _ => rows.column(class, thing),
@@ -402,12 +404,14 @@ impl<'d> List<'d> {
             let full = |id| perk_render::full_name(&diff.symbols, id);
             let optional = |id: Option<_>| id.map_or(String::new(), full);
             let (name, caller) = match row.thing {
-                Thing::Method(method) => (full(method), String::new()),
-                Thing::Edge(caller, callee) => (optional(callee), optional(caller)),
-                Thing::Class(class) | Thing::Site(class, _) => {
+                DiffSubject::Method(method) => (full(method), String::new()),
+                DiffSubject::Edge(caller, callee) => (optional(callee), optional(caller)),
+                DiffSubject::Class(class) | DiffSubject::Site(class, _) => {
                     (perk_render::class_name(&diff.symbols, class).into_owned(), String::new())
                 }
-                Thing::Field(class, field) => (field.name(class, &diff.symbols), String::new()),
+                DiffSubject::Field(class, field) => {
+                    (field.name(class, &diff.symbols), String::new())
+                }
             };
             let differ = numbers.clone().into_iter().zip(row.numbers).zip(totals.clone());
             let differ = differ.filter(|((_, [before, after]), _)| before != after);
@@ -439,35 +443,35 @@ pub(super) struct Number<'d> {
     pub(super) margin: Option<u64>,
 }
 
-impl Thing {
+impl DiffSubject {
     /// Its name; of an edge the callee's.
     fn name(self, diff: &Diff) -> Cell {
         match self {
-            Thing::Method(method) => Cell::Method(method),
-            Thing::Edge(_, callee) => Cell::method_or(callee, UNKNOWN),
-            Thing::Class(class) | Thing::Site(class, _) => Cell::Class(class),
-            Thing::Field(class, field) => field.name(class, &diff.symbols).into(),
+            DiffSubject::Method(method) => Cell::Method(method),
+            DiffSubject::Edge(_, callee) => Cell::method_or(callee, UNKNOWN),
+            DiffSubject::Class(class) | DiffSubject::Site(class, _) => Cell::Class(class),
+            DiffSubject::Field(class, field) => field.name(class, &diff.symbols).into(),
         }
     }
 
     /// The class of the objects that have a field.
     fn class(self) -> Cell {
         match self {
-            Thing::Field(class, _) => Cell::Class(class),
+            DiffSubject::Field(class, _) => Cell::Class(class),
             _ => Cell::Missing(""),
         }
     }
 
     fn caller(self) -> Cell {
         match self {
-            Thing::Edge(caller, _) => Cell::method_or(caller, UNKNOWN),
+            DiffSubject::Edge(caller, _) => Cell::method_or(caller, UNKNOWN),
             _ => Cell::Missing(""),
         }
     }
 
     fn path(self, diff: &Diff) -> Cell {
         match self {
-            Thing::Site(_, node) => Cell::Path(diff.tree.frames(node).collect()),
+            DiffSubject::Site(_, node) => Cell::Path(diff.tree.frames(node).collect()),
             _ => Cell::Missing(""),
         }
     }

@@ -33,18 +33,18 @@ type Row = Change<MethodId, MethodNumbers>;
 
 /// The number that ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum NumberKind {
     Own,
     Total,
 }
 
-impl By {
+impl NumberKind {
     fn sides(self, row: &Row) -> [u64; 2] {
-        [row.before, row.after].map(|it| if self == By::Own { it.own } else { it.total })
+        [row.before, row.after].map(|it| if self == NumberKind::Own { it.own } else { it.total })
     }
 
     fn other(self) -> Self {
-        if self == By::Own { By::Total } else { By::Own }
+        if self == NumberKind::Own { NumberKind::Total } else { NumberKind::Own }
     }
 }
 
@@ -71,7 +71,7 @@ impl<'d> Ranking<'d> {
 
     /// How much changed by more than chance, as a part of all; 0 where there is nothing to show.
     pub(super) fn moved(&self) -> f64 {
-        let sum = |by: By| {
+        let sum = |by: NumberKind| {
             let moved = |row: &Row| {
                 let [before, after] = by.sides(row);
                 before.abs_diff(after)
@@ -79,9 +79,9 @@ impl<'d> Ranking<'d> {
             self.rows(by, false).iter().map(moved).fold(0, u64::saturating_add)
         };
         let largest = self.shown.total.before.max(self.shown.total.after).max(1);
-        let own = sum(By::Own);
+        let own = sum(NumberKind::Own);
         // Changes of callers alone come last.
-        let all = if own > 0 { own } else { u64::from(sum(By::Total) > 0) };
+        let all = if own > 0 { own } else { u64::from(sum(NumberKind::Total) > 0) };
         all as f64 / largest as f64
     }
 
@@ -90,8 +90,8 @@ impl<'d> Ranking<'d> {
         if self.shown.sample.is_none() || self.moved() > 0.0 {
             return None;
         }
-        let largest = |by: By| Some((by, *self.rows(by, true).first()?));
-        let (by, row) = largest(By::Own).or_else(|| largest(By::Total))?;
+        let largest = |by: NumberKind| Some((by, *self.rows(by, true).first()?));
+        let (by, row) = largest(NumberKind::Own).or_else(|| largest(NumberKind::Total))?;
         let (sides, unit) = (by.sides(&row), self.shown.unit);
         let name = perk_render::labels(&self.diff.symbols, [row.key]);
         let margin = amount(self.shown.margin(sides)?, unit);
@@ -106,13 +106,16 @@ impl<'d> Ranking<'d> {
 
     /// Whether methods have more than their own numbers.
     fn has_totals(&self) -> bool {
-        self.raw.methods.iter().any(|row| By::Own.sides(row) != By::Total.sides(row))
+        self.raw
+            .methods
+            .iter()
+            .any(|row| NumberKind::Own.sides(row) != NumberKind::Total.sides(row))
     }
 
     /// The rows with a change, most changed first; `all` with those that are no more than chance.
-    fn rows(&self, by: By, all: bool) -> Vec<Row> {
+    fn rows(&self, by: NumberKind, all: bool) -> Vec<Row> {
         let largest = self.shown.total.before.max(self.shown.total.after) as f64;
-        let moved = |by: By, row: &Row| {
+        let moved = |by: NumberKind, row: &Row| {
             let [before, after] = by.sides(row);
             before.abs_diff(after)
         };
@@ -143,19 +146,19 @@ impl<'d> Ranking<'d> {
     pub(super) fn sections(&self, has_both: bool, top: (usize, bool)) -> Vec<Section> {
         let mut sections = Vec::new();
         let has_totals = self.has_totals();
-        for by in [By::Own, By::Total] {
-            if by == By::Own || has_totals && has_both {
+        for by in [NumberKind::Own, NumberKind::Total] {
+            if by == NumberKind::Own || has_totals && has_both {
                 sections.push(self.section(by, has_totals, top));
             }
         }
         // Callers changed, and no method by itself.
-        if has_totals && !has_both && self.rows(By::Own, top.1).is_empty() {
-            sections.push(self.section(By::Total, has_totals, top));
+        if has_totals && !has_both && self.rows(NumberKind::Own, top.1).is_empty() {
+            sections.push(self.section(NumberKind::Total, has_totals, top));
         }
         sections
     }
 
-    fn section(&self, by: By, has_totals: bool, (top, is_asked): (usize, bool)) -> Section {
+    fn section(&self, by: NumberKind, has_totals: bool, (top, is_asked): (usize, bool)) -> Section {
         let rows = self.rows(by, is_asked);
         let changed = self.shown.methods.iter().filter(|row| {
             let [before, after] = by.sides(row);
@@ -165,8 +168,8 @@ impl<'d> Ranking<'d> {
         let more = rows.len().saturating_sub(top);
         let by_what = match by {
             _ if !has_totals => "by method",
-            By::Own => "by method, its own",
-            By::Total => "by method, with all that it called",
+            NumberKind::Own => "by method, its own",
+            NumberKind::Total => "by method, with all that it called",
         };
         let heading = self.heading(by_what);
         if rows.is_empty() {
@@ -205,11 +208,17 @@ impl<'d> Ranking<'d> {
         format!("{name} {by_what}{share}")
     }
 
-    fn table(&self, by: By, has_totals: bool, heading: String, rows: Vec<Row>) -> LazyTable<'d> {
+    fn table(
+        &self,
+        by: NumberKind,
+        has_totals: bool,
+        heading: String,
+        rows: Vec<Row>,
+    ) -> LazyTable<'d> {
         let unit = self.shown.unit;
         let [all_before, all_after] = [self.shown.total.before, self.shown.total.after];
         let words = |position, heading: &'static str| Column::words().at(position, heading);
-        let other = if by == By::Own { "total" } else { "self" };
+        let other = if by == NumberKind::Own { "total" } else { "self" };
         let mut table = LazyTable::of(&self.diff.symbols, heading, rows)
             .column(Column::method_name("name").name("method"), |row| row.key)
             .column(words(0, "before"), move |row| amount(by.sides(row)[0], unit))
@@ -224,7 +233,7 @@ impl<'d> Ranking<'d> {
         let presence = Rc::clone(&self.presence);
         table = table
             .column(words(4, "change %"), move |row| {
-                match state(By::Total.sides(row), presence[row.key.index()]) {
+                match state(NumberKind::Total.sides(row), presence[row.key.index()]) {
                     "changed" if by.sides(row)[0] == 0 => "-".to_owned(),
                     "changed" => relative_number(by.sides(row)),
                     state => state.to_owned(),
@@ -244,15 +253,15 @@ impl<'d> Ranking<'d> {
         let raw = MetricDiff { methods: Vec::new(), ..self.raw.clone() };
         let totals = [raw.total.before, raw.total.after];
         let presence = Rc::clone(&self.presence);
-        let both = |of: &dyn Fn(By) -> Json| {
-            Json::object(KEYS.into_iter().zip([of(By::Own), of(By::Total)]))
+        let both = |of: &dyn Fn(NumberKind) -> Json| {
+            Json::object(KEYS.into_iter().zip([of(NumberKind::Own), of(NumberKind::Total)]))
         };
         let other = Column::other;
         let margin = raw.clone();
         LazyTable::of(&self.diff.symbols, "", rows)
             .column(Column::method_name("name"), |row| row.key)
             .column(other("state"), move |row| {
-                state(By::Total.sides(row), presence[row.key.index()])
+                state(NumberKind::Total.sides(row), presence[row.key.index()])
             })
             .column(other("before"), move |row| both(&|by| by.sides(row)[0].into()))
             .column(other("after"), move |row| both(&|by| by.sides(row)[1].into()))
@@ -281,7 +290,9 @@ impl<'d> Ranking<'d> {
         let totals = [self.raw.total.before, self.raw.total.after];
         let mut numbers = Vec::new();
         for row in self.changed().take(top) {
-            for (by, id) in [By::Own, By::Total].into_iter().zip(keys_with_unit(self.raw.unit)) {
+            for (by, id) in
+                [NumberKind::Own, NumberKind::Total].into_iter().zip(keys_with_unit(self.raw.unit))
+            {
                 let sides = by.sides(&row);
                 if sides[0] != sides[1] {
                     let name = perk_render::full_name(&self.diff.symbols, row.key);

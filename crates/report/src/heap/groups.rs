@@ -12,13 +12,13 @@ use super::table::{DumpContent, HeapTable};
 /// Groups of objects, those that retain most first.
 pub(super) struct Groups<'c> {
     content: &'c DumpContent<'c>,
-    of: Of,
+    of: GroupKind,
     groups: Vec<Group>,
 }
 
 /// What the groups are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum GroupKind {
     Classes,
     Packages,
     Loaders,
@@ -45,7 +45,8 @@ impl<'c> Groups<'c> {
             size: SetSize::default(),
         };
         let groups = heap.classes().iter().zip(class_names).map(group).collect();
-        Self { content, of: Of::Classes, groups }.sized(&|object| Some(heap.class_of(object).0))
+        Self { content, of: GroupKind::Classes, groups }
+            .sized(&|object| Some(heap.class_of(object).0))
     }
 
     /// The instances of the classes of each package.
@@ -70,7 +71,7 @@ impl<'c> Groups<'c> {
                 number
             })
             .collect();
-        Self { content, of: Of::Packages, groups }
+        Self { content, of: GroupKind::Packages, groups }
             .sized(&|object| Some(of_class[heap.class_of(object).0 as usize]))
     }
 
@@ -103,7 +104,7 @@ impl<'c> Groups<'c> {
             .collect();
         let mut is_of_loaders = vec![false; of_class.len()];
         loaders.keys().for_each(|&it| is_of_loaders[heap.class_of(it).0 as usize] = true);
-        Self { content, of: Of::Loaders, groups }.sized(&|object| {
+        Self { content, of: GroupKind::Loaders, groups }.sized(&|object| {
             let class = heap.class_of(object).0 as usize;
             let as_loader = loaders.get(&object).filter(|_| is_of_loaders[class]);
             let as_class = || heap.as_class(object).map_or(class, |it| it.0 as usize);
@@ -131,13 +132,13 @@ impl<'c> Groups<'c> {
         let retained = Column::bytes("least_retained_bytes").of(all);
         let retained = retained.share_at(0, "at least %").at(1, "retained").bar_at(2);
         let (name, title) = match self.of {
-            Of::Classes => (Column::other("class"), "class"),
-            Of::Packages => (Column::other("package"), "package"),
-            Of::Loaders => (Column::other("loader"), "class loader"),
+            GroupKind::Classes => (Column::other("class"), "class"),
+            GroupKind::Packages => (Column::other("package"), "package"),
+            GroupKind::Loaders => (Column::other("loader"), "class loader"),
         };
         let mut rows = LazyTable::of(&self.content.symbols, heading, &self.groups)
             .column(name.name(title), |it| &*it.name);
-        if self.of == Of::Classes {
+        if self.of == GroupKind::Classes {
             rows = rows.column(Column::other("loader"), |it| {
                 (it.loader != 0).then(|| format!("0x{:x}", it.loader))
             });
@@ -151,9 +152,9 @@ impl<'c> Groups<'c> {
             .table()
             .ranked();
         let (what, of_all) = match self.of {
-            Of::Classes => ("class", "--instances CLASS has it exactly."),
-            Of::Packages => ("package", ""),
-            Of::Loaders => (
+            GroupKind::Classes => ("class", "--instances CLASS has it exactly."),
+            GroupKind::Packages => ("package", ""),
+            GroupKind::Loaders => (
                 "class loader",
                 "The objects are the loader, its classes and the instances of these; strings, arrays and \
                  collections of all programs are the boot loader's.",
@@ -174,17 +175,17 @@ fn classes(heap: &Heap) -> impl Iterator<Item = perk_heap::ClassIndex> + use<> {
 impl HeapTable for Groups<'_> {
     fn key(&self) -> &'static str {
         match self.of {
-            Of::Classes => "classes",
-            Of::Packages => "packages",
-            Of::Loaders => "loaders",
+            GroupKind::Classes => "classes",
+            GroupKind::Packages => "packages",
+            GroupKind::Loaders => "loaders",
         }
     }
 
     fn table(&self) -> LazyTable<'_> {
         self.headed(match self.of {
-            Of::Classes => "Classes by what their instances retain",
-            Of::Packages => "Packages by what the instances of their classes retain",
-            Of::Loaders => "Class loaders",
+            GroupKind::Classes => "Classes by what their instances retain",
+            GroupKind::Packages => "Packages by what the instances of their classes retain",
+            GroupKind::Loaders => "Class loaders",
         })
     }
 }

@@ -6,7 +6,7 @@ use perk_render::{Column, Json, LazyTable, Part, Section};
 
 use super::names;
 use super::table::{DumpContent, HeapTable};
-use super::what::What;
+use super::what::ObjectQuery;
 
 /// The part of all paths that a row has at least, where it is text.
 const LEAST_SHARE: f64 = 0.01;
@@ -22,7 +22,7 @@ pub(super) struct Paths<'c> {
 }
 
 impl<'c> Paths<'c> {
-    pub(super) fn new(content: &'c DumpContent<'c>, what: &What) -> anyhow::Result<Self> {
+    pub(super) fn new(content: &'c DumpContent<'c>, what: &ObjectQuery) -> anyhow::Result<Self> {
         let heap = content.heap;
         let objects = what.objects(heap)?;
         let tree = PathTree::new(heap, &objects)?;

@@ -6,7 +6,7 @@ use perk_render::{Cell, Column, LazyTable, Part, Section};
 
 use super::names;
 use super::table::{DumpContent, HeapTable};
-use super::what::What;
+use super::what::ObjectQuery;
 
 /// Which end of the references was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +37,12 @@ impl<'c> Refs<'c> {
     pub(super) fn new(
         content: &'c DumpContent<'c>,
         direction: Direction,
-        what: &What,
+        what: &ObjectQuery,
     ) -> anyhow::Result<Self> {
         let heap = content.heap;
         let objects = what.objects(heap)?;
         let one = match (what, &objects[..]) {
-            (What::Address(_) | What::ClassObject(_), &[object]) => Some(object),
+            (ObjectQuery::Address(_) | ObjectQuery::ClassObject(_), &[object]) => Some(object),
             _ => None,
         };
         let name = match one {

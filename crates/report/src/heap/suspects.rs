@@ -20,11 +20,11 @@ const LAST_UNKNOWN_TRACE: u32 = 1;
 /// The suspects of a dump.
 pub(super) struct Suspects<'c> {
     content: &'c DumpContent<'c>,
-    suspects: Vec<Found>,
+    suspects: Vec<SuspectText>,
 }
 
 /// A suspect and what is read from the file about it.
-struct Found {
+struct SuspectText {
     suspect: Suspect,
     /// The places of the parts in the accumulation point.
     places: Vec<Option<String>>,
@@ -45,7 +45,7 @@ impl<'c> Suspects<'c> {
             };
             let places = suspect.parts.iter().map(place).collect::<anyhow::Result<_>>()?;
             let site = suspect.point.map(|point| site(heap, point)).transpose()?.flatten();
-            anyhow::Ok(Found { suspect, places, site })
+            anyhow::Ok(SuspectText { suspect, places, site })
         };
         let suspects =
             heap.suspects(SHARE)?.into_iter().map(found).collect::<anyhow::Result<_>>()?;
@@ -101,7 +101,7 @@ impl<'c> Suspects<'c> {
     }
 }
 
-impl Found {
+impl SuspectText {
     fn name(&self, heap: &Heap) -> String {
         match self.suspect.suspected {
             SuspectKind::Object(object) => names::object(heap, object),

@@ -24,11 +24,11 @@ pub(super) struct Threads<'c> {
 struct Row<'c> {
     thread: LivingThread<'c>,
     /// The local variables of each frame, those that retain most first.
-    locals: Vec<Shown>,
+    locals: Vec<LocalView>,
 }
 
 /// A local variable.
-struct Shown {
+struct LocalView {
     local: Local,
     /// The object in a few words.
     text: String,
@@ -38,7 +38,7 @@ struct Shown {
 
 impl Row<'_> {
     /// The local variables of a frame, or of native code.
-    fn of_frame(&self, frame: Option<u32>) -> impl Iterator<Item = &Shown> {
+    fn of_frame(&self, frame: Option<u32>) -> impl Iterator<Item = &LocalView> {
         self.locals.iter().filter(move |it| it.local.frame == frame)
     }
 }
@@ -54,7 +54,7 @@ impl<'c> Threads<'c> {
                 let text = heap.brief(value, Limits::default())?.text;
                 let holder = heap.holder(local.object);
                 let is_held = thread.object.is_some_and(|it| holder == Holder::Object(it));
-                locals.push(Shown { local, text, is_held });
+                locals.push(LocalView { local, text, is_held });
             }
             locals.sort_by_key(|it| {
                 let local = it.local;
@@ -72,7 +72,7 @@ impl<'c> Threads<'c> {
         let frames = row.thread.trace.map_or(&[][..], |trace| &trace.frames);
         let mut left_out = 0;
         for (index, frame) in (0..).zip(frames) {
-            let is_new = |it: &&Shown| it.is_held && !above.contains(&it.local.object);
+            let is_new = |it: &&LocalView| it.is_held && !above.contains(&it.local.object);
             let has_new = row.of_frame(Some(index)).any(|it| is_new(&it));
             if index as usize >= FRAMES && !has_new {
                 left_out += 1;
@@ -104,7 +104,7 @@ impl<'c> Threads<'c> {
         let heap = self.content.heap;
         let locals: Vec<_> =
             row.of_frame(frame).filter(|it| above.insert(it.local.object)).collect();
-        let line = |it: &&Shown| {
+        let line = |it: &&LocalView| {
             let object = it.local.object;
             let address = match it.text.contains(" @ 0x") {
                 true => String::new(),
@@ -164,7 +164,7 @@ impl<'c> Threads<'c> {
 
     fn local_json<'t>(&'t self, row: &'t Row<'_>, frame: Option<u32>) -> Vec<Json> {
         let heap = self.content.heap;
-        let json = |it: &'t Shown| {
+        let json = |it: &'t LocalView| {
             Json::object([
                 ("address", names::address(heap, it.local.object).into()),
                 ("class", names::class(heap, it.local.object).into()),
@@ -199,7 +199,7 @@ fn kind(row: &Row<'_>) -> &'static str {
 }
 
 /// A thread, and a frame of it and a local variable of that if it has some.
-type Line<'r, 'c> = (&'r Row<'c>, Option<usize>, Option<&'r Shown>);
+type Line<'r, 'c> = (&'r Row<'c>, Option<usize>, Option<&'r LocalView>);
 
 /// A line for each local variable, and for each frame and thread without.
 fn flat<'r, 'c>(row: &'r Row<'c>) -> Vec<Line<'r, 'c>> {

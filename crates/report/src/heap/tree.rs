@@ -6,7 +6,7 @@ use perk_render::{Column, LazyTable, Part, Section};
 
 use super::names;
 use super::table::{DumpContent, HeapTable};
-use super::what::What;
+use super::what::ObjectQuery;
 
 /// The part of all that a row retains at least.
 const LEAST_SHARE: f64 = 0.001;
@@ -29,7 +29,10 @@ struct Row {
 
 impl<'c> Tree<'c> {
     /// The tree of everything, or of some objects.
-    pub(super) fn new(content: &'c DumpContent<'c>, what: Option<&What>) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        content: &'c DumpContent<'c>,
+        what: Option<&ObjectQuery>,
+    ) -> anyhow::Result<Self> {
         let heap = content.heap;
         let objects = what.map(|what| what.objects(heap)).transpose()?;
         let tops = objects.as_deref().map(|it| heap.topmost(it));
@@ -43,7 +46,7 @@ impl<'c> Tree<'c> {
         let missing = match (&objects, held.is_empty()) {
             (Some(objects), true) => Some(format!(
                 "nothing holds {}: {}",
-                what.map_or(String::new(), What::text),
+                what.map_or(String::new(), ObjectQuery::text),
                 objects.first().map_or("", |&it| names::reach(heap.reach(it)))
             )),
             (None, true) => Some("nothing is held from the roots".to_owned()),

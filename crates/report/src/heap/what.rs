@@ -11,7 +11,7 @@ use crate::words::no_such_name;
 
 /// The objects that are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ObjectQuery {
     /// The object at this address.
     Address(u64),
     /// The instances of the classes of this name.
@@ -23,16 +23,16 @@ pub enum What {
 /// What stands before the name of a class where its class object is meant, as in all views.
 const CLASS_OBJECT: &str = "class ";
 
-impl What {
+impl ObjectQuery {
     /// The objects, in the order of addresses.
     pub(crate) fn objects(&self, heap: &Heap) -> anyhow::Result<Vec<ObjectId>> {
         match self {
-            What::Address(address) => match heap.find(*address) {
+            ObjectQuery::Address(address) => match heap.find(*address) {
                 Some(object) => Ok(vec![object]),
                 None => bail!("the dump has no object at 0x{address:x}"),
             },
-            What::Class(pattern) => instances(heap, &classes(heap, pattern)?),
-            What::ClassObject(pattern) => {
+            ObjectQuery::Class(pattern) => instances(heap, &classes(heap, pattern)?),
+            ObjectQuery::ClassObject(pattern) => {
                 let classes = classes(heap, pattern)?;
                 let mut objects: Vec<_> =
                     classes.iter().filter_map(|&class| heap.class(class).object).collect();
@@ -48,9 +48,9 @@ impl What {
     /// The text on the command line.
     pub(crate) fn text(&self) -> String {
         match self {
-            What::Address(address) => format!("0x{address:x}"),
-            What::Class(pattern) => pattern.as_str().to_owned(),
-            What::ClassObject(pattern) => format!("{CLASS_OBJECT}{}", pattern.as_str()),
+            ObjectQuery::Address(address) => format!("0x{address:x}"),
+            ObjectQuery::Class(pattern) => pattern.as_str().to_owned(),
+            ObjectQuery::ClassObject(pattern) => format!("{CLASS_OBJECT}{}", pattern.as_str()),
         }
     }
 }
@@ -106,14 +106,14 @@ mod tests {
 
     #[test]
     fn addresses_and_classes() {
-        assert_eq!(what("0x7f2a5b1e8"), Ok(What::Address(0x7_f2a5_b1e8)));
+        assert_eq!(what("0x7f2a5b1e8"), Ok(ObjectQuery::Address(0x7_f2a5_b1e8)));
         for text in ["0x", "0x0", "0xg", "0x11112222333344445", ""] {
             assert!(what(text).is_err(), "{text}");
         }
         assert_eq!(what("byte[]").unwrap().text(), "byte[]");
         let class = what("class com.acme.Cache").unwrap();
         assert_eq!(class.text(), "class com.acme.Cache");
-        assert!(matches!(class, What::ClassObject(_)));
+        assert!(matches!(class, ObjectQuery::ClassObject(_)));
         assert!(what("class ").is_err());
         let inner: Vec<_> = inner_names("com.acme.Outer$Inner").collect();
         assert_eq!(inner, ["Outer$Inner", "Inner"]);

@@ -15,7 +15,7 @@ use super::calls::Calls;
 use super::fields::Fields;
 use super::head::Head;
 use super::heap;
-use super::limits::Limiting;
+use super::limits::LimitsView;
 use super::metric::MetricView;
 use super::monitors::Contention;
 use super::source::{self, Sources};
@@ -47,7 +47,7 @@ pub(super) struct Content<'a> {
     pub(super) tree: &'a MethodTree,
     owners: OnceCell<Owners>,
     head: OnceCell<Option<Head<'a>>>,
-    limits: OnceCell<Option<Limiting<'a>>>,
+    limits: OnceCell<Option<LimitsView<'a>>>,
 }
 
 impl<'a> Content<'a> {
@@ -100,8 +100,8 @@ impl<'a> Content<'a> {
     }
 
     /// What limits the program; `None` where the profile does not show it.
-    pub(super) fn limits(&self) -> Option<&Limiting<'a>> {
-        self.limits.get_or_init(|| Limiting::new(self)).as_ref()
+    pub(super) fn limits(&self) -> Option<&LimitsView<'a>> {
+        self.limits.get_or_init(|| LimitsView::new(self)).as_ref()
     }
 
     /// The path of a trace.

@@ -124,9 +124,9 @@ impl<'a> Fields<'a> {
         self.field_table("Fields by accesses", objects::by_field(self.accesses))
     }
 
-    fn shown<K>(&self, rows: &[ObjectsRow<K>]) -> Shown {
+    fn shown<K>(&self, rows: &[ObjectsRow<K>]) -> ColumnChoice {
         let unknown = rows.iter().any(|row| row.unknown_count > 0);
-        Shown { extended: self.accesses.has_extended(), unknown }
+        ColumnChoice { extended: self.accesses.has_extended(), unknown }
     }
 
     fn field_table(&self, heading: &str, rows: Vec<ObjectsRow<FieldKey>>) -> LazyTable<'_> {
@@ -262,7 +262,7 @@ fn by_thread(counts: FieldCounts) -> String {
 
 /// The columns that not every table has.
 #[derive(Clone, Copy)]
-struct Shown {
+struct ColumnChoice {
     /// Accesses by other means.
     extended: bool,
     /// In text: accesses to objects of unknown site.
@@ -273,7 +273,7 @@ struct Shown {
 /// if there are any.
 fn numbers<'t, K: 't>(
     rows: Rows<'t, ObjectsRow<K>>,
-    shown: Shown,
+    shown: ColumnChoice,
     advice: impl Fn(&K) -> Kinds + 't,
 ) -> LazyTable<'t> {
     let share = |part: fn(&ObjectsRow<K>) -> u64| {

@@ -12,7 +12,7 @@ use super::calls::Calls;
 use super::content::Content;
 use super::head::Head;
 use super::jamaica::Counts;
-use super::limits::Limiting;
+use super::limits::LimitsView;
 use super::metric::MetricView;
 use super::process::WholeProcess;
 use super::{heap, tree, wall};
@@ -56,8 +56,8 @@ pub(super) fn report<'a>(
         ("interval_ns", profile.sample_interval_ns().into()),
         ("whole_process", WholeProcess::of(content).as_ref().map(WholeProcess::report).into()),
         ("limits", list(limits.and_then(|it| it.report(file)))),
-        ("working", limits.map_or(Json::Null, Limiting::working)),
-        ("repeated_calls", list(limits.map(Limiting::repeated_calls))),
+        ("working", limits.map_or(Json::Null, LimitsView::working)),
+        ("repeated_calls", list(limits.map(LimitsView::repeated_calls))),
         ("where_to_begin", list(head.map(Head::report))),
         ("threads", threads(profile).into()),
         (

@@ -22,7 +22,7 @@ const ROWS: usize = 3;
 
 /// The limits of a profile.
 #[derive(Debug)]
-pub(super) struct Limiting<'a> {
+pub(super) struct LimitsView<'a> {
     profile: &'a Profile,
     /// `None` without samples of wall-clock time.
     limits: Option<Limits>,
@@ -37,7 +37,7 @@ struct Text {
     hint: String,
 }
 
-impl<'a> Limiting<'a> {
+impl<'a> LimitsView<'a> {
     /// The limits; `None` where the profile shows none.
     pub(super) fn new(content: &Content<'a>) -> Option<Self> {
         let (profile, tree) = (content.profile, content.tree);

@@ -24,7 +24,7 @@ pub(super) const NO_STACK: &str = "[no stack]";
 
 /// The order of a table of methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum NumberKind {
     /// The number with the method on top of the stack; methods without any are left out.
     Own,
     /// The number with the method anywhere on the stack.
@@ -172,17 +172,17 @@ impl<'a> MetricView<'a> {
     }
 
     /// The columns `self` and `total`, with the time of `by` where a sample represents one.
-    fn own_and_total(&self, by: By) -> [Column; 2] {
+    fn own_and_total(&self, by: NumberKind) -> [Column; 2] {
         let mut own = self.measure("self").share_at(0, "self %").at(1, "self");
         let mut total = self.measure("total").share_at(2, "total %").at(3, "total");
         match by {
-            By::Own => own = own.bar_at(1),
-            By::Total => total = total.bar_at(3),
+            NumberKind::Own => own = own.bar_at(1),
+            NumberKind::Total => total = total.bar_at(3),
         }
         if self.interval_ns.is_some() {
             match by {
-                By::Own => own = own.time_at(4, "self time"),
-                By::Total => total = total.time_at(4, "total time"),
+                NumberKind::Own => own = own.time_at(4, "self time"),
+                NumberKind::Total => total = total.time_at(4, "total time"),
             }
         }
         [own, total]
@@ -190,7 +190,7 @@ impl<'a> MetricView<'a> {
 
     /// The methods by self, `calls` among their numbers; what the file leaves out is missing.
     pub(super) fn all_methods(&self, calls: Option<HashMap<MethodId, u64>>) -> LazyTable<'_> {
-        let [own, total] = self.own_and_total(By::Own);
+        let [own, total] = self.own_and_total(NumberKind::Own);
         let has_calls = calls.is_some();
         let rows = self.methods().iter().map(move |row| {
             let count = calls.as_ref().map(|it| it.get(&row.method).copied().unwrap_or(0));
@@ -213,7 +213,7 @@ impl<'a> MetricView<'a> {
     pub(super) fn top_methods<'t>(
         &self,
         heading: &str,
-        by: By,
+        by: NumberKind,
         traces: Option<usize>,
     ) -> LazyTable<'t>
     where
@@ -221,15 +221,15 @@ impl<'a> MetricView<'a> {
     {
         let mut rows = self.methods().to_vec();
         match by {
-            By::Own => rows.retain(|row| row.own > 0),
+            NumberKind::Own => rows.retain(|row| row.own > 0),
             // A stable sort: where totals are equal, more of its own comes first.
-            By::Total => rows.sort_by_key(|row| Reverse(row.total)),
+            NumberKind::Total => rows.sort_by_key(|row| Reverse(row.total)),
         }
         let mut rows: Vec<_> =
             rows.into_iter().map(|row| (Some(row.method), row.own, row.total)).collect();
         let stackless = self.columns().own[self.tree.root().index()];
         if stackless > 0 {
-            let number = |row: &(_, u64, u64)| if by == By::Own { row.1 } else { row.2 };
+            let number = |row: &(_, u64, u64)| if by == NumberKind::Own { row.1 } else { row.2 };
             let before = rows.iter().take_while(|row| number(row) >= stackless).count();
             rows.insert(before, (None, stackless, stackless));
         }
@@ -259,7 +259,7 @@ impl<'a> MetricView<'a> {
     /// The lines with most of their own, and the others after them.
     pub(super) fn lines(&self) -> LazyTable<'_> {
         let symbols = &self.profile.symbols;
-        let [own, total] = self.own_and_total(By::Own);
+        let [own, total] = self.own_and_total(NumberKind::Own);
         let line = Column::other("line");
         let number = |row: &LineRow| match row.line {
             Line::Number(line) => Some(u64::from(line)),
@@ -402,7 +402,9 @@ impl<'a> MetricView<'a> {
             let name = printable(self.profile.thread_name(thread));
             let of_thread = self.of_thread(thread);
             let heading = format!("Thread {name}: {}", self.amount(number));
-            vec![Part::table(of_thread.top_methods("", By::Own, None).top(top).headed(heading))]
+            vec![Part::table(
+                of_thread.top_methods("", NumberKind::Own, None).top(top).headed(heading),
+            )]
         };
         let threads = top::threads(self.profile, &self.numbers);
         match threads.is_empty() {

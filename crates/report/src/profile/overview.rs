@@ -8,7 +8,7 @@ use perk_render::Json;
 use super::content::Content;
 use super::head::Head;
 use super::json::{accounting, inferred, list, window};
-use super::limits::Limiting;
+use super::limits::LimitsView;
 use super::metric::MetricView;
 use super::process::WholeProcess;
 use super::wall;
@@ -42,8 +42,8 @@ pub(super) fn overview(content: &Content<'_>, (file, form): (&str, &str), count:
         ("notes", Json::list(profile.notes.iter().map(String::as_str))),
         ("whole_process", WholeProcess::of(content).as_ref().map(WholeProcess::report).into()),
         ("limits", list(limits.and_then(|it| it.overview(file)))),
-        ("working", limits.map_or(Json::Null, Limiting::working)),
-        ("repeated_calls", list(limits.map(Limiting::repeated_calls))),
+        ("working", limits.map_or(Json::Null, LimitsView::working)),
+        ("repeated_calls", list(limits.map(LimitsView::repeated_calls))),
         ("where_to_begin", list(content.head(count).map(Head::report))),
         ("wall_states", wall.and_then(|view| wall::states(view, content.owners(), None)).into()),
         ("metrics", Json::list(metrics.map(metric))),

@@ -29,7 +29,7 @@ const REST: &str = "not sampled";
 
 /// What the parts add up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whole {
+enum TimeBase {
     /// The CPU time of the process, as the system measured it.
     Process,
     /// The samples alone: the file does not have the time of the process.
@@ -41,7 +41,7 @@ enum Whole {
 pub(super) struct WholeProcess {
     /// Each part with its name, in nanoseconds.
     parts: Vec<(&'static str, u64)>,
-    whole: Whole,
+    whole: TimeBase,
     total_ns: u64,
     /// The time on the clock; 0 if it is not known.
     wall_ns: u64,
@@ -62,7 +62,7 @@ impl WholeProcess {
         let waiting = waiting(content);
         let accounting = content.profile.accounting.as_ref().filter(|it| it.process_cpu_ns > 0);
         let mut parts: Vec<(&'static str, u64)> = Vec::new();
-        let mut whole = Whole::Process;
+        let mut whole = TimeBase::Process;
         match accounting {
             Some(accounting) => {
                 for (name, ns) in groups(accounting) {
@@ -81,7 +81,7 @@ impl WholeProcess {
                 };
                 let (process_ns, gc_ns) = (measured(metric::PROCESS_CPU), measured(metric::GC_CPU));
                 if process_ns == 0 {
-                    whole = Whole::Samples;
+                    whole = TimeBase::Samples;
                     parts.extend(cpu_ns.into_iter().flat_map(|ns| java_parts(content, ns)));
                 } else {
                     // Each is measured in its own way, and the process's time ends with a load.
@@ -116,8 +116,8 @@ impl WholeProcess {
         let mut section = Vec::new();
         if self.total_ns > 0 {
             let what = match self.whole {
-                Whole::Process => "The whole process",
-                Whole::Samples => "The samples",
+                TimeBase::Process => "The whole process",
+                TimeBase::Samples => "The samples",
             };
             section.push(Part::Heading(format!("{what}: {}", self.total())));
             let items = self.shown().map(|&(name, ns)| {
@@ -139,8 +139,8 @@ impl WholeProcess {
             };
             let parts: Vec<_> = self.shown().map(part).collect();
             let what = match self.whole {
-                Whole::Process => "process",
-                Whole::Samples => "samples",
+                TimeBase::Process => "process",
+                TimeBase::Samples => "samples",
             };
             sentences.push(format!("{what}: {}: {}", self.total(), parts.join(", ")));
         }
@@ -154,7 +154,7 @@ impl WholeProcess {
             Json::object([("name", name.into()), ("cpu_ns", ns.into())])
         };
         Json::object([
-            ("cpu_ns", Some(self.total_ns).filter(|_| self.whole == Whole::Process).into()),
+            ("cpu_ns", Some(self.total_ns).filter(|_| self.whole == TimeBase::Process).into()),
             ("wall_ns", Some(self.wall_ns).filter(|&ns| ns > 0).into()),
             ("parts", Json::list(self.parts.iter().map(part))),
             ("waiting", self.waiting.clone().into()),

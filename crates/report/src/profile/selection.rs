@@ -6,7 +6,7 @@ use perk_open::{Format, Input};
 use perk_profile::{Metric, Profile};
 
 use super::{ProfileRequest, jamaica};
-use crate::Named;
+use crate::NamedItem;
 use crate::selection::{filter, labels, metric, window};
 
 /// What a request selects of a profile: a window, what passes a filter, a label at the root of stacks. Several
@@ -30,8 +30,8 @@ impl ProfileRequest {
     ///
     /// # Errors
     /// There is no such window, label or metric.
-    pub fn select(&self, subject: Named<Input>) -> anyhow::Result<Selection> {
-        let Named { name, it: Input { format, mut profile } } = subject;
+    pub fn select(&self, subject: NamedItem<Input>) -> anyhow::Result<Selection> {
+        let NamedItem { name, it: Input { format, mut profile } } = subject;
         profile.merge_unnamed_threads();
         let window = window::apply(self.window, &mut profile, &name)?;
         let metrics = Metric::all_of(&profile);
@@ -77,7 +77,7 @@ impl Selection {
         }
         let input = Input { format: self.format, profile: self.profile.clone() };
         if request.window != Window::default() || !request.infers_callers {
-            return request.select(Named::new(self.name.clone(), input));
+            return request.select(NamedItem::new(self.name.clone(), input));
         }
         let Self { name, format, joined, metrics, .. } = self;
         let mut part = Self {

@@ -16,7 +16,7 @@ use perk_profile::{Metric, Profile, Unit};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Rows, Section};
 
 use super::metric::MetricView;
-use find::Found;
+use find::SourceMatches;
 
 /// Columns that a tab represents, up to the next multiple of it.
 const TAB: usize = 4;
@@ -75,7 +75,7 @@ impl Sources {
         let files = source::files(view.profile, &view.numbers.rows, coverage.as_ref());
         let has_totals =
             files.iter().flat_map(|file| &file.lines).any(|line| line.total != line.own);
-        let Found { found, missing, ambiguous } = find::find(folders, files, notes)?;
+        let SourceMatches { found, missing, ambiguous } = find::find(folders, files, notes)?;
         let metric = view.metric.clone();
         let has_coverage = coverage.is_some();
         Ok(Self { metric, found, missing, ambiguous, has_totals, has_coverage, is_whole })

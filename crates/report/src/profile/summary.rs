@@ -6,8 +6,8 @@ use perk_render::{Part, Section};
 use super::content::Content;
 use super::head::{Extent, Head};
 use super::jamaica::Counts;
-use super::limits::Limiting;
-use super::metric::{By, MetricView, totals};
+use super::limits::LimitsView;
+use super::metric::{MetricView, NumberKind, totals};
 use super::process::WholeProcess;
 use super::request::ProfileRequest;
 use super::views::{sections, top_samples};
@@ -109,7 +109,7 @@ pub(super) fn of_run(
         content.main_view().filter(|it| it.has_paths() && !content.is_of_java())
     {
         page.add_rows(&FUNCTIONS, |rows| {
-            sections([view.top_methods("Top functions by self", By::Own, None).top(rows)])
+            sections([view.top_methods("Top functions by self", NumberKind::Own, None).top(rows)])
         });
     } else if let Some(head) = head {
         let room = page.left.saturating_sub(TITLES).min(ADVICE);
@@ -131,7 +131,7 @@ fn others(content: &Content<'_>, head: Option<&Head<'_>>, page: &mut Page<'_>) {
     let file = &page.request.words();
     let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
     // What the list of limits or advice has needs no table.
-    let has_list = content.limits().is_some_and(Limiting::is_list);
+    let has_list = content.limits().is_some_and(LimitsView::is_list);
     let is_counted = |metric: &Metric| matches!(metric, Metric::Calls | Metric::SelfTime);
     let has = |metrics: &[Metric]| {
         has_list && !metrics.iter().any(is_counted)
@@ -173,7 +173,7 @@ fn others(content: &Content<'_>, head: Option<&Head<'_>>, page: &mut Page<'_>) {
 }
 
 fn by_total<'t>(view: &'t MetricView<'_>) -> perk_render::LazyTable<'t> {
-    view.top_methods("Top methods by total", By::Total, None)
+    view.top_methods("Top methods by total", NumberKind::Total, None)
 }
 
 /// The options of the other views that there are.

@@ -6,7 +6,7 @@ use perk_render::{LazyTable, Part, Section};
 use super::content::Content;
 use super::head::{Extent, Head};
 use super::jamaica::Counts;
-use super::metric::{By, MetricView, totals};
+use super::metric::{MetricView, NumberKind, totals};
 use super::process::WholeProcess;
 use super::request::ProfileRequest;
 use super::{heap, tree, wall};
@@ -273,16 +273,19 @@ pub(super) fn everything<'t>(
 
 /// The methods by CPU samples, without a heading.
 pub(super) fn top_samples<'t>(view: &'t MetricView<'_>) -> LazyTable<'t> {
-    view.top_methods("", By::Own, None).headed("")
+    view.top_methods("", NumberKind::Own, None).headed("")
 }
 
 /// The tables of one metric.
 fn of_metric(view: &MetricView<'_>, ask: &ProfileRequest) -> Vec<Section> {
     let (top, blocks) = (ask.rows(), ask.blocks());
     let traces = ask.traces.then_some(top);
-    let mut all = sections([view.top_methods("Top methods by self", By::Own, traces).top(top)]);
+    let mut all =
+        sections([view.top_methods("Top methods by self", NumberKind::Own, traces).top(top)]);
     if !is_of_jamaica(&view.metric) {
-        all.extend(sections([view.top_methods("Top methods by total", By::Total, None).top(top)]));
+        all.extend(sections([view
+            .top_methods("Top methods by total", NumberKind::Total, None)
+            .top(top)]));
         all.push(view.paths(blocks));
     }
     if ask.threads {

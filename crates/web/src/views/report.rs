@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use perk_render::Json;
 use perk_report::{
-    Answer, Named, ProfileRequest, ProfileView, Selection, TreeOrder, View, Want, parse,
+    Answer, NamedItem, ProfileRequest, ProfileView, Selection, TreeOrder, View, Want, parse,
 };
 
 use crate::fault::Fault;
@@ -35,7 +35,7 @@ pub(crate) fn selection(
         // Callers were inferred with all that the file has.
         if whole.is_inferred() && !(request.window.is_whole() && is_as_inferred) {
             let input = perk_open::profile(&source.path, &app.read)?;
-            return Ok(request.select(Named::new(whole.name(), input))?);
+            return Ok(request.select(NamedItem::new(whole.name(), input))?);
         }
         Ok(whole.part(&request)?)
     })

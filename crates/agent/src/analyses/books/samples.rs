@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use perk_control::options::{Format, Options};
+use perk_control::options::{Options, OutputFormat};
 use perk_jvm::os;
 use perk_jvm::sync::lock;
 use perk_profile::{
@@ -45,7 +45,7 @@ impl SampleBook {
     pub(crate) fn new(options: &Options) -> Self {
         let rows = options.trace_limit_bytes().div_ceil(LIMIT_BYTES_PER_ROW);
         let max_rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        let max_rows = (options.format == Format::Extended).then_some(max_rows);
+        let max_rows = (options.format == OutputFormat::Extended).then_some(max_rows);
         Self {
             is_on: AtomicBool::new(options.cpu.samples),
             cutoff: options.cutoff,

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::probes::{HelperClass, HelperNative};
-use perk_jvm::{Borrowed, Jni, Local};
+use perk_jvm::{Jni, Local, ObjectRef};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jlong, jobject};
 
 use super::Bytecodes;
@@ -45,7 +45,7 @@ extern "system" fn begin(
     let mut state = ptr::null_mut();
     contain(Feature::Probes, || {
         // SAFETY: the JVM passes the calling thread's environment and a reference.
-        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+        let (jni, thread) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread)) };
         if let (Some(bytecodes), Some(thread)) = (BYTECODES.get(), thread) {
             let begun = bytecodes.begin_thread(jni, &thread, of_carrier);
             state = begun.map_or(state, Local::into_raw);

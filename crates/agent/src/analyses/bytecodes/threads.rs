@@ -22,7 +22,7 @@ pub(super) struct Tables {
     /// The counters of perk's own threads, of ended threads, and of methods that were entered before
     /// the start.
     unread: Counters,
-    read: Mutex<Read>,
+    read: Mutex<CounterTable>,
 }
 
 /// The access to the states of threads, and all counters.
@@ -38,7 +38,7 @@ pub(super) struct States {
 
 /// The counters of platform threads. Those of an ended thread are the next one's, which adds to them.
 #[derive(Debug, Default)]
-struct Read {
+struct CounterTable {
     all: Vec<Counters>,
     free: Vec<Counters>,
     /// The number of counters that each has.

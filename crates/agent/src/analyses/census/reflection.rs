@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_jvm::guard::{is_guarded, is_unheard};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Image, Jni, MethodRef, ObjectField, StackFrame, Walker};
+use perk_jvm::{Image, Jni, MethodRef, ObjectField, ObjectRef, StackFrame, Walker};
 use perk_profile::{Frame, Line, Method, TraceId, names};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -174,7 +174,7 @@ impl ReflectionCensus {
     }
 
     /// Notes a use of a class by the calling thread, which is in a native method.
-    fn used(&self, jni: Jni<'_>, class: Borrowed<'_>) {
+    fn used(&self, jni: Jni<'_>, class: ObjectRef<'_>) {
         let jvmti = self.common.jvmti;
         let Ok(signature) = jvmti.class_signature(&class) else { return };
         let Some(name) = class_name(&signature).filter(|name| !self.is_known(name)) else { return };
@@ -224,7 +224,7 @@ impl ReflectionCensus {
     }
 
     /// Notes the class of a method or field that somebody looks up for a method handle.
-    fn resolved(&self, jni: Jni<'_>, member: Borrowed<'_>) {
+    fn resolved(&self, jni: Jni<'_>, member: ObjectRef<'_>) {
         let Some(Some(field)) = self.member_class.get() else { return };
         // SAFETY: by the native method's signature this is a MemberName, which has the field.
         let Some(class) = (unsafe { jni.get_object(&member, *field) }) else { return };
@@ -235,7 +235,7 @@ impl ReflectionCensus {
     }
 
     /// Notes the interfaces of a proxy class.
-    fn proxied(&self, jni: Jni<'_>, class: Borrowed<'_>) {
+    fn proxied(&self, jni: Jni<'_>, class: ObjectRef<'_>) {
         for interface in self.common.jvmti.interfaces(jni, &class).unwrap_or_default() {
             self.used(jni, interface.borrowed());
         }

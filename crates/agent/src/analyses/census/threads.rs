@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use perk_hotspot::{GC_THREADS, VM_THREAD};
 use perk_jvm::os::{self, Stack, Tid};
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, ThreadInfo, bool_flag};
+use perk_jvm::{Jni, ObjectRef, ThreadInfo, bool_flag};
 use rustc_hash::FxHashMap;
 
 use super::shares::Mode;
@@ -88,7 +88,7 @@ impl ThreadCensus {
         &self,
         common: &Common,
         jni: Jni<'_>,
-        thread: Borrowed<'_>,
+        thread: ObjectRef<'_>,
         known: &LiveThread,
     ) {
         let Some(living) = lock(&self.0).alive.remove(&known.slot) else { return };

@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 use perk_jvm::guard::{Feature, contain, is_guarded};
-use perk_jvm::{Borrowed, Functions, Jni, Jvmti, ObjectField};
+use perk_jvm::{Functions, Jni, Jvmti, ObjectField, ObjectRef};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jchar, jclass, jobject, jsize};
 
 use super::ExactEngine;
@@ -74,12 +74,12 @@ pub(super) unsafe extern "system" fn allocate_instance(
 
 impl Interception {
     /// Counts a new object or array.
-    fn object(&self, jni: Jni<'_>, object: Borrowed<'_>) {
+    fn object(&self, jni: Jni<'_>, object: ObjectRef<'_>) {
         self.engine.made_by_jni(jni, object);
     }
 
     /// Counts a new string and its bytes.
-    fn string(&self, jni: Jni<'_>, string: Borrowed<'_>) {
+    fn string(&self, jni: Jni<'_>, string: ObjectRef<'_>) {
         self.engine.made_by_jni(jni, string);
         // SAFETY: the field is one of strings.
         if let Some(value) = unsafe { jni.get_object(&string, self.value) } {
@@ -109,7 +109,7 @@ macro_rules! functions {
             let object = unsafe { (interception.before.$here)(env, $($argument),+) };
             contain(Feature::Probes, || {
                 // SAFETY: the environment is that of the calling thread, the reference is new.
-                let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+                let (jni, object) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(object)) };
                 // With a pending exception JNI must not be used; this is rare.
                 if let Some(object) = object && !is_guarded() && !jni.is_throwing() {
                     jni.with_room(MOST_REFERENCES, || interception.$count(jni, object));

@@ -22,7 +22,7 @@ use perk_instrument::{ClassFile, VIRTUAL_THREAD};
 use perk_jvm::hook;
 use perk_jvm::probes;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, Local, Reference};
+use perk_jvm::{Jni, Local, ObjectRef, Reference};
 use perk_jvmti_sys::jni_sys::jclass;
 use perk_jvmti_sys::{Capability, jvmtiError};
 use perk_profile::mutf8;
@@ -116,7 +116,7 @@ impl ExactEngine {
     /// Gives probes to the loaded classes that `is_new` accepts by their internal names.
     fn give_to_loaded(&self, jni: Jni<'_>, is_new: &mut dyn FnMut(&str) -> bool) {
         let jvmti = self.common.jvmti;
-        let mut refused = |class: &Borrowed<'_>, error| {
+        let mut refused = |class: &ObjectRef<'_>, error| {
             let name = jvmti.class_signature(class).unwrap_or_default();
             let name = name.strip_prefix('L').and_then(|it| it.strip_suffix(';')).unwrap_or(&name);
             let name = name.replace('/', ".");
@@ -184,7 +184,7 @@ impl ExactEngine {
         }
     }
 
-    fn retransform(&self, classes: &[jclass], refused: &mut dyn FnMut(&Borrowed<'_>, jvmtiError)) {
+    fn retransform(&self, classes: &[jclass], refused: &mut dyn FnMut(&ObjectRef<'_>, jvmtiError)) {
         for batch in classes.chunks(BATCH) {
             // SAFETY: they are references to classes that the caller holds.
             unsafe { probes::retransform(self.common.jvmti, batch, refused) };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::probes::{Exchange, HelperClass, HelperNative};
-use perk_jvm::{Borrowed, Jni, Local};
+use perk_jvm::{Jni, Local, ObjectRef};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jclass, jint, jlong, jobject};
 
 use super::ExactEngine;
@@ -71,7 +71,7 @@ extern "system" fn begin(env: *mut JNIEnv, class: jclass, thread: jobject) -> jo
     let mut state = null_mut();
     on_object(env, thread, |engine, jni, thread| {
         // SAFETY: the JVM passes a reference.
-        let class = unsafe { Borrowed::from_raw(class) };
+        let class = unsafe { ObjectRef::from_raw(class) };
         // Methods that began in an earlier recording call its class as long as they run.
         if !class.is_some_and(|class| engine.is_helper(jni, &class)) {
             return;
@@ -118,11 +118,11 @@ extern "system" fn unmount(env: *mut JNIEnv, _: jclass, state: jobject) {
 fn on_object(
     env: *mut JNIEnv,
     object: jobject,
-    body: impl FnOnce(&'static ExactEngine, Jni<'_>, &Borrowed<'_>),
+    body: impl FnOnce(&'static ExactEngine, Jni<'_>, &ObjectRef<'_>),
 ) {
     contain(Feature::Probes, || {
         // SAFETY: the JVM passes the calling thread's environment and a reference.
-        let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+        let (jni, object) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(object)) };
         if let (Some(engine), Some(object)) = (current(), object) {
             body(engine, jni, &object);
         }
@@ -132,7 +132,7 @@ fn on_object(
 extern "system" fn number(env: *mut JNIEnv, _: jclass, class: jclass) -> jint {
     answer(0, |engine| {
         // SAFETY: the JVM passes the calling thread's environment and a reference to a class.
-        let (jni, class) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(class)) };
+        let (jni, class) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(class)) };
         class.map_or(0, |class| engine.class_number(jni, &class).into())
     }) as jint
 }
@@ -140,7 +140,7 @@ extern "system" fn number(env: *mut JNIEnv, _: jclass, class: jclass) -> jint {
 extern "system" fn inherits(env: *mut JNIEnv, _: jclass, class: jclass) -> jboolean {
     answer(0, |engine| {
         // SAFETY: the JVM passes the calling thread's environment and a reference to a class.
-        let (jni, class) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(class)) };
+        let (jni, class) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(class)) };
         class.is_some_and(|class| engine.inherits_clone(jni, &class)).into()
     }) != 0
 }
@@ -179,7 +179,7 @@ extern "system" fn keep(
         // SAFETY: the JVM passes the calling thread's environment and a valid reference; the tree
         // is as in `grow`.
         let (jni, object, tree) =
-            unsafe { (Jni::from_raw(env), Borrowed::from_raw(object), Tree::at(tree as u64)) };
+            unsafe { (Jni::from_raw(env), ObjectRef::from_raw(object), Tree::at(tree as u64)) };
         if let Some(object) = object {
             let kept = ObjectRecord::new(record as u32, bytes as u64);
             tree.sites().keeper.keep(jni, &object, kept);

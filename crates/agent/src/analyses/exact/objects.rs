@@ -10,7 +10,7 @@ use std::time::Instant;
 use perk_hotspot::PLAIN_ADDRESS_FLAGS;
 use perk_jvm::guard::Feature;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Jni, MethodRef, NewObject, Reference, bool_flag};
+use perk_jvm::{Jni, MethodRef, NewObject, ObjectRef, Reference, bool_flag};
 use perk_profile::Accounting;
 use rustc_hash::FxHashMap;
 
@@ -193,7 +193,7 @@ impl ExactEngine {
     }
 
     /// Returns the number of a class; 0 if it gets none.
-    pub(super) fn class_number(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> u32 {
+    pub(super) fn class_number(&self, jni: Jni<'_>, class: &ObjectRef<'_>) -> u32 {
         match (&self.sites, self.helper.get()) {
             (Some(sites), Some(&helper)) => {
                 sites.number(jni, helper, &self.classes, self.common.recorder, class)
@@ -204,7 +204,7 @@ impl ExactEngine {
 
     /// Whether the `clone` of a class is that of `java.lang.Object`. The class does not need to be
     /// initialised: another thread may be at it, and wait for the calling one.
-    pub(super) fn inherits_clone(&self, jni: Jni<'_>, class: &Borrowed<'_>) -> bool {
+    pub(super) fn inherits_clone(&self, jni: Jni<'_>, class: &ObjectRef<'_>) -> bool {
         let jvmti = self.common.jvmti;
         let is_clone = |method: &MethodRef| {
             let name = jvmti.method_name(*method);
@@ -224,7 +224,7 @@ impl ExactEngine {
     }
 
     /// Counts an object that native code has made by JNI.
-    pub(super) fn made_by_jni(&self, jni: Jni<'_>, object: Borrowed<'_>) {
+    pub(super) fn made_by_jni(&self, jni: Jni<'_>, object: ObjectRef<'_>) {
         let (thread, class) = (self.common.jvmti.current_thread(jni), jni.class_of(&object));
         let size_bytes = self.common.jvmti.object_bytes(&object);
         if let (Some(thread), Some(class), Some(size_bytes), Some(sites)) =

@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use perk_jvm::os;
-use perk_jvm::{Borrowed, Jni, Local, Reference};
+use perk_jvm::{Jni, Local, ObjectRef, Reference};
 use perk_jvmti_sys::jni_sys::jobject;
 
 use super::ExactEngine;
@@ -19,7 +19,7 @@ use crate::roster::Slot;
 impl ExactEngine {
     /// Begins the calling thread, which has reached a probe and does not have a state. Returns its
     /// state.
-    pub(super) fn begin<'a>(&self, jni: Jni<'a>, thread: &Borrowed<'_>) -> Option<Local<'a>> {
+    pub(super) fn begin<'a>(&self, jni: Jni<'a>, thread: &ObjectRef<'_>) -> Option<Local<'a>> {
         let states = self.states.get()?;
         if let Some(state) = states.of(jni, thread) {
             return Some(state);
@@ -53,7 +53,7 @@ impl ExactEngine {
     }
 
     /// Lets the calling virtual thread continue on a platform thread.
-    pub(super) fn mount(&self, jni: Jni<'_>, state: &Borrowed<'_>) {
+    pub(super) fn mount(&self, jni: Jni<'_>, state: &ObjectRef<'_>) {
         let (Some(states), Some(carrier)) = (self.states.get(), self.clock.carrier(jni)) else {
             return;
         };
@@ -75,7 +75,7 @@ impl ExactEngine {
     }
 
     /// Detaches the calling virtual thread, which is about to leave its platform thread.
-    pub(super) fn unmount(&self, jni: Jni<'_>, state: &Borrowed<'_>) {
+    pub(super) fn unmount(&self, jni: Jni<'_>, state: &ObjectRef<'_>) {
         let (Some(states), Some(carrier)) = (self.states.get(), self.clock.known_carrier()) else {
             return;
         };

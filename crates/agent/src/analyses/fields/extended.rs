@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use perk_jvm::memory::reserve;
 use perk_jvm::sync::lock;
-use perk_jvm::{Borrowed, Global, Jni};
+use perk_jvm::{Global, Jni, ObjectRef};
 use rustc_hash::FxHashMap;
 
 use super::classes::{Classes, ExtendedUnits};
@@ -46,7 +46,7 @@ impl ExtendedFields {
         jni: Jni<'_>,
         classes: &Classes,
         helper: &Global,
-        class: &Borrowed<'_>,
+        class: &ObjectRef<'_>,
         find: impl Fn(&ExtendedUnits) -> Option<u32>,
     ) -> Option<u32> {
         let number = classes.number(class);

@@ -10,7 +10,7 @@ use std::mem::replace;
 use std::sync::OnceLock;
 
 use perk_jvm::guard::{Feature, contain, is_guarded, uncounted};
-use perk_jvm::{Borrowed, Functions, Jni, MethodRef, Reference};
+use perk_jvm::{Functions, Jni, MethodRef, ObjectRef, Reference};
 use perk_jvmti_sys::jni_sys::{
     JNI_ABORT, JNIEnv, jarray, jboolean, jbooleanArray, jbyte, jbyteArray, jchar, jcharArray,
     jdouble, jdoubleArray, jfieldID, jfloat, jfloatArray, jint, jintArray, jlong, jlongArray,
@@ -80,7 +80,7 @@ unsafe fn interception() -> &'static Interception {
 }
 
 impl Interception {
-    fn count(&self, jni: Jni<'_>, object: &Borrowed<'_>, access: Access) {
+    fn count(&self, jni: Jni<'_>, object: &ObjectRef<'_>, access: Access) {
         let Some(helper) = self.fields.helper() else { return };
         let (method, first, second) = match access {
             Access::Field(field, kind) => {
@@ -114,7 +114,7 @@ fn report(env: *mut JNIEnv, object: jobject, access: Access) {
     uncounted(|| {
         contain(Feature::Probes, || {
             // SAFETY: the environment is that of the calling thread; the caller passes a reference.
-            let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+            let (jni, object) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(object)) };
             if let Some(object) = object {
                 // Some functions may be called with a pending exception.
                 jni.without_exception(|| interception.count(jni, &object, access));

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use perk_jvm::guard::{Feature, contain, uncounted};
 use perk_jvm::probes::{HelperClass, HelperNative};
-use perk_jvm::{Borrowed, Jni, Local};
+use perk_jvm::{Jni, Local, ObjectRef};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jclass, jint, jlong, jobject};
 
 use super::SharedFields;
@@ -39,13 +39,13 @@ pub(super) fn helper(fields: &'static SharedFields) -> HelperClass {
 fn on_object(
     env: *mut JNIEnv,
     object: jobject,
-    body: impl FnOnce(&'static SharedFields, Jni<'_>, &Borrowed<'_>),
+    body: impl FnOnce(&'static SharedFields, Jni<'_>, &ObjectRef<'_>),
 ) {
     // The accesses that perk itself makes by JNI are not the program's.
     uncounted(|| {
         contain(Feature::Probes, || {
             // SAFETY: the JVM passes the calling thread's environment and a reference.
-            let (jni, object) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(object)) };
+            let (jni, object) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(object)) };
             if let (Some(fields), Some(object)) = (FIELDS.get(), object) {
                 body(fields, jni, &object);
             }

@@ -16,12 +16,12 @@ use std::time::Duration;
 
 use perk_jvm::binder;
 use perk_jvm::guard::{Feature, contain, guard, inside};
-use perk_jvm::{Borrowed, Global, IntField, Jni, Local, MethodRef, ObjectField, Reference};
+use perk_jvm::{Global, IntField, Jni, Local, MethodRef, ObjectField, ObjectRef, Reference};
 use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jboolean, jlong, jobject};
 use perk_jvmti_sys::{JVMTI_EVENT_NATIVE_METHOD_BIND, JvmtiEnv};
 use perk_profile::{ClassId, LockKind};
 
-use super::sampled::Begun;
+use super::sampled::WaitStart;
 use super::{Monitors, WaitGoal};
 use crate::common::Life;
 use crate::roster::Slot;
@@ -96,7 +96,7 @@ enum ParkingMode {
     /// It is one of the threads that wait.
     Noted,
     /// It is a sample, or not, when it has ended.
-    Sampled(Begun),
+    Sampled(WaitStart),
 }
 
 impl Entries {
@@ -251,7 +251,7 @@ impl Monitors {
     }
 
     /// Notes that the calling virtual thread leaves its carrier: it parks if it has a blocker.
-    fn unmounts(&self, jni: Jni<'_>, thread: Borrowed<'_>) {
+    fn unmounts(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
         let Some(parking) = self.parking.get() else { return };
         let Some(blocker) = parking.blocker(jni, &thread) else { return };
         self.parks_for(jni, &thread, &blocker);
@@ -330,7 +330,7 @@ unsafe extern "system" fn park(
 unsafe extern "C" fn virtual_unmount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobject) {
     guard(Feature::Monitors, || {
         // SAFETY: the JVM passes the calling thread's environment and a valid reference.
-        let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+        let (jni, thread) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread)) };
         if let (Some(monitors), Some(thread)) = (current(), thread) {
             monitors.unmounts(jni, thread);
         }
@@ -341,7 +341,7 @@ unsafe extern "C" fn virtual_mount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobjec
     inside(|| {
         contain(Feature::Monitors, || {
             // SAFETY: the JVM passes the calling thread's environment and a valid reference.
-            let (jni, thread) = unsafe { (Jni::from_raw(env), Borrowed::from_raw(thread)) };
+            let (jni, thread) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread)) };
             if let (Some(monitors), Some(thread)) = (current(), thread) {
                 monitors.end(jni, &thread, LockKind::Parking);
             }

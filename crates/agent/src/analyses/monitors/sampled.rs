@@ -53,14 +53,14 @@ pub(super) enum WaitGoal {
 
 /// The kind of a sample.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum SampleKind {
     Of(WaitGoal),
     OfVirtual,
 }
 
 /// A wait that has begun.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Begun {
+pub(super) struct WaitStart {
     pub(super) at: Instant,
     /// The duration `D` at its begin: what follows must not depend on its own.
     pub(super) interval_ns: u64,
@@ -76,10 +76,10 @@ pub(super) struct Weight {
 
 thread_local! {
     /// The wait to be notified of the calling platform thread, at a monitor.
-    static NOTICE: Cell<Option<Begun>> = const { Cell::new(None) };
+    static NOTICE: Cell<Option<WaitStart>> = const { Cell::new(None) };
 }
 
-impl Begun {
+impl WaitStart {
     /// Returns the begin of a wait that is measured in any case.
     pub(super) fn now() -> Self {
         Self { at: Instant::now(), interval_ns: 0, epoch: 0 }
@@ -108,9 +108,9 @@ impl WaitSampler {
     }
 
     /// Notes the begin of a wait.
-    pub(super) fn begin(&self, what: WaitGoal) -> Begun {
+    pub(super) fn begin(&self, what: WaitGoal) -> WaitStart {
         let (interval_ns, epoch) = (self.rate(what).interval(), self.epoch.load(Relaxed));
-        Begun { at: Instant::now(), interval_ns, epoch }
+        WaitStart { at: Instant::now(), interval_ns, epoch }
     }
 
     /// Notes the begin of a wait at a monitor, to be notified.
@@ -119,12 +119,12 @@ impl WaitSampler {
     }
 
     /// Returns the wait that [`begin_notice`](Self::begin_notice) has noted.
-    pub(super) fn take_notice() -> Option<Begun> {
+    pub(super) fn take_notice() -> Option<WaitStart> {
         NOTICE.take()
     }
 
     /// Returns what a wait that has ended represents, if it is recorded.
-    pub(super) fn end(&self, begun: Begun, now: Instant) -> Option<Weight> {
+    pub(super) fn end(&self, begun: WaitStart, now: Instant) -> Option<Weight> {
         if begun.epoch != self.epoch.load(Relaxed) {
             return None;
         }
@@ -142,13 +142,13 @@ impl WaitSampler {
     }
 
     /// Runs `body`, which takes a sample, and counts it and its cost.
-    pub(super) fn count<T>(&self, kind: Kind, body: impl FnOnce() -> T) -> T {
+    pub(super) fn count<T>(&self, kind: SampleKind, body: impl FnOnce() -> T) -> T {
         let begun_ns = os::thread_cpu_ns();
         let answer = body();
         self.count.fetch_add(1, Relaxed);
         match kind {
-            Kind::Of(what) => self.rate(what).sampled(begun_ns),
-            Kind::OfVirtual => self.of_virtual.sampled(begun_ns),
+            SampleKind::Of(what) => self.rate(what).sampled(begun_ns),
+            SampleKind::OfVirtual => self.of_virtual.sampled(begun_ns),
         };
         answer
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use perk_control::options::Format;
+use perk_control::options::OutputFormat;
 use perk_hotspot::vm::{Code, LineEntry, Registers, Vm, VmFrame};
 use perk_instrument::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE};
 use perk_jvm::native::{KernelCode, NativeCode};
@@ -188,7 +188,7 @@ impl Names {
     fn frame(&mut self, common: &Common, frame: &VmFrame) -> Option<(FrameId, bool)> {
         let MethodSymbols { id, lines, frames, is_probe } = self.known(frame)?;
         // Other forms have neither: a trace would be there several times.
-        let is_extended = common.options.format == Format::Extended;
+        let is_extended = common.options.format == OutputFormat::Extended;
         let kind = if is_extended { kind(frame) } else { FrameKind::Unknown };
         let is_native = frame.kind == Code::NativeMethod;
         let known = frames.entry((frame.bci, kind)).or_insert_with(|| {
@@ -229,7 +229,7 @@ fn known(common: &Common, MethodText { names, lines }: MethodText) -> MethodSymb
     let symbols = &mut profile.symbols;
     let class = symbols.class(&class);
     // Other forms have the JVM's name.
-    let target = names.target.as_ref().filter(|_| common.options.format == Format::Extended);
+    let target = names.target.as_ref().filter(|_| common.options.format == OutputFormat::Extended);
     let name = symbols.strings.intern(&text(target.unwrap_or(&names.name)));
     let signature = Some(symbols.strings.intern(&text(&names.signature)));
     // The JVM's own methods, such as `MethodHandle.linkToStatic`, have an empty one.

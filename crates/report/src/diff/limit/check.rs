@@ -6,13 +6,13 @@ use perk_analysis::near;
 use perk_analysis::objects::FieldKey;
 use perk_profile::{ClassId, MethodId, Metric, NamePattern, Profile, Unit};
 
-use super::{By, CHOSEN, Direction, Limit, Limited, OF_OBJECTS};
+use super::{CHOSEN, Direction, Limit, LimitSubject, NumberKind, OF_OBJECTS};
 use crate::selection::metric::is_exact;
 use crate::words::no_such_name;
 
 /// The profiles that limits are held against.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::diff) struct Compared<'a> {
+pub(in crate::diff) struct LimitInput<'a> {
     pub(in crate::diff) diff: &'a Diff,
     /// Before and after.
     pub(in crate::diff) profiles: [&'a Profile; 2],
@@ -58,7 +58,7 @@ impl Limit {
     /// # Errors
     /// One of the profiles has no such number, or neither has the name: a limit on nothing would
     /// never be passed. Or the limit has another unit.
-    pub(in crate::diff) fn check(&self, compared: Compared<'_>) -> anyhow::Result<Verdict> {
+    pub(in crate::diff) fn check(&self, compared: LimitInput<'_>) -> anyhow::Result<Verdict> {
         let diff = compared.diff;
         let Some(numbers) = self.numbers(compared) else {
             let own = Metric::OWN.iter().map(Metric::name);
@@ -95,27 +95,27 @@ impl Limit {
     }
 
     /// The method that moved most in the direction of the limit.
-    fn most(&self, compared: Compared<'_>) -> Option<(MethodId, [u64; 2])> {
+    fn most(&self, compared: LimitInput<'_>) -> Option<(MethodId, [u64; 2])> {
         let diff = compared.diff;
-        let of = |of: &MetricDiff, by: By| -> Vec<(MethodId, [u64; 2])> {
-            let number = |it: &MethodNumbers| if by == By::Own { it.own } else { it.total };
+        let of = |of: &MetricDiff, by: NumberKind| -> Vec<(MethodId, [u64; 2])> {
+            let number = |it: &MethodNumbers| if by == NumberKind::Own { it.own } else { it.total };
             let sides = |row: &Change<_, _>| (row.key, [number(&row.before), number(&row.after)]);
             of.methods.iter().map(sides).collect()
         };
         let rows = match &self.limited {
-            Limited::Metric(Metric::Calls) => {
+            LimitSubject::Metric(Metric::Calls) => {
                 let rows = diff.methods.iter().flatten();
                 rows.map(|row| (row.key, [row.before.count, row.after.count])).collect()
             }
-            Limited::Metric(metric) => {
-                of(found(diff, metric).filter(|it| is_exact(&it.metric))?, By::Own)
+            LimitSubject::Metric(metric) => {
+                of(found(diff, metric).filter(|it| is_exact(&it.metric))?, NumberKind::Own)
             }
-            Limited::Time(by) | Limited::Chosen(by) => {
+            LimitSubject::Time(by) | LimitSubject::Chosen(by) => {
                 let it = self.limited.timed(compared)?;
                 if it.sample.is_some() && it.metric != Metric::SelfTime {
                     return None;
                 }
-                of(&it, if self.name.is_some() { *by } else { By::Own })
+                of(&it, if self.name.is_some() { *by } else { NumberKind::Own })
             }
             _ => return None,
         };
@@ -133,7 +133,7 @@ impl Limit {
     }
 
     /// The numbers that the limit is on; `None` where they are not in both profiles.
-    fn numbers(&self, compared: Compared<'_>) -> Option<Numbers> {
+    fn numbers(&self, compared: LimitInput<'_>) -> Option<Numbers> {
         let diff = compared.diff;
         let symbols = &diff.symbols;
         let is_method =
@@ -148,17 +148,19 @@ impl Limit {
             is_found: is_found || self.name.is_none(),
         };
         let metric = match &self.limited {
-            Limited::Metric(metric) => metric,
-            Limited::Time(by) | Limited::Chosen(by) => return self.of_methods(compared, *by),
-            Limited::SharedObjects => {
+            LimitSubject::Metric(metric) => metric,
+            LimitSubject::Time(by) | LimitSubject::Chosen(by) => {
+                return self.of_methods(compared, *by);
+            }
+            LimitSubject::SharedObjects => {
                 let rows = diff.accessed.as_ref()?.iter().filter(|row| is_class(row.key));
                 return Some(counted(sum(rows, |it| it.shared_count), Unit::Count));
             }
-            Limited::HeapBytes => {
+            LimitSubject::HeapBytes => {
                 let rows = diff.heap.as_ref()?.iter().filter(|row| is_class(row.key));
                 return Some(counted(sum(rows, |it| it.shallow_bytes), Unit::Bytes));
             }
-            Limited::HeapCount => {
+            LimitSubject::HeapCount => {
                 let rows = diff.heap.as_ref()?.iter().filter(|row| is_class(row.key));
                 return Some(counted(sum(rows, |it| it.instance_count), Unit::Count));
             }
@@ -218,8 +220,8 @@ impl Limit {
 
     /// The numbers of the methods of that name, of their own or with all that they called; the total
     /// without a name.
-    fn of_methods(&self, compared: Compared<'_>, by: By) -> Option<Numbers> {
-        let Compared { diff, profiles, .. } = compared;
+    fn of_methods(&self, compared: LimitInput<'_>, by: NumberKind) -> Option<Numbers> {
+        let LimitInput { diff, profiles, .. } = compared;
         let Some(name) = &self.name else {
             let all = self.limited.timed(compared)?;
             let sides = [all.total.before, all.total.after];
@@ -235,28 +237,29 @@ impl Limit {
         let rows = found.methods.iter().filter(|row| is_meant(row.key));
         let (before, after, is_found) = sum(rows, |it| it.own);
         let totals = match by {
-            By::Own => [0; 2],
-            By::Total => diff.on_stacks_with(profiles, &found.metric, is_meant),
+            NumberKind::Own => [0; 2],
+            NumberKind::Total => diff.on_stacks_with(profiles, &found.metric, is_meant),
         };
         let side = |side: usize| MethodNumbers { own: [before, after][side], total: totals[side] };
         let all = Change { key: MethodId::new(0), before: side(0), after: side(1) };
         let scaled = compared.scaled(&MetricDiff { methods: vec![all], ..found.clone() });
         let sides = scaled.methods.iter().flat_map(|row| [row.before, row.after]);
-        let sides: Vec<_> = sides.map(|it| if by == By::Own { it.own } else { it.total }).collect();
+        let sides: Vec<_> =
+            sides.map(|it| if by == NumberKind::Own { it.own } else { it.total }).collect();
         let sides = [sides[0], sides[1]];
         Some(Numbers { unit: scaled.unit, sides, margin: scaled.margin(sides), is_found })
     }
 }
 
-impl Limited {
+impl LimitSubject {
     /// The numbers of a limit on time, or on the chosen metric.
-    fn raw<'d>(&self, compared: Compared<'d>) -> Option<&'d MetricDiff> {
+    fn raw<'d>(&self, compared: LimitInput<'d>) -> Option<&'d MetricDiff> {
         let diff = compared.diff;
         match (self, compared.asked) {
-            (Limited::Chosen(_), Some(asked)) => found(diff, asked),
+            (LimitSubject::Chosen(_), Some(asked)) => found(diff, asked),
             _ => {
                 let samples = diff.metric(&Metric::Samples).filter(|samples| {
-                    samples.sample_ns.is_some() || matches!(self, Limited::Chosen(_))
+                    samples.sample_ns.is_some() || matches!(self, LimitSubject::Chosen(_))
                 });
                 diff.metric(&Metric::SelfTime).or(samples)
             }
@@ -264,12 +267,12 @@ impl Limited {
     }
 
     /// The same as they are compared.
-    fn timed(&self, compared: Compared<'_>) -> Option<MetricDiff> {
+    fn timed(&self, compared: LimitInput<'_>) -> Option<MetricDiff> {
         self.raw(compared).map(|it| compared.scaled(it))
     }
 }
 
-impl Compared<'_> {
+impl LimitInput<'_> {
     /// The numbers of a metric as they are compared: samples as time, and in proportion if that is
     /// asked for.
     pub(in crate::diff) fn scaled(&self, it: &MetricDiff) -> MetricDiff {

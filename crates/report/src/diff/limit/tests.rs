@@ -55,8 +55,8 @@ fn sample() -> Diff {
     diff
 }
 
-fn compared<'a>(diff: &'a Diff, profiles: [&'a Profile; 2]) -> Compared<'a> {
-    Compared { diff, profiles, asked: None, is_normalized: false }
+fn compared<'a>(diff: &'a Diff, profiles: [&'a Profile; 2]) -> LimitInput<'a> {
+    LimitInput { diff, profiles, asked: None, is_normalized: false }
 }
 
 fn verdict(text: &str, diff: &Diff) -> anyhow::Result<Verdict> {
@@ -174,7 +174,7 @@ fn totals_have_what_methods_call() {
     let (most, sides) = verdict.most.unwrap();
     assert_eq!((&*diff.symbols.method_name(most), sides), ("T.g", [7, 303]));
     // In proportion, g has 98 % and had 70 %.
-    let compared = Compared { is_normalized: true, ..compared(&diff, [&before, &after]) };
+    let compared = LimitInput { is_normalized: true, ..compared(&diff, [&before, &after]) };
     let verdict = limit("self(T.g)>+1ns").unwrap().check(compared).unwrap();
     assert_eq!((verdict.before, verdict.after), (7, 9));
 }

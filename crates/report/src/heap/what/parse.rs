@@ -2,18 +2,18 @@
 
 use perk_profile::{ObjectLayout, WholePattern};
 
-use super::{CLASS_OBJECT, What};
+use super::{CLASS_OBJECT, ObjectQuery};
 
 /// An address, `0x` before it, or the name of a class.
 ///
 /// # Errors
 /// The text is none.
-pub fn what(text: &str) -> Result<What, String> {
+pub fn what(text: &str) -> Result<ObjectQuery, String> {
     match hexadecimal(text) {
-        Some(address) => address.map(What::Address),
+        Some(address) => address.map(ObjectQuery::Address),
         None => match text.strip_prefix(CLASS_OBJECT) {
-            Some(name) => class(name.trim_start()).map(What::ClassObject),
-            None => class(text).map(What::Class),
+            Some(name) => class(name.trim_start()).map(ObjectQuery::ClassObject),
+            None => class(text).map(ObjectQuery::Class),
         },
     }
 }

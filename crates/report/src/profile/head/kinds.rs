@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use perk_analysis::advice::{self, Advice, Row, Sources};
+use perk_analysis::advice::{self, Advice, AdviceRow, Sources};
 use perk_analysis::calls::CallTable;
 use perk_analysis::{Charges, Naming};
 use perk_profile::units::{amount, duration};
@@ -77,7 +77,7 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
             continue;
         }
         let rows = view.metric.rows(profile).rows.into_iter();
-        let mut rows: Vec<Row> =
+        let mut rows: Vec<AdviceRow> =
             rows.map(|(key, number)| (key.trace, key.subject.class(), number)).collect();
         let mut total = view.numbers.total;
         let is_wait = matches!(view.metric, Metric::WaitedTime | Metric::WaitCount);
@@ -150,7 +150,7 @@ fn wall_kinds(
     let kind = |title: &str, is_wanted: fn(WallState) -> bool, charges| {
         let is_wanted = |state: Subject| matches!(state, Subject::State(it) if is_wanted(it));
         let rows = rows.iter().filter(|row| is_wanted(row.0.subject));
-        let rows: Vec<Row> = rows.map(|&(key, number)| (key.trace, None, number)).collect();
+        let rows: Vec<AdviceRow> = rows.map(|&(key, number)| (key.trace, None, number)).collect();
         Kind {
             title: title.to_owned(),
             metric: view.name().to_owned(),

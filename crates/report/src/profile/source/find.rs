@@ -19,7 +19,7 @@ struct Candidate {
 }
 
 /// The result of a search.
-pub(super) struct Found {
+pub(super) struct SourceMatches {
     pub(super) found: Vec<AnnotatedFile>,
     /// The files that are nowhere.
     pub(super) missing: Vec<SourceFile>,
@@ -35,7 +35,7 @@ pub(super) fn find(
     folders: &[PathBuf],
     files: Vec<SourceFile>,
     notes: &mut Vec<String>,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<SourceMatches> {
     let mut by_name: HashMap<&str, Vec<Candidate>> = HashMap::new();
     by_name.extend(files.iter().map(|file| (&*file.name, Vec::new())));
     for folder in folders {
@@ -49,7 +49,7 @@ pub(super) fn find(
     }
     let texts: Vec<_> =
         files.iter().map(|file| text_of(file, &by_name[file.name.as_str()])).collect();
-    let mut all = Found { found: Vec::new(), missing: Vec::new(), ambiguous: Vec::new() };
+    let mut all = SourceMatches { found: Vec::new(), missing: Vec::new(), ambiguous: Vec::new() };
     for (file, text) in files.into_iter().zip(texts) {
         let Some((path, text, is_ambiguous)) = text else {
             all.missing.push(file);

@@ -14,7 +14,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 use perk_jvm::guard::{Feature, guard};
-use perk_jvm::{Borrowed, Jni};
+use perk_jvm::{Jni, ObjectRef};
 use perk_jvmti_sys::jni_sys::{JNIEnv, jboolean, jbyteArray, jclass, jint, jobject, jstring};
 
 use super::ReflectionCensus;
@@ -91,9 +91,9 @@ struct Call<'a> {
 
 impl Call<'_> {
     /// Runs `body` with an object of the call, unless it is null.
-    fn with(self, object: jobject, body: fn(&ReflectionCensus, Jni<'_>, Borrowed<'_>)) {
+    fn with(self, object: jobject, body: fn(&ReflectionCensus, Jni<'_>, ObjectRef<'_>)) {
         // SAFETY: arguments and results are good until the replaced function returns.
-        if let Some(object) = unsafe { Borrowed::from_raw(object) } {
+        if let Some(object) = unsafe { ObjectRef::from_raw(object) } {
             body(self.census, self.jni, object);
         }
     }
@@ -137,7 +137,7 @@ natives! {
             length: jint, domain: jobject, source: jstring)
         => |call, _, _, _, _, _, _, _, source| {
             // SAFETY: by the method's signature it is a string or null, good until the call returns.
-            let source = unsafe { Borrowed::from_raw(source).and_then(|it| call.jni.text(&it)) };
+            let source = unsafe { ObjectRef::from_raw(source).and_then(|it| call.jni.text(&it)) };
             if source.as_deref() == Some(PROXY) {
                 call.with(call.result, ReflectionCensus::proxied);
             }

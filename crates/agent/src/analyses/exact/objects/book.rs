@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use perk_control::options::{Format, Options};
+use perk_control::options::{Options, OutputFormat};
 use perk_hprof::aprof;
 use perk_jvm::sync::lock;
 use perk_profile::{Allocations, ClassId, NodeId, Site, Sites};
@@ -60,7 +60,7 @@ impl ObjectBook {
         let tables = match (options.aprof, options.aprof_between) {
             (true, true) => Tables::Between,
             // A tool that asks for all data in one file prints what it likes.
-            (true, false) if options.format != Format::Extended => Tables::Run,
+            (true, false) if options.format != OutputFormat::Extended => Tables::Run,
             _ => Tables::None,
         };
         let depth = if options.heap_sites { options.depth as usize } else { 0 };

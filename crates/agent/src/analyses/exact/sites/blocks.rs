@@ -136,9 +136,9 @@ mod tests {
     use perk_jvm::probes::hash_of;
 
     /// Blocks, and the seeds of records.
-    struct Given(Blocks, Vec<AtomicU32>);
+    struct BlockTable(Blocks, Vec<AtomicU32>);
 
-    impl Given {
+    impl BlockTable {
         fn new(len: u32) -> Self {
             Self(Blocks::of_size(len).unwrap(), (0..10_000).map(|_| AtomicU32::new(0)).collect())
         }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_record_gets_more_and_more_blocks_up_to_a_limit_and_then_uses_them_again() {
-        let blocks = Given::new(1 << 17);
+        let blocks = BlockTable::new(1 << 17);
         let mut seen = HashSet::new();
         for _ in 0..100_000 {
             let seed = blocks.next(7);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn large_records_leave_half_of_the_blocks_to_others() {
-        let blocks = Given::new(1 << 8);
+        let blocks = BlockTable::new(1 << 8);
         for _ in 0..1000 {
             assert!((1..5).all(|record| blocks.next(record) != 0));
         }
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn blocks_of_earlier_objects_are_not_given_away() {
-        let blocks = Given::new(1 << 10);
+        let blocks = BlockTable::new(1 << 10);
         let reserved: Vec<_> =
             (1..1 << 10).step_by(3).map(|block| hash_of(block << 6 | 9)).collect();
         reserved.iter().for_each(|&hash| blocks.0.reserve_hash(hash));
