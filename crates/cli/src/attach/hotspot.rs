@@ -114,20 +114,24 @@ fn connect(jvm: &Jvm, folder: &JvmFolder, deadline: Deadline) -> anyhow::Result<
         );
     }
     wait_for_start(jvm, deadline)?;
-    let trigger = Trigger::new(jvm, folder).with_context(cannot)?;
+    let mut trigger = Trigger::new(jvm, folder).with_context(cannot)?;
     // Another tool may have asked for the socket. SIGQUIT prints the JVM's threads once it is there.
-    let ask_at = Instant::now() + if trigger.is_new { Duration::ZERO } else { RIVALS_TIME };
+    let mut ask_at = Instant::now() + if trigger.is_new { Duration::ZERO } else { RIVALS_TIME };
     let mut is_asked = false;
     loop {
         if let Some(stream) = attempt()? {
             return Ok(stream);
         }
-        if !is_asked && Instant::now() >= ask_at {
-            quit(jvm).with_context(cannot)?;
-            is_asked = true;
-        }
         if jvm.process.is_gone() {
             bail!("{} has ended", jvm.title());
+        }
+        if Instant::now() >= ask_at {
+            // The other tool may have removed the file before the JVM looked for it.
+            if trigger.renew(jvm, folder).with_context(cannot)? || !is_asked {
+                quit(jvm).with_context(cannot)?;
+            }
+            is_asked = true;
+            ask_at = Instant::now() + RIVALS_TIME;
         }
         if !deadline.pause() {
             bail!("{}", silence(jvm));
@@ -218,6 +222,18 @@ impl Trigger {
             }
         }
         bail!("no file {name} can be made: {}", refusals.join("; "))
+    }
+
+    /// Makes the file again if somebody else has removed it. Returns whether that was so.
+    fn renew(&mut self, jvm: &Jvm, temporary: &JvmFolder) -> anyhow::Result<bool> {
+        let made = Self::new(jvm, temporary)?;
+        let is_new = made.is_new;
+        if is_new {
+            // The old one must not remove the file.
+            self.is_new = false;
+            *self = made;
+        }
+        Ok(is_new)
     }
 }
 
