@@ -1,5 +1,6 @@
 //! `perk run`: starts a program with the agent, waits for its end, shows and writes the profile.
 
+mod abandoned;
 mod append;
 mod archives;
 mod children;

@@ -54,6 +54,8 @@ fn assert_unharmed(java: RunningJava) {
 fn attach(folder: &Folder, java: &RunningJava, arguments: &[&str]) -> Child {
     let mut command = Command::new(PERK);
     command.args(["attach", &java.pid().to_string()]).args(arguments).current_dir(folder.path());
+    // What a killed tool leaves goes with the folder of the JVM.
+    command.env("TMPDIR", java.dir());
     command.stderr(Stdio::piped()).spawn().unwrap()
 }
 

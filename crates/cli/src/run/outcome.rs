@@ -17,6 +17,7 @@ use perk_profile::units::printable;
 use perk_profile::{Event, NAME_SEPARATOR, Process as Part, Profile};
 use perk_render::Screen;
 
+use super::abandoned;
 use crate::input;
 use crate::jvms::Process;
 
@@ -24,6 +25,8 @@ use crate::jvms::Process;
 #[derive(Debug)]
 pub(crate) struct Folder {
     folder: PrivateFolder,
+    /// Its lock: an empty folder without one is of a perk that was killed.
+    _lock: Option<File>,
     /// The ending of the agents' files. The agent packs a file whose name says so.
     ending: &'static str,
 }
@@ -32,6 +35,8 @@ pub(crate) struct Folder {
 const LONG_WITHOUT_PROGRAM_NS: u64 = 1_000_000_000;
 /// The JVMs beside the first that are named in a heading.
 const MOST_NAMED: usize = 3;
+/// The begin of the names of such folders.
+const BEGIN: &str = "perk-";
 const PLAIN: &str = "hprof";
 const PACKED: &str = "hprof.gz";
 const OF_JAMAICA: &str = "prof";
@@ -90,6 +95,7 @@ impl Folder {
     /// A new folder, whose path the agent's options can carry.
     pub(crate) fn new() -> anyhow::Result<Self> {
         let parent = env::temp_dir();
+        abandoned::remove(&parent, BEGIN);
         checked(&parent).context("set TMPDIR to another folder")?;
         Self::inside(&parent).map_err(|error| {
             let parent = parent.display();
@@ -108,8 +114,9 @@ impl Folder {
     }
 
     fn inside(parent: &Path) -> anyhow::Result<Self> {
-        let folder = PrivateFolder::create(parent, "perk-")?;
-        Ok(Self { folder, ending: PLAIN })
+        let folder = PrivateFolder::create(parent, BEGIN)?;
+        let _lock = abandoned::hold(folder.path());
+        Ok(Self { folder, _lock, ending: PLAIN })
     }
 
     /// The same folder, for packed files.
