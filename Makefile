@@ -22,7 +22,8 @@ test test-all:
 	cargo build --release -p perk-agent
 	tools/test.sh
 
-demo: ## profile a real program and write its flame graph to target/demo
+demo: ## profile a web shop under load and the Java compiler, and show what limits the shop
+	@tools/demo.sh --plan
 	tools/setup.sh jdk source
 	cargo build --release -p perk-cli
 	tools/demo.sh "$$PERK"
