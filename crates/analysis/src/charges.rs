@@ -181,6 +181,8 @@ struct Facts {
     makes_exception: bool,
     /// It is a method of the object of a lambda.
     is_proxy: bool,
+    /// It is one of the JVM's own threads.
+    thread: Option<Word>,
 }
 
 impl Facts {
@@ -203,7 +205,8 @@ impl Facts {
         let makes_exception =
             is_constructor && rank < Rank::Library && words::is_of_exceptions(class);
         let is_proxy = names::lambda_class(class).is_some();
-        Self { rank, word, is_constructor, makes_exception, is_proxy }
+        let thread = words::of_thread(class, name);
+        Self { rank, word, is_constructor, makes_exception, is_proxy, thread }
     }
 }
 
@@ -251,6 +254,12 @@ fn next(
         let work = Work::Named(words::EXCEPTIONS);
         return Charge { payer: thrower.payer, rank: thrower.rank, work, is_vague: false };
     }
+    // The functions below say less than the thread does: the first is one of the library of threads.
+    if above.work == Work::Own
+        && let Some(word) = tree.method(above.payer).and_then(|it| facts[it.index()].thread)
+    {
+        return Charge { work: Work::Named(word.text), ..above };
+    }
     match (above.work, fact.word) {
         (Work::Own, Some(word)) => {
             Charge { work: Work::Named(word.text), is_vague: word.is_vague, ..above }
@@ -279,7 +288,8 @@ mod tests {
         let mut profile = Profile::default();
         let mut frame = |name: &str| {
             let method = method(&mut profile, name);
-            profile.symbols.frame(Frame::new(method, Line::Unknown))
+            let line = if name.starts_with('.') { Line::Native } else { Line::Unknown };
+            profile.symbols.frame(Frame::new(method, line))
         };
         let main = frame(MAIN);
         let frames: Vec<_> = stack.iter().map(|name| frame(name)).collect();
@@ -322,6 +332,12 @@ mod tests {
             let stack = [&[MAIN, "com.acme.shop.Cart.list"][..], inner].concat();
             check(&stack, "com.acme.shop.Cart.list", work);
         }
+        let native = [".[libc]", ".thread_native_entry", ".Compile::Optimize"];
+        check(
+            &[&[".[C2 CompilerThread]"], &native[..]].concat(),
+            "[C2 CompilerThread]",
+            "compilation of bytecode",
+        );
         let lambda = ["com.acme.A.f", "java.util.TimSort.sort", "com.acme.A.lambda$f$0"];
         check(&lambda, "com.acme.A.lambda$f$0", "own");
     }

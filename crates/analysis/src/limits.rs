@@ -15,6 +15,7 @@ mod place;
 mod repeats;
 #[cfg(test)]
 mod tests;
+mod virtual_threads;
 mod waits;
 
 use std::cmp::Reverse;
@@ -57,6 +58,8 @@ pub struct Limits {
     pub rows: Vec<Limit>,
     /// The threads that do not work.
     pub idle: IdleThreads,
+    /// Whether there are virtual threads whose waits without a carrier are not known.
+    pub hides_virtual_waits: bool,
     /// Whether any of the rows stands out.
     pub verdict: Verdict,
 }
@@ -186,10 +189,12 @@ type Key = (Option<Wait>, Option<MethodId>);
 
 /// Finds the limits of a profile with samples of wall-clock time; `None` where it has none.
 pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<Limits> {
-    let rows = Metric::WallTime.rows(profile).rows;
+    let mut rows = Metric::WallTime.rows(profile).rows;
     if rows.is_empty() {
         return None;
     }
+    let hides_virtual_waits = virtual_threads::are_waits_hidden(profile, &rows);
+    rows.extend(virtual_threads::waits(profile, &rows));
     let thread_ns = sum(rows.iter().map(|row| row.1));
     let charges = Charges::new(profile, tree, owners, Naming::Callees);
     let places = Places::new(profile, tree, owners, &charges);
@@ -218,7 +223,7 @@ pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<L
         wall_ns.map(|wall_ns| threads(wall_ns) * total_ns as f64 / known_ns.max(1) as f64);
     let all_samples = sample_ns.map_or(u64::MAX, |each| total_ns / each.max(1));
     let verdict = verdict(&limits, total_ns, working_threads, all_samples);
-    Some(Limits { total_ns, working_threads, rows: limits, idle, verdict })
+    Some(Limits { total_ns, working_threads, rows: limits, idle, hides_virtual_waits, verdict })
 }
 
 /// The traces and states in which threads do not work, as [`Limits::idle`] has their threads.
@@ -299,7 +304,7 @@ fn sort(limits: &mut [Limit], total_ns: u64) {
     let is_own = |limit: &Limit| !matches!(limit.cause, Cause::OtherProcesses | Cause::Jit);
     let has_much = limits.iter().any(|it| is_own(it) && share(it) >= STANDS_OUT_OF_CPU);
     let rank = |limit: &Limit| match limit.cause {
-        Cause::OtherProcesses => u8::from(has_much),
+        Cause::OtherProcesses => u8::from(has_much || limit.is_uncertain()),
         Cause::Jit => 1,
         _ => u8::from(share(limit) < STANDS_OUT),
     };

@@ -444,10 +444,10 @@ impl dyn FileFormat {
         !is_missing && !view.profiles().into_iter().any(shows)
     }
 
-    /// Returns the parts of a profile that a file of the view does not hold.
-    pub fn losses(&self, view: &View<'_>) -> Vec<String> {
+    /// Returns the metrics of a profile that a file of the view does not hold.
+    pub fn lost_metrics(&self, view: &View<'_>) -> Vec<Metric> {
         if let Some(other) = self.instead(view) {
-            return other.losses(view);
+            return other.lost_metrics(view);
         }
         let profile = view.profile;
         let Some(holds) = &self.facts().written else { return Vec::new() };
@@ -457,13 +457,25 @@ impl dyn FileFormat {
         let is_shown =
             |it: &Metric| *it == shown || has_leading && it.is_leading() && !it.is_by_pair(profile);
         let is_held = |it: &Metric| self.holds(it) && (!self.has_one_metric() || is_shown(it));
+        Metric::all_of(profile).into_iter().filter(|it| !is_held(it)).collect()
+    }
+
+    /// Returns the parts of a profile that a file of the view does not hold.
+    pub fn losses(&self, view: &View<'_>) -> Vec<String> {
+        if let Some(other) = self.instead(view) {
+            return other.losses(view);
+        }
+        let profile = view.profile;
+        let Some(holds) = &self.facts().written else { return Vec::new() };
+        let lost = self.lost_metrics(view);
+        let is_held = |it: &Metric| !lost.contains(it);
         let all = Metric::all_of(profile);
         let sums = all.iter().filter(|it| is_held(it)).filter_map(|it| self.lost_sum(profile, it));
         let rounded = all.iter().filter(|it| is_held(it)).filter_map(|it| {
             let precision = self.rounding(profile, it)?;
             Some(format!("digits of the metric {} ({precision})", it.name()))
         });
-        let metrics: Vec<_> = all.iter().filter(|it| !is_held(it)).map(Metric::name).collect();
+        let metrics: Vec<_> = lost.iter().map(Metric::name).collect();
         let metrics = match &metrics[..] {
             [] => None,
             [name] => Some(format!("the metric {name}")),

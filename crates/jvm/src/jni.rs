@@ -318,6 +318,19 @@ impl<'a> Jni<'a> {
         }
     }
 
+    /// Returns the value of a static field of type `int`, if the class has it.
+    pub fn static_int(self, class: &(impl Reference + ?Sized), name: &CStr) -> Option<i32> {
+        let env = self.0;
+        // SAFETY: the environment is this thread's, the reference valid; the texts end in NUL; the field
+        // is one of the class.
+        unsafe {
+            let find = (**env).v1_1.GetStaticFieldID;
+            let field = find(env, class.raw(), name.as_ptr(), c"I".as_ptr());
+            self.clear_exception();
+            (!field.is_null()).then(|| ((**env).v1_1.GetStaticIntField)(env, class.raw(), field))
+        }
+    }
+
     /// Sets a static field that holds a reference, if the class has it.
     ///
     /// # Safety

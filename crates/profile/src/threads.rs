@@ -43,13 +43,16 @@ impl Profile {
         Cow::Owned(merged)
     }
 
+    /// Whether a thread is virtual, as far as its group says so.
+    pub fn is_virtual(&self, thread: ThreadId) -> bool {
+        let group = self.get_thread(thread).group;
+        group.is_some_and(|group| self.symbols.strings.get(group) == VIRTUAL_GROUP)
+    }
+
     /// Makes all virtual threads without a name one thread.
     pub fn merge_unnamed_threads(&mut self) {
-        let is_unnamed = |thread: ThreadId| {
-            let group = self.get_thread(thread).group;
-            self.thread_name(thread).is_empty()
-                && group.is_some_and(|group| self.symbols.strings.get(group) == VIRTUAL_GROUP)
-        };
+        let is_unnamed =
+            |thread: ThreadId| self.thread_name(thread).is_empty() && self.is_virtual(thread);
         let all = (0..self.threads.len()).map(ThreadId::new);
         let unnamed: Vec<_> = all.map(is_unnamed).collect();
         let Some(first) = unnamed.iter().position(|&it| it).map(ThreadId::new) else { return };

@@ -541,6 +541,33 @@ pub(super) fn find(class: &str, method: &str) -> Option<Word> {
     word.map(|(_, word)| word)
 }
 
+/// Begins of the names of the JVM's own threads, which are the outermost frames of their stacks, and what
+/// these threads do.
+const THREADS: &[(&str, &[&str])] = &[
+    ("compilation of bytecode", &["C1 CompilerThread", "C2 CompilerThread", "JVMCI"]),
+    (
+        "garbage collection",
+        &[
+            "Concurrent Mark",
+            "G1 ",
+            "GC Thread",
+            "Shenandoah",
+            "XDriver",
+            "XWorker",
+            "ZDriver",
+            "ZWorker",
+        ],
+    ),
+];
+
+/// What a thread of the JVM does, for the frame that represents it.
+pub(super) fn of_thread(class: &str, method: &str) -> Option<Word> {
+    let name = method.strip_prefix('[').filter(|_| class.is_empty())?;
+    let is_it = |names: &[&str]| names.iter().any(|begin| name.starts_with(begin));
+    let text = THREADS.iter().find(|(_, names)| is_it(names))?.0;
+    Some(Word { text, is_vague: false })
+}
+
 /// Whether a class of the JDK is that of an exception.
 pub(super) fn is_of_exceptions(class: &str) -> bool {
     let is_jdk = class.starts_with("java.") || class.starts_with("javax.");

@@ -313,6 +313,43 @@ fn input_and_output_is_one_row_whether_it_waits_or_not() {
 }
 
 #[test]
+fn waits_of_virtual_threads_without_a_carrier_are_in_the_list() {
+    let begin = "java.lang.VirtualThread.run";
+    let read = format!(
+        "java.lang.VirtualThread.park<sun.nio.ch.Poller.poll<sun.nio.ch.NioSocketImpl.read<a.Rates.ask<{begin}"
+    );
+    let pinned =
+        format!("{PARK}<java.util.concurrent.locks.ReentrantLock.lock<a.Cache.get<{begin}");
+    let mut profile = profile(&[
+        ("virtual", &format!("a.Web.page<{begin}"), Running, 50),
+        ("virtual", &pinned, Parked, 100),
+        ("carrier", "java.util.concurrent.ForkJoinPool.awaitWork", Parked, 900),
+    ]);
+    profile.threads[0].group = Some(profile.symbols.strings.intern("VirtualThreads"));
+    assert!(of(&profile).hides_virtual_waits);
+    let class = profile.symbols.class("java.util.concurrent.locks.LockSupport");
+    let mut times = perk_profile::MonitorTimes::default();
+    for (path, waited_ms) in [(&read, 900), (&pinned, 100)] {
+        let node = stack(&mut profile, path);
+        let trace = profile.trace(node, Some(ThreadId::new(0)));
+        let waits = waits(0, 0, 1, waited_ms * 1_000_000);
+        let kind = perk_profile::LockKind::Parking;
+        times.rows.push(perk_profile::MonitorRow { trace, class, kind, waits });
+    }
+    profile.events.push(times.into());
+    // The pinned thread is in both, and each counts for a part of all.
+    let rows = [
+        row("network", "a.Rates.ask", 810),
+        row("lock", "a.Cache.get", 190),
+        row("cpu", "a.Web.page", 50),
+    ];
+    assert_eq!(shown(&profile), rows);
+    let limits = of(&profile);
+    assert!(!limits.hides_virtual_waits);
+    assert_eq!((limits.total_ns, limits.idle.idle_count), (1_050_000_000, 1));
+}
+
+#[test]
 fn little_and_even_numbers_do_not_stand_out() {
     let cpu = |name: &str| format!("a.{name}.run<{SERVE}");
     let [a, b, c] = ["A", "B", "C"].map(cpu);

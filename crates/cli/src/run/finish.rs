@@ -14,7 +14,7 @@ use perk_formats::shared_fields::ALIKE;
 use perk_formats::xprof::XPROF;
 use perk_open::Format;
 use perk_profile::units::{plural, printable};
-use perk_profile::{Profile, secrets};
+use perk_profile::{Metric, Profile, secrets};
 use perk_render::Screen;
 use perk_report::words::quoted;
 use perk_report::{EndOfRun, View as _, accounting};
@@ -84,6 +84,28 @@ pub(crate) struct JvmEnd {
     /// Its exit code, if it ended with one.
     pub(crate) code: Option<i32>,
     pub(crate) at: SystemTime,
+}
+
+/// Says which of the numbers are in no file.
+fn say_lost(target: &Target, profile: &Profile, lost: &[Metric]) {
+    let kinds = [
+        ("CPU samples", &[Metric::Samples][..]),
+        ("waits", &[Metric::WallTime]),
+        ("locks", &Metric::OF_LOCKS),
+        ("allocations", &Metric::OF_OBJECTS),
+    ];
+    let is_lost = |metrics: &[Metric]| {
+        let mut known = metrics.iter().filter(|it| it.is_in(profile)).peekable();
+        known.peek().is_some() && known.all(|it| lost.contains(it))
+    };
+    let lost: Vec<_> = kinds.into_iter().filter(|it| is_lost(it.1)).map(|it| it.0).collect();
+    if !lost.is_empty() {
+        let (path, format) = (target.path.display(), target.format.title());
+        say(format_args!(
+            "left out of {path}, as {format} cannot hold it: {}; a second -o FILE.hprof holds all",
+            lost.join(", ")
+        ));
+    }
 }
 
 impl<'a> Finish<'a> {
@@ -333,12 +355,15 @@ impl<'a> Finish<'a> {
     /// JVM has been written before.
     fn write(&mut self, jvm: &JvmOutcome, targets: &[Target], is_next: bool) {
         let merged = OnceCell::new();
+        let name = jvm.name();
+        let lost = |target: &Target| target.format.lost_metrics(&View::new(&jvm.profile, &name));
+        // What another file has is not lost.
+        let is_whole = targets.iter().any(|target| lost(target).is_empty());
         for target in targets {
             let path = target.path.display();
             let is_copy = self.analyses.are_of_jamaica()
                 || self.analyses.are_xprof() && target.format == XPROF
                 || self.analyses.dump_heap() && target.format == BINARY;
-            let name = jvm.name();
             let profile: &Profile =
                 match merges_threads(target.format) && !self.args.agent.0.has("threads") {
                     true => merged.get_or_init(|| jvm.profile.without_threads()),
@@ -385,7 +410,13 @@ impl<'a> Finish<'a> {
             match written {
                 Ok(()) if self.args.quiet => {}
                 Ok(()) => {
-                    talk::print(format_args!("{:<9} {}\n", "written", printable(&path.to_string())))
+                    talk::print(format_args!(
+                        "{:<9} {}\n",
+                        "written",
+                        printable(&path.to_string())
+                    ));
+                    let lost = if is_copy || is_whole { Vec::new() } else { lost(target) };
+                    say_lost(target, &jvm.profile, &lost);
                 }
                 Err(error) => {
                     let target = quoted(&path.to_string());

@@ -80,3 +80,21 @@ fn what_cannot_be_written_is_refused_before_the_start_and_nothing_empty_is_writt
         assert_eq!(folder.names().len(), accepted.len(), "{options:?}");
     }
 }
+
+#[test]
+fn numbers_that_no_file_has_are_named() {
+    let run = |outputs: &[&str]| {
+        let folder = Folder::new();
+        let command = rounds(jdk::compiler(), &["until", "1500", "/"]);
+        let outputs: Vec<_> = outputs.iter().flat_map(|file| ["-o", file]).collect();
+        let output = perk_run(&folder, &outputs, &command);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stderr(&output);
+        text.lines().filter(|line| line.contains("left out")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let lost = run(&["a.collapsed"]);
+    let line = "perk: left out of a.collapsed, as collapsed stacks cannot hold it: waits";
+    assert!(lost.len() == 1 && lost[0].starts_with(line), "{lost:?}");
+    assert!(lost[0].ends_with("; a second -o FILE.hprof holds all"), "{lost:?}");
+    assert_eq!(run(&["a.collapsed", "a.hprof"]), Vec::<String>::new());
+}

@@ -17,6 +17,9 @@ const INDENT: usize = 13;
 const GROUPS: usize = 4;
 /// Repeated calls that are listed.
 const REPEATS: usize = 3;
+/// What is not in a list.
+const HIDDEN: &str =
+    "Virtual threads that wait without a carrier are not in it; --lock records them";
 /// Rows that a list always has room for.
 const ROWS: usize = 3;
 
@@ -267,6 +270,10 @@ impl<'a> LimitsView<'a> {
                 first(limits.rows.first()).replace(" (", " has more than ").replace(')', " or"),
                 capitalized(&worked)
             ),
+        };
+        let text = match limits.hides_virtual_waits {
+            true => format!("{text}. {HIDDEN}"),
+            false => text,
         };
         let idle = &limits.idle;
         if idle.idle_count == 0 {

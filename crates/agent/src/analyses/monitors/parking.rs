@@ -78,6 +78,36 @@ pub(crate) struct Parking {
     entries: Option<Entries>,
     /// The placeholder for an unknown blocker.
     unknown: Global,
+    /// The states of virtual threads, if there are any.
+    states: Option<States>,
+}
+
+/// The states of virtual threads that park.
+#[derive(Debug)]
+struct States {
+    /// `VirtualThread`
+    class: Global,
+    /// `VirtualThread.state`
+    state: IntField,
+    /// Its values, which differ between JDKs.
+    parking: [Option<i32>; 2],
+}
+
+impl States {
+    fn find(jni: Jni<'_>) -> Option<Self> {
+        let class = jni.find_class(c"java/lang/VirtualThread")?;
+        let parking = [c"PARKING", c"TIMED_PARKING"].map(|name| jni.static_int(&class, name));
+        let (state, class) = (jni.int_field(&class, c"state")?, jni.global(&class)?);
+        Some(Self { class, state, parking })
+    }
+
+    /// Returns whether a thread parks. One that ends, yields or waits for a monitor also leaves its
+    /// carrier.
+    fn is_parking(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> bool {
+        // SAFETY: the thread is checked to be of the field's class.
+        let state = || unsafe { jni.get_int(thread, self.state) };
+        jni.is_instance(thread, &self.class) && self.parking.contains(&Some(state()))
+    }
 }
 
 /// The entry counts of the JDK's reentrant locks.
@@ -137,6 +167,7 @@ impl Parking {
             stamped: stamped.and_then(|stamped| jni.global(&stamped)),
             entries: Entries::find(jni),
             unknown: jni.global(&unknown)?,
+            states: States::find(jni),
         })
     }
 
@@ -225,10 +256,7 @@ impl Monitors {
         }
         match blocker {
             Some(blocker) => self.parks_for(jni, &thread, &blocker),
-            None => {
-                let (class, kind) = (&parking.unknown, (LockKind::Parking, WaitGoal::Notice));
-                self.begin(jni, &thread, (class, None), kind)
-            }
+            None => self.parks_for_unknown(jni, &thread),
         }
         .map(|_| ParkingMode::Noted)
     }
@@ -250,11 +278,24 @@ impl Monitors {
         }
     }
 
-    /// Notes that the calling virtual thread leaves its carrier: it parks if it has a blocker.
+    /// Notes that the calling virtual thread leaves its carrier, to park if its state or a blocker says so.
     fn unmounts(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
         let Some(parking) = self.parking.get() else { return };
-        let Some(blocker) = parking.blocker(jni, &thread) else { return };
-        self.parks_for(jni, &thread, &blocker);
+        if let Some(blocker) = parking.blocker(jni, &thread) {
+            self.parks_for(jni, &thread, &blocker);
+        } else if parking.states.as_ref().is_some_and(|it| it.is_parking(jni, &thread)) {
+            self.parks_for_unknown(jni, &thread);
+        }
+    }
+
+    /// Notes that the calling thread parks, and nothing says for what: it sleeps, or waits for a socket.
+    fn parks_for_unknown(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+    ) -> Option<(Slot, ClassId)> {
+        let unknown = &self.parking.get()?.unknown;
+        self.begin(jni, thread, (unknown, None), (LockKind::Parking, WaitGoal::Notice))
     }
 
     /// Notes that the calling thread parks for an object. Returns its slot and the object's class.

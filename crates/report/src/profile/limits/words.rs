@@ -51,7 +51,7 @@ impl Words<'_> {
             Cause::Wait(wait) => self.wait(wait, limit),
             Cause::Gc { share } if share > 0.0 => "collects garbage, most of it from".to_owned(),
             Cause::Gc { .. } => "collects garbage".to_owned(),
-            Cause::Jit => "compiles bytecode (JIT): the program has just started".to_owned(),
+            Cause::Jit => "the JIT compilers use the CPU".to_owned(),
             Cause::Throttled => "no CPU: the quota of the cgroup is used up".to_owned(),
             Cause::OtherProcesses => "no CPU: other processes use it".to_owned(),
         }
@@ -142,7 +142,9 @@ impl Words<'_> {
                     share * 100.0
                 )
             }
-            Cause::Jit => "measure once it has run for a while".to_owned(),
+            Cause::Jit => {
+                "less once the code has run for a while: measure later, or for longer".to_owned()
+            }
             Cause::Throttled => "raise the quota, or use less CPU in the methods below".to_owned(),
             Cause::OtherProcesses => {
                 "a part of the rows that use the CPU; stop what runs beside it, or use less CPU"
