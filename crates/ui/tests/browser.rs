@@ -189,7 +189,7 @@ fn a_method_stands_between_its_callers_and_callees() {
 fn threads_and_focus_leave_the_rest_out() {
     let profile = profile();
     let mut app = App::new(&profile, "x");
-    let threads = after(&mut app, "5");
+    let threads = after(&mut app, "6");
     assert!(threads[3].ends_with("main") && threads[4].ends_with("worker"), "{threads:?}");
     app.press(Key::Down);
     app.press(Key::Enter);
