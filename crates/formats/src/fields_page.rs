@@ -15,9 +15,9 @@ use crate::file_format::{
 use crate::page::{HtmlPage, Number};
 
 const PAGE: HtmlPage = HtmlPage {
-    html: include_str!("fields_page.html"),
-    style: include_str!("fields_page.css"),
-    scripts: &[include_str!("fields_page.js")],
+    html: "fields/page.html",
+    styles: &["fields/page.css"],
+    module: "fields/page.js",
     data_begin: "<script type=\"application/json\" id=\"perk-fields\">",
 };
 

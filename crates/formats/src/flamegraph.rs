@@ -25,26 +25,9 @@ use crate::file_format::{
 use crate::page::{DATA_END, HtmlPage};
 
 const PAGE: HtmlPage = HtmlPage {
-    html: include_str!("flamegraph/page.html"),
-    style: concat!(include_str!("flamegraph/page.css"), include_str!("flamegraph/times.css")),
-    scripts: &[
-        include_str!("flamegraph/names.js"),
-        include_str!("flamegraph/model.js"),
-        include_str!("flamegraph/views.js"),
-        include_str!("flamegraph/chart.js"),
-        include_str!("flamegraph/data.js"),
-        include_str!("flamegraph/units.js"),
-        include_str!("flamegraph/words.js"),
-        include_str!("flamegraph/fold.js"),
-        include_str!("flamegraph/limits.js"),
-        include_str!("flamegraph/account.js"),
-        include_str!("flamegraph/frame.js"),
-        include_str!("flamegraph/panel.js"),
-        include_str!("flamegraph/page.js"),
-        include_str!("flamegraph/times.js"),
-        include_str!("flamegraph/input.js"),
-        include_str!("flamegraph/start.js"),
-    ],
+    html: "flame/page.html",
+    styles: &["flame/page.css", "flame/times.css"],
+    module: "flame/start.js",
     data_begin: DATA_BEGIN,
 };
 const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"perk-data\">";

@@ -8,10 +8,9 @@ use serde::{Serialize, Serializer};
 /// The end of a page's data.
 pub(crate) const DATA_END: &str = "</script>";
 
-/// The start of every page, up to its body.
-const HEAD: &str = include_str!("page/head.html");
-/// The style that all pages have.
-const BASE_STYLE: &str = include_str!("page/base.css");
+/// The start of every page, up to its body, and the style that all pages have.
+const HEAD: &str = "head.html";
+const BASE_STYLE: &str = "base.css";
 
 /// The largest number that a script has exactly.
 const MAX_SAFE: u64 = (1 << 53) - 1;
@@ -31,12 +30,13 @@ impl Serialize for Number {
 
 /// A page without its data.
 pub(crate) struct HtmlPage {
-    /// The page from its body on, with `{{title}}`, `{{data}}` and `{{script}}` in their places.
+    /// The asset that is the page from its body on, with `{{title}}`, `{{data}}` and `{{script}}` in their
+    /// places.
     pub(crate) html: &'static str,
-    /// The style beside that of all pages.
-    pub(crate) style: &'static str,
-    /// The scripts in the order of their use.
-    pub(crate) scripts: &'static [&'static str],
+    /// The styles beside that of all pages.
+    pub(crate) styles: &'static [&'static str],
+    /// The module that begins the page.
+    pub(crate) module: &'static str,
     /// The beginning of the data.
     pub(crate) data_begin: &'static str,
 }
@@ -52,16 +52,21 @@ impl HtmlPage {
         let data = serde_json::to_string(data)?;
         // In JSON, `<` occurs only in strings. Without it nothing can end or nest the script element.
         let data = data.replace('<', "\\u003c");
-        for piece in HEAD.split("{{").chain(self.html.split("{{")) {
+        let asset = |path: &str| perk_page::text(path).unwrap_or_default();
+        for piece in asset(HEAD).split("{{").chain(asset(self.html).split("{{")) {
             let text = match piece.split_once("}}") {
                 Some((name, text)) => {
                     match name {
                         "title" => write!(out, "{}", escape_html(title))?,
-                        "style" => write!(out, "{BASE_STYLE}{}", self.style)?,
-                        "data" => write!(out, "{}{data}{DATA_END}", self.data_begin)?,
-                        "script" => {
-                            self.scripts.iter().try_for_each(|script| write!(out, "{script}"))?;
+                        "style" => {
+                            let styles =
+                                [BASE_STYLE].into_iter().chain(self.styles.iter().copied());
+                            for style in styles {
+                                write!(out, "{}", asset(style))?;
+                            }
                         }
+                        "data" => write!(out, "{}{data}{DATA_END}", self.data_begin)?,
+                        "script" => write!(out, "{}", perk_page::bundle(&[self.module]))?,
                         name => unreachable!("the page has no place for {name}"),
                     }
                     text

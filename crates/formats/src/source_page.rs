@@ -11,9 +11,9 @@ use serde::Serialize;
 use crate::page::{HtmlPage, Number};
 
 const PAGE: HtmlPage = HtmlPage {
-    html: include_str!("source_page.html"),
-    style: include_str!("source_page.css"),
-    scripts: &[include_str!("source_page.js")],
+    html: "source/page.html",
+    styles: &["source/page.css"],
+    module: "source/page.js",
     data_begin: "<script type=\"application/json\" id=\"perk-source\">",
 };
 

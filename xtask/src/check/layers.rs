@@ -26,7 +26,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("perk-hprof", &["perk-files", "perk-hotspot", "perk-profile"]),
     ("perk-heap", &["perk-files", "perk-hotspot", "perk-hprof", "perk-profile", "perk-unpack"]),
     ("perk-jamaica", &["perk-hprof", "perk-profile"]),
-    ("perk-formats", &["perk-analysis", "perk-hprof", "perk-jamaica", "perk-profile"]),
+    ("perk-page", &[]),
+    ("perk-formats", &["perk-analysis", "perk-hprof", "perk-jamaica", "perk-page", "perk-profile"]),
     (
         "perk-agent",
         &[

@@ -1,7 +1,9 @@
 // A tree in typed arrays. Node 0 is the root (all samples, or what else is shown); the others follow in preorder, so a
 // subtree is the range from a node to its `next`.
 
-class Model {
+import { KIND } from "./names.js";
+
+export class Model {
   /**
    * Of the frames `names`. `nodes` has the columns `level`, `frame`, `self` and, where two profiles are compared,
    * `before`; node 0 is among them. Shares are of `whole`, a model; without it, of this tree.

@@ -1,8 +1,11 @@
 // Other trees of the same numbers: threads merged, frames left out, from the last frame up, all occurrences of a method
 // as one; and the numbers of methods.
 
+import { KIND } from "./names.js";
+import { Model } from "./model.js";
+
 /** The columns of a tree while it grows in preorder. */
-class Columns {
+export class Columns {
   constructor(frame, isCompared, capacity = 1024) {
     this.level = new Int32Array(capacity);
     this.frame = new Int32Array(capacity);
@@ -52,7 +55,7 @@ class Columns {
 }
 
 /** The place of each frame in the order of siblings; found when it is asked for. */
-function ranksOf(names) {
+export function ranksOf(names) {
   if (names.ranks) return names.ranks;
   // What is folded is last.
   const keys = names.map((name) => `${name.kind === KIND.fold ? "\uffff" : ""}${name.className}\0${name.method}\0${name.signature}\0${name.kind}`);
@@ -63,7 +66,7 @@ function ranksOf(names) {
 }
 
 /** The runs of equal frames in `nodes`, which it sorts. */
-function runs(nodes, frameOf, ranks) {
+export function runs(nodes, frameOf, ranks) {
   if (nodes.length > 1) nodes.sort((a, b) => ranks[frameOf(a)] - ranks[frameOf(b)]);
   const found = [];
   for (let from = 0; from < nodes.length; ) {
@@ -79,7 +82,7 @@ function runs(nodes, frameOf, ranks) {
  * A function that adds what is below `nodes` of `model` to `columns`, as below one node there. Frames that are marked in
  * `hidden` are left out: what is below them is below the node above.
  */
-function joiner(model, columns, hidden) {
+export function joiner(model, columns, hidden) {
   const ranks = ranksOf(model.names);
   const { next, self, selfBefore } = model;
   // How many of the nodes before each are left out.
@@ -112,7 +115,7 @@ function joiner(model, columns, hidden) {
 }
 
 /** What is below `tops`, as below one node with this frame, without the frames that are marked in `hidden`. */
-function merged(model, tops, frame, hidden, whole = null) {
+export function merged(model, tops, frame, hidden, whole = null) {
   const columns = new Columns(frame, model.selfBefore !== null, tops.includes(0) ? model.count : 1024);
   joiner(model, columns, hidden)(tops, 0, 0);
   return columns.model(model.names, whole);
@@ -162,7 +165,7 @@ function upwards(model, ends, frame, amounts, before) {
 }
 
 /** From the frames in which the numbers end up to their callers. */
-function reversed(model) {
+export function reversed(model) {
   const { self, selfBefore } = model;
   const ends = [];
   for (let node = 0; node < model.count; node++) if (self[node] > 0 || selfBefore?.[node] > 0) ends.push(node);
@@ -171,7 +174,7 @@ function reversed(model) {
 }
 
 /** All that calls a frame, with the time in the frame. */
-function callersOf(model, frame) {
+export function callersOf(model, frame) {
   const nodes = model.occurrences(frame);
   const take = (column) => column && Float64Array.from(nodes, (node) => column[node]);
   const ends = nodes.map((node) => Math.max(0, model.parent[node]));
@@ -207,7 +210,7 @@ class Sums {
 }
 
 /** The methods below a node with their own and total numbers, in this tree of calls. */
-function methodsBelow(model, top) {
+export function methodsBelow(model, top) {
   const sums = new Sums(model);
   const self = model.selfByFrame(top);
   for (let node = top; node < model.next[top]; node++) if (model.frame[node] >= 0) sums.add(model.frame[node], node);
@@ -218,7 +221,7 @@ function methodsBelow(model, top) {
  * The direct callers and callees of a frame (-1: none, the stack begins here), and its own numbers: with those of its
  * subjects, and those that are of none.
  */
-function neighbours(model, frame) {
+export function neighbours(model, frame) {
   const [own, callers, callees] = [new Sums(model), new Sums(model), new Sums(model)];
   let self = 0;
   let ended = 0;

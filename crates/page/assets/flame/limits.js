@@ -1,5 +1,9 @@
 // What limits the program, most first, with links to its methods.
 
+import { by, data, names, part, parts, printable } from "./data.js";
+import { element, number } from "./words.js";
+import { calls, chart, chooseView, link, model, pushState, select, setFocus, show, view } from "./page.js";
+
 /** Rows until more are asked for. */
 const FIRST_LIMITS = 5;
 
@@ -19,7 +23,7 @@ function goTo(row) {
 }
 
 /** The list, for the head of the panel; empty where the profile does not say what limits the program. */
-function limitsList() {
+export function limitsList() {
   const { limits } = data;
   if (!limits) return [];
   const section = element("section", "");

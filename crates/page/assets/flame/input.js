@@ -1,7 +1,18 @@
 // What the user does: keys, pointer, buttons.
 
+import { KIND } from "./names.js";
+import { by, names, parts, printable } from "./data.js";
+import { element, whatIs } from "./words.js";
+import { copyStack, describe, hover, moveTip } from "./frame.js";
+import { fillLegend, fillPanel, isPanelOpen, showPanel } from "./panel.js";
+import {
+  chart, chooseView, hidden, link, loadState, mergeMethod, model, pushState, rebuild, recolour, reset, saveState,
+  search, select, selected, setFocus, setSelected, setThreads, show, turnFolds, unfold, upper, view, zoomByUser,
+  zoomPath,
+} from "./page.js";
+
 /** The graph that was used last: its focus is what is copied and merged. */
-let lastUsed = chart;
+export let lastUsed = chart;
 
 function move(at, key) {
   const node = at.focus;
@@ -31,7 +42,7 @@ function choose(at, node) {
     unfold(names[frame].letter);
     return;
   }
-  if (view !== "merged") selected = frame >= 0 && names[frame].kind !== KIND.thread ? frame : -1;
+  if (view !== "merged") setSelected(frame >= 0 && names[frame].kind !== KIND.thread ? frame : -1);
   if (at === chart) {
     zoomByUser(node);
     return;
@@ -121,7 +132,7 @@ by("colours").addEventListener("change", () => {
 for (const button of by("views").children) button.addEventListener("click", () => chooseView(button.value));
 by("threads").addEventListener("change", () => {
   const path = zoomPath();
-  threads = by("threads").value;
+  setThreads(by("threads").value);
   rebuild({ path });
   pushState();
 });

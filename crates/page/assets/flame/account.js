@@ -1,7 +1,13 @@
 // The foot of the page: how the numbers were taken.
 
+import { isLost } from "./names.js";
+import { account, by, data, interval, names, source, value } from "./data.js";
+import { bytes, duration } from "./units.js";
+import { amount, amountOf, counted, date, element, noun, number, percent, what } from "./words.js";
+import { samples } from "./page.js";
+
 /** Fills the foot of the page: how the numbers were taken, and what is not among them. */
-function fillAccount() {
+export function fillAccount() {
   const text = (field) => account?.get(field) ?? "";
   const figure = (field) => Number(text(field));
   const samples = source.total[0];

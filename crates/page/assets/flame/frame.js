@@ -1,5 +1,12 @@
 // A frame in words: the line below the graph, the tip, the path, the copied stack.
 
+import { KIND, shortName, sortOf } from "./names.js";
+import { by, interval, names } from "./data.js";
+import { duration } from "./units.js";
+import { amount, amountOf, counted, element, percent, what } from "./words.js";
+import { chart, model, samples, upper, zoomByUser } from "./page.js";
+import { lastUsed } from "./input.js";
+
 /** What a node was before, where profiles are compared. */
 function before({ model }, node) {
   if (!model.totalBefore) return "";
@@ -8,9 +15,9 @@ function before({ model }, node) {
 }
 
 /** A change of a share, in points. */
-const points = (change) => `${change < 0 ? "−" : "+"}${Math.abs(100 * change).toFixed(2)} points`;
+export const points = (change) => `${change < 0 ? "−" : "+"}${Math.abs(100 * change).toFixed(2)} points`;
 
-function describe(at, node) {
+export function describe(at, node) {
   const detail = by("detail");
   const { model } = at;
   const [total, self] = [model.total[node], model.own(node)];
@@ -22,7 +29,7 @@ function describe(at, node) {
   by("copy").hidden = false;
 }
 
-function hint() {
+export function hint() {
   by("copy").hidden = true;
   by("detail").classList.add("hint");
   if (samples === 0) by("detail").textContent = `This profile has no ${what}.`;
@@ -60,7 +67,7 @@ function fillTip(at, node) {
   tip.append(table);
 }
 
-function moveTip(x, y) {
+export function moveTip(x, y) {
   const tip = by("tip");
   const { offsetWidth: width, offsetHeight: height } = tip;
   const left = x + 14 + width > innerWidth - 8 ? x - 14 - width : x + 14;
@@ -70,7 +77,7 @@ function moveTip(x, y) {
 }
 
 /** Shows the tip of a node of a graph; of none with -1. */
-function hover(at, node) {
+export function hover(at, node) {
   for (const other of [chart, upper]) {
     const its = other === at ? node : -1;
     if (its === other.hover) continue;
@@ -82,7 +89,7 @@ function hover(at, node) {
   by("tip").hidden = node < 0;
 }
 
-function fillCrumbs() {
+export function fillCrumbs() {
   const path = model.path(chart.zoom);
   const shown = path.length > 5 ? [0, -1, ...path.slice(-3)] : path;
   const label = (node) => (model.frame[node] < 0 ? "all" : shortName(names[model.frame[node]]));
@@ -133,7 +140,7 @@ async function copyText(text) {
   }
 }
 
-async function copyStack() {
+export async function copyStack() {
   const at = lastUsed;
   if (at.model.frame[at.focus] < 0) return;
   const text = stackText(at, at.focus);

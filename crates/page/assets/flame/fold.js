@@ -1,13 +1,17 @@
 // The calls from the program's own code on: the frames above it, and the time of threads that do not work, are one bar
 // each, which opens.
 
+import { KIND, OWNERS } from "./names.js";
+import { Columns, joiner, ranksOf, runs } from "./views.js";
+import { names, part, source } from "./data.js";
+
 /** The bars that represent others, by the letter that the address has of each. */
-const FOLDS = {
+export const FOLDS = {
   a: ["[above your code]", "The frames above your code: click or Enter shows them"],
   i: ["[idle threads]", "Threads that wait for work: click or Enter shows them"],
 };
 /** The indexes of these bars, after those of the data's frames. */
-const foldFrames = {};
+export const foldFrames = {};
 for (const [letter, [text, title]] of Object.entries(FOLDS)) {
   foldFrames[letter] = names.length;
   names.push({
@@ -16,10 +20,10 @@ for (const [letter, [text, title]] of Object.entries(FOLDS)) {
   });
 }
 /** The letters of the bars that are open. */
-const unfolded = new Set();
+export const unfolded = new Set();
 
 /** Whether each node, or one above it, is the program's own code. */
-function areYours(model) {
+export function areYours(model) {
   const { count, frame, parent } = model;
   const yours = new Uint8Array(count);
   for (let node = 1; node < count; node++) {
@@ -42,7 +46,7 @@ function kept(model, left) {
 }
 
 /** The tree with the marked ends as one node, below their thread. */
-function withoutIdle(model, isIdle) {
+export function withoutIdle(model, isIdle) {
   const { count, self, level, frame, next } = model;
   const stays = kept(model, isIdle);
   const columns = new Columns(-1, false, count);
@@ -74,7 +78,7 @@ function withoutIdle(model, isIdle) {
 }
 
 /** The tree in which the frames above the program's own code are one node, below their thread. */
-function fromYours(model) {
+export function fromYours(model) {
   const { count, self, selfBefore, frame, parent, next, level } = model;
   const yours = areYours(model);
   const isAbove = (node) => yours[node] && !yours[parent[node]] && level[node] > 1 && names[frame[parent[node]]].kind !== KIND.thread;
@@ -121,7 +125,7 @@ function fromYours(model) {
 }
 
 /** Whether each node of the value's tree is time of a thread that does not work; null where no such time is known. */
-function idleNodes() {
+export function idleNodes() {
   if (!part.nodes.idle?.length) return null;
   part.isIdle ??= part.nodes.idle.reduce((marks, node) => ((marks[node + 1] = 1), marks), new Uint8Array(source.count));
   return part.isIdle;

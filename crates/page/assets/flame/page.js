@@ -1,28 +1,48 @@
 // What the page shows: its state, which is kept in the address so that a link shows the same.
 
+import { KIND } from "./names.js";
+import { callersOf, merged, reversed } from "./views.js";
+import { Chart, coloursBy } from "./chart.js";
+import { by, data, names, part, parts, source, take, value } from "./data.js";
+import { amount, counted, nameValue, noun, percent, what } from "./words.js";
+import { FOLDS, areYours, foldFrames, fromYours, idleNodes, unfolded, withoutIdle } from "./fold.js";
+import { fillAccount } from "./account.js";
+import { describe, fillCrumbs, hint, hover } from "./frame.js";
+import { fillLegend, fillPanel, methods } from "./panel.js";
+
 /** Graphs that are deeper get no more room than this. */
 const DEEP = 30;
-const isCompared = source.totalBefore !== null;
+export const isCompared = source.totalBefore !== null;
 const firstColours = isCompared ? "change" : "owner";
 if (isCompared) by("colours").prepend(new Option("Colour: change", "change"));
 /** The graph, and that of the callers, which the merged view has above it. */
-const chart = new Chart(by("chart"), by("canvas"), by("spacer"));
-const upper = new Chart(by("upper"), by("upper-canvas"), by("upper-spacer"));
+export const chart = new Chart(by("chart"), by("canvas"), by("spacer"));
+export const upper = new Chart(by("upper"), by("upper-canvas"), by("upper-spacer"));
 upper.flame = true;
 
 /** "calls", "reversed" or "merged", which is all of one method. */
-let view = "calls";
+export let view = "calls";
 /** The method (a frame of the data) that is selected, or -1. */
-let selected = -1;
+export let selected = -1;
 /** Whose numbers: "" of all threads together, "each" of all side by side, `t:` and a thread's name, `p:` and a process's. */
 let threads = "";
 /** The names of the groups of frames that are left out. */
-const hidden = new Set();
-let colours = null;
+export const hidden = new Set();
+export let colours = null;
 /** The calls of the chosen threads without hidden frames, the same from the program's own code on, and the tree that is shown. */
-let calls, started, model;
+export let calls, started, model;
 /** The samples of the chosen threads: what shares are of. */
-let samples = 0;
+export let samples = 0;
+
+/** Sets the selected method, for what follows. */
+export function setSelected(frame) {
+  selected = frame;
+}
+
+/** Sets whose numbers, for what follows. */
+export function setThreads(choice) {
+  threads = choice;
+}
 
 // ---- threads
 
@@ -124,17 +144,17 @@ function makeView() {
 }
 
 /** The frames on the way to the zoomed node. */
-const zoomPath = () => model.path(chart.zoom).map((node) => model.frame[node]).filter((frame) => frame >= 0);
+export const zoomPath = () => model.path(chart.zoom).map((node) => model.frame[node]).filter((frame) => frame >= 0);
 
 /** Makes everything anew after a choice, zoomed to the same path as far as that is there. */
-function rebuild({ path = zoomPath(), of = makeCalls } = {}) {
+export function rebuild({ path = zoomPath(), of = makeCalls } = {}) {
   if (of) of();
   makeView();
   const kept = path.filter((frame) => !isHidden(frame) && (threads === "each" || names[frame].kind !== KIND.thread));
   setZoom(model.follow(view === "merged" ? [] : kept));
 }
 
-function recolour() {
+export function recolour() {
   const mode = by("colours").value;
   colours = mode === "change" ? null : coloursBy(mode, source);
   for (const at of [chart, upper]) if (at.model) at.colour(colours);
@@ -142,13 +162,13 @@ function recolour() {
 
 // ---- zoom, search, selection
 
-function setFocus(at, node) {
+export function setFocus(at, node) {
   at.focus = node;
   at.reveal(node);
   describe(at, node);
 }
 
-function setZoom(node) {
+export function setZoom(node) {
   hover(null, -1);
   chart.zoomTo(node);
   chart.focus = node;
@@ -169,7 +189,7 @@ function mark() {
 }
 
 /** Selects the method of a frame of the data; -1 selects none. */
-function select(frame) {
+export function select(frame) {
   selected = frame;
   mark();
   fillPanel();
@@ -183,7 +203,7 @@ function markFolds(matched) {
   }
 }
 
-function search() {
+export function search() {
   const text = by("search").value;
   const found = by("found");
   const asRegex = by("regex").ariaPressed === "true";
@@ -219,7 +239,7 @@ function search() {
 
 // ---- the address
 
-function link() {
+export function link() {
   const state = new URLSearchParams();
   if (part !== data) state.set("v", value);
   if (threads) state.set("t", threads);
@@ -236,14 +256,14 @@ function link() {
   return `#${state}`;
 }
 
-const saveState = () => history.replaceState(null, "", link());
+export const saveState = () => history.replaceState(null, "", link());
 
 /** Adds what is shown now to the browser's history. */
-function pushState() {
+export function pushState() {
   if (link() !== (location.hash || "#")) history.pushState(null, "", link());
 }
 
-function zoomByUser(node) {
+export function zoomByUser(node) {
   setZoom(node);
   pushState();
 }
@@ -261,13 +281,13 @@ function takeValue(index) {
 }
 
 /** Shows another value, zoomed to the same path as far as it has that. */
-function show(index) {
+export function show(index) {
   const path = zoomPath();
   takeValue(index);
   rebuild({ path });
 }
 
-function loadState() {
+export function loadState() {
   const state = new URLSearchParams(location.hash.slice(1));
   const index = Math.max(0, parts.findIndex((it) => it.value === state.get("v")));
   by("search").value = state.get("s") ?? "";
@@ -290,21 +310,21 @@ function loadState() {
   setZoom(model.follow(state.get("z")?.split(".").map(Number) ?? []));
 }
 
-function reset() {
+export function reset() {
   by("search").value = "";
   selected = view === "merged" ? selected : -1;
   zoomByUser(0);
 }
 
 /** Shows what a bar represents. */
-function unfold(letter) {
+export function unfold(letter) {
   unfolded.add(letter);
   rebuild({ path: [] });
   pushState();
 }
 
 /** Folds everything, or opens all. */
-function turnFolds() {
+export function turnFolds() {
   const path = zoomPath();
   if (unfolded.size > 0) unfolded.clear();
   else for (const letter of Object.keys(FOLDS)) unfolded.add(letter);
@@ -312,7 +332,7 @@ function turnFolds() {
   pushState();
 }
 
-function chooseView(name) {
+export function chooseView(name) {
   if (name === view) return;
   if (name === "merged" && selected < 0) selected = methods.busiest();
   view = name;
@@ -321,7 +341,7 @@ function chooseView(name) {
 }
 
 /** Shows all occurrences of a method as one. */
-function mergeMethod(frame) {
+export function mergeMethod(frame) {
   if (frame < 0) return;
   selected = frame;
   view = "merged";

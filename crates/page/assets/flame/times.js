@@ -1,6 +1,13 @@
 // The strip above the graph: when the numbers were taken, by thread. A window that is selected there is what the
 // graph and its numbers show.
 
+import { FONT } from "./chart.js";
+import { by, interval, part, printable, source } from "./data.js";
+import { duration } from "./units.js";
+import { amount, amountOf, counted, element, what } from "./words.js";
+import { fillAccount } from "./account.js";
+import { chart, model, rebuild, saveState, setZoom } from "./page.js";
+
 const STRIP_ROW = 22;
 const STRIP_AXIS = 16;
 // Bars are at least so wide: of a narrow bin one sample more or less says nothing.
@@ -11,7 +18,7 @@ const LEAST_DRAG = 4;
 /** A time since the recording's start. */
 const moment = (ns) => (ns === 0 ? "0 s" : duration(ns));
 
-class TimeStrip {
+export class TimeStrip {
   constructor() {
     this.times = null;
     /** The first bin of the window and the one after its last; null without a window. */

@@ -1,6 +1,18 @@
 // The panel beside the graph: the methods of what is zoomed, or the callers and callees of the selected one; and the
 // legend, which leaves groups of frames out.
 
+import { KIND, OWNERS, shortName, sortOf } from "./names.js";
+import { methodsBelow, neighbours } from "./views.js";
+import { CHANGE_GROUPS, changeColour } from "./chart.js";
+import { by, data, names, source } from "./data.js";
+import { amount, amountOf, counted, element, number, percent, what } from "./words.js";
+import { points } from "./frame.js";
+import { limitsList } from "./limits.js";
+import {
+  calls, chart, chooseView, colours, hidden, isCompared, mergeMethod, model, pushState, rebuild, samples, select,
+  selected, started, view, zoomPath,
+} from "./page.js";
+
 /** Rows of a table until more are asked for. */
 const FIRST_ROWS = 100;
 /** Whether the table has the subjects of the numbers (classes, states) in place of the methods. */
@@ -9,7 +21,7 @@ let isOfSubjects = false;
 const order = { methods: data.before === undefined ? "self" : "change", neighbours: "total" };
 
 /** The methods below a node of the calls. They are found when they are asked for. */
-const methods = {
+export const methods = {
   rows: null,
   top: -1,
   forget() {
@@ -25,9 +37,9 @@ const methods = {
   },
 };
 
-const isPanelOpen = () => !by("panel").hidden;
+export const isPanelOpen = () => !by("panel").hidden;
 
-function showPanel(isOpen) {
+export function showPanel(isOpen) {
   by("panel").hidden = !isOpen;
   by("begin").hidden = isOpen || !data.limits?.rows.length;
   by("panel-button").ariaPressed = String(isOpen);
@@ -35,7 +47,7 @@ function showPanel(isOpen) {
 }
 
 /** Fills the panel, if it is open, after the picture. */
-function fillPanel() {
+export function fillPanel() {
   if (!isPanelOpen() || fillPanel.isDue) return;
   fillPanel.isDue = true;
   requestAnimationFrame(() => setTimeout(() => {
@@ -232,7 +244,7 @@ function zoomedSelf() {
   return ends;
 }
 
-function fillLegend() {
+export function fillLegend() {
   const legend = by("legend");
   const chip = (colour) => {
     const made = element("i", "");

@@ -1,5 +1,11 @@
 // The page begins.
 
+import { names, parts } from "./data.js";
+import { showPanel } from "./panel.js";
+import { chart, loadState, model, upper } from "./page.js";
+import { TimeStrip } from "./times.js";
+import "./input.js";
+
 if (parts.some((it) => it.times)) {
   /** For scripts and tests that drive the page, too. */
   window.perkTimes = new TimeStrip();

@@ -1,11 +1,14 @@
 // Words and numbers as a person reads them.
 
-const number = (value) => value.toLocaleString("en-US");
-const counted = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
-const percent = (part, whole) => `${(whole > 0 ? (100 * part) / whole : 0).toFixed(2)} %`;
+import { part, value } from "./data.js";
+import { bytes, duration } from "./units.js";
+
+export const number = (value) => value.toLocaleString("en-US");
+export const counted = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
+export const percent = (part, whole) => `${(whole > 0 ? (100 * part) / whole : 0).toFixed(2)} %`;
 
 /** What a value is, for headings. */
-const whatIs = (value) =>
+export const whatIs = (value) =>
   ({
     allocated: "allocated bytes",
     live: "live bytes",
@@ -18,24 +21,24 @@ const whatIs = (value) =>
   })[value] ?? value;
 
 /** The noun of what is counted, null where numbers have a unit of their own; what the page shows. */
-let noun, what;
-function nameValue() {
+export let noun, what;
+export function nameValue() {
   noun = { samples: "sample", calls: "call" }[value] ?? (part.unit === "count" ? value : null);
   what = whatIs(value);
 }
 nameValue();
 
 /** A number of the page, as a person reads it: `1,000`, `12.5 ms`, `1.5 MB`. */
-function amount(count) {
+export function amount(count) {
   if (noun) return number(count);
   return part.unit === "nanoseconds" ? duration(count) : bytes(count);
 }
 
 /** As `amount`, with what is counted: `1,000 samples`. */
-const amountOf = (count) => (!noun ? amount(count) : part.unit ? `${number(count)} ${what}` : counted(count, noun));
+export const amountOf = (count) => (!noun ? amount(count) : part.unit ? `${number(count)} ${what}` : counted(count, noun));
 
 /** A moment as the clock showed it where the profile was made. */
-function date(unixMs, offset) {
+export function date(unixMs, offset) {
   const local = new Date(unixMs + offset * 1000);
   if (Number.isNaN(local.getTime())) return "unknown";
   const minutes = Math.round(Math.abs(offset) / 60);
@@ -44,7 +47,7 @@ function date(unixMs, offset) {
   return `${local.toISOString().slice(0, 19).replace("T", " ")} UTC${zone}`;
 }
 
-function element(tag, text, className = "") {
+export function element(tag, text, className = "") {
   const made = document.createElement(tag);
   made.textContent = text;
   if (className) made.className = className;

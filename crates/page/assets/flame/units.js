@@ -13,7 +13,7 @@ function rounded(value, decimals) {
 const short = (value) => rounded(value, 1).replace(/\.0$/, "");
 
 /** A duration: `85 us`, `12.3 ms`, `1.23 s`, `2 min 5 s`, `3 h 2 min`. */
-function duration(ns) {
+export function duration(ns) {
   if (ns <= 0) return "0 s";
   if (ns < 1e3) return `${ns} ns`;
   if (ns < 1e6) return `${short(ns / 1e3)} us`;
@@ -24,7 +24,7 @@ function duration(ns) {
 }
 
 /** A size: `512 B`, `12.3 kB`, `4 MB`. */
-function bytes(size) {
+export function bytes(size) {
   if (size < 1e3) return `${size} B`;
   if (size < 1e6) return `${short(size / 1e3)} kB`;
   if (size < 1e9) return `${short(size / 1e6)} MB`;

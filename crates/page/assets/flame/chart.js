@@ -1,9 +1,11 @@
 // The picture: what is drawn where, in which colour. It knows nothing of keys and pointers.
 
+import { KIND, OWNERS, sortOf } from "./names.js";
+
 const NARROWEST = 0.3;
 const PADDING = 4;
 const TEXT_FROM = 24;
-const FONT = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
+export const FONT = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
 // Neighbours in rank are far apart on the wheel.
 const HUES = [250, 60, 155, 340, 210, 30, 115, 305, 185, 5, 85, 275];
 // A colour is its place in HUES, or one of these.
@@ -24,7 +26,7 @@ const BESIDE_OWNERS = [3, 8, 6, 11, 10, 4];
 const SORT_COLOURS = { thread: PLAIN, folded: PLAIN, "no stack": PLAIN, classes: 3, "left out": PLAIN };
 
 /** The colour of a change. */
-function changeColour({ points, relative }) {
+export function changeColour({ points, relative }) {
   const size = Math.abs(points) < LEAST_POINTS ? 0 : Math.abs(relative);
   const step = size < 0.05 ? 0 : size < 0.25 ? 1 : size < 0.6 ? 2 : 3;
   return SAME + Math.sign(points) * step;
@@ -60,7 +62,7 @@ function palette(dark) {
 }
 
 /** The groups of frames by "owner" or "package", each with its name and colour, and the group and colour of each frame. */
-function coloursBy(mode, model) {
+export function coloursBy(mode, model) {
   const samples = model.selfByFrame(0);
   const sums = new Map();
   const names = model.names.map((name, frame) => {
@@ -100,10 +102,10 @@ function hashOf(text) {
 }
 
 /** The steps of changes, as a legend has them. */
-const CHANGE_GROUPS = [["shrank", SAME - 3], ["shrank less", SAME - 1], ["same share", SAME], ["grew less", SAME + 1], ["grew or new", SAME + 3]]
+export const CHANGE_GROUPS = [["shrank", SAME - 3], ["shrank less", SAME - 1], ["same share", SAME], ["grew less", SAME + 1], ["grew or new", SAME + 3]]
   .map(([name, colour]) => ({ name, colour }));
 
-class Chart {
+export class Chart {
   constructor(element, canvas, spacer) {
     this.element = element;
     this.canvas = canvas;

@@ -1,11 +1,11 @@
 // The names of frames, and whose code they are.
 
-const KIND = { java: 0, native: 1, thread: 2, noStack: 3, belowCutoff: 4, objects: 5, leftOut: 6, fold: 7 };
+export const KIND = { java: 0, native: 1, thread: 2, noStack: 3, belowCutoff: 4, objects: 5, leftOut: 6, fold: 7 };
 /** Whose code a frame is, by its number in the data. */
-const OWNERS = ["your code", "libraries", "JDK", "JVM and native", "kernel"];
+export const OWNERS = ["your code", "libraries", "JDK", "JVM and native", "kernel"];
 
 /** The names of all frames of the data. */
-function namesOf({ frames, strings }) {
+export function namesOf({ frames, strings }) {
   return frames.name.map((_, frame) => {
     const className = strings[frames.class[frame]];
     const name = strings[frames.name[frame]] || "[unknown]";
@@ -39,15 +39,15 @@ function packageOf(className) {
 }
 
 /** A name where there is little room. */
-const shortName = (name) => name.labels.at(-2) ?? name.full;
+export const shortName = (name) => name.labels.at(-2) ?? name.full;
 
 /** Whether a frame represents what has no stack. */
-function isLost(name) {
+export function isLost(name) {
   return name.kind === KIND.noStack || name.kind === KIND.belowCutoff;
 }
 
 /** The kind of a frame: the owner of its code, or what replaces it. */
-function sortOf(name) {
+export function sortOf(name) {
   if (name.kind === KIND.thread) return "thread";
   if (isLost(name)) return "no stack";
   // The states of threads have more shades.
