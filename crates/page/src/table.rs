@@ -8,6 +8,17 @@ macro_rules! assets {
 }
 
 pub(crate) const ASSETS: &[(&str, &str)] = assets![
+    "app/api.js",
+    "app/app.css",
+    "app/dom.js",
+    "app/main.js",
+    "app/numbers.js",
+    "app/overview.js",
+    "app/rows.js",
+    "app/side.js",
+    "app/state.js",
+    "app/table.js",
+    "app/views.js",
     "base.css",
     "fields/page.css",
     "fields/page.html",
@@ -32,6 +43,7 @@ pub(crate) const ASSETS: &[(&str, &str)] = assets![
     "flame/views.js",
     "flame/words.js",
     "head.html",
+    "index.html",
     "source/page.css",
     "source/page.html",
     "source/page.js",

@@ -69,6 +69,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-analysis",
             "perk-formats",
             "perk-heap",
+            "perk-page",
             "perk-profile",
         ],
     ),

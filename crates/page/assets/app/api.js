@@ -1,0 +1,40 @@
+// Questions to the server.
+
+/** An answer of the server that is no answer. */
+export class Fault extends Error {
+  constructor(status, line) {
+    super(line);
+    this.status = status;
+  }
+}
+
+async function answer(response) {
+  if (response.ok) return response;
+  const body = await response.json().catch(() => ({}));
+  throw new Fault(response.status, body.error ?? `the server answers ${response.status}`);
+}
+
+/** Gives the token of the address for a cookie, and takes it out of the address. */
+export async function begin() {
+  const token = location.hash.slice(1);
+  if (!token) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  await answer(await fetch("/api/session", { method: "POST", body: token }));
+}
+
+/** The JSON of an address below `/api/`. A question that is asked again takes the place of the one before. */
+export async function ask(path, question = {}, { signal } = {}) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(question)) {
+    for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") query.append(name, one);
+  }
+  const text = query.toString();
+  let response;
+  try {
+    response = await fetch(`/api/${path}${text && `?${text}`}`, { signal });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Fault(0, "perk serve does not answer: it may have ended");
+  }
+  return (await answer(response)).json();
+}

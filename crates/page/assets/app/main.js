@@ -1,0 +1,179 @@
+// The page of `perk serve`: the frame around the views.
+
+import { Fault, ask, begin } from "./api.js";
+import { byId, make } from "./dom.js";
+import { amount } from "./numbers.js";
+import { hideSide } from "./side.js";
+import { address, change, filters, go, listen, note, state } from "./state.js";
+import { VIEWS, viewOf } from "./views.js";
+
+/** The sources, and the summary of the one that is shown with the filters that it was asked for. */
+let sources = [];
+let known = { key: "", summary: null };
+/** The number of the last address that was shown: answers to earlier ones are left out. */
+let turn = 0;
+
+function say(error) {
+  if (error instanceof DOMException && error.name === "AbortError") return;
+  const fault = byId("fault");
+  fault.hidden = !error;
+  fault.textContent = error ? error.message : "";
+  if (error?.status === 401) fault.textContent = "Open the address that perk serve printed: this browser has no session.";
+}
+
+/** The list of all files. */
+function listFiles(host) {
+  const rows = sources.map((source) => {
+    const name = source.state === "ok" && source.kind === "profile"
+      ? make("a", { href: address(source.id, "overview") }, source.name)
+      : make("span", {}, source.name);
+    const date = new Date(source.modified).toISOString().slice(0, 19).replace("T", " ");
+    return make(
+      "tr", {},
+      make("td", {}, name, source.error && make("div", { class: "hint" }, source.error)),
+      make("td", {}, source.format ?? source.kind),
+      make("td", { class: "number" }, amount(source.bytes, "bytes")),
+      make("td", { class: "number" }, `${date} UTC`),
+    );
+  });
+  const head = make("tr", {}, ...["File", "Format", "Size", "Changed"].map((text, place) =>
+    make("th", { scope: "col", class: place > 1 ? "number" : "" }, text)));
+  const table = make("table", { class: "files" }, make("thead", {}, head), make("tbody", {}, ...rows));
+  host.append(make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": "Files" }, make("h2", {}, "Files"), table));
+}
+
+/** The summary of the file, which says what views there are. */
+async function summaryOf() {
+  const { metric, ...question } = filters();
+  const key = JSON.stringify([state.source, question]);
+  if (known.key !== key) known = { key, summary: await ask(`${encodeURIComponent(state.source)}/report`, { view: "summary", ...question }) };
+  return known.summary;
+}
+
+function fillHead(summary) {
+  const isFile = summary !== null;
+  for (const label of document.querySelectorAll("#head .filter")) label.hidden = !isFile;
+  byId("source").replaceChildren(
+    new Option("Files", ""),
+    ...sources.filter((it) => it.kind === "profile" && it.state === "ok").map((it) => new Option(it.name, it.id)),
+  );
+  byId("source").value = state.source;
+  if (!isFile) return;
+  byId("metric").replaceChildren(
+    ...summary.metrics.filter((it) => it.has_paths).map((it) => new Option(it.title, it.metric)),
+  );
+  byId("metric").parentElement.hidden = summary.metrics.length === 0;
+  byId("metric").value = state.question.metric ?? summary.metrics[0]?.metric ?? "";
+  for (const name of ["focus", "ignore", "from", "to"]) byId(name).value = [state.question[name] ?? []].flat().join(" ");
+}
+
+function fillTabs(summary, view) {
+  const isThere = (it) => !it.needs || summary.views.includes(it.needs);
+  const shown = VIEWS.filter((it) => isThere(it) && (!it.isHidden || it === view));
+  byId("tabs").replaceChildren(...shown.map((it) => {
+    const tab = make("a", { href: address(state.source, it.id, filters()) }, it.title);
+    if (it === view) tab.ariaCurrent = "page";
+    return tab;
+  }));
+}
+
+async function show() {
+  const mine = ++turn;
+  const host = make("div", {});
+  const view = viewOf(state.view);
+  try {
+    say(null);
+    hideSide();
+    if (sources.length === 0) sources = (await ask("sources")).sources;
+    const summary = state.source ? await summaryOf() : null;
+    if (mine !== turn) return;
+    fillHead(summary);
+    const isFocused = byId("view").contains(document.activeElement);
+    const isTyping = document.activeElement?.id === "search";
+    const place = isTyping ? document.activeElement.selectionStart : 0;
+    byId("view").replaceChildren();
+    if (summary) {
+      document.title = `${view.title} · ${summary.program || summary.file} · perk`;
+      fillTabs(summary, view);
+      byId("conditions").textContent = [...summary.totals.slice(0, 1), ...summary.conditions, ...[summary.filtered ?? []].flat()].join(" · ");
+      await view.show({ host: byId("view"), summary, view, onFault: say });
+    } else {
+      document.title = "perk";
+      byId("tabs").replaceChildren();
+      byId("conditions").textContent = "";
+      listFiles(byId("view"));
+    }
+    if (mine !== turn) return;
+    if (isTyping) {
+      byId("search")?.focus();
+      byId("search")?.setSelectionRange(place, place);
+    } else if (isFocused) {
+      byId("view").querySelector(".scroll, .page, .chart")?.focus();
+    }
+    // What a test waits for.
+    document.body.dataset.shown = String(mine);
+  } catch (error) {
+    if (mine !== turn) return;
+    say(error);
+    // A file that has changed is asked for anew.
+    if (error instanceof Fault && error.status === 409) known.key = "";
+    document.body.dataset.shown = String(mine);
+  }
+}
+
+// Links of the page change what is shown, without loading it anew.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href^='/']");
+  if (!link || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  go(link.getAttribute("href"));
+});
+byId("source").addEventListener("change", () => go(address(byId("source").value, byId("source").value && "overview")));
+byId("metric").addEventListener("change", () => change({ metric: byId("metric").value, sort: undefined, at: undefined }));
+for (const name of ["focus", "ignore", "from", "to"]) {
+  byId(name).addEventListener("change", () => change({ [name]: byId(name).value.trim() || undefined, at: undefined }));
+}
+byId("explain").addEventListener("click", () => byId("help").showModal());
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || byId("help").open) return;
+  const isTyping = event.target.matches?.("input, select, textarea");
+  if (event.key === "Escape") {
+    if (isTyping) byId("view").querySelector(".scroll, .page, .chart")?.focus();
+    else if (!byId("side").hidden) {
+      hideSide();
+      note({ at: undefined });
+    } else if (state.question.search) change({ search: undefined });
+  } else if (isTyping) {
+    return;
+  } else if (event.key === "?") {
+    byId("help").showModal();
+  } else if (event.key === "/" && byId("search")) {
+    byId("search").focus();
+    byId("search").select();
+  } else if (/^[1-9]$/.test(event.key)) {
+    byId("tabs").children[Number(event.key) - 1]?.click();
+  } else {
+    return;
+  }
+  event.preventDefault();
+});
+
+listen(show);
+try {
+  await begin();
+} catch (error) {
+  say(error);
+}
+if (!state.source) {
+  sources = await ask("sources").then((answer) => answer.sources, (error) => {
+    say(error);
+    return [];
+  });
+  // A single file needs no choice.
+  const [only] = sources;
+  if (sources.length === 1 && only.state === "ok" && only.kind === "profile") go(address(only.id, "overview"), { isStep: false });
+  else await show();
+} else {
+  await show();
+}

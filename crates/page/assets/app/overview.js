@@ -1,0 +1,75 @@
+// The first screen of `perk report`, and the accounting of the run.
+
+import { make } from "./dom.js";
+import { amount, nameOf } from "./numbers.js";
+import { addressOf } from "./state.js";
+
+/** Where a row of what limits the program leads: `method` needs a method, other views none. */
+function link(row, text) {
+  const { view, method, metric } = row.link ?? {};
+  if (!view) return text;
+  return make("a", { href: addressOf(view, { method, metric }) }, text);
+}
+
+function limits(summary) {
+  const rows = summary.limits.map((row) => {
+    const place = row.method && [": ", nameOf(row.method), row.line ? ` line ${row.line}` : ""];
+    return make(
+      "tr",
+      {},
+      make("td", { class: "share" }, `${amount(row.percent, "percent")} %`),
+      make("td", {}, link(row, make("span", {}, row.reason, ...(place || []))), make("div", { class: "hint" }, row.advice)),
+    );
+  });
+  return make("table", { class: "limits", "aria-label": "What limits the program" }, make("tbody", {}, ...rows));
+}
+
+/** The methods to begin with, where the profile does not show what limits the program. */
+function beginnings(summary) {
+  const rows = summary.where_to_begin.map((row) => {
+    const works = (row.works ?? []).slice(0, 3).map((work) => `${work.what} ${amount(work.percent, "percent")} %`);
+    return make(
+      "tr",
+      {},
+      make("td", { class: "share" }, `${amount(row.percent, "percent")} %`),
+      make(
+        "td",
+        {},
+        `${row.kind}: `,
+        make("a", { href: addressOf("method", { method: row.label, metric: row.metric }) }, nameOf(row.name)),
+        make("div", { class: "hint" }, works.join(", ")),
+      ),
+    );
+  });
+  return make("table", { class: "limits", "aria-label": "Where to begin" }, make("tbody", {}, ...rows));
+}
+
+/** Fills the view of the summary. */
+export async function overview({ host, summary, view }) {
+  const page = make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": view.title });
+  const lines = (summary.accounting_lines ?? []).map((line) => make("div", {}, line));
+  if (view.id === "accounting") {
+    page.append(make("h2", {}, "How the numbers were taken"), ...lines);
+    const entries = Object.entries(summary.accounting ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
+    const rows = entries.map(([name, value]) =>
+      make("tr", {}, make("td", {}, name), make("td", { class: "number" }, amount(value, name.endsWith("_ns") ? "ns" : null))),
+    );
+    page.append(make("h3", {}, "All of it"), make("table", { class: "files" }, make("tbody", {}, ...rows)));
+  } else {
+    page.append(make("h2", {}, summary.program || summary.file));
+    if (summary.jvm) page.append(make("p", { class: "hint" }, [summary.jvm, summary.pid && `pid ${summary.pid}`].filter(Boolean).join(" · ")));
+    if (summary.limits?.length) {
+      page.append(make("h3", {}, "What limits the program"), make("p", {}, summary.working?.summary ?? ""), limits(summary));
+    } else if (summary.where_to_begin?.length) {
+      page.append(make("h3", {}, "Where to begin"), beginnings(summary));
+    } else {
+      page.append(make("p", {}, summary.working?.summary ?? "The profile does not say what limits the program."));
+    }
+    for (const row of summary.repeated_calls ?? []) {
+      page.append(make("p", {}, nameOf(row.callee), `: ${row.calls_per_call} calls per call of `, nameOf(row.caller), ` (${row.kind})`));
+    }
+    page.append(make("h3", {}, "What was measured"), ...summary.totals.map((line) => make("div", {}, line)));
+    for (const line of [...(summary.notes ?? []), ...[summary.losses ?? []].flat()]) page.append(make("div", { class: "hint" }, line));
+  }
+  host.append(page);
+}

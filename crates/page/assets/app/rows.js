@@ -1,0 +1,101 @@
+// Views that are a table: methods, lines, threads, locks and others.
+
+import { ask } from "./api.js";
+import { make } from "./dom.js";
+import { amount, nameOf, titleOf } from "./numbers.js";
+import { showSide } from "./side.js";
+import { addressOf, change, filters, go, note, state } from "./state.js";
+import { Table, rowCount, searchField } from "./table.js";
+
+/** What other columns say better. */
+const LEFT_OUT = ["metric", "depth", "is_recursive", "signature", "thread_serial"];
+/** The parts of a name, where a column has the whole. */
+const PARTS = ["class", "method", "source"];
+
+/** What the head of the selected row says already. */
+const SAID = ["depth", "is_recursive", "method", "name"];
+
+/** The columns that are shown: numbers first, the widest last; none that is empty everywhere. */
+function choose({ columns, rows }) {
+  const ids = columns.map((column) => column.id);
+  const isEmpty = (column) => rows.length > 0 && rows.every((row) => !row[ids.indexOf(column.id)]);
+  const isShown = (column) =>
+    !LEFT_OUT.includes(column.id) && !(ids.includes("name") && PARTS.includes(column.id)) && !isEmpty(column) && !/^inferred/.test(column.id);
+  const shown = columns.filter(isShown);
+  const rank = (column) => (column.kind === "number" ? 0 : column.kind === "path" ? 2 : 1);
+  return shown.sort((a, b) => rank(a) - rank(b));
+}
+
+/** The method of a row, if it has one. */
+function methodOf(row, columns) {
+  const of = (id) => row[columns.findIndex((column) => column.id === id)];
+  if (of("class") && of("method")) return `${of("class")}.${of("method")}`;
+  const { method } = state.question;
+  const plain = (name) => name?.replace(/\(.*/, "");
+  const [caller, callee] = [plain(of("caller")), plain(of("callee"))];
+  if (!method) return callee ?? caller;
+  return callee && !callee.endsWith(method) ? callee : caller ?? callee;
+}
+
+function describe(row, columns) {
+  const method = methodOf(row, columns);
+  const entries = columns.flatMap((column, place) => {
+    const value = row[place];
+    if (value === null || value === "" || column.kind === "path" || SAID.includes(column.id)) return [];
+    const text = column.kind === "number" ? amount(value, column.unit) + (column.unit === "percent" ? " %" : "") : value;
+    return [make("dt", {}, titleOf(column)), make("dd", {}, text)];
+  });
+  const path = columns.findIndex((column) => column.kind === "path");
+  const frames = path >= 0 && row[path] ? row[path].split("; ") : [];
+  const name = row[columns.findIndex((column) => ["name", "class", "thread", "callee"].includes(column.id))];
+  const links = [];
+  if (method && state.view !== "method") links.push(make("a", { href: addressOf("method", { method }) }, "Callers and callees"));
+  if (method) links.push(make("a", { href: addressOf(state.view, { ...state.question, focus: method, at: undefined }) }, "Only this method"));
+  showSide(
+    make("h2", {}, name ? nameOf(name) : "Row"),
+    make("p", { class: "links" }, ...links),
+    make("dl", {}, ...entries),
+    frames.length > 0 && make("h3", {}, "Stack"),
+    frames.length > 0 && make("ol", {}, ...frames.map((frame) => make("li", {}, frame))),
+  );
+}
+
+/** Fills a view that is a table. */
+export async function rows({ host, view, onFault }) {
+  const { question, source } = state;
+  const own = Object.fromEntries([...(view.own ?? []), "search"].map((name) => [name, question[name] ?? view.defaults?.[name]]));
+  const sort = view.isOrdered ? {} : { sort: question.sort, order: question.order };
+  const asked = { view: view.id, ...filters(), ...own, ...sort };
+  const table = new Table({
+    label: view.title,
+    load: (offset, limit) => ask(`${encodeURIComponent(source)}/report`, { ...asked, offset, limit }),
+    choose,
+    sort: sort.sort,
+    order: sort.order,
+    at: question.at === undefined ? -1 : Number(question.at),
+    onSort: (id, order) => !view.isOrdered && change({ sort: id, order, at: undefined }),
+    onSelect: (row, index, columns) => {
+      note({ at: String(index) });
+      if (row) describe(row, columns);
+    },
+    onOpen: (row, columns) => {
+      const method = methodOf(row, columns);
+      if (method) go(addressOf("method", { method }));
+    },
+    onFault,
+  });
+  const count = make("output", {});
+  const bar = make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count);
+  if (view.id === "tree") {
+    const direction = make("select", { "aria-label": "Direction", onchange: () => change({ tree: direction.value, at: undefined }) },
+      new Option("from callers to callees", "top-down"), new Option("from callees to callers", "bottom-up"));
+    direction.value = question.tree ?? "top-down";
+    bar.append(direction);
+  }
+  if (question.method && view.id === "method") bar.prepend(make("strong", {}, nameOf(question.method)));
+  host.append(bar, table.element);
+  await table.start();
+  const { notes = [], missing = [] } = table.answer;
+  count.textContent = [rowCount(table), ...notes, ...(table.total === 0 ? missing : [])].join(" · ");
+  return { table };
+}

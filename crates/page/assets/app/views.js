@@ -1,0 +1,24 @@
+// The views of a profile, in the order of their use: each is a module with a function that fills it.
+
+import { overview } from "./overview.js";
+import { rows } from "./rows.js";
+
+/**
+ * `needs` is the name of the part of a profile that the view shows, as the overview lists those that are there. `own` are
+ * the parts of a question that the view knows beside the filters.
+ */
+export const VIEWS = [
+  { id: "overview", title: "Overview", show: overview, own: [] },
+  { id: "methods", title: "Methods", show: rows, needs: "methods" },
+  { id: "tree", title: "Tree", show: rows, needs: "tree", own: ["tree", "min"], defaults: { min: "0.5" }, isOrdered: true },
+  { id: "lines", title: "Lines", show: rows, needs: "lines" },
+  { id: "threads", title: "Threads", show: rows, needs: "threads" },
+  { id: "monitors", title: "Locks", show: rows, needs: "monitors" },
+  { id: "sites", title: "Allocations", show: rows, needs: "sites" },
+  { id: "classes", title: "Classes", show: rows, needs: "classes" },
+  { id: "edges", title: "Calls", show: rows, needs: "edges" },
+  { id: "method", title: "Callers and callees", show: rows, needs: "methods", own: ["method"], isHidden: true },
+  { id: "accounting", title: "Accounting", show: overview, own: [], needs: "accounting" },
+];
+
+export const viewOf = (id) => VIEWS.find((view) => view.id === id) ?? VIEWS[0];
