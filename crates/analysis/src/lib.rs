@@ -28,6 +28,7 @@ pub mod objects;
 pub mod owners;
 pub mod sharing;
 pub mod source;
+pub mod times;
 pub mod top;
 pub mod top_down;
 pub mod window;

@@ -16,6 +16,8 @@ pub struct Excerpt {
     pub sort: Option<String>,
     /// Whether the smallest is first; `None` for text, and the largest first for numbers.
     pub is_ascending: Option<bool>,
+    /// Only rows with this text in the column of this title.
+    pub only: Option<(String, String)>,
     /// Only rows with this text in one of their cells, whatever its case.
     pub search: Option<String>,
     /// The rows before the first one.
@@ -47,11 +49,22 @@ impl Table {
             }
             None => (0..self.rows.len()).collect(),
         };
-        if let Some(id) = &part.sort {
-            let place = columns.iter().position(|column| column.id == *id).ok_or_else(|| {
+        let place = |id: &str| {
+            columns.iter().position(|column| column.id == id).ok_or_else(|| {
                 let ids: Vec<_> = columns.iter().map(|column| &*column.id).collect();
                 format!("there is no column {id}; the columns are {}", ids.join(", "))
-            })?;
+            })
+        };
+        if let Some((id, text)) = &part.only {
+            let place = place(id)?;
+            let is_it = |row: &usize| {
+                let value = self.values(&self.rows[*row]).nth(place);
+                value.is_some_and(|value| value.text() == text.as_str())
+            };
+            rows.retain(is_it);
+        }
+        if let Some(id) = &part.sort {
+            let place = place(id)?;
             self.sort(&mut rows, place, part.is_ascending);
         }
         let total = rows.len();
@@ -215,6 +228,8 @@ mod tests {
         assert_eq!(of("name", Some(false)), "b aB a C 4");
         let search = Some("B".to_owned());
         assert_eq!(shown(&Excerpt { search, ..Excerpt::default() }), "b aB 2");
+        let only = Some(("self_count".to_owned(), "2".to_owned()));
+        assert_eq!(shown(&Excerpt { only, ..Excerpt::default() }), "b aB 2");
         assert_eq!(shown(&Excerpt { offset: 1, limit: 2, ..Excerpt::default() }), "C a 4");
         let part = Excerpt { sort: Some("hidden".into()), ..Excerpt::default() };
         let line = "there is no column hidden; the columns are self_count, self_percent, name";

@@ -57,6 +57,16 @@ impl Json {
         out.write_all(b"\n")?;
         out.flush()
     }
+
+    /// Writes the document without blanks, for programs.
+    ///
+    /// # Errors
+    /// `out` does not take it.
+    pub fn write_compact(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut out = BufWriter::new(out);
+        serde_json::to_writer(&mut out, self)?;
+        out.flush()
+    }
 }
 
 impl From<bool> for Json {

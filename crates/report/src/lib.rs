@@ -25,6 +25,7 @@
 pub mod accounting;
 mod answer;
 mod diff;
+pub mod flame;
 mod heap;
 pub mod parse;
 mod profile;

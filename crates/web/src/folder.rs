@@ -11,6 +11,9 @@ const DEPTH: usize = 8;
 /// Files that are looked at; a folder with more is no folder of profiles.
 const FILES: usize = 10_000;
 
+/// A file of at most this size is small.
+const SMALL_BYTES: u64 = 64 << 10;
+
 /// A folder, and what its files held when they were last looked at.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -44,8 +47,7 @@ impl Folder {
             let before = self.known.remove(&path).filter(|it| it.0 == fingerprint);
             let facts = match before {
                 Some((_, facts)) => facts,
-                None if is_below(&path, &self.path) => FileFacts::of(&path, fingerprint).ok(),
-                None => None,
+                None => self.facts(&path, fingerprint),
             };
             known.insert(path.clone(), (fingerprint, facts.clone()));
             let below = path.strip_prefix(&self.path).map(Path::to_path_buf);
@@ -61,6 +63,20 @@ impl Folder {
             modified(b).cmp(&modified(a)).then_with(|| a.below.cmp(&b.below))
         });
         files
+    }
+}
+
+impl Folder {
+    /// What a file holds; `None` if perk cannot read it. The beginning of a text can look like a profile's: small
+    /// files are read to their end.
+    fn facts(&self, path: &Path, fingerprint: Fingerprint) -> Option<FileFacts> {
+        if !is_below(path, &self.path) {
+            return None;
+        }
+        let facts = FileFacts::of(path, fingerprint).ok()?;
+        let is_small = fingerprint.bytes <= SMALL_BYTES;
+        let is_read = || perk_open::profile(path, &perk_open::Options::default()).is_ok();
+        (!is_small || is_read()).then_some(facts)
     }
 }
 

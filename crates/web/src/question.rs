@@ -20,6 +20,23 @@ pub(crate) const OF_EXCERPT: [&str; 5] = ["sort", "order", "offset", "limit", "s
 /// The parameters that select a part of a profile.
 pub(crate) const OF_PART: [&str; 8] =
     ["from", "to", "focus", "ignore", "hide", "label", "by", "no-infer"];
+/// The parameters of one side of a comparison, which replace those of both.
+pub(crate) const SIDES: [&str; 14] = [
+    "before-from",
+    "before-to",
+    "before-focus",
+    "before-ignore",
+    "before-hide",
+    "before-label",
+    "before-by",
+    "after-from",
+    "after-to",
+    "after-focus",
+    "after-ignore",
+    "after-hide",
+    "after-label",
+    "after-by",
+];
 /// Rows of a table where nothing says how many.
 const ROWS: usize = 200;
 /// The most rows of a table at once.
@@ -34,7 +51,10 @@ impl Question {
 
     /// Fails if there is a parameter that none of these lists names, or one twice that can be there once.
     pub(crate) fn check(&self, known: &[&[&str]]) -> Result<(), Fault> {
-        const SEVERAL: [&str; 4] = ["focus", "ignore", "hide", "label"];
+        let is_list = |name: &str| {
+            let name = name.strip_prefix("before-").or(name.strip_prefix("after-")).unwrap_or(name);
+            ["focus", "ignore", "hide", "label"].contains(&name)
+        };
         for (index, (name, _)) in self.pairs.iter().enumerate() {
             if !known.iter().any(|list| list.contains(&&**name)) {
                 let names: Vec<_> = known.iter().flat_map(|it| it.iter()).copied().collect();
@@ -42,11 +62,33 @@ impl Question {
                 return Err(Fault::question(format!("no parameter {name}: there are {names}")));
             }
             let is_again = self.pairs[..index].iter().any(|(before, _)| before == name);
-            if is_again && !SEVERAL.contains(&&**name) {
+            if is_again && !is_list(name) {
                 return Err(Fault::question(format!("{name} is there twice")));
             }
         }
         Ok(())
+    }
+
+    /// The same question without a parameter.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        Self { pairs: self.pairs.iter().filter(|pair| pair.0 != name).cloned().collect() }
+    }
+
+    /// The same question with another value of a parameter.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Self {
+        let mut question = self.without(name);
+        question.pairs.push((name.to_owned(), value.to_owned()));
+        question
+    }
+
+    /// The question about one side of a comparison: its own parameters have the place of those of both.
+    pub(crate) fn of_side(&self, side: &str) -> Self {
+        let own = |name: &str| name.strip_prefix(side)?.strip_prefix('-').map(str::to_owned);
+        let owned: Vec<_> = self.pairs.iter().filter_map(|pair| own(&pair.0)).collect();
+        let common =
+            self.pairs.iter().filter(|pair| !SIDES.contains(&&*pair.0) && !owned.contains(&pair.0));
+        let owned = self.pairs.iter().filter_map(|(name, value)| Some((own(name)?, value.clone())));
+        Self { pairs: common.cloned().chain(owned).collect() }
     }
 
     /// The text of a parameter.
@@ -115,6 +157,7 @@ impl Question {
         Ok(Excerpt {
             sort: self.text("sort").map(str::to_owned),
             is_ascending: is_ascending?,
+            only: None,
             search: self.text("search").filter(|it| !it.is_empty()).map(str::to_owned),
             offset: self.number("offset")?.unwrap_or(0),
             limit: self.number("limit")?.unwrap_or(ROWS).min(MOST_ROWS),
@@ -161,6 +204,14 @@ mod tests {
         assert_eq!((grid.offset, grid.limit, grid.is_ascending), (3, ROWS, Some(true)));
         assert!(it.is_set("no-infer") && !question("no-infer=false").is_set("no-infer"));
         assert_eq!(question("b=1&a=2&sort=x").key(&["sort"]), question("a=2&b=1").key(&[]));
+    }
+
+    #[test]
+    fn a_side_has_its_own_parameters() {
+        let it = question("from=1s&focus=a&before-from=2s&after-to=3s&after-focus=b&after-focus=c");
+        assert_eq!(it.of_side("before"), question("focus=a&from=2s"));
+        assert_eq!(it.of_side("after"), question("from=1s&to=3s&focus=b&focus=c"));
+        it.check(&[&OF_PART, &SIDES]).unwrap();
     }
 
     #[test]

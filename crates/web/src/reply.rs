@@ -44,6 +44,11 @@ impl Reply {
         Self { version: Some(version), ..self }
     }
 
+    /// A browser keeps the answer as a file of this name.
+    pub(crate) fn file(self, name: String) -> Self {
+        Self { file: Some(name), ..self }
+    }
+
     /// Packs what is long, if `is_accepted`.
     pub(crate) fn packed(mut self, is_accepted: bool) -> Self {
         if !is_accepted || self.bytes.len() < PACKED_BYTES {

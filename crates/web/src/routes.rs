@@ -12,6 +12,8 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use perk_analysis::flame::{FlameGraph, FlameIndex};
+use perk_heap::Heap;
 use perk_open::display_name;
 use perk_report::{Answer, NamedItem, ProfileRequest, Selection};
 use tokio::sync::Semaphore;
@@ -24,7 +26,7 @@ use crate::guard::{self, BODY_BYTES, SESSION};
 use crate::question::Question;
 use crate::reply::Reply;
 use crate::sources::{Source, Sources};
-use crate::views::report;
+use crate::views::{diff, export, flame, heap, report, times};
 
 /// Questions that are worked on at once.
 const WORKERS: usize = 2;
@@ -32,6 +34,8 @@ const WORKERS: usize = 2;
 const ANSWERS: usize = 12;
 /// Parts of profiles that are kept: each may take as much memory as the whole.
 const PARTS: usize = 1;
+/// Flame graphs that are kept: each takes 8 bytes for a node of the profile's tree.
+const FLAMES: usize = 2;
 /// How long the body of a request may take.
 const BODY_LIMIT: Duration = Duration::from_secs(10);
 
@@ -43,7 +47,10 @@ pub(crate) struct App {
     pub(crate) read: perk_open::Options,
     pub(crate) answers: Answers<Answer>,
     pub(crate) parts: Answers<Selection>,
+    pub(crate) indexes: Answers<FlameIndex>,
+    pub(crate) flames: Answers<FlameGraph>,
     profiles: Cache<Selection>,
+    heaps: Cache<Heap>,
     workers: Arc<Semaphore>,
 }
 
@@ -61,7 +68,10 @@ impl App {
             read,
             answers: Answers::new(ANSWERS),
             parts: Answers::new(PARTS),
+            indexes: Answers::new(FLAMES),
+            flames: Answers::new(FLAMES),
             profiles: Cache::default(),
+            heaps: Cache::default(),
             workers: Arc::new(Semaphore::new(WORKERS)),
         }
     }
@@ -72,6 +82,24 @@ impl App {
             let input = perk_open::profile(&source.path, &self.read)?;
             ProfileRequest::default().select(NamedItem::new(display_name(&source.path), input))
         })
+    }
+
+    /// The heap of a source. A large dump has its index beside it, as with `perk heap`.
+    pub(crate) fn heap(&self, source: &Source) -> Result<Arc<Heap>, Fault> {
+        self.heaps.get(source, || {
+            perk_open::heap(&source.path, &perk_heap::Options::default(), &mut perk_heap::NoWatch)
+        })
+    }
+
+    /// The source and the question of a request; a question about another version of it has no answer.
+    fn asked(&self, id: &str, query: Option<&str>) -> Result<(Source, Question), Fault> {
+        let source = self.sources.find(id)?;
+        let question = Question::of_query(query);
+        let version: Option<u64> = question.number("version")?;
+        if version.is_some_and(|version| version != source.version) {
+            return Err(Fault::source(format!("{} has changed: load it again", source.name)));
+        }
+        Ok((source, question))
     }
 
     /// Works on a question in a thread of its own, and packs the answer if the client unpacks it.
@@ -107,7 +135,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/assets/{*path}", get(asset))
         .route(SESSION, post(session))
         .route("/api/sources", get(sources))
+        .route("/api/diff", get(diff))
+        .route("/api/diff/flame", get(diff_flame))
         .route("/api/{source}/{view}", get(view))
+        .route("/api/{source}/heap/{view}", get(heap_view))
         .fallback(|| async { Fault::nothing("there is nothing under this address") })
         .layer(middleware::from_fn_with_state(Arc::clone(&app), guard::guard))
         .with_state(app)
@@ -154,6 +185,22 @@ async fn sources(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     app.work(&headers, |app| Ok(Reply::json(&app.sources.list()))).await
 }
 
+async fn diff(
+    State(app): State<Arc<App>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    app.work(&headers, move |app| diff::diff(app, &Question::of_query(query.as_deref()))).await
+}
+
+async fn diff_flame(
+    State(app): State<Arc<App>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    app.work(&headers, move |app| diff::flame(app, &Question::of_query(query.as_deref()))).await
+}
+
 async fn view(
     State(app): State<Arc<App>>,
     Path((id, view)): Path<(String, String)>,
@@ -161,16 +208,34 @@ async fn view(
     headers: HeaderMap,
 ) -> Response {
     app.work(&headers, move |app| {
-        let source = app.sources.find(&id)?;
-        let question = Question::of_query(query.as_deref());
-        let asked: Option<u64> = question.number("version")?;
-        if asked.is_some_and(|version| version != source.version) {
-            return Err(Fault::source(format!("{} has changed: load it again", source.name)));
-        }
+        let (source, question) = app.asked(&id, query.as_deref())?;
         match &*view {
             "report" => report::report(app, &source, &question),
-            other => Err(Fault::nothing(format!("there is no {other} of a source"))),
+            "source" => report::source(app, &source, &question),
+            "flame" => flame::flame(app, &source, &question),
+            "search" => flame::search(app, &source, &question),
+            "timeline" => times::timeline(app, &source, &question),
+            "heatmap" => times::heat_map(app, &source, &question),
+            "collections" => times::collections(app, &source, &question),
+            "export" => export::export(app, &source, &question),
+            other => Err(Fault::nothing(format!(
+                "there is no {other} of a source: there are report, source, flame, search, timeline, heatmap, \
+                 collections, export and heap"
+            ))),
         }
+    })
+    .await
+}
+
+async fn heap_view(
+    State(app): State<Arc<App>>,
+    Path((id, view)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Response {
+    app.work(&headers, move |app| {
+        let (source, question) = app.asked(&id, query.as_deref())?;
+        heap::heap(app, &source, &view, &question)
     })
     .await
 }

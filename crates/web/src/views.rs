@@ -1,3 +1,8 @@
 //! The answers of each kind.
 
+pub(crate) mod diff;
+pub(crate) mod export;
+pub(crate) mod flame;
+pub(crate) mod heap;
 pub(crate) mod report;
+pub(crate) mod times;

@@ -94,6 +94,14 @@ fn hostile_names_are_text() {
     }
 }
 
+/// The beginning of a text can look like that of stacks.
+#[test]
+fn texts_are_no_profiles() {
+    let served = Served::new(&[&testdata()]);
+    let ids = served.ids();
+    assert!(ids.len() > 50 && !ids.iter().any(|id| id.ends_with(".md")), "{ids:?}");
+}
+
 #[test]
 fn a_file_is_known_by_its_content() {
     let data = testdata();

@@ -2,6 +2,9 @@
 
 mod access;
 mod client;
+mod equal;
 mod faults;
+mod flame;
+mod heap;
 mod sources;
 mod views;

@@ -54,3 +54,39 @@ fn long_answers_are_packed_for_those_who_unpack() {
     std::io::copy(&mut flate2::read::GzDecoder::new(&*packed.body), &mut text).unwrap();
     assert_eq!(text, plain.body);
 }
+
+#[test]
+fn source_files_have_the_numbers_of_each_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = folder.path().join("src/com/acme");
+    std::fs::create_dir_all(&sources).unwrap();
+    std::fs::write(
+        sources.join("Shop.java"),
+        "package com.acme;\nclass Shop {\n  void list() {\n  }\n}\n",
+    )
+    .unwrap();
+    let file = folder.path().join("a.txt");
+    let text = "JAVA PROFILE 1.0.1, created Mon Jan  1 00:00:00 2024\n\nTHREAD START (obj=1, id = 200001, \
+                name=\"main\", group=\"main\")\nTRACE 300001:\n\tcom.acme.Shop.list(Shop.java:3)\nCPU SAMPLES BEGIN \
+                (total = 7) Mon Jan  1 00:00:01 2024\nrank   self  accum   count trace method\n   1 100.00% 100.00%       7 \
+                300001 com.acme.Shop.list\nCPU SAMPLES END\n";
+    std::fs::write(&file, text).unwrap();
+    let options = perk_web::Options {
+        inputs: vec![file.clone()],
+        source_folders: vec![folder.path().join("src")],
+        ..perk_web::Options::default()
+    };
+    let served = Served::with(options);
+    let all = served.json("/api/s1/source");
+    let place = |id: &str| {
+        all["columns"].as_array().unwrap().iter().position(|column| column["id"] == id).unwrap()
+    };
+    let (path, line, source) = (place("path"), place("line"), place("source"));
+    let name = all["rows"][0][path].as_str().unwrap().to_owned();
+    let whole = served.json(&format!("/api/s1/source?file={}", crate::client::encoded(&name)));
+    let rows = whole["rows"].as_array().unwrap();
+    assert!(rows.iter().any(|row| row[line] == 3 && row[source] == "  void list() {"), "{whole}");
+    assert_eq!(served.json("/api/s1/source?file=..%2F..%2Fetc%2Fpasswd")["total_rows"], 0);
+    let without = Served::new(&[&file]);
+    assert!(without.error("/api/s1/source").1.contains("--source"));
+}

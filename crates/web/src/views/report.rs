@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perk_render::Json;
+use perk_render::{Excerpt, Json};
 use perk_report::{
     Answer, NamedItem, ProfileRequest, ProfileView, Selection, TreeOrder, View, Want, parse,
 };
@@ -14,31 +14,39 @@ use crate::routes::App;
 use crate::sources::Source;
 
 /// The parameters of views of a profile.
-const KNOWN: [&str; 8] = ["view", "metric", "method", "field", "tree", "top", "min", "version"];
+const KNOWN: [&str; 9] =
+    ["view", "metric", "method", "field", "tree", "top", "min", "whole", "version"];
 
-/// The profile of a source, and the part of it that a question is about.
-pub(crate) fn selection(
+/// The part of a source's profile that a question is about.
+fn selection(app: &App, source: &Source, question: &Question) -> Result<Arc<Selection>, Fault> {
+    let (selection, is_part) = whole_or_part(app, source, question)?;
+    let request = part(question)?;
+    let is_whole = request.window.is_whole() && request.filter.is_empty() && request.by.is_none();
+    if is_part || is_whole {
+        return Ok(selection);
+    }
+    let key = format!("{} {} {}", source.id, source.version, question.key_of(&OF_PART));
+    app.parts.get(&key, || Ok(selection.part(&request)?))
+}
+
+/// The whole profile of a source; or, where callers are inferred with all that the file has and the question is
+/// about other ones, the part that it is about, and that it is one.
+pub(crate) fn whole_or_part(
     app: &App,
     source: &Source,
     question: &Question,
-) -> Result<Arc<Selection>, Fault> {
+) -> Result<(Arc<Selection>, bool), Fault> {
     let whole = app.profile(source)?;
     let request = part(question)?;
-    let is_whole = request.window.is_whole() && request.filter.is_empty() && request.by.is_none();
-    let is_as_inferred = request.infers_callers || !whole.is_inferred();
-    if is_whole && is_as_inferred {
-        return Ok(whole);
+    if !whole.is_inferred() || request.window.is_whole() && request.infers_callers {
+        return Ok((whole, false));
     }
-    let keys = question.key_of(&OF_PART);
-    let key = format!("{} {} {keys}", source.id, source.version);
-    app.parts.get(&key, || {
-        // Callers were inferred with all that the file has.
-        if whole.is_inferred() && !(request.window.is_whole() && is_as_inferred) {
-            let input = perk_open::profile(&source.path, &app.read)?;
-            return Ok(request.select(NamedItem::new(whole.name(), input))?);
-        }
-        Ok(whole.part(&request)?)
-    })
+    let key = format!("{} {} {}", source.id, source.version, question.key_of(&OF_PART));
+    let part = app.parts.get(&key, || {
+        let input = perk_open::profile(&source.path, &app.read)?;
+        Ok(request.select(NamedItem::new(whole.name(), input))?)
+    })?;
+    Ok((part, true))
 }
 
 /// The request for a part of a profile.
@@ -113,6 +121,7 @@ fn request(app: &App, question: &Question) -> Result<ProfileRequest, Fault> {
         top: question.number("top")?,
         min_percent: question.value("min", parse::share)?.unwrap_or(0.5),
         sources,
+        whole_sources: question.is_set("whole"),
         want,
         ..part(question)?
     })
@@ -138,18 +147,40 @@ pub(crate) fn report(app: &App, source: &Source, question: &Question) -> Result<
     reply(&answer, source.version, question)
 }
 
+/// The source files with the numbers of each line: those that are hot, or one file, whole.
+pub(crate) fn source(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
+    let file = question.text("file").map(str::to_owned);
+    let mut asked = question.without("file").with("view", "source");
+    if let Some(file) = &file {
+        asked = asked.with("whole", "1");
+        let answer = answer(app, source, &asked)?;
+        return reply_of(&answer, source.version, &asked, Some(("path", file)));
+    }
+    report(app, source, &asked)
+}
+
 /// The document of an answer, or the part of its table that is asked for.
 pub(crate) fn reply(answer: &Answer, version: u64, question: &Question) -> Result<Reply, Fault> {
+    reply_of(answer, version, question, None)
+}
+
+/// The same, with the rows alone that have this text in a column.
+fn reply_of(
+    answer: &Answer,
+    version: u64,
+    question: &Question,
+    only: Option<(&str, &str)>,
+) -> Result<Reply, Fault> {
     let mut bytes = Vec::new();
     if let Some(document) = &answer.document {
         document.write(&mut bytes).map_err(anyhow::Error::from)?;
         return Ok(Reply::of(bytes, JSON).version(version));
     }
+    let only = only.map(|(column, text)| (column.to_owned(), text.to_owned()));
+    let excerpt = Excerpt { only, ..question.excerpt()? };
     let mut members = vec![("version", Json::from(version))];
     match &answer.table {
-        Some(table) => {
-            members.extend(table.excerpt(&question.excerpt()?).map_err(Fault::question)?)
-        }
+        Some(table) => members.extend(table.excerpt(&excerpt).map_err(Fault::question)?),
         None => members.extend([
             ("columns", Json::List(Vec::new())),
             ("rows", Json::List(Vec::new())),
@@ -158,6 +189,6 @@ pub(crate) fn reply(answer: &Answer, version: u64, question: &Question) -> Resul
     }
     let lines = |lines: &[String]| Json::list(lines.iter().map(String::as_str));
     members.extend([("notes", lines(&answer.notes)), ("missing", lines(&answer.missing))]);
-    Json::object(members).write(&mut bytes).map_err(anyhow::Error::from)?;
+    Json::object(members).write_compact(&mut bytes).map_err(anyhow::Error::from)?;
     Ok(Reply::of(bytes, JSON).version(version))
 }

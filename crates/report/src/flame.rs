@@ -1,0 +1,118 @@
+//! The part of a flame graph that is seen, and numbers over time, as documents.
+
+use std::collections::HashMap;
+
+use perk_analysis::flame::{FlameGraph, FlameLabel, FlameNode, FlameView};
+use perk_analysis::times::{HeatMap, Series};
+use perk_analysis::{Filter, Owner};
+use perk_profile::units::printable;
+use perk_profile::{Metric, Profile, names};
+use perk_render::Json;
+
+/// The facts on the metric of a graph of these profiles; of two, the second decides.
+pub fn of_metric(metric: &Metric, profile: &Profile) -> Vec<(&'static str, Json)> {
+    let each =
+        metric.period(profile).filter(|_| matches!(metric, Metric::Samples | Metric::WallTime));
+    vec![
+        ("metric", metric.name().to_owned().into()),
+        ("title", metric.title().into()),
+        ("unit", metric.unit().name().into()),
+        ("sample_ns", each.into()),
+    ]
+}
+
+/// What is seen of a graph: its nodes in columns, each after the one above, and the labels that they have.
+pub fn nodes(graph: &FlameGraph, view: &FlameView, is_of_two: bool) -> Vec<(&'static str, Json)> {
+    let side = usize::from(is_of_two);
+    let mut places: HashMap<u32, i64> = HashMap::new();
+    let mut ids: Vec<u32> = Vec::new();
+    let frame = |node: &FlameNode| {
+        if graph.label(node.label).is_none() {
+            return -1;
+        }
+        *places.entry(node.label).or_insert_with(|| {
+            ids.push(node.label);
+            ids.len() as i64 - 1
+        })
+    };
+    let frames: Vec<i64> = view.nodes.iter().map(frame).collect();
+    let labels: Vec<&FlameLabel> = ids.iter().filter_map(|&id| graph.label(id)).collect();
+    let column = |number: &dyn Fn(&FlameNode) -> u64| Json::list(view.nodes.iter().map(number));
+    let mut members = vec![
+        ("total", graph.total()[side].into()),
+        ("above", Json::list(view.above.iter().map(|sum| sum[side]))),
+        ("names", Json::list(names(&labels))),
+        ("ids", Json::list(ids)),
+        ("kinds", Json::list(labels.iter().map(|it| it.kind.name()))),
+        ("owners", Json::list(labels.iter().map(|it| it.owner.map(owner)))),
+        ("level", column(&|node| node.level.into())),
+        ("frame", Json::List(frames.into_iter().map(Json::Signed).collect())),
+        ("self", column(&|node| node.own[side])),
+        ("total_of", column(&|node| node.total[side])),
+        ("more", column(&|node| node.left_out.into())),
+    ];
+    if is_of_two {
+        members.extend([
+            ("before", graph.total()[0].into()),
+            ("before_self", column(&|node| node.own[0])),
+            ("before_total", column(&|node| node.total[0])),
+        ]);
+    }
+    members
+}
+
+/// The names of labels, with the types of methods where names would otherwise be the same.
+fn names(labels: &[&FlameLabel]) -> Vec<String> {
+    let mut uses: HashMap<&str, u32> = HashMap::new();
+    labels.iter().for_each(|label| *uses.entry(&label.text).or_default() += 1);
+    let name = |label: &&FlameLabel| {
+        let types = names::parameters(&label.signature).filter(|_| uses[&*label.text] > 1);
+        let types = types.map_or_else(String::new, |types| format!("({})", types.join(", ")));
+        printable(&format!("{}{types}", label.text))
+    };
+    labels.iter().map(name).collect()
+}
+
+fn owner(owner: Owner) -> &'static str {
+    match owner {
+        Owner::Yours => "yours",
+        Owner::Library => "library",
+        Owner::Jdk => "jdk",
+        Owner::Jvm => "jvm",
+    }
+}
+
+/// Numbers by thread and interval.
+pub fn series(series: &Series, profile: &Profile) -> Vec<(&'static str, Json)> {
+    let name = |id| printable(profile.symbols.strings.get(id));
+    let threads = series.threads.iter().map(|thread| {
+        Json::object([
+            ("name", thread.name.map(name).into()),
+            ("total", thread.total.into()),
+            ("numbers", Json::list(thread.numbers.iter().copied())),
+        ])
+    });
+    vec![
+        ("interval_ns", series.interval_ns.into()),
+        ("recorded_ns", series.recorded_ns.into()),
+        ("all", Json::list(series.all.iter().copied())),
+        ("threads", Json::list(threads)),
+        ("other_thread_count", series.other_count.into()),
+    ]
+}
+
+/// A heat map.
+pub fn heat_map(map: &HeatMap) -> Vec<(&'static str, Json)> {
+    vec![
+        ("column_ns", map.column_ns.into()),
+        ("cell_ns", map.cell_ns.into()),
+        ("height", map.height.into()),
+        ("numbers", Json::list(map.numbers.iter().copied())),
+    ]
+}
+
+/// What a filter leaves out of numbers over time, in words; `None` where nothing is left out for it.
+pub fn times_note(filter: &Filter) -> Option<&'static str> {
+    (!filter.labels.is_empty())
+        .then_some("left out, as times are known by stack alone: numbers by label")
+}

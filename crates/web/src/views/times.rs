@@ -1,0 +1,94 @@
+//! Numbers over time: by thread, and as a heat map.
+
+use perk_analysis::times;
+use perk_profile::Metric;
+use perk_render::Json;
+use perk_report::flame;
+
+use super::flame::document;
+use crate::fault::Fault;
+use crate::question::Question;
+use crate::reply::Reply;
+use crate::routes::App;
+use crate::sources::Source;
+
+const KNOWN: [&str; 9] =
+    ["metric", "by", "bucket-ms", "threads", "focus", "ignore", "hide", "label", "version"];
+/// Intervals of a recording where nothing says how long they are.
+const INTERVALS: u64 = 600;
+/// Threads with numbers of their own.
+const THREADS: usize = 100;
+/// The most of them.
+const MOST_THREADS: usize = 1000;
+
+/// The numbers of a metric by thread and interval.
+pub(crate) fn timeline(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
+    answer(app, source, question, |profile, metric, filter| {
+        let ms: Option<u64> = question.number("bucket-ms")?;
+        let interval_ns =
+            ms.map_or(profile.recorded_ns() / INTERVALS, |ms| ms.saturating_mul(1_000_000));
+        let threads = question.number("threads")?.unwrap_or(THREADS).min(MOST_THREADS);
+        let series = times::series(profile, metric, filter, (interval_ns, threads));
+        Ok(series.map(|it| flame::series(&it, profile)))
+    })
+}
+
+/// The numbers of a metric by second and part of a second.
+pub(crate) fn heat_map(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
+    answer(app, source, question, |profile, metric, filter| {
+        Ok(times::heat_map(profile, metric, filter).map(|it| flame::heat_map(&it)))
+    })
+}
+
+type Members = Vec<(&'static str, Json)>;
+
+fn answer(
+    app: &App,
+    source: &Source,
+    question: &Question,
+    members: impl FnOnce(
+        &perk_profile::Profile,
+        &Metric,
+        &perk_analysis::Filter,
+    ) -> Result<Option<Members>, Fault>,
+) -> Result<Reply, Fault> {
+    question.check(&[&KNOWN])?;
+    if question.text("by").is_some_and(|by| by != "thread") {
+        return Err(Fault::question("by: times are by thread"));
+    }
+    let whole = app.profile(source)?;
+    let profile = whole.profile();
+    let metric = match question.text("metric") {
+        Some(name) => whole.metric(name)?,
+        None => {
+            let first = profile.timelines().next().map(|it| it.head.metric.clone());
+            first.ok_or_else(|| no_times(source, "numbers"))?
+        }
+    };
+    let filter = question.filter()?;
+    let found = members(profile, &metric, &filter)?;
+    let found = found.ok_or_else(|| no_times(source, &metric.title()))?;
+    let mut all = vec![("version", Json::from(source.version))];
+    all.extend(flame::of_metric(&metric, profile));
+    all.extend(found);
+    all.push(("notes", Json::list(flame::times_note(&filter))));
+    document(all, source.version)
+}
+
+fn no_times(source: &Source, what: &str) -> Fault {
+    Fault::nothing(format!("{} does not tell when its {what} were measured", source.name))
+}
+
+/// The collections of garbage, as far as the recording knows them: their number and their pauses.
+pub(crate) fn collections(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
+    question.check(&[&["version"]])?;
+    let whole = app.profile(source)?;
+    let run = whole.profile().accounting.as_ref();
+    let members = vec![
+        ("version", Json::from(source.version)),
+        ("count", run.map(|it| it.gc_count).into()),
+        ("pause_ns", run.map(|it| it.gc_pause_ns).into()),
+        ("longest_pause_ns", run.map(|it| it.gc_longest_pause_ns).into()),
+    ];
+    document(members, source.version)
+}

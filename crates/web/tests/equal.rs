@@ -1,0 +1,237 @@
+//! Every number of the server is the one of the command line, for all views of all sample files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use perk_open::{Input, Options};
+use perk_report::{
+    DiffRequest, NamedItem, ProfileRequest, ProfileView, TreeOrder, View, Want, parse,
+};
+use serde_json::Value;
+
+use crate::client::{Served, testdata};
+
+/// The sample files that perk reads.
+fn samples() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![testdata()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if is_read(&path) => files.push(path),
+                false => {}
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn is_read(path: &Path) -> bool {
+    perk_open::content(path).is_ok() && perk_open::profile(path, &Options::default()).is_ok()
+}
+
+/// The answer of the command line on a profile that was read.
+fn answer(input: &NamedItem<Input>, request: &ProfileRequest) -> Option<perk_report::Answer> {
+    let NamedItem { name, it: Input { format, profile } } = input;
+    let input = Input { format: *format, profile: profile.clone() };
+    request.answer(NamedItem::new(name.clone(), input)).ok()
+}
+
+fn read(path: &Path) -> NamedItem<Input> {
+    let input = perk_open::profile(path, &Options::default()).unwrap();
+    NamedItem::new(perk_open::display_name(path), input)
+}
+
+/// The rows of CSV and those of the server have the same numbers and the same plain texts.
+pub(crate) fn assert_same(csv: &[u8], served: &Value, what: &str) {
+    let mut reader = csv::Reader::from_reader(csv);
+    let titles: Vec<_> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+    let columns = served["columns"].as_array().unwrap().iter();
+    let ids: Vec<_> = columns.map(|column| column["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids, titles, "{what}");
+    let rows = served["rows"].as_array().unwrap();
+    let records: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), records.len(), "{what}");
+    assert_eq!(served["total_rows"], records.len(), "{what}");
+    for (record, row) in records.iter().zip(rows) {
+        for ((cell, value), id) in record.iter().zip(row.as_array().unwrap()).zip(&ids) {
+            let is_same = match value {
+                Value::Null => cell.is_empty(),
+                Value::Bool(is_so) => cell == is_so.to_string(),
+                Value::Number(number) if number.is_u64() => cell == number.to_string(),
+                // CSV has two digits.
+                Value::Number(number) => {
+                    let (number, cell) = (number.as_f64().unwrap(), cell.parse::<f64>().unwrap());
+                    (number - cell).abs() < 0.005_000_1
+                }
+                Value::String(text) => {
+                    let shown = perk_profile::units::printable(text);
+                    cell == shown || cell.strip_prefix('\'') == Some(&shown)
+                }
+                _ => false,
+            };
+            assert!(is_same, "{what}: {id}: {cell} and {value}");
+        }
+    }
+}
+
+/// The views, and the parameters that ask for them.
+fn views() -> Vec<(&'static str, ProfileView)> {
+    let name = |text| parse::name_pattern(text).unwrap();
+    vec![
+        ("advice", ProfileView::Advice),
+        ("methods", ProfileView::Methods),
+        ("threads", ProfileView::Threads),
+        ("lines", ProfileView::Lines),
+        ("tree", ProfileView::Tree(TreeOrder::TopDown)),
+        ("tree&tree=bottom-up", ProfileView::Tree(TreeOrder::BottomUp)),
+        ("edges", ProfileView::Edges),
+        ("method&method=main", ProfileView::Callers(name("main"))),
+        ("field&field=*.value", ProfileView::Field(name("*.value"))),
+        ("sites", ProfileView::Sites),
+        ("classes", ProfileView::Classes),
+        ("monitors", ProfileView::Monitors),
+    ]
+}
+
+#[test]
+fn all_views_of_all_sample_files() {
+    let files = samples();
+    assert!(files.len() > 50, "{}", files.len());
+    let inputs: Vec<_> = files.iter().map(PathBuf::as_path).collect();
+    let served = Served::new(&inputs);
+    let mut tables = 0;
+    for (index, path) in files.iter().enumerate() {
+        let id = format!("s{}", index + 1);
+        let input = read(path);
+        let document = ProfileRequest { want: Want::DOCUMENT, ..ProfileRequest::default() };
+        let mut expected = Vec::new();
+        let document = answer(&input, &document).unwrap().document.unwrap();
+        document.write(&mut expected).unwrap();
+        let got = served.get(&format!("/api/{id}/report"));
+        assert!(got.body == expected, "{}: the documents differ", path.display());
+        for (query, view) in views() {
+            let what = format!("{} {query}", path.display());
+            let request = ProfileRequest {
+                views: vec![view],
+                want: Want::TABLE,
+                ..ProfileRequest::default()
+            };
+            let table = answer(&input, &request).unwrap().table;
+            let got = served.json(&format!("/api/{id}/report?view={query}&limit=10000"));
+            let Some(table) = table else {
+                assert_eq!(got["total_rows"], 0, "{what}");
+                assert_eq!(got["missing"].as_array().unwrap().len(), 1, "{what}");
+                continue;
+            };
+            tables += 1;
+            let mut csv = Vec::new();
+            table.csv(&mut csv).unwrap();
+            assert_same(&csv, &got, &what);
+            let export = served.get(&format!("/api/{id}/export?as=csv&view={query}"));
+            assert!(export.body == csv, "{what}: the exported tables differ");
+        }
+    }
+    assert!(tables > 200, "{tables}");
+}
+
+/// Questions with filters, windows and labels.
+#[test]
+fn parts_of_profiles() {
+    let data = testdata();
+    let files = [
+        data.join("jfr/jdk17.jfr.gz"),
+        data.join("pprof/cpu.pb.gz"),
+        data.join("hprof/samples-cpu.txt"),
+    ];
+    let inputs: Vec<_> = files.iter().map(PathBuf::as_path).collect();
+    let served = Served::new(&inputs);
+    let pattern = |text| vec![parse::name_pattern(text).unwrap()];
+    let mut compared = 0;
+    for (query, change) in [
+        (
+            "focus=main",
+            &(|it: &mut ProfileRequest| it.filter.focus = pattern("main"))
+                as &dyn Fn(&mut ProfileRequest),
+        ),
+        ("ignore=java.*", &|it: &mut ProfileRequest| it.filter.ignore = pattern("java.*")),
+        ("hide=java.*&top=5", &|it: &mut ProfileRequest| {
+            it.filter.hide = pattern("java.*");
+            it.top = Some(5);
+        }),
+        ("from=100ms&to=1s", &|it: &mut ProfileRequest| {
+            it.window.from_ns = Some(100_000_000);
+            it.window.to_ns = Some(1_000_000_000);
+        }),
+        ("no-infer", &|it: &mut ProfileRequest| it.infers_callers = false),
+        ("metric=samples&min=5%25", &|it: &mut ProfileRequest| {
+            it.metric = Some("samples".into());
+            it.min_percent = 5.0;
+        }),
+        ("metric=none", &|it: &mut ProfileRequest| it.metric = Some("none".into())),
+    ] {
+        for (index, path) in files.iter().enumerate() {
+            for (name, view) in
+                [("document", None), ("tree", Some(ProfileView::Tree(TreeOrder::TopDown)))]
+            {
+                let want = if view.is_some() { Want::TABLE } else { Want::DOCUMENT };
+                let views = view.into_iter().collect();
+                let mut request = ProfileRequest { views, want, ..ProfileRequest::default() };
+                change(&mut request);
+                let path_of = format!("/api/s{}/report?view={name}&limit=10000&{query}", index + 1);
+                let Some(expected) = answer(&read(path), &request) else {
+                    assert_eq!(served.error(&path_of).0, 400, "{path_of}");
+                    continue;
+                };
+                compared += 1;
+                if let Some(document) = expected.document {
+                    let mut bytes = Vec::new();
+                    document.write(&mut bytes).unwrap();
+                    assert!(served.get(&path_of).body == bytes, "{path_of}");
+                } else if let Some(table) = expected.table {
+                    let mut csv = Vec::new();
+                    table.csv(&mut csv).unwrap();
+                    assert_same(&csv, &served.json(&path_of), &path_of);
+                }
+            }
+        }
+    }
+    assert!(compared > 25, "{compared}");
+}
+
+#[test]
+fn comparisons_are_those_of_the_command_line() {
+    let data = testdata();
+    let files = [data.join("jfr/jdk17.jfr.gz"), data.join("jfr/jdk25.jfr.gz")];
+    let served = Served::new(&[&*files[0], &*files[1]]);
+    let compare = |questions: [&str; 2], windows: [perk_analysis::Window; 2], query: &str| {
+        let sides = [0, 1].map(|side| {
+            let request = DiffRequest { window: windows[side], ..DiffRequest::default() };
+            let input = perk_open::profile(&files[side], &Options::default()).unwrap();
+            let name = perk_open::display_name(&files[side]);
+            request.select(NamedItem::new(name, input.profile), &mut Vec::new()).unwrap()
+        });
+        let [mut before, mut after] = sides;
+        let request = DiffRequest { want: Want::DOCUMENT, ..DiffRequest::default() };
+        let answer = request.answer([&mut before, &mut after]).unwrap();
+        let mut expected = Vec::new();
+        answer.document.unwrap().write(&mut expected).unwrap();
+        let [before, after] = questions;
+        let path = format!("/api/diff?before={before}&after={after}{query}");
+        assert!(served.get(&path).body == expected, "{path}");
+    };
+    let whole = perk_analysis::Window::default();
+    compare(["s1", "s2"], [whole, whole], "");
+    let begin = perk_analysis::Window { from_ns: None, to_ns: Some(1_000_000_000) };
+    compare(["s1", "s2"], [begin, whole], "&before-to=1s");
+    let summary = served.json("/api/diff?before=s1&after=s2&view=summary");
+    assert!(!summary["sentences"].as_array().unwrap().is_empty(), "{summary}");
+    assert!(
+        served.json("/api/diff?before=s1&after=s2&view=table")["total_rows"].as_u64() > Some(0)
+    );
+    assert_eq!(served.error("/api/diff?before=s1").1, "name the source: after=s1");
+    assert_eq!(served.error("/api/diff?before=s1&after=s9").0, 404);
+}
