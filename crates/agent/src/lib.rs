@@ -28,6 +28,7 @@ mod intrinsics;
 mod launcher;
 mod listener;
 mod load;
+mod names;
 mod obey;
 mod output;
 mod packages;

@@ -15,6 +15,7 @@ use perk_control::messages::{FatalError, pause_line};
 use perk_control::options::{
     AgentAction, Jamaica, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption,
 };
+use perk_control::remote::Answer;
 use perk_control::{resolve_file_name, usage};
 use perk_files::Access;
 use perk_jamaica::Flaw;
@@ -43,6 +44,7 @@ use crate::analyses::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::events;
 use crate::listener::Listener;
+use crate::names;
 use crate::output::{Connection, Output};
 use crate::recorder::{Book, Recorder};
 use crate::session::{self, Session};
@@ -152,22 +154,31 @@ pub(crate) fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Resu
 /// Begins a session in a program that runs, on a thread of perk's own or of the program's.
 ///
 /// # Errors
-/// The reason why it cannot begin, in one line.
-pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, String> {
+/// The answer with the reason why it cannot begin.
+pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, Answer> {
     let options = match Options::parse(options, None) {
         Ok(AgentAction::Run(options)) => options,
-        Ok(AgentAction::Help) => return Err(Stop::Help.line()),
-        Err(error) => return Err(Stop::from(error).line()),
+        Ok(AgentAction::Help) => return Err(Answer::error(Stop::Help.line())),
+        Err(error) => return Err(Answer::error(Stop::from(error).line())),
     };
     if let Some(refusal) = options.refusal_to_attach() {
-        return Err(refusal.for_agent(&options));
+        return Err(Answer::error(refusal.for_agent(&options)));
     }
-    let session = install(|| jni.new_jvmti(), options, Life::Attached).map_err(Stop::line)?;
+    // The classes that the program itself asks for may come later.
+    if is_own_thread()
+        && let Some(jvmti) = jni.new_jvmti()
+    {
+        let checked = names::check(&options, jvmti, jni);
+        jvmti.dispose();
+        checked?;
+    }
+    let session = install(|| jni.new_jvmti(), options, Life::Attached);
+    let session = session.map_err(|stop| Answer::error(stop.line()))?;
     // As at VMInit, the events precede the lists of what is there.
     events::enable_live(session).map_err(|error| {
         session.uninstall();
         lock(session.common().recorder).discard_unbegun();
-        format!("the JVM refused events: {error}")
+        Answer::error(format!("the JVM refused events: {error}"))
     })?;
     let caller = session.jvmti().current_thread(jni);
     let caller = caller.filter(|caller| !is_own_thread() && !jni.is_virtual(caller));
@@ -178,7 +189,7 @@ pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, Str
         if let Ok(file) = session.file() {
             let _ = std::fs::remove_file(file);
         }
-        return Err(reason);
+        return Err(Answer::error(reason));
     }
     Ok(session)
 }

@@ -62,7 +62,7 @@ fn start(jni: Jni<'_>, options: &str) -> Answer {
     }
     match load::start(jni, options) {
         Ok(session) => of_file(session),
-        Err(reason) => Answer::error(reason),
+        Err(answer) => answer,
     }
 }
 

@@ -11,6 +11,7 @@ mod jvmpi;
 mod options;
 mod outcome;
 mod signals;
+mod unmatched;
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;

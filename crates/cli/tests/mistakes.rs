@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use perk_testkit::{fixture, jdk};
 use rustix::process::geteuid;
 
 use crate::foreign::testdata;
@@ -239,4 +240,32 @@ fn what_is_not_permitted() {
         &folder.run(&["run", "-o", "/proc/a.html", "--", "java", "Hi"]),
         &["/proc/a.html"],
     );
+}
+
+/// A program that has yet to load its classes runs; the end says what none had, also with `--quiet`.
+#[test]
+fn names_that_a_program_did_not_have() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let [java, classes] =
+            [jdk.java(), fixture::fixtures()].map(|it| it.to_str().unwrap().to_owned());
+        let run = |options: &[&str]| {
+            let program = ["--", &java, "-XX:+UseSerialGC", "-cp", &classes, "Sleeper", "1"];
+            let output =
+                folder.run(&[&["run", "--quiet", "-o", "a.hprof"], options, &program].concat());
+            assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+            stderr(&output)
+        };
+        let text = run(&["--cpu", "times", "--include", "Slepeer"]);
+        let near = "--include Slepeer: no class or method has that name; did you mean Sleeper?\n";
+        assert!(text.contains(near), "{text}");
+        assert!(
+            text.ends_with("not written: a.hprof: nothing was measured: no call was counted\n")
+        );
+        let text = run(&["--wall", "--wall-threads", "mian"]);
+        assert!(
+            text.contains("--wall-threads mian: no thread had that name; did you mean main?\n"),
+            "{text}"
+        );
+    });
 }

@@ -6,11 +6,33 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use perk_analysis::near;
 use perk_control::remote::{Answer, AnswerError, PROTOCOL, Request, field, socket_name};
+
+use perk_profile::NamePattern;
+use perk_report::words::did_you_mean;
 
 use super::inside::{JvmFolder, bases};
 use super::socket::{self, Deadline, TimedStream};
 use crate::jvms::Jvm;
+
+/// The names in the program that are near to the one of the options that nothing there has.
+fn near(answer: &Answer) -> Vec<String> {
+    let Some(wanted) = answer.get(field::UNMATCHED) else { return Vec::new() };
+    let all: Vec<_> =
+        answer.all(field::NAMES).flat_map(|names| names.split(field::SEPARATOR)).collect();
+    let is_of_threads = answer.result.as_ref().is_err_and(|text| text.contains("no thread"));
+    match NamePattern::new(wanted).filter(|_| !is_of_threads) {
+        Some(pattern) => near::of(
+            &pattern,
+            all.iter().map(|name| match name.split_once('#') {
+                Some((class, method)) => (class, Some(method)),
+                None => (*name, None),
+            }),
+        ),
+        None => near::texts(wanted, all),
+    }
+}
 
 /// The time in which an agent obeys: it may have a large file to write.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -86,7 +108,7 @@ impl<'a> Control<'a> {
     fn obeyed(&self, answer: Answer) -> anyhow::Result<Answer> {
         match &answer.result {
             Ok(()) => Ok(answer),
-            Err(text) => bail!("{}: {text}", self.jvm.title()),
+            Err(text) => bail!("{}: {text}{}", self.jvm.title(), did_you_mean(&near(&answer))),
         }
     }
 

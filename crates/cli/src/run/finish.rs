@@ -14,7 +14,7 @@ use perk_formats::shared_fields::ALIKE;
 use perk_formats::xprof::XPROF;
 use perk_open::Format;
 use perk_profile::units::{plural, printable};
-use perk_profile::{Metric, Profile, secrets};
+use perk_profile::{Accounting, Metric, Profile, secrets};
 use perk_render::Screen;
 use perk_report::words::quoted;
 use perk_report::{EndOfRun, View as _, accounting};
@@ -22,6 +22,7 @@ use perk_report::{EndOfRun, View as _, accounting};
 use super::append;
 use super::options::Analyses;
 use super::outcome::{Fault, Folder, JvmOutcome, Outcome, short_name};
+use super::unmatched;
 use crate::args::MeasurementArgs;
 use crate::file_format::merges_threads;
 use crate::output::{self, Target};
@@ -181,6 +182,11 @@ impl<'a> Finish<'a> {
                 file.display()
             ));
             (self.keep, self.failed) = (true, true);
+        }
+        // Also with --quiet: it may be why there are no numbers.
+        let profiles: Vec<_> = busy.iter().chain(&idle).map(|jvm| &jvm.profile).collect();
+        for line in unmatched::lines(&self.args.agent.0.options, &profiles) {
+            say(format_args!("{line}"));
         }
         let mut reasons: Vec<String> = self.why_idle(&idle).into_iter().collect();
         reasons.extend(outcome.incomplete.iter().map(|&pid| self.lost(pid, gone(pid).as_ref())));
@@ -344,7 +350,9 @@ impl<'a> Finish<'a> {
         }
         if let Some(accounting) = &jvm.profile.accounting {
             text.push('\n');
-            for line in accounting::lines(accounting) {
+            // Names that nothing had are lines of their own.
+            let accounting = Accounting { unmatched_patterns: String::new(), ..accounting.clone() };
+            for line in accounting::lines(&accounting) {
                 text += &format!("{line}\n");
             }
         }

@@ -3,8 +3,8 @@
 use perk_testkit::run::Signal;
 use perk_testkit::{JavaRun, RunningJava, jdk};
 
-use super::{perk, sleeper, start};
-use crate::util::{Folder, assert_refused, perk_for_all};
+use super::{assert_unharmed, perk, sleeper, start, storm};
+use crate::util::{Folder, assert_refused, perk_for_all, stderr};
 
 /// Fails unless perk refuses to attach with these words, and the JVM continues.
 #[track_caller]
@@ -112,5 +112,41 @@ fn a_jvm_of_another_user() {
         command.arg("attach").arg(java.pid().to_string()).current_dir("/");
         command.uid(65534).gid(65534);
         assert_refused(&command.output().unwrap(), &["is of the user root", "as root"]);
+    });
+}
+
+/// Names that nothing in the program has are refused at once, with those near to them.
+#[test]
+fn names_that_no_class_or_thread_has() {
+    jdk::each(|jdk| {
+        let folder = Folder::new();
+        let java = start(&storm(jdk, &["work"]));
+        for (options, text) in [
+            (
+                &["--cpu", "times", "--include", "com.acme"][..],
+                "include=com.acme: no loaded class or method has that name",
+            ),
+            (&["--cpu", "times", "--include", "AttachStorn"], "did you mean AttachStorm?"),
+            (
+                &["--cpu", "times", "--include", "AttachStorm.mian"],
+                "did you mean AttachStorm.main?",
+            ),
+            (&["--cpu", "times", "--include", "AttachStorm,Gone"], "include=Gone: no loaded class"),
+            (
+                &["--wall", "--wall-threads", "nosuch-*"],
+                "wall-threads=nosuch-*: no thread has that name",
+            ),
+            (&["--wall", "--wall-threads", "mian"], "did you mean main?"),
+        ] {
+            let arguments = ["attach", "PID", "--duration", "100ms", "-o", "a.hprof"];
+            let output = perk(&folder, &java, &[&arguments, options].concat());
+            assert_refused(&output, &[text]);
+            assert!(folder.names().is_empty());
+        }
+        let options = ["--quiet", "--wall", "--wall-threads", "ma*", "-o", "a.hprof"];
+        let arguments = ["attach", "PID", "--duration", "200ms"];
+        let output = perk(&folder, &java, &[&arguments[..], &options].concat());
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+        assert_unharmed(java);
     });
 }

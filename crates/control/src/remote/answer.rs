@@ -31,6 +31,13 @@ pub mod field {
     pub const FILE: &str = "file";
     /// The time since the recording began, in milliseconds.
     pub const ELAPSED_MS: &str = "elapsed_ms";
+    /// A name of the options that nothing in the program has.
+    pub const UNMATCHED: &str = "unmatched";
+    /// Names in the program that could be meant instead, with [`SEPARATOR`] between; that of a method has a `#`
+    /// after its class. An answer has the field several times.
+    pub const NAMES: &str = "names";
+    /// What is between names.
+    pub const SEPARATOR: &str = ";";
     /// The interface that another profiler uses. Only agents with such a profiler have this field.
     pub const PROFILER: &str = "profiler";
 }
@@ -110,6 +117,11 @@ impl Answer {
     /// Returns the value of a field.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|it| it.0 == name).map(|it| &*it.1)
+    }
+
+    /// Returns all values of a field.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.fields.iter().filter(move |it| it.0 == name).map(|it| &*it.1)
     }
 
     /// Returns the state of the agent.
