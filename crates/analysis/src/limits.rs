@@ -21,8 +21,8 @@ mod waits;
 use std::cmp::Reverse;
 
 use perk_profile::{
-    Accounting, ClassId, Key as RowKey, KeyedMap, KeyedSet, MethodId, Metric, NodeId, Profile,
-    Subject, ThreadId, TraceId, WallState,
+    Accounting, ClassId, Key as RowKey, KeyedMap, KeyedSet, LockKind, MethodId, Metric, NodeId,
+    Profile, Subject, ThreadId, TraceId, WallState,
 };
 
 use crate::charges::{Charges, FILES, NETWORK, STREAMS};
@@ -50,7 +50,9 @@ const TIMES_NEXT: u64 = 2;
 /// What a program spends its time on.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
-    /// The time of threads that work.
+    /// What the time is of.
+    pub whole: Whole,
+    /// The time of threads that work, or that of the whole.
     pub total_ns: u64,
     /// How many threads work, on average; `None` if the length of the recording is not known.
     pub working_threads: Option<f64>,
@@ -62,6 +64,24 @@ pub struct Limits {
     pub hides_virtual_waits: bool,
     /// Whether any of the rows stands out.
     pub verdict: Verdict,
+}
+
+/// What the times of limits are parts of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Whole {
+    /// The wall-clock time of threads that work.
+    #[default]
+    Work,
+    /// The CPU time of samples, of compilers and of collectors, and the time blocked by locks, as far as
+    /// these were measured.
+    Measured {
+        /// CPU time is.
+        has_cpu: bool,
+        /// Locks are.
+        has_locks: bool,
+    },
+    /// Samples of unknown length: a nanosecond is one of them.
+    Samples,
 }
 
 /// What a list of limits says as a whole.
@@ -187,14 +207,17 @@ impl Stay<'_> {
 /// What waits are added up by.
 type Key = (Option<Wait>, Option<MethodId>);
 
-/// Finds the limits of a profile with samples of wall-clock time; `None` where it has none.
+/// Finds the limits of a profile with samples of wall-clock time or of CPU time, or with waits for locks;
+/// `None` where it has none of them.
 pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<Limits> {
     let mut rows = Metric::WallTime.rows(profile).rows;
-    if rows.is_empty() {
-        return None;
-    }
     let hides_virtual_waits = virtual_threads::are_waits_hidden(profile, &rows);
-    rows.extend(virtual_threads::waits(profile, &rows));
+    let mut whole = Whole::Work;
+    if rows.is_empty() {
+        (whole, rows) = measured(profile)?;
+    } else {
+        rows.extend(virtual_threads::waits(profile, &rows));
+    }
     let thread_ns = sum(rows.iter().map(|row| row.1));
     let charges = Charges::new(profile, tree, owners, Naming::Callees);
     let places = Places::new(profile, tree, owners, &charges);
@@ -204,11 +227,21 @@ pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<L
     let (idle, mut stays) = idle::split(profile, stays);
     meanwhile::cover(profile, &mut stays);
     let accounting = profile.accounting.as_ref();
-    let sample_ns = accounting.filter(|it| it.wall_sample_count > 0);
-    let sample_ns = sample_ns.map(|it| it.wall_thread_ns / it.wall_sample_count);
-    let total_ns = sum(stays.iter().map(|stay| stay.ns));
-    let mut limits = waiting(profile, &places, &stays);
-    limits.extend(cpu::limits(profile, tree, owners, &stays, sample_ns));
+    let sample_ns = match whole {
+        Whole::Work => accounting
+            .filter(|it| it.wall_sample_count > 0)
+            .map(|it| it.wall_thread_ns / it.wall_sample_count),
+        Whole::Measured { .. } => profile.sample_interval_ns(),
+        Whole::Samples => Some(1),
+    };
+    let mut total_ns = sum(stays.iter().map(|stay| stay.ns));
+    let mut limits = waiting(profile, &places, &stays, whole == Whole::Work);
+    if whole == Whole::Work {
+        limits.extend(cpu::limits(profile, tree, owners, &stays, sample_ns));
+    } else {
+        limits.extend(cpu::limits_of_cpu(profile, tree, owners, &stays, sample_ns));
+        total_ns = total_ns.saturating_add(cpu::beside_ns(profile));
+    }
     for limit in limits.iter_mut().filter(|it| it.sample_count == 0) {
         // Recordings of other tools do not say what a sample represents.
         limit.sample_count = sample_ns.map_or(u64::MAX, |each| limit.ns / each.max(1));
@@ -217,13 +250,48 @@ pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<L
     unite_io(&mut limits);
     sort(&mut limits, total_ns);
     limits.truncate(MOST);
-    let wall_ns = accounting.map(|it| it.wall_ns).filter(|&ns| ns > 0);
+    let wall_ns = accounting.map(|it| it.wall_ns).filter(|&ns| ns > 0 && whole == Whole::Work);
     let threads = |wall_ns: u64| thread_ns as f64 / wall_ns as f64;
     let working_threads =
         wall_ns.map(|wall_ns| threads(wall_ns) * total_ns as f64 / known_ns.max(1) as f64);
     let all_samples = sample_ns.map_or(u64::MAX, |each| total_ns / each.max(1));
     let verdict = verdict(&limits, total_ns, working_threads, all_samples);
-    Some(Limits { total_ns, working_threads, rows: limits, idle, hides_virtual_waits, verdict })
+    Some(Limits {
+        whole,
+        total_ns,
+        working_threads,
+        rows: limits,
+        idle,
+        hides_virtual_waits,
+        verdict,
+    })
+}
+
+/// What else than wall-clock time says where the time went: CPU time, and waits for locks.
+fn measured(profile: &Profile) -> Option<(Whole, Vec<(RowKey, u64)>)> {
+    let interval_ns = profile.sample_interval_ns();
+    let row = |trace, state, ns| (RowKey::new(trace, Subject::State(state)), ns);
+    let samples = Metric::Samples.rows(profile).rows.into_iter();
+    let running = |(key, count): (RowKey, u64)| {
+        row(key.trace, WallState::Running, count.saturating_mul(interval_ns.unwrap_or(1)))
+    };
+    let mut rows: Vec<_> = samples.map(running).collect();
+    let has_cpu = !rows.is_empty();
+    if has_cpu && interval_ns.is_none() {
+        return Some((Whole::Samples, rows));
+    }
+    let locks = profile.monitor_times().flat_map(|section| section.rows);
+    let blocked = locks.filter(|it| it.waits.blocked_ns > 0).map(|it| {
+        let state = match it.kind {
+            LockKind::Monitor => WallState::Blocked,
+            LockKind::Parking => WallState::Parked,
+        };
+        row(it.trace, state, it.waits.blocked_ns)
+    });
+    let count = rows.len();
+    rows.extend(blocked);
+    let has_locks = rows.len() > count;
+    (!rows.is_empty()).then_some((Whole::Measured { has_cpu, has_locks }, rows))
 }
 
 /// The traces and states in which threads do not work, as [`Limits::idle`] has their threads.
@@ -340,12 +408,17 @@ fn verdict(
 }
 
 /// The limits that are waits.
-fn waiting(profile: &Profile, places: &Places<'_>, stays: &[Stay<'_>]) -> Vec<Limit> {
+fn waiting(
+    profile: &Profile,
+    places: &Places<'_>,
+    stays: &[Stay<'_>],
+    has_all: bool,
+) -> Vec<Limit> {
     let mut groups: KeyedMap<Key, Group> = KeyedMap::default();
     for stay in stays.iter().filter(|stay| stay.place.wait.is_some()) {
         groups.entry(stay.key()).or_default().add(stay);
     }
-    let holders = meanwhile::Holders::new(profile, places, stays);
+    let holders = meanwhile::Holders::new(profile, places, stays, has_all);
     let mut limits = Vec::new();
     for ((wait, method), group) in groups {
         let Some(wait) = wait else { continue };

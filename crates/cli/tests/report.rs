@@ -47,15 +47,14 @@ fn the_method_of_the_book() {
 book.collapsed: collapsed stacks, 15813 samples
 inferred: the callers of 3 cut traces, 24.95 % of samples (see --no-infer)
 
-Where to begin
-Fixing a method saves at most its share; making it twice as fast, half of it.
-#  kind      %  number  method
-1   CPU  68.06   10763  java.lang.String.valueOf [20 % inferred]
-        numbers from and to text 68.1 %
-2   CPU  19.64    3106  tuning.profile.ProfileTest.main
-        Rest.rest 19.6 %
-3   CPU  12.29    1944  java.util.Hashtable.put [95 % inferred]
-        Double.equals 12.3 %
+What limits the program
+Shares are of 15813 samples; what threads wait for was not measured.
+ 1   68.1 %  uses the CPU: java.lang.String.valueOf
+             numbers from and to text 68.1 %; convert less, or keep the result
+ 2   19.6 %  uses the CPU: tuning.profile.ProfileTest.main
+             Rest.rest 19.6 %; perk report book.collapsed --method ProfileTest.main shows its lines and callers
+ 3   12.3 %  uses the CPU: java.util.Hashtable.put
+             Double.equals 12.3 %; perk report book.collapsed --method Hashtable.put shows its lines and callers
 
 More: perk report book.collapsed --all, --tree, --tree=bottom-up, --method NAME, --edges, --brief, --json
 ";
@@ -99,7 +98,7 @@ fn nothing_is_inferred_where_that_is_not_wanted() {
     let folder = book();
     let text = report(&folder, &["book.collapsed", "--no-infer"]);
     assert!(!text.contains("inferred"), "{text}");
-    assert!(text.contains("1   CPU  54.79    8664  java.lang.String.valueOf\n"), "{text}");
+    assert!(text.contains(" 1   54.8 %  uses the CPU: java.lang.String.valueOf\n"), "{text}");
     assert!(json(&folder, &["book.collapsed", "--no-infer"])["inferred"].is_null());
 }
 
@@ -120,21 +119,21 @@ fn a_leaf_points_at_its_callers_and_at_what_is_allocated() {
     write(&folder, "p.hprof", &profile);
     let text = report(&folder, &["--all", "p.hprof"]);
     let expected = "\
-#       kind       %  number  method
-1       time   74.07  400 ms  T.read
-        2 calls of 200 ms, called by: T.main
-        allocates below: 5 MB of byte[][]
-2       time   18.52  100 ms  T.main
-        1 call of 100 ms
-        allocates below: 5 MB of byte[][]
-3       time    7.41   40 ms  T.get
-        1000 calls of 40 us, fewer in: T.main (75 %), T.read (25 %)
-4      calls   99.70    1000  T.get
-        call it less in: T.main (60 %), T.read (40 %)
-5  allocated  100.00    5 MB  U.copy
-        byte[][] 100 %
-        called by: T.read
-6       live  100.00   600 B  U.copy
+Where to begin
+ 1   74.1 %  of 540 ms in calls: T.read
+             2 calls of 200 ms, called by: T.main
+             allocates below: 5 MB of byte[][]
+ 2   18.5 %  of 540 ms in calls: T.main
+             1 call of 100 ms
+             allocates below: 5 MB of byte[][]
+ 3    7.4 %  of 540 ms in calls: T.get
+             1000 calls of 40 us, fewer in: T.main (75 %), T.read (25 %)
+ 4   99.7 %  of 1003 calls: T.get
+             call it less in: T.main (60 %), T.read (40 %)
+ 5    100 %  of 5 MB allocated: U.copy
+             byte[][] 100 %
+             called by: T.read
+ 6    100 %  of 600 B live: U.copy
 ";
     assert!(text.contains(expected), "{text}");
     let Some(Event::Section(section)) = profile.events.last_mut() else { panic!("no sites") };
@@ -363,21 +362,23 @@ fn the_first_screen_says_what_matters() {
     };
     folder.file("p.collapsed", (0..60).map(stack).collect::<String>());
     let (text, lines) = on_a_terminal(&folder, "p.collapsed");
-    assert!(text.contains("\x1b[1mWhere to begin\x1b[0m"), "{text}");
+    assert!(text.contains("\x1b[1mWhat limits the program\x1b[0m"), "{text}");
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
     assert!(lines.len() <= 25, "{lines:#?}");
-    // A heading, a legend, titles, and at least five methods with a hint each.
+    // A heading, a summary, and at least five methods with a hint each.
     let end = lines.iter().rposition(|line| line.is_empty()).unwrap();
-    assert!(end >= 5 + 10, "{lines:#?}");
-    assert!(lines[6].trim_start().starts_with("call it less in: "), "{lines:#?}");
-    assert!(lines[6].ends_with(", …"), "{lines:#?}");
+    assert!(lines[3].starts_with("Nothing stands out: the time is spread"), "{lines:#?}");
+    let rows = lines[..end].iter().filter(|line| line.contains(" %  uses the CPU: "));
+    assert!(end >= 5 + 10 && rows.count() >= 5, "{lines:#?}");
     assert!(
         lines[end + 1].starts_with("More: perk report p.collapsed --all, --tree,"),
         "{lines:#?}"
     );
-    assert!(lines[5].contains("  ▌   "), "{lines:#?}");
-    // Shares have the colour of their heat.
+    // Shares in tables have the colour of their heat, and a bar.
+    let (text, lines) = on_a_terminal(&folder, "--advice p.collapsed");
     assert!(text.contains("\x1b[33m7.02\x1b[0m"), "{text}");
+    assert!(lines.iter().any(|line| line.contains("  ▌   ")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.trim_start().starts_with("call it less in: ")), "{text}");
     for (options, has_bold) in
         [("--tree", true), ("--all", true), ("--color never", false), ("--color=always", true)]
     {

@@ -250,7 +250,7 @@ fn has_packages(class: &str) -> bool {
 }
 
 /// Whether a source file is of a language whose compiler makes class files.
-fn is_jvm_source(file: &str) -> bool {
+pub fn is_jvm_source(file: &str) -> bool {
     let ending = file.rsplit_once('.').map(|(_, ending)| ending);
     ending.is_some_and(|ending| JVM_SOURCE_ENDINGS.contains(&ending))
 }

@@ -41,6 +41,7 @@ pub use file_format::{
     Reading, View,
 };
 pub use foreign::{Foreign, foreign};
+pub use frame_name::is_jvm_source;
 pub use registry::{FORMATS, HEAD_BYTES, by_name, recognise, table};
 
 /// The reason why a file cannot be read.

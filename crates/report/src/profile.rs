@@ -261,7 +261,8 @@ mod tests {
         let first = "file: collapsed stacks, 10 ms of delay, 5 ms of them below the file's cutoff; \
                      14 misses, 7 of them below the file's cutoff\n";
         assert!(text.starts_with(first), "{text}");
-        assert!(text.contains("1   delay  50.00    5 ms  T.f\n"), "{text}");
+        assert!(text.contains(" 1     50 %  of 10 ms of delay: T.f\n"), "{text}");
+        assert!(text.contains(" 2     50 %  of 14 misses: T.f\n"), "{text}");
         assert!(text.contains("\nTop methods by self: delay\n"), "{text}");
         assert!(text.contains("\nTop methods by total: misses\n"), "{text}");
         let text = shown(&ProfileRequest { metric: Some("misses".into()), ..everything });

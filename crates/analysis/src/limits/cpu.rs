@@ -13,6 +13,8 @@ const NO_CPU: f64 = 0.3;
 const ALL_CPUS: f64 = 0.8;
 /// A process that its quota stopped in more of the periods than this has too small a quota.
 const THROTTLED: f64 = 0.1;
+/// Samples are those of the whole run if they are more than this part of all that were taken.
+const WHOLE: f64 = 0.9;
 /// Classes with less of all bytes than this are not named.
 const CLASS: f64 = 0.03;
 
@@ -37,7 +39,7 @@ pub(super) fn limits(
     if gc_ns > 0 {
         limits.push(gc(profile, tree, &charges, gc_ns));
     }
-    let jit = share_of_cpu(accounting, |it| it.jit_c1_cpu_ns.saturating_add(it.jit_c2_cpu_ns));
+    let jit = share_of_cpu(accounting, jit_ns);
     if jit >= JIT {
         limits
             .push(Limit { sample_count: u64::MAX, ..Limit::new(Cause::Jit, part(active_ns, jit)) });
@@ -55,6 +57,47 @@ pub(super) fn limits(
     }
     limits.extend(methods(profile, tree, &charges, stays, (used_ns, sample_ns)));
     limits
+}
+
+/// The limits by CPU where only CPU time was measured: the collectors and compilers have theirs beside that
+/// of the samples.
+pub(super) fn limits_of_cpu(
+    profile: &Profile,
+    tree: &MethodTree,
+    owners: &Owners,
+    stays: &[Stay<'_>],
+    sample_ns: Option<u64>,
+) -> Vec<Limit> {
+    let charges = Charges::new(profile, tree, owners, Naming::Words);
+    let accounting = beside(profile);
+    let used_ns = sum(stays.iter().filter(|it| it.is_active()).map(|it| it.ns));
+    let mut limits = methods(profile, tree, &charges, stays, (used_ns, sample_ns));
+    let gc_ns = accounting.map_or(0, |it| it.gc_cpu_ns);
+    if gc_ns > 0 {
+        limits.push(gc(profile, tree, &charges, gc_ns));
+    }
+    let jit = share_of_cpu(accounting, jit_ns);
+    if let Some(accounting) = accounting.filter(|_| jit >= JIT) {
+        limits.push(Limit { sample_count: u64::MAX, ..Limit::new(Cause::Jit, jit_ns(accounting)) });
+    }
+    limits
+}
+
+/// The CPU time of collectors and compilers, which samples do not have.
+pub(super) fn beside_ns(profile: &Profile) -> u64 {
+    beside(profile).map_or(0, |it| it.gc_cpu_ns.saturating_add(jit_ns(it)))
+}
+
+/// The account of the process, unless the samples are a part of those that it counts: then it is not known
+/// what went on beside them.
+fn beside(profile: &Profile) -> Option<&Accounting> {
+    let count = Metric::Samples.rows(profile).total;
+    let is_whole = |it: &&Accounting| count as f64 >= it.sample_count as f64 * WHOLE;
+    profile.accounting.as_ref().filter(is_whole)
+}
+
+fn jit_ns(accounting: &Accounting) -> u64 {
+    accounting.jit_c1_cpu_ns.saturating_add(accounting.jit_c2_cpu_ns)
 }
 
 /// The part of the time of threads that want to run that the collection of garbage takes: while it stops

@@ -54,12 +54,19 @@ pub(super) struct Holders<'a> {
     profile: &'a Profile,
     places: &'a Places<'a>,
     stays: &'a [Stay<'a>],
+    /// Whether the stays are all that threads did.
+    has_all: bool,
     /// The classes of the locks that a method waits for, with the time.
     locks: KeyedMap<(Wait, MethodId), KeyedMap<ClassId, u64>>,
 }
 
 impl<'a> Holders<'a> {
-    pub(super) fn new(profile: &'a Profile, places: &'a Places<'a>, stays: &'a [Stay<'a>]) -> Self {
+    pub(super) fn new(
+        profile: &'a Profile,
+        places: &'a Places<'a>,
+        stays: &'a [Stay<'a>],
+        has_all: bool,
+    ) -> Self {
         let mut of_methods: KeyedMap<(Wait, MethodId), KeyedMap<ClassId, u64>> =
             KeyedMap::default();
         for row in locks::contention(profile).iter().filter(|row| row.waits.is_blocked()) {
@@ -73,7 +80,7 @@ impl<'a> Holders<'a> {
             let sum = classes.entry(row.class).or_default();
             *sum = sum.saturating_add(row.waits.blocked_ns);
         }
-        Self { profile, places, stays, locks: of_methods }
+        Self { profile, places, stays, has_all, locks: of_methods }
     }
 
     /// The class of the lock that a method waits for most.
@@ -128,6 +135,9 @@ impl<'a> Holders<'a> {
     /// What threads do inside of the methods that wait, or inside of those that call them, after they
     /// have waited.
     fn of_stacks(&self, wait: Wait, methods: &[Option<MethodId>]) -> Option<Meanwhile> {
+        if !self.has_all {
+            return None;
+        }
         let waiting: KeyedSet<MethodId> = methods.iter().flatten().copied().collect();
         let waits = |stay: &&Stay<'_>| {
             stay.place.wait == Some(wait)

@@ -350,6 +350,47 @@ fn waits_of_virtual_threads_without_a_carrier_are_in_the_list() {
 }
 
 #[test]
+fn without_wall_clock_samples_all_shares_are_of_what_was_measured() {
+    let (line, blocked) = (format!("a.Price.line<{SERVE}"), format!("a.Stock.reserve:5<{SERVE}"));
+    let mut profile = Profile::default();
+    stack(&mut profile, MAIN);
+    push_samples(&mut profile, &[(&line, 60)]);
+    // Of unknown length.
+    let limits = of(&profile);
+    assert_eq!((limits.whole, limits.total_ns), (Whole::Samples, 60));
+    profile.accounting = Some(Accounting {
+        wall_ns: 2_000_000_000,
+        cpu_count: 2,
+        process_cpu_ns: 1_000_000_000,
+        interval_ns: 10_000_000,
+        sample_count: 60,
+        gc_cpu_ns: 100_000_000,
+        jit_c2_cpu_ns: 300_000_000,
+        ..Accounting::default()
+    });
+    let rows = [row("cpu", "a.Price.line", 600), row("jit", "", 300), row("gc", "", 100)];
+    let sorted = |profile: &Profile| {
+        let mut rows = shown(profile);
+        rows.sort_by_key(|it| Reverse(it.2));
+        rows
+    };
+    assert_eq!(sorted(&profile), rows);
+    assert_eq!(of(&profile).total_ns, 1_000_000_000);
+    push_monitor_times(&mut profile, &[("a.Stock", &blocked, waits(9, 1_000_000_000, 0, 0))]);
+    let limits = of(&profile);
+    assert_eq!(limits.whole, Whole::Measured { has_cpu: true, has_locks: true });
+    assert_eq!((limits.total_ns, limits.working_threads), (2_000_000_000, None));
+    assert_eq!(shown(&profile)[0], row("monitor", "a.Stock.reserve", 1000));
+    // What the holder does is not known: it may sleep.
+    assert_eq!(limits.rows[0].meanwhile, None);
+    // The account is not that of a part.
+    let mut accounting = profile.accounting.clone().unwrap();
+    accounting.sample_count = 600;
+    profile.accounting = Some(accounting);
+    assert_eq!(of(&profile).total_ns, 1_600_000_000);
+}
+
+#[test]
 fn little_and_even_numbers_do_not_stand_out() {
     let cpu = |name: &str| format!("a.{name}.run<{SERVE}");
     let [a, b, c] = ["A", "B", "C"].map(cpu);

@@ -34,10 +34,14 @@ pub(super) fn lines(
     let limits = content.limits().filter(|it| it.is_list());
     match head {
         _ if limits.is_some() => {
-            let limits = limits.map(|it| it.sentences(left.saturating_sub(1), file));
-            lines.extend(limits.unwrap_or_default());
+            let of_limits = limits.map(|it| it.sentences(left.saturating_sub(1), file));
+            lines.extend(of_limits.unwrap_or_default());
+            let covers = |metric: &str| limits.is_some_and(|it| it.covers(metric));
+            let others = head.map(|head| head.sentences(left, &covers)).unwrap_or_default();
+            lines.extend(others);
+            lines.truncate(LINES - 1);
         }
-        Some(head) => lines.extend(head.sentences(left).into_iter().take(left)),
+        Some(head) => lines.extend(head.sentences(left, &|_| false).into_iter().take(left)),
         None => lines.extend(others(content).into_iter().take(left)),
     }
     lines.push(format!(

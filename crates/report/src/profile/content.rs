@@ -24,6 +24,9 @@ use crate::selection::window;
 /// Samples without a stack of less than this share are in the accounting alone.
 const LOSS: f64 = 0.01;
 
+/// The function that each stack of a program in Go begins with.
+const GO: (&str, &str) = ("runtime", "goexit");
+
 /// Everything a profile has.
 #[derive(Debug)]
 pub(super) struct Content<'a> {
@@ -87,11 +90,24 @@ impl<'a> Content<'a> {
         self.owners.get_or_init(|| Owners::new(self.profile))
     }
 
-    /// Whether any method has a class: functions of other languages have none.
+    /// Whether the methods are those of a JVM: functions of other languages have no class, or what looks like
+    /// one and is of no source file of Java.
     pub(super) fn is_of_java(&self) -> bool {
         let symbols = &self.profile.symbols;
-        let mut methods = (0..symbols.method_count()).map(MethodId::new);
-        methods.any(|it| !symbols.class_name(symbols.get_method(it).class).is_empty())
+        let methods = (0..symbols.method_count()).map(|it| symbols.get_method(MethodId::new(it)));
+        let (mut has_class, mut has_source, mut is_other) = (false, false, false);
+        for method in methods {
+            let (class, name) =
+                (symbols.class_name(method.class), symbols.strings.get(method.name));
+            let source = method.source.map(|it| symbols.strings.get(it));
+            if class.starts_with("java.") || source.is_some_and(perk_formats::is_jvm_source) {
+                return true;
+            }
+            has_class |= !class.is_empty();
+            has_source |= source.is_some_and(|it| !it.is_empty());
+            is_other |= (class, name) == GO;
+        }
+        has_class && !has_source && !is_other
     }
 
     /// The first `count` methods of each kind to begin with; `None` where there is none.

@@ -10,7 +10,7 @@ use perk_analysis::advice::{Advice, Caller};
 use perk_profile::names::package;
 use perk_profile::units::{bytes, plural, short_percent};
 use perk_profile::{ClassId, MethodId, Metric, Profile, Unit};
-use perk_render::{Cell, Column, LazyTable, Screen};
+use perk_render::{Cell, Column, LazyTable, Part, Screen, Section};
 
 use super::content::Content;
 use kinds::{Kind, kinds};
@@ -29,6 +29,11 @@ const HINTS: usize = 3;
 /// Columns by which hints are indented, and how long they are where lines have no limit.
 const INDENT: usize = 8;
 const WIDTH: usize = 120;
+/// The same in a list, and its heading.
+pub(super) const LIST_INDENT: usize = 13;
+pub(super) const TITLE: &str = "What limits the program";
+/// The heading of the methods alone.
+const BEGIN: &str = "Where to begin";
 /// Stands before the calls that are not in a method's number.
 const CALLED: &str = "calls made for it: ";
 /// Represents the code of the method itself.
@@ -77,6 +82,25 @@ impl Extent {
     }
 }
 
+/// A row of a list: its share, what that is of, the method, and lines below.
+pub(super) struct ListRow {
+    text: String,
+    below: Vec<String>,
+}
+
+impl ListRow {
+    pub(super) fn lines(&self) -> usize {
+        1 + self.below.len()
+    }
+
+    pub(super) fn section(&self, rank: usize) -> Section {
+        let first = Part::Line(format!("{rank:>2} {}", self.text), LIST_INDENT);
+        let below = self.below.iter();
+        let below = below.map(|line| Part::Line(" ".repeat(LIST_INDENT) + line, LIST_INDENT));
+        [first].into_iter().chain(below).collect()
+    }
+}
+
 impl<'a> Head<'a> {
     /// The first `count` methods of each kind; `None` where there is none.
     pub(super) fn new(content: &Content<'a>, count: usize) -> Option<Self> {
@@ -95,10 +119,56 @@ impl<'a> Head<'a> {
         self.kinds.iter().any(|kind| kind.metric == metric.name())
     }
 
-    /// The methods, as many as the extent has.
-    pub(super) fn section(&self, extent: Extent, screen: &Screen) -> LazyTable<'_> {
+    /// The methods, as many as the extent has: a table of the numbers of one kind, or a list where the
+    /// shares are of several.
+    pub(super) fn section(&self, extent: Extent, screen: &Screen) -> Section {
+        if self.kinds.len() > 1 {
+            return self.list(BEGIN, extent, screen);
+        }
         let rows = self.rows(extent, screen);
-        self.table(rows).ranked().legend(LEGEND)
+        vec![Part::table(self.table(rows).ranked().legend(LEGEND))]
+    }
+
+    /// The methods as rows of a list.
+    pub(super) fn list(&self, title: &str, extent: Extent, screen: &Screen) -> Section {
+        let mut section = vec![Part::Heading(title.to_owned())];
+        let rows = self.rows(extent, screen);
+        let rows = rows
+            .into_iter()
+            .zip(1..)
+            .map(|((kind, advice, below), rank)| self.list_row(kind, advice, below).section(rank));
+        section.extend(rows.flatten());
+        section
+    }
+
+    /// The first methods by the numbers of metrics that a list does not have.
+    pub(super) fn rows_of_others(
+        &self,
+        covers: &dyn Fn(&str) -> bool,
+        top: Option<usize>,
+        screen: &Screen,
+    ) -> Vec<ListRow> {
+        let kinds = self.kinds.iter().filter(|kind| !covers(&kind.metric));
+        let rows = kinds.flat_map(|kind| {
+            let is_worth_it =
+                |it: &&Advice| it.number as f64 >= WORTH * kind.total as f64 || top.is_some();
+            let advice = kind.advice.iter().take(top.unwrap_or(OTHERS)).filter(is_worth_it);
+            advice.map(move |advice| {
+                let mut below = self.hints(kind, advice, screen);
+                below.truncate(1);
+                self.list_row(kind, advice, below)
+            })
+        });
+        rows.collect()
+    }
+
+    fn list_row(&self, kind: &Kind, advice: &Advice, below: Vec<String>) -> ListRow {
+        let share = short_percent(advice.number, kind.total);
+        let of = format!("of {} {}", kind.number(kind.total), kind.whole);
+        let of = of.trim_end();
+        let name = &self.labels[&advice.method];
+        let inferred = inferred(advice.inferred, advice.number);
+        ListRow { text: format!("{share:>6} %  {of}: {name}{inferred}"), below }
     }
 
     /// All methods, for other programs.
@@ -111,8 +181,9 @@ impl<'a> Head<'a> {
     }
 
     /// The methods in sentences, most of each kind first: kind, and sentence.
-    pub(super) fn sentences(&self, count: usize) -> Vec<String> {
+    pub(super) fn sentences(&self, count: usize, covers: &dyn Fn(&str) -> bool) -> Vec<String> {
         let chosen = self.chosen(Extent { top: None, lines: Some(count), hints: 0 }, |_, _| 1);
+        let chosen = chosen.into_iter().filter(|(kind, _)| !covers(&kind.metric));
         let sentence = |(kind, advice): (&Kind, &Advice)| {
             let share = short_percent(advice.number, kind.total);
             let number = kind.number(advice.number);
@@ -129,7 +200,7 @@ impl<'a> Head<'a> {
             }
             text
         };
-        chosen.into_iter().map(sentence).collect()
+        chosen.map(sentence).collect()
     }
 
     /// The methods of each kind that are shown, and the lines below each.
@@ -215,7 +286,7 @@ impl<'a> Head<'a> {
                 .table()
         };
         let average = |it: &Advice| Some(it.calls.filter(|it| it.self_ns > 0)?.average_ns());
-        LazyTable::of(symbols, "Where to begin", rows)
+        LazyTable::of(symbols, BEGIN, rows)
             .column(Column::other("kind").at(0, "kind"), |it| &*it.0.title)
             .column(Column::other("metric"), |it| &*it.0.metric)
             .column(Column::other("unit"), |it| it.0.unit.name())

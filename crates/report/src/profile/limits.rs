@@ -2,17 +2,16 @@
 
 mod words;
 
-use perk_analysis::limits::{self, Cause, FEW_SAMPLES, Limit, Limits, Repeat, Verdict};
+use perk_analysis::limits::{self, Cause, FEW_SAMPLES, Limit, Limits, Repeat, Verdict, Whole};
 use perk_formats::{Lead, LeadRow};
 use perk_profile::units::{duration, plural, printable, short_percent};
 use perk_profile::{Line, Metric, Profile};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Rows, Screen, Section};
 
 use super::content::Content;
+use super::head::{Head, LIST_INDENT as INDENT, TITLE};
 use words::Words;
 
-/// Columns of rank and share before the text of a row.
-const INDENT: usize = 13;
 /// Groups of idle threads that are named.
 const GROUPS: usize = 4;
 /// Repeated calls that are listed.
@@ -20,6 +19,12 @@ const REPEATS: usize = 3;
 /// What is not in a list.
 const HIDDEN: &str =
     "Virtual threads that wait without a carrier are not in it; --lock records them";
+/// What was not measured where only CPU time was, and where locks were, too.
+const UNMEASURED: &str = "what threads wait for was not measured";
+const OTHERS_UNMEASURED: &str = "other waits were not measured";
+/// Rows up to which those of few samples are shown, and the fewest samples of such a row.
+const FIRST: usize = 5;
+const LEAST_SAMPLES: u64 = 3;
 /// Rows that a list always has room for.
 const ROWS: usize = 3;
 
@@ -48,6 +53,8 @@ impl<'a> LimitsView<'a> {
             return None;
         }
         let limits = limits::limits(profile, tree, content.owners());
+        // Functions of other languages have a table of their own.
+        let limits = limits.filter(|it| it.whole == Whole::Work || content.is_of_java());
         let calls = content.calls.as_ref();
         let repeats = calls.map(|calls| limits::repeats(profile, content.owners(), &calls.table));
         let repeats = repeats.unwrap_or_default();
@@ -59,23 +66,38 @@ impl<'a> LimitsView<'a> {
         self.limits.is_some()
     }
 
-    /// The list, on at most `lines` lines where the first rows fit.
+    /// Whether rows of the list have the numbers of the metric of a name.
+    pub(super) fn covers(&self, metric: &str) -> bool {
+        let is_of = |metrics: &[Metric]| metrics.iter().any(|it| it.name() == metric);
+        match self.limits.as_ref().map(|limits| limits.whole) {
+            None => false,
+            Some(Whole::Work) => true,
+            Some(Whole::Measured { has_locks, .. }) => {
+                is_of(&[Metric::Samples]) || has_locks && is_of(&Metric::OF_LOCKS)
+            }
+            Some(Whole::Samples) => is_of(&[Metric::Samples]),
+        }
+    }
+
+    /// The list, on at most `lines` lines where the first rows fit. Rows that `head` has of other numbers
+    /// follow.
     pub(super) fn section(
         &self,
-        top: Option<usize>,
-        lines: usize,
+        head: Option<&Head<'_>>,
+        (top, lines): (Option<usize>, usize),
         file: &str,
         screen: &Screen,
     ) -> Section {
         let Some(limits) = &self.limits else { return Section::new() };
-        let head = vec![
-            Part::Heading("What limits the program".to_owned()),
-            Part::Sentence(self.summary(limits)),
-        ];
-        let mut sections = vec![head];
+        let first = vec![Part::Heading(TITLE.to_owned()), Part::Sentence(self.summary(limits))];
+        let mut sections = vec![first];
         let length = |section: &Section| perk_render::text([section], screen).lines().count();
         let mut left = lines.saturating_sub(length(&sections[0]));
         let (rows, more) = shown(limits, top);
+        let covers = |metric: &str| self.covers(metric);
+        let others = head.map(|head| head.rows_of_others(&covers, top, screen)).unwrap_or_default();
+        left = left.saturating_sub(others.iter().map(|row| row.lines()).sum());
+        let mut count = 0;
         for (index, limit) in rows.iter().enumerate() {
             let Text { reason, place, hint } = self.text(limits, limit, file);
             let share = short_percent(limit.ns, limits.total_ns);
@@ -94,7 +116,9 @@ impl<'a> LimitsView<'a> {
             }
             left = left.saturating_sub(used);
             sections.push(row);
+            count += 1;
         }
+        sections.extend(others.iter().zip(count + 1..).map(|(row, rank)| row.section(rank)));
         if more > 0 {
             let each = if more == 1 { "" } else { " each" };
             let rows = plural(more as u64, "more row");
@@ -134,7 +158,11 @@ impl<'a> LimitsView<'a> {
                 place: limit.method.map_or(String::new(), |method| short(method) + &line),
                 method: limit.method,
                 hint,
-                metric: if is_of_cpu { Metric::Samples } else { Metric::WallTime },
+                metric: match limits.whole {
+                    _ if is_of_cpu => Metric::Samples,
+                    Whole::Work => Metric::WallTime,
+                    _ => Metric::BlockedTime,
+                },
             }
         };
         lead.rows = limits.rows.iter().map(row).collect();
@@ -217,6 +245,7 @@ impl<'a> LimitsView<'a> {
         };
         Json::object([
             ("ns", limits.total_ns.into()),
+            ("of", whole_name(limits.whole).into()),
             ("threads", threads.map_or(Json::Null, Json::Float)),
             ("thread_count", limits.idle.thread_count.into()),
             ("idle_thread_count", limits.idle.idle_count.into()),
@@ -243,14 +272,23 @@ impl<'a> LimitsView<'a> {
             threads if threads < 9.95 => format!("{threads:.1}"),
             threads => format!("{threads:.0}"),
         });
-        let worked = threads.map_or_else(
-            || format!("shares are of {} of threads that work", duration(limits.total_ns)),
-            |threads| format!("{threads} threads worked on average; shares are of their time"),
-        );
-        let first = |limit: Option<&Limit>| {
-            limit.map_or(String::new(), |limit| {
-                format!(" ({} %)", short_percent(limit.ns, limits.total_ns))
-            })
+        let all = duration(limits.total_ns);
+        let worked = match (limits.whole, threads) {
+            (Whole::Work, Some(threads)) => {
+                format!("{threads} threads worked on average; shares are of their time")
+            }
+            (Whole::Work, None) => format!("shares are of {all} of threads that work"),
+            (Whole::Samples, _) => {
+                format!("shares are of {}; {UNMEASURED}", plural(limits.total_ns, "sample"))
+            }
+            (Whole::Measured { has_cpu, has_locks }, _) => {
+                let (of, rest) = match (has_cpu, has_locks) {
+                    (true, true) => ("CPU time and of waits for locks", OTHERS_UNMEASURED),
+                    (true, false) => ("CPU time", UNMEASURED),
+                    (false, _) => ("waits for locks", OTHERS_UNMEASURED),
+                };
+                format!("shares are of {all} of {of}; {rest}")
+            }
         };
         let text = match limits.verdict {
             Verdict::Clear => capitalized(&worked),
@@ -265,11 +303,17 @@ impl<'a> LimitsView<'a> {
                 "Nothing stands out: fewer than {FEW_SAMPLES} samples; record for longer. {}",
                 capitalized(&worked)
             ),
-            Verdict::Flat => format!(
-                "Nothing stands out: the time is spread over many methods, and none{} waits for much. {}",
-                first(limits.rows.first()).replace(" (", " has more than ").replace(')', " or"),
-                capitalized(&worked)
-            ),
+            Verdict::Flat => {
+                let first = limits.rows.first().map(|it| short_percent(it.ns, limits.total_ns));
+                let most = first.map(|share| format!(" has more than {share} %"));
+                let waits = (limits.whole == Whole::Work).then(|| " waits for much".to_owned());
+                let none: Vec<_> = most.into_iter().chain(waits).collect();
+                format!(
+                    "Nothing stands out: the time is spread over many methods, and none{}. {}",
+                    none.join(" or"),
+                    capitalized(&worked)
+                )
+            }
         };
         let text = match limits.hides_virtual_waits {
             true => format!("{text}. {HIDDEN}"),
@@ -310,19 +354,35 @@ impl<'a> LimitsView<'a> {
     }
 }
 
-/// The rows that are shown, and the number of those with too few samples to say anything: of these only the
-/// first ones are shown, and only where there are no others or somebody asks.
+/// The rows that are shown, and the number of the others. Rows with too few samples for advice are shown if
+/// there are few others, or if somebody asks.
 fn shown(limits: &Limits, top: Option<usize>) -> (Vec<&Limit>, usize) {
     let rows = &limits.rows;
     if let Some(top) = top {
         return (rows.iter().take(top).collect(), 0);
     }
-    let kept: Vec<_> = match limits.verdict {
-        Verdict::Few => rows.iter().take(ROWS).collect(),
-        _ => rows.iter().filter(|it| !it.is_uncertain()).collect(),
+    let mut left = match limits.verdict {
+        Verdict::Idle => 0,
+        _ => FIRST.saturating_sub(rows.iter().filter(|it| !it.is_uncertain()).count()),
     };
+    let mut is_shown = |limit: &&Limit| {
+        let is_shown = !limit.is_uncertain() || left > 0 && limit.sample_count >= LEAST_SAMPLES;
+        left -= usize::from(is_shown && limit.is_uncertain());
+        is_shown
+    };
+    let kept: Vec<_> = rows.iter().filter(&mut is_shown).collect();
     let more = rows.len() - kept.len();
     (kept, more)
+}
+
+fn whole_name(whole: Whole) -> &'static str {
+    match whole {
+        Whole::Work => "threads_that_work",
+        Whole::Measured { has_cpu: true, has_locks: true } => "cpu_time_and_locks",
+        Whole::Measured { has_cpu: true, has_locks: false } => "cpu_time",
+        Whole::Measured { .. } => "locks",
+        Whole::Samples => "samples",
+    }
 }
 
 fn verdict_name(verdict: Verdict) -> &'static str {

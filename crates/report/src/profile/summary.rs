@@ -4,7 +4,7 @@ use perk_profile::{Metric, metric};
 use perk_render::{Part, Section};
 
 use super::content::Content;
-use super::head::{Extent, Head};
+use super::head::{Extent, Head, TITLE};
 use super::jamaica::Counts;
 use super::limits::LimitsView;
 use super::metric::{MetricView, NumberKind, totals};
@@ -104,7 +104,7 @@ pub(super) fn of_run(
     let limits = content.limits();
     if let Some(limits) = limits.filter(|it| it.is_list()) {
         let file = request.words();
-        page.push(vec![limits.section(request.top, page.left, &file, screen)]);
+        page.push(vec![limits.section(head, (request.top, page.left), &file, screen)]);
     } else if let Some(view) =
         content.main_view().filter(|it| it.has_paths() && !content.is_of_java())
     {
@@ -113,7 +113,11 @@ pub(super) fn of_run(
         });
     } else if let Some(head) = head {
         let room = page.left.saturating_sub(TITLES).min(ADVICE);
-        page.push(sections([head.section(Extent::short(request.top, room), screen)]));
+        let extent = Extent::short(request.top, room);
+        page.push(vec![match content.asked {
+            Some(_) => head.section(extent, screen),
+            None => head.list(TITLE, extent, screen),
+        }]);
     }
     let repeated = limits.map(|it| it.repeated()).unwrap_or_default();
     if !repeated.is_empty() {

@@ -154,7 +154,9 @@ impl ProfileView {
         match self {
             ProfileView::Advice => {
                 let head = content.head(ask.methods());
-                sections(head.map(|head| head.section(Extent::long(ask.top), &ask.screen)))
+                head.map(|head| head.section(Extent::long(ask.top), &ask.screen))
+                    .into_iter()
+                    .collect()
             }
             ProfileView::Tree(TreeOrder::TopDown) => {
                 sections(view.map(|view| tree::top_down(content, view, ask.min_percent).0))
@@ -208,7 +210,7 @@ pub(super) fn everything<'t>(
     let (top, blocks) = (ask.rows(), ask.blocks());
     let process = WholeProcess::of(content).map(|it| it.section(&ask.screen));
     let mut all: Vec<_> = process.into_iter().collect();
-    all.extend(sections(head.map(|head| head.section(Extent::long(ask.top), &ask.screen))));
+    all.extend(head.map(|head| head.section(Extent::long(ask.top), &ask.screen)));
     let is_asked = |metric: &Metric| content.asked.as_ref().is_none_or(|asked| asked == metric);
     let wall = content.view(&Metric::WallTime).filter(|_| is_asked(&Metric::WallTime));
     all.extend(sections(wall.and_then(|view| wall::states(view, content.owners(), ask.top))));

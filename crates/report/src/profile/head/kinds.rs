@@ -15,11 +15,16 @@ use crate::selection::metric::is_of_jamaica;
 /// The kind of numbers of threads that wait.
 const WAITING: &str = "waiting";
 
+/// Metrics of other tools that have no other name than their unit.
+const UNITS: [&str; 2] = ["bytes", "ns"];
+
 /// The methods by one kind of numbers.
 #[derive(Debug)]
 pub(super) struct Kind {
     /// What the numbers are of: `CPU`, `allocated`.
     pub(super) title: String,
+    /// What everything is, after its number.
+    pub(super) whole: String,
     pub(super) metric: String,
     pub(super) unit: Unit,
     /// The time that each represents, if they are samples.
@@ -94,6 +99,7 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
         };
         let kind = Kind {
             title: title(content, &view.metric),
+            whole: whole(content, &view.metric),
             metric: view.name().to_owned(),
             unit: view.unit(),
             each_ns: view.cpu_ns(1),
@@ -118,9 +124,11 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
         let has_calls = metric == Metric::SelfTime;
         let advice = advice::of_calls(profile, table, count);
         let is_of_calls = !has_calls;
+        let whole = whole(content, &metric);
         let (title, metric) = (title(content, &metric), metric.name().to_owned());
         kinds.push(Kind {
             title,
+            whole,
             metric,
             unit,
             each_ns: None,
@@ -153,6 +161,7 @@ fn wall_kinds(
         let rows: Vec<AdviceRow> = rows.map(|&(key, number)| (key.trace, None, number)).collect();
         Kind {
             title: title.to_owned(),
+            whole: view.metric.title(),
             metric: view.name().to_owned(),
             unit: view.unit(),
             each_ns: None,
@@ -170,6 +179,24 @@ fn wall_kinds(
         (!has_time).then(|| [kind("running", running, words), kind("runnable", runnable, words)]);
     let waiting = kind(WAITING, WallState::is_waiting, callees);
     active.into_iter().flatten().chain([waiting]).collect()
+}
+
+/// What all of the numbers of a metric are, after their sum: `of 12 MB allocated`, `of 7 calls`.
+fn whole(content: &Content<'_>, metric: &Metric) -> String {
+    let title = title(content, metric);
+    match metric {
+        Metric::Samples if content.profile.sample_interval_ns().is_none() => "samples".to_owned(),
+        Metric::Samples => "of CPU time".to_owned(),
+        Metric::SelfTime if title == "CPU" => "of CPU time in calls".to_owned(),
+        Metric::SelfTime => "in calls".to_owned(),
+        Metric::BlockedTime => "blocked by locks".to_owned(),
+        Metric::WaitedTime => "waited".to_owned(),
+        Metric::BlockingTime => "blocked by others".to_owned(),
+        // The number has its unit.
+        metric if metric.is_other() && UNITS.contains(&&*title) => String::new(),
+        metric if metric.is_other() && metric.unit() != Unit::Count => format!("of {title}"),
+        _ => title,
+    }
 }
 
 /// What a metric is of, in a word.
