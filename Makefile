@@ -18,7 +18,7 @@ test-all: export PERK_JDK := all
 test: ## run the tests, each on one JDK of this machine
 test-all: ## run all tests, on all JDKs of this machine
 test test-all:
-	tools/setup.sh jdk17 jdk21 chromium jacoco jq visualvm jhat
+	tools/setup.sh jdk17 jdk21 chromium axe jacoco jq visualvm jhat
 	cargo build --release -p perk-agent
 	tools/test.sh
 

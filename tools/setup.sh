@@ -1,7 +1,7 @@
 #!/bin/bash
 # Gets what this machine lacks for building, testing and showing perk:
 #
-#   tools/setup.sh [jdk|jdk17|jdk21|chromium|jacoco|jq|visualvm|jhat|source|deny|fuzz|zig|oldroot]...
+#   tools/setup.sh [jdk|jdk17|jdk21|chromium|axe|jacoco|jq|visualvm|jhat|source|deny|fuzz|zig|oldroot]...
 #
 # Does nothing for what is there. Downloads go to .tools; only jdk, jdk17, chromium, jacoco, jq and oldroot
 # install packages, and deny and fuzz install programs of cargo's.
@@ -59,6 +59,16 @@ setup_chromium() {
     command -v chromium >/dev/null && command -v chromedriver >/dev/null && return
     if ! apt_install chromium chromium-driver; then
         say "WARNING: cannot install chromium: the tests of the HTML output will be skipped"
+    fi
+}
+
+# axe-core, to test that the pages are accessible.
+setup_axe() {
+    [[ -f .tools/axe/axe.min.js ]] && return
+    mkdir -p .tools/axe
+    if ! tools/npm.sh axe-core 4.10.3 0f2b4d7dcdf7d1219df8d1959ad68e565f51d14c3f0d88bb71cd59abeb956292 \
+        package/axe.min.js .tools/axe/axe.min.js; then
+        say "WARNING: cannot get axe-core: no test asks whether the pages are accessible"
     fi
 }
 
@@ -190,7 +200,7 @@ setup_oldroot() {
 mkdir -p .tools
 for part in "$@"; do
     case $part in
-        jdk | jdk17 | jdk21 | chromium | jacoco | jq | visualvm | jhat | source | deny | fuzz | zig | oldroot) "setup_$part" ;;
+        jdk | jdk17 | jdk21 | chromium | axe | jacoco | jq | visualvm | jhat | source | deny | fuzz | zig | oldroot) "setup_$part" ;;
         *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, jq, visualvm, jhat, source, deny, fuzz, zig or oldroot"; exit 2 ;;
     esac
 done

@@ -16,8 +16,6 @@ mod units;
 mod values;
 #[path = "browser/views.rs"]
 mod views;
-#[path = "browser/webdriver.rs"]
-mod webdriver;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -26,9 +24,9 @@ use std::time::{Duration, Instant};
 
 use perk_formats::{View, collapsed, flamegraph};
 use perk_profile::{Accounting, Line, Method, Profile};
+use perk_testkit::webdriver::Browser;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use webdriver::Browser;
 
 /// Allows one browser at a time, because each is several processes.
 static TURN: Mutex<()> = Mutex::new(());

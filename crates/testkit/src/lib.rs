@@ -18,6 +18,7 @@ pub mod native_library;
 pub mod random_accesses;
 pub mod random_program;
 pub mod run;
+pub mod webdriver;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

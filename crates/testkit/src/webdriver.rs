@@ -12,7 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A headless Chromium with its own profile folder. It ends when this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Browser {
+pub struct Browser {
     driver: Child,
     port: u16,
     session: String,
@@ -21,7 +21,7 @@ pub(crate) struct Browser {
 
 impl Browser {
     /// Starts a browser; `None` if there is no chromedriver.
-    pub(crate) fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
             .stdout(Stdio::piped())
@@ -57,29 +57,33 @@ impl Browser {
         Some(browser)
     }
 
-    pub(crate) fn open(&self, url: &str) {
+    /// Opens an address, and waits until it is there.
+    pub fn open(&self, url: &str) {
         self.post("/url", &json!({"url": url}));
     }
 
     /// Returns the value that the body of a function returns in the page.
-    pub(crate) fn run(&self, script: &str) -> Value {
+    pub fn run(&self, script: &str) -> Value {
         self.post("/execute/sync", &json!({"script": script, "args": []}))
     }
 
-    pub(crate) fn move_to(&self, x: f64, y: f64) {
+    /// Moves the mouse.
+    pub fn move_to(&self, x: f64, y: f64) {
         self.point("mouse", &[move_to(x, y)]);
     }
 
-    pub(crate) fn click(&self, x: f64, y: f64) {
+    /// Clicks with the mouse.
+    pub fn click(&self, x: f64, y: f64) {
         self.press("mouse", x, y);
     }
 
-    pub(crate) fn tap(&self, x: f64, y: f64) {
+    /// Touches a place.
+    pub fn tap(&self, x: f64, y: f64) {
         self.press("touch", x, y);
     }
 
     /// Presses the mouse button at a place, and releases it at another.
-    pub(crate) fn drag(&self, from: (f64, f64), to: (f64, f64)) {
+    pub fn drag(&self, from: (f64, f64), to: (f64, f64)) {
         let down = json!({"type": "pointerDown", "button": 0});
         let up = json!({"type": "pointerUp", "button": 0});
         self.point("mouse", &[move_to(from.0, from.1), down, move_to(to.0, to.1), up]);
@@ -92,7 +96,7 @@ impl Browser {
     }
 
     /// Presses and releases each of the keys, which are WebDriver's codes or characters.
-    pub(crate) fn keys(&self, keys: &str) {
+    pub fn keys(&self, keys: &str) {
         let press =
             |key: char| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key}));
         let actions: Vec<_> = keys.chars().flat_map(press).collect();
@@ -103,12 +107,12 @@ impl Browser {
     }
 
     /// Executes a command of the Chrome DevTools Protocol.
-    pub(crate) fn devtools(&self, command: &str, parameters: &Value) -> Value {
+    pub fn devtools(&self, command: &str, parameters: &Value) -> Value {
         self.post("/goog/cdp/execute", &json!({"cmd": command, "params": parameters}))
     }
 
     /// Returns the entries of the log `kind` since the last call.
-    pub(crate) fn log(&self, kind: &str) -> Vec<Value> {
+    pub fn log(&self, kind: &str) -> Vec<Value> {
         let entries = self.post("/se/log", &json!({"type": kind}));
         entries.as_array().expect("a list of log entries").clone()
     }

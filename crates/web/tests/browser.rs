@@ -1,0 +1,243 @@
+//! Drives the page of `perk serve` in headless Chromium.
+//!
+//! Without chromedriver the tests print a message and pass, unless `PERK_REQUIRE_BROWSER` is set.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
+
+use perk_testkit::webdriver::Browser;
+use perk_web::{Options, Server};
+use serde_json::{Value, json};
+
+/// Allows one browser at a time, because each is several processes.
+static TURN: Mutex<()> = Mutex::new(());
+
+const ENTER: &str = "\u{E007}";
+const ESCAPE: &str = "\u{E00C}";
+const DOWN: &str = "\u{E015}";
+const END: &str = "\u{E010}";
+
+/// What says that the page shows what its address says.
+const SHOWN: &str = "return document.body.dataset.shown ?? '0'";
+const ROWS: &str = "return document.querySelector('.bar output')?.textContent";
+
+/// The page in a browser.
+struct Page {
+    browser: Browser,
+    origin: String,
+    _turn: MutexGuard<'static, ()>,
+}
+
+fn testdata(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(file)
+}
+
+impl Page {
+    /// Serves files, and opens the address that the server prints; `None` if there is no browser.
+    fn open(inputs: &[&Path]) -> Option<Self> {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(browser) = Browser::start() else {
+            assert!(
+                std::env::var_os("PERK_REQUIRE_BROWSER").is_none(),
+                "PERK_REQUIRE_BROWSER is set and chromedriver is not there"
+            );
+            let _ = writeln!(io::stderr(), "NOT TESTED: no chromedriver, the page was not opened");
+            return None;
+        };
+        let inputs = inputs.iter().map(|path| path.to_path_buf()).collect();
+        let server = Server::bind(Options { inputs, ..Options::default() }).unwrap();
+        let url = server.url();
+        thread::spawn(move || server.run().unwrap());
+        let origin = url.split("/#").next().unwrap().to_owned();
+        browser.open(&url);
+        let page = Self { browser, origin, _turn: turn };
+        page.settle("0");
+        Some(page)
+    }
+
+    fn run(&self, script: &str) -> Value {
+        self.browser.run(script)
+    }
+
+    fn text(&self, script: &str) -> String {
+        self.run(script).as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Opens an address of the server anew.
+    fn go(&self, path: &str) {
+        self.browser.open(&format!("{}{path}", self.origin));
+        self.settle("0");
+    }
+
+    /// Waits until the page shows another address than at `before`.
+    #[track_caller]
+    fn settle(&self, before: &str) {
+        let begin = Instant::now();
+        while self.text(SHOWN) == before && begin.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert_ne!(self.text(SHOWN), before, "{}", self.text("return document.body.innerText"));
+    }
+
+    /// Does something, and waits until the page shows another address.
+    #[track_caller]
+    fn after(&self, action: impl FnOnce(&Self)) {
+        let before = self.text(SHOWN);
+        action(self);
+        self.settle(&before);
+    }
+
+    #[track_caller]
+    fn wait_for(&self, script: &str, expected: &Value) {
+        let begin = Instant::now();
+        let mut value = self.run(script);
+        while value != *expected && begin.elapsed() < Duration::from_secs(10) {
+            thread::sleep(Duration::from_millis(20));
+            value = self.run(script);
+        }
+        assert_eq!(value, *expected);
+    }
+
+    fn address(&self) -> String {
+        self.text("return location.pathname + location.search")
+    }
+
+    /// Fails if the page has said anything in the browser's log.
+    #[track_caller]
+    fn assert_silent(&self) {
+        let log = self.browser.log("browser");
+        assert!(log.is_empty(), "{log:?}");
+    }
+
+    fn width(&self, width: u32, scheme: &str) {
+        let parameters =
+            json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
+        self.browser.devtools("Emulation.setDeviceMetricsOverride", &parameters);
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.browser.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
+    }
+}
+
+/// The addresses of all views.
+fn views(page: &Page) -> Vec<String> {
+    let links = page.run(
+        "return [...document.querySelectorAll('#tabs a')].map((it) => it.getAttribute('href'))",
+    );
+    links.as_array().unwrap().iter().map(|link| link.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_view_opens_and_its_address_restores_it() {
+    let Some(page) = Page::open(&[&testdata("hprof/samples-b-cpu.hprof")]) else { return };
+    assert!(page.address().starts_with("/s/s1/overview"), "{}", page.address());
+    assert_eq!(page.run("return location.hash"), json!(""), "the token is not in the address");
+    let views = views(&page);
+    assert!(views.len() >= 5, "{views:?}");
+    for view in &views {
+        if page.address() != *view {
+            page.after(|page| {
+                page.run(&format!("document.querySelector('#tabs a[href=\"{view}\"]').click()"));
+            });
+        }
+        assert_eq!(page.address(), *view);
+        let shown = page.text("return document.getElementById('view').innerText");
+        assert!(!shown.is_empty(), "{view} is empty");
+        page.go(view);
+        page.wait_for("return document.getElementById('view').innerText", &json!(shown));
+        page.wait_for("return document.getElementById('fault').hidden", &json!(true));
+    }
+    page.assert_silent();
+}
+
+#[test]
+fn tables_are_sorted_searched_and_read_by_keys() {
+    let Some(page) = Page::open(&[&testdata("hprof/samples-b-cpu.hprof")]) else { return };
+    page.after(|page| page.browser.keys("2"));
+    assert!(page.address().ends_with("/methods"), "{}", page.address());
+    let count = page.text(ROWS);
+    // The selected row is in the address, and beside the table.
+    page.run("document.querySelector('.scroll').focus()");
+    page.browser.keys(&format!("{DOWN}{DOWN}"));
+    page.wait_for("return location.search", &json!("?at=1"));
+    let name = page.text("return document.querySelector('#side h2').innerText");
+    page.after(|page| page.browser.open(&format!("{}{}", page.origin, page.address())));
+    page.wait_for("return document.querySelector('#side h2')?.innerText", &json!(name));
+    page.run("document.querySelector('.scroll').focus()");
+    page.browser.keys(END);
+    page.wait_for("return document.querySelector('.grid').rows.length > 2 && document.querySelector('tr.selected')?.ariaRowIndex === document.querySelector('.grid').getAttribute('aria-rowcount')", &json!(true));
+    // A heading sorts; the order is the server's.
+    page.after(|page| {
+        page.run("[...document.querySelectorAll('.grid th button')].find((it) => it.textContent === 'total').click()");
+    });
+    assert!(page.address().contains("sort=total_count&order=desc"), "{}", page.address());
+    let totals = page.run(
+        "return [...document.querySelectorAll('.grid tbody tr:not(.space)')].map((row) => Number(row.cells[2].textContent.replaceAll(',', '')))",
+    );
+    let totals: Vec<u64> =
+        totals.as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).collect();
+    assert!(totals.is_sorted_by(|a, b| a >= b) && totals.len() > 3, "{totals:?}");
+    // The search is the server's, too, and stays in the field while it is typed.
+    page.after(|page| page.browser.keys("/main"));
+    page.wait_for("return document.getElementById('search').value", &json!("main"));
+    assert_ne!(page.text(ROWS), count);
+    page.browser.keys(ESCAPE);
+    page.after(|page| page.browser.keys(ESCAPE));
+    page.wait_for(ROWS, &json!(count));
+    // A method leads to its callers and callees.
+    page.run("document.querySelector('.scroll').focus()");
+    page.browser.keys(DOWN);
+    page.after(|page| page.browser.keys(ENTER));
+    assert!(page.address().contains("/method?method="), "{}", page.address());
+    page.after(|page| {
+        page.run("history.back()");
+    });
+    assert!(page.address().contains("/methods?"), "{}", page.address());
+    page.assert_silent();
+}
+
+#[test]
+fn files_are_a_list_and_their_names_are_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "<img src=x onerror=alert(1)> \u{202e}.collapsed";
+    fs::write(folder.path().join(name), "app.<script>;app.M.m\u{202e} 3\n").unwrap();
+    fs::write(folder.path().join("b.collapsed"), "b.B.b 1\n").unwrap();
+    let Some(page) = Page::open(&[folder.path()]) else { return };
+    let list = page.text("return document.getElementById('view').innerText");
+    assert!(list.contains("<img src=x onerror=alert(1)> \\u{202e}.collapsed"), "{list}");
+    page.after(|page| {
+        page.run("[...document.querySelectorAll('.files a')].find((it) => it.textContent.includes('img')).click()");
+    });
+    page.after(|page| page.browser.keys("2"));
+    let rows = page.text("return document.querySelector('.grid').innerText");
+    assert!(rows.contains("<script>") && !rows.contains('\u{202e}'), "{rows}");
+    assert_eq!(page.run("return document.querySelectorAll('img, #view script').length"), json!(0));
+    // A question that the server refuses is a line, and the page goes on.
+    page.go("/s/nothing/methods");
+    page.wait_for("return document.getElementById('fault').textContent.length > 0", &json!(true));
+}
+
+#[test]
+fn every_view_is_accessible_at_any_width() {
+    let Some(axe) = perk_testkit::peer("axe/axe.min.js", "axe") else { return };
+    let axe = fs::read_to_string(axe).unwrap();
+    let Some(page) = Page::open(&[&testdata("hprof/samples-b-cpu.hprof")]) else { return };
+    let views = views(&page);
+    for (width, scheme) in [(1280, "light"), (400, "dark")] {
+        page.width(width, scheme);
+        for view in &views {
+            page.go(view);
+            let wide = page.run("return document.documentElement.scrollWidth > innerWidth");
+            assert_eq!(wide, json!(false), "{view} is wider than {width}");
+            page.run(&format!("{axe}\nreturn null"));
+            let found = page.run(
+                "return axe.run().then((it) => it.violations
+                   .filter((one) => ['serious', 'critical'].includes(one.impact))
+                   .map((one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 3)}`))",
+            );
+            assert_eq!(found, json!([]), "{view} at {width}, {scheme}");
+        }
+    }
+}
