@@ -10,7 +10,10 @@ macro_rules! assets {
 pub(crate) const ASSETS: &[(&str, &str)] = assets![
     "app/api.js",
     "app/app.css",
+    "app/compare.js",
     "app/dom.js",
+    "app/flame.js",
+    "app/heap.js",
     "app/main.js",
     "app/numbers.js",
     "app/overview.js",
@@ -18,6 +21,7 @@ pub(crate) const ASSETS: &[(&str, &str)] = assets![
     "app/side.js",
     "app/state.js",
     "app/table.js",
+    "app/time.js",
     "app/views.js",
     "base.css",
     "fields/page.css",
@@ -47,6 +51,9 @@ pub(crate) const ASSETS: &[(&str, &str)] = assets![
     "source/page.css",
     "source/page.html",
     "source/page.js",
+    "vendor/uplot-licence.txt",
+    "vendor/uplot.css",
+    "vendor/uplot.js",
 ];
 
 #[cfg(test)]

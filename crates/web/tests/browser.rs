@@ -18,6 +18,7 @@ static TURN: Mutex<()> = Mutex::new(());
 const ENTER: &str = "\u{E007}";
 const ESCAPE: &str = "\u{E00C}";
 const DOWN: &str = "\u{E015}";
+const RIGHT: &str = "\u{E014}";
 const END: &str = "\u{E010}";
 
 /// What says that the page shows what its address says.
@@ -130,8 +131,17 @@ fn views(page: &Page) -> Vec<String> {
 }
 
 #[test]
-fn every_view_opens_and_its_address_restores_it() {
-    let Some(page) = Page::open(&[&testdata("hprof/samples-b-cpu.hprof")]) else { return };
+fn every_view_of_a_profile_opens_and_its_address_restores_it() {
+    assert_views_open("hprof/samples-b-cpu.hprof");
+}
+
+#[test]
+fn every_view_of_a_heap_opens_and_its_address_restores_it() {
+    assert_views_open("hprof/all-b-alloc.hprof.gz");
+}
+
+fn assert_views_open(file: &str) {
+    let Some(page) = Page::open(&[&testdata(file)]) else { return };
     assert!(page.address().starts_with("/s/s1/overview"), "{}", page.address());
     assert_eq!(page.run("return location.hash"), json!(""), "the token is not in the address");
     let views = views(&page);
@@ -155,7 +165,7 @@ fn every_view_opens_and_its_address_restores_it() {
 #[test]
 fn tables_are_sorted_searched_and_read_by_keys() {
     let Some(page) = Page::open(&[&testdata("hprof/samples-b-cpu.hprof")]) else { return };
-    page.after(|page| page.browser.keys("2"));
+    page.after(|page| page.browser.keys("3"));
     assert!(page.address().ends_with("/methods"), "{}", page.address());
     let count = page.text(ROWS);
     // The selected row is in the address, and beside the table.
@@ -199,6 +209,69 @@ fn tables_are_sorted_searched_and_read_by_keys() {
 }
 
 #[test]
+fn the_flame_graph_is_zoomed_by_keys_and_by_its_address() {
+    let Some(page) = Page::open(&[&testdata("hprof/samples-b-cpu.hprof")]) else { return };
+    page.go("/s/s1/flame");
+    let crumbs = "return document.querySelectorAll('.crumbs a').length";
+    assert_eq!(page.run(crumbs), json!(0));
+    page.run("document.querySelector('.chart').focus()");
+    page.browser.keys(&format!("{DOWN}{DOWN}"));
+    let detail = page.text("return document.getElementById('detail').textContent");
+    page.after(|page| page.browser.keys(ENTER));
+    assert!(page.address().contains("root="), "{}", page.address());
+    assert_eq!(page.run(crumbs), json!(2));
+    let name = detail.split(" — ").next().unwrap().to_owned();
+    page.wait_for(
+        "return document.getElementById('detail').textContent.split(' — ')[0]",
+        &json!(name),
+    );
+    let zoomed = page.address();
+    page.go(&zoomed);
+    assert_eq!(page.run(crumbs), json!(2));
+    let last = page.text("return document.querySelector('.crumbs strong span').title");
+    assert_eq!(last, name);
+    page.run("document.querySelector('.chart').focus()");
+    page.after(|page| page.browser.keys(ESCAPE));
+    assert_eq!(page.run(crumbs), json!(1));
+    page.browser.keys("/main");
+    page.wait_for(
+        "return document.querySelector('.bar output').textContent.includes(' %')",
+        &json!(true),
+    );
+    page.assert_silent();
+}
+
+#[test]
+fn times_select_a_window_and_files_are_compared() {
+    let files = ["jfr/jdk17.jfr.gz", "hprof/samples-b-cpu.hprof"].map(testdata);
+    let Some(page) = Page::open(&[&files[0], &files[1]]) else { return };
+    page.go("/s/s1/time");
+    assert!(
+        page.run("return document.querySelectorAll('.plot canvas').length > 0").as_bool().unwrap()
+    );
+    // The keys of the heat map select its first column, which is the window of all views.
+    page.run("document.querySelector('.heat canvas').focus()");
+    page.browser.keys(RIGHT);
+    page.after(|page| page.browser.keys(ENTER));
+    assert_eq!(page.address(), "/s/s1/time?from=0.00s&to=1.00s");
+    let tab = page.text("return document.querySelectorAll('#tabs a')[1].getAttribute('href')");
+    assert_eq!(tab, "/s/s1/flame?from=0.00s&to=1.00s");
+    page.go("/s/s1/compare");
+    page.after(|page| {
+        page.run("const list = document.getElementById('with'); list.value = 's2'; list.dispatchEvent(new Event('change'))");
+    });
+    assert!(page.address().ends_with("/compare?with=s2"), "{}", page.address());
+    page.wait_for("return document.querySelectorAll('.sentences p').length", &json!(1));
+    page.wait_for("return document.querySelector('.grid').rows.length > 2", &json!(true));
+    page.go("/s/s1/flame?with=s2");
+    let legend = page.text("return document.querySelector('.legend').innerText");
+    assert!(legend.contains("grew"), "{legend}");
+    let detail = page.text("return document.getElementById('detail').textContent");
+    assert!(detail.contains("before"), "{detail}");
+    page.assert_silent();
+}
+
+#[test]
 fn files_are_a_list_and_their_names_are_text() {
     let folder = tempfile::tempdir().unwrap();
     let name = "<img src=x onerror=alert(1)> \u{202e}.collapsed";
@@ -210,7 +283,7 @@ fn files_are_a_list_and_their_names_are_text() {
     page.after(|page| {
         page.run("[...document.querySelectorAll('.files a')].find((it) => it.textContent.includes('img')).click()");
     });
-    page.after(|page| page.browser.keys("2"));
+    page.after(|page| page.browser.keys("3"));
     let rows = page.text("return document.querySelector('.grid').innerText");
     assert!(rows.contains("<script>") && !rows.contains('\u{202e}'), "{rows}");
     assert_eq!(page.run("return document.querySelectorAll('img, #view script').length"), json!(0));
@@ -223,8 +296,15 @@ fn files_are_a_list_and_their_names_are_text() {
 fn every_view_is_accessible_at_any_width() {
     let Some(axe) = perk_testkit::peer("axe/axe.min.js", "axe") else { return };
     let axe = fs::read_to_string(axe).unwrap();
-    let Some(page) = Page::open(&[&testdata("hprof/samples-b-cpu.hprof")]) else { return };
-    let views = views(&page);
+    let files = ["hprof/samples-b-cpu.hprof", "hprof/all-b-alloc.hprof.gz"].map(testdata);
+    let Some(page) = Page::open(&[&files[0], &files[1]]) else { return };
+    let views: Vec<_> = ["/s/s1/overview", "/s/s2/overview"]
+        .into_iter()
+        .flat_map(|file| {
+            page.go(file);
+            views(&page)
+        })
+        .collect();
     for (width, scheme) in [(1280, "light"), (400, "dark")] {
         page.width(width, scheme);
         for view in &views {

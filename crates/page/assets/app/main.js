@@ -2,9 +2,11 @@
 
 import { Fault, ask, begin } from "./api.js";
 import { byId, make } from "./dom.js";
+import { HEAP_VIEWS } from "./heap.js";
 import { amount } from "./numbers.js";
 import { hideSide } from "./side.js";
 import { address, change, filters, go, listen, note, state } from "./state.js";
+import { rows } from "./rows.js";
 import { VIEWS, viewOf } from "./views.js";
 
 /** The sources, and the summary of the one that is shown with the filters that it was asked for. */
@@ -24,7 +26,7 @@ function say(error) {
 /** The list of all files. */
 function listFiles(host) {
   const rows = sources.map((source) => {
-    const name = source.state === "ok" && source.kind === "profile"
+    const name = source.state === "ok"
       ? make("a", { href: address(source.id, "overview") }, source.name)
       : make("span", {}, source.name);
     const date = new Date(source.modified).toISOString().slice(0, 19).replace("T", " ");
@@ -52,10 +54,10 @@ async function summaryOf() {
 
 function fillHead(summary) {
   const isFile = summary !== null;
-  for (const label of document.querySelectorAll("#head .filter")) label.hidden = !isFile;
+  for (const label of document.querySelectorAll(".filter")) label.hidden = !isFile;
   byId("source").replaceChildren(
     new Option("Files", ""),
-    ...sources.filter((it) => it.kind === "profile" && it.state === "ok").map((it) => new Option(it.name, it.id)),
+    ...sources.filter((it) => it.state === "ok").map((it) => new Option(it.name, it.id)),
   );
   byId("source").value = state.source;
   if (!isFile) return;
@@ -67,9 +69,31 @@ function fillHead(summary) {
   for (const name of ["focus", "ignore", "from", "to"]) byId(name).value = [state.question[name] ?? []].flat().join(" ");
 }
 
+const sourceOf = (id) => sources.find((it) => it.id === id);
+
+/** The views of a file. */
+const viewsOf = (id) => (sourceOf(id)?.kind === "heap" ? HEAP_VIEWS : VIEWS);
+
+/** The formats in which a view or the filtered profile is saved. */
+const FORMATS = { "": "Save …", csv: "this table as CSV", json: "all numbers as JSON", svg: "the graph as a picture (SVG)", html: "the graph as a page (HTML)",
+  pprof: "the profile as pprof", collapsed: "the profile as collapsed stacks", speedscope: "the profile for speedscope", hprof: "the profile as HPROF" };
+
+function save() {
+  const { value } = byId("save");
+  byId("save").value = "";
+  if (!value) return;
+  const query = new URLSearchParams({ as: value });
+  const view = viewOf(state.view);
+  if (value === "csv") query.set("view", view.show === rows ? view.id : "methods");
+  for (const [name, one] of Object.entries(filters())) for (const it of [one].flat()) query.append(name, it);
+  if (state.question.method) query.set("method", state.question.method);
+  // The server gives it as a file, so the page stays.
+  location.assign(`/api/${encodeURIComponent(state.source)}/export?${query}`);
+}
+
 function fillTabs(summary, view) {
   const isThere = (it) => !it.needs || summary.views.includes(it.needs);
-  const shown = VIEWS.filter((it) => isThere(it) && (!it.isHidden || it === view));
+  const shown = viewsOf(state.source).filter((it) => isThere(it) && (!it.isHidden || it === view));
   byId("tabs").replaceChildren(...shown.map((it) => {
     const tab = make("a", { href: address(state.source, it.id, filters()) }, it.title);
     if (it === view) tab.ariaCurrent = "page";
@@ -79,14 +103,14 @@ function fillTabs(summary, view) {
 
 async function show() {
   const mine = ++turn;
-  const host = make("div", {});
-  const view = viewOf(state.view);
   try {
     say(null);
     hideSide();
     if (sources.length === 0) sources = (await ask("sources")).sources;
-    const summary = state.source ? await summaryOf() : null;
+    const isHeap = sourceOf(state.source)?.kind === "heap";
+    const summary = state.source && !isHeap ? await summaryOf() : null;
     if (mine !== turn) return;
+    const view = viewOf(state.view, viewsOf(state.source));
     fillHead(summary);
     const isFocused = byId("view").contains(document.activeElement);
     const isTyping = document.activeElement?.id === "search";
@@ -96,7 +120,12 @@ async function show() {
       document.title = `${view.title} · ${summary.program || summary.file} · perk`;
       fillTabs(summary, view);
       byId("conditions").textContent = [...summary.totals.slice(0, 1), ...summary.conditions, ...[summary.filtered ?? []].flat()].join(" · ");
-      await view.show({ host: byId("view"), summary, view, onFault: say });
+      await view.show({ host: byId("view"), summary, view, sources, onFault: say });
+    } else if (isHeap) {
+      document.title = `${view.title} · ${sourceOf(state.source).name} · perk`;
+      fillTabs(null, view);
+      byId("conditions").textContent = "";
+      await view.show({ host: byId("view"), view, onFault: say });
     } else {
       document.title = "perk";
       byId("tabs").replaceChildren();
@@ -133,6 +162,8 @@ byId("metric").addEventListener("change", () => change({ metric: byId("metric").
 for (const name of ["focus", "ignore", "from", "to"]) {
   byId(name).addEventListener("change", () => change({ [name]: byId(name).value.trim() || undefined, at: undefined }));
 }
+byId("save").replaceChildren(...Object.entries(FORMATS).map(([value, text]) => new Option(text, value)));
+byId("save").addEventListener("change", save);
 byId("explain").addEventListener("click", () => byId("help").showModal());
 
 document.addEventListener("keydown", (event) => {
@@ -172,7 +203,7 @@ if (!state.source) {
   });
   // A single file needs no choice.
   const [only] = sources;
-  if (sources.length === 1 && only.state === "ok" && only.kind === "profile") go(address(only.id, "overview"), { isStep: false });
+  if (sources.length === 1 && only.state === "ok") go(address(only.id, "overview"), { isStep: false });
   else await show();
 } else {
   await show();

@@ -16,20 +16,20 @@ export function amount(value, unit) {
 export const titleOf = ({ title, id }) =>
   (title || id).replace(/ percent$/, " %").replace(/\bcpu ns$/, "CPU").replace(/ (ns|bytes|count)$/, "");
 
-/** The package, the class and the rest of a method's name: `a.b`, `C.m(int)`. */
-export function split(name) {
+/** The package, and the last `count` parts with the rest, of a name: `a.b`, `C.m(int)`. */
+export function split(name, count = 2) {
   // A signature of the JVM's says little to a reader.
   const text = String(name).replace(/\([^()]*\)[A-Z[][^ ]*(?= |$)/, "");
   const end = text.search(/[(<\s]/);
   const head = end < 0 ? text : text.slice(0, end);
   const parts = head.split(".");
-  if (parts.length < 3 || text.startsWith("[")) return { packageName: "", short: text };
-  const kept = parts.slice(-2).join(".");
-  return { packageName: parts.slice(0, -2).join("."), short: kept + text.slice(head.length) };
+  if (parts.length <= count || text.startsWith("[")) return { packageName: "", short: text };
+  const kept = parts.slice(-count).join(".");
+  return { packageName: parts.slice(0, -count).join("."), short: kept + text.slice(head.length) };
 }
 
-/** A name, its package small behind it. */
-export function nameOf(name) {
-  const { packageName, short } = split(name);
+/** A name of a method, or with `count` 1 of a class, its package small behind it. */
+export function nameOf(name, count = 2) {
+  const { packageName, short } = split(name, count);
   return make("span", { title: String(name), class: "name" }, short, packageName && make("small", {}, packageName));
 }

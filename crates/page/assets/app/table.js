@@ -11,10 +11,11 @@ const MARGIN = 12;
 export class Table {
   /**
    * `load` gives the answer of an offset; `onSort`, `onSelect` and `onOpen` say what the user did. `sort` and `order` are
-   * those of the question, `at` is the selected row. `choose` gives the columns that are shown, of the answer.
+   * those of the question, `at` is the selected row. `choose` gives the columns that are shown, of the answer; `cell`
+   * gives the text of a number whose unit the column does not know.
    */
-  constructor({ load, choose, onSort, onSelect, onOpen, onFault, sort, order, at = -1, label }) {
-    Object.assign(this, { load, choose, onSort, onSelect, onOpen, onFault, sort, order, at });
+  constructor({ load, choose, cell = () => null, onSort, onSelect, onOpen, onFault, sort, order, at = -1, label }) {
+    Object.assign(this, { load, choose, cell, onSort, onSelect, onOpen, onFault, sort, order, at });
     this.pages = new Map();
     this.total = 0;
     this.columns = null;
@@ -116,6 +117,8 @@ export class Table {
     const cells = this.shown.map((column) => {
       const value = row?.[column.place];
       if (!row) return make("td", {}, column === this.shown[0] ? "…" : "");
+      const text = this.cell(row, column, this.columns);
+      if (text !== null) return make("td", { class: "number" }, text);
       if (column.kind === "number") {
         const cell = make("td", { class: "number" }, amount(value, column.unit));
         if (column.unit === "percent" && typeof value === "number") {
@@ -125,8 +128,8 @@ export class Table {
         return cell;
       }
       if (column.kind === "path") return make("td", { title: value ?? "" }, value ? nameOf(value.split("; ")[0]) : "");
-      const cell = make("td", { title: value ?? "" }, column.kind === "method" && value ? nameOf(value) : value ?? "");
-      if (depth >= 0 && column.kind === "method") cell.style.paddingLeft = `${8 + 12 * Math.min(row[depth], 40)}px`;
+      const cell = make("td", { title: value ?? "" }, !value ? "" : column.kind === "method" ? nameOf(value) : column.kind === "class" ? nameOf(value, 1) : value);
+      if (depth >= 0 && ["method", "class"].includes(column.kind)) cell.style.paddingLeft = `${8 + 12 * Math.min(row[depth], 40)}px`;
       return cell;
     });
     const made = make("tr", { "aria-rowindex": index + 2, class: isSelected ? "selected" : "" }, ...cells);

@@ -1,7 +1,10 @@
 // The views of a profile, in the order of their use: each is a module with a function that fills it.
 
+import { compare } from "./compare.js";
+import { flame } from "./flame.js";
 import { overview } from "./overview.js";
 import { rows } from "./rows.js";
+import { time } from "./time.js";
 
 /**
  * `needs` is the name of the part of a profile that the view shows, as the overview lists those that are there. `own` are
@@ -9,6 +12,8 @@ import { rows } from "./rows.js";
  */
 export const VIEWS = [
   { id: "overview", title: "Overview", show: overview, own: [] },
+  { id: "flame", title: "Flame", show: flame, needs: "flame" },
+  { id: "time", title: "Time", show: time, needs: "timeline" },
   { id: "methods", title: "Methods", show: rows, needs: "methods" },
   { id: "tree", title: "Tree", show: rows, needs: "tree", own: ["tree", "min"], defaults: { min: "0.5" }, isOrdered: true },
   { id: "lines", title: "Lines", show: rows, needs: "lines" },
@@ -18,7 +23,9 @@ export const VIEWS = [
   { id: "classes", title: "Classes", show: rows, needs: "classes" },
   { id: "edges", title: "Calls", show: rows, needs: "edges" },
   { id: "method", title: "Callers and callees", show: rows, needs: "methods", own: ["method"], isHidden: true },
+  { id: "compare", title: "Compare", show: compare },
   { id: "accounting", title: "Accounting", show: overview, own: [], needs: "accounting" },
 ];
 
-export const viewOf = (id) => VIEWS.find((view) => view.id === id) ?? VIEWS[0];
+/** The view of an id; the first where there is none. */
+export const viewOf = (id, views = VIEWS) => views.find((view) => view.id === id) ?? views[0];
