@@ -19,6 +19,7 @@ mod monitors;
 mod names;
 mod report;
 mod run;
+mod serve;
 mod shared_fields;
 mod source;
 mod texts;

@@ -14,8 +14,8 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
-use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::{self, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::access::Access;
 use crate::connections::{Connection, Connections};
@@ -71,6 +71,9 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     app: Arc<App>,
+    runtime: Runtime,
+    /// SIGINT and SIGTERM: whoever has the address can end the server.
+    signals: [Signal; 2],
 }
 
 impl fmt::Debug for Server {
@@ -83,7 +86,7 @@ impl Server {
     /// Listens.
     ///
     /// # Errors
-    /// An input is not there, or the address cannot be had.
+    /// An input is not there, the address cannot be had, or the system has no threads or signals for it.
     pub fn bind(options: Options) -> anyhow::Result<Self> {
         let Options { inputs, host, port, token, source_folders, read } = options;
         if !host.is_loopback() && token.is_none() {
@@ -100,7 +103,19 @@ impl Server {
         let address = listener.local_addr().context("cannot listen")?;
         let access = Access::new(address.port(), token)?;
         let app = Arc::new(App::new(access, sources, source_folders, read));
-        Ok(Self { listener, address, app })
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_stack_size(STACK_BYTES)
+            .thread_name("perk serve")
+            .enable_all()
+            .build()
+            .context("cannot start threads")?;
+        let signals = {
+            let _inside = runtime.enter();
+            let wait = |kind| signal(kind).context("cannot wait for signals");
+            [wait(SignalKind::interrupt())?, wait(SignalKind::terminate())?]
+        };
+        Ok(Self { listener, address, app, runtime, signals })
     }
 
     /// The address of the page, with the token at its end.
@@ -119,49 +134,46 @@ impl Server {
     /// Serves until SIGINT or SIGTERM.
     ///
     /// # Errors
-    /// The system has no threads or signals for it.
+    /// The system does not accept connections.
     pub fn run(self) -> anyhow::Result<()> {
-        let runtime = runtime::Builder::new_multi_thread()
-            .worker_threads(THREADS)
-            .thread_stack_size(STACK_BYTES)
-            .thread_name("perk serve")
-            .enable_all()
-            .build()
-            .context("cannot start threads")?;
-        let ended = runtime.block_on(self.accept());
+        let Self { listener, app, runtime, signals, .. } = self;
+        let ended = runtime.block_on(accept(listener, app, signals));
         // A question that takes long does not keep the user waiting.
         runtime.shutdown_background();
         ended
     }
+}
 
-    async fn accept(self) -> anyhow::Result<()> {
-        self.listener.set_nonblocking(true).context("cannot listen")?;
-        let listener = tokio::net::TcpListener::from_std(self.listener).context("cannot listen")?;
-        let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
-        let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
-        let router = routes::router(self.app);
-        let connections = Arc::<Connections>::default();
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                _ = interrupt.recv() => return Ok(()),
-                _ = terminate.recv() => return Ok(()),
-            };
-            let Ok((stream, _)) = accepted else {
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-                continue;
-            };
-            match connections.add() {
-                Some(connection) => {
-                    let (router, connections) = (router.clone(), Arc::clone(&connections));
-                    tokio::spawn(async move {
-                        serve(stream, router, &connection).await;
-                        connections.remove(&connection);
-                    });
-                }
-                // What does not fit into the system's buffer is not sent.
-                None => drop(stream.try_write(BUSY)),
+/// Accepts connections until a signal comes.
+async fn accept(
+    listener: TcpListener,
+    app: Arc<App>,
+    [mut interrupt, mut terminate]: [Signal; 2],
+) -> anyhow::Result<()> {
+    listener.set_nonblocking(true).context("cannot listen")?;
+    let listener = tokio::net::TcpListener::from_std(listener).context("cannot listen")?;
+    let router = routes::router(app);
+    let connections = Arc::<Connections>::default();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = interrupt.recv() => return Ok(()),
+            _ = terminate.recv() => return Ok(()),
+        };
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        match connections.add() {
+            Some(connection) => {
+                let (router, connections) = (router.clone(), Arc::clone(&connections));
+                tokio::spawn(async move {
+                    serve(stream, router, &connection).await;
+                    connections.remove(&connection);
+                });
             }
+            // What does not fit into the system's buffer is not sent.
+            None => drop(stream.try_write(BUSY)),
         }
     }
 }
