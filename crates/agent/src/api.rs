@@ -74,7 +74,9 @@ fn answer_to(jni: Jni<'_>, request: &ObjectRef<'_>) -> Answer {
     let line = unsafe { jni.bytes_of(request, 0, jni.array_length(request)) };
     let line = line.and_then(|line| String::from_utf8(line).ok());
     match line.map(|line| Request::parse(&line)) {
-        Some(Ok(Request::Lease(_))) => Answer::error("lease needs a connection"),
+        Some(Ok(request @ (Request::Lease(_) | Request::Watch(_)))) => {
+            Answer::error(format!("{} needs a connection", request.verb().name()))
+        }
         Some(Ok(request)) => remote::obey(jni, &request),
         Some(Err(error)) => Answer::error(error),
         None => Answer::error("the request is not UTF-8"),

@@ -1,7 +1,7 @@
 //! The state that all analyses share: the JVM, the options, the threads, the symbols and the
 //! recorder.
 
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_control::options::{Options, OutputFormat};
 use perk_jvm::sync::lock;
@@ -9,6 +9,7 @@ use perk_jvm::{Global, Jni, Jvmti, MethodRef, ObjectRef, Reference, StackFrame};
 use perk_profile::{ClassId, FrameId, TraceId};
 
 use crate::cycles::CycleClock;
+use crate::output::Watcher;
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
 use crate::roster::Slot;
@@ -35,6 +36,8 @@ pub(crate) struct Common {
     pub(crate) jvmti: Jvmti,
     pub(crate) life: Life,
     pub(crate) options: Options,
+    /// The connection that the recording goes to, if somebody watches.
+    pub(crate) watcher: Option<Arc<Watcher>>,
     pub(crate) threads: Threads,
     pub(crate) recorder: &'static Mutex<Recorder>,
     pub(crate) cycles: CycleClock,
@@ -43,7 +46,13 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    pub(crate) fn new(jvmti: Jvmti, life: Life, options: Options, recorder: Recorder) -> Self {
+    pub(crate) fn new(
+        jvmti: Jvmti,
+        life: Life,
+        options: Options,
+        watcher: Option<Arc<Watcher>>,
+        recorder: Recorder,
+    ) -> Self {
         let recorder: &'static Mutex<Recorder> = Box::leak(Box::new(Mutex::new(recorder)));
         let marks_native = marks_native(&options);
         Self {
@@ -52,6 +61,7 @@ impl Common {
             threads: Threads::new(jvmti, recorder),
             resolver: Resolver::new(jvmti, recorder, options.lineno, marks_native),
             options,
+            watcher,
             recorder,
             cycles: CycleClock::begin(),
             helper_methods: OnceLock::new(),

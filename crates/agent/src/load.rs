@@ -6,14 +6,15 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use perk_control::jvmpi::{Jvmpi, JvmpiError};
 use perk_control::messages::{FatalError, pause_line};
 use perk_control::options::{
     AgentAction, Jamaica, OPTIONS_VARIABLE, OptionError, Options, Output as OutputOption,
+    OutputFormat,
 };
 use perk_control::remote::Answer;
 use perk_control::{resolve_file_name, usage};
@@ -45,7 +46,7 @@ use crate::common::{Common, Life};
 use crate::events;
 use crate::listener::Listener;
 use crate::names;
-use crate::output::{Connection, Output};
+use crate::output::{Connection, Output, WatchOutput, Watcher};
 use crate::recorder::{Book, Recorder};
 use crate::session::{self, Session};
 use crate::threads::is_own_thread;
@@ -148,14 +149,19 @@ pub(crate) fn load(new_jvmti: impl Fn() -> Option<Jvmti>, options: &str) -> Resu
         AgentAction::Help => return Err(Stop::Help),
         AgentAction::Run(options) => options,
     };
-    install(new_jvmti, options, Life::Program).map(drop)
+    install(new_jvmti, options, Life::Program, None).map(drop)
 }
 
-/// Begins a session in a program that runs, on a thread of perk's own or of the program's.
+/// Begins a session in a program that runs, on a thread of perk's own or of the program's. With a watcher it
+/// is sent there instead of to a file.
 ///
 /// # Errors
 /// The answer with the reason why it cannot begin.
-pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, Answer> {
+pub(crate) fn start(
+    jni: Jni<'_>,
+    options: &str,
+    watcher: Option<Arc<Watcher>>,
+) -> Result<&'static Session, Answer> {
     let options = match Options::parse(options, None) {
         Ok(AgentAction::Run(options)) => options,
         Ok(AgentAction::Help) => return Err(Answer::error(Stop::Help.line())),
@@ -163,6 +169,9 @@ pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, Ans
     };
     if let Some(refusal) = options.refusal_to_attach() {
         return Err(Answer::error(refusal.for_agent(&options)));
+    }
+    if watcher.is_some() && (options.format != OutputFormat::Extended || options.heap_dump) {
+        return Err(Answer::error("watch sends format=p, which it needs, and no heap dump"));
     }
     // The classes that the program itself asks for may come later.
     if is_own_thread()
@@ -172,7 +181,7 @@ pub(crate) fn start(jni: Jni<'_>, options: &str) -> Result<&'static Session, Ans
         jvmti.dispose();
         checked?;
     }
-    let session = install(|| jni.new_jvmti(), options, Life::Attached);
+    let session = install(|| jni.new_jvmti(), options, Life::Attached, watcher);
     let session = session.map_err(|stop| Answer::error(stop.line()))?;
     // As at VMInit, the events precede the lists of what is there.
     events::enable_live(session).map_err(|error| {
@@ -211,6 +220,7 @@ fn install(
     new_jvmti: impl Fn() -> Option<Jvmti>,
     options: Options,
     life: Life,
+    watcher: Option<Arc<Watcher>>,
 ) -> Result<&'static Session, Stop> {
     let jvmti = running_jvmti(&new_jvmti)?;
     if options.pause {
@@ -220,11 +230,10 @@ fn install(
     // Relative names refer to the current folder: the program may change it.
     let target = std::path::absolute(&target).unwrap_or(target);
     let is_printed = options.has_only_xprof() && options.output == OutputOption::Default;
-    let (output, connection) = match is_printed {
-        true => (None, None),
-        false => {
-            create(&options, &target).map(|(output, connection)| (Some(output), connection))?
-        }
+    let (output, connection) = match &watcher {
+        Some(watcher) => (Some(Output::Watch(WatchOutput(Arc::clone(watcher)))), None),
+        None if is_printed => (None, None),
+        None => create(&options, &target).map(|(output, connection)| (Some(output), connection))?,
     };
     // These analyses write a file of their own.
     let (output, own_output) = match options.fields || options.has_only_xprof() {
@@ -232,7 +241,8 @@ fn install(
         false => (output, None),
     };
     let recorder = Recorder::new(&options, output);
-    let common: &'static Common = Box::leak(Box::new(Common::new(jvmti, life, options, recorder)));
+    let common: &'static Common =
+        Box::leak(Box::new(Common::new(jvmti, life, options, watcher, recorder)));
     let began = begin(common, &target, own_output, connection, new_jvmti);
     let session = began.map_err(|reason| {
         lock(common.recorder).discard_unbegun();

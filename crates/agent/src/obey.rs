@@ -1,20 +1,24 @@
 //! The effects of the requests that come over the control socket, or from the program itself.
 
+use std::sync::Arc;
+
 use perk_control::remote::{AgentState, Answer, PROTOCOL, Request, field};
 use perk_jvm::Jni;
 use perk_jvmpi as jvmpi;
 
 use crate::common::Life;
 use crate::load;
+use crate::output::Watcher;
 use crate::remote;
 use crate::session::Session;
 
-/// Obeys a request. Returns its answer.
-pub(crate) fn obey(jni: Jni<'_>, request: &Request) -> Answer {
+/// Obeys a request, which a recording for `watcher` is sent to if it asks for that. Returns its answer.
+pub(crate) fn obey(jni: Jni<'_>, request: &Request, watcher: Option<&Arc<Watcher>>) -> Answer {
     match request {
         Request::Status => status(),
         _ if jvmpi::is_loaded() => jvmpi_request(request),
-        Request::Start(Some(options)) | Request::Lease(options) => start(jni, options),
+        Request::Start(Some(options)) | Request::Lease(options) => start(jni, options, None),
+        Request::Watch(options) => start(jni, options, watcher.cloned()),
         Request::Start(None) => resume(jni),
         Request::Stop => stop(jni),
         Request::Dump => with_session(|session| {
@@ -50,7 +54,7 @@ fn of_file(session: &Session) -> Answer {
     }
 }
 
-fn start(jni: Jni<'_>, options: &str) -> Answer {
+fn start(jni: Jni<'_>, options: &str, watcher: Option<Arc<Watcher>>) -> Answer {
     if let Some(session) = Session::current() {
         if session.has_ended() {
             return Answer::error(
@@ -60,7 +64,9 @@ fn start(jni: Jni<'_>, options: &str) -> Answer {
         let options = &session.common().options.raw;
         return Answer::error(format!("a recording is under way ({options}): stop it first"));
     }
-    match load::start(jni, options) {
+    let is_watched = watcher.is_some();
+    match load::start(jni, options, watcher) {
+        Ok(_) if is_watched => Answer::ok(),
         Ok(session) => of_file(session),
         Err(answer) => answer,
     }

@@ -2,6 +2,7 @@
 
 mod file;
 mod net;
+mod watch;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -10,6 +11,7 @@ pub(crate) use self::file::FileCopy;
 use self::file::OutputFile;
 pub(crate) use self::net::Connection;
 use self::net::Outbox;
+pub(crate) use self::watch::{WatchOutput, Watcher};
 use perk_files::Access;
 
 /// An output; see the module.
@@ -17,6 +19,7 @@ use perk_files::Access;
 pub(crate) enum Output {
     File(OutputFile),
     Net(Outbox),
+    Watch(WatchOutput),
 }
 
 impl Output {
@@ -40,6 +43,7 @@ impl Output {
                 Ok(())
             }
             Self::Net(outbox) => outbox.flush(),
+            Self::Watch(_) => Ok(()),
         }
     }
 
@@ -49,6 +53,7 @@ impl Output {
         match self {
             Self::File(_) => true,
             Self::Net(outbox) => outbox.set_patient(is_patient),
+            Self::Watch(_) => false,
         }
     }
 
@@ -57,6 +62,7 @@ impl Output {
         match self {
             Self::File(file) => file.publish(),
             Self::Net(outbox) => outbox.flush(),
+            Self::Watch(_) => Ok(()),
         }
     }
 
@@ -64,7 +70,7 @@ impl Output {
     pub(crate) fn copy(&mut self) -> io::Result<Option<FileCopy>> {
         match self {
             Self::File(file) => file.copy(),
-            Self::Net(_) => Ok(None),
+            Self::Net(_) | Self::Watch(_) => Ok(None),
         }
     }
 
@@ -73,6 +79,10 @@ impl Output {
         match self {
             Self::File(file) => file.finish(),
             Self::Net(outbox) => outbox.finish(),
+            Self::Watch(watch) => {
+                watch.finish();
+                Ok(())
+            }
         }
     }
 
@@ -87,7 +97,7 @@ impl Output {
     pub(crate) fn part(&self) -> Option<&Path> {
         match self {
             Self::File(file) => file.part(),
-            Self::Net(_) => None,
+            Self::Net(_) | Self::Watch(_) => None,
         }
     }
 
@@ -96,6 +106,7 @@ impl Output {
         match self {
             Self::File(file) => file.target().display().to_string(),
             Self::Net(outbox) => outbox.peer().to_owned(),
+            Self::Watch(_) => "the connection of watch".to_owned(),
         }
     }
 }
@@ -105,6 +116,7 @@ impl Write for Output {
         match self {
             Self::File(file) => file.write(bytes),
             Self::Net(outbox) => outbox.write(bytes),
+            Self::Watch(watch) => watch.write(bytes),
         }
     }
 
@@ -112,6 +124,7 @@ impl Write for Output {
         match self {
             Self::File(file) => file.flush(),
             Self::Net(outbox) => outbox.flush(),
+            Self::Watch(watch) => watch.flush(),
         }
     }
 }

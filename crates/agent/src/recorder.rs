@@ -313,6 +313,19 @@ impl Recorder {
         books.iter().find_map(|book| book.text(self, last))
     }
 
+    /// Writes the data since the last increment or dump, which ends with the accounting.
+    pub(crate) fn increment(&mut self, mut accounting: Accounting, books: &[&dyn Book]) {
+        self.write_traces();
+        for book in books {
+            // The errors of the file are reported where they occur.
+            let _ = book.write(self, &mut Sections::of_file());
+        }
+        self.account(&mut accounting);
+        books.iter().for_each(|book| book.account(&mut accounting, true));
+        self.profile.accounting = Some(accounting);
+        self.write(|writer, profile, _| writer.accounting(profile));
+    }
+
     /// Adds the recorder's own counts.
     fn account(&self, accounting: &mut Accounting) {
         accounting.utc_offset_s = now().utc_offset_s;

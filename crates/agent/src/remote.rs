@@ -3,7 +3,7 @@
 //! A thread of the agent's own, of which the JVM does not know, sleeps until somebody connects, and looks
 //! at the clocks of threads now and then. It is a
 //! thread of the JVM's only while it obeys a request, and its events are not the program's. A recording
-//! that was begun by `lease` ends when its connection is lost.
+//! that was begun by `lease` or `watch` ends when its connection is lost.
 
 mod socket;
 
@@ -22,6 +22,7 @@ use perk_jvm::os;
 use perk_jvm::sync::lock;
 use perk_jvm::{Jni, Vm};
 
+use crate::output::Watcher;
 use crate::threads;
 
 /// The time for which a peer may leave the agent waiting.
@@ -35,8 +36,8 @@ const THREAD: &CStr = c"perk control";
 /// The bytes of the thread's stack.
 const STACK_BYTES: usize = 512 << 10;
 
-/// Obeys a request. Returns its answer.
-type RequestHandler = fn(Jni<'_>, &Request) -> Answer;
+/// Obeys a request, with the connection that a recording can be sent over. Returns its answer.
+type RequestHandler = fn(Jni<'_>, &Request, Option<&Arc<Watcher>>) -> Answer;
 
 /// Does the work that recurs without a request.
 type Tick = fn();
@@ -58,12 +59,12 @@ pub(crate) fn set_duties(obedient: RequestHandler, tick: Tick) {
 
 /// Obeys a request on the calling thread, which is one of the JVM's, after those that came before it.
 pub(crate) fn obey(jni: Jni<'_>, request: &Request) -> Answer {
-    alone(|| obey_alone(jni, request))
+    alone(|| obey_alone(jni, request, None))
 }
 
-fn obey_alone(jni: Jni<'_>, request: &Request) -> Answer {
+fn obey_alone(jni: Jni<'_>, request: &Request, watcher: Option<&Arc<Watcher>>) -> Answer {
     match OBEDIENT.get() {
-        Some(obey) => obey(jni, request),
+        Some(obey) => obey(jni, request, watcher),
         None => Answer::error("the agent has not been loaded"),
     }
 }
@@ -148,7 +149,7 @@ fn end_recording(vm: Vm) {
     vm.attached(THREAD, |jni| {
         alone(|| {
             if lock(&LEASE).is_some() {
-                obey_alone(jni, &Request::Stop);
+                obey_alone(jni, &Request::Stop, None);
             }
         });
     });
@@ -162,13 +163,15 @@ fn answer(peer: UnixStream, vm: Vm) -> io::Result<()> {
         return Answer::error("only the user of the JVM may ask").write(&peer);
     }
     let peer = Arc::new(peer);
+    let watcher = Watcher::new(Arc::clone(&peer));
     let answer = match Request::read(&*peer) {
         Ok(Some(request)) => {
             let mut answer = Answer::error("the JVM is ending");
             vm.attached(THREAD, |jni| {
                 alone(|| {
-                    answer = obey_alone(jni, &request);
-                    if matches!(request, Request::Lease(_)) && answer.result.is_ok() {
+                    answer = obey_alone(jni, &request, Some(&watcher));
+                    let has_lease = matches!(request, Request::Lease(_) | Request::Watch(_));
+                    if has_lease && answer.result.is_ok() {
                         *lock(&LEASE) = Some(Arc::clone(&peer));
                     }
                 });
@@ -178,5 +181,7 @@ fn answer(peer: UnixStream, vm: Vm) -> io::Result<()> {
         Ok(None) => return Ok(()),
         Err(error) => Answer::error(error),
     };
-    answer.write(&*peer)
+    answer.write(&*peer)?;
+    watcher.answered();
+    Ok(())
 }

@@ -2,9 +2,13 @@
 //!
 //! A connection carries one request, which is a line, and its answer. The answer consists of lines
 //! `NAME=VALUE` and a last line, `ok` or `error TEXT`. The agent then closes the connection, unless the
-//! request was `lease`: that connection and the recording end together. The peer that requested it closes
-//! the connection, or is killed, and the agent ends the recording; or the recording ends for another
-//! reason, and the agent closes the connection.
+//! request was `lease` or `watch`: that connection and the recording end together. The peer that requested
+//! it closes the connection, or is killed, and the agent ends the recording; or the recording ends for
+//! another reason, and the agent closes the connection.
+//!
+//! After the answer to `watch`, the connection carries the recording in perk's extended format. Every second
+//! the agent adds an increment: the sections of what was measured since the last one, and the accounting so
+//! far, which ends it. What follows the last accounting is the last increment.
 
 mod answer;
 mod place;

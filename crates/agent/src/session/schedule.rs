@@ -1,4 +1,5 @@
-//! The times of a recording: when it begins, when its file is shown, and when it ends.
+//! The times of a recording: when it begins, when its file is shown or an increment of it is sent, and when it
+//! ends.
 //!
 //! A thread of the agent's own keeps them, of which the JVM does not know. It is one of the JVM's for the
 //! moment in which a recording begins or ends.
@@ -29,7 +30,9 @@ const THREAD: &CStr = c"perk schedule";
 const STACK_BYTES: usize = 512 << 10;
 /// The time of a recording after which its file is first shown, and the least time to the next time.
 const FIRST_FLUSH: Duration = Duration::from_secs(1);
-/// The time between two flushes is at least this many times as long as a flush.
+/// The time between two increments for who watches.
+const INCREMENT: Duration = Duration::from_secs(1);
+/// The time between two flushes or increments is at least this many times as long as a flush.
 const FLUSH_SHARE: u32 = 50;
 
 /// Wakes the thread when the session has ended.
@@ -75,8 +78,9 @@ impl Session {
     /// The reason why it does not run, in one line.
     pub(super) fn start_schedule(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let options = &self.common.options;
-        if options.delay_ns.is_none() && options.duration_ns.is_none() && options.flush_ns.is_none()
-        {
+        let has_times =
+            [options.delay_ns, options.duration_ns, options.flush_ns].iter().any(Option::is_some);
+        if !has_times && self.common.watcher.is_none() {
             return Ok(());
         }
         let vm = jni.vm().ok_or("no JVM")?;
@@ -106,7 +110,10 @@ impl Session {
             });
         }
         let end = time(options.duration_ns).map(|duration| measured + duration);
-        let flush = time(options.flush_ns);
+        let flush = match self.common.watcher {
+            Some(_) => Some(INCREMENT),
+            None => time(options.flush_ns),
+        };
         let mut next = flush.map(|flush| measured + FIRST_FLUSH.min(flush));
         while let Some(moment) = [end, next].into_iter().flatten().min() {
             if self.alarm.wait_until(moment) {
@@ -117,7 +124,13 @@ impl Session {
                 return;
             }
             let begin_ns = os::thread_cpu_ns();
-            own(Feature::Flushing, || self.flush());
+            own(Feature::Flushing, || match &self.common.watcher {
+                Some(watcher) => {
+                    self.write_increment();
+                    watcher.send();
+                }
+                None => self.flush(),
+            });
             let cost = Duration::from_nanos(os::thread_cpu_ns().saturating_sub(begin_ns));
             let pause = flush.unwrap_or_default().min(measured.elapsed().max(FIRST_FLUSH));
             next = Some(Instant::now() + pause.max(cost * FLUSH_SHARE));
@@ -161,6 +174,19 @@ impl Session {
         }
         self.survey();
         self.end(Some(jni));
+    }
+
+    /// Writes what was measured since the last increment.
+    fn write_increment(&self) {
+        let recorder = self.common.recorder;
+        let Ok(_dumping) = self.dumping.try_lock() else { return };
+        if self.is_dying.load(Relaxed) || self.has_ended() || !lock(recorder).is_begun() {
+            return;
+        }
+        self.settle(false);
+        self.analyses.iter().for_each(|analysis| analysis.dump(None, false));
+        let accounting = self.accounting();
+        lock(recorder).increment(accounting, &self.books);
     }
 
     /// Shows what was measured so far under the file's name.

@@ -151,7 +151,8 @@ impl Answer {
     /// # Errors
     /// The stream failed or ended early, or has something else.
     pub fn read(source: impl Read) -> Result<Self, AnswerError> {
-        let mut source = BufReader::new(source);
+        // What follows the answer to `watch` stays in the source.
+        let mut source = BufReader::with_capacity(1, source);
         let mut fields = Vec::new();
         while fields.len() < MOST_LINES {
             let line = match read_line(&mut source, LONGEST_LINE)? {

@@ -16,6 +16,9 @@ pub enum Request {
     Start(Option<String>),
     /// Begin a recording with these options of the agent. It ends when the connection does.
     Lease(String),
+    /// Begin a recording with these options of the agent. The agent sends it over the connection after its
+    /// answer, and ends it when the connection ends.
+    Watch(String),
     /// End the recording, or pause that of the command line.
     Stop,
     /// Write what was measured since the last dump.
@@ -61,6 +64,7 @@ impl Request {
         match self {
             Self::Start(_) => Verb::Start,
             Self::Lease(_) => Verb::Lease,
+            Self::Watch(_) => Verb::Watch,
             Self::Stop => Verb::Stop,
             Self::Dump => Verb::Dump,
             Self::Reset => Verb::Reset,
@@ -77,8 +81,9 @@ impl Request {
         let verb: Verb = name.parse().map_err(RequestError::Unknown)?;
         match verb {
             Verb::Start => Ok(Self::Start(Some(argument.to_owned()).filter(|it| !it.is_empty()))),
-            Verb::Lease if argument.is_empty() => Err(RequestError::NoOptions(verb)),
+            Verb::Lease | Verb::Watch if argument.is_empty() => Err(RequestError::NoOptions(verb)),
             Verb::Lease => Ok(Self::Lease(argument.to_owned())),
+            Verb::Watch => Ok(Self::Watch(argument.to_owned())),
             verb if !argument.is_empty() => Err(RequestError::Argument(verb)),
             Verb::Stop => Ok(Self::Stop),
             Verb::Dump => Ok(Self::Dump),
@@ -126,7 +131,9 @@ impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.verb().name())?;
         match self {
-            Self::Start(Some(options)) | Self::Lease(options) => write!(f, " {options}"),
+            Self::Start(Some(options)) | Self::Lease(options) | Self::Watch(options) => {
+                write!(f, " {options}")
+            }
             _ => Ok(()),
         }
     }
@@ -147,6 +154,7 @@ mod tests {
             (start("cpu=samples,file=/a b/ü.perk"), "start cpu=samples,file=/a b/ü.perk\n"),
             (start(&"x".repeat(LONGEST_REQUEST - 6)), &*format!("start {:x<65530}\n", "")),
             (Request::Lease("cpu=samples".to_owned()), "lease cpu=samples\n"),
+            (Request::Watch("cpu=samples".to_owned()), "watch cpu=samples\n"),
             (Request::Stop, "stop\n"),
             (Request::Dump, "dump\n"),
             (Request::Reset, "reset\n"),
@@ -174,6 +182,7 @@ mod tests {
             (b"STOP\n", "\"STOP\" is not a command"),
             (b"stop now\n", "stop takes no argument"),
             (b"lease\n", "lease needs the options of a recording"),
+            (b"watch\n", "watch needs the options of a recording"),
             (b"status -v\n", "status takes no argument"),
         ] {
             let error = Request::read(bytes).unwrap_err().to_string();

@@ -11,6 +11,8 @@ pub enum Verb {
     Start,
     /// Begin a recording that ends with the connection.
     Lease,
+    /// Begin a recording that is sent over the connection, and ends with it.
+    Watch,
     /// End a recording, or pause one.
     Stop,
     /// Write what was measured.
@@ -34,7 +36,7 @@ struct VerbRow {
 /// The share of HPROF's commands that leaves nothing out.
 const ALL_ROWS: f32 = 0.0;
 
-const TABLE: [VerbRow; 6] = [
+const TABLE: [VerbRow; 7] = [
     VerbRow {
         verb: Verb::Start,
         name: "start",
@@ -49,6 +51,14 @@ const TABLE: [VerbRow; 6] = [
         argument: "OPTIONS",
         about: "begin a recording with these options of the agent; it ends when the connection is \
                 closed",
+        hprof: &[],
+    },
+    VerbRow {
+        verb: Verb::Watch,
+        name: "watch",
+        argument: "OPTIONS",
+        about: "begin a recording with these options of the agent, which sends what it measures over the \
+                connection every second; it ends when the connection is closed",
         hprof: &[],
     },
     VerbRow {
@@ -139,7 +149,7 @@ mod tests {
         let error = "begin".parse::<Verb>().unwrap_err();
         assert_eq!(
             error,
-            "\"begin\" is not a command; the commands are start, lease, stop, dump, reset, status"
+            "\"begin\" is not a command; the commands are start, lease, watch, stop, dump, reset, status"
         );
     }
 

@@ -47,6 +47,33 @@ pub fn wait_for_peers(
     }
 }
 
+/// Sends bytes to the peer of a socket, once it can take some within a time. Returns the number of bytes
+/// that it took; 0 if the time is over.
+///
+/// # Errors
+/// The kernel's: the connection is lost.
+pub fn send_within(socket: BorrowedFd<'_>, bytes: &[u8], limit: Duration) -> io::Result<usize> {
+    let mut one = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: the kernel reads and writes the one entry, which lives until the call returns; it reads
+    // `bytes.len()` bytes of the slice.
+    let sent = unsafe {
+        match libc::poll(&raw mut one, 1, limit.as_millis() as libc::c_int) {
+            ..0 => -1,
+            0 => 0,
+            _ => libc::send(one.fd, bytes.as_ptr().cast(), bytes.len(), flags),
+        }
+    };
+    if sent >= 0 {
+        return Ok(sent as usize);
+    }
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => Ok(0),
+        _ => Err(error),
+    }
+}
+
 /// Returns the bytes written to a socket that the peer has not acknowledged; 0 if the kernel does
 /// not say.
 pub fn unsent_bytes(socket: BorrowedFd<'_>) -> usize {
