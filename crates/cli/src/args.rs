@@ -69,6 +69,7 @@ Examples:
   perk run -- java -jar app.jar               profile a program, show its top methods
   perk run -o app.html -- mvn -q test         profile any launcher, write a flame graph
   perk attach Main --duration 30s             profile a running program (perk ps lists them)
+  perk top Main                               watch a running program in the terminal
   perk report java.hprof.txt                  show a profile
   perk diff before.hprof after.hprof          compare two profiles
   perk heap app.hprof                         show what holds the memory of a heap dump
@@ -103,6 +104,12 @@ pub(crate) enum Command {
     /// Describe the agent and the recording of a running JVM
     #[command(after_help = "Example:\n  perk status 4711")]
     Status(RemoteArgs),
+    /// Show what a running JVM does now
+    ///
+    /// Records as perk attach does, and shows the last 10 seconds, the last minute or all of it, newly every
+    /// second, with the views and keys of perk view. Nothing of perk runs in the JVM after the end.
+    #[command(after_help = "Examples:\n  perk top 4711\n  perk top shop.jar")]
+    Top(RemoteArgs),
     Listen(ListenArgs),
     Report(ReportArgs),
     Diff(DiffArgs),

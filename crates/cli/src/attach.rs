@@ -114,6 +114,14 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     Ok(if failed { ExitCode::from(ERROR) } else { ExitCode::SUCCESS })
 }
 
+/// Has the JVM print its threads.
+///
+/// # Errors
+/// It does not, in one line.
+pub(crate) fn thread_dump(jvm: &Jvm, timeout: Duration) -> anyhow::Result<String> {
+    hotspot::thread_dump(jvm, Deadline::after(timeout))
+}
+
 /// Fails if the JVM does not talk to this user.
 pub(crate) fn may_ask(jvm: &Jvm) -> anyhow::Result<()> {
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());

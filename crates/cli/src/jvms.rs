@@ -1,5 +1,6 @@
 //! The running JVMs, found and described by `/proc` alone.
 
+mod counters;
 mod find;
 mod machine;
 mod process;
@@ -10,6 +11,7 @@ use std::io;
 
 use rustix::process::geteuid;
 
+pub(crate) use counters::Counters;
 pub(crate) use find::{JvmList, find, visible};
 pub(crate) use machine::{Libc, Machine};
 pub(crate) use process::{Process, Status, path_in};

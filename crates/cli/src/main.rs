@@ -24,6 +24,7 @@ mod run;
 mod selection;
 mod serve;
 mod talk;
+mod top;
 mod view;
 
 use std::env;
@@ -73,6 +74,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Run(args) => run::run(&args),
         Command::Attach(args) => attach::attach(&args),
         Command::Ps => ps::ps(),
+        Command::Top(args) => top::top(&args),
         Command::Start(args) => remote::send(&args.remote, &Request::Start(args.options)),
         Command::Stop(args) => remote::send(&args, &Request::Stop),
         Command::Dump(args) => remote::send(&args, &Request::Dump),

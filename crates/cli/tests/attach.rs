@@ -14,6 +14,7 @@ mod recording;
 mod repeated;
 mod rivals;
 mod storms;
+mod watch;
 
 use std::process::{Child, Command, Output, Stdio};
 

@@ -21,7 +21,7 @@ T.main;T.check;Lexer.next 30
 ";
 
 /// perk on a terminal of 80 columns and 24 lines.
-struct Session {
+pub(crate) struct Session {
     child: Child,
     keyboard: File,
     terminal: File,
@@ -29,7 +29,7 @@ struct Session {
 }
 
 impl Session {
-    fn start(folder: &Folder, script: &str) -> Self {
+    pub(crate) fn start(folder: &Folder, script: &str) -> Self {
         Self::sized(folder, script, [80, 24])
     }
 
@@ -50,17 +50,17 @@ impl Session {
         Self { child, keyboard, terminal, screen }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits until the screen shows `text`.
-    fn await_text(&self, text: &str) -> String {
+    pub(crate) fn await_text(&self, text: &str) -> String {
         self.await_screen(text, |shown| shown.contains(text))
     }
 
     /// Waits until the screen is as `is_it` says. A screen comes in parts.
-    fn await_screen(&self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn await_screen(&self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + Duration::from_secs(30);
         loop {
             let shown = self.screen.lock().unwrap().screen().contents();
@@ -70,6 +70,13 @@ impl Session {
             assert!(Instant::now() < end, "\"{what}\" does not come: {shown}");
             thread::sleep(Duration::from_millis(20));
         }
+    }
+}
+
+impl Session {
+    /// Waits for the end of the program. Returns its exit code.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
     }
 }
 

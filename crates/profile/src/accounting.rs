@@ -230,6 +230,24 @@ impl Accounting {
         }
     }
 
+    /// The accounting of the time since an earlier one of the same recording: counts and times are those that
+    /// are new. The rest is as it is now.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut new = self.clone();
+        macro_rules! subtract {
+            ($($field:ident)*) => { $(new.$field = self.$field.saturating_sub(earlier.$field);)* };
+        }
+        subtract!(
+            wall_ns sample_count walk_count failed_walk_count unattributed_count folded_count
+            virtual_sample_count wall_sample_count wall_walk_count wall_thread_ns
+            allocation_sample_count sampled_wait_count java_cpu_ns process_cpu_ns perk_cpu_ns
+            gc_cpu_ns gc_count gc_pause_ns cpu_period_count throttled_count throttled_ns
+            jit_c1_cpu_ns jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns perk_thread_cpu_ns
+        );
+        new
+    }
+
     /// Adds the accounting of another process. Counts and times add up. Of the wall-clock times, the
     /// peaks of memory and the numbers of a cgroup, which processes share, the larger one stays.
     /// Texts that differ are joined.

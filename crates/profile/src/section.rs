@@ -1,7 +1,9 @@
 //! Sections: the numbers of a profile. A row is a call trace, with a subject if the numbers have
 //! one. A column is a metric.
 
-use crate::{ClassId, LabelSetId, LockKind, Metric, StrId, Symbols, Timestamp, TraceId, WallState};
+use crate::{
+    ClassId, KeyedMap, LabelSetId, LockKind, Metric, StrId, Symbols, Timestamp, TraceId, WallState,
+};
 
 /// The subject of the numbers of a row, besides the call trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -367,6 +369,30 @@ impl Section {
         self.traces.extend(more.traces);
         self.numbers.extend(more.numbers);
         self.head = more.head;
+    }
+
+    /// The numbers that are new since an earlier section of the same columns, whose numbers count from the same
+    /// start. Rows without any are left out.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let before: KeyedMap<Key, &[u64]> = earlier.rows().collect();
+        let head = SectionHead { span: Span::SinceLast, ..self.head.clone() };
+        let mut new = Self::new(head);
+        let mut numbers = Vec::new();
+        for (key, now) in self.rows() {
+            let then = before.get(&key).copied().unwrap_or(&[]);
+            numbers.clear();
+            let zero = std::iter::repeat(&0);
+            numbers
+                .extend(now.iter().zip(then.iter().chain(zero)).map(|(a, b)| a.saturating_sub(*b)));
+            if numbers.iter().any(|number| *number > 0) {
+                new.push(key, &numbers);
+            }
+        }
+        for (column, then) in new.head.columns.iter_mut().zip(&earlier.head.columns) {
+            column.total = column.total.saturating_sub(then.total);
+        }
+        new
     }
 
     /// A copy without labels. Rows that differ only in their labels add up.

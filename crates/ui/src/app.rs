@@ -1,8 +1,11 @@
 //! The view model: the contents of the screen.
 
+mod choice;
 mod press;
 
 use std::cmp::Reverse;
+
+pub(crate) use self::choice::Choice;
 
 use perk_analysis::label_tree::{LabelTotal, ROOT, RankedTree, Scope, StartFold};
 use perk_analysis::{Owner, Owners};

@@ -26,8 +26,12 @@ const AMOUNT: usize = 11;
 
 /// Draws the browser.
 pub fn draw(app: &mut App<'_>, colours: bool, frame: &mut Frame<'_>) {
+    draw_in(app, colours, frame.area(), frame);
+}
+
+/// Draws the browser in a part of the screen.
+pub(crate) fn draw_in(app: &mut App<'_>, colours: bool, area: Rect, frame: &mut Frame<'_>) {
     let theme = Theme { colours };
-    let area = frame.area();
     if area.height < 5 || area.width < 20 {
         frame.render_widget(Paragraph::new("too small"), area);
         return;

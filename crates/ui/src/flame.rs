@@ -73,6 +73,27 @@ impl Flame {
         blocks
     }
 
+    /// The labels on the way to a node.
+    pub(crate) fn path(ranked: &RankedTree<String>, node: u32) -> Vec<String> {
+        let way = std::iter::successors(Some(node), |&it| Some(ranked.node(it).parent));
+        let way = way.take_while(|&it| it != ROOT);
+        let mut path: Vec<_> = way.map(|it| ranked.label(ranked.node(it).label).clone()).collect();
+        path.reverse();
+        path
+    }
+
+    /// The last node on a way of labels that is there.
+    pub(crate) fn node_at(ranked: &RankedTree<String>, path: &[String]) -> u32 {
+        let mut at = ROOT;
+        for label in path {
+            let children = ranked.children(at).iter().copied();
+            let mut next = children.filter(|&it| ranked.label(ranked.node(it).label) == label);
+            let Some(child) = next.next() else { break };
+            at = child;
+        }
+        at
+    }
+
     /// Selects the parent, if it is shown.
     pub(crate) fn up(&mut self, ranked: &RankedTree<String>) {
         let parent = ranked.node(self.selected).parent;

@@ -125,6 +125,39 @@ impl LazyTree {
         self.lines.iter().position(|line| line.node == parent)
     }
 
+    /// The labels on the way to each node that is open.
+    pub(crate) fn opened(&self, ranked: &RankedTree<String>) -> Vec<Vec<String>> {
+        let open = (0..self.nodes.len()).filter(|&node| self.nodes[node].is_open);
+        let path = |node: usize| {
+            let way = std::iter::successors(Some(node), |&it| self.nodes[it].parent);
+            let mut path: Vec<_> =
+                way.map(|it| ranked.label(self.nodes[it].label).clone()).collect();
+            path.reverse();
+            path
+        };
+        open.map(path).collect()
+    }
+
+    /// Opens the nodes with these labels on the way to them, where they are there.
+    pub(crate) fn reopen(&mut self, ranked: &RankedTree<String>, opened: &[Vec<String>]) {
+        for path in opened {
+            let (mut siblings, mut found) = (self.roots.clone(), None);
+            for label in path {
+                found = siblings
+                    .iter()
+                    .copied()
+                    .find(|&node| ranked.label(self.nodes[node].label) == label);
+                let Some(node) = found else { break };
+                self.grow(ranked, node);
+                siblings = self.nodes[node].children.clone().unwrap_or_default();
+            }
+            if let Some(node) = found {
+                self.nodes[node].is_open = true;
+            }
+        }
+        self.layout(ranked);
+    }
+
     fn grow(&mut self, ranked: &RankedTree<String>, node: usize) {
         if self.nodes[node].children.is_some() {
             return;

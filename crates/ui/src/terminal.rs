@@ -12,35 +12,94 @@ use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, size};
 use perk_profile::{Metric, Profile};
 use ratatui::layout::Rect;
-use ratatui::{DefaultTerminal, TerminalOptions, Viewport};
+use ratatui::{DefaultTerminal, Frame, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::live::{LiveView, Watched};
 use crate::{App, Key, draw};
 
 /// The screen of a terminal that does not know its size, as a serial console.
 const UNKNOWN_SIZE: Rect = Rect { x: 0, y: 0, width: 80, height: 24 };
 /// The longest time until the end of the terminal is noticed.
 const PATIENCE: Duration = Duration::from_millis(500);
+const FAILED: &str = "the terminal failed";
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// Shows a running JVM on the terminal until the user leaves.
+///
+/// # Errors
+/// As those of [`run`].
+pub fn watch(watched: &Watched<'_>) -> anyhow::Result<()> {
+    on_terminal("use perk attach instead", |colours, terminal, keyboard| {
+        let mut view = LiveView::new();
+        loop {
+            let moment = view.moment(watched);
+            let mut app = view.app(&moment);
+            loop {
+                let draw = |frame: &mut Frame<'_>| {
+                    view.draw(watched, &moment, &mut app, colours, frame);
+                };
+                terminal.draw(draw).context(FAILED)?;
+                let event = match next(keyboard, PATIENCE).context(FAILED)? {
+                    Input::Gone => bail!("the terminal is gone"),
+                    Input::Event(event) => Some(event),
+                    Input::Nothing => None,
+                };
+                match event {
+                    Some(event) if is_for_a_new_screen(&event) => {
+                        area().and_then(|area| terminal.resize(area)).context(FAILED)?;
+                    }
+                    Some(Event::Key(key)) if key.kind != KeyEventKind::Release => {
+                        let Some(key) = Key::of_event(key) else { continue };
+                        if view.press(key, watched, &moment, &mut app) {
+                            break;
+                        }
+                    }
+                    _ => {}
+                }
+                if app.is_done() {
+                    return Ok(());
+                }
+                let is_new = watched.recording.increment_count() != view.increment_count
+                    || watched.recording.end().is_some();
+                if view.follows() && is_new {
+                    break;
+                }
+            }
+            view.keep(&app);
+        }
+    })
+}
 
 /// Shows `profile` on the terminal until the user leaves; `metric` is the one to begin with.
 ///
 /// # Errors
 /// If stdout is not a terminal, or if the terminal fails or goes away.
 pub fn run(profile: &Profile, title: &str, metric: Option<&Metric>) -> anyhow::Result<()> {
-    if !stdout().is_terminal() {
-        bail!("stdout is not a terminal: use perk report instead");
-    }
-    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let mut app = App::new(profile, title);
     metric.into_iter().for_each(|metric| app.choose(metric));
+    on_terminal("use perk report instead", |colours, terminal, keyboard| {
+        browse(&mut app, colours, terminal, keyboard)
+    })
+}
+
+/// Runs `body` with colours or without, on the terminal, with its keyboard.
+fn on_terminal(
+    instead: &str,
+    body: impl FnOnce(bool, &mut DefaultTerminal, &OwnedFd) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    if !stdout().is_terminal() {
+        bail!("stdout is not a terminal: {instead}");
+    }
+    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     // The terminal is restored also if the program panics.
     let terminal = begin().context("cannot use the terminal");
     let result = terminal.and_then(|terminal| {
         // Dropped, it would complain on a terminal that is gone.
         let mut terminal = ManuallyDrop::new(terminal);
-        let result = browse(&mut app, colours, &mut terminal);
+        let keyboard = keyboard().context(FAILED)?;
+        let result = body(colours, &mut terminal, &keyboard);
         let _ = terminal.show_cursor();
         result
     });
@@ -66,13 +125,18 @@ fn area() -> io::Result<Rect> {
     })
 }
 
-fn browse(app: &mut App<'_>, colours: bool, terminal: &mut DefaultTerminal) -> anyhow::Result<()> {
-    const FAILED: &str = "the terminal failed";
-    let keyboard = keyboard().context(FAILED)?;
+fn browse(
+    app: &mut App<'_>,
+    colours: bool,
+    terminal: &mut DefaultTerminal,
+    keyboard: &OwnedFd,
+) -> anyhow::Result<()> {
     while !app.is_done() {
         terminal.draw(|frame| draw(app, colours, frame)).context(FAILED)?;
-        let Some(event) = next(&keyboard).context(FAILED)? else {
-            bail!("the terminal is gone");
+        let event = match next(keyboard, PATIENCE).context(FAILED)? {
+            Input::Gone => bail!("the terminal is gone"),
+            Input::Event(event) => event,
+            Input::Nothing => continue,
         };
         match event {
             // The screen may have lost its content even if its size is as before.
@@ -107,19 +171,26 @@ fn keyboard() -> io::Result<OwnedFd> {
     }
 }
 
-/// Waits for the next event. `None` if the terminal is gone: crossterm waits for its keys without an end.
-fn next(keyboard: &OwnedFd) -> io::Result<Option<Event>> {
-    loop {
-        let mut polled = [PollFd::new(keyboard, PollFlags::IN)];
-        match poll(&mut polled, Some(&AT_ONCE)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        if polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-            return Ok(None);
-        }
-        if event::poll(PATIENCE)? {
-            return event::read().map(Some);
-        }
+/// What came within a time.
+enum Input {
+    Event(Event),
+    Nothing,
+    /// The terminal is gone.
+    Gone,
+}
+
+/// Waits for the next event. crossterm waits for the keys of a terminal that is gone without an end.
+fn next(keyboard: &OwnedFd, patience: Duration) -> io::Result<Input> {
+    let mut polled = [PollFd::new(keyboard, PollFlags::IN)];
+    match poll(&mut polled, Some(&AT_ONCE)) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return Ok(Input::Gone);
+    }
+    match event::poll(patience)? {
+        true => event::read().map(Input::Event),
+        false => Ok(Input::Nothing),
     }
 }

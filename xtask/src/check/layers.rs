@@ -43,9 +43,20 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-files",
         ],
     ),
+    ("perk-live", &["perk-hprof", "perk-profile"]),
     ("perk-open", &["perk-formats", "perk-heap", "perk-profile", "perk-unpack"]),
     ("perk-render", &["perk-profile"]),
-    ("perk-ui", &["perk-render", "perk-analysis", "perk-formats", "perk-hprof", "perk-profile"]),
+    (
+        "perk-ui",
+        &[
+            "perk-live",
+            "perk-render",
+            "perk-analysis",
+            "perk-formats",
+            "perk-hprof",
+            "perk-profile",
+        ],
+    ),
     (
         "perk-report",
         &[
@@ -78,6 +89,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "perk-ui",
             "perk-web",
+            "perk-live",
             "perk-report",
             "perk-open",
             "perk-render",

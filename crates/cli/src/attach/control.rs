@@ -105,6 +105,17 @@ impl<'a> Control<'a> {
         self.obeyed(answer).map(|_| connection)
     }
 
+    /// Begins a recording that the agent sends over the connection, which this returns.
+    ///
+    /// # Errors
+    /// As those of [`Control::obey`].
+    pub(crate) fn watch(&self, options: String, patience: Duration) -> anyhow::Result<UnixStream> {
+        let (answer, connection) = self.talk(&Request::Watch(options), patience)?;
+        self.obeyed(answer)?;
+        connection.set_read_timeout(None)?;
+        Ok(connection)
+    }
+
     fn obeyed(&self, answer: Answer) -> anyhow::Result<Answer> {
         match &answer.result {
             Ok(()) => Ok(answer),

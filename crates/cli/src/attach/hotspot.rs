@@ -27,8 +27,8 @@ use crate::jvms::Jvm;
 const FOLDER: &str = "/tmp";
 /// The longest argument.
 const LONGEST_ARGUMENT: usize = 1024;
-/// The longest answer that is read.
-const LONGEST_ANSWER: u64 = 64 << 10;
+/// The longest answer that is read: a thread dump of 100,000 threads.
+const LONGEST_ANSWER: u64 = 256 << 20;
 /// The thread that a JVM starts last. Some versions crash if a library is loaded before.
 const LAST_THREAD: &str = "VM Periodic Tas";
 /// What a JVM that is starting answers.
@@ -60,6 +60,20 @@ pub(super) fn load(
             continue;
         }
         return outcome(&answer).with_context(|| format!("{} did not load the agent", jvm.title()));
+    }
+}
+
+/// Has the JVM print its threads, with the locks that they hold.
+///
+/// # Errors
+/// As those of [`load`].
+pub(super) fn thread_dump(jvm: &Jvm, deadline: Deadline) -> anyhow::Result<String> {
+    let folder = JvmFolder::open(jvm, Path::new(FOLDER));
+    let folder = folder.with_context(|| format!("cannot reach {FOLDER} of {}", jvm.title()))?;
+    let answer = ask(jvm, &folder, ["threaddump", "-l", "", ""], deadline)?;
+    match answer.split_once('\n') {
+        Some(("0", text)) => Ok(text.to_owned()),
+        _ => bail!("{} gave no thread dump: {}", jvm.title(), answer.trim_end()),
     }
 }
 

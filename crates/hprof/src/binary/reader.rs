@@ -2,6 +2,7 @@
 
 mod extended;
 mod fields;
+mod increments;
 mod monitors;
 mod timeline;
 
@@ -16,6 +17,7 @@ use perk_profile::{
 };
 
 use self::extended::ExtendedTables;
+pub use self::increments::Increments;
 use super::cursor::Cursor;
 use super::{
     ACCOUNTING, ACCOUNTING_ID, ESTIMATE, ESTIMATE_ID, FLAG_CPU_SAMPLES, FLAG_SITES, INTERIM,
@@ -94,6 +96,8 @@ struct BinaryReader {
     is_interim: bool,
     /// The numbers that the next record has as 2^32 - 1, in their order.
     wide: VecDeque<u64>,
+    /// Whether the accounting was read since an increment began.
+    has_accounting: bool,
     /// Perk's own records, once the file has announced them.
     extended: Option<ExtendedTables>,
     /// The entries of the FIELD ACCESSES at hand.
@@ -317,6 +321,7 @@ impl BinaryReader {
         let text = || mutf8::decode(bytes);
         if id == ACCOUNTING_ID && bytes.starts_with(ACCOUNTING.as_bytes()) {
             self.profile.accounting = Some(Accounting::from_text(&text()[ACCOUNTING.len()..]));
+            self.has_accounting = true;
         } else if bytes == INTERIM.as_bytes() {
             self.is_interim = true;
         } else if id == ESTIMATE_ID && bytes.starts_with(ESTIMATE.as_bytes()) {

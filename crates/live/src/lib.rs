@@ -1,0 +1,13 @@
+//! A recording of a running JVM while it is made: the last seconds, the last minute, or all of it, as a
+//! profile.
+//!
+//! [`LiveRecording`] reads the increments of a stream on a thread of its own, and gives a [`Moment`] when it is
+//! asked. [`History`] is the memory behind it: it keeps each increment of the last ten minutes, and the sum of
+//! the older ones.
+#![forbid(unsafe_code)]
+
+mod history;
+mod recording;
+
+pub use history::{History, Moment, Range};
+pub use recording::{End, LiveRecording};
