@@ -37,86 +37,115 @@ pub const PROCESS_CPU: &str = "process CPU time";
 /// it.
 pub const GC_CPU: &str = "GC CPU time";
 
-/// A number that a profile has for its call paths.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Metric {
-    /// CPU samples.
-    #[default]
-    Samples,
-    /// Self time of calls.
-    SelfTime,
-    /// Calls.
-    Calls,
-    /// Time of calls, including the calls that they make. By call path it does not add up: the time
-    /// of a path includes the times of the paths that continue it.
-    TotalTime,
-    /// Bytes of all objects allocated.
-    AllocatedBytes,
-    /// Bytes of the live objects.
-    LiveBytes,
-    /// All objects allocated.
-    AllocatedObjects,
-    /// The live objects.
-    LiveObjects,
-    /// Wall-clock time of threads, estimated from samples, whatever they did. The subject is their
-    /// state.
-    WallTime,
-    /// Time in which threads were blocked by a lock.
-    BlockedTime,
-    /// The number of times that a thread could not acquire a lock at once.
-    BlockedCount,
-    /// Time in which threads were blocked, at the stacks of the threads that had the locks.
-    BlockingTime,
-    /// The number of times that a waiting thread was met, at the stacks of the threads that had the
-    /// locks. These are the samples from which the blocking time is estimated.
-    BlockingSamples,
-    /// Time in which threads waited to be notified, or were parked for something that is not a
-    /// lock.
-    WaitedTime,
-    /// The number of such waits.
-    WaitCount,
-    /// Reads and writes of fields.
-    FieldAccesses,
-    /// Reads and writes of fields by threads other than the one that allocated the object.
-    SharedFieldAccesses,
-    /// A metric of another tool (events, bytecodes executed, delays), with its name in the file and
-    /// its unit.
-    Other(Arc<str>, Unit),
-}
-
 /// A metric's fixed facts.
 struct MetricFacts {
-    /// Its name on the command line.
-    name: &'static str,
-    /// Its name in files of several metrics, which is pprof's where pprof has one.
-    file_name: &'static str,
-    /// Another name of it that limits of `perk diff` take.
-    long_name: &'static str,
+    /// Its names: on the command line; in files of several metrics, which is pprof's where pprof has
+    /// one; and another one that limits of `perk diff` take.
+    names: [&'static str; 3],
+    /// Its name in headings and sentences.
+    title: &'static str,
     unit: Unit,
+    /// See [`Metric::is_leading`].
+    is_leading: bool,
+}
+
+/// The facts of a metric that leads in its section.
+const fn first(names: [&'static str; 3], title: &'static str, unit: Unit) -> MetricFacts {
+    MetricFacts { names, title, unit, is_leading: true }
+}
+
+/// The facts of a metric beside another of its section.
+const fn second(names: [&'static str; 3], title: &'static str, unit: Unit) -> MetricFacts {
+    MetricFacts { names, title, unit, is_leading: false }
+}
+
+/// Declares the metrics of perk with their facts.
+macro_rules! metrics {
+    ($($(#[$attribute:meta])* $metric:ident = $facts:expr,)*) => {
+        /// A number that a profile has for its call paths.
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum Metric {
+            $($(#[$attribute])* $metric,)*
+            /// A metric of another tool (events, bytecodes executed, delays), with its name in the
+            /// file and its unit.
+            Other(Arc<str>, Unit),
+        }
+
+        impl Metric {
+            /// The metrics that perk knows, in the order of preference for the default.
+            pub const OWN: [Metric; [$(stringify!($metric)),*].len()] = [$(Metric::$metric),*];
+
+            fn facts(&self) -> Option<&'static MetricFacts> {
+                match self {
+                    $(Metric::$metric => {
+                        const FACTS: MetricFacts = $facts;
+                        Some(&FACTS)
+                    })*
+                    Metric::Other(..) => None,
+                }
+            }
+        }
+    };
+}
+
+// A new metric is a row here, and the analysis or the reader that fills a section with it. The order
+// is that of preference for the default.
+metrics! {
+    /// CPU samples.
+    #[default]
+    Samples = first(["samples", "samples", "samples"], "samples", Unit::Count),
+    /// Self time of calls.
+    SelfTime = first(["time", "time", "self_ns"], "time", Unit::Nanoseconds),
+    /// Calls.
+    Calls = first(["calls", "calls", "calls"], "calls", Unit::Count),
+    /// Time of calls, including the calls that they make. By call path it does not add up: the time
+    /// of a path includes the times of the paths that continue it.
+    TotalTime = second(["total_time", "total_time", "total_ns"], "total_time", Unit::Nanoseconds),
+    /// Wall-clock time of threads, estimated from samples, whatever they did. The subject is their
+    /// state.
+    WallTime = first(["wall", "wall", "wall_ns"], "wall-clock time", Unit::Nanoseconds),
+    /// Bytes of all objects allocated.
+    AllocatedBytes =
+        first(["allocated", "alloc_space", "allocated_bytes"], "allocated bytes", Unit::Bytes),
+    /// Bytes of the live objects.
+    LiveBytes = first(["live", "inuse_space", "live_bytes"], "live bytes", Unit::Bytes),
+    /// All objects allocated.
+    AllocatedObjects =
+        second(["objects", "alloc_objects", "allocated_count"], "objects", Unit::Count),
+    /// The live objects.
+    LiveObjects =
+        second(["live_objects", "inuse_objects", "live_count"], "live objects", Unit::Count),
+    /// Time in which threads were blocked by a lock.
+    BlockedTime = first(["blocked", "delay", "lock_time"], "blocked time", Unit::Nanoseconds),
+    /// The number of times that a thread could not acquire a lock at once.
+    BlockedCount =
+        second(["contentions", "contentions", "lock_count"], "contentions", Unit::Count),
+    /// Time in which threads were blocked, at the stacks of the threads that had the locks.
+    BlockingTime =
+        first(["blocking", "blocking", "blocking_ns"], "blocking time", Unit::Nanoseconds),
+    /// The number of times that a waiting thread was met, at the stacks of the threads that had the
+    /// locks. These are the samples from which the blocking time is estimated.
+    BlockingSamples = second(
+        ["blocking_samples", "blocking_samples", "blocking_sample_count"],
+        "blocking_samples",
+        Unit::Count,
+    ),
+    /// Time in which threads waited to be notified, or were parked for something that is not a
+    /// lock.
+    WaitedTime = first(["waited", "waited", "wait_time"], "waited time", Unit::Nanoseconds),
+    /// The number of such waits.
+    WaitCount = second(["waits", "waits", "wait_count"], "waits", Unit::Count),
+    /// Reads and writes of fields.
+    FieldAccesses = second(["accesses", "accesses", "access_count"], "accesses", Unit::Count),
+    /// Reads and writes of fields by threads other than the one that allocated the object.
+    SharedFieldAccesses = second(
+        ["shared_accesses", "shared_accesses", "shared_access_count"],
+        "shared_accesses",
+        Unit::Count,
+    ),
 }
 
 impl Metric {
-    /// The metrics that perk knows, in the order of preference for the default.
-    pub const OWN: [Metric; 17] = [
-        Metric::Samples,
-        Metric::SelfTime,
-        Metric::Calls,
-        Metric::TotalTime,
-        Metric::WallTime,
-        Metric::AllocatedBytes,
-        Metric::LiveBytes,
-        Metric::AllocatedObjects,
-        Metric::LiveObjects,
-        Metric::BlockedTime,
-        Metric::BlockedCount,
-        Metric::BlockingTime,
-        Metric::BlockingSamples,
-        Metric::WaitedTime,
-        Metric::WaitCount,
-        Metric::FieldAccesses,
-        Metric::SharedFieldAccesses,
-    ];
-
     /// The metrics of calls.
     pub const OF_CALLS: [Metric; 3] = [Metric::Calls, Metric::SelfTime, Metric::TotalTime];
     /// The metrics of allocation sites.
@@ -134,56 +163,20 @@ impl Metric {
         Metric::Other(name.into(), unit)
     }
 
-    fn facts(&self) -> Option<MetricFacts> {
-        let (name, file_name, long_name, unit) = match self {
-            Metric::Samples => ("samples", "samples", "samples", Unit::Count),
-            Metric::SelfTime => ("time", "time", "self_ns", Unit::Nanoseconds),
-            Metric::Calls => ("calls", "calls", "calls", Unit::Count),
-            Metric::TotalTime => ("total_time", "total_time", "total_ns", Unit::Nanoseconds),
-            Metric::AllocatedBytes => ("allocated", "alloc_space", "allocated_bytes", Unit::Bytes),
-            Metric::LiveBytes => ("live", "inuse_space", "live_bytes", Unit::Bytes),
-            Metric::AllocatedObjects => {
-                ("objects", "alloc_objects", "allocated_count", Unit::Count)
-            }
-            Metric::LiveObjects => ("live_objects", "inuse_objects", "live_count", Unit::Count),
-            Metric::WallTime => ("wall", "wall", "wall_ns", Unit::Nanoseconds),
-            Metric::BlockedTime => ("blocked", "delay", "lock_time", Unit::Nanoseconds),
-            Metric::BlockedCount => ("contentions", "contentions", "lock_count", Unit::Count),
-            Metric::BlockingTime => ("blocking", "blocking", "blocking_ns", Unit::Nanoseconds),
-            Metric::BlockingSamples => {
-                ("blocking_samples", "blocking_samples", "blocking_sample_count", Unit::Count)
-            }
-            Metric::WaitedTime => ("waited", "waited", "wait_time", Unit::Nanoseconds),
-            Metric::WaitCount => ("waits", "waits", "wait_count", Unit::Count),
-            Metric::FieldAccesses => ("accesses", "accesses", "access_count", Unit::Count),
-            Metric::SharedFieldAccesses => {
-                ("shared_accesses", "shared_accesses", "shared_access_count", Unit::Count)
-            }
-            Metric::Other(..) => return None,
-        };
-        Some(MetricFacts { name, file_name, long_name, unit })
-    }
-
     /// Its name on the command line and in flame graphs.
     pub fn name(&self) -> &str {
         match self {
             Metric::Other(name, _) => name,
-            own => own.facts().map_or("", |facts| facts.name),
+            own => own.facts().map_or("", |facts| facts.names[0]),
         }
     }
 
     /// Its name in headings and sentences: `samples`, `allocated bytes`, `blocked time`.
     pub fn title(&self) -> String {
         match self {
-            Metric::AllocatedBytes => "allocated bytes".to_owned(),
-            Metric::LiveBytes => "live bytes".to_owned(),
-            Metric::LiveObjects => "live objects".to_owned(),
-            Metric::WallTime => "wall-clock time".to_owned(),
-            Metric::BlockedTime => "blocked time".to_owned(),
-            Metric::BlockingTime => "blocking time".to_owned(),
-            Metric::WaitedTime => "waited time".to_owned(),
             Metric::Other(name, _) if &**name == JVM => "JVM threads".to_owned(),
-            other => printable(other.name()),
+            Metric::Other(name, _) => printable(name),
+            own => own.facts().map_or(String::new(), |facts| facts.title.to_owned()),
         }
     }
 
@@ -191,7 +184,7 @@ impl Metric {
     pub fn file_name(&self) -> &str {
         match self {
             Metric::Other(name, _) => name,
-            own => own.facts().map_or("", |facts| facts.file_name),
+            own => own.facts().map_or("", |facts| facts.names[1]),
         }
     }
 
@@ -205,9 +198,9 @@ impl Metric {
 
     /// The metric of perk that has this name as any of its names.
     pub fn own(name: &str) -> Option<Self> {
-        Self::OWN.into_iter().find(|metric| {
-            metric.facts().is_some_and(|it| [it.name, it.file_name, it.long_name].contains(&name))
-        })
+        Self::OWN
+            .into_iter()
+            .find(|metric| metric.facts().is_some_and(|it| it.names.contains(&name)))
     }
 
     /// The metric that leads in the section of this count: a file may have the number of objects or
@@ -226,17 +219,7 @@ impl Metric {
     /// Whether it is the main metric of its section: the bytes of objects rather than their number,
     /// the times of waits rather than their number.
     pub fn is_leading(&self) -> bool {
-        !matches!(
-            self,
-            Metric::TotalTime
-                | Metric::FieldAccesses
-                | Metric::AllocatedObjects
-                | Metric::LiveObjects
-                | Metric::BlockedCount
-                | Metric::BlockingSamples
-                | Metric::WaitCount
-                | Metric::SharedFieldAccesses
-        )
+        self.facts().is_none_or(|facts| facts.is_leading)
     }
 
     /// Whether it is a metric of another tool.
@@ -269,7 +252,7 @@ mod tests {
         let mut names = Vec::new();
         for metric in Metric::OWN {
             let facts = metric.facts().expect("the facts of a metric");
-            let mut own = vec![facts.name, facts.file_name, facts.long_name];
+            let mut own = facts.names.to_vec();
             own.dedup();
             for name in &own {
                 assert_eq!(Metric::own(name), Some(metric.clone()), "{name}");
