@@ -462,11 +462,9 @@ fn each_measurement_has_its_places() {
             "delay and duration are not supported with xprof, jamaica and fields, which measure the \
              whole run",
         ),
-        (
-            "accesses=extended",
-            "accesses, aggregate and site-index are only supported with fields=shared",
-        ),
-        ("idsize=4", "idsize and version are only supported with format=b"),
+        ("accesses=extended", "accesses=extended is only supported with fields=shared"),
+        ("site-index=bci", "site-index is only supported with fields=shared"),
+        ("idsize=4", "idsize=4 is only supported with format=b"),
         ("thread-kinds=platform", "thread-kinds=platform is only supported with thread=y"),
         ("flush=1s", "flush is only supported with format=p and a file"),
         ("cpu=samples,native=y", "native=y is only supported with cpu=samples and format=p"),

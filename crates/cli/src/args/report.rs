@@ -8,6 +8,14 @@ use perk_profile::NamePattern;
 use super::profile::{FilterArgs, ReadArgs, WindowArgs};
 use super::values::{name_pattern, share};
 
+/// The views, which do not go with the whole report. Those not in it have exceptions.
+const VIEWS: [&str; 8] =
+    ["advice", "lines", "tree", "edges", "method", "field", "sites", "classes"];
+
+fn views_and<const N: usize>(others: [&'static str; N]) -> impl Iterator<Item = &'static str> {
+    VIEWS.into_iter().chain(others)
+}
+
 /// Show a profile: where to begin, top methods, call paths, allocations, locks
 ///
 /// Without a view, shows what matters most on 25 lines; --all, --threads and --traces show the rest. Reads
@@ -66,24 +74,20 @@ pub(crate) struct ReportArgs {
     pub(crate) no_infer: bool,
     /// Show everything: all tables, call paths and the accounting; with --monitors also the waits of the
     /// JDK's housekeeping
-    #[arg(long, conflicts_with_all = ["advice", "lines", "source", "tree", "edges", "method", "field",
-                                      "sites", "classes", "csv"])]
+    #[arg(long, conflicts_with_all = views_and(["source", "csv"]))]
     pub(crate) all: bool,
     /// Show ten lines of plain facts, for a chat or a language model
-    #[arg(long, conflicts_with_all = ["all", "threads", "traces", "advice", "lines", "source", "tree",
-                                      "edges", "method", "field", "sites", "classes", "monitors",
-                                      "csv", "json"])]
+    #[arg(long, conflicts_with_all = views_and(["all", "threads", "traces", "source", "monitors",
+                                                "csv", "json"]))]
     pub(crate) brief: bool,
     /// Rows of each table [default: 15, or those that fit; with --json and --csv: all]
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Show everything, and a table for each thread
-    #[arg(long, conflicts_with_all = ["advice", "lines", "source", "tree", "edges", "method", "field",
-                                      "sites", "classes"])]
+    #[arg(long, conflicts_with_all = views_and(["source"]))]
     pub(crate) threads: bool,
     /// Show everything, and the call traces with each method on top
-    #[arg(long, conflicts_with_all = ["advice", "lines", "source", "tree", "edges", "method", "field",
-                                      "sites", "classes", "monitors", "csv"])]
+    #[arg(long, conflicts_with_all = views_and(["source", "monitors", "csv"]))]
     pub(crate) traces: bool,
     /// Show only where to begin: your methods with the largest numbers, and the work done for them
     #[arg(long)]
@@ -127,8 +131,7 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     pub(crate) monitors: bool,
     /// Write everything as JSON (docs/json.md): each metric by method, line, edge, thread; calls, locks
-    #[arg(long, conflicts_with_all = ["advice", "lines", "tree", "edges", "method", "field",
-                                      "sites", "classes", "monitors", "csv"])]
+    #[arg(long, conflicts_with_all = views_and(["monitors", "csv"]))]
     pub(crate) json: bool,
     /// Write one view as CSV: a line of titles, with units, and one line per row
     #[arg(long)]

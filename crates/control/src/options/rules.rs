@@ -152,17 +152,11 @@ impl Refusal {
                 format!("{name} is not supported with doe=n: most {what} on exit")
             }
             Reason::NoEffect(option, needs, value) => {
-                let alike = |it: &&AgentOption| {
-                    !it.is_lenient && it.needs.is_some_and(|it| it.are_those(needs))
+                let who = match option.value.has_two() {
+                    true => format!("{}={value}", option.name),
+                    false => option.name.to_owned(),
                 };
-                let mut names: Vec<&str> = OPTIONS.iter().filter(alike).map(|it| it.name).collect();
-                names.sort_unstable();
-                let (who, verb) = match names.len() {
-                    1 if option.value.has_two() => (format!("{}={value}", option.name), "is"),
-                    1 => (option.name.to_owned(), "is"),
-                    _ => (list(&names, "and"), "are"),
-                };
-                format!("{who} {verb} only supported with {}", needs.for_agent())
+                format!("{who} is only supported with {}", needs.for_agent())
             }
             Reason::Clash(clash) => clash.agent.to_owned(),
             Reason::WholeRun => {
@@ -200,10 +194,6 @@ pub(super) fn whole_runs() -> impl Iterator<Item = &'static MeasurementRow> {
 }
 
 impl Needs {
-    fn are_those(&self, other: &Needs) -> bool {
-        self.of == other.of && self.agent == other.agent
-    }
-
     fn for_agent(&self) -> String {
         let names: Vec<&str> = self.of.iter().map(|it| it.row().agent).collect();
         if self.agent.is_empty() { list(&names, "or") } else { self.agent.to_owned() }
