@@ -93,6 +93,8 @@ mod tests {
         let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
         let first = |text: &'static str| text.split(|c| !is_name(c)).next().unwrap_or_default();
         match kind {
+            // `export { name };`, as modules of others have it.
+            "{" => vec![first(rest)],
             "function" | "class" => vec![first(rest)],
             "const" | "let" => {
                 let names = rest.split(" = ").next().unwrap_or(rest);
