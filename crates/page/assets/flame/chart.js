@@ -40,7 +40,7 @@ function palette(dark) {
     ...HUES.map((hue) => `oklch(${lightness} ${chroma} ${hue})`),
     `oklch(${lightness} ${chroma / 6} 260)`,
     `oklch(${plain} 0.012 260)`,
-    ...CHANGES.map(([hue, step]) => `oklch(${lightness + (plain - lightness) * (1 - step / 3) - (hue === GREW ? 0.025 * step : 0)} ${0.012 + step * 0.05} ${hue})`),
+    ...CHANGES.map(([hue, step]) => `oklch(${lightness + (plain - lightness) * (1 - step / 3) - (hue === GREW ? 0.015 * step : 0)} ${0.012 + step * 0.05} ${hue})`),
     ...OWNER_HUES.flatMap((hue, owner) =>
       SHADES.map((shade) => {
         const [light, strength] = owner === 0 ? own : [lightness + 0.01, chroma * 0.62];
