@@ -377,6 +377,20 @@ fn sort(limits: &mut [Limit], total_ns: u64) {
         _ => u8::from(share(limit) < STANDS_OUT),
     };
     limits.sort_by_key(|it| (rank(it), Reverse(it.ns), it.method));
+    // A method whose garbage takes nearly as long uses the CPU to allocate: the garbage is the reason.
+    let gc =
+        limits.iter().position(|it| matches!(it.cause, Cause::Gc { .. }) && !it.is_uncertain());
+    let Some(gc) = gc.filter(|&at| limits[at].ns as f64 >= total_ns as f64 * STANDS_OUT) else {
+        return;
+    };
+    let is_its = |it: &Limit| {
+        it.cause == Cause::Cpu
+            && it.method == limits[gc].method
+            && limits[gc].ns.saturating_mul(TIMES_NEXT) >= it.ns
+    };
+    if let Some(cpu) = limits[..gc].iter().position(is_its) {
+        limits[cpu..=gc].rotate_right(1);
+    }
 }
 
 /// Whether any of the limits stands out.

@@ -10,6 +10,7 @@ mod socket;
 mod user;
 mod wait;
 
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -45,8 +46,7 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     };
     control.check(args.timeout)?;
     let recording = Recording::new(&jvm)?;
-    let options = analyses.agent_options(recording.file_option()?);
-    let lease = control.lease(options.to_string(), PATIENCE)?;
+    let (analyses, lease) = begin(&control, analyses, recording.file_option()?)?;
     if !measured.quiet {
         let end = match args.duration {
             Some(time) => format!("for {time:?}; Ctrl-C ends it"),
@@ -121,6 +121,35 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn thread_dump(jvm: &Jvm, timeout: Duration) -> anyhow::Result<String> {
     hotspot::thread_dump(jvm, Deadline::after(timeout))
 }
+
+/// Begins the recording. If the JVM refuses what one of the default measurements needs, such as a
+/// capability that another agent has, the others go on.
+fn begin<'a>(
+    control: &Control,
+    analyses: Analyses<'a>,
+    file: String,
+) -> anyhow::Result<(Analyses<'a>, UnixStream)> {
+    let lease = |analyses: &Analyses<'_>| {
+        control.lease(analyses.agent_options(file.clone()).to_string(), PATIENCE)
+    };
+    let refusal = match lease(&analyses) {
+        Ok(lease) => return Ok((analyses, lease)),
+        Err(refusal) => refusal,
+    };
+    let text = format!("{refusal:#}");
+    if REFUSALS.iter().any(|begin| text.contains(begin)) {
+        for (name, others) in analyses.each_left_out() {
+            if let Ok(lease) = lease(&others) {
+                say(format_args!("no {name} are measured: {text}"));
+                return Ok((others, lease));
+            }
+        }
+    }
+    Err(refusal)
+}
+
+/// How the agent begins to say that the JVM lacks what a measurement needs.
+const REFUSALS: [&str; 3] = [": the JVM refused ", ": this JVM ", ": this JDK"];
 
 /// Fails if the JVM does not talk to this user.
 pub(crate) fn may_ask(jvm: &Jvm) -> anyhow::Result<()> {

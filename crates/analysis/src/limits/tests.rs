@@ -259,6 +259,13 @@ fn the_collection_of_garbage_has_its_part_of_the_cpu() {
     );
     let gc = of(&profile).rows[0].clone();
     assert_eq!((gc.cause, gc.line), (Cause::Gc { share: 0.9 }, Some(3)));
+    // Its garbage comes before the method that makes it, unless it is little.
+    for (pause_ms, first) in [(400, "gc"), (300, "cpu")] {
+        let mut accounting = profile.accounting.clone().unwrap();
+        (accounting.gc_cpu_ns, accounting.gc_pause_ns) = (0, pause_ms * 1_000_000);
+        profile.accounting = Some(accounting);
+        assert_eq!(shown(&profile)[0].0, first, "{pause_ms}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use perk_testkit::jdk;
 
 use super::{attach, start};
 use crate::util::Folder;
-use perk_testkit::JavaRun;
+use perk_testkit::{JavaRun, native_library};
 
 /// Its waits are those of virtual threads, which have no carrier meanwhile.
 const VIRTUAL: &str = "virtual:20";
@@ -51,4 +51,25 @@ fn the_first_row_is_the_planted_limit() {
         assert_ne!(json["working"]["verdict"], "clear", "{}", json["limits"]);
         assert!(json["working"]["summary"].as_str().unwrap().starts_with("Nothing stands out: "));
     });
+}
+
+/// The others are measured, and one line says what is not, and why.
+#[test]
+fn what_another_agent_has_taken_is_left_out() {
+    let folder = Folder::new();
+    let library = native_library::compile("crates/cli/tests/attach/rival.rs", folder.path());
+    let run = JavaRun::new(jdk::compiler()).jvm_arg("-XX:+EnableDynamicAgentLoading");
+    let run = run.jvm_arg(format!("-agentpath:{library}")).main("Planted");
+    let java = start(&run.args(["60", "cpu:1"]));
+    let options = ["--duration", "1s", "-o", "o.hprof"];
+    let output = attach(&folder, &java, &options).wait_with_output().unwrap();
+    let text = crate::util::stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    let said: Vec<_> = text.lines().filter(|line| line.contains("are measured: ")).collect();
+    assert!(
+        said.len() == 1 && said[0].starts_with("perk: no allocations are measured: "),
+        "{text}"
+    );
+    assert!(said[0].contains("JVMTI_ERROR_NOT_AVAILABLE"), "{text}");
+    assert!(text.contains("\nWhat limits the program\n"), "{text}");
 }
