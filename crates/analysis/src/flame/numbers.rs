@@ -134,23 +134,22 @@ impl Side {
         labels: &mut Labels,
     ) -> Self {
         let of_frame = labels.of_frames(profile, &index.owners, &question.filter);
-        let (total, rows) = rows(profile, question);
         let is_kept = filter::kept_nodes(&question.filter, profile);
         let mut grouping = Grouping::new(profile, &question.group, labels);
         let mut totals = vec![0_u64; profile.tree.len()];
         let mut leaves = Vec::new();
         let mut listed = 0_u64;
         let is_of_calls = [Metric::Calls, Metric::TotalTime].contains(&question.metric);
-        for (key, thread, number) in rows {
+        let total = visit(profile, question, |key, thread, number| {
             listed = listed.saturating_add(number);
             let node = profile.get_trace(key.trace).node;
             if is_kept.as_ref().is_some_and(|it| !it[node.index()]) {
-                continue;
+                return;
             }
             // The calls of a hidden method do not become calls of its caller.
             let frame = profile.tree.frame(node).filter(|_| is_of_calls);
             if frame.is_some_and(|frame| of_frame[frame.index()] == HIDDEN) {
-                continue;
+                return;
             }
             totals[node.index()] = totals[node.index()].saturating_add(number);
             let subject = subject(profile, key.subject);
@@ -162,7 +161,7 @@ impl Side {
             });
             grouping.add((profile, labels), (key, thread), (node, number), leaf);
             leaves.extend(leaf);
-        }
+        });
         leaves.sort_by_key(|leaf| (leaf.node, leaf.label));
         merge(&mut leaves);
         let is_whole = question.filter.is_empty() && question.window.is_whole();
@@ -267,36 +266,37 @@ fn merge(leaves: &mut Vec<Leaf>) {
     });
 }
 
-/// A row, with its thread where that is known.
-type Row = (Key, Option<ThreadId>, u64);
-
-/// The rows of a question and their total, with what the file left out.
-fn rows(profile: &Profile, question: &Question) -> (u64, Vec<Row>) {
+/// Visits the rows of a question, each with its thread where that is known. Returns their total, with what the file
+/// left out.
+fn visit(
+    profile: &Profile,
+    question: &Question,
+    mut visit: impl FnMut(Key, Option<ThreadId>, u64),
+) -> u64 {
     let Question { metric, window, filter, .. } = question;
     let of_trace = |trace: TraceId| profile.get_trace(trace).thread;
     if window.is_whole() {
         let is_kept = (!filter.labels.is_empty()).then(|| labels::kept(&filter.labels, profile));
         let numbers = metric.rows(profile);
-        let rows = numbers.rows.into_iter();
-        let rows = rows.filter(|(key, _)| {
-            is_kept.as_ref().is_none_or(|it: &Vec<bool>| it[key.labels.index()])
-        });
-        let rows = rows.map(|(key, number)| (key, of_trace(key.trace), number));
-        return (numbers.total, rows.collect());
+        for (key, number) in numbers.rows {
+            if is_kept.as_ref().is_none_or(|kept| kept[key.labels.index()]) {
+                visit(key, of_trace(key.trace), number);
+            }
+        }
+        return numbers.total;
     }
     let (from_ns, to_ns) = (window.from_ns.unwrap_or(0), window.to_ns.unwrap_or(u64::MAX));
     // When samples were taken is known by trace alone.
     let timelines = profile.timelines().filter(|it| it.head.metric == *metric);
-    let timelines = timelines.filter(|_| filter.labels.is_empty());
-    let rows = timelines.flat_map(|timeline| {
+    let mut total = 0_u64;
+    for timeline in timelines.filter(|_| filter.labels.is_empty()) {
         let rows = timeline.rows.iter();
-        rows.filter(|row| (from_ns..to_ns).contains(&timeline.head.time_ns(row.tick)))
-    });
-    let row = |row: &perk_profile::TimelineRow| {
-        (Key::from(row.trace), row.thread.or_else(|| of_trace(row.trace)), row.count)
-    };
-    let rows: Vec<Row> = rows.map(row).collect();
-    (rows.iter().map(|row| row.2).fold(0, u64::saturating_add), rows)
+        for row in rows.filter(|row| (from_ns..to_ns).contains(&timeline.head.time_ns(row.tick))) {
+            visit(Key::from(row.trace), row.thread.or_else(|| of_trace(row.trace)), row.count);
+            total = total.saturating_add(row.count);
+        }
+    }
+    total
 }
 
 /// The name of a subject.
