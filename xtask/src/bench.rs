@@ -2,7 +2,8 @@
 //! `overhead` measures sampling, beside the JVM's flight recorder; `exact` the counting and timing of
 //! every call and allocation.
 //! `readers` measures the speed of reading files, `jvmpi` the bridge to profilers of JVMPI, `attach` recordings of
-//! running programs, `heap` the analysis of heap dumps.
+//! running programs, `heap` the analysis of heap dumps, `serve` the server for
+//! browsers.
 
 mod attach;
 mod child;
@@ -12,6 +13,7 @@ mod programs;
 mod readers;
 mod report;
 mod runs;
+mod serve;
 mod statistics;
 mod variants;
 
@@ -53,6 +55,8 @@ pub(crate) enum Benchmark {
     Attach(attach::AttachArguments),
     /// Measure what perk heap costs on a dump, beside hprof-slurp
     Heap(heap::HeapArguments),
+    /// Measure what perk serve takes for a profile of many stacks, beside its bars
+    Serve(serve::ServeArguments),
     /// Run a command, and print the resources that it used
     #[command(hide = true)]
     Child(child::ChildArguments),
@@ -95,6 +99,7 @@ pub(crate) fn run(benchmark: &Benchmark) -> Result<()> {
         Benchmark::Jvmpi(arguments) => jvmpi::run(arguments),
         Benchmark::Attach(arguments) => attach::run(arguments),
         Benchmark::Heap(arguments) => heap::run(arguments),
+        Benchmark::Serve(arguments) => serve::run(arguments),
         Benchmark::Child(arguments) => child::run(arguments),
         Benchmark::ReadFile(file) => file.read(),
     }
