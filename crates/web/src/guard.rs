@@ -9,8 +9,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::access::is_address;
+use crate::app::App;
 use crate::fault::Fault;
-use crate::routes::App;
 
 /// The most bytes of the body of a request.
 pub(crate) const BODY_BYTES: usize = 64 << 10;

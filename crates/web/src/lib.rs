@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod app;
 mod assets;
 mod cache;
 mod connections;

@@ -18,9 +18,10 @@ use tokio::runtime::{self, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::access::Access;
+use crate::app::App;
 use crate::connections::{Connection, Connections};
 use crate::patient::PatientStream;
-use crate::routes::{self, App};
+use crate::routes;
 use crate::sources::Sources;
 
 /// How long a client may take for the head of a request, and how long a connection without one stays.

@@ -7,10 +7,10 @@ use perk_report::{DiffRequest, NamedItem, View, Want};
 
 use super::flame::{self, Viewed, document};
 use super::report;
+use crate::app::App;
 use crate::fault::Fault;
 use crate::question::{OF_EXCERPT, OF_PART, Question, SIDES};
 use crate::reply::Reply;
-use crate::routes::App;
 use crate::sources::Source;
 
 const KNOWN: [&str; 5] = ["before", "after", "view", "normalize", "top"];

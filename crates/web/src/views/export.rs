@@ -7,10 +7,10 @@ use perk_profile::Timestamp;
 use perk_report::selection::{self, labels, metric};
 
 use super::report;
+use crate::app::App;
 use crate::fault::Fault;
 use crate::question::{OF_EXCERPT, OF_PART, Question};
 use crate::reply::{JSON, Reply};
-use crate::routes::App;
 use crate::sources::Source;
 
 /// What the file of a view is called before its ending.

@@ -11,10 +11,10 @@ use perk_render::Json;
 use perk_report::{Selection, flame, parse};
 
 use super::report::whole_or_part;
+use crate::app::App;
 use crate::fault::Fault;
 use crate::question::{OF_PART, Question};
 use crate::reply::{JSON, Reply};
-use crate::routes::App;
 use crate::sources::Source;
 
 /// The parameters of flame graphs.

@@ -4,10 +4,10 @@ use perk_open::display_name;
 use perk_report::{Answer, HeapRequest, HeapView, NamedItem, View, Want, parse};
 
 use super::report::reply;
+use crate::app::App;
 use crate::fault::Fault;
 use crate::question::{OF_EXCERPT, Question};
 use crate::reply::Reply;
-use crate::routes::App;
 use crate::sources::Source;
 
 const KNOWN: [&str; 5] = ["what", "class", "id", "top", "version"];

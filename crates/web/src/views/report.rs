@@ -7,10 +7,10 @@ use perk_report::{
     Answer, NamedItem, ProfileRequest, ProfileView, Selection, TreeOrder, View, Want, parse,
 };
 
+use crate::app::App;
 use crate::fault::Fault;
 use crate::question::{OF_EXCERPT, OF_PART, Question};
 use crate::reply::{JSON, Reply};
-use crate::routes::App;
 use crate::sources::Source;
 
 /// The parameters of views of a profile.

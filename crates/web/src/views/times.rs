@@ -6,10 +6,10 @@ use perk_render::Json;
 use perk_report::flame;
 
 use super::flame::document;
+use crate::app::App;
 use crate::fault::Fault;
 use crate::question::Question;
 use crate::reply::Reply;
-use crate::routes::App;
 use crate::sources::Source;
 
 const KNOWN: [&str; 9] =

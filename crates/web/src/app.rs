@@ -1,0 +1,117 @@
+//! What all requests share: the sources, and what was read and answered.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::http::header::ACCEPT_ENCODING;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use perk_analysis::flame::{FlameGraph, FlameIndex};
+use perk_heap::Heap;
+use perk_open::display_name;
+use perk_report::{Answer, NamedItem, ProfileRequest, Selection};
+use tokio::sync::Semaphore;
+
+use crate::access::Access;
+use crate::cache::{Answers, Cache};
+use crate::fault::Fault;
+use crate::question::Question;
+use crate::reply::Reply;
+use crate::sources::{Source, Sources};
+
+/// Questions that are worked on at once.
+const WORKERS: usize = 2;
+/// Answers that are kept: tables that are sorted and scrolled.
+const ANSWERS: usize = 12;
+/// Parts of profiles that are kept: each may take as much memory as the whole.
+const PARTS: usize = 1;
+/// Flame graphs that are kept: each takes 8 bytes for a node of the profile's tree.
+const FLAMES: usize = 2;
+
+/// All that requests share.
+pub(crate) struct App {
+    pub(crate) access: Access,
+    pub(crate) sources: Sources,
+    pub(crate) source_folders: Vec<PathBuf>,
+    pub(crate) read: perk_open::Options,
+    pub(crate) answers: Answers<Answer>,
+    pub(crate) parts: Answers<Selection>,
+    pub(crate) indexes: Answers<FlameIndex>,
+    pub(crate) flames: Answers<FlameGraph>,
+    profiles: Cache<Selection>,
+    heaps: Cache<Heap>,
+    workers: Arc<Semaphore>,
+}
+
+impl App {
+    pub(crate) fn new(
+        access: Access,
+        sources: Sources,
+        source_folders: Vec<PathBuf>,
+        read: perk_open::Options,
+    ) -> Self {
+        Self {
+            access,
+            sources,
+            source_folders,
+            read,
+            answers: Answers::new(ANSWERS),
+            parts: Answers::new(PARTS),
+            indexes: Answers::new(FLAMES),
+            flames: Answers::new(FLAMES),
+            profiles: Cache::default(),
+            heaps: Cache::default(),
+            workers: Arc::new(Semaphore::new(WORKERS)),
+        }
+    }
+
+    /// The whole profile of a source.
+    pub(crate) fn profile(&self, source: &Source) -> Result<Arc<Selection>, Fault> {
+        self.profiles.get(source, || {
+            let input = perk_open::profile(&source.path, &self.read)?;
+            ProfileRequest::default().select(NamedItem::new(display_name(&source.path), input))
+        })
+    }
+
+    /// The heap of a source. A large dump has its index beside it, as with `perk heap`.
+    pub(crate) fn heap(&self, source: &Source) -> Result<Arc<Heap>, Fault> {
+        self.heaps.get(source, || {
+            perk_open::heap(&source.path, &perk_heap::Options::default(), &mut perk_heap::NoWatch)
+        })
+    }
+
+    /// The source and the question of a request; a question about another version of it has no answer.
+    pub(crate) fn asked(&self, id: &str, query: Option<&str>) -> Result<(Source, Question), Fault> {
+        let source = self.sources.find(id)?;
+        let question = Question::of_query(query);
+        let version: Option<u64> = question.number("version")?;
+        if version.is_some_and(|version| version != source.version) {
+            return Err(Fault::source(format!("{} has changed: load it again", source.name)));
+        }
+        Ok((source, question))
+    }
+
+    /// Works on a question in a thread of its own, and packs the answer if the client unpacks it.
+    pub(crate) async fn work(
+        self: Arc<Self>,
+        headers: &HeaderMap,
+        answer: impl FnOnce(&Self) -> Result<Reply, Fault> + Send + 'static,
+    ) -> Response {
+        let accepted = headers.get(ACCEPT_ENCODING).and_then(|it| it.to_str().ok());
+        let is_packed = accepted.is_some_and(|it| it.split(',').any(|one| one.trim() == "gzip"));
+        let Ok(permit) = Arc::clone(&self.workers).acquire_owned().await else {
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        };
+        let worker = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            answer(&self).map(|reply| reply.packed(is_packed))
+        });
+        match worker.await {
+            Ok(reply) => reply.into_response(),
+            Err(_) => {
+                let line = "perk failed at this question: its terminal has the reason".to_owned();
+                Fault { status: StatusCode::INTERNAL_SERVER_ERROR, line }.into_response()
+            }
+        }
+    }
+}
