@@ -189,7 +189,7 @@ fn a_method_stands_between_its_callers_and_callees() {
 fn threads_and_focus_leave_the_rest_out() {
     let profile = profile();
     let mut app = App::new(&profile, "x");
-    let threads = after(&mut app, "6");
+    let threads = after(&mut app, "5");
     assert!(threads[3].ends_with("main") && threads[4].ends_with("worker"), "{threads:?}");
     app.press(Key::Down);
     app.press(Key::Enter);
@@ -282,7 +282,7 @@ fn the_method_stays_chosen_where_it_has_no_numbers() {
 fn the_flame_graph_is_as_wide_as_the_screen() {
     let profile = profile();
     let mut app = App::new(&profile, "x");
-    let flame = after(&mut app, "5");
+    let flame = after(&mut app, "6");
     assert!(flame[2].starts_with("▏T.main"), "{flame:?}");
     // 90 of 100 in 80 columns, and the bar before the name.
     assert_eq!(flame[2].chars().position(|c| c == 'W'), Some(73));
