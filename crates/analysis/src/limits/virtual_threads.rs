@@ -3,21 +3,19 @@
 
 use perk_profile::{Key, LockKind, Profile, Subject, TraceId, WallState};
 
-use super::{RowKey, part, sum};
-
 fn is_virtual(profile: &Profile, trace: TraceId) -> bool {
     profile.get_trace(trace).thread.is_some_and(|thread| profile.is_virtual(thread))
 }
 
 /// Whether there are virtual threads, and nothing measured how they park.
-pub(super) fn are_waits_hidden(profile: &Profile, wall: &[(RowKey, u64)]) -> bool {
+pub(super) fn are_waits_hidden(profile: &Profile, wall: &[(Key, u64)]) -> bool {
     let is_measured =
         |kind| profile.monitor_times().flat_map(|it| it.rows).any(|row| row.kind == kind);
     wall.iter().any(|row| is_virtual(profile, row.0.trace)) && !is_measured(LockKind::Parking)
 }
 
 /// The waits of virtual threads without a carrier, in addition to the rows of wall-clock time.
-pub(super) fn waits(profile: &Profile, wall: &[(RowKey, u64)]) -> Vec<(RowKey, u64)> {
+pub(super) fn waits(profile: &Profile, wall: &[(Key, u64)]) -> Vec<(Key, u64)> {
     let is_virtual = |trace| is_virtual(profile, trace);
     let rows = profile.monitor_times().flat_map(|section| section.rows);
     let rows = rows.filter(|row| is_virtual(row.trace)).flat_map(|row| {
@@ -29,12 +27,12 @@ pub(super) fn waits(profile: &Profile, wall: &[(RowKey, u64)]) -> Vec<(RowKey, u
         waits.map(|(state, ns)| (Key::new(row.trace, Subject::State(state)), ns))
     });
     let rows: Vec<_> = rows.collect();
-    let all_ns = sum(rows.iter().map(|row| row.1));
+    let all_ns = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
     // A thread that keeps its carrier while it waits is in both.
     let waits = [WallState::Blocked, WallState::Waiting, WallState::Parked, WallState::Sleeping];
     let is_wait = |subject| matches!(subject, Subject::State(state) if waits.contains(&state));
     let both = wall.iter().filter(|row| is_wait(row.0.subject) && is_virtual(row.0.trace));
-    let both_ns = sum(both.map(|row| row.1)).min(all_ns);
+    let both_ns = both.map(|row| row.1).fold(0, u64::saturating_add).min(all_ns);
     let rest = (all_ns - both_ns) as f64 / all_ns.max(1) as f64;
-    rows.into_iter().map(|(key, ns)| (key, part(ns, rest))).collect()
+    rows.into_iter().map(|(key, ns)| (key, (ns as f64 * rest) as u64)).collect()
 }
