@@ -93,6 +93,10 @@ impl perk_ui::Jvm for WatchedJvm<'_> {
         Counters::of(self.jvm).map_or(String::new(), |counters| counters.line())
     }
 
+    fn is_running(&self) -> bool {
+        !self.jvm.process.is_gone()
+    }
+
     fn save(&self, profile: &Profile) -> anyhow::Result<String> {
         let target = Target::of_path(&self.free_name("hprof"))?;
         target.write(&View::new(profile, &perk_ui::Jvm::title(self)))?;

@@ -125,7 +125,7 @@ fn what_is_no_profile_is_refused() {
         ("empty", &["empty is empty"]),
         ("text", &["text is not in a format"]),
         ("page.html", &["page.html is an HTML page, which perk does not read"]),
-        ("folder", &["cannot read folder", "directory"]),
+        ("folder", &["cannot read folder: it is a folder"]),
         ("missing", &["cannot read missing", "No such file"]),
         ("/dev/zero", &["/dev/zero is not in a format"]),
     ] {

@@ -459,7 +459,10 @@ fn files_of_other_tools_are_named_with_what_to_do() {
 fn folders_and_files_without_permission() {
     let folder = Folder::new();
     fs::create_dir(folder.join("folder")).unwrap();
-    assert_refused(&folder.run(&["report", "folder"]), &["cannot read folder: Is a directory"]);
+    assert_refused(
+        &folder.run(&["report", "folder"]),
+        &["cannot read folder: it is a folder; name a file in it"],
+    );
     let path = folder.file("secret", STACKS);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

@@ -29,7 +29,7 @@ fn sites_have_the_shares_of_their_file() {
     assert!(text.contains(row), "{text}");
     assert!(text.contains("#  live %      live  live objects  allocated  objects  class\n"));
     assert!(
-        text.contains("1       live  44.13    1.1 MB  java.util.zip.ZipFile+3.nextElement\n"),
+        text.contains(" 1   44.1 %  of 2.5 MB live: java.util.zip.ZipFile+3.nextElement\n"),
         "{text}"
     );
     let by_allocated = report(&folder, &["--all", "--metric", "allocated"], name);

@@ -31,6 +31,9 @@ pub trait Jvm {
     /// Facts that the recording does not have, such as the size of the heap, for one line.
     fn facts(&self) -> String;
 
+    /// Whether the process runs.
+    fn is_running(&self) -> bool;
+
     /// Writes a profile to a file. Returns the name.
     ///
     /// # Errors
@@ -175,8 +178,9 @@ impl LiveView {
         let area = frame.area();
         let mut lines = status::lines(moment, &self.facts, usize::from(area.width));
         let state = match (&self.end, self.frozen_at) {
+            (Some(_), _) if !watched.jvm.is_running() => "the JVM has ended".to_owned(),
             (Some(End::Ended), _) => "the recording has ended".to_owned(),
-            (Some(End::Lost(_)), _) => "the JVM is gone".to_owned(),
+            (Some(End::Lost(_)), _) => "the recording is lost".to_owned(),
             (None, Some(at)) => format!("frozen at {} s", at.as_secs()),
             (None, None) => "live".to_owned(),
         };

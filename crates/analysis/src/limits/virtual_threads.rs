@@ -11,7 +11,11 @@ fn is_virtual(profile: &Profile, trace: TraceId) -> bool {
 pub(super) fn are_waits_hidden(profile: &Profile, wall: &[(Key, u64)]) -> bool {
     let is_measured =
         |kind| profile.monitor_times().flat_map(|it| it.rows).any(|row| row.kind == kind);
-    wall.iter().any(|row| is_virtual(profile, row.0.trace)) && !is_measured(LockKind::Parking)
+    // Locks were measured where no thread happened to park, too.
+    let has_locks = profile.accounting.as_ref().is_some_and(|it| it.engine.contains("monitors"));
+    wall.iter().any(|row| is_virtual(profile, row.0.trace))
+        && !has_locks
+        && !is_measured(LockKind::Parking)
 }
 
 /// The waits of virtual threads without a carrier, in addition to the rows of wall-clock time.

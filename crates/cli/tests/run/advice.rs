@@ -16,10 +16,11 @@ const EXPECTED: [(&str, &str, &str); 2] = [
     ("uses the CPU", "FirstScreen$UserController.list", ""),
 ];
 
-/// The first row of a kind, and the line below it.
+/// The first row of a kind of numbers, and the line below it.
 fn first<'t>(text: &'t str, kind: &str) -> (&'t str, &'t str) {
+    let kind = format!(" {kind}: ");
     let mut lines = text.lines();
-    let row = lines.find(|line| line.split_whitespace().nth(1) == Some(kind));
+    let row = lines.find(|line| line.contains(" %  of ") && line.contains(&kind));
     let row = row.unwrap_or_else(|| panic!("no {kind} in {text}"));
     (row, lines.next().unwrap_or_default())
 }
@@ -36,8 +37,11 @@ fn the_end_of_a_run_names_the_programs_methods() {
     assert_eq!(output.status.code(), Some(0), "{said}");
     for text in [&said, &report(&folder, "o.hprof", &[])] {
         for (reason, method, what) in EXPECTED {
-            let row = format!(" %  {reason}: {method} (FirstScreen.java:");
-            let place = text.lines().position(|line| line.contains(&row));
+            // On a busy machine the CPU is also waited for.
+            let (reason, method) =
+                (format!(" %  {reason}"), format!(": {method} (FirstScreen.java:"));
+            let is_row = |line: &str| line.contains(&reason) && line.contains(&method);
+            let place = text.lines().position(is_row);
             let below = place.and_then(|place| text.lines().nth(place + 1));
             assert!(below.is_some_and(|below| below.contains(what)), "{reason}: {text}");
         }
@@ -51,8 +55,9 @@ fn the_end_of_a_run_names_the_programs_methods() {
     assert!(summary.lines().count() <= 25, "{summary}");
     let brief = report(&folder, "o.hprof", &["--brief"]);
     assert!(brief.lines().count() <= 10, "{brief}");
-    let list = "%: uses the CPU: FirstScreen$UserController.list (FirstScreen.java:";
-    assert!(brief.lines().any(|line| line.contains(list)), "{brief}");
+    let list = ": FirstScreen$UserController.list (FirstScreen.java:";
+    let is_list = |line: &str| line.contains("%: uses the CPU") && line.contains(list);
+    assert!(brief.lines().any(is_list), "{brief}");
     // The parts are those of the process, whose time they add up to.
     let json: serde_json::Value =
         serde_json::from_str(&report(&folder, "o.hprof", &["--json"])).unwrap();
@@ -104,8 +109,7 @@ fn calls_are_those_of_the_method() {
             assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
             let text = report(&folder, "o.hprof", &[]);
             let (row, below) = first(&text, "calls");
-            let words: Vec<_> = row.split_whitespace().collect();
-            assert_eq!(words[3..], ["20000", "Called.get"], "{text}");
+            assert!(row.ends_with(" calls: Called.get"), "{text}");
             assert!(below.trim().starts_with("calls made for it: "), "{text}");
             assert!(below.contains("ArrayList.get ") && below.contains("mathematics "), "{text}");
         }

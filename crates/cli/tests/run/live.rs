@@ -32,7 +32,7 @@ fn kept_objects_alone_live() {
                 let kept = KEPT.to_string();
                 let program = [&*collector, BUFFER, "-XX:-ResizeTLAB", "AllocationCounts", &kept];
                 let text = run(&folder, jdk, &options, &program);
-                assert!(text.contains("  live") && !text.contains("uncollected"), "{text}");
+                assert!(text.contains(" live: ") && !text.contains("uncollected"), "{text}");
                 let profile = read(&folder, "o.hprof");
                 assert_eq!(profile.accounting.as_ref().unwrap().live, LIVE_COLLECTED);
                 for (method, class, allocated_count, live_count) in [
@@ -62,7 +62,7 @@ fn without_a_collection_they_have_another_name() {
     let folder = Folder::new();
     let options = ["--heap", "sites", "--no-gc", "-o", "o.hprof"];
     let text = run(&folder, jdk::compiler(), &options, &["AllocationCounts", "100"]);
-    assert!(text.contains("  uncollected  ") && !text.contains("  live  "), "{text}");
+    assert!(text.contains(" uncollected: ") && !text.contains(" live: "), "{text}");
     let profile = read(&folder, "o.hprof");
     assert_eq!(profile.accounting.as_ref().unwrap().live, LIVE_UNCOLLECTED);
     let dropped = allocated(&profile, "drop", "AllocationCounts$Dropped");

@@ -18,5 +18,8 @@ pub(super) fn blocks<T>(rows: &[T], top: usize, block: impl Fn(&T) -> Section) -
 
 /// Stands in the place of the threads' tables where there are none.
 pub(super) fn no_threads() -> Part {
-    Part::Remark("Threads", "the profile does not distinguish threads (perk run --threads does)")
+    Part::Remark(
+        "Threads",
+        "the profile does not distinguish threads; a recording with --threads does",
+    )
 }

@@ -3,7 +3,7 @@
 use perk_analysis::Work;
 use perk_analysis::limits::{Cause, Limit, Meanwhile, Wait};
 use perk_profile::units::{plural, short_percent};
-use perk_profile::{MethodId, Profile, names::package};
+use perk_profile::{MethodId, Metric, Profile, names::package};
 
 /// Parts of less than this share of everything have no name.
 const PART: f64 = 0.005;
@@ -124,7 +124,11 @@ impl Words<'_> {
             Cause::Gc { share } => {
                 let method = limit.method.map(|it| self.short(it));
                 let Some(method) = method else {
-                    return "allocate less; --alloc records where".to_owned();
+                    let is_measured = Metric::AllocatedBytes.is_in(self.profile);
+                    return match is_measured {
+                        true => "allocate less: no method allocates most of it".to_owned(),
+                        false => "allocate less; --alloc records where".to_owned(),
+                    };
                 };
                 let classes = limit.classes.iter().take(PARTS).map(|&(class, share)| {
                     let name = perk_render::class(&self.profile.symbols, class);
