@@ -91,7 +91,8 @@ impl<'a> Analyses<'a> {
     /// The analyses without one of those that are measured by default, for each of these: its name, and the
     /// others.
     pub(crate) fn each_left_out(&self) -> impl Iterator<Item = (&'static str, Self)> {
-        let leave_out: [(&str, fn(&mut Options)); 4] = [
+        type LeaveOut = fn(&mut Options);
+        let leave_out: [(&str, LeaveOut); 4] = [
             ("allocations", |o| {
                 let Options { heap_sites, heap_sample_bytes, live, .. } = Options::default();
                 (o.heap_sites, o.heap_sample_bytes, o.live) = (heap_sites, heap_sample_bytes, live);
