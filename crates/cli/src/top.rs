@@ -6,18 +6,19 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::bail;
-use perk_control::options::{Classes, CommandLine, Options, OutputFormat};
+use perk_control::options::{CommandLine, Options, OutputFormat};
 use perk_files::Access;
 use perk_formats::View;
 use perk_live::{End, LiveRecording};
 use perk_profile::Profile;
-use perk_ui::Watched;
+use perk_ui::LiveSource;
 
 use crate::args::RemoteArgs;
 use crate::attach::control::{Control, PATIENCE};
 use crate::attach::{load_agent, may_ask, thread_dump};
 use crate::jvms::{Counters, Jvm, find};
 use crate::output::{Target, write_file};
+use crate::run::complete;
 use crate::talk::say;
 
 /// Shows a running JVM until the user leaves.
@@ -35,7 +36,7 @@ pub(crate) fn top(args: &RemoteArgs) -> anyhow::Result<ExitCode> {
     let connection = control.watch(options().to_string(), PATIENCE)?;
     let recording = LiveRecording::start(connection.try_clone()?)?;
     let live = WatchedJvm { jvm: &jvm, timeout: args.timeout };
-    let shown = perk_ui::watch(&Watched { recording: &recording, jvm: &live });
+    let shown = perk_ui::watch(&LiveSource { recording: &recording, jvm: &live });
     // The recording ends with the connection.
     let _ = connection.shutdown(std::net::Shutdown::Both);
     match recording.end() {
@@ -56,12 +57,8 @@ pub(crate) fn top(args: &RemoteArgs) -> anyhow::Result<ExitCode> {
 fn options() -> Options {
     let CommandLine { mut options, .. } = CommandLine::default();
     options.format = OutputFormat::Extended;
-    options.classes = Classes::Used;
     CommandLine::measure_by_default(&mut options);
-    options.cutoff = 0.0;
-    options.verbose = false;
-    options.platform_threads = true;
-    options.thread = true;
+    complete(&mut options);
     options
 }
 

@@ -22,5 +22,5 @@ mod view;
 pub use app::App;
 pub use draw::draw;
 pub use keys::Key;
-pub use live::{Jvm, Watched};
+pub use live::{Jvm, LiveSource};
 pub use terminal::{run, watch};

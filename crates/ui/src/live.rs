@@ -49,20 +49,20 @@ pub trait Jvm {
 
 /// A JVM and its recording.
 #[derive(Clone, Copy)]
-pub struct Watched<'a> {
+pub struct LiveSource<'a> {
     /// The recording.
     pub recording: &'a LiveRecording,
     /// The JVM.
     pub jvm: &'a dyn Jvm,
 }
 
-impl std::fmt::Debug for Watched<'_> {
+impl std::fmt::Debug for LiveSource<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watched").field("recording", &self.recording).finish_non_exhaustive()
+        f.debug_struct("LiveSource").field("recording", &self.recording).finish_non_exhaustive()
     }
 }
 
-/// What is chosen of the recording, and how it goes on.
+/// The part of the recording that is chosen, and whether more comes.
 #[derive(Debug)]
 pub(crate) struct LiveView {
     range: usize,
@@ -96,7 +96,7 @@ impl LiveView {
     }
 
     /// The part of the recording that is shown now.
-    pub(crate) fn moment(&mut self, watched: &Watched<'_>) -> Moment {
+    pub(crate) fn moment(&mut self, watched: &LiveSource<'_>) -> Moment {
         self.increment_count = watched.recording.increment_count();
         self.end = watched.recording.end();
         if self.end.is_none() {
@@ -123,7 +123,7 @@ impl LiveView {
     pub(crate) fn press(
         &mut self,
         key: Key,
-        watched: &Watched<'_>,
+        watched: &LiveSource<'_>,
         moment: &Moment,
         app: &mut App<'_>,
     ) -> bool {
@@ -169,7 +169,7 @@ impl LiveView {
     /// Draws the state of the JVM and the browser.
     pub(crate) fn draw(
         &self,
-        watched: &Watched<'_>,
+        watched: &LiveSource<'_>,
         moment: &Moment,
         app: &mut App<'_>,
         colours: bool,

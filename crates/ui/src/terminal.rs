@@ -16,7 +16,7 @@ use ratatui::{DefaultTerminal, Frame, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::live::{LiveView, Watched};
+use crate::live::{LiveSource, LiveView};
 use crate::{App, Key, draw};
 
 /// The screen of a terminal that does not know its size, as a serial console.
@@ -30,7 +30,7 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 ///
 /// # Errors
 /// As those of [`run`].
-pub fn watch(watched: &Watched<'_>) -> anyhow::Result<()> {
+pub fn watch(watched: &LiveSource<'_>) -> anyhow::Result<()> {
     on_terminal("use perk attach instead", |colours, terminal, keyboard| {
         let mut view = LiveView::new();
         loop {

@@ -8,7 +8,7 @@ use crate::sources::{FileFacts, Fingerprint};
 
 /// Folders below each other that are looked into.
 const DEPTH: usize = 8;
-/// Files that are looked at; a folder with more is no folder of profiles.
+/// The most files that are read of a folder.
 const FILES: usize = 10_000;
 
 /// A file of at most this size is small.

@@ -197,7 +197,7 @@ async fn serve(stream: TcpStream, router: Router, connection: &Arc<Connection>) 
         .header_read_timeout(HEAD_LIMIT)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(PatientStream::new(stream)), service);
-    // A client that breaks the rules, or leaves, is no error of the server.
+    // A client may break the rules, or leave: that is not an error of the server.
     tokio::select! {
         _ = answered => {}
         () = connection.end.notified() => {}

@@ -287,7 +287,7 @@ fn files_are_a_list_and_their_names_are_text() {
     let rows = page.text("return document.querySelector('.grid').innerText");
     assert!(rows.contains("<script>") && !rows.contains('\u{202e}'), "{rows}");
     assert_eq!(page.run("return document.querySelectorAll('img, #view script').length"), json!(0));
-    // A question that the server refuses is a line, and the page goes on.
+    // A question that the server refuses is a line, and the page continues.
     page.go("/s/nothing/methods");
     page.wait_for("return document.getElementById('fault').textContent.length > 0", &json!(true));
 }

@@ -35,7 +35,7 @@ pub struct Place {
     pub path: Vec<u32>,
     /// The most levels.
     pub levels: usize,
-    /// A node is seen that is one of so many equal parts of the root, or wider.
+    /// The number of equal parts of the root; a node of one part or more is seen.
     pub width: u64,
 }
 

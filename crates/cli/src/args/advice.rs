@@ -10,8 +10,8 @@ use perk_report::words::quoted;
 /// The longest command line that is proposed as a whole.
 const LONGEST: usize = 100;
 
-/// What begins with a word that is no command of perk: a program, a running program or a profile. Returns the
-/// command for it, and what it does.
+/// The command line begins with a word that is not a command of perk: a program, a running program or a
+/// profile. Returns the command for it, and what it does.
 pub(super) fn of_no_command(words: &[OsString]) -> Option<String> {
     let word = words.first()?.to_str()?;
     if word.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -18,6 +18,18 @@ use crate::file_format::has_ending;
 /// The most time of a program that is lost if it is killed.
 const FLUSH_NS: u64 = 5_000_000_000;
 
+/// Sets what every recording has: all rows, and threads where they cost little.
+pub(crate) fn complete(options: &mut Options) {
+    options.cutoff = 0.0;
+    options.classes = Classes::Used;
+    options.verbose = false;
+    // Samples and waits are kept by thread at little cost.
+    let is_sampled = Measurement::SampledSites.is_on(options);
+    let has_waits = options.wall_ns.is_some() || options.monitor;
+    options.platform_threads = !options.thread && (options.cpu.samples || has_waits || is_sampled);
+    options.thread |= options.platform_threads;
+}
+
 /// The requested analyses: there is at least one, and each argument has a meaning for it.
 #[derive(Debug)]
 pub(crate) struct Analyses<'a> {
@@ -67,15 +79,7 @@ impl<'a> Analyses<'a> {
             }
             CommandLine::measure_by_default(&mut options);
         }
-        options.cutoff = 0.0;
-        options.classes = Classes::Used;
-        options.verbose = false;
-        // Samples and waits are kept by thread at little cost.
-        let is_sampled = Measurement::SampledSites.is_on(&options);
-        let has_waits = options.wall_ns.is_some() || options.monitor;
-        options.platform_threads =
-            !options.thread && (options.cpu.samples || has_waits || is_sampled);
-        options.thread |= options.platform_threads;
+        complete(&mut options);
         let mut this = Self { args, options };
         let can_flush = this.can_flush();
         this.options.flush_ns = can_flush.then_some(FLUSH_NS);

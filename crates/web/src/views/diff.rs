@@ -5,7 +5,7 @@ use perk_profile::Profile;
 use perk_render::{Json, Part};
 use perk_report::{DiffRequest, NamedItem, View, Want};
 
-use super::flame::{self, Viewed, document};
+use super::flame::{self, ViewedStacks, document};
 use super::report;
 use crate::app::App;
 use crate::fault::Fault;
@@ -92,7 +92,7 @@ pub(crate) fn diff(app: &App, question: &Question) -> Result<Reply, Fault> {
 pub(crate) fn flame(app: &App, question: &Question) -> Result<Reply, Fault> {
     question.check(&[&KNOWN[..2], &flame::KNOWN, &OF_PART, &SIDES])?;
     let sides = [side(app, question, "before")?, side(app, question, "after")?];
-    let viewed = sides.iter().map(|(source, question)| Viewed::new(app, source, question));
+    let viewed = sides.iter().map(|(source, question)| ViewedStacks::new(app, source, question));
     let viewed = viewed.collect::<Result<Vec<_>, _>>()?;
     if viewed[0].asked.metric.unit() != viewed[1].asked.metric.unit() {
         return Err(Fault::question("name a metric that both profiles have: metric=samples"));

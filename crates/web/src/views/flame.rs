@@ -22,13 +22,13 @@ pub(crate) const KNOWN: [&str; 9] =
     ["metric", "tree", "method", "group", "root", "depth", "min-width", "version", "q"];
 /// Those that select what the numbers are, and not what is seen of them.
 const OF_NUMBERS: [&str; 2] = ["metric", "group"];
-/// A node is seen that is one of so many parts of the root.
+/// A node is sent if it has at least one of this number of parts of the root.
 const WIDTH: u64 = 1600;
 /// The most levels that are sent at once.
 const LEVELS: usize = 200;
 
 /// A profile with what its flame graphs need.
-pub(crate) struct Viewed {
+pub(crate) struct ViewedStacks {
     pub(crate) selection: Arc<Selection>,
     pub(crate) index: Arc<FlameIndex>,
     pub(crate) asked: Asked,
@@ -36,7 +36,7 @@ pub(crate) struct Viewed {
     pub(crate) key: String,
 }
 
-impl Viewed {
+impl ViewedStacks {
     /// The profile of a source for a question.
     pub(crate) fn new(app: &App, source: &Source, question: &Question) -> Result<Self, Fault> {
         let (selection, is_part) = whole_or_part(app, source, question)?;
@@ -128,7 +128,7 @@ pub(crate) fn place(question: &Question) -> Result<Place, Fault> {
 }
 
 /// The graph of profiles, from memory where it was asked for before.
-pub(crate) fn graph(app: &App, viewed: &[Viewed]) -> Result<Arc<FlameGraph>, Fault> {
+pub(crate) fn graph(app: &App, viewed: &[ViewedStacks]) -> Result<Arc<FlameGraph>, Fault> {
     let keys: Vec<_> = viewed.iter().map(|it| &*it.key).collect();
     app.flames.get(&keys.join(" and "), || {
         let sides: Vec<_> = viewed.iter().map(|it| (it.profile(), &*it.index, &it.asked)).collect();
@@ -139,10 +139,10 @@ pub(crate) fn graph(app: &App, viewed: &[Viewed]) -> Result<Arc<FlameGraph>, Fau
 /// What is seen at a place.
 pub(crate) fn seen(
     graph: &FlameGraph,
-    viewed: &[Viewed],
+    viewed: &[ViewedStacks],
     place: &Place,
 ) -> Result<Vec<(&'static str, Json)>, Fault> {
-    let profiles: Vec<_> = viewed.iter().map(Viewed::profile).collect();
+    let profiles: Vec<_> = viewed.iter().map(ViewedStacks::profile).collect();
     let indexes: Vec<_> = viewed.iter().map(|it| &*it.index).collect();
     let view = graph.view(&profiles, &indexes, place);
     let view = view.ok_or_else(|| Fault::nothing("the graph has no such node"))?;
@@ -154,7 +154,7 @@ pub(crate) fn seen(
 /// The members of a graph's answer: callers and callees of a method, or what is seen at a place.
 pub(crate) fn members(
     app: &App,
-    viewed: &[Viewed],
+    viewed: &[ViewedStacks],
     question: &Question,
 ) -> Result<Vec<(&'static str, Json)>, Fault> {
     let graph = graph(app, viewed)?;
@@ -179,7 +179,7 @@ pub(crate) fn members(
 /// The part of a flame graph that is seen.
 pub(crate) fn flame(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
     question.check(&[&KNOWN[..KNOWN.len() - 1], &OF_PART])?;
-    let viewed = [Viewed::new(app, source, question)?];
+    let viewed = [ViewedStacks::new(app, source, question)?];
     let mut all = vec![("version", Json::from(source.version))];
     all.extend(members(app, &viewed, question)?);
     document(all, source.version)
@@ -190,7 +190,7 @@ pub(crate) fn search(app: &App, source: &Source, question: &Question) -> Result<
     question.check(&[&KNOWN, &OF_PART])?;
     let text = question.text("q").filter(|it| !it.is_empty());
     let text = text.ok_or_else(|| Fault::question("name the text: q=parse"))?;
-    let viewed = [Viewed::new(app, source, question)?];
+    let viewed = [ViewedStacks::new(app, source, question)?];
     let graph = graph(app, &viewed)?;
     let (ids, found) = graph.search(&[viewed[0].profile()], text);
     let mut all = vec![("version", Json::from(source.version))];

@@ -15,7 +15,7 @@ use super::classes::{Classes, ExtendedUnits};
 /// The words of the helper's table.
 const OFFSETS: usize = 1 << 16;
 
-/// Represents the unit of an offset at which there is no field of objects: the static fields of a
+/// The unit of an offset that no field of objects has: the static fields of a
 /// class, for example, are in the object of class Class.
 pub(super) const NO_FIELD: u32 = (1 << 20) - 1;
 
