@@ -8,11 +8,15 @@ macro_rules! assets {
 }
 
 pub(crate) const ASSETS: &[(&str, &str)] = assets![
+    "app/actions.js",
     "app/api.js",
     "app/app.css",
+    "app/around.js",
     "app/compare.js",
     "app/dom.js",
+    "app/filter.js",
     "app/flame.js",
+    "app/graph.js",
     "app/heap.js",
     "app/main.js",
     "app/numbers.js",
@@ -22,6 +26,7 @@ pub(crate) const ASSETS: &[(&str, &str)] = assets![
     "app/state.js",
     "app/table.js",
     "app/time.js",
+    "app/views.css",
     "app/views.js",
     "base.css",
     "fields/page.css",

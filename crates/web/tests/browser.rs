@@ -2,6 +2,9 @@
 //!
 //! Without chromedriver the tests print a message and pass, unless `PERK_REQUIRE_BROWSER` is set.
 
+#[path = "browser/filters.rs"]
+mod filters;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};

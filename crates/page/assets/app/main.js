@@ -2,6 +2,7 @@
 
 import { Fault, ask, begin } from "./api.js";
 import { byId, make } from "./dom.js";
+import { fillFilters } from "./filter.js";
 import { HEAP_VIEWS } from "./heap.js";
 import { amount } from "./numbers.js";
 import { hideSide } from "./side.js";
@@ -52,7 +53,7 @@ async function summaryOf() {
   return known.summary;
 }
 
-function fillHead(summary) {
+function fillHead(summary, view) {
   const isFile = summary !== null;
   for (const label of document.querySelectorAll(".filter")) label.hidden = !isFile;
   byId("source").replaceChildren(
@@ -60,13 +61,13 @@ function fillHead(summary) {
     ...sources.filter((it) => it.state === "ok").map((it) => new Option(it.name, it.id)),
   );
   byId("source").value = state.source;
+  fillFilters(byId("filters"), { summary, view });
   if (!isFile) return;
   byId("metric").replaceChildren(
     ...summary.metrics.filter((it) => it.has_paths).map((it) => new Option(it.title, it.metric)),
   );
   byId("metric").parentElement.hidden = summary.metrics.length === 0;
   byId("metric").value = state.question.metric ?? summary.metrics[0]?.metric ?? "";
-  for (const name of ["focus", "ignore", "from", "to"]) byId(name).value = [state.question[name] ?? []].flat().join(" ");
 }
 
 const sourceOf = (id) => sources.find((it) => it.id === id);
@@ -111,7 +112,7 @@ async function show() {
     const summary = state.source && !isHeap ? await summaryOf() : null;
     if (mine !== turn) return;
     const view = viewOf(state.view, viewsOf(state.source));
-    fillHead(summary);
+    fillHead(summary, view);
     const isFocused = byId("view").contains(document.activeElement);
     const isTyping = document.activeElement?.id === "search";
     const place = isTyping ? document.activeElement.selectionStart : 0;
@@ -159,9 +160,6 @@ document.addEventListener("click", (event) => {
 });
 byId("source").addEventListener("change", () => go(address(byId("source").value, byId("source").value && "overview")));
 byId("metric").addEventListener("change", () => change({ metric: byId("metric").value, sort: undefined, at: undefined }));
-for (const name of ["focus", "ignore", "from", "to"]) {
-  byId(name).addEventListener("change", () => change({ [name]: byId(name).value.trim() || undefined, at: undefined }));
-}
 byId("save").replaceChildren(...Object.entries(FORMATS).map(([value, text]) => new Option(text, value)));
 byId("save").addEventListener("change", save);
 byId("explain").addEventListener("click", () => byId("help").showModal());

@@ -1,5 +1,6 @@
 // Views that are a table: methods, lines, threads, locks and others.
 
+import { copyButton, methodActions } from "./actions.js";
 import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
@@ -37,7 +38,7 @@ function methodOf(row, columns) {
   return callee && !callee.endsWith(method) ? callee : caller ?? callee;
 }
 
-function describe(row, columns) {
+function describe(row, columns, hasLines) {
   const method = methodOf(row, columns);
   const entries = columns.flatMap((column, place) => {
     const value = row[place];
@@ -48,12 +49,9 @@ function describe(row, columns) {
   const path = columns.findIndex((column) => column.kind === "path");
   const frames = path >= 0 && row[path] ? row[path].split("; ") : [];
   const name = row[columns.findIndex((column) => ["name", "class", "thread", "callee"].includes(column.id))];
-  const links = [];
-  if (method && state.view !== "method") links.push(make("a", { href: addressOf("method", { method }) }, "Callers and callees"));
-  if (method) links.push(make("a", { href: addressOf(state.view, { ...state.question, focus: method, at: undefined }) }, "Only this method"));
   showSide(
     make("h2", {}, name ? nameOf(name) : "Row"),
-    make("p", { class: "links" }, ...links),
+    method ? methodActions(method, { lines: hasLines }) : name && make("p", { class: "links" }, copyButton(name)),
     make("dl", {}, ...entries),
     frames.length > 0 && make("h3", {}, "Stack"),
     frames.length > 0 && make("ol", {}, ...frames.map((frame) => make("li", {}, frame))),
@@ -61,7 +59,7 @@ function describe(row, columns) {
 }
 
 /** Fills a view that is a table. */
-export async function rows({ host, view, onFault }) {
+export async function rows({ host, view, summary, onFault }) {
   const { question, source } = state;
   const own = Object.fromEntries([...(view.own ?? []), "search"].map((name) => [name, question[name] ?? view.defaults?.[name]]));
   const sort = view.isOrdered ? {} : { sort: question.sort, order: question.order };
@@ -76,7 +74,7 @@ export async function rows({ host, view, onFault }) {
     onSort: (id, order) => !view.isOrdered && change({ sort: id, order, at: undefined }),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
-      if (row) describe(row, columns);
+      if (row) describe(row, columns, summary.views.includes("lines"));
     },
     onOpen: (row, columns) => {
       const method = methodOf(row, columns);
@@ -96,6 +94,8 @@ export async function rows({ host, view, onFault }) {
   host.append(bar, table.element);
   await table.start();
   const { notes = [], missing = [] } = table.answer;
-  count.textContent = [rowCount(table), ...notes, ...(table.total === 0 ? missing : [])].join(" · ");
+  // What the filter keeps is below all views.
+  const ownNotes = notes.filter((line) => !/(^|: )filter: /.test(line));
+  count.textContent = [rowCount(table), ...ownNotes, ...(table.total === 0 ? missing : [])].join(" · ");
   return { table };
 }

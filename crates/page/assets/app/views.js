@@ -1,5 +1,6 @@
 // The views of a profile, in the order of their use: each is a module with a function that fills it.
 
+import { around } from "./around.js";
 import { compare } from "./compare.js";
 import { flame } from "./flame.js";
 import { overview } from "./overview.js";
@@ -12,7 +13,7 @@ import { time } from "./time.js";
  */
 export const VIEWS = [
   { id: "overview", title: "Overview", show: overview, own: [] },
-  { id: "flame", title: "Flame", show: flame, needs: "flame" },
+  { id: "flame", title: "Flame", show: flame, needs: "flame", groups: true },
   { id: "time", title: "Time", show: time, needs: "timeline" },
   { id: "methods", title: "Methods", show: rows, needs: "methods" },
   { id: "tree", title: "Tree", show: rows, needs: "tree", own: ["tree", "min"], defaults: { min: "0.5" }, isOrdered: true },
@@ -22,7 +23,7 @@ export const VIEWS = [
   { id: "sites", title: "Allocations", show: rows, needs: "sites" },
   { id: "classes", title: "Classes", show: rows, needs: "classes" },
   { id: "edges", title: "Calls", show: rows, needs: "edges" },
-  { id: "method", title: "Callers and callees", show: rows, needs: "methods", own: ["method"], isHidden: true },
+  { id: "method", title: "Callers and callees", show: around, needs: "methods", own: ["method"], isHidden: true },
   { id: "compare", title: "Compare", show: compare },
   { id: "accounting", title: "Accounting", show: overview, own: [], needs: "accounting" },
 ];

@@ -1,0 +1,214 @@
+// A flame graph of an answer of the server, with its keys: the view of flame graphs, callers and callees, comparisons.
+
+import { CHANGE_GROUPS, Chart, coloursBy } from "../flame/chart.js";
+import { Model } from "../flame/model.js";
+import { KIND, OWNERS } from "../flame/names.js";
+import { counted, make, printable } from "./dom.js";
+import { amount, split } from "./numbers.js";
+
+const KINDS = { native: KIND.native, no_stack: KIND.noStack, below_cutoff: KIND.belowCutoff, subject: KIND.objects, group: KIND.thread };
+const OWNER_NAMES = ["yours", "library", "jdk", "jvm"];
+
+/** The name of a frame, as the picture needs it. */
+function frameName(text, kind, owner) {
+  const full = printable(text);
+  const { packageName, short } = split(full);
+  const letters = packageName.split(".").filter(Boolean).map((part) => Array.from(part)[0]);
+  const place = OWNER_NAMES.indexOf(owner);
+  return {
+    kind: KINDS[kind] ?? (owner === null ? KIND.objects : KIND.java),
+    className: packageName ? `${packageName}.${short.split(".")[0]}` : "",
+    method: short,
+    signature: "",
+    package: packageName,
+    full,
+    labels: packageName ? [full, [...letters, short].join("."), short, short.replace(/\(.*/, "").split(".").at(-1)] : [full],
+    owner: place < 0 ? OWNERS.length : place,
+  };
+}
+
+/** The tree of an answer: what is left out of it belongs to the node above. */
+function modelOf(answer) {
+  const names = answer.names.map((text, index) => frameName(text, answer.kinds[index], answer.owners[index]));
+  const count = answer.level.length;
+  const rest = (totals) => {
+    const left = Float64Array.from(totals);
+    const path = [];
+    for (let node = 0; node < count; node++) {
+      path.length = answer.level[node];
+      if (path.length > 0) left[path.at(-1)] -= totals[node];
+      path.push(node);
+    }
+    return left;
+  };
+  const before = answer.before_total ? rest(answer.before_total) : null;
+  const nodes = { level: Int32Array.from(answer.level), frame: Int32Array.from(answer.frame), self: rest(answer.total_of), before };
+  return new Model(names, nodes);
+}
+
+/** A number of the metric of an answer. */
+export const numberOf = (answer) => (number) => `${amount(number, answer.unit)}${answer.unit === "count" ? ` ${answer.title}` : ""}`;
+
+/** The part of all of a number, in percent. */
+export const shareOf = (number, whole) => `${amount((100 * number) / (whole || 1), "percent")} %`;
+
+export class Graph {
+  /**
+   * The graph of `answer`. `whole` is the number of which shares are; an upward graph has its root below. `onFocus`,
+   * `onSelect` and `onZoom` get the node that the user moved to, chose and opened; `onLeave` is asked to go up.
+   */
+  constructor(answer, { label, whole, isUpward = false, onFocus, onSelect, onZoom, onLeave = () => false }) {
+    Object.assign(this, { answer, isUpward, onFocus, onSelect, onZoom, onLeave });
+    this.whole = whole ?? answer.total;
+    this.unit = numberOf(answer);
+    this.model = modelOf(answer);
+    this.element = make("div", {
+      class: "chart", tabIndex: 0, role: "application", "aria-roledescription": "flame graph",
+      "aria-label": `${label}: arrow keys move through the frames, Enter zooms, Escape leaves the zoom`, "aria-describedby": "detail",
+    });
+    this.canvas = make("canvas", { "aria-hidden": "true" });
+    const spacer = make("div");
+    this.element.append(this.canvas, spacer);
+    this.chart = new Chart(this.element, this.canvas, spacer);
+    this.chart.flame = isUpward;
+    this.colours = answer.before_total ? null : coloursBy("owner", this.model);
+    this.chart.use(this.model, this.colours);
+    this.#listen();
+  }
+
+  /** Draws; the element is in the page now. */
+  start() {
+    this.chart.resize();
+    return this;
+  }
+
+  /** What the colours mean, of this graph and others beside it. */
+  legend(...others) {
+    const all = [this, ...others].flatMap((graph) => graph.colours?.groups ?? CHANGE_GROUPS);
+    const groups = all.filter((group, index) => all.findIndex((it) => it.name === group.name) === index);
+    return make("ul", { class: "legend", "aria-label": "Colours" }, ...groups.map((group) => {
+      const chip = make("i", {});
+      chip.style.background = this.chart.palette.bright[group.colour];
+      return make("li", {}, chip, group.name);
+    }));
+  }
+
+  /** The name of a node. */
+  nameAt(node) {
+    return this.model.frame[node] < 0 ? "all" : this.model.names[this.model.frame[node]].full;
+  }
+
+  /** The name of the method of a node; `null` where it is none. */
+  methodAt(node) {
+    const frame = this.model.frame[node];
+    return frame >= 0 && ["method", "native"].includes(this.answer.kinds[frame]) ? this.nameAt(node) : null;
+  }
+
+  /** Whose code a node is, in words. */
+  ownerAt(node) {
+    return OWNERS[this.model.names[this.model.frame[node]]?.owner] ?? "";
+  }
+
+  /** The ids of the labels on the way to a node. */
+  idsOf(node) {
+    const ids = [];
+    for (let at = node; at > 0; at = this.model.parent[at]) ids.unshift(this.answer.ids[this.model.frame[at]]);
+    return ids;
+  }
+
+  /** By how much the share of a node changed, in percent points, with its sign; of a comparison. */
+  changeAt(node) {
+    const { answer, whole } = this;
+    const points = 100 * (answer.total_of[node] / (whole || 1) - answer.before_total[node] / (answer.before || 1));
+    const word = answer.before_total[node] === 0 ? "new" : Math.abs(points) < 0.005 ? "the same share" : points > 0 ? "grew" : "shrank";
+    return `${word}, ${points < 0 ? "−" : "+"}${Math.abs(points).toFixed(2)} percentage points`;
+  }
+
+  /** A node in a line. */
+  describe(node) {
+    const { answer } = this;
+    const more = answer.more[node] > 0 ? `, ${counted(answer.more[node], "narrow frame")} below: zoom in` : "";
+    const then = answer.before_total ? `, before ${this.unit(answer.before_total[node])}: ${this.changeAt(node)}` : "";
+    const total = answer.total_of[node];
+    return `${this.nameAt(node)} — ${this.unit(total)} (${shareOf(total, this.whole)}), self ${this.unit(answer.self[node])}${then}${more}`;
+  }
+
+  /** The numbers of a node, as terms and values. */
+  numbers(node) {
+    const { answer } = this;
+    const both = (number) => `${this.unit(number)} (${shareOf(number, this.whole)})`;
+    const entries = [["total", both(answer.total_of[node])], ["self", both(answer.self[node])]];
+    if (answer.before_total) {
+      const before = answer.before_total[node];
+      entries.push(["before", `${this.unit(before)} (${shareOf(before, answer.before)})`], ["change", this.changeAt(node)]);
+    }
+    entries.push(["code", this.ownerAt(node)]);
+    return make("dl", {}, ...entries.flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)]));
+  }
+
+  /** Moves to a node. */
+  focus(node) {
+    this.chart.focus = node;
+    this.chart.reveal(node);
+    this.onFocus(node);
+  }
+
+  /** Marks the frames of these ids; without ids, none. */
+  mark(ids) {
+    this.chart.matched = ids && Uint8Array.from(this.answer.ids, (id) => (ids.has(id) ? 1 : 0));
+    this.chart.schedule();
+  }
+
+  #listen() {
+    const { chart, canvas, element } = this;
+    const nodeAt = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return chart.hit(event.clientX - box.left, event.clientY - box.top);
+    };
+    canvas.addEventListener("click", (event) => {
+      const node = nodeAt(event);
+      if (node < 0) return;
+      element.focus();
+      this.focus(node);
+      this.onSelect(node);
+    });
+    canvas.addEventListener("dblclick", (event) => {
+      const node = nodeAt(event);
+      if (node >= 0) this.onZoom(node);
+    });
+    const hover = (node) => {
+      if (node === chart.hover) return;
+      chart.hover = node;
+      chart.schedule();
+      this.onFocus(node >= 0 ? node : chart.focus);
+    };
+    canvas.addEventListener("pointermove", (event) => hover(nodeAt(event)));
+    canvas.addEventListener("pointerleave", () => hover(-1));
+    element.addEventListener("keydown", (event) => this.#key(event));
+    for (const kind of ["focus", "blur"]) element.addEventListener(kind, () => chart.schedule());
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { chart, model } = this;
+    const { focus: node } = chart;
+    const [toParent, toChild] = this.isUpward ? ["ArrowDown", "ArrowUp"] : ["ArrowUp", "ArrowDown"];
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step) {
+      const level = model.level[node];
+      let place = model.firstAfter(level, model.start[node]) + step;
+      for (; place >= model.rowBegin[level] && place < model.rowBegin[level + 1]; place += step) {
+        if (!chart.shown(model.rowNodes[place])) continue;
+        this.focus(model.rowNodes[place]);
+        break;
+      }
+    } else if (event.key === toParent && node > 0) this.focus(model.parent[node]);
+    else if (event.key === toChild && model.widestChild(node) >= 0) this.focus(model.widestChild(node));
+    else if (event.key === "Home") this.focus(0);
+    else if (event.key === " ") this.onSelect(node);
+    else if (event.key === "Enter") this.onZoom(node);
+    else if (event.key !== "Escape" || !this.onLeave()) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
