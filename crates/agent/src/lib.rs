@@ -32,6 +32,7 @@ mod names;
 mod obey;
 mod output;
 mod packages;
+mod pauses;
 mod points;
 mod process_cpu;
 mod random;

@@ -27,16 +27,6 @@ pub(crate) struct ProcessCpu {
     collection_begun_ns: AtomicU64,
     /// The CPU time of that thread in collections: some collectors have no other thread.
     collection_ns: AtomicU64,
-    pauses: Pauses,
-}
-
-/// The times for which the JVM stood still to collect garbage.
-#[derive(Debug, Default)]
-struct Pauses {
-    begun_ns: AtomicU64,
-    count: AtomicU64,
-    ns: AtomicU64,
-    longest_ns: AtomicU64,
 }
 
 /// The work that a thread is there for.
@@ -91,7 +81,6 @@ impl ProcessCpu {
         table.threads.values_mut().for_each(|seen| seen.first_ns = seen.cpu_ns);
         table.ended = Sums::default();
         self.collection_ns.store(0, Relaxed);
-        self.pauses.clear();
         table.start_ns = perk_ns.map_or(0, |perk_ns| os::process_cpu_ns().saturating_sub(perk_ns));
     }
 
@@ -114,14 +103,12 @@ impl ProcessCpu {
     /// Notes that the JVM stands still on the calling thread, to collect garbage.
     pub(crate) fn collection_started(&self) {
         self.collection_begun_ns.store(os::thread_cpu_ns(), Relaxed);
-        self.pauses.begun_ns.store(os::nano_time(), Relaxed);
     }
 
     /// Notes the end of the collection.
     pub(crate) fn collection_finished(&self) {
         let burned_ns = os::thread_cpu_ns().saturating_sub(self.collection_begun_ns.load(Relaxed));
         self.collection_ns.fetch_add(burned_ns, Relaxed);
-        self.pauses.end(os::nano_time());
     }
 
     /// Adds the times up to now to the account, which has perk's own up to now: the callbacks' time, and
@@ -141,9 +128,6 @@ impl ProcessCpu {
             std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         accounting.start_cpu_ns = table.start_ns;
         accounting.gc_cpu_ns = sums.gc + collection_ns;
-        accounting.gc_count = self.pauses.count.load(Relaxed);
-        accounting.gc_pause_ns = self.pauses.ns.load(Relaxed);
-        accounting.gc_longest_pause_ns = self.pauses.longest_ns.load(Relaxed);
         accounting.jit_c1_cpu_ns = sums.jit_c1;
         accounting.jit_c2_cpu_ns = sums.jit_c2;
         accounting.jvm_cpu_ns = sums.jvm - collection_ns;
@@ -156,19 +140,6 @@ impl ProcessCpu {
         let counted_ns = accounting.perk_cpu_ns.saturating_sub(callbacks_ns);
         accounting.perk_thread_cpu_ns = sums.perk.max(counted_ns);
         accounting.perk_cpu_ns = callbacks_ns + accounting.perk_thread_cpu_ns;
-    }
-}
-
-impl Pauses {
-    fn clear(&self) {
-        [&self.count, &self.ns, &self.longest_ns].iter().for_each(|it| it.store(0, Relaxed));
-    }
-
-    fn end(&self, now_ns: u64) {
-        let ns = now_ns.saturating_sub(self.begun_ns.load(Relaxed));
-        self.count.fetch_add(1, Relaxed);
-        self.ns.fetch_add(ns, Relaxed);
-        self.longest_ns.fetch_max(ns, Relaxed);
     }
 }
 

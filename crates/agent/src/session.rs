@@ -28,6 +28,7 @@ use crate::analyses::{Analysis, Event, Needs};
 use crate::cgroup::CpuQuota;
 use crate::common::{Common, Life};
 use crate::listener::Listener;
+use crate::pauses::Pauses;
 use crate::process_cpu::{self, ProcessCpu};
 use crate::recorder::Book;
 use crate::resolve::class_id;
@@ -57,6 +58,7 @@ pub(crate) struct Session {
     /// The receiver of a peer's commands, if there is a peer.
     listener: Option<Listener>,
     process_cpu: ProcessCpu,
+    pauses: &'static Pauses,
     quota: Mutex<CpuQuota>,
     /// Whether the JVM dies: commands are then ignored.
     is_dying: AtomicBool,
@@ -145,6 +147,10 @@ impl Session {
             enabled.extend(events);
         }
         books.extend(analyses.iter().flat_map(|analysis| analysis.books()));
+        // The session lives as long as the process.
+        let pauses: &'static Pauses =
+            Box::leak(Box::new(Pauses::new(common.options.format == OutputFormat::Extended)));
+        books.push(pauses);
         books.sort_by_key(|book| book.place());
         let session = Self {
             common,
@@ -160,6 +166,7 @@ impl Session {
             dumping: Mutex::new(()),
             listener,
             process_cpu: ProcessCpu::default(),
+            pauses,
             quota: Mutex::default(),
             is_dying: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
@@ -294,6 +301,7 @@ impl Session {
         self.analyses.iter().for_each(|analysis| analysis.account(&mut own));
         let perk_ns = (self.common.life == Life::Program).then(|| process_cpu::perk_ns(&own));
         self.process_cpu.begin(&self.common.threads, perk_ns);
+        self.pauses.clear();
         *lock(&self.quota) = CpuQuota::begin();
         if !options.start
             && let Err(reason) = self.pause(jni)
@@ -317,12 +325,14 @@ impl Session {
     pub(crate) fn tick(&self) {
         if self.start.get().is_some() {
             self.process_cpu.tick(&self.common.threads);
+            self.pauses.look();
         }
     }
 
     /// Handles the start of a collection. The JVM stands still.
     pub(crate) fn collection_started(&self) {
         self.process_cpu.collection_started();
+        self.pauses.started();
         self.asked(Event::CollectionStart).iter().for_each(|it| it.collection_started());
     }
 
@@ -330,6 +340,7 @@ impl Session {
     pub(crate) fn collection_finished(&self) {
         self.asked(Event::CollectionFinish).iter().for_each(|it| it.collection_finished());
         self.process_cpu.collection_finished();
+        self.pauses.finished();
     }
 
     /// Handles the load of a class.
@@ -673,6 +684,7 @@ impl Session {
         accounting.app = join(self.common.options.app.iter().map(NamePattern::as_str));
         self.analyses.iter().for_each(|analysis| analysis.account(&mut accounting));
         self.process_cpu.account(&self.common.threads, callbacks_ns, &mut accounting);
+        self.pauses.sum_up(&mut accounting);
         lock(&self.quota).account(&mut accounting);
         accounting
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use perk_profile::{Accounting, Allocations, Profile, Site};
+use perk_profile::{Accounting, Allocations, PauseKind, Profile, Site};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
 /// The bytes that `SampledAllocations` allocates in each method.
@@ -129,8 +129,23 @@ fn estimates_are_near_the_truth_with_every_collector() {
             assert_eq!(account.failed_walk_count, 0);
             assert_eq!(account.fault_count, 0);
             assert_pauses(account, &String::from_utf8_lossy(outcome.bytes("gc.log")), collector);
+            assert_single_pauses(&profile, account, collector);
         }
     });
+}
+
+/// Fails unless each pause is there, at a time of its own. The last may have come after the account.
+#[track_caller]
+fn assert_single_pauses(profile: &Profile, account: &Accounting, what: &str) {
+    let pauses: Vec<_> = profile.pauses().collect();
+    assert!(pauses.is_sorted_by(|a, b| a.end_ns() <= b.begin_ns), "{what}: {pauses:?}");
+    assert!(pauses.iter().all(|it| it.kind == PauseKind::Collection), "{what}: {pauses:?}");
+    let counted = &pauses[..account.gc_count as usize];
+    assert!(pauses.len() - counted.len() <= 1, "{what}: {pauses:?}");
+    let lengths_ns = counted.iter().map(|it| it.duration_ns);
+    assert_eq!(lengths_ns.clone().sum::<u64>(), account.gc_pause_ns, "{what}");
+    assert_eq!(lengths_ns.max(), Some(account.gc_longest_pause_ns), "{what}");
+    assert!(pauses.iter().all(|it| it.begin_ns < account.wall_ns + 1_000_000_000), "{what}");
 }
 
 /// Fails unless the pauses are those of the JVM's log, as far as it has them: the last may be missing there.

@@ -1,6 +1,6 @@
 //! When numbers were measured: by thread and interval, and as a heat map.
 
-use perk_profile::{KeyedMap, Metric, Profile, StrId, Timeline, TimelineRow};
+use perk_profile::{KeyedMap, Metric, PauseKind, Profile, StrId, Timeline, TimelineRow};
 
 use crate::{Filter, filter};
 
@@ -50,6 +50,56 @@ pub struct HeatMap {
     pub height: usize,
     /// The number of each cell, column by column.
     pub numbers: Vec<u64>,
+}
+
+/// The pauses of a kind by interval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PauseSeries {
+    /// The kind.
+    pub kind: PauseKind,
+    /// The number of pauses.
+    pub count: u64,
+    /// The sum of their lengths, in nanoseconds.
+    pub total_ns: u64,
+    /// The length of the longest, in nanoseconds.
+    pub longest_ns: u64,
+    /// The part of each interval for which the program stood still, in nanoseconds.
+    pub numbers: Vec<u64>,
+}
+
+/// The pauses of each kind that there is, in `length` intervals.
+pub fn pauses(profile: &Profile, (interval_ns, length): (u64, usize)) -> Vec<PauseSeries> {
+    let interval_ns = interval_ns.max(1);
+    let of_kind = |kind| {
+        let numbers = vec![0; length];
+        let mut all = PauseSeries { kind, count: 0, total_ns: 0, longest_ns: 0, numbers };
+        for pause in profile.pauses().filter(|it| it.kind == kind) {
+            all.count += 1;
+            all.total_ns = all.total_ns.saturating_add(pause.duration_ns);
+            all.longest_ns = all.longest_ns.max(pause.duration_ns);
+            let mut at_ns = pause.begin_ns;
+            while at_ns < pause.end_ns() {
+                let place = at_ns / interval_ns;
+                let next_ns = (place + 1).saturating_mul(interval_ns).min(pause.end_ns());
+                let Some(number) = all.numbers.get_mut(place as usize) else { break };
+                *number = number.saturating_add(next_ns - at_ns);
+                at_ns = next_ns;
+            }
+        }
+        (all.count > 0).then_some(all)
+    };
+    PauseKind::ALL.into_iter().filter_map(of_kind).collect()
+}
+
+/// The metrics whose times are known, in the order of the profile.
+pub fn metrics(profile: &Profile) -> Vec<Metric> {
+    let mut metrics: Vec<Metric> = Vec::new();
+    for timeline in profile.timelines() {
+        if !metrics.contains(&timeline.head.metric) {
+            metrics.push(timeline.head.metric.clone());
+        }
+    }
+    metrics
 }
 
 /// The rows of a metric with the time at which each begins, of traces that pass the filter.

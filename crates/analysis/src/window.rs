@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use perk_profile::units::plural;
 use perk_profile::{Column, Event, Key, Metric, Profile, Section, SectionHead, Span, TraceId};
 
+use crate::times;
+
 /// A window of time. Times are in nanoseconds since the recording's start, which in perk's own files
 /// is the start of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,12 +79,7 @@ impl Window {
             left_out: Vec::new(),
             without_time: Vec::new(),
         };
-        let mut metrics: Vec<Metric> = Vec::new();
-        for timeline in profile.timelines() {
-            if !metrics.contains(&timeline.head.metric) {
-                metrics.push(timeline.head.metric.clone());
-            }
-        }
+        let metrics = times::metrics(profile);
         for metric in &metrics {
             let timed = profile.timelines().filter(|it| it.head.metric == *metric);
             let timed = timed.map(|it| it.total()).fold(0, u64::saturating_add);
@@ -95,8 +92,12 @@ impl Window {
             }
         }
         for event in &mut profile.events {
-            if let Event::Timeline(timeline) = event {
-                timeline.retain_window(from_ns, to_ns);
+            match event {
+                Event::Timeline(timeline) => timeline.retain_window(from_ns, to_ns),
+                Event::Pauses(pauses) => {
+                    pauses.retain(|it| (from_ns..to_ns).contains(&it.begin_ns));
+                }
+                _ => {}
             }
         }
         let mut sections: Vec<_> =
@@ -124,7 +125,8 @@ impl Window {
                 event @ (Event::ThreadStart(_)
                 | Event::ThreadEnd(_)
                 | Event::ClassUnload(_)
-                | Event::Timeline(_)) => profile.events.push(event),
+                | Event::Timeline(_)
+                | Event::Pauses(_)) => profile.events.push(event),
             }
         }
         profile.events.extend(sections.into_iter().filter_map(|it| it.1).map(Event::from));

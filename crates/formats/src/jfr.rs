@@ -12,6 +12,7 @@ mod cpu_load;
 mod cursor;
 mod names;
 mod notes;
+mod pauses;
 mod recording;
 mod settings;
 mod source;

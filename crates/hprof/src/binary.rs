@@ -33,6 +33,7 @@ pub(crate) mod tag {
     pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
     pub(crate) const HEAP_DUMP_END: u8 = 0x2C;
     // Perk's own, in any file.
+    pub(crate) const PAUSES: u8 = 0xED;
     pub(crate) const TIMELINE: u8 = 0xEF;
     // Perk's own, in extended files.
     pub(crate) const LABELS: u8 = 0xEE;
@@ -65,7 +66,7 @@ pub(crate) mod tag {
                 | END_THREAD
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | LABELS..=FIELD_ACCESSES
+                | PAUSES..=FIELD_ACCESSES
         )
     }
 
@@ -86,6 +87,7 @@ pub(crate) mod tag {
             CONTROL_SETTINGS => "CONTROL SETTINGS",
             HEAP_DUMP_SEGMENT => "HEAP DUMP SEGMENT",
             HEAP_DUMP_END => "HEAP DUMP END",
+            PAUSES => "PAUSES",
             LABELS => "LABELS",
             TIMELINE => "TIMELINE",
             EXTENDED => "EXTENDED",

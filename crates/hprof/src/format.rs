@@ -175,7 +175,8 @@ impl SectionKind {
     fn of(event: &Event) -> Option<Self> {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
-            Event::ClassUnload(_) | Event::HeapSummary(_) | Event::Timeline(_) => None,
+            Event::ClassUnload(_) | Event::HeapSummary(_) => None,
+            Event::Timeline(_) | Event::Pauses(_) => None,
             Event::FieldAccesses(_) => Some(Self::Fields),
             Event::Heap(_) => Some(Self::HeapHistogram),
             Event::Section(section) => Some(Self::of_section(&section.head)),

@@ -7,8 +7,8 @@ use std::io::{self, Read, Write};
 
 use perk_profile::{
     CallEdges, CallTimes, ClassId, CpuSamples, Event, FieldAccesses, FrameId, HeapHistogram,
-    HeapSummary, MonitorDump, MonitorTimes, Profile, Section, SectionHead, SectionView, Sites,
-    Subject, TimelineHead, Timestamp, TraceId, WaitEvent, deep,
+    HeapSummary, MonitorDump, MonitorTimes, Pause, Profile, Section, SectionHead, SectionView,
+    Sites, Subject, TimelineHead, Timestamp, TraceId, WaitEvent, deep,
 };
 
 use crate::format::SectionKind;
@@ -315,6 +315,14 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Writes pauses of the program. Text cannot hold them and leaves them out.
+    pub fn pauses(&mut self, pauses: &[Pause]) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.pauses(pauses),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
+        }
+    }
+
     /// Returns the number of paths of a source that the file has.
     pub fn path_count(&self, source: u64) -> usize {
         match self {
@@ -422,6 +430,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
                 });
                 writer.timeline(profile, &timeline.head, rows)?;
             }
+            Event::Pauses(pauses) => writer.pauses(pauses)?,
         }
     }
     writer.out().flush()
@@ -444,6 +453,7 @@ fn written(event: &Event) -> Option<Timestamp> {
         | Event::ClassUnload(_)
         | Event::Wait(_)
         | Event::Timeline(_)
+        | Event::Pauses(_)
         | Event::FieldAccesses(_) => None,
         Event::Section(section) => section.head.written,
         Event::Heap(heap) => heap.written,

@@ -22,6 +22,7 @@ pub mod mutf8;
 pub mod names;
 mod overflow;
 pub mod pattern;
+mod pauses;
 pub mod profile;
 mod proxies;
 pub mod secrets;
@@ -62,6 +63,7 @@ pub use monitors::{
     WaitEvent, WaitKind, Waits,
 };
 pub use pattern::{NamePattern, WholePattern};
+pub use pauses::{Pause, PauseKind};
 pub use profile::{CpuSamples, Event, Profile, Settings, Thread, Trace};
 pub use section::{Column, Key, Section, SectionHead, SiteSelection, Span, Subject};
 pub use state::WallState;

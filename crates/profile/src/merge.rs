@@ -5,8 +5,8 @@ use std::mem;
 
 use crate::{
     Accounting, ClassId, Column, Event, Frame, FrameId, Key, KeyedMap, Label, LabelSetId,
-    LabelValue, Method, MethodId, MonitorDump, NodeId, Profile, Section, SectionHead, SectionView,
-    Span, StrId, Subject, Thread, ThreadId, Timeline, Trace, TraceId, WaitEvent,
+    LabelValue, Method, MethodId, MonitorDump, NodeId, Pause, Profile, Section, SectionHead,
+    SectionView, Span, StrId, Subject, Thread, ThreadId, Timeline, Trace, TraceId, WaitEvent,
 };
 
 /// HPROF's serial number of a file's first thread.
@@ -72,6 +72,13 @@ impl Profile {
                 Event::MonitorDump(dump) => Event::MonitorDump(ids.dump(common, dump)),
                 Event::Timeline(timeline) => {
                     Event::Timeline(ids.timeline(timeline, delay_ms.saturating_mul(1_000_000)))
+                }
+                Event::Pauses(pauses) => {
+                    let later = |pause: &Pause| Pause {
+                        begin_ns: pause.begin_ns.saturating_add(delay_ms.saturating_mul(1_000_000)),
+                        ..*pause
+                    };
+                    Event::Pauses(pauses.iter().map(later).collect())
                 }
                 Event::Section(_) | Event::FieldAccesses(_) | Event::Heap(_) => continue,
             };

@@ -8,8 +8,8 @@ use crate::keyed::KeyedState;
 use crate::{
     Accounting, CallEdges, CallTimes, CallTree, ClassId, Column, FieldAccesses, FrameId,
     HeapHistogram, HeapSummary, Key, KeyedMap, LabelSets, Metric, MonitorDump, MonitorTimes,
-    NamePattern, NodeId, Section, SectionHead, Sites, Span, StrId, Symbols, ThreadId, Timeline,
-    Timestamp, TraceId, WaitEvent,
+    NamePattern, NodeId, Pause, Section, SectionHead, Sites, Span, StrId, Symbols, ThreadId,
+    Timeline, Timestamp, TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
@@ -109,6 +109,8 @@ pub enum Event {
     Heap(HeapHistogram),
     /// When the samples of sections were taken.
     Timeline(Timeline),
+    /// The pauses of the program since the event of this kind before it.
+    Pauses(Vec<Pause>),
 }
 
 /// CPU samples by trace.
@@ -399,6 +401,15 @@ impl Profile {
             Event::Timeline(timeline) => Some(timeline),
             _ => None,
         })
+    }
+
+    /// The pauses of the program.
+    pub fn pauses(&self) -> impl Iterator<Item = &Pause> {
+        let of_events = self.events.iter().filter_map(|event| match event {
+            Event::Pauses(pauses) => Some(pauses),
+            _ => None,
+        });
+        of_events.flatten()
     }
 
     /// The time from the recording's start to the last one that [`Profile::timelines`] cover, in

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use perk_hprof::{TimedRow, Writer};
 use perk_profile::{
-    Accounting, CallEdges, CallTimes, CpuSamples, MonitorTimes, Profile, Section, SiteSelection,
-    Sites, TimedSamples, TimelineHead,
+    Accounting, CallEdges, CallTimes, CpuSamples, MonitorTimes, Pause, Profile, Section,
+    SiteSelection, Sites, TimedSamples, TimelineHead,
 };
 
 use super::Recorder;
@@ -25,6 +25,7 @@ pub(crate) enum Place {
     /// The CPU time of the JVM's own threads.
     NativeTime,
     Calls,
+    Pauses,
     /// All of a file that has no sections.
     Jamaica,
 }
@@ -90,6 +91,7 @@ pub(crate) enum DumpSection<'a> {
     Sites(&'a Sites),
     Samples(&'a CpuSamples),
     Timeline(&'a TimelineHead, &'a [TimedSamples]),
+    Pauses(&'a [Pause]),
     Times(&'a CallTimes),
     Edges(&'a CallEdges),
     Waits(&'a MonitorTimes),
@@ -102,6 +104,7 @@ impl DumpSection<'_> {
             Self::Sites(sites) => writer.sites(profile, sites),
             Self::Samples(samples) => writer.cpu_samples(profile, samples),
             Self::Timeline(head, rows) => writer.timeline(profile, head, rows.iter().map(timed)),
+            Self::Pauses(pauses) => writer.pauses(pauses),
             Self::Times(times) => writer.call_times(profile, times),
             Self::Edges(edges) => writer.call_edges(profile, edges),
             Self::Waits(times) => writer.monitor_times(profile, times),

@@ -144,6 +144,7 @@ impl Session {
             // Samplers leave out the CPU time that threads burned before: the clocks are read after that.
             *lock(&self.since) = self.now();
             self.process_cpu.begin(&self.common.threads, None);
+            self.pauses.clear();
             *lock(&self.quota) = CpuQuota::begin();
         }
     }

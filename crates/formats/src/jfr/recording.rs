@@ -13,6 +13,7 @@ use super::allocations::{
 };
 use super::cpu_load::CpuLoads;
 use super::notes::Notes;
+use super::pauses::Pauses;
 use super::settings::Settings;
 use super::source::JfrChunk;
 use super::stacks::{ChunkIds, Paths, StackAt, Threads};
@@ -46,6 +47,9 @@ enum EventType {
     CpuLoad,
     CpuInformation,
     GcCpuTime,
+    PausePhase,
+    Collection,
+    Operation,
     Setting,
     Jvm,
     /// The recording itself, of which nothing is needed.
@@ -75,6 +79,9 @@ impl EventType {
             "jdk.CPULoad" => EventType::CpuLoad,
             "jdk.CPUInformation" => EventType::CpuInformation,
             "jdk.GCCPUTime" => EventType::GcCpuTime,
+            "jdk.GCPhasePause" => EventType::PausePhase,
+            "jdk.GarbageCollection" => EventType::Collection,
+            "jdk.ExecuteVMOperation" => EventType::Operation,
             "jdk.ActiveSetting" => EventType::Setting,
             "jdk.JVMInformation" => EventType::Jvm,
             "jdk.ActiveRecording" => EventType::Recording,
@@ -151,6 +158,7 @@ pub(super) struct Recording {
     /// The allocations in the events of the current chunk.
     chunk_allocations: ChunkAllocations,
     loads: CpuLoads,
+    pauses: Pauses,
     /// The allocations in the events about each thread's buffers, if those were recorded.
     buffer_sites: SiteTally,
     waits: KeyedMap<(TraceId, ClassId, LockKind), Waits>,
@@ -295,6 +303,9 @@ impl Recording {
                 let ns = |field| view.time_ns(at, field).unwrap_or(0);
                 self.loads.gc(ns("userTime").saturating_add(ns("systemTime")));
             }
+            EventType::PausePhase => self.pauses.phase(view, at),
+            EventType::Collection => self.pauses.collection(view, at),
+            EventType::Operation => self.pauses.operation(view, at),
             EventType::Jvm => {
                 self.notes.jvm(view, at);
                 let options = view.text(at, "jvmArguments").unwrap_or_default();
@@ -452,6 +463,8 @@ impl Recording {
         self.sites();
         self.monitor_times();
         std::mem::take(&mut self.loads).finish(&mut self.profile);
+        let (begin_ns, _) = self.span_ns.unwrap_or_default();
+        std::mem::take(&mut self.pauses).finish(begin_ns, &mut self.profile);
         if !self.accounting.is_empty() {
             self.profile.accounting = Some(Accounting::from_text(&self.accounting));
             // The accounting names the program and the JVM.

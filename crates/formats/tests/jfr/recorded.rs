@@ -7,7 +7,7 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use perk_formats::jfr;
-use perk_profile::{Event, LockKind, Metric, Profile};
+use perk_profile::{Event, LockKind, Metric, PauseKind, Profile};
 
 use super::{has_note, metric, waits, weights};
 
@@ -78,7 +78,16 @@ fn jdk_17() {
     assert!(has_note(&profile, "1 event names a thread that is not in the file"));
     assert!(has_note(&profile, "9 events have stacks cut off after 64 frames at most"));
     assert!(has_note(&profile, "waits for locks shorter than 5 ms are not recorded"));
-    assert!(has_note(&profile, "1 event type skipped, 2 events: jdk."));
+    assert!(!has_note(&profile, "skipped"));
+    assert_eq!(pauses_us(&profile), [(0, 6156), (94_963, 1151)]);
+}
+
+/// The collections: the time since the first, and the length, in microseconds.
+fn pauses_us(profile: &Profile) -> Vec<(u64, u64)> {
+    let first_ns = profile.pauses().next().map_or(0, |it| it.begin_ns);
+    assert!(profile.pauses().all(|it| it.kind == PauseKind::Collection && first_ns > 0));
+    let pauses = profile.pauses();
+    pauses.map(|it| ((it.begin_ns - first_ns) / 1000, it.duration_ns / 1000)).collect()
 }
 
 #[test]
@@ -92,6 +101,7 @@ fn jdk_25_with_cpu_time_samples() {
     assert!(has_note(&profile, "26 events have stacks cut off"));
     assert!(has_note(&profile, "2 CPU-time samples were lost by the JVM"));
     assert!(has_note(&profile, "CPU-time samples are biased to safepoints"));
+    assert_eq!(pauses_us(&profile), [(0, 16_405), (207_754, 13_111)]);
 }
 
 #[test]

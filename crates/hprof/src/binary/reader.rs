@@ -300,6 +300,7 @@ impl BinaryReader {
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
             }
             tag::TIMELINE => self.timeline(body)?,
+            tag::PAUSES => self.pauses(body)?,
             tag::EXTENDED => self.extended_begin(body)?,
             tag::LABELS | tag::NODES..=tag::FIELD_ACCESSES if self.extended.is_some() => {
                 self.extended_record(tag, body)?;
@@ -529,6 +530,7 @@ impl BinaryReader {
                 | Event::ClassUnload(_)
                 | Event::Wait(_)
                 | Event::Timeline(_)
+                | Event::Pauses(_)
                 | Event::FieldAccesses(_) => continue,
                 Event::Section(section) => &mut section.head.written,
                 Event::Heap(heap) => &mut heap.written,

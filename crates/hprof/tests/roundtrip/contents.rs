@@ -112,6 +112,7 @@ pub(crate) fn contents(profile: &Profile) -> Vec<String> {
                 .collect();
             format!("{:?} {rows:?}", timeline.head)
         }
+        Event::Pauses(pauses) => format!("{pauses:?}"),
         Event::FieldAccesses(accesses) => format!("{accesses:?}"),
         Event::Heap(heap) => {
             let class = |row: &HeapClassRow| {

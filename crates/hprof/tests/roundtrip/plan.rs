@@ -4,9 +4,9 @@ use perk_hprof::Format;
 use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CallTimes, CpuSamples, Event, Frame, FrameId,
     HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Method,
-    MethodId, Metric, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Profile,
-    Section, Site, SiteSelection, Sites, Status, Thread, ThreadId, ThreadState, Timeline,
-    TimelineHead, TimelineRow, Timestamp, TraceId, Unit, WaitEvent, WaitKind, Waits,
+    MethodId, Metric, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Pause,
+    PauseKind, Profile, Section, Site, SiteSelection, Sites, Status, Thread, ThreadId, ThreadState,
+    Timeline, TimelineHead, TimelineRow, Timestamp, TraceId, Unit, WaitEvent, WaitKind, Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -52,6 +52,8 @@ enum PlanEvent {
     /// Classes and two numbers, numbers of roots, four sizes in bytes, whether the file was cut
     /// off, and seconds.
     Heap(Vec<(Index, [u64; 2])>, Vec<u64>, Option<([u32; 4], bool)>, bool, u64),
+    /// Starts and lengths, and whether garbage was collected.
+    Pauses(Vec<(u32, u64, bool)>),
     /// A metric's name if it is not samples; the length of a tick, the start and the end; ticks
     /// since the row before, threads, traces and numbers.
     Timed(Option<String>, [u64; 3], Vec<(u32, Option<Index>, Index, u64)>),
@@ -170,6 +172,7 @@ fn step() -> impl Strategy<Value = PlanEvent> {
         timed.prop_map(|(name, (tick, begin, end), rows)| {
             PlanEvent::Timed(name, [tick, begin, end], rows)
         }),
+        vec((any::<u32>(), any::<u64>(), any::<bool>()), 1..6).prop_map(PlanEvent::Pauses),
         wait.prop_map(|(kind, class, time_ms, thread)| PlanEvent::Wait(
             kind, class, time_ms, thread
         )),
@@ -375,7 +378,23 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                 let unit = [Unit::Count, Unit::Nanoseconds, Unit::Bytes][usize::from(*unit)];
                 Some(Section::of(Metric::other(name, unit), *more, rows).into())
             }
-            PlanEvent::Timed(..) if matches!(format, Format::Ascii | Format::Old) => None,
+            PlanEvent::Timed(..) | PlanEvent::Pauses(..)
+                if matches!(format, Format::Ascii | Format::Old) =>
+            {
+                None
+            }
+            PlanEvent::Pauses(rows) => {
+                let mut pauses: Vec<_> = rows
+                    .iter()
+                    .map(|&(begin_ns, duration_ns, is_gc)| Pause {
+                        begin_ns: begin_ns.into(),
+                        duration_ns,
+                        kind: if is_gc { PauseKind::Collection } else { PauseKind::Safepoint },
+                    })
+                    .collect();
+                pauses.sort_unstable();
+                Some(Event::Pauses(pauses))
+            }
             PlanEvent::Timed(name, [tick_ns, begin_ns, end_ns], rows) => {
                 let metric = match name {
                     Some(name) => Metric::other(name, Unit::Nanoseconds),

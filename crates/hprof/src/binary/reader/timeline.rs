@@ -1,6 +1,6 @@
-//! Reads the times of samples.
+//! Reads the times of samples, and pauses.
 
-use perk_profile::{Event, Metric, Timeline, TimelineHead, TimelineRow, TraceId};
+use perk_profile::{Event, Metric, Pause, PauseKind, Timeline, TimelineHead, TimelineRow, TraceId};
 
 use super::BinaryReader;
 use super::extended::{name, unit};
@@ -46,6 +46,26 @@ impl BinaryReader {
             Some(Event::Timeline(begun)) if begun.head == head => begun.rows.extend(rows),
             _ => self.profile.events.push(Event::Timeline(Timeline { head, rows })),
         }
+        Ok(())
+    }
+
+    /// Reads a record PAUSES.
+    pub(super) fn pauses(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let offset_ns = self.file_begun_us.saturating_mul(1000);
+        let mut begin_ns = 0_u64;
+        let mut pauses = Vec::new();
+        while !body.is_empty() {
+            let more = body.varint("the time since a pause")?;
+            begin_ns = begin_ns.saturating_add(more);
+            let duration_ns = body.varint("the length of a pause")?;
+            let kind = body.u1("the kind of a pause")?;
+            let kind = *PauseKind::ALL
+                .get(usize::from(kind))
+                .ok_or_else(|| body.error(format!("{kind} is no kind of a pause")))?;
+            let begin_ns = offset_ns.saturating_add(begin_ns);
+            pauses.push(Pause { begin_ns, duration_ns, kind });
+        }
+        self.profile.events.push(Event::Pauses(pauses));
         Ok(())
     }
 

@@ -1,8 +1,8 @@
-//! Writes the times of samples. Other readers skip the records.
+//! Writes the times of samples, and pauses. Other readers skip the records.
 
 use std::io::{self, Write};
 
-use perk_profile::{Profile, TimelineHead, mutf8};
+use perk_profile::{Pause, Profile, TimelineHead, mutf8};
 
 use super::{Body, Writer};
 use crate::binary::{IS_OTHER, UNITS, tag};
@@ -50,6 +50,23 @@ impl<W: Write> Writer<W> {
                 return Ok(());
             }
         }
+    }
+
+    /// Writes PAUSES, in order of time.
+    pub fn pauses(&mut self, pauses: &[Pause]) -> io::Result<()> {
+        let mut pauses = pauses.to_vec();
+        pauses.sort_unstable();
+        for pauses in pauses.chunks(RECORD_ROWS) {
+            let mut body = Body::default();
+            let mut begin_ns = 0;
+            for pause in pauses {
+                body = body.varint(pause.begin_ns - begin_ns).varint(pause.duration_ns);
+                body = body.u1(pause.kind as u8);
+                begin_ns = pause.begin_ns;
+            }
+            self.record_of(tag::PAUSES, &body.bytes)?;
+        }
+        Ok(())
     }
 }
 
