@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use perk_analysis::flame::{FlameGraph, FlameLabel, FlameNode, FlameView};
-use perk_analysis::times::{HeatMap, Series};
+use perk_analysis::times::{HeatMap, PauseSeries, Series};
 use perk_analysis::{Filter, Owner};
 use perk_profile::units::printable;
 use perk_profile::{Metric, Profile, names};
@@ -11,8 +11,11 @@ use perk_render::Json;
 
 /// The facts on the metric of a graph of these profiles; of two, the second decides.
 pub fn of_metric(metric: &Metric, profile: &Profile) -> Vec<(&'static str, Json)> {
-    let each =
-        metric.period(profile).filter(|_| matches!(metric, Metric::Samples | Metric::WallTime));
+    let each = match metric {
+        Metric::Samples => profile.sample_interval_ns(),
+        Metric::WallTime => metric.period(profile),
+        _ => None,
+    };
     vec![
         ("metric", metric.name().to_owned().into()),
         ("title", metric.title().into()),
@@ -99,6 +102,19 @@ pub fn series(series: &Series, profile: &Profile) -> Vec<(&'static str, Json)> {
         ("threads", Json::list(threads)),
         ("other_thread_count", series.other_count.into()),
     ]
+}
+
+/// Pauses of the program by kind and interval.
+pub fn pauses(pauses: &[PauseSeries]) -> Json {
+    Json::list(pauses.iter().map(|it| {
+        Json::object([
+            ("kind", it.kind.name().into()),
+            ("count", it.count.into()),
+            ("total_ns", it.total_ns.into()),
+            ("longest_ns", it.longest_ns.into()),
+            ("numbers", Json::list(it.numbers.iter().copied())),
+        ])
+    }))
 }
 
 /// A heat map.

@@ -112,11 +112,12 @@ async fn view(
             "search" => flame::search(app, &source, &question),
             "timeline" => times::timeline(app, &source, &question),
             "heatmap" => times::heat_map(app, &source, &question),
+            "strip" => times::strip(app, &source, &question),
             "collections" => times::collections(app, &source, &question),
             "export" => export::export(app, &source, &question),
             other => Err(Fault::nothing(format!(
                 "there is no {other} of a source: there are report, source, flame, search, timeline, heatmap, \
-                 collections, export and heap"
+                 strip, collections, export and heap"
             ))),
         }
     })

@@ -275,6 +275,137 @@ fn times_select_a_window_and_files_are_compared() {
 }
 
 #[test]
+fn the_strip_selects_a_window_by_mouse_and_by_keys() {
+    let Some(page) = Page::open(&[&testdata("jfr/jdk17.jfr.gz")]) else { return };
+    page.go("/s/s1/methods");
+    page.wait_for("return document.querySelectorAll('#strip .lanes li').length", &json!(2));
+    let label = page.text("return document.querySelector('#strip .plot').ariaLabel");
+    assert!(label.contains("2 garbage collections, 7.3 ms"), "{label}");
+    let count = page.text(ROWS);
+    // Each step is a hundredth of the recording; a window of the keys is one of all views.
+    page.browser.keys("t");
+    page.browser.keys(&RIGHT.repeat(50));
+    page.after(|page| page.browser.keys(ENTER));
+    assert_eq!(page.address(), "/s/s1/methods?from=0.46s&to=0.47s");
+    let tab = page.text("return document.querySelectorAll('#tabs a')[1].getAttribute('href')");
+    assert_eq!(tab, "/s/s1/flame?from=0.46s&to=0.47s");
+    assert_ne!(page.text(ROWS), count);
+    page.browser.keys("t");
+    page.after(|page| page.browser.keys(ESCAPE));
+    assert_eq!(page.address(), "/s/s1/methods");
+    // A drag over the left half of the plot.
+    let place = |name: &str| {
+        let script = format!(
+            "return document.querySelector('#strip .u-over').getBoundingClientRect().{name}"
+        );
+        page.run(&script).as_f64().unwrap()
+    };
+    let (left, width, top) = (place("left"), place("width"), place("top") + 8.0);
+    page.after(|page| page.browser.drag((left + 2.0, top), (left + width / 2.0, top)));
+    assert!(page.address().starts_with("/s/s1/methods?from=0.0"), "{}", page.address());
+    let shown = "return document.querySelector('#strip .u-select').clientWidth > 100";
+    page.wait_for(shown, &json!(true));
+    // The key that leaves leads back to all of the time, from the view as well.
+    page.run("document.querySelector('.scroll').focus()");
+    page.after(|page| page.browser.keys(ESCAPE));
+    assert_eq!(page.address(), "/s/s1/methods");
+    page.assert_silent();
+}
+
+#[test]
+fn views_are_saved_by_a_menu() {
+    let Some(page) = Page::open(&[&testdata("hprof/samples-b-cpu.hprof")]) else { return };
+    page.go("/s/s1/flame");
+    // Nothing is downloaded; what would be is noted.
+    page.run(
+        "window.saved = [];
+         HTMLAnchorElement.prototype.click = function () { saved.push([this.download, this.href]) }",
+    );
+    page.browser.keys("s");
+    let items = "return [...document.querySelectorAll('#save-menu [role=menuitem]')].map((it) => it.textContent)";
+    let items = page.run(items);
+    let items: Vec<_> = items.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    assert_eq!(items[0], "picture (PNG)");
+    assert!(items.contains(&"pprof") && !items.contains(&"table (CSV)"), "{items:?}");
+    page.browser.keys(&format!("{DOWN}{DOWN}"));
+    let at = "return document.activeElement.textContent";
+    assert_eq!(page.text(at), items[2]);
+    page.browser.keys(ESCAPE);
+    assert_eq!(page.text("return document.activeElement.id"), "save");
+    page.browser.keys(ENTER);
+    page.browser.keys(ENTER);
+    page.wait_for("return saved.length", &json!(1));
+    assert_eq!(page.text("return saved[0][0]"), "perk-flame.png");
+    // The picture has the frames' colours, and all rows.
+    let picture = page.run(
+        "const image = new Image();
+         image.src = saved[0][1];
+         return image.decode().then(() => {
+           const canvas = new OffscreenCanvas(image.width, image.height);
+           const context = canvas.getContext('2d');
+           context.drawImage(image, 0, 0);
+           const { data } = context.getImageData(0, 0, image.width, image.height);
+           const colours = new Set();
+           for (let at = 0; at < data.length; at += 4) colours.add(data.slice(at, at + 3).join());
+           return [image.width, image.height, colours.size];
+         })",
+    );
+    let number = |at: usize| picture[at].as_u64().unwrap();
+    assert!(number(0) > 600 && number(1) > 60 && number(2) > 4, "{picture}");
+    page.assert_silent();
+}
+
+#[test]
+fn the_tree_of_a_heap_is_a_picture_and_a_list() {
+    let Some(page) = Page::open(&[&testdata("hprof/all-b-alloc.hprof.gz")]) else { return };
+    page.go("/s/s1/tree");
+    let detail = "return document.getElementById('detail').textContent";
+    let first = page.text(detail);
+    assert!(first.contains(" — keeps "), "{first}");
+    page.run("document.querySelector('.map').focus()");
+    page.browser.keys(RIGHT);
+    page.wait_for("return location.search.startsWith('?at=')", &json!(true));
+    let second = page.text(detail);
+    assert_ne!(second, first);
+    // The list beside it and the address have the same row; its name is that of the area.
+    page.wait_for("return document.querySelectorAll('tr.selected').length", &json!(1));
+    let class = page.text("return document.querySelector('tr.selected .name').title");
+    assert!(second.contains(&class), "{second} is not of {class}");
+    let address = page.address();
+    page.go(&address);
+    page.wait_for(detail, &json!(second));
+    // A click on the middle selects what is drawn there.
+    let box_ = |name: &str| {
+        let script =
+            format!("return document.querySelector('.map canvas').getBoundingClientRect().{name}");
+        page.run(&script).as_f64().unwrap()
+    };
+    page.browser.click(box_("left") + box_("width") - 5.0, box_("top") + box_("height") / 3.0);
+    page.wait_for(&format!("{detail} !== {}", json!(second)), &json!(true));
+    // Objects lead to each other, and back.
+    page.go("/s/s1/biggest");
+    page.run("document.querySelector('.scroll').focus()");
+    page.browser.keys(DOWN);
+    page.after(|page| page.browser.keys(ENTER));
+    let one = page.address();
+    assert!(one.contains("/object?id="), "{one}");
+    let held = page.text("return document.querySelector('.path, .page .hint').textContent");
+    assert!(!held.is_empty());
+    page.after(|page| {
+        page.run("document.querySelector('.page .files a, .page .path a').click()");
+    });
+    let two = page.address();
+    assert_ne!(two, one);
+    let button =
+        |index: usize| format!("document.querySelectorAll('#view .bar button')[{index}].click()");
+    page.after(|page| drop(page.run(&button(0))));
+    assert_eq!(page.address(), one);
+    page.after(|page| drop(page.run(&button(1))));
+    assert_eq!(page.address(), two);
+    page.assert_silent();
+}
+
+#[test]
 fn files_are_a_list_and_their_names_are_text() {
     let folder = tempfile::tempdir().unwrap();
     let name = "<img src=x onerror=alert(1)> \u{202e}.collapsed";

@@ -90,3 +90,33 @@ fn source_files_have_the_numbers_of_each_line() {
     let without = Served::new(&[&file]);
     assert!(without.error("/api/s1/source").1.contains("--source"));
 }
+
+#[test]
+fn the_strip_has_what_was_recorded_over_time_and_the_pauses() {
+    let files =
+        ["jfr/jdk17.jfr.gz", "collapsed/allocations.collapsed"].map(|file| testdata().join(file));
+    let served = Served::new(&[&files[0], &files[1]]);
+    let strip = served.json("/api/s1/strip");
+    let sum = |numbers: &Value| -> u64 {
+        numbers.as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).sum()
+    };
+    let series = &strip["series"][0];
+    assert_eq!(
+        (series["metric"].as_str(), series["sample_ns"].as_u64()),
+        (Some("samples"), Some(10_000_000))
+    );
+    let bucket = strip["interval_ns"].as_u64().unwrap() / 1_000_000;
+    let timeline = served.json(&format!("/api/s1/timeline?bucket-ms={bucket}"));
+    assert_eq!(series["numbers"], timeline["all"]);
+    assert_eq!(sum(&series["numbers"]), 44);
+    let pauses = &strip["pauses"][0];
+    assert_eq!((pauses["kind"].as_str(), pauses["count"].as_u64()), (Some("collection"), Some(2)));
+    // What the JDK's own tool says of the two.
+    assert_eq!(pauses["total_ns"].as_u64().unwrap() / 1000, 7307);
+    assert_eq!(pauses["total_ns"], sum(&pauses["numbers"]));
+    let part = served.json("/api/s1/strip?focus=Recorded.compute");
+    assert!(sum(&part["series"][0]["numbers"]) < 44 && part["pauses"] == strip["pauses"]);
+    // A file without times has no lanes.
+    assert_eq!(served.json("/api/s2/strip")["series"], json!([]));
+    assert_eq!(served.error("/api/s1/strip?from=1s").0, 400);
+}

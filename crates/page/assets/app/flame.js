@@ -84,6 +84,7 @@ export async function flame({ host, view, summary }) {
   const chosen = chosenNode(graph, root, question.node);
   graph.focus(chosen);
   if (chosen > 0) select(chosen);
+  return { picture: () => graph.picture() };
 }
 
 /** The node that the address names, below the root that is shown; 0 where there is none. */

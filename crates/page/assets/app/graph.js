@@ -159,6 +159,11 @@ export class Graph {
     this.chart.schedule();
   }
 
+  /** A picture of the graph, all rows of it. */
+  picture() {
+    return this.chart.picture();
+  }
+
   #listen() {
     const { chart, canvas, element } = this;
     const nodeAt = (event) => {

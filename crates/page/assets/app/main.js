@@ -3,11 +3,15 @@
 import { Fault, ask, begin } from "./api.js";
 import { byId, make } from "./dom.js";
 import { fillFilters } from "./filter.js";
-import { HEAP_VIEWS } from "./heap.js";
+import { HEAP_VIEWS } from "./heap-views.js";
+import { heapRows } from "./heap.js";
 import { amount } from "./numbers.js";
 import { hideSide } from "./side.js";
-import { address, change, filters, go, listen, note, state } from "./state.js";
+import { address, addressOf, change, filters, go, listen, note, state } from "./state.js";
+import { menu } from "./menu.js";
 import { rows } from "./rows.js";
+import { saves } from "./save.js";
+import { fillStrip, selectWindow } from "./strip.js";
 import { VIEWS, viewOf } from "./views.js";
 
 /** The sources, and the summary of the one that is shown with the filters that it was asked for. */
@@ -15,6 +19,8 @@ let sources = [];
 let known = { key: "", summary: null };
 /** The number of the last address that was shown: answers to earlier ones are left out. */
 let turn = 0;
+/** What the view that is shown gave back: `picture`, where it can be saved as one. */
+let shown = {};
 
 function say(error) {
   if (error instanceof DOMException && error.name === "AbortError") return;
@@ -75,23 +81,6 @@ const sourceOf = (id) => sources.find((it) => it.id === id);
 /** The views of a file. */
 const viewsOf = (id) => (sourceOf(id)?.kind === "heap" ? HEAP_VIEWS : VIEWS);
 
-/** The formats in which a view or the filtered profile is saved. */
-const FORMATS = { "": "Save …", csv: "this table as CSV", json: "all numbers as JSON", svg: "the graph as a picture (SVG)", html: "the graph as a page (HTML)",
-  pprof: "the profile as pprof", collapsed: "the profile as collapsed stacks", speedscope: "the profile for speedscope", hprof: "the profile as HPROF" };
-
-function save() {
-  const { value } = byId("save");
-  byId("save").value = "";
-  if (!value) return;
-  const query = new URLSearchParams({ as: value });
-  const view = viewOf(state.view);
-  if (value === "csv") query.set("view", view.show === rows ? view.id : "methods");
-  for (const [name, one] of Object.entries(filters())) for (const it of [one].flat()) query.append(name, it);
-  if (state.question.method) query.set("method", state.question.method);
-  // The server gives it as a file, so the page stays.
-  location.assign(`/api/${encodeURIComponent(state.source)}/export?${query}`);
-}
-
 function fillTabs(summary, view) {
   const isThere = (it) => !it.needs || summary.views.includes(it.needs);
   const shown = viewsOf(state.source).filter((it) => isThere(it) && (!it.isHidden || it === view));
@@ -117,16 +106,23 @@ async function show() {
     const isTyping = document.activeElement?.id === "search";
     const place = isTyping ? document.activeElement.selectionStart : 0;
     byId("view").replaceChildren();
+    byId("find").replaceChildren();
+    shown = {};
+    fillStrip(summary !== null).catch(say);
+    byId("compare").hidden = !summary || sources.filter((it) => it.kind !== "heap").length === 0;
+    byId("compare").href = addressOf("compare");
+    byId("save").hidden = !state.source;
+    let given;
     if (summary) {
       document.title = `${view.title} · ${summary.program || summary.file} · perk`;
       fillTabs(summary, view);
-      byId("conditions").textContent = [...summary.totals.slice(0, 1), ...summary.conditions, ...[summary.filtered ?? []].flat()].join(" · ");
-      await view.show({ host: byId("view"), summary, view, sources, onFault: say });
+      byId("conditions").textContent = [...(summary.facts ?? summary.totals.slice(0, 1)), ...summary.conditions, ...[summary.filtered ?? []].flat()].join(" · ");
+      given = await view.show({ host: byId("view"), summary, view, sources, onFault: say });
     } else if (isHeap) {
       document.title = `${view.title} · ${sourceOf(state.source).name} · perk`;
       fillTabs(null, view);
       byId("conditions").textContent = "";
-      await view.show({ host: byId("view"), view, onFault: say });
+      given = await view.show({ host: byId("view"), view, onFault: say });
     } else {
       document.title = "perk";
       byId("tabs").replaceChildren();
@@ -134,6 +130,7 @@ async function show() {
       listFiles(byId("view"));
     }
     if (mine !== turn) return;
+    shown = given ?? {};
     if (isTyping) {
       byId("search")?.focus();
       byId("search")?.setSelectionRange(place, place);
@@ -160,8 +157,11 @@ document.addEventListener("click", (event) => {
 });
 byId("source").addEventListener("change", () => go(address(byId("source").value, byId("source").value && "overview")));
 byId("metric").addEventListener("change", () => change({ metric: byId("metric").value, sort: undefined, at: undefined }));
-byId("save").replaceChildren(...Object.entries(FORMATS).map(([value, text]) => new Option(text, value)));
-byId("save").addEventListener("change", save);
+menu(byId("save"), byId("save-menu"), () => {
+  const isHeap = sourceOf(state.source)?.kind === "heap";
+  const view = viewOf(state.view, viewsOf(state.source));
+  return saves({ view, isHeap, isTable: view.show === rows || view.show === heapRows, picture: shown.picture, onFault: say });
+});
 byId("explain").addEventListener("click", () => byId("help").showModal());
 
 document.addEventListener("keydown", (event) => {
@@ -173,6 +173,8 @@ document.addEventListener("keydown", (event) => {
       hideSide();
       note({ at: undefined });
     } else if (state.question.search) change({ search: undefined });
+    else if (state.question.root) change({ root: state.question.root.split(".").slice(0, -1).join(".") || undefined });
+    else if (state.question.from || state.question.to) selectWindow();
   } else if (isTyping) {
     return;
   } else if (event.key === "?") {
@@ -180,6 +182,10 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "/" && byId("search")) {
     byId("search").focus();
     byId("search").select();
+  } else if (event.key === "t" && !byId("strip").hidden) {
+    byId("strip").querySelector("[tabindex]").focus();
+  } else if (event.key === "s" && !byId("save").hidden) {
+    byId("save").click();
   } else if (/^[1-9]$/.test(event.key)) {
     byId("tabs").children[Number(event.key) - 1]?.click();
   } else {

@@ -177,7 +177,7 @@ export class Table {
 /** Says how many rows a table has. */
 export const rowCount = (table) => counted(table.total, "row");
 
-/** The field that searches a table: the address has the text. */
+/** Puts a field that searches the view into the header: the address has the text. */
 export function searchField(text, onSearch) {
   const field = make("input", {
     type: "search", id: "search", value: text ?? "", placeholder: "Search", autocomplete: "off", spellcheck: false,
@@ -191,5 +191,6 @@ export function searchField(text, onSearch) {
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter") byId("view").querySelector(".scroll, .chart")?.focus();
   });
-  return field;
+  byId("find").replaceChildren(field);
+  return null;
 }

@@ -4,6 +4,8 @@ import { KIND, OWNERS, sortOf } from "./names.js";
 
 const NARROWEST = 0.3;
 const PADDING = 4;
+// Browsers have no higher canvas.
+const MOST_PIXELS = 16384;
 const TEXT_FROM = 24;
 export const FONT = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
 // Neighbours in rank are far apart on the wheel.
@@ -128,6 +130,8 @@ export class Chart {
     this.rowHeight = matchMedia("(pointer: coarse)").matches ? 28 : 20;
     this.widths = [];
     this.scheduled = false;
+    /** The rows are drawn as if scrolled by this; null where the element says it. */
+    this.scrolled = null;
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     const recolour = () => {
       this.palette = palette(scheme.matches);
@@ -198,7 +202,7 @@ export class Chart {
   top(level) {
     const { rowHeight } = this;
     const all = Math.max(this.rows * rowHeight, this.height);
-    return (this.flame ? all - (level + 1) * rowHeight : level * rowHeight) - this.element.scrollTop;
+    return (this.flame ? all - (level + 1) * rowHeight : level * rowHeight) - (this.scrolled ?? this.element.scrollTop);
   }
 
   /** Where a node lies in the canvas, cut at its edges. */
@@ -222,6 +226,19 @@ export class Chart {
     if (x < 0 || x >= this.width || level >= this.rows) return -1;
     const node = model.at(level, model.start[zoom] + (x / this.width) * model.total[zoom]);
     return node >= 0 && this.shown(node) ? node : -1;
+  }
+
+  /** A picture of all rows, as wide as they are shown. */
+  picture() {
+    const canvas = document.createElement("canvas");
+    const shown = [this.context, this.height, this.scrolled];
+    const height = Math.min(this.rows * this.rowHeight, MOST_PIXELS / this.ratio);
+    canvas.width = this.canvas.width;
+    canvas.height = Math.round(height * this.ratio);
+    [this.context, this.height, this.scrolled] = [canvas.getContext("2d", { alpha: false }), height, 0];
+    this.draw();
+    [this.context, this.height, this.scrolled] = shown;
+    return canvas;
   }
 
   /** Draws with the browser's next frame. */

@@ -2,6 +2,7 @@
 //! for. Everything but tables that may be long.
 
 use perk_analysis::labels;
+use perk_profile::units::{percent, plural};
 use perk_profile::{FrameId, Line, Metric};
 use perk_render::Json;
 
@@ -37,6 +38,7 @@ pub(super) fn overview(content: &Content<'_>, (file, form): (&str, &str), count:
         ("filtered", Json::list(content.filtered.as_deref())),
         ("inferred", inferred(content)),
         ("totals", Json::list(content.totals())),
+        ("facts", Json::list(facts(content))),
         ("conditions", Json::list(content.conditions())),
         ("losses", content.losses().into()),
         ("notes", Json::list(profile.notes.iter().map(String::as_str))),
@@ -53,6 +55,24 @@ pub(super) fn overview(content: &Content<'_>, (file, form): (&str, &str), count:
         ("accounting", run.map(accounting).into()),
         ("accounting_lines", Json::list(run.map(crate::accounting::lines).unwrap_or_default())),
     ])
+}
+
+/// What is shown and how well it was measured, in a few words each.
+fn facts(content: &Content<'_>) -> Vec<String> {
+    let count = |count: u64| plural(count, "sample");
+    let samples = Metric::Samples.rows(content.profile).total;
+    let Some(run) = content.profile.accounting.as_ref().filter(|it| it.sample_count > 0) else {
+        let is_sampled = content.view(&Metric::Samples).is_some();
+        return if is_sampled { vec![count(samples)] } else { content.totals() };
+    };
+    let shown = match run.sample_count {
+        all if all == samples => count(samples),
+        all => format!("{samples} of {}", count(all)),
+    };
+    let own = (run.process_cpu_ns > 0)
+        .then(|| format!("perk {} %", percent(run.perk_cpu_ns, run.process_cpu_ns)));
+    let all = [shown, format!("{} without a stack", run.unattributed_count)];
+    all.into_iter().chain(own).collect()
 }
 
 fn metric(view: &MetricView<'_>) -> Json {

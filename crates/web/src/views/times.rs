@@ -14,6 +14,9 @@ use crate::sources::Source;
 
 const KNOWN: [&str; 9] =
     ["metric", "by", "bucket-ms", "threads", "focus", "ignore", "hide", "label", "version"];
+const KNOWN_OF_STRIP: [&str; 5] = ["focus", "ignore", "hide", "label", "version"];
+/// Intervals of the strip.
+const STRIP_INTERVALS: u64 = 240;
 /// Intervals of a recording where nothing says how long they are.
 const INTERVALS: u64 = 600;
 /// Threads with numbers of their own.
@@ -31,6 +34,40 @@ pub(crate) fn timeline(app: &App, source: &Source, question: &Question) -> Resul
         let series = times::series(profile, metric, filter, (interval_ns, threads));
         Ok(series.map(|it| flame::series(&it, profile)))
     })
+}
+
+/// The strip above all views: each metric whose times are known, and the pauses, by interval.
+pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
+    question.check(&[&KNOWN_OF_STRIP])?;
+    let whole = app.profile(source)?;
+    let profile = whole.profile();
+    let filter = question.filter()?;
+    let least_ns = profile.recorded_ns() / STRIP_INTERVALS;
+    let metrics = times::metrics(profile);
+    // Of metrics with ticks of other lengths, the longest is the interval of all.
+    let series = |interval_ns| {
+        let of = |metric| times::series(profile, metric, &filter, (interval_ns, 0));
+        metrics.iter().filter_map(|metric| Some((metric, of(metric)?))).collect::<Vec<_>>()
+    };
+    let interval_ns = series(least_ns).iter().map(|it| it.1.interval_ns).max();
+    // A profile without times has a strip without lanes.
+    let interval_ns = interval_ns.unwrap_or_else(|| least_ns.max(1));
+    let mut all = series(interval_ns);
+    let length = all.iter().map(|it| it.1.all.len()).max().unwrap_or(0);
+    all.iter_mut().for_each(|it| it.1.all.resize(length, 0));
+    let series = all.iter().map(|(metric, series)| {
+        let numbers = ("numbers", Json::list(series.all.iter().copied()));
+        Json::object(flame::of_metric(metric, profile).into_iter().chain([numbers]))
+    });
+    let members = vec![
+        ("version", Json::from(source.version)),
+        ("recorded_ns", profile.recorded_ns().into()),
+        ("interval_ns", interval_ns.into()),
+        ("series", Json::list(series)),
+        ("pauses", flame::pauses(&times::pauses(profile, (interval_ns, length)))),
+        ("notes", Json::list(flame::times_note(&filter))),
+    ];
+    document(members, source.version)
 }
 
 /// The numbers of a metric by second and part of a second.
