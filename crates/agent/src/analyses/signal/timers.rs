@@ -3,8 +3,9 @@
 //! The kernel looks at timers at its ticks alone: a program whose phases are in step with the ticks is
 //! met at some of its places alone, however random the points are. Events have no ticks, and cost a
 //! thread that starts and ends a tenth of a millisecond. So where the system permits events, threads
-//! have one after their first sample, and at once if the interval is shorter than the ticks or the
-//! kernel's frames are wanted.
+//! that run Java code have one after their first sample, and all threads at once if the interval is
+//! shorter than the ticks or the kernel's frames are wanted. An event also costs at each switch to the
+//! thread, and the JIT's threads switch often while their samples have no phases to tell.
 
 use std::ffi::c_int;
 use std::io;
@@ -223,10 +224,11 @@ impl Timers {
         }
     }
 
-    /// Gives events to the threads that had a sample by their timers.
+    /// Gives events to the threads that run Java code and had a sample by their timers.
     pub(super) fn refine(&mut self) {
         let mut running = std::mem::take(&mut self.running);
-        for it in running.values_mut().filter(|it| matches!(it.clock, Clock::Timer { .. })) {
+        let of_java = running.iter_mut().filter(|(owner, _)| matches!(owner, Owner::Java(_)));
+        for it in of_java.map(|it| it.1).filter(|it| matches!(it.clock, Clock::Timer { .. })) {
             if !self.has_events {
                 break;
             }
