@@ -269,7 +269,7 @@ fn begin(
     if common.life == Life::Program && needs.iter().any(changes_classes) {
         archive::leave()?;
     }
-    events::add_capabilities(common.jvmti, &needs)
+    events::add_capabilities(common, &needs)
         .map_err(|error| format!("the JVM refused perk's capabilities: {error}"))?;
     analyses.iter().try_for_each(|analysis| analysis.loaded())?;
     let books = sites.map(|it| it as &dyn Book).into_iter().collect();

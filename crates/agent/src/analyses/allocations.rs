@@ -28,6 +28,7 @@ use rustc_hash::FxHashMap;
 use super::books::sites::SiteBook;
 use super::{Analysis, Event, Needs, Order};
 use crate::common::{Common, Life, limited};
+use crate::events;
 use crate::rate::Rate;
 use crate::threads::LiveThread;
 
@@ -95,7 +96,7 @@ thread_local! {
 }
 
 /// The interval of a JVM whose interval nobody has set.
-const JVM_INTERVAL_BYTES: u64 = 512 << 10;
+pub(crate) const JVM_INTERVAL_BYTES: u64 = 512 << 10;
 /// With a budget: the divisor of the process's CPU time for the time that samples may take.
 const SHARE: u64 = 500;
 /// The JVM takes an interval as a signed number of 32 bits.
@@ -121,6 +122,12 @@ impl AllocationSampler {
             sample_count: AtomicU64::new(0),
             failed_walk_count: AtomicU64::new(0),
         }
+    }
+
+    /// Threads that begin later use the same interval.
+    fn set_interval(&self) -> Result<(), String> {
+        let set = self.common.jvmti.set_heap_sampling_interval(self.rate.interval());
+        set.map_err(|error| format!("the JVM refused to sample allocations: {error}"))
     }
 
     /// Returns the interval with which the distance to the calling thread's sample was drawn, and notes
@@ -189,14 +196,19 @@ impl Analysis for AllocationSampler {
     }
 
     fn loaded(&'static self) -> Result<(), String> {
-        // Threads that begin later use the same interval.
-        let set = self.common.jvmti.set_heap_sampling_interval(self.rate.interval());
-        set.map_err(|error| format!("the JVM refused to sample allocations: {error}"))
+        if events::may_lack_samples(self.common) {
+            return Ok(());
+        }
+        self.set_interval()
     }
 
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let vm = jni.vm().ok_or("no JVM")?;
         let _ = self.vm.set(vm);
+        if events::may_lack_samples(self.common) {
+            events::add_samples(self.common.jvmti)?;
+            self.set_interval()?;
+        }
         let enabled = self.common.jvmti.enable(JVMTI_EVENT_SAMPLED_OBJECT_ALLOC);
         enabled.map_err(|error| format!("the JVM refused the event: {error}"))
     }

@@ -4,6 +4,7 @@ use perk_testkit::jdk;
 
 use super::{attach, start};
 use crate::util::Folder;
+use perk_testkit::fixture::fixtures;
 use perk_testkit::{JavaRun, native_library};
 
 /// Its waits are those of virtual threads, which have no carrier meanwhile.
@@ -72,4 +73,24 @@ fn what_another_agent_has_taken_is_left_out() {
     );
     assert!(said[0].contains("JVMTI_ERROR_NOT_AVAILABLE"), "{text}");
     assert!(text.contains("\nWhat limits the program\n"), "{text}");
+}
+
+/// The program starts, whichever agent comes first, and one line says what is not measured.
+#[test]
+fn a_run_continues_without_what_another_agent_has_taken() {
+    let folder = Folder::new();
+    let library = native_library::compile("crates/cli/tests/attach/rival.rs", folder.path());
+    let rival = format!("-agentpath:{library}");
+    // That of JAVA_TOOL_OPTIONS comes before perk's agent, that of the command line after it.
+    for (variable, options) in [(rival.as_str(), &[][..]), ("", &[rival.as_str()])] {
+        let mut command = folder.perk();
+        command.args(["run", "-o", "o.hprof", "--"]).arg(jdk::compiler().java()).args(options);
+        command.arg("-cp").arg(fixtures()).args(["Planted", "1", "cpu:1"]);
+        let output = command.env("JAVA_TOOL_OPTIONS", variable).output().unwrap();
+        let text = crate::util::stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        let line = "perk cannot sample allocations: the JVM gives them to one agent";
+        assert_eq!(text.matches(line).count(), 1, "{text}");
+        assert!(text.contains("\nWhat limits the program\n"), "{text}");
+    }
 }
