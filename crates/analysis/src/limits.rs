@@ -41,6 +41,8 @@ const LEAST: f64 = 0.01;
 const MOST: usize = 20;
 /// A program whose threads work for less of the time than this, all together, has nothing to do.
 const IDLE: f64 = 0.1;
+/// A thread has fewer samples than [`FEW_SAMPLES`] in a shorter recording.
+const SHORT_NS: u64 = 400_000_000;
 /// What is less than this does not stand out.
 const STANDS_OUT: f64 = 0.1;
 /// A method that uses the CPU stands out with this share, or with `TIMES_NEXT` times the share of the next.
@@ -255,7 +257,11 @@ pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<L
     let working_threads =
         wall_ns.map(|wall_ns| threads(wall_ns) * total_ns as f64 / known_ns.max(1) as f64);
     let all_samples = sample_ns.map_or(u64::MAX, |each| total_ns / each.max(1));
-    let verdict = verdict(&limits, total_ns, working_threads, all_samples);
+    let is_short = wall_ns.is_some_and(|ns| ns < SHORT_NS);
+    let verdict = match verdict(&limits, total_ns, working_threads, all_samples) {
+        Verdict::Idle if is_short => Verdict::Few,
+        verdict => verdict,
+    };
     Some(Limits {
         whole,
         total_ns,
@@ -404,7 +410,8 @@ fn verdict(
         return Verdict::Idle;
     }
     let Some(first) = limits.first() else { return Verdict::Idle };
-    if sample_count < FEW_SAMPLES || first.is_uncertain() {
+    // The rows of methods count the samples of CPU time, too.
+    if first.is_uncertain() || sample_count < FEW_SAMPLES && first.cause != Cause::Cpu {
         return Verdict::Few;
     }
     let share = |limit: &Limit| limit.ns as f64 / total_ns.max(1) as f64;

@@ -415,6 +415,12 @@ fn little_and_even_numbers_do_not_stand_out() {
     profile.accounting = Some(accounting);
     let limits = of(&profile);
     assert_eq!((limits.verdict, limits.rows[0].sample_count), (Verdict::Few, 10));
+    // A program that ends at once is not idle.
+    let mut profile = self::profile(&[("w", &a, Running, 1)]);
+    assert_eq!(of(&profile).verdict, Verdict::Idle);
+    let accounting = profile.accounting.clone().unwrap();
+    profile.accounting = Some(Accounting { wall_ns: 12_000_000, ..accounting });
+    assert_eq!(of(&profile).verdict, Verdict::Few);
 }
 
 #[test]

@@ -22,6 +22,8 @@ const HIDDEN: &str =
 /// What was not measured where only CPU time was, and where locks were, too.
 const UNMEASURED: &str = "what threads wait for was not measured";
 const OTHERS_UNMEASURED: &str = "other waits were not measured";
+/// What few samples are.
+const TOO_FEW: &str = "too few for advice";
 /// Rows up to which those of few samples are shown, and the fewest samples of such a row.
 const FIRST: usize = 5;
 const LEAST_SAMPLES: u64 = 3;
@@ -35,6 +37,8 @@ pub(super) struct LimitsView<'a> {
     /// `None` without samples of wall-clock time.
     limits: Option<Limits>,
     repeats: Vec<Repeat>,
+    /// Whether calls were counted.
+    has_calls: bool,
 }
 
 /// The text of a row.
@@ -58,7 +62,14 @@ impl<'a> LimitsView<'a> {
         let calls = content.calls.as_ref();
         let repeats = calls.map(|calls| limits::repeats(profile, content.owners(), &calls.table));
         let repeats = repeats.unwrap_or_default();
-        (limits.is_some() || !repeats.is_empty()).then_some(Self { profile, limits, repeats })
+        let has_calls = calls.is_some();
+        let has_rows = limits.is_some() || !repeats.is_empty();
+        has_rows.then_some(Self { profile, limits, repeats, has_calls })
+    }
+
+    /// Whether perk could count calls in the program, and did not.
+    fn can_count(&self) -> bool {
+        self.profile.accounting.is_some() && !self.has_calls
     }
 
     /// Whether there is a list that has the place of the methods by kind.
@@ -107,7 +118,7 @@ impl<'a> LimitsView<'a> {
                 line += &format!(" ({} only)", plural(limit.sample_count, "sample"));
             }
             let mut row = vec![Part::Line(line, INDENT)];
-            if !limit.is_uncertain() {
+            if is_advised(limits, limit) {
                 row.push(Part::Line(" ".repeat(INDENT) + &hint, INDENT));
             }
             let used = length(&row);
@@ -299,10 +310,13 @@ impl<'a> LimitsView<'a> {
                 });
                 format!("Nothing stands out: the threads have next to nothing to do{much}")
             }
-            Verdict::Few => format!(
-                "Nothing stands out: fewer than {FEW_SAMPLES} samples; record for longer. {}",
-                capitalized(&worked)
-            ),
+            Verdict::Few => {
+                let exact = if self.can_count() { ", or count the calls (--cpu times)" } else { "" };
+                let worked = capitalized(&worked);
+                format!(
+                    "Fewer than {FEW_SAMPLES} samples are {TOO_FEW}: record for longer{exact}. {worked}"
+                )
+            }
             Verdict::Flat => {
                 let first = limits.rows.first().map(|it| short_percent(it.ns, limits.total_ns));
                 let most = first.map(|share| format!(" has more than {share} %"));
@@ -336,13 +350,16 @@ impl<'a> LimitsView<'a> {
 
     fn text(&self, limits: &Limits, limit: &Limit, file: &str) -> Text {
         let is_starved = limits.rows.iter().any(|it| it.cause == Cause::OtherProcesses);
-        let words = Words { profile: self.profile, total_ns: limits.total_ns, is_starved, file };
-        let hint = match limit.is_uncertain() {
-            true => format!(
-                "only {}: too few for advice; record for longer",
-                plural(limit.sample_count, "sample")
-            ),
-            false => words.hint(limit),
+        let (profile, total_ns) = (self.profile, limits.total_ns);
+        let words =
+            Words { profile, total_ns, is_starved, can_count: self.can_count(), file };
+        let hint = match (is_advised(limits, limit), limits.verdict) {
+            (true, _) => words.hint(limit),
+            (false, Verdict::Few) => format!("{TOO_FEW}; record for longer"),
+            (false, _) => {
+                let samples = plural(limit.sample_count, "sample");
+                format!("only {samples}: too few for advice; record for longer")
+            }
         };
         let place = limit.method.map_or(String::new(), |method| {
             let line = limit.line.map_or(Line::Unknown, Line::Number);
@@ -352,6 +369,11 @@ impl<'a> LimitsView<'a> {
         });
         Text { reason: words.reason(limit), place, hint }
     }
+}
+
+/// Whether a row says what to try.
+fn is_advised(limits: &Limits, limit: &Limit) -> bool {
+    limits.verdict != Verdict::Few && !limit.is_uncertain()
 }
 
 /// The rows that are shown, and the number of the others. Rows with too few samples for advice are shown if

@@ -38,6 +38,8 @@ pub(super) struct Words<'a> {
     pub(super) total_ns: u64,
     /// Whether other processes have the CPUs that the program wants.
     pub(super) is_starved: bool,
+    /// Whether perk could count calls in the program, and did not.
+    pub(super) can_count: bool,
     /// The file, as a word of a command line.
     pub(super) file: &'a str,
 }
@@ -172,17 +174,18 @@ impl Words<'_> {
         let parts: Vec<_> = parts.map(part).collect();
         let first = limit.works.first().map(|it| it.0);
         let tries = match first {
-            Some(Work::Named(name)) => TRIES.iter().find(|it| it.0 == name).map(|it| it.1),
+            Some(Work::Named(name)) => TRIES.iter().find(|it| it.0 == name),
             _ => None,
         };
+        let tries = tries.map(|&(name, text)| match name {
+            "SQL" => text.to_owned() + &self.count_calls(limit),
+            _ => text.to_owned(),
+        });
         let method = limit.method.map_or(String::new(), |it| self.short(it));
-        let tries = tries.map_or_else(
-            || {
-                let method = crate::words::quoted(&method);
-                format!("perk report {} --method {method} shows its lines and callers", self.file)
-            },
-            str::to_owned,
-        );
+        let tries = tries.unwrap_or_else(|| {
+            let method = crate::words::quoted(&method);
+            format!("perk report {} --method {method} shows its lines and callers", self.file)
+        });
         format!("{}; {tries}", parts.join(", "))
     }
 
@@ -225,6 +228,32 @@ impl Words<'_> {
     }
 
     fn try_for(&self, wait: Wait, limit: &Limit) -> String {
+        let count = match wait {
+            Wait::Network | Wait::Database => self.count_calls(limit),
+            _ => String::new(),
+        };
+        self.usual_try(wait, limit).to_owned() + &count
+    }
+
+    /// How to see whether the method of a row is called too often.
+    fn count_calls(&self, limit: &Limit) -> String {
+        limit.method.filter(|_| self.can_count).map_or(String::new(), |method| {
+            let classes = crate::words::quoted(&self.neighbours(method));
+            format!("; --cpu times --include {classes} counts its calls")
+        })
+    }
+
+    /// A pattern of the classes of a method's package.
+    fn neighbours(&self, method: MethodId) -> String {
+        let symbols = &self.profile.symbols;
+        let class = symbols.class_name(symbols.get_method(method).class);
+        match package(class) {
+            "" => format!("{}*", class.split('$').next().unwrap_or(class)),
+            package => format!("{package}.*"),
+        }
+    }
+
+    fn usual_try(&self, wait: Wait, limit: &Limit) -> &'static str {
         let meanwhile = limit.meanwhile.as_ref();
         let holder_waits = meanwhile.is_some_and(|it| it.wait.is_some());
         match wait {
@@ -251,7 +280,6 @@ impl Words<'_> {
             Wait::Clients => "receive in a thread of its own",
             Wait::Native => "see the stack: perk report --tree",
         }
-        .to_owned()
     }
 
     fn short(&self, method: MethodId) -> String {
