@@ -203,7 +203,9 @@ pub(crate) fn may_lack_samples(common: &Common) -> bool {
 /// Another agent has them.
 pub(crate) fn add_samples(jvmti: Jvmti) -> Result<(), String> {
     let samples = [Capability::CanGenerateSampledObjectAllocEvents].into_iter().collect();
-    jvmti.add_capabilities(samples).map_err(|error| format!("the JVM gives them to one agent: {error}"))
+    jvmti
+        .add_capabilities(samples)
+        .map_err(|error| format!("the JVM gives them to one agent: {error}"))
 }
 
 /// Registers the callbacks and requests the events that come before VMInit. `new_jvmti` makes

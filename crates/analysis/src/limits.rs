@@ -244,9 +244,13 @@ pub fn limits(profile: &Profile, tree: &MethodTree, owners: &Owners) -> Option<L
         limits.extend(cpu::limits_of_cpu(profile, tree, owners, &stays, sample_ns));
         total_ns = total_ns.saturating_add(cpu::beside_ns(profile));
     }
-    for limit in limits.iter_mut().filter(|it| it.sample_count == 0) {
-        // Recordings of other tools do not say what a sample represents.
-        limit.sample_count = sample_ns.map_or(u64::MAX, |each| limit.ns / each.max(1));
+    for limit in &mut limits {
+        let is_wait = matches!(limit.cause, Cause::Wait(_));
+        if is_wait || limit.sample_count == 0 {
+            // Recordings of other tools do not say what a sample represents.
+            let visits = sample_ns.map_or(u64::MAX, |each| limit.ns / each.max(1));
+            limit.sample_count = limit.sample_count.max(visits);
+        }
     }
     limits.retain(|it| it.ns > 0 && it.ns as f64 >= total_ns as f64 * LEAST);
     unite_io(&mut limits);
@@ -410,8 +414,10 @@ fn verdict(
         return Verdict::Idle;
     }
     let Some(first) = limits.first() else { return Verdict::Idle };
-    // The rows of methods count the samples of CPU time, too.
-    if first.is_uncertain() || sample_count < FEW_SAMPLES && first.cause != Cause::Cpu {
+    // Rows of methods and locks have samples beside those of wall-clock time, of which those of the JVM are a
+    // part.
+    let is_of_jvm = first.sample_count == u64::MAX;
+    if first.is_uncertain() || is_of_jvm && sample_count < FEW_SAMPLES {
         return Verdict::Few;
     }
     let share = |limit: &Limit| limit.ns as f64 / total_ns.max(1) as f64;
@@ -468,6 +474,7 @@ fn waiting(
     }
     for (limit, methods) in &mut merged {
         limit.meanwhile = holders.meanwhile(limit, methods);
+        limit.sample_count = holders.measured_count(limit.cause, methods);
     }
     merged.into_iter().map(|(limit, _)| limit).collect()
 }

@@ -8,7 +8,7 @@ use perk_profile::{ClassId, KeyedMap, KeyedSet, MethodId, Profile};
 use super::idle::group_name;
 use super::place::{Place, Places};
 use super::waits::Wait;
-use super::{Cause, Limit, Stay, sum};
+use super::{Cause, Limit, Stay, part, sum};
 use crate::locks;
 
 /// A holder that is known for less than this share of the waits is not named.
@@ -58,6 +58,10 @@ pub(super) struct Holders<'a> {
     has_all: bool,
     /// The classes of the locks that a method waits for, with the time.
     locks: KeyedMap<(Wait, MethodId), KeyedMap<ClassId, u64>>,
+    /// How often a method was blocked.
+    blocked_counts: KeyedMap<(Wait, MethodId), u64>,
+    /// The part of all waits that was measured; the others are estimated.
+    measured_part: f64,
 }
 
 impl<'a> Holders<'a> {
@@ -69,7 +73,9 @@ impl<'a> Holders<'a> {
     ) -> Self {
         let mut of_methods: KeyedMap<(Wait, MethodId), KeyedMap<ClassId, u64>> =
             KeyedMap::default();
-        for row in locks::contention(profile).iter().filter(|row| row.waits.is_blocked()) {
+        let mut blocked_counts: KeyedMap<(Wait, MethodId), u64> = KeyedMap::default();
+        let contention = locks::contention(profile);
+        for row in contention.iter().filter(|row| row.waits.is_blocked()) {
             let place = places.of(row.node, None);
             let Some(method) = place.method else { continue };
             let kind = match row.kind {
@@ -79,8 +85,25 @@ impl<'a> Holders<'a> {
             let classes = of_methods.entry((kind, method)).or_default();
             let sum = classes.entry(row.class).or_default();
             *sum = sum.saturating_add(row.waits.blocked_ns);
+            let count = blocked_counts.entry((kind, method)).or_default();
+            *count = count.saturating_add(row.waits.blocked_count);
         }
-        Self { profile, places, stays, has_all, locks: of_methods }
+        let sampled = profile.accounting.as_ref().map_or(0, |it| it.sampled_wait_count);
+        let counts = |row: &locks::ContentionRow| row.waits.blocked_count + row.waits.wait_count;
+        let measured_part = match (sampled, sum(contention.iter().map(counts))) {
+            (0, _) | (_, 0) => 1.0,
+            (sampled, all) => sampled as f64 / all as f64,
+        };
+        let locks = of_methods;
+        Self { profile, places, stays, has_all, locks, blocked_counts, measured_part }
+    }
+
+    /// How many waits of methods for locks were measured.
+    pub(super) fn measured_count(&self, cause: Cause, methods: &[Option<MethodId>]) -> u64 {
+        let Cause::Wait(wait) = cause else { return 0 };
+        let methods = methods.iter().flatten();
+        let counts = methods.filter_map(|&method| self.blocked_counts.get(&(wait, method)));
+        part(sum(counts.copied()), self.measured_part)
     }
 
     /// The class of the lock that a method waits for most.

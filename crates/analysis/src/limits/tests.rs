@@ -227,6 +227,19 @@ fn the_holder_of_a_lock_is_named() {
     let first = of(&profile).rows[0].clone();
     let class = first.lock.map(|class| profile.symbols.class_name(class).to_owned());
     assert_eq!(class.as_deref(), Some("a.Stock"));
+    // Few visits met it, but more of the waits were measured.
+    let count = |profile: &mut Profile, wall_sample_count, sampled_wait_count| {
+        let accounting = profile.accounting.clone().unwrap();
+        profile.accounting =
+            Some(Accounting { wall_sample_count, sampled_wait_count, ..accounting });
+        let limits = of(profile);
+        (limits.rows[0].sample_count, limits.verdict)
+    };
+    assert_eq!(count(&mut profile, 10, 0), (9, Verdict::Few));
+    push_monitor_times(&mut profile, &[("a.Stock", &blocked, waits(81, 700_000_000, 10, 0))]);
+    assert_eq!(count(&mut profile, 10, 0), (90, Verdict::Clear));
+    assert_eq!(count(&mut profile, 10, 50), (45, Verdict::Clear));
+    assert_eq!(count(&mut profile, 10, 9), (8, Verdict::Few));
 }
 
 #[test]

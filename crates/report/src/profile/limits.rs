@@ -311,7 +311,8 @@ impl<'a> LimitsView<'a> {
                 format!("Nothing stands out: the threads have next to nothing to do{much}")
             }
             Verdict::Few => {
-                let exact = if self.can_count() { ", or count the calls (--cpu times)" } else { "" };
+                let exact =
+                    if self.can_count() { ", or count the calls (--cpu times)" } else { "" };
                 let worked = capitalized(&worked);
                 format!(
                     "Fewer than {FEW_SAMPLES} samples are {TOO_FEW}: record for longer{exact}. {worked}"
@@ -351,8 +352,7 @@ impl<'a> LimitsView<'a> {
     fn text(&self, limits: &Limits, limit: &Limit, file: &str) -> Text {
         let is_starved = limits.rows.iter().any(|it| it.cause == Cause::OtherProcesses);
         let (profile, total_ns) = (self.profile, limits.total_ns);
-        let words =
-            Words { profile, total_ns, is_starved, can_count: self.can_count(), file };
+        let words = Words { profile, total_ns, is_starved, can_count: self.can_count(), file };
         let hint = match (is_advised(limits, limit), limits.verdict) {
             (true, _) => words.hint(limit),
             (false, Verdict::Few) => format!("{TOO_FEW}; record for longer"),
