@@ -13,7 +13,7 @@ mod writer;
 use perk_profile::{FieldModifier, Span, Unit};
 
 pub use form::{BinaryForm, IdSize, Version};
-pub use reader::{Increments, read};
+pub use reader::{GrowingSymbols, Increments, read};
 pub use writer::Writer;
 
 /// Record tags.

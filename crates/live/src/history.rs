@@ -1,14 +1,20 @@
 //! What was recorded so far: each increment of the last ten minutes, and the sum of the older ones.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::time::Duration;
 
-use perk_profile::{Accounting, Event, Profile, Section, Span};
+use perk_profile::units::duration;
+use perk_profile::{Accounting, Event, Metric, Profile, Section, Span};
 
 /// The time for which each increment is kept.
 const KEPT: Duration = Duration::from_secs(600);
 /// The number of increments that are added to the sum at once.
 const ADDED_AT_ONCE: usize = 60;
+/// The most rows of all increments that are kept: of a recording with more, they are kept for a shorter time.
+const MOST_ROWS: usize = 2_000_000;
+/// The increments that are kept whatever their size.
+const LEAST: usize = 70;
 
 /// The part of a recording that is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,156 +42,269 @@ impl Range {
     }
 }
 
+/// A part of a recording that stays the same: the increments that end after `from_ns` of the recording, and not
+/// after `to_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stretch {
+    /// Where it begins.
+    pub from_ns: u64,
+    /// Where it ends.
+    pub to_ns: u64,
+}
+
+/// A part of a recording is no longer known by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summed {
+    /// The begin of what is known second by second.
+    pub from_ns: u64,
+}
+
+impl fmt::Display for Summed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let from = duration(self.from_ns);
+        write!(
+            f,
+            "the seconds before {from} of the recording are known only as a sum: choose a later part, or all"
+        )
+    }
+}
+
+impl std::error::Error for Summed {}
+
 /// An increment.
 #[derive(Debug)]
 struct Increment {
+    /// What adds up, and what is no section.
     events: Vec<Event>,
+    /// What is new in the sections that count since the start.
+    new: Vec<Event>,
     /// The accounting at its end.
     accounting: Accounting,
+    row_count: usize,
+}
+
+/// Sections that are added up.
+#[derive(Debug, Default)]
+struct Sum {
+    /// Those that add up.
+    events: Vec<Event>,
+    /// The increments that are in it, counted from the first one.
+    increment_count: u64,
 }
 
 /// The increments; see the module.
 #[derive(Debug, Default)]
 pub struct History {
     recent: VecDeque<Increment>,
-    /// The sections of the older ones, added up.
-    older: Vec<Event>,
+    /// The rows of the recent ones.
+    row_count: usize,
+    /// The older ones.
+    older: Sum,
+    /// What the older ones had new in the sections that count since the start.
+    older_new: Vec<Event>,
     /// The accounting at the end of the older ones.
     older_end: Accounting,
+    /// All of them, up to the time when all was asked for last.
+    all: Sum,
+    /// The last of each section that counts since the start.
+    totals: Vec<Section>,
 }
 
 /// A part of a recording.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Moment {
-    /// What was measured in the range. Its accounting is that of the range.
+    /// What was measured in it. Its accounting is that of the part.
     pub profile: Profile,
-    /// The accounting since the recording began.
+    /// The accounting since the recording began, at its end.
     pub accounting: Accounting,
-    /// The time of the range that was recorded.
+    /// The time that was recorded in it.
     pub recorded: Duration,
 }
 
-impl History {
-    /// Adds an increment of a recording whose symbols are those of `profile`, which has no events.
-    pub fn push(&mut self, profile: &Profile, events: Vec<Event>) {
-        let accounting = profile.accounting.clone().unwrap_or_default();
-        let now_ns = accounting.wall_ns;
-        self.recent.push_back(Increment { events, accounting });
-        let kept_ns = KEPT.as_nanos() as u64;
-        let is_old = |it: &&Increment| it.accounting.wall_ns.saturating_add(kept_ns) < now_ns;
-        let old = self.recent.iter().take_while(is_old).count();
-        if old >= ADDED_AT_ONCE {
-            self.add_up(profile, old);
-        }
-    }
+fn is_total(section: &Section) -> bool {
+    section.head.span == Span::SinceStart
+}
 
-    /// Adds the first `count` increments to the sum of the older ones.
-    fn add_up(&mut self, profile: &Profile, count: usize) {
-        let mut sum = profile.clone();
-        sum.events = std::mem::take(&mut self.older);
-        for increment in self.recent.drain(..count) {
-            self.older_end = increment.accounting;
-            // Times of samples are kept for the increments alone.
-            let numbers = |event: &Event| matches!(event, Event::Section(_));
-            sum.events.extend(increment.events.into_iter().filter(numbers));
-        }
-        sum.join_sections();
-        self.older = sum.events;
-    }
+fn metrics(section: &Section) -> impl Iterator<Item = &Metric> {
+    section.head.columns.iter().map(|column| &column.metric)
+}
 
-    /// The part of the recording in a range that ends at `until` of the recording, or now; with the symbols of
-    /// `profile`, which has no events.
-    pub fn moment(&self, profile: &Profile, range: Range, until: Option<Duration>) -> Moment {
-        let until_ns = until.map_or(u64::MAX, |until| until.as_nanos() as u64);
-        let (before, events) = self.recent.as_slices();
-        let all = before.iter().chain(events).take_while(|it| it.accounting.wall_ns <= until_ns);
-        let all: Vec<&Increment> = all.collect();
-        let accounting = all.last().map_or(&self.older_end, |last| &last.accounting).clone();
-        let begin_ns = match range {
-            Range::All => 0,
-            Range::Last(time) => accounting.wall_ns.saturating_sub(time.as_nanos() as u64),
-        };
-        // An increment counts if it ends within the range.
-        let skipped = all.iter().take_while(|it| it.accounting.wall_ns <= begin_ns).count();
-        let skipped = if range == Range::All { 0 } else { skipped };
-        let mut moment = profile.clone();
-        let then = match (range, skipped) {
-            (Range::All, _) => Accounting::default(),
-            (_, 0) => self.older_end.clone(),
-            (_, count) => all[count - 1].accounting.clone(),
-        };
-        if range == Range::All {
-            moment.events.clone_from(&self.older);
-        }
-        for increment in &all[skipped..] {
-            moment.events.extend(increment.events.iter().cloned());
-        }
-        if range != Range::All {
-            let earlier = self.older.iter().chain(all[..skipped].iter().flat_map(|it| &it.events));
-            only_new(&mut moment.events, earlier);
-        }
-        moment.join_sections();
-        let of_range = accounting.since(&then);
-        let recorded = Duration::from_nanos(of_range.wall_ns);
-        moment.accounting = Some(of_range);
-        Moment { profile: moment, accounting, recorded }
+fn row_count(event: &Event) -> usize {
+    match event {
+        Event::Section(section) => section.len(),
+        Event::Timeline(timeline) => timeline.rows.len(),
+        _ => 1,
     }
 }
 
-/// Replaces the sections that count since the start by what is new in them since the `earlier` events.
-fn only_new<'e>(events: &mut Vec<Event>, earlier: impl Iterator<Item = &'e Event>) {
-    let is_total = |section: &Section| section.head.span == Span::SinceStart;
-    let metrics = |section: &Section| -> Vec<_> {
-        section.head.columns.iter().map(|column| column.metric.clone()).collect()
-    };
-    let mut last: Vec<(Vec<_>, &Section)> = Vec::new();
-    for event in earlier {
-        if let Event::Section(section) = event
-            && is_total(section)
-        {
-            let its = metrics(section);
-            last.retain(|(other, _)| *other != its);
-            last.push((its, section));
+/// The events with sections of the same metrics added up.
+fn joined(mut profile: Profile, events: impl Iterator<Item = Event>) -> Profile {
+    profile.events = events.collect();
+    profile.join_sections();
+    profile
+}
+
+/// The sections among events. Times of samples are kept for the increments alone.
+fn sections<'e>(events: impl Iterator<Item = &'e Event>) -> impl Iterator<Item = Event> {
+    events.filter(|event| matches!(event, Event::Section(_))).cloned()
+}
+
+impl History {
+    /// Adds an increment, whose sections that count since the start are replaced by what is new in them.
+    pub fn push(&mut self, accounting: Accounting, events: Vec<Event>) {
+        let (mut others, mut new) = (Vec::new(), Vec::new());
+        for event in events {
+            match event {
+                Event::Section(section) if is_total(&section) => {
+                    let known = self.totals.iter().position(|it| metrics(it).eq(metrics(&section)));
+                    let then = known.map(|place| self.totals.swap_remove(place));
+                    let then = then.unwrap_or_else(|| Section::new(section.head.clone()));
+                    let difference = section.since(&then);
+                    new.extend((!difference.is_empty()).then_some(Event::Section(difference)));
+                    self.totals.push(section);
+                }
+                other => others.push(other),
+            }
+        }
+        let row_count = others.iter().chain(&new).map(row_count).sum();
+        self.row_count += row_count;
+        self.recent.push_back(Increment { events: others, new, accounting, row_count });
+    }
+
+    /// The number of increments that are to be added to the sum.
+    pub fn old_count(&self) -> usize {
+        let now_ns = self.recent.back().map_or(0, |last| last.accounting.wall_ns);
+        let kept_ns = KEPT.as_nanos() as u64;
+        let is_old = |it: &&Increment| it.accounting.wall_ns.saturating_add(kept_ns) < now_ns;
+        let old = self.recent.iter().take_while(is_old).count();
+        let most = self.recent.len().saturating_sub(LEAST);
+        match self.row_count > MOST_ROWS {
+            true => old.max(self.recent.len() / 2).min(most),
+            false => old.min(most) / ADDED_AT_ONCE * ADDED_AT_ONCE,
         }
     }
-    let mut is_last: Vec<Vec<_>> = Vec::new();
-    for event in events.iter_mut().rev() {
-        let Event::Section(section) = event else { continue };
-        if !is_total(section) {
-            continue;
+
+    /// Adds the first `count` increments to the sum of the older ones. `symbols` is a profile with the symbols of
+    /// all increments, and without events.
+    pub fn add_up(&mut self, symbols: &Profile, count: usize) {
+        let count = count.min(self.recent.len());
+        let (mut events, mut new) =
+            (std::mem::take(&mut self.older.events), std::mem::take(&mut self.older_new));
+        for increment in self.recent.drain(..count) {
+            self.row_count -= increment.row_count;
+            self.older.increment_count += 1;
+            self.older_end = increment.accounting;
+            events.extend(sections(increment.events.iter()));
+            new.extend(increment.new);
         }
-        let its = metrics(section);
-        if is_last.contains(&its) {
-            *section = Section::new(section.head.clone());
-            continue;
-        }
-        if let Some((_, then)) = last.iter().find(|(other, _)| *other == its) {
-            *section = section.since(then);
-        }
-        is_last.push(its);
+        self.older.events = joined(symbols.clone(), events.into_iter()).events;
+        self.older_new = joined(symbols.clone(), new.into_iter()).events;
     }
-    events.retain(|event| !matches!(event, Event::Section(section) if is_total(section) && section.is_empty()));
+
+    /// The accounting at the end of the last increment.
+    fn last(&self) -> &Accounting {
+        self.recent.back().map_or(&self.older_end, |last| &last.accounting)
+    }
+
+    /// The range that ends at `until` of the recording, or now.
+    pub fn stretch(&self, range: Range, until: Option<Duration>) -> Stretch {
+        let until_ns = until.map_or(u64::MAX, |until| until.as_nanos() as u64);
+        let ends = || self.recent.iter().rev().map(|it| it.accounting.wall_ns);
+        let older_ns = self.older_end.wall_ns;
+        let to_ns = ends().find(|&end_ns| end_ns <= until_ns).unwrap_or(older_ns);
+        let from_ns = match range {
+            Range::All => 0,
+            Range::Last(time) => {
+                let begin_ns = to_ns.saturating_sub(time.as_nanos() as u64);
+                ends().find(|&end_ns| end_ns <= begin_ns).unwrap_or(older_ns)
+            }
+        };
+        Stretch { from_ns, to_ns }
+    }
+
+    /// A part of the recording. `symbols` is a profile with the symbols of all increments, and without events.
+    ///
+    /// # Errors
+    /// Its increments are added up with others.
+    pub fn moment(&mut self, symbols: Profile, stretch: Stretch) -> Result<Moment, Summed> {
+        let older_ns = self.older_end.wall_ns;
+        let is_split = |ns: u64| 0 < ns && ns < older_ns;
+        if is_split(stretch.from_ns) || is_split(stretch.to_ns) {
+            return Err(Summed { from_ns: older_ns });
+        }
+        let first = self.recent.partition_point(|it| it.accounting.wall_ns <= stretch.from_ns);
+        let end = self.recent.partition_point(|it| it.accounting.wall_ns <= stretch.to_ns);
+        let end = end.max(first);
+        let at = |place: usize| match place.checked_sub(1) {
+            Some(before) => &self.recent[before].accounting,
+            None => &self.older_end,
+        };
+        let accounting = at(end).clone();
+        let from_begin = stretch.from_ns == 0;
+        let then = if from_begin { Accounting::default() } else { at(first).clone() };
+        let mut profile = match from_begin && end == self.recent.len() {
+            true => self.whole(symbols),
+            false => {
+                let older = self.older.events.iter().chain(&self.older_new);
+                let older = older.filter(|_| from_begin);
+                let recent = self.recent.range(first..end);
+                let recent = recent.flat_map(|it| it.events.iter().chain(&it.new));
+                joined(symbols, older.chain(recent).cloned())
+            }
+        };
+        let of_part = accounting.since(&then);
+        let recorded = Duration::from_nanos(of_part.wall_ns);
+        profile.accounting = Some(of_part);
+        Ok(Moment { profile, accounting, recorded })
+    }
+
+    /// All of the recording.
+    fn whole(&mut self, symbols: Profile) -> Profile {
+        if self.all.increment_count < self.older.increment_count {
+            self.all.events.clone_from(&self.older.events);
+            self.all.increment_count = self.older.increment_count;
+        }
+        let known = (self.all.increment_count - self.older.increment_count) as usize;
+        let more = self.recent.range(known..).flat_map(|it| &it.events);
+        let mut whole = joined(symbols, self.all.events.drain(..).chain(sections(more)));
+        self.all.events.clone_from(&whole.events);
+        self.all.increment_count += (self.recent.len() - known) as u64;
+        whole.events.extend(self.totals.iter().cloned().map(Event::Section));
+        let is_other = |event: &&Event| !matches!(event, Event::Section(_));
+        whole.events.extend(self.recent.iter().flat_map(|it| &it.events).filter(is_other).cloned());
+        whole.join_timelines();
+        whole
+    }
+
+    /// The begin of what is known second by second.
+    pub fn kept_from_ns(&self) -> u64 {
+        self.older_end.wall_ns
+    }
+
+    /// The end of what was recorded.
+    pub fn end_ns(&self) -> u64 {
+        self.last().wall_ns
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::{Column, Key, Metric, SectionHead};
+    use perk_profile::{Column, Key, SectionHead};
 
     use super::*;
 
     /// A second of 10 samples, and a total of 100 bytes more than before.
-    fn second(number: u64) -> (Profile, Vec<Event>) {
-        let mut profile = Profile::default();
-        let trace = profile.system_trace();
-        profile.accounting =
-            Some(Accounting { wall_ns: number * 1_000_000_000, ..Accounting::default() });
+    fn push(history: &mut History, symbols: &Profile, number: u64) {
+        let trace = symbols.system_trace();
         let samples = Section::of(Metric::Samples, 10, [(trace, 10)]);
         let head = SectionHead {
             span: Span::SinceStart,
             ..SectionHead::new([Column::new(Metric::AllocatedBytes, 100 * number)])
         };
         let bytes = Section::with_rows(head, [(Key::from(trace), [100 * number])]);
-        (profile, vec![Event::Section(samples), Event::Section(bytes)])
+        let accounting = Accounting { wall_ns: number * 1_000_000_000, ..Accounting::default() };
+        history.push(accounting, vec![Event::Section(samples), Event::Section(bytes)]);
+        history.add_up(symbols, history.old_count());
     }
 
     fn totals(moment: &Moment) -> [u64; 2] {
@@ -194,30 +313,87 @@ mod tests {
         [sum(Metric::Samples), sum(Metric::AllocatedBytes)]
     }
 
+    /// The moment of a range that ends at a second, or now.
+    fn moment(history: &mut History, range: Range, until_s: Option<u64>) -> Moment {
+        let stretch = history.stretch(range, until_s.map(Duration::from_secs));
+        history.moment(Profile::default(), stretch).unwrap()
+    }
+
     #[test]
     fn a_range_has_what_was_measured_in_it() {
-        let mut history = History::default();
-        let mut last = Profile::default();
+        let (mut history, symbols) = (History::default(), Profile::default());
         for number in 1..=1500 {
-            let (profile, events) = second(number);
-            history.push(&profile, events);
-            last = profile;
-            let at = |range| totals(&history.moment(&last, range, None));
-            let (of_ten, all) = (at(Range::OFFERED[0]), at(Range::All));
+            push(&mut history, &symbols, number);
+            let of_ten = totals(&moment(&mut history, Range::OFFERED[0], None));
             assert_eq!(of_ten, [10 * number.min(10), 100 * number.min(10)], "{number}");
-            assert_eq!(all, [10 * number, 100 * number], "{number}");
+            // All is not always asked for.
+            if number % 7 == 0 || number < 20 {
+                let all = totals(&moment(&mut history, Range::All, None));
+                assert_eq!(all, [10 * number, 100 * number], "{number}");
+            }
         }
-        let earlier = history.moment(&last, Range::OFFERED[0], Some(Duration::from_secs(1400)));
+        let earlier = moment(&mut history, Range::OFFERED[0], Some(1400));
         assert_eq!(
             (totals(&earlier), earlier.accounting.wall_ns),
             ([100, 1000], 1_400_000_000_000)
         );
-        let moment = history.moment(&last, Range::OFFERED[1], None);
-        assert_eq!((totals(&moment), moment.recorded.as_secs()), ([600, 6000], 60));
-        assert_eq!(moment.accounting.wall_ns, 1_500_000_000_000);
+        let of_minute = moment(&mut history, Range::OFFERED[1], None);
+        assert_eq!((totals(&of_minute), of_minute.recorded.as_secs()), ([600, 6000], 60));
+        assert_eq!(of_minute.accounting.wall_ns, 1_500_000_000_000);
+        let until = moment(&mut history, Range::All, Some(1400));
+        assert_eq!((totals(&until), until.recorded.as_secs()), ([14_000, 140_000], 1400));
         // The older increments are a sum: memory does not grow with time.
         assert!(history.recent.len() <= 601 + ADDED_AT_ONCE);
-        assert_eq!(history.older.len(), 2);
+        assert_eq!((history.older.events.len(), history.older_new.len()), (1, 1));
+        assert_eq!(history.all.events.len(), 1);
+    }
+
+    #[test]
+    fn a_stretch_stays_the_same_and_is_refused_once_it_is_in_the_sum() {
+        let (mut history, symbols) = (History::default(), Profile::default());
+        (1..=30).for_each(|number| push(&mut history, &symbols, number));
+        let stretch = history.stretch(Range::OFFERED[0], Some(Duration::from_millis(20_500)));
+        assert_eq!(stretch, Stretch { from_ns: 10_000_000_000, to_ns: 20_000_000_000 });
+        (31..=500).for_each(|number| push(&mut history, &symbols, number));
+        let again = history.moment(Profile::default(), stretch).unwrap();
+        assert_eq!((totals(&again), again.recorded.as_secs()), ([100, 1000], 10));
+        (501..=700).for_each(|number| push(&mut history, &symbols, number));
+        let refusal = history.moment(Profile::default(), stretch).unwrap_err();
+        assert_eq!(refusal.from_ns, history.kept_from_ns());
+        assert!(refusal.to_string().contains("known only as a sum"), "{refusal}");
+        let all = history.moment(Profile::default(), Stretch { from_ns: 0, to_ns: u64::MAX });
+        assert_eq!(totals(&all.unwrap()), [7000, 70_000]);
+    }
+
+    #[test]
+    fn many_rows_are_kept_for_a_shorter_time() {
+        let mut history = History::default();
+        let mut symbols = Profile::default();
+        let traces: Vec<_> = (0..20_000)
+            .map(|index| {
+                let class = symbols.symbols.class(&format!("C{index}"));
+                let name = symbols.symbols.strings.intern("m");
+                let method = perk_profile::Method { class, name, signature: None, source: None };
+                let method = symbols.symbols.method(method);
+                let line = perk_profile::Line::Unknown;
+                let frame = symbols.symbols.frame(perk_profile::Frame::new(method, line));
+                let node = symbols.tree.insert([frame]);
+                symbols.trace(node, None)
+            })
+            .collect();
+        for number in 1..=200 {
+            let rows = traces.iter().map(|&trace| (trace, 1));
+            let samples = Section::of(Metric::Samples, traces.len() as u64, rows);
+            let wall_ns = number * 1_000_000_000;
+            let accounting = Accounting { wall_ns, ..Accounting::default() };
+            history.push(accounting, vec![Event::Section(samples)]);
+            history.add_up(&symbols, history.old_count());
+        }
+        assert!(history.row_count <= MOST_ROWS && history.recent.len() >= LEAST / 2);
+        assert!(history.kept_from_ns() > 0);
+        let stretch = history.stretch(Range::All, None);
+        let all = history.moment(symbols, stretch).unwrap();
+        assert_eq!(totals(&all)[0], 200 * 20_000);
     }
 
     #[test]

@@ -3,11 +3,15 @@
 //!
 //! [`LiveRecording`] reads the increments of a stream on a thread of its own, and gives a [`Moment`] when it is
 //! asked. [`History`] is the memory behind it: it keeps each increment of the last ten minutes, and the sum of
-//! the older ones.
+//! the older ones. [`Vitals`] are the numbers of a moment that views of a running JVM begin with.
 #![forbid(unsafe_code)]
 
 mod history;
+mod jvm;
 mod recording;
+mod vitals;
 
-pub use history::{History, Moment, Range};
-pub use recording::{End, LiveRecording};
+pub use history::{History, Moment, Range, Stretch, Summed};
+pub use jvm::{Jvm, JvmCounters, JvmState, ending};
+pub use recording::{End, LiveRecording, Progress};
+pub use vitals::{ThreadVitals, Vitals, threads};

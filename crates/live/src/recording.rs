@@ -3,13 +3,12 @@
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use perk_hprof::Error;
-use perk_hprof::binary::Increments;
-use perk_profile::Profile;
+use perk_hprof::binary::{GrowingSymbols, Increments};
 
-use crate::history::{History, Moment, Range};
+use crate::history::{History, Moment, Range, Stretch, Summed};
 
 /// The reason why no more comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +19,23 @@ pub enum End {
     Lost(String),
 }
 
+/// How far a recording is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// The number of increments, which changes with each.
+    pub increment_count: u64,
+    /// The end of the last increment, in nanoseconds of the recording.
+    pub end_ns: u64,
+    /// The begin of what is known second by second.
+    pub kept_from_ns: u64,
+    /// The time when it began, in milliseconds since 1970; 0 before its head has come.
+    pub begun_unix_ms: u64,
+    /// The time since the last increment came, or since the beginning.
+    pub silence: Duration,
+    /// The reason why no more comes, once that is so.
+    pub end: Option<End>,
+}
+
 /// A recording; see the module.
 #[derive(Debug)]
 pub struct LiveRecording {
@@ -27,13 +43,29 @@ pub struct LiveRecording {
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     history: History,
-    /// The symbols, call paths, threads and the accounting so far.
-    profile: Arc<Profile>,
+    /// They are copied when a part of the recording is asked for.
+    symbols: GrowingSymbols,
+    begun_unix_ms: u64,
     increment_count: u64,
+    /// The time of the last increment.
+    last: Instant,
     end: Option<End>,
+}
+
+impl State {
+    fn new() -> Self {
+        Self {
+            history: History::default(),
+            symbols: GrowingSymbols::default(),
+            begun_unix_ms: 0,
+            increment_count: 0,
+            last: Instant::now(),
+            end: None,
+        }
+    }
 }
 
 impl LiveRecording {
@@ -42,7 +74,7 @@ impl LiveRecording {
     /// # Errors
     /// The system has no thread.
     pub fn start(stream: impl Read + Send + 'static) -> std::io::Result<Arc<Self>> {
-        let recording = Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
+        let recording = Arc::new(Self { state: Mutex::new(State::new()), changed: Condvar::new() });
         let reader = Arc::clone(&recording);
         let thread = thread::Builder::new().name("perk live".to_owned());
         thread.spawn(move || reader.read(stream))?;
@@ -61,12 +93,21 @@ impl LiveRecording {
 
     fn follow(&self, stream: impl Read) -> Result<(), Error> {
         let mut increments = Increments::new(stream)?;
-        while let Some(events) = increments.read()? {
-            let profile = Arc::new(increments.profile().clone());
+        {
             let mut state = self.state();
-            state.history.push(&profile, events);
-            state.profile = profile;
+            state.symbols = increments.symbols();
+            state.begun_unix_ms = increments.begun_unix_ms();
+        }
+        while let Some(events) = increments.read()? {
+            let mut state = self.state();
+            state.history.push(increments.accounting(), events);
+            let old = state.history.old_count();
+            if old > 0 {
+                let symbols = state.symbols.copy();
+                state.history.add_up(&symbols, old);
+            }
             state.increment_count += 1;
+            state.last = Instant::now();
             drop(state);
             self.changed.notify_all();
         }
@@ -75,6 +116,19 @@ impl LiveRecording {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        let state = self.state();
+        Progress {
+            increment_count: state.increment_count,
+            end_ns: state.history.end_ns(),
+            kept_from_ns: state.history.kept_from_ns(),
+            begun_unix_ms: state.begun_unix_ms,
+            silence: state.last.elapsed(),
+            end: state.end.clone(),
+        }
     }
 
     /// The number of increments so far, which changes with each.
@@ -93,9 +147,25 @@ impl LiveRecording {
         drop(self.changed.wait_timeout_while(self.state(), limit, is_same));
     }
 
-    /// The part of the recording in a range that ends at `until` of the recording, or now.
-    pub fn moment(&self, range: Range, until: Option<Duration>) -> Moment {
-        let state = self.state();
-        state.history.moment(&state.profile, range, until)
+    /// Waits until no more comes, or the time is over. Returns the reason why no more comes.
+    pub fn wait_for_end(&self, limit: Duration) -> Option<End> {
+        let goes_on = |state: &mut State| state.end.is_none();
+        let waited = self.changed.wait_timeout_while(self.state(), limit, goes_on);
+        waited.unwrap_or_else(PoisonError::into_inner).0.end.clone()
+    }
+
+    /// The range that ends at `until` of the recording, or now.
+    pub fn stretch(&self, range: Range, until: Option<Duration>) -> Stretch {
+        self.state().history.stretch(range, until)
+    }
+
+    /// A part of the recording.
+    ///
+    /// # Errors
+    /// Its increments are added up with others.
+    pub fn moment(&self, stretch: Stretch) -> Result<Moment, Summed> {
+        let mut state = self.state();
+        let symbols = state.symbols.copy();
+        state.history.moment(symbols, stretch)
     }
 }

@@ -325,6 +325,21 @@ pub enum CpuGroup {
 }
 
 impl CpuGroup {
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            CpuGroup::Java => "java",
+            CpuGroup::Gc => "gc",
+            CpuGroup::JitC1 => "jit_c1",
+            CpuGroup::JitC2 => "jit_c2",
+            CpuGroup::Start => "start",
+            CpuGroup::Jvm => "jvm",
+            CpuGroup::Native => "native",
+            CpuGroup::Perk => "perk",
+            CpuGroup::Ended => "ended",
+        }
+    }
+
     /// Its name in reports.
     pub fn title(self) -> &'static str {
         match self {

@@ -98,16 +98,26 @@ impl Profile {
     /// timelines of the same clock. The numbers of the profile stay what they are.
     pub fn join_sections(&mut self) {
         let sections = self.counted_sections().into_iter().cloned().collect();
+        self.events.retain(|event| !matches!(event, Event::Section(_)));
+        self.put_sums(sections);
+        self.join_timelines();
+    }
+
+    /// Makes one timeline of those of the same clock.
+    pub fn join_timelines(&mut self) {
         let mut timelines: Vec<Timeline> = Vec::new();
         for event in mem::take(&mut self.events) {
             match event {
-                Event::Section(_) => {}
                 Event::Timeline(more) => add_timeline(&mut timelines, more),
                 other => self.events.push(other),
             }
         }
-        self.put_sums(sections);
-        self.events.extend(timelines.into_iter().map(Event::Timeline));
+        for mut timeline in timelines {
+            if !timeline.rows.is_sorted() {
+                timeline.rows.sort_unstable();
+            }
+            self.events.push(Event::Timeline(timeline));
+        }
     }
 
     /// Adds one section for those of the same metrics.
@@ -264,7 +274,6 @@ fn add_timeline(timelines: &mut Vec<Timeline>, more: Timeline) {
         Some(timeline) => {
             timeline.head.end_ns = timeline.head.end_ns.max(more.head.end_ns);
             timeline.rows.extend(more.rows);
-            timeline.rows.sort_unstable();
         }
         None => timelines.push(more),
     }

@@ -4,7 +4,7 @@ mod status;
 
 use std::time::Duration;
 
-use perk_live::{End, LiveRecording, Moment, Range};
+use perk_live::{End, JvmState, LiveRecording, Moment, Range};
 use perk_profile::Profile;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -24,16 +24,7 @@ const APP_LINES: u16 = 12;
 const KEYS: &str = "r range  p freeze  < > moment  S save  D threads";
 
 /// What the browser asks of the JVM, beside the recording.
-pub trait Jvm {
-    /// The program and the process: `shop.jar · pid 4711`.
-    fn title(&self) -> String;
-
-    /// Facts that the recording does not have, such as the size of the heap, for one line.
-    fn facts(&self) -> String;
-
-    /// Whether the process runs.
-    fn is_running(&self) -> bool;
-
+pub trait Jvm: perk_live::Jvm {
     /// Writes a profile to a file. Returns the name.
     ///
     /// # Errors
@@ -100,9 +91,14 @@ impl LiveView {
         self.increment_count = watched.recording.increment_count();
         self.end = watched.recording.end();
         if self.end.is_none() {
-            self.facts = watched.jvm.facts();
+            self.facts = watched.jvm.counters().map_or(String::new(), |it| it.line());
         }
-        watched.recording.moment(self.range(), self.frozen_at)
+        let stretch = watched.recording.stretch(self.range(), self.frozen_at);
+        // What is added up meanwhile is not there by itself any more.
+        let moment = watched.recording.moment(stretch).or_else(|_| {
+            watched.recording.moment(watched.recording.stretch(Range::OFFERED[0], None))
+        });
+        moment.unwrap_or_default()
     }
 
     /// The browser of a moment, which shows what was chosen before.
@@ -177,12 +173,13 @@ impl LiveView {
     ) {
         let area = frame.area();
         let mut lines = status::lines(moment, &self.facts, usize::from(area.width));
-        let state = match (&self.end, self.frozen_at) {
-            (Some(_), _) if !watched.jvm.is_running() => "the JVM has ended".to_owned(),
-            (Some(End::Ended), _) => "the recording has ended".to_owned(),
-            (Some(End::Lost(_)), _) => "the recording is lost".to_owned(),
-            (None, Some(at)) => format!("frozen at {} s", at.as_secs()),
-            (None, None) => "live".to_owned(),
+        let state = match (&self.end, self.frozen_at, watched.jvm.state()) {
+            (Some(_), _, JvmState::Ended) => "the JVM has ended".to_owned(),
+            (Some(End::Ended), ..) => "the recording has ended".to_owned(),
+            (Some(End::Lost(_)), ..) => "the recording is lost".to_owned(),
+            (None, Some(at), _) => format!("frozen at {} s", at.as_secs()),
+            (None, None, JvmState::Stopped) => "the JVM is stopped by a signal".to_owned(),
+            (None, None, _) => "live".to_owned(),
         };
         lines.insert(0, format!("{} · {state}    {KEYS}", watched.jvm.title()));
         let most = STATUS_LINES.min(area.height.saturating_sub(APP_LINES));

@@ -8,7 +8,7 @@
 use std::fs;
 use std::io::Read;
 
-use perk_profile::units::bytes;
+use perk_live::JvmCounters;
 
 use super::{Jvm, name_of_user};
 
@@ -77,22 +77,16 @@ impl Counters {
         self.0.iter().find(|(it, _)| it == name).map(|it| it.1)
     }
 
-    /// The heap and the classes in a line: the collector sets the counters at the end of a collection.
-    pub(crate) fn line(&self) -> String {
-        let mut parts = Vec::new();
-        let used = self.of_generations(true, "used");
-        if used > 0 {
-            let all = bytes(self.of_generations(false, "capacity"));
-            parts.push(format!("heap {} of {all} at the last collection", bytes(used)));
-        }
+    /// The heap and the classes. The collector sets the counters of the heap at the end of a collection.
+    pub(crate) fn values(&self) -> JvmCounters {
         let loaded = ["java.cls.loadedClasses", "java.cls.sharedLoadedClasses"];
         let unloaded = ["java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses"];
         let total = |names: [&str; 2]| names.iter().filter_map(|name| self.get(name)).sum::<u64>();
-        let classes = total(loaded).saturating_sub(total(unloaded));
-        if classes > 0 {
-            parts.push(format!("{classes} classes"));
+        JvmCounters {
+            heap_used_bytes: self.of_generations(true, "used"),
+            heap_bytes: self.of_generations(false, "capacity"),
+            class_count: total(loaded).saturating_sub(total(unloaded)),
         }
-        parts.join(" · ")
     }
 }
 
@@ -136,7 +130,7 @@ mod tests {
         let (used, all) =
             (perk_profile::units::bytes(10 << 20), perk_profile::units::bytes(64 << 20));
         assert_eq!(
-            counters.line(),
+            counters.values().line(),
             format!("heap {used} of {all} at the last collection · 999 classes")
         );
         // A file that is cut, or whose numbers are wrong, has fewer counters or none.

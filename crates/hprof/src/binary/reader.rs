@@ -17,7 +17,7 @@ use perk_profile::{
 };
 
 use self::extended::ExtendedTables;
-pub use self::increments::Increments;
+pub use self::increments::{GrowingSymbols, Increments};
 use super::cursor::Cursor;
 use super::{
     ACCOUNTING, ACCOUNTING_ID, ESTIMATE, ESTIMATE_ID, FLAG_CPU_SAMPLES, FLAG_SITES, INTERIM,

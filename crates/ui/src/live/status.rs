@@ -1,10 +1,8 @@
 //! The state of a JVM in a few lines, from a moment of its recording.
 
-use std::cmp::Reverse;
-
-use perk_live::Moment;
+use perk_live::{Moment, Vitals};
 use perk_profile::units::{amount, duration, short_percent};
-use perk_profile::{CpuGroup, Metric, Profile, Subject, Unit, WallState};
+use perk_profile::{CpuGroup, Unit};
 
 /// Between two parts of a line.
 const GAP: &str = " · ";
@@ -29,52 +27,35 @@ pub(super) fn lines(moment: &Moment, facts: &str, width: usize) -> Vec<String> {
 }
 
 fn parts(moment: &Moment) -> Vec<String> {
-    let Some(of_range) = moment.profile.accounting.as_ref().filter(|it| it.wall_ns > 0) else {
+    let Some(vitals) = Vitals::of(&moment.profile) else {
         return vec!["waiting for the first second".to_owned()];
     };
-    let seconds = moment.recorded.as_secs_f64();
-    let process_ns = of_range.process_cpu_ns;
-    let cpus = process_ns as f64 / of_range.wall_ns as f64;
-    let mut cpu = vec![format!("CPU {cpus:.2} of {}", of_range.cpu_count)];
-    for (group, ns) in of_range.cpu_groups().into_iter().flatten() {
+    let (process_ns, recorded_ns) = (vitals.process_cpu_ns, vitals.recorded_ns);
+    let cpus = process_ns as f64 / recorded_ns as f64;
+    let mut cpu = vec![format!("CPU {cpus:.2} of {}", vitals.cpu_count)];
+    for &(group, ns) in &vitals.cpu_groups {
         let is_small = ns.saturating_mul(100) < process_ns && group != CpuGroup::Perk;
         if !is_small && group != CpuGroup::Ended {
             cpu.push(format!("{} {} %", group.title(), short_percent(ns, process_ns)));
         }
     }
-    let states: Vec<_> = states(&moment.profile)
-        .into_iter()
-        .map(|(state, ns)| (state, ns as f64 / 1e9 / seconds))
+    let states = vitals.states.iter().map(|&(state, ns)| (state, ns as f64 / recorded_ns as f64));
+    let states: Vec<_> = states
         .filter(|(_, count)| *count >= FEWEST)
         .map(|(state, count)| format!("{count:.1} {}", state.title()))
         .collect();
     let mut parts = vec![cpu.join(", ")];
     parts.extend((!states.is_empty()).then(|| format!("threads: {}", states.join(", "))));
-    let rate = |metric: Metric| (metric.rows(&moment.profile).total as f64 / seconds) as u64;
-    parts.push(format!("allocates {}/s", amount(rate(Metric::AllocatedBytes), Unit::Bytes)));
-    parts.push(format!("waits for locks {} each second", duration(rate(Metric::BlockedTime))));
-    parts.push(match of_range.gc_count {
+    let allocated = amount(vitals.rate(vitals.allocated_bytes), Unit::Bytes);
+    parts.push(format!("allocates {allocated}/s"));
+    let blocked = duration(vitals.rate(vitals.blocked_ns));
+    parts.push(format!("waits for locks {blocked} each second"));
+    parts.push(match vitals.gc_count {
         0 => "no collection".to_owned(),
         1 => "1 collection".to_owned(),
         count => format!("{count} collections"),
     });
-    let pauses = short_percent(of_range.gc_pause_ns, of_range.wall_ns);
-    parts.extend((of_range.gc_count > 0).then(|| format!("pauses {pauses} % of the time")));
+    let pauses = short_percent(vitals.gc_pause_ns, recorded_ns);
+    parts.extend((vitals.gc_count > 0).then(|| format!("pauses {pauses} % of the time")));
     parts
-}
-
-/// The time of threads in each state, most first.
-fn states(profile: &Profile) -> Vec<(WallState, u64)> {
-    let mut sums: Vec<(WallState, u64)> = Vec::new();
-    for section in profile.sections() {
-        for (key, [ns]) in section.of_metrics([Metric::WallTime]) {
-            let Subject::State(state) = key.subject else { continue };
-            match sums.iter_mut().find(|(other, _)| *other == state) {
-                Some((_, sum)) => *sum = sum.saturating_add(ns),
-                None => sums.push((state, ns)),
-            }
-        }
-    }
-    sums.sort_by_key(|&(state, ns)| (Reverse(ns), state));
-    sums
 }

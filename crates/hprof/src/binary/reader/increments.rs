@@ -3,8 +3,9 @@
 use std::fmt;
 use std::io::Read;
 use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use perk_profile::{Event, Profile};
+use perk_profile::{Accounting, Event, Profile};
 
 use super::BinaryReader;
 use crate::Error;
@@ -15,14 +16,41 @@ use crate::heap::{Header, Record, Stream};
 pub struct Increments<R> {
     header: Header,
     stream: Stream<R>,
-    reader: BinaryReader,
+    reader: Arc<Mutex<BinaryReader>>,
     has_ended: bool,
+}
+
+/// The symbols, call paths and threads of a recording that is being read. They only grow, so that a copy serves
+/// all increments that were read before it.
+#[derive(Clone, Default)]
+pub struct GrowingSymbols(Arc<Mutex<BinaryReader>>);
+
+impl fmt::Debug for GrowingSymbols {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GrowingSymbols").finish_non_exhaustive()
+    }
+}
+
+impl GrowingSymbols {
+    /// A profile with them, and without events.
+    pub fn copy(&self) -> Profile {
+        let mut reader = lock(&self.0);
+        // Those of the increment at hand.
+        let events = mem::take(&mut reader.profile.events);
+        let copy = reader.profile.clone();
+        reader.profile.events = events;
+        copy
+    }
 }
 
 impl<R> fmt::Debug for Increments<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Increments").field("header", &self.header).finish_non_exhaustive()
     }
+}
+
+fn lock(reader: &Mutex<BinaryReader>) -> MutexGuard<'_, BinaryReader> {
+    reader.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<R: Read> Increments<R> {
@@ -35,12 +63,17 @@ impl<R: Read> Increments<R> {
         let mut reader = BinaryReader::default();
         reader.tally.begin_file(&header);
         reader.id_bytes = header.id_bytes;
-        Ok(Self { header, stream, reader, has_ended: false })
+        Ok(Self { header, stream, reader: Arc::new(Mutex::new(reader)), has_ended: false })
     }
 
-    /// The symbols, call paths and threads so far, and the accounting. The events of increments are not in it.
-    pub fn profile(&self) -> &Profile {
-        &self.reader.profile
+    /// The symbols, call paths and threads, also of what will be read.
+    pub fn symbols(&self) -> GrowingSymbols {
+        GrowingSymbols(Arc::clone(&self.reader))
+    }
+
+    /// The accounting at the end of the last increment.
+    pub fn accounting(&self) -> Accounting {
+        lock(&self.reader).profile.accounting.clone().unwrap_or_default()
     }
 
     /// The time when the recording began, in milliseconds since 1970.
@@ -53,19 +86,26 @@ impl<R: Read> Increments<R> {
     /// # Errors
     /// As those of [`read`](super::read); [`Error::Cut`] if the input ends within a record.
     pub fn read(&mut self) -> Result<Option<Vec<Event>>, Error> {
-        self.reader.has_accounting = false;
-        while !self.has_ended && !self.reader.has_accounting {
+        lock(&self.reader).has_accounting = false;
+        let mut is_whole = false;
+        while !self.has_ended && !is_whole {
             let offset = self.stream.offset();
+            // The input is waited for without the lock.
             match self.stream.next()? {
                 None | Some(Record::Header(_)) => self.has_ended = true,
-                Some(record) => self.reader.record(record, offset)?,
+                Some(record) => {
+                    let mut reader = lock(&self.reader);
+                    reader.record(record, offset)?;
+                    is_whole = reader.has_accounting;
+                }
             }
         }
+        let mut reader = lock(&self.reader);
         if self.has_ended {
-            self.reader.file_end()?;
+            reader.file_end()?;
         }
-        self.reader.sections_elapsed_us.clear();
-        let events = mem::take(&mut self.reader.profile.events);
+        reader.sections_elapsed_us.clear();
+        let events = mem::take(&mut reader.profile.events);
         Ok((!self.has_ended || !events.is_empty()).then_some(events))
     }
 }
