@@ -20,7 +20,7 @@ mod utf16;
 pub use content::{Content, content};
 pub use heap::heap;
 pub use perk_formats::FileFormat;
-pub use profile::{Input, Options, has_only_heaps, profile};
+pub use profile::{Input, Options, has_only_heaps, prepare, profile};
 pub use source::{Source, display_name, is_stream};
 pub use sum::sum;
 

@@ -75,6 +75,15 @@ pub fn profile(path: &Path, options: &Options) -> anyhow::Result<Input> {
     Source::at(path)?.profile(options)
 }
 
+/// Makes of a profile as it was recorded what perk shows of it.
+pub fn prepare(profile: &mut Profile, options: &Options) {
+    if let Some(accounting) = profile.accounting.as_mut().filter(|_| !options.keep_secrets) {
+        accounting.program = secrets::mask(&accounting.program);
+    }
+    profile.fold_proxies();
+    profile.app.clone_from(&options.app);
+}
+
 impl Source {
     /// Reads the profile that the source holds.
     ///
@@ -82,12 +91,8 @@ impl Source {
     /// As [`profile`].
     pub fn profile(self, options: &Options) -> anyhow::Result<Input> {
         let mut input = self.read(options)?;
+        prepare(&mut input.profile, options);
         let profile = &mut input.profile;
-        if let Some(accounting) = profile.accounting.as_mut().filter(|_| !options.keep_secrets) {
-            accounting.program = secrets::mask(&accounting.program);
-        }
-        profile.fold_proxies();
-        profile.app.clone_from(&options.app);
         if options.unattributed && !profile.book_unattributed() {
             let note = "the file has no accounting of samples without a stack";
             profile.notes.push(note.to_owned());

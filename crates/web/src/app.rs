@@ -8,13 +8,14 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use perk_analysis::flame::{FlameGraph, FlameIndex};
 use perk_heap::Heap;
-use perk_open::display_name;
+use perk_open::Input;
 use perk_report::{Answer, NamedItem, ProfileRequest, Selection};
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
 use crate::cache::{Answers, Cache};
 use crate::fault::Fault;
+use crate::live;
 use crate::question::Question;
 use crate::reply::Reply;
 use crate::sources::{Source, Sources};
@@ -28,6 +29,9 @@ const PARTS: usize = 1;
 /// Flame graphs that are kept: each takes 8 bytes for a node of the profile's tree.
 const FLAMES: usize = 2;
 
+/// Parts of recordings of running JVMs that are kept: one that a page has frozen is asked for each second.
+const MOMENTS: usize = 4;
+
 /// All that requests share.
 pub(crate) struct App {
     pub(crate) access: Access,
@@ -39,6 +43,8 @@ pub(crate) struct App {
     pub(crate) indexes: Answers<FlameIndex>,
     pub(crate) flames: Answers<FlameGraph>,
     profiles: Cache<Selection>,
+    /// Parts of the recordings of running JVMs.
+    moments: Answers<Selection>,
     heaps: Cache<Heap>,
     workers: Arc<Semaphore>,
 }
@@ -60,6 +66,7 @@ impl App {
             indexes: Answers::new(FLAMES),
             flames: Answers::new(FLAMES),
             profiles: Cache::default(),
+            moments: Answers::new(MOMENTS),
             heaps: Cache::default(),
             workers: Arc::new(Semaphore::new(WORKERS)),
         }
@@ -67,10 +74,22 @@ impl App {
 
     /// The whole profile of a source.
     pub(crate) fn profile(&self, source: &Source) -> Result<Arc<Selection>, Fault> {
-        self.profiles.get(source, || {
-            let input = perk_open::profile(&source.path, &self.read)?;
-            ProfileRequest::default().select(NamedItem::new(display_name(&source.path), input))
-        })
+        let select = || {
+            let input = self.input(source)?;
+            ProfileRequest::default().select(NamedItem::new(source.label(), input))
+        };
+        match source.live {
+            Some(_) => self.moments.get(&source.id, || Ok(select()?)),
+            None => self.profiles.get(source, select),
+        }
+    }
+
+    /// What the profile of a source is made of, read anew.
+    pub(crate) fn input(&self, source: &Source) -> anyhow::Result<Input> {
+        let Some(live) = &source.live else { return perk_open::profile(&source.path, &self.read) };
+        let mut input = live.input()?;
+        perk_open::prepare(&mut input.profile, &self.read);
+        Ok(input)
     }
 
     /// The heap of a source. A large dump has its index beside it, as with `perk heap`.
@@ -88,7 +107,7 @@ impl App {
         if version.is_some_and(|version| version != source.version) {
             return Err(Fault::source(format!("{} has changed: load it again", source.name)));
         }
-        Ok((source, question))
+        live::resolved(source, question)
     }
 
     /// Works on a question in a thread of its own, and packs the answer if the client unpacks it.

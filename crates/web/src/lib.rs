@@ -1,9 +1,9 @@
-//! A server that shows profiles and heap dumps in a browser.
+//! A server that shows profiles, heap dumps and running JVMs in a browser.
 //!
 //! [`Server::bind`] listens, [`Server::run`] serves until Ctrl-C. A question comes as an address: its parameters
 //! have the names of the options of the command line (`question.rs`), its answer is an
 //! [`Answer`](perk_report::Answer) of crate `report`, as JSON. `access.rs` decides who may ask, `sources.rs` what
-//! there is, `cache.rs` keeps what was read. Nothing here writes a file or prints.
+//! there is, `cache.rs` keeps what was read, `live.rs` the parts of the recording of a running JVM. Nothing here writes a file or prints.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -14,6 +14,7 @@ mod connections;
 mod fault;
 mod folder;
 mod guard;
+mod live;
 mod patient;
 mod question;
 mod reply;
@@ -23,4 +24,5 @@ mod sources;
 mod views;
 
 pub use access::token_of_file;
+pub use live::LiveSource;
 pub use server::{Options, Server};

@@ -20,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::access::Access;
 use crate::app::App;
 use crate::connections::{Connection, Connections};
+use crate::live::LiveSource;
 use crate::patient::PatientStream;
 use crate::routes;
 use crate::sources::Sources;
@@ -42,6 +43,8 @@ content-type: application/json\r\ncontent-length: 55\r\n\r\n{\"error\": \"too ma
 pub struct Options {
     /// Profiles, heap dumps, and folders with them.
     pub inputs: Vec<PathBuf>,
+    /// Running JVMs.
+    pub jvms: Vec<LiveSource>,
     /// The address to listen on.
     pub host: IpAddr,
     /// The port; 0 for any.
@@ -58,6 +61,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             inputs: Vec::new(),
+            jvms: Vec::new(),
             host: Ipv4Addr::LOCALHOST.into(),
             port: 0,
             token: None,
@@ -89,13 +93,13 @@ impl Server {
     /// # Errors
     /// An input is not there, the address cannot be had, or the system has no threads or signals for it.
     pub fn bind(options: Options) -> anyhow::Result<Self> {
-        let Options { inputs, host, port, token, source_folders, read } = options;
+        let Options { inputs, jvms, host, port, token, source_folders, read } = options;
         if !host.is_loopback() && token.is_none() {
             bail!(
                 "--host {host}: others can reach this address: name a file with a token with --token-file"
             );
         }
-        let sources = Sources::new(&inputs)?;
+        let sources = Sources::new(&inputs, jvms)?;
         let wanted = SocketAddr::new(host, port);
         let listener = TcpListener::bind(wanted).with_context(|| match port {
             0 => format!("cannot listen on {host}"),

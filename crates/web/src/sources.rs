@@ -1,4 +1,4 @@
-//! What is served: files, and the files of folders, each under a name that is part of addresses.
+//! What is served: files, the files of folders, and running JVMs, each under a name that is part of addresses.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::fault::Fault;
 use crate::folder::{Folder, is_below};
+use crate::live::{LiveMoment, LiveSource};
 
 /// How long a list of a folder's files holds.
 const LIST_AGE: Duration = Duration::from_secs(2);
@@ -40,11 +41,12 @@ impl Fingerprint {
     }
 }
 
-/// What a source is of. A running JVM will be another kind, of another [`Input`].
+/// What a source is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SourceKind {
     Profile,
     Heap,
+    Jvm,
 }
 
 impl SourceKind {
@@ -52,6 +54,7 @@ impl SourceKind {
         match self {
             SourceKind::Profile => "profile",
             SourceKind::Heap => "heap",
+            SourceKind::Jvm => "jvm",
         }
     }
 }
@@ -85,9 +88,28 @@ pub(crate) struct Source {
     /// How often it has changed since the server began.
     pub(crate) version: u64,
     facts: Result<FileFacts, String>,
+    /// The part of the recording of a running JVM.
+    pub(crate) live: Option<LiveMoment>,
 }
 
 impl Source {
+    /// Its name in messages and commands.
+    pub(crate) fn label(&self) -> String {
+        if self.live.is_some() { self.name.clone() } else { display_name(&self.path) }
+    }
+
+    fn of_jvm(place: usize, source: &LiveSource) -> Self {
+        Self {
+            id: format!("j{}", place + 1),
+            name: printable(&source.jvm.title()),
+            path: PathBuf::new(),
+            folder: None,
+            version: 1,
+            facts: Err(String::new()),
+            live: Some(LiveMoment::whole(source)),
+        }
+    }
+
     /// The file as it is now.
     pub(crate) fn fingerprint(&self) -> Result<Fingerprint, Fault> {
         let is_inside = self.folder.as_deref().is_none_or(|folder| is_below(&self.path, folder));
@@ -97,6 +119,20 @@ impl Source {
     }
 
     fn value(&self) -> Value {
+        if let Some(live) = &self.live {
+            return json!({
+                "id": self.id,
+                "name": self.name,
+                "path": null,
+                "kind": SourceKind::Jvm.name(),
+                "format": null,
+                "bytes": null,
+                "modified": live.source.recording.progress().begun_unix_ms,
+                "version": self.version,
+                "state": live.source.state(),
+                "error": null,
+            });
+        }
         let facts = self.facts.as_ref();
         let fingerprint =
             facts.ok().map(|it| it.fingerprint).or_else(|| Fingerprint::of(&self.path));
@@ -126,6 +162,7 @@ enum Input {
 /// All sources.
 pub(crate) struct Sources {
     inputs: Vec<Input>,
+    jvms: Vec<LiveSource>,
     state: Mutex<State>,
 }
 
@@ -143,7 +180,7 @@ impl Sources {
     ///
     /// # Errors
     /// One is not there, or is neither a file that perk can read nor a folder.
-    pub(crate) fn new(paths: &[PathBuf]) -> anyhow::Result<Self> {
+    pub(crate) fn new(paths: &[PathBuf], jvms: Vec<LiveSource>) -> anyhow::Result<Self> {
         let input = |path: &PathBuf| {
             let name = display_name(path);
             if perk_open::is_stream(path) {
@@ -162,7 +199,7 @@ impl Sources {
             }
         };
         let inputs = paths.iter().map(input).collect::<anyhow::Result<_>>()?;
-        Ok(Self { inputs, state: Mutex::default() })
+        Ok(Self { inputs, jvms, state: Mutex::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -186,7 +223,9 @@ impl Sources {
         let found = state.list.iter().find(|it| it.id == id).cloned();
         let mut source = found
             .ok_or_else(|| Fault::nothing("there is no such source: /api/sources lists them"))?;
-        source.version = version(&mut state.versions, id, Fingerprint::of(&source.path));
+        if source.live.is_none() {
+            source.version = version(&mut state.versions, id, Fingerprint::of(&source.path));
+        }
         Ok(source)
     }
 
@@ -196,6 +235,8 @@ impl Sources {
         }
         let State { folders, list, listed, files, versions } = state;
         list.clear();
+        let jvms = self.jvms.iter().enumerate();
+        list.extend(jvms.map(|(place, source)| Source::of_jvm(place, source)));
         for (index, input) in self.inputs.iter().enumerate() {
             let id = format!("s{}", index + 1);
             match input {
@@ -209,6 +250,7 @@ impl Sources {
                         path: path.clone(),
                         folder: None,
                         facts,
+                        live: None,
                     });
                 }
                 Input::Folder(path) => {
@@ -223,6 +265,7 @@ impl Sources {
                             path: file.path,
                             folder: Some(path.clone()),
                             facts: Ok(file.facts),
+                            live: None,
                         }
                     }));
                 }

@@ -4,5 +4,6 @@ pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod flame;
 pub(crate) mod heap;
+pub(crate) mod live;
 pub(crate) mod report;
 pub(crate) mod times;

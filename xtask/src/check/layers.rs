@@ -80,6 +80,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-analysis",
             "perk-formats",
             "perk-heap",
+            "perk-live",
             "perk-page",
             "perk-profile",
         ],

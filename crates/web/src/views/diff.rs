@@ -1,6 +1,5 @@
 //! Comparisons: of two sources, or of two parts of one.
 
-use perk_open::display_name;
 use perk_profile::Profile;
 use perk_render::{Json, Part};
 use perk_report::{DiffRequest, NamedItem, View, Want};
@@ -9,6 +8,7 @@ use super::flame::{self, ViewedStacks, document};
 use super::report;
 use crate::app::App;
 use crate::fault::Fault;
+use crate::live;
 use crate::question::{OF_EXCERPT, OF_PART, Question, SIDES};
 use crate::reply::Reply;
 use crate::sources::Source;
@@ -19,7 +19,7 @@ const KNOWN: [&str; 5] = ["before", "after", "view", "normalize", "top"];
 fn side(app: &App, question: &Question, name: &str) -> Result<(Source, Question), Fault> {
     let id = question.text(name);
     let id = id.ok_or_else(|| Fault::question(format!("name the source: {name}=s1")))?;
-    Ok((app.sources.find(id)?, question.of_side(name)))
+    live::resolved(app.sources.find(id)?, question.of_side(name))
 }
 
 fn request(question: &Question, want: Want) -> Result<DiffRequest, Fault> {
@@ -38,7 +38,7 @@ fn request(question: &Question, want: Want) -> Result<DiffRequest, Fault> {
 fn profile(app: &App, source: &Source) -> Result<Profile, Fault> {
     let whole = app.profile(source)?;
     match whole.is_inferred() {
-        true => Ok(perk_open::profile(&source.path, &app.read)?.profile),
+        true => Ok(app.input(source)?.profile),
         false => Ok(whole.profile().clone()),
     }
 }
@@ -59,12 +59,13 @@ pub(crate) fn diff(app: &App, question: &Question) -> Result<Reply, Fault> {
     };
     let sides = [side(app, question, "before")?, side(app, question, "after")?];
     let versions = sides.each_ref().map(|(source, _)| source.version);
-    let key = format!("diff {versions:?} {}", question.key(&OF_EXCERPT));
+    let ids = sides.each_ref().map(|(source, _)| &*source.id);
+    let key = format!("diff {ids:?} {versions:?} {}", question.key(&OF_EXCERPT));
     let answer = app.answers.get(&key, || {
         let mut notes = Vec::new();
         let mut selected = Vec::new();
         for (source, question) in &sides {
-            let named = NamedItem::new(display_name(&source.path), profile(app, source)?);
+            let named = NamedItem::new(source.label(), profile(app, source)?);
             selected.push(request(question, want)?.select(named, &mut notes)?);
         }
         let [before, after] = &mut selected[..] else { return Err(Fault::question("two sides")) };

@@ -59,7 +59,7 @@ fn in_format(app: &App, source: &Source, question: &Question, name: &str) -> Res
     let whole = app.profile(source)?;
     // As perk convert: callers are not inferred.
     let mut profile = match whole.is_inferred() {
-        true => perk_open::profile(&source.path, &app.read)?.profile,
+        true => app.input(source)?.profile,
         false => whole.profile().clone(),
     };
     let part = (question.window()?, &question.filter()?);

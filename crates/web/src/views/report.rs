@@ -43,7 +43,7 @@ pub(crate) fn whole_or_part(
     }
     let key = format!("{} {} {}", source.id, source.version, question.key_of(&OF_PART));
     let part = app.parts.get(&key, || {
-        let input = perk_open::profile(&source.path, &app.read)?;
+        let input = app.input(source)?;
         Ok(request.select(NamedItem::new(whole.name(), input))?)
     })?;
     Ok((part, true))

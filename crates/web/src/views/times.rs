@@ -93,6 +93,8 @@ fn answer(
     if question.text("by").is_some_and(|by| by != "thread") {
         return Err(Fault::question("by: times are by thread"));
     }
+    // Times are those of all that was recorded.
+    let source = &source.whole();
     let whole = app.profile(source)?;
     let profile = whole.profile();
     let metric = match question.text("metric") {
