@@ -21,9 +21,9 @@ use perk_open::Format;
 use perk_report::Limit;
 
 use crate::file_format::{endings, written_format};
-pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs};
+pub(crate) use attach::{AttachArgs, RemoteArgs, StartArgs, TopArgs};
 pub(crate) use heap::{HeapArgs, Refs};
-pub(crate) use measured::MeasurementArgs;
+pub(crate) use measured::{AgentArguments, MeasurementArgs};
 pub(crate) use profile::{FilterArgs, ReadArgs, WindowArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use serve::ServeArgs;
@@ -63,6 +63,9 @@ const PS_NOTES: &str = "\
 Each JVM is a line: its process id, its user, its Java version, its container, the state of perk's agent
 (idle, recording, paused; - without an agent) and its main class or jar. Only the JVM's user and root can
 see everything: ? replaces what perk cannot see. The exit code is 1 if there is no JVM.";
+
+/// The heading of the options of a recording, in the help of commands that can do without one.
+const RECORDING: &str = "Options of the recording of a running JVM, as of perk attach";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,12 +107,7 @@ pub(crate) enum Command {
     /// Describe the agent and the recording of a running JVM
     #[command(after_help = "Example:\n  perk status 4711")]
     Status(RemoteArgs),
-    /// Show what a running JVM does now
-    ///
-    /// Records as perk attach does, and shows the last 10 seconds, the last minute or all of it, newly every
-    /// second, with the views and keys of perk view. Nothing of perk runs in the JVM after the end.
-    #[command(after_help = "Examples:\n  perk top 4711\n  perk top shop.jar")]
-    Top(RemoteArgs),
+    Top(TopArgs),
     Listen(ListenArgs),
     Report(ReportArgs),
     Diff(DiffArgs),

@@ -4,7 +4,7 @@ pub(crate) mod control;
 mod hotspot;
 mod inside;
 mod library;
-mod litter;
+pub(crate) mod litter;
 mod recording;
 mod socket;
 mod user;
@@ -46,7 +46,11 @@ pub(crate) fn attach(args: &AttachArgs) -> anyhow::Result<ExitCode> {
     };
     control.check(args.timeout)?;
     let recording = Recording::new(&jvm)?;
-    let (analyses, lease) = begin(&control, analyses, recording.file_option()?)?;
+    let file = recording.file_option()?;
+    let lease = |analyses: &Analyses<'_>| {
+        control.lease(analyses.agent_options(file.clone()).to_string(), PATIENCE)
+    };
+    let (analyses, lease) = begin(analyses, &lease)?;
     if !measured.quiet {
         let end = match args.duration {
             Some(time) => format!("for {time:?}; Ctrl-C ends it"),
@@ -122,26 +126,22 @@ pub(crate) fn thread_dump(jvm: &Jvm, timeout: Duration) -> anyhow::Result<String
     hotspot::thread_dump(jvm, Deadline::after(timeout))
 }
 
-/// Begins the recording. If the JVM refuses what one of the default measurements needs, such as a
-/// capability that another agent has, the others go on.
-fn begin<'a>(
-    control: &Control,
+/// Begins a recording, as `ask` asks the JVM for it. If the JVM refuses what one of the default measurements
+/// needs, such as a capability that another agent has, the others continue.
+pub(crate) fn begin<'a>(
     analyses: Analyses<'a>,
-    file: String,
+    ask: &dyn Fn(&Analyses<'_>) -> anyhow::Result<UnixStream>,
 ) -> anyhow::Result<(Analyses<'a>, UnixStream)> {
-    let lease = |analyses: &Analyses<'_>| {
-        control.lease(analyses.agent_options(file.clone()).to_string(), PATIENCE)
-    };
-    let refusal = match lease(&analyses) {
-        Ok(lease) => return Ok((analyses, lease)),
+    let refusal = match ask(&analyses) {
+        Ok(connection) => return Ok((analyses, connection)),
         Err(refusal) => refusal,
     };
     let text = format!("{refusal:#}");
     if REFUSALS.iter().any(|begin| text.contains(begin)) {
         for (name, others) in analyses.each_left_out() {
-            if let Ok(lease) = lease(&others) {
+            if let Ok(connection) = ask(&others) {
                 say(format_args!("no {name} are measured: {text}"));
-                return Ok((others, lease));
+                return Ok((others, connection));
             }
         }
     }

@@ -26,6 +26,7 @@ mod serve;
 mod talk;
 mod top;
 mod view;
+mod watched;
 
 use std::env;
 use std::io::{self, Write};

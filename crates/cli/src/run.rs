@@ -30,7 +30,7 @@ use children::Children;
 use command::{Plan, Route};
 use finish::JvmEnd;
 pub(crate) use finish::{Finish, targets};
-pub(crate) use options::{Analyses, complete};
+pub(crate) use options::Analyses;
 use outcome::Outcome;
 pub(crate) use outcome::{Folder, option_of_file};
 use signals::ProgramEnd;

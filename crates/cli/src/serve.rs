@@ -1,17 +1,20 @@
-//! `perk serve`: profiles and heap dumps in a browser.
+//! `perk serve`: profiles, heap dumps and running JVMs in a browser.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::{env, fs};
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fs, thread};
 
 use anyhow::{Context, bail};
 use perk_files::PrivateFolder;
-use perk_web::{Options, Server, token_of_file};
+use perk_web::{LiveSource, Options, Server, token_of_file};
 
 use crate::args::ServeArgs;
+use crate::jvms::{Jvm, find};
 use crate::talk;
+use crate::watched::WatchedJvm;
 
 /// The program that opens a page in the user's browser.
 const OPENER: &str = "xdg-open";
@@ -22,13 +25,24 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
         bail!("--source {} is no folder", folder.display());
     }
     let token = args.token_file.as_deref().map(token_of_file).transpose()?;
+    let (inputs, jvms) = inputs(args)?;
+    let begin = |jvm| WatchedJvm::begin(jvm, args.timeout, &args.agent).map(Arc::new);
+    let watched = jvms.into_iter().map(begin).collect::<anyhow::Result<Vec<_>>>()?;
+    let source = |it: &Arc<WatchedJvm>| LiveSource {
+        recording: Arc::clone(&it.recording),
+        jvm: Arc::clone(it) as Arc<dyn perk_live::Jvm>,
+    };
     let options = Options {
-        inputs: args.inputs.clone(),
+        inputs,
+        jvms: watched.iter().map(source).collect(),
         host: args.host,
         port: args.port,
         token,
         source_folders: args.source.clone(),
-        read: perk_open::Options { app: args.app.clone(), ..perk_open::Options::default() },
+        read: perk_open::Options {
+            app: args.agent.0.options.app.clone(),
+            ..perk_open::Options::default()
+        },
     };
     let server = Server::bind(options)?;
     if !args.host.is_loopback() {
@@ -43,9 +57,62 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     writeln!(out, "{url}").and_then(|()| out.flush()).context("cannot write to stdout")?;
     drop(out);
     let page = if args.open { open(&url) } else { None };
+    watched.iter().for_each(announce);
     let ended = server.run();
     drop(page);
+    for jvm in &watched {
+        if !jvm.stop() {
+            let title = jvm.jvm.title();
+            talk::say(format_args!("the recording of {title} ends when the JVM answers again"));
+        }
+    }
     ended
+}
+
+/// The files and folders, and the running JVMs, among the arguments. What perk can read is a file, whatever JVMs
+/// have that name.
+fn inputs(args: &ServeArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<Jvm>)> {
+    let (mut files, mut jvms): (Vec<PathBuf>, Vec<Jvm>) = Default::default();
+    for input in &args.inputs {
+        let name = input.to_str().filter(|_| !perk_open::is_stream(input));
+        let fault = match fs::metadata(input) {
+            Ok(facts) if facts.is_file() => perk_open::content(input).err(),
+            Ok(_) => None,
+            Err(error) => Some(anyhow::Error::from(error)),
+        };
+        let (Some(name), Some(fault)) = (name, fault) else {
+            files.push(input.clone());
+            continue;
+        };
+        let is_number = name.parse::<u32>().is_ok();
+        match find(name) {
+            Ok(jvm) => jvms.push(jvm),
+            Err(error) if is_number && !input.exists() => return Err(error),
+            // A path is no name of a JVM.
+            Err(_) if input.exists() || name.contains('/') => files.push(input.clone()),
+            Err(error) => {
+                let what = format!("cannot read {}: {fault:#}", perk_open::display_name(input));
+                bail!("{what}; {error:#}");
+            }
+        }
+    }
+    let mut names = args.agent.0.names().filter(|name| *name != "app");
+    if let Some(name) = names.next().filter(|_| jvms.is_empty()) {
+        bail!("--{name} is an option of a recording, and no input is a running JVM");
+    }
+    Ok((files, jvms))
+}
+
+/// Says that a JVM is recorded, and later how its recording has ended.
+fn announce(jvm: &Arc<WatchedJvm>) {
+    talk::say(format_args!("recording {} until Ctrl-C", jvm.jvm.title()));
+    let jvm = Arc::clone(jvm);
+    thread::spawn(move || {
+        while jvm.recording.wait_for_end(Duration::from_secs(3600)).is_none() {}
+        if let Some(line) = jvm.farewell() {
+            talk::say(format_args!("{line}; what was recorded is served until Ctrl-C"));
+        }
+    });
 }
 
 /// Opens the page in the browser. All users see the arguments of a process, so the browser gets the name of a file

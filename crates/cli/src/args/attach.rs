@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::MeasurementArgs;
-use super::measured::hidden_from_start;
+use super::measured::{AgentArguments, hidden_from_start};
 use super::values::time;
+use super::{MeasurementArgs, RECORDING};
 
 /// Profile a running program
 ///
@@ -61,6 +61,22 @@ pub(crate) struct StartArgs {
     /// [default: resume the paused recording]
     #[arg(value_name = "OPTIONS")]
     pub(crate) options: Option<String>,
+}
+
+/// Show what a running JVM does now
+///
+/// Records as perk attach does, and shows the last 10 seconds, the last minute or all of it, newly every
+/// second, with the views and keys of perk view. Nothing of perk runs in the JVM after the end.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  perk top 4711\n  perk top shop.jar\n  perk top shop.jar --only cpu"
+)]
+#[command(mut_args(hidden_from_start))]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+    #[command(flatten, next_help_heading = RECORDING)]
+    pub(crate) agent: AgentArguments,
 }
 
 /// The JVM that a command is for.

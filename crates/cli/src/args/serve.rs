@@ -2,16 +2,19 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
-use perk_profile::NamePattern;
 
-use super::values::{address, name_pattern};
+use super::RECORDING;
+use super::measured::{AgentArguments, hidden_from_start};
+use super::values::{address, time};
 
-/// Show profiles and heap dumps in a browser
+/// Show profiles, heap dumps and running JVMs in a browser
 ///
 /// Prints one address, which only you can use, and serves it until Ctrl-C. The page has the views of perk
-/// report, perk diff and perk heap, with the same numbers.
+/// report, perk diff and perk heap, with the same numbers. A running JVM is recorded as perk attach does: the
+/// page shows the last 10 seconds, the last minute or all of it, newly every second.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -20,16 +23,20 @@ Examples:
   perk serve before.hprof after.hprof
   perk serve --source src/main/java app.prof
   perk serve target/profiles
+  perk serve shop.jar
+  perk serve --open 4711 before.hprof
   ssh -L 4000:localhost:4000 host perk serve --port 4000 app.hprof
 
-A folder shows the files that perk can read, newest first, and those that come later. perk writes no file;
+A folder shows the files that perk can read, newest first, and those that come later. What is no such file
+or folder is a running JVM, as for perk attach; its recording ends with perk. perk writes no file;
 only the index of a heap dump of 1 GiB or more is kept beside it, as with perk heap.
 
 The address ends in a token, which the browser exchanges for a cookie: keep it to yourself. docs/security.md
 describes who can ask what.")]
+#[command(mut_args(hidden_from_start))]
 pub(crate) struct ServeArgs {
-    /// Profiles, heap dumps, and folders with them
-    #[arg(value_name = "FILE|FOLDER", required = true)]
+    /// Profiles, heap dumps, folders with them, and running JVMs
+    #[arg(value_name = "FILE|FOLDER|PID|NAME", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// The port to listen on [default: any free port]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -46,8 +53,9 @@ pub(crate) struct ServeArgs {
     /// Also show the source files below this folder (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(crate) source: Vec<PathBuf>,
-    /// The program's own classes: 'com.acme.*' (repeatable, or with commas) [default: those that the file
-    /// names, or the packages of the main class]
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = name_pattern)]
-    pub(crate) app: Vec<NamePattern>,
+    /// Give up if a JVM has not loaded the agent after this time
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s")]
+    pub(crate) timeout: Duration,
+    #[command(flatten, next_help_heading = RECORDING)]
+    pub(crate) agent: AgentArguments,
 }

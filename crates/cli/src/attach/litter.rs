@@ -19,7 +19,7 @@ const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
 /// Removes the sockets of JVMs and the recordings of tools that were killed, from the folders of the
 /// JVM's user. What cannot be removed stays.
-pub(super) fn remove(jvm: &Jvm) {
+pub(crate) fn remove(jvm: &Jvm) {
     for base in bases(jvm) {
         let Ok(folder) = JvmFolder::open(jvm, &base) else { continue };
         if folder.check_owner().is_err() {

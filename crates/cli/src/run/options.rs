@@ -19,7 +19,7 @@ use crate::file_format::has_ending;
 const FLUSH_NS: u64 = 5_000_000_000;
 
 /// Sets what every recording has: all rows, and threads where they cost little.
-pub(crate) fn complete(options: &mut Options) {
+fn complete(options: &mut Options) {
     options.cutoff = 0.0;
     options.classes = Classes::Used;
     options.verbose = false;
@@ -280,6 +280,11 @@ impl<'a> Analyses<'a> {
     /// Whether the agent's file shows what was measured so far.
     fn can_flush(&self) -> bool {
         !self.dump_heap() && !self.have_fields() && !self.are_of_jamaica() && !self.are_xprof()
+    }
+
+    /// The options of the agent for a recording that it sends while it is made.
+    pub(crate) fn watched_options(&self) -> Options {
+        Options { output: Output::Default, flush_ns: None, ..self.options.clone() }
     }
 
     /// The options of the agent: the requested ones, and its own defaults for the rest.

@@ -109,6 +109,11 @@ impl CommandLine {
         set(options, row, "cpu:waits:locks:alloc");
     }
 
+    /// The names of the arguments that were given.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.given.iter().map(|it| it.argument.long)
+    }
+
     /// Whether an argument was given.
     pub fn has(&self, long: &str) -> bool {
         self.given.iter().any(|it| it.argument.long == long)

@@ -1,0 +1,101 @@
+//! A running JVM whose recording is shown while it is made: `perk top` and `perk serve`.
+
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use perk_live::{Jvm as _, JvmCounters, JvmState, LiveRecording, ending};
+
+use crate::args::{AgentArguments, MeasurementArgs};
+use crate::attach::control::{Control, PATIENCE};
+use crate::attach::{begin, litter, load_agent, may_ask, thread_dump};
+use crate::jvms::{Counters, Jvm};
+use crate::run::Analyses;
+
+/// The time that a JVM has to send the end of its recording.
+const END_TIME: Duration = Duration::from_secs(2);
+
+/// A JVM and its recording, which ends when this is dropped.
+pub(crate) struct WatchedJvm {
+    pub(crate) jvm: Jvm,
+    pub(crate) recording: Arc<LiveRecording>,
+    connection: UnixStream,
+    timeout: Duration,
+    is_stopped: AtomicBool,
+}
+
+impl WatchedJvm {
+    /// Begins the recording that these arguments describe, as `perk attach` does.
+    ///
+    /// # Errors
+    /// As those of `perk attach`.
+    pub(crate) fn begin(
+        jvm: Jvm,
+        timeout: Duration,
+        agent: &AgentArguments,
+    ) -> anyhow::Result<Self> {
+        let measured =
+            MeasurementArgs { agent: agent.clone(), top: None, quiet: false, output: Vec::new() };
+        let analyses = Analyses::of_running(&measured)?;
+        may_ask(&jvm)?;
+        let control = match Control::of(&jvm) {
+            Some(control) => control,
+            None => load_agent(&jvm, timeout)?,
+        };
+        control.check(timeout)?;
+        let watch = |analyses: &Analyses<'_>| {
+            control.watch(analyses.watched_options().to_string(), PATIENCE)
+        };
+        let (_, connection) = begin(analyses, &watch)?;
+        litter::remove(&jvm);
+        let recording = LiveRecording::start(connection.try_clone()?)?;
+        Ok(Self { jvm, recording, connection, timeout, is_stopped: AtomicBool::new(false) })
+    }
+
+    /// Ends the recording, whose last part then is in it. `false` if the JVM does not answer.
+    pub(crate) fn stop(&self) -> bool {
+        self.is_stopped.store(true, Relaxed);
+        let _ = self.connection.shutdown(Shutdown::Write);
+        self.recording.wait_for_end(END_TIME).is_some()
+    }
+
+    /// How the recording has ended, if this has not ended it.
+    pub(crate) fn farewell(&self) -> Option<String> {
+        let end = self.recording.end().filter(|_| !self.is_stopped.load(Relaxed))?;
+        Some(ending(&end, self.state(), &self.jvm.title()))
+    }
+}
+
+impl Drop for WatchedJvm {
+    fn drop(&mut self) {
+        let _ = self.connection.shutdown(Shutdown::Both);
+    }
+}
+
+impl perk_live::Jvm for WatchedJvm {
+    fn program(&self) -> &str {
+        &self.jvm.program
+    }
+
+    fn pid(&self) -> u32 {
+        self.jvm.process.pid
+    }
+
+    fn state(&self) -> JvmState {
+        match self.jvm.process.status() {
+            Ok(status) if matches!(status.state, 'T' | 't') => JvmState::Stopped,
+            Ok(status) if !matches!(status.state, 'Z' | 'X') => JvmState::Running,
+            _ => JvmState::Ended,
+        }
+    }
+
+    fn counters(&self) -> Option<JvmCounters> {
+        Counters::of(&self.jvm).map(|counters| counters.values())
+    }
+
+    fn thread_dump(&self) -> anyhow::Result<String> {
+        thread_dump(&self.jvm, self.timeout)
+    }
+}
