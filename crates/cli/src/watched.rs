@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use perk_control::remote::Request;
 use perk_live::{Jvm as _, JvmCounters, JvmState, LiveRecording, ending};
 
 use crate::args::{AgentArguments, MeasurementArgs};
@@ -57,7 +58,12 @@ impl WatchedJvm {
     /// Ends the recording, whose last part then is in it. `false` if the JVM does not answer.
     pub(crate) fn stop(&self) -> bool {
         self.is_stopped.store(true, Relaxed);
-        let _ = self.connection.shutdown(Shutdown::Write);
+        if self.recording.end().is_none()
+            && let Some(control) = Control::of(&self.jvm)
+        {
+            // What it answers does not matter: the end of the recording comes, or it does not.
+            let _ = control.ask(&Request::Stop, END_TIME);
+        }
         self.recording.wait_for_end(END_TIME).is_some()
     }
 

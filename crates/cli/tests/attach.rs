@@ -28,7 +28,7 @@ fn sleeper(jdk: &Jdk) -> JavaRun {
 }
 
 /// Starts a JVM, and waits until its program runs.
-fn start(run: &JavaRun) -> RunningJava {
+pub(crate) fn start(run: &JavaRun) -> RunningJava {
     let mut java = run.spawn();
     java.wait_for_stdout("ready");
     java
@@ -62,7 +62,7 @@ fn attach(folder: &Folder, java: &RunningJava, arguments: &[&str]) -> Child {
 
 /// Waits until the agent has this state.
 #[track_caller]
-fn wait_for_state(folder: &Folder, java: &RunningJava, state: &str) {
+pub(crate) fn wait_for_state(folder: &Folder, java: &RunningJava, state: &str) {
     wait_for(state, || {
         let output = perk(folder, java, &["status", "PID"]);
         stdout(&output).contains(&format!("state={state}\n")).then_some(())
@@ -73,7 +73,7 @@ fn wait_for_state(folder: &Folder, java: &RunningJava, state: &str) {
 const ALL: [&str; 5] = ["--cpu", "samples", "--wall", "--alloc", "--lock"];
 
 /// Runs perk with `arguments`, of which `PID` is the JVM.
-fn perk(folder: &Folder, java: &RunningJava, arguments: &[&str]) -> Output {
+pub(crate) fn perk(folder: &Folder, java: &RunningJava, arguments: &[&str]) -> Output {
     let pid = java.pid().to_string();
     let arguments = arguments.iter().map(|&it| if it == "PID" { pid.as_str() } else { it });
     folder.perk().args(arguments).output().unwrap()

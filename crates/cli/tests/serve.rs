@@ -1,5 +1,7 @@
 //! `perk serve` as a process: its address, its answers, its end.
 
+mod live;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,14 +12,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::util::{Folder, PERK, assert_refused, stdout};
 
 /// A server that ends with the test.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     /// The line on stdout.
     url: String,
 }
 
 impl Server {
-    fn new(folder: &Folder, arguments: &[&str]) -> Self {
+    pub(crate) fn new(folder: &Folder, arguments: &[&str]) -> Self {
         let mut command = Command::new(PERK);
         command.current_dir(folder.path()).arg("serve").args(arguments);
         // It needs no folder for temporary files.
@@ -46,7 +48,7 @@ impl Server {
     }
 
     /// Sends a signal. Returns the exit code, and what was said.
-    fn end(mut self, signal: Signal) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self, signal: Signal) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
         let code = self.child.wait().unwrap().code();
         let mut said = String::new();
@@ -98,8 +100,8 @@ fn wrong_arguments_are_one_line() {
     folder.file("text", "no profile");
     folder.file("app.collapsed", "main;a 5\n");
     for (arguments, parts) in [
-        (&["serve"][..], &["FILE|FOLDER"][..]),
-        (&["serve", "none"], &["cannot read none", "No such file"]),
+        (&["serve"][..], &["FILE|FOLDER|PID|NAME"][..]),
+        (&["serve", "none"], &["cannot read none", "No such file", "no JVM has this name"]),
         (&["serve", "text"], &["text is not in a format that perk can read"]),
         (&["serve", "-"], &["stdin can be read only once"]),
         (&["serve", "/dev/null"], &["/dev/null is neither a file nor a folder"]),

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use perk_profile::units::duration;
-use perk_profile::{Accounting, Event, Metric, Profile, Section, Span};
+use perk_profile::{Accounting, Event, KeyedSet, Metric, Profile, Section, Span, ThreadId};
 
 /// The time for which each increment is kept.
 const KEPT: Duration = Duration::from_secs(600);
@@ -108,6 +108,8 @@ pub struct History {
     all: Sum,
     /// The last of each section that counts since the start.
     totals: Vec<Section>,
+    /// The threads whose names have come.
+    named: KeyedSet<ThreadId>,
 }
 
 /// A part of a recording.
@@ -163,6 +165,8 @@ impl History {
                     new.extend((!difference.is_empty()).then_some(Event::Section(difference)));
                     self.totals.push(section);
                 }
+                Event::ThreadStart(thread) => drop(self.named.insert(thread)),
+                Event::ThreadEnd(_) => {}
                 other => others.push(other),
             }
         }
@@ -252,6 +256,7 @@ impl History {
                 joined(symbols, older.chain(recent).cloned())
             }
         };
+        self.introduce_threads(&mut profile);
         let of_part = accounting.since(&then);
         let recorded = Duration::from_nanos(of_part.wall_ns);
         profile.accounting = Some(of_part);
@@ -274,6 +279,19 @@ impl History {
         whole.events.extend(self.recent.iter().flat_map(|it| &it.events).filter(is_other).cloned());
         whole.join_timelines();
         whole
+    }
+
+    /// Adds the starts of the threads that have numbers: files have the names of threads there.
+    fn introduce_threads(&self, profile: &mut Profile) {
+        let of_sections = profile.sections().flat_map(Section::traces);
+        let of_timelines = profile.timelines().flat_map(|it| &it.rows);
+        let of_timelines = of_timelines.map(|row| (row.thread, row.trace));
+        let all = of_sections.map(|trace| (None, trace)).chain(of_timelines);
+        let all = all.filter_map(|(thread, trace)| thread.or(profile.get_trace(trace).thread));
+        let mut threads: Vec<_> = all.filter(|thread| self.named.contains(thread)).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        profile.events.splice(0..0, threads.into_iter().map(Event::ThreadStart));
     }
 
     /// The begin of what is known second by second.

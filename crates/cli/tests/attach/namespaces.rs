@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use perk_testkit::{Jdk, fixture, jdk};
-use rustix::process::geteuid;
+use rustix::process::{Signal, geteuid};
 
+use crate::serve::Server;
 use crate::util::{Folder, PERK, assert_refused, stderr, stdout, wait_for};
 
 /// A JVM in namespaces. It is killed when this is dropped.
@@ -234,6 +235,13 @@ fn a_container_whose_tmp_is_full() {
         let output = folder.run(&["start", &pid, "cpu=samples,file=/dev/shm/a.txt"]);
         assert!(output.status.success(), "{}", stderr(&output));
         assert!(Path::new(&format!("/proc/{pid}/root/dev/shm/perk-0")).exists());
+        assert!(folder.run(&["stop", &pid]).status.success());
+        // What is watched needs no file.
+        let server = Server::new(&folder, &[&pid]);
+        assert_eq!(
+            server.end(Signal::INT),
+            (Some(0), format!("perk: recording the JVM {pid} (Sleeper) until Ctrl-C\n"))
+        );
     });
 }
 
