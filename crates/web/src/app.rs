@@ -94,6 +94,11 @@ impl App {
 
     /// The heap of a source. A large dump has its index beside it, as with `perk heap`.
     pub(crate) fn heap(&self, source: &Source) -> Result<Arc<Heap>, Fault> {
+        if source.live.is_some() {
+            let line =
+                format!("{} is a running JVM: perk heap shows a heap dump of it", source.name);
+            return Err(Fault::nothing(line));
+        }
         self.heaps.get(source, || {
             perk_open::heap(&source.path, &perk_heap::Options::default(), &mut perk_heap::NoWatch)
         })

@@ -39,6 +39,8 @@ pub(crate) fn timeline(app: &App, source: &Source, question: &Question) -> Resul
 /// The strip above all views: each metric whose times are known, and the pauses, by interval.
 pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
     question.check(&[&KNOWN_OF_STRIP])?;
+    // Times are those of all that was recorded.
+    let source = &source.whole();
     let whole = app.profile(source)?;
     let profile = whole.profile();
     let filter = question.filter()?;
