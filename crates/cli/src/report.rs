@@ -78,6 +78,7 @@ fn request(args: &ReportArgs) -> ProfileRequest {
         min_percent: args.min,
         sources: args.source.clone(),
         whole_sources: args.whole,
+        source_part: None,
         paths: args.files.clone(),
         screen: if args.markdown { Screen::default() } else { Screen::of_stdout() },
         want: match args.output {

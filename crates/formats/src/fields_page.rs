@@ -16,7 +16,7 @@ use crate::page::{HtmlPage, Number};
 
 const PAGE: HtmlPage = HtmlPage {
     html: "fields/page.html",
-    styles: &["fields/page.css"],
+    styles: &["tables.css", "fields/fields.css", "fields/page.css"],
     module: "fields/page.js",
     data_begin: "<script type=\"application/json\" id=\"perk-fields\">",
 };
@@ -67,10 +67,15 @@ pub(crate) fn is_for(view: &View<'_>) -> bool {
 /// # Errors
 /// As `out` fails; of kind `InvalidInput` if the profile has no such accesses.
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let data = PageData::new(view.profile).ok_or_else(|| {
-        refusal("the page of fields shows accesses to objects' fields; the profile has none")
-    })?;
-    PAGE.write(&view.heading(), &data, out)
+    PAGE.write(&view.heading(), &PageData::of(view.profile)?, out)
+}
+
+/// Writes the data of the page alone, as its modules read it.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_data(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    Ok(serde_json::to_writer(out, &PageData::of(profile)?)?)
 }
 
 /// The data of the page.
@@ -112,6 +117,13 @@ fn numbers<K>(row: &ObjectsRow<K>, has_extended: bool) -> Vec<Number> {
 }
 
 impl PageData {
+    fn of(profile: &Profile) -> io::Result<Self> {
+        let lacks = || {
+            refusal("the page of fields shows accesses to objects' fields; the profile has none")
+        };
+        Self::new(profile).ok_or_else(lacks)
+    }
+
     fn new(profile: &Profile) -> Option<Self> {
         let accesses = profile.field_accesses()?;
         let symbols = &profile.symbols;

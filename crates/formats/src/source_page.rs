@@ -4,7 +4,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use perk_analysis::source::{AnnotatedFile, SourceLine};
+use perk_analysis::source::{AnnotatedFile, SourceFile, SourceLine};
 use perk_profile::units::printable;
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use crate::page::{HtmlPage, Number};
 
 const PAGE: HtmlPage = HtmlPage {
     html: "source/page.html",
-    styles: &["source/page.css"],
+    styles: &["tables.css", "source/lines.css", "source/page.css"],
     module: "source/page.js",
     data_begin: "<script type=\"application/json\" id=\"perk-source\">",
 };
@@ -22,15 +22,17 @@ pub struct SourcePage<'a> {
     /// The heading.
     pub title: &'a str,
     /// The name of the metric, for people.
-    pub metric: &'a str,
+    pub metric: String,
     /// Sentences about all files.
     pub facts: &'a [String],
     /// The files, in the order of the table.
     pub files: &'a [AnnotatedFile],
     /// The number that shares are of.
     pub total: u64,
+    /// The largest number of a line, of which shades are.
+    pub hottest: u64,
     /// The text of a number of the metric.
-    pub amount: &'a dyn Fn(u64) -> String,
+    pub amount: Box<dyn Fn(u64) -> String + 'a>,
     /// Whether lines have totals other than their own numbers.
     pub has_totals: bool,
     /// Whether it is known which instructions ran.
@@ -49,14 +51,39 @@ impl SourcePage<'_> {
     /// # Errors
     /// `out` does not take it.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let data = PageData {
-            metric: printable(self.metric),
+        PAGE.write(self.title, &self.data(self.files.iter().map(|it| self.file(it)).collect()), out)
+    }
+
+    /// Writes the data alone; of a list without the lines and with the files whose source is missing.
+    ///
+    /// # Errors
+    /// `out` does not take it.
+    pub fn write_data(
+        &self,
+        is_list: bool,
+        missing: &[SourceFile],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let files = self.files.iter().map(|it| match is_list {
+            true => self.summary(&it.file, &it.path, it.odd_line_count() > 0),
+            false => self.file(it),
+        });
+        let missing = missing
+            .iter()
+            .map(|it| PageFile { is_missing: true, ..self.summary(it, &it.path(), false) });
+        serde_json::to_writer(out, &self.data(files.chain(missing).collect()))?;
+        Ok(())
+    }
+
+    fn data(&self, files: Vec<PageFile>) -> PageData {
+        PageData {
+            metric: printable(&self.metric),
             facts: self.facts.iter().map(|it| printable(it)).collect(),
             has_totals: self.has_totals,
             has_coverage: self.has_coverage,
-            files: self.files.iter().map(|it| self.file(it)).collect(),
-        };
-        PAGE.write(self.title, &data, out)
+            hottest: self.share(self.hottest),
+            files,
+        }
     }
 
     fn share(&self, number: u64) -> f64 {
@@ -65,7 +92,6 @@ impl SourcePage<'_> {
 
     fn file(&self, annotated: &AnnotatedFile) -> PageFile {
         let AnnotatedFile { file, path, text } = annotated;
-        let lines = file.covered_lines();
         let column = |number: fn(&SourceLine) -> u64| {
             file.lines.iter().map(|it| Number(number(it))).collect::<Vec<_>>()
         };
@@ -74,25 +100,37 @@ impl SourcePage<'_> {
             text: file.lines.iter().map(|it| (self.amount)(number(it))).collect(),
         };
         PageFile {
-            path: printable(path),
-            share: self.share(file.own),
-            own: (self.amount)(file.own),
-            lines: [lines.all, lines.run, lines.in_part],
-            is_odd: annotated.odd_line_count() > 0,
-            methods: [file.method_count, file.methods_run],
             // A tab is no character that hides others.
             text: text
                 .lines()
                 .map(|line| line.split('\t').map(printable).collect::<Vec<_>>().join("\t"))
                 .collect(),
-            numbers: LineColumns {
+            numbers: Some(LineColumns {
                 line: file.lines.iter().map(|it| it.line).collect(),
                 own: amounts(|it| it.own),
                 total: self.has_totals.then(|| amounts(|it| it.total)),
                 executions: column(|it| it.counts.executions),
                 instructions: column(|it| it.counts.instructions),
                 run: column(|it| it.counts.run),
-            },
+            }),
+            ..self.summary(file, path, annotated.odd_line_count() > 0)
+        }
+    }
+
+    /// A file without its lines.
+    fn summary(&self, file: &SourceFile, path: &str, is_odd: bool) -> PageFile {
+        let lines = file.covered_lines();
+        PageFile {
+            path: printable(path),
+            name: printable(&file.path()),
+            share: self.share(file.own),
+            own: (self.amount)(file.own),
+            lines: [lines.all, lines.run, lines.in_part],
+            is_odd,
+            is_missing: false,
+            methods: [file.method_count, file.methods_run],
+            text: Vec::new(),
+            numbers: None,
         }
     }
 }
@@ -104,12 +142,16 @@ struct PageData {
     facts: Vec<String>,
     has_totals: bool,
     has_coverage: bool,
+    /// The largest share of a line, in percent.
+    hottest: f64,
     files: Vec<PageFile>,
 }
 
 #[derive(Serialize)]
 struct PageFile {
     path: String,
+    /// The package and the name that the class files give.
+    name: String,
     /// Of all, in percent.
     share: f64,
     own: String,
@@ -119,8 +161,11 @@ struct PageFile {
     methods: [u64; 2],
     /// It cannot be the source of the classes.
     is_odd: bool,
+    /// Its text was not found.
+    is_missing: bool,
     text: Vec<String>,
-    numbers: LineColumns,
+    /// `None` in a list of files.
+    numbers: Option<LineColumns>,
 }
 
 /// The columns of the lines with numbers.
@@ -153,11 +198,12 @@ mod tests {
         let text = SourceText::new(text.as_bytes());
         let page = SourcePage {
             title,
-            metric: "bytecodes",
+            metric: "bytecodes".to_owned(),
             facts: &[],
             files: &[AnnotatedFile { file, path: "A.java".to_owned(), text }],
             total: 3,
-            amount: &|number| number.to_string(),
+            hottest: 3,
+            amount: Box::new(|number| number.to_string()),
             has_totals: false,
             has_coverage: true,
         };

@@ -37,6 +37,7 @@ pub use answer::{Answer, Check, Want};
 pub use diff::{DiffRequest, Limit};
 pub use heap::{HeapRequest, HeapView, ObjectQuery};
 pub use profile::{
-    EndOfRun, Extent, ProfileRequest, ProfileView, Selection, TreeOrder, heap_classes, lead,
+    EndOfRun, Extent, ProfileRequest, ProfileView, Selection, SourcePart, TreeOrder, heap_classes,
+    lead,
 };
 pub use view::{NamedItem, View};

@@ -39,7 +39,7 @@ use crate::{Answer, NamedItem, View, accounting};
 use content::Content;
 use fields::Fields;
 pub use heap::classes as heap_classes;
-pub use request::{Extent, ProfileRequest};
+pub use request::{Extent, ProfileRequest, SourcePart};
 pub use selection::Selection;
 pub use views::{ProfileView, TreeOrder};
 
@@ -75,10 +75,35 @@ impl View<&Selection> for ProfileRequest {
         let mut content = Content::of_metric(profile, &tree, joined, metric);
         content.filtered.clone_from(&selection.filtered);
         content.window.clone_from(&selection.window);
+        if let Some(part) = &self.source_part {
+            let only = match part {
+                SourcePart::List => None,
+                SourcePart::File(path) => Some(&**path),
+            };
+            let lacks = content.find_sources(&self.sources, (only, true), &mut answer.notes)?;
+            let data = match content.sources() {
+                Some((sources, view)) => sources.data(view, part)?,
+                None => None,
+            };
+            if data.is_none() {
+                answer.missing = vec![match part {
+                    SourcePart::File(path) => format!("{name} has no source file {path}"),
+                    SourcePart::List => {
+                        format!("{name} has {}", lacks.as_deref().unwrap_or("no line numbers"))
+                    }
+                }];
+            }
+            answer.page = data;
+            return Ok(answer);
+        }
         if !self.sources.is_empty()
+            && !self.want.overview
             && !content.is_empty()
-            && let Some(nothing) =
-                content.find_sources(&self.sources, self.whole_sources, &mut answer.notes)?
+            && let Some(nothing) = content.find_sources(
+                &self.sources,
+                (None, self.whole_sources),
+                &mut answer.notes,
+            )?
         {
             answer.missing = vec![format!("{name} has {nothing}")];
             return Ok(answer);
@@ -116,7 +141,11 @@ impl View<&Selection> for ProfileRequest {
         }
         if self.want.overview {
             let file = (&**name, format.ending());
-            answer.document = Some(overview::overview(&content, file, self.methods()));
+            answer.document = Some(overview::overview(
+                &content,
+                file,
+                (self.methods(), !self.sources.is_empty()),
+            ));
         }
         if content.is_empty() {
             let what = if content.window.is_some() {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use perk_analysis::{Filter, LabelPattern, Window};
+use perk_profile::units::printable;
 use perk_render::Excerpt;
 use perk_report::parse;
 
@@ -89,6 +90,25 @@ impl Question {
             self.pairs.iter().filter(|pair| !SIDES.contains(&&*pair.0) && !owned.contains(&pair.0));
         let owned = self.pairs.iter().filter_map(|(name, value)| Some((own(name)?, value.clone())));
         Self { pairs: common.cloned().chain(owned).collect() }
+    }
+
+    /// What selects the part of one side alone, in words: `2s–end`, `request=GET /a`.
+    pub(crate) fn part_of_side(&self, side: &str) -> String {
+        let own = self.pairs.iter().filter_map(|(name, value)| {
+            Some((name.strip_prefix(side)?.strip_prefix('-')?, value.as_str()))
+        });
+        let own: Vec<_> = own.collect();
+        let time = |name| own.iter().find(|pair| pair.0 == name).map(|pair| pair.1);
+        let window = match (time("from"), time("to")) {
+            (None, None) => None,
+            (from, to) => Some(format!("{}–{}", from.unwrap_or("start"), to.unwrap_or("end"))),
+        };
+        let others = own.iter().filter(|pair| !["from", "to"].contains(&pair.0));
+        let others = others.map(|&(name, value)| match name {
+            "label" | "by" => printable(value),
+            name => format!("{name} {}", printable(value)),
+        });
+        window.into_iter().chain(others).collect::<Vec<_>>().join(", ")
     }
 
     /// The text of a parameter.
@@ -212,6 +232,8 @@ mod tests {
         assert_eq!(it.of_side("before"), question("focus=a&from=2s"));
         assert_eq!(it.of_side("after"), question("from=1s&to=3s&focus=b&focus=c"));
         it.check(&[&OF_PART, &SIDES]).unwrap();
+        assert_eq!(it.part_of_side("before"), "2s–end");
+        assert_eq!(it.part_of_side("after"), "start–3s, focus b, focus c");
     }
 
     #[test]

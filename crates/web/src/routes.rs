@@ -108,6 +108,8 @@ async fn view(
         match &*view {
             "report" => report::report(app, &source, &question),
             "source" => report::source(app, &source, &question),
+            "files" => report::files(app, &source, &question),
+            "fields" => report::fields(app, &source, &question),
             "flame" => flame::flame(app, &source, &question),
             "search" => flame::search(app, &source, &question),
             "timeline" => times::timeline(app, &source, &question),
@@ -119,8 +121,8 @@ async fn view(
             "live-threads" => live::threads(app, &source, &question),
             "thread-dump" => live::thread_dump(&source, &question),
             other => Err(Fault::nothing(format!(
-                "there is no {other} of a source: there are report, source, flame, search, timeline, heatmap, \
-                 strip, collections, export and heap; of a running JVM also live, live-threads and thread-dump"
+                "there is no {other} of a source: there are report, source, files, fields, flame, search, timeline, \
+                 heatmap, strip, collections, export and heap; of a running JVM also live, live-threads and thread-dump"
             ))),
         }
     })

@@ -94,6 +94,8 @@ fn views() -> Vec<(&'static str, ProfileView)> {
         ("sites", ProfileView::Sites),
         ("classes", ProfileView::Classes),
         ("monitors", ProfileView::Monitors),
+        ("locks", ProfileView::Locks),
+        ("holders", ProfileView::Holders),
     ]
 }
 

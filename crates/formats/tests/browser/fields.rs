@@ -101,7 +101,7 @@ fn a_row_has_exact_numbers_and_its_advice() {
     let detail = page.text("detail");
     assert!(detail.starts_with("app.Lock: int guarded. lock: "), "{detail}");
     let widths = page.run(
-        "return [...document.querySelectorAll('tr[data-row]:nth-child(5) .bar span')]
+        "return [...document.querySelectorAll('tr[data-row]:nth-child(5) .accesses span')]
            .map((part) => part.style.width)",
     );
     assert_eq!(widths, json!(["77.7778%", "0%", "22.2222%", "0%"]));

@@ -25,11 +25,12 @@ fn open(has_coverage: bool) -> Option<BrowserPage> {
     ];
     let page = SourcePage {
         title: "a <b> & {{title}}",
-        metric: "bytecodes",
+        metric: "bytecodes".to_owned(),
         facts: &["2 files".to_owned(), "</script>".to_owned()],
         files: &files,
         total: 10_002,
-        amount: &|number| number.to_string(),
+        hottest: 6000,
+        amount: Box::new(|number| number.to_string()),
         has_totals: !has_coverage,
         has_coverage,
     };
@@ -53,7 +54,7 @@ fn the_files_sort_and_lead_to_their_lines() {
         ])
     );
     page.expect_text("facts", "2 files\n\n</script>");
-    let widths = "return [...document.querySelectorAll('.bar i')].map((it) => it.style.width)";
+    let widths = "return [...document.querySelectorAll('.meter i')].map((it) => it.style.width)";
     assert_eq!(page.run(widths), json!(["33.3333%", "33.3333%", "33.3333%", "100%", "0%", "0%"]));
     page.run("document.querySelectorAll('th button')[2].click()");
     let first = "return document.querySelector('#body a').textContent";

@@ -5,9 +5,9 @@ import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { Graph, numberOf, shareOf } from "./graph.js";
 import { amount, nameOf } from "./numbers.js";
-import { rows } from "./rows.js";
+import { fileOf, rows } from "./rows.js";
 import { hideSide, showSide } from "./side.js";
-import { change, filters, note, state } from "./state.js";
+import { addressOf, change, filters, note, state } from "./state.js";
 
 /** The most lines of a method that are shown. */
 const LINES = 1000;
@@ -28,8 +28,12 @@ async function linesOf(summary, method) {
   return { columns: answer.columns, rows: found.sort((a, b) => a[line] - b[line]) };
 }
 
-/** The table of the lines. */
-function lineTable({ columns, rows: found }) {
+/** The table of the lines; each leads to its text, where that is served. */
+function lineTable({ columns, rows: found }, hasText) {
+  const lineLink = (row, of) => {
+    const file = fileOf(row[of("class")], row[of("source")]);
+    return hasText && file ? make("a", { href: addressOf("lines", { file, line: row[of("line")] }) }, row[of("line")]) : row[of("line")];
+  };
   const place = (id) => columns.findIndex((column) => column.id === id);
   const numbers = columns.filter((column) => column.kind === "number" && !/_cpu_ns$|^instruction|^inferred/.test(column.id));
   const cells = numbers.map((column) => ({ column, at: columns.indexOf(column) }));
@@ -43,7 +47,7 @@ function lineTable({ columns, rows: found }) {
       cell.classList.add("share");
     }
     return cell;
-  }), make("td", { class: "number" }, row[place("line")]), make("td", {}, isOne ? "" : nameOf(row[place("name")]))));
+  }), make("td", { class: "number" }, lineLink(row, place)), make("td", {}, isOne ? "" : nameOf(row[place("name")]))));
   return make("table", { class: "grid" }, make("thead", {}, head), make("tbody", {}, ...body));
 }
 
@@ -94,12 +98,12 @@ export async function around({ host, view, summary, sources, onFault }) {
   const share = shareOf(total, whole);
   host.append(
     make("div", { class: "bar" }, make("strong", {}, nameOf(method)), make("output", {}, `${unit(total)} (${share}), self ${unit(callees.self[0])}`), form),
-    make("h3", { class: "part" }, "Callers"), up.element,
-    make("h3", { class: "part" }, "Callees"), down.element,
+    make("h3", { class: "heading" }, "Callers"), up.element,
+    make("h3", { class: "heading" }, "Callees"), down.element,
     down.legend(up), detail);
   if (lines?.rows.length > 0) {
-    host.append(make("h3", { class: "part" }, "Lines"),
-      make("div", { class: "scroll short", tabIndex: 0, role: "group", "aria-label": "Lines" }, lineTable(lines)));
+    host.append(make("h3", { class: "heading" }, "Lines"),
+      make("div", { class: "scroll short", tabIndex: 0, role: "group", "aria-label": "Lines" }, lineTable(lines, summary.views.includes("source"))));
   }
   hideSide();
   up.start();

@@ -1,70 +1,201 @@
-// Two files: what changed, in sentences, as a graph and as a table.
+// Two files, or two parts of one: what changed, in sentences, as a graph and as a table.
 
+import { copyButton, methodActions } from "./actions.js";
 import { ask } from "./api.js";
-import { make } from "./dom.js";
+import { counted, make } from "./dom.js";
+import { Graph } from "./graph.js";
 import { amount, nameOf } from "./numbers.js";
-import { addressOf, change, filters, state } from "./state.js";
+import { hideSide, showSide } from "./side.js";
+import { addressOf, change, filters, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
-import { showSide } from "./side.js";
 
-const SHOWN = ["kind", "name", "number", "before", "after", "change", "change_percent", "margin"];
+/** The columns of the table, with their titles. */
+const SHOWN = {
+  name: "method", number: "number", before: "before", after: "after", change: "change", change_percent: "change %", margin: "± error (95 %)",
+};
+/** What selects the part of a side. */
+const PARTS = ["from", "to", "label", "thread", "focus"];
+const SIDES = { before: "Before", after: "After" };
 
 /** The unit of the numbers of a row, as their name says it. */
 const unitOf = (number) => (/_ns$|_time$/.test(number) ? "ns" : /bytes/.test(number) ? "bytes" : null);
 
-/** A cell of numbers: the rows have different units. */
+/** The parts of the question that are of a side, or of the comparison. */
+const ownParts = (question) => Object.fromEntries(Object.entries(question).filter(([name]) =>
+  name === "normalize" || /^(before|after)-/.test(name)));
+
+/** A cell of numbers: the rows have different units; a change has its sign. */
 function cell(row, column, columns) {
-  if (!["before", "after", "change", "margin"].includes(column.id)) return null;
+  const of = (id) => row[columns.findIndex((it) => it.id === id)];
+  if (column.id === "number") return make("span", { class: "left" }, `${of("kind")}: ${String(of("number")).replace(/_(count|ns|bytes)$/, "")}`);
+  if (!["before", "after", "change", "change_percent", "margin"].includes(column.id)) return null;
   const text = row[column.place];
   if (text === null || text === "" || Number.isNaN(Number(text))) return text ?? "";
   const value = Number(text);
-  const shown = amount(Math.abs(value), unitOf(String(row[columns.findIndex((it) => it.id === "number")])));
-  return column.id === "change" ? `${value < 0 ? "−" : "+"}${shown}` : shown;
+  const size = column.id === "change_percent" ? Math.abs(value).toFixed(2) : amount(Math.abs(value), unitOf(String(of("number"))));
+  const isSigned = column.id.startsWith("change");
+  return isSigned ? `${value < 0 ? "−" : value > 0 ? "+" : ""}${size}` : size;
+}
+
+/** What a side is of: all, a window, a label or a thread. */
+function kindOf(side) {
+  const { question } = state;
+  const has = (name) => question[`${side}-${name}`] !== undefined;
+  if (has("from") || has("to")) return "window";
+  if (has("label")) return `label:${String(question[`${side}-label`]).split("=")[0]}`;
+  return has("thread") ? "thread" : "all";
+}
+
+const textField = (label, hint, value, onchange) => {
+  const field = make("input", { "aria-label": label, placeholder: hint, value: value ?? "", autocomplete: "off", spellcheck: false, size: 6, onchange: () => onchange(field.value.trim() || undefined) });
+  return field;
+};
+
+/** The values of a label or the threads, those with most first. */
+async function valuesOf(path, kind) {
+  const { by, label, ...question } = filters();
+  const key = kind.slice(6);
+  const answer = await ask(`${path}/report`, kind === "thread" ? { view: "threads", ...question, limit: 500 } : { view: "label", ...question, by: key, limit: 500 });
+  const name = answer.columns.findIndex((column) => (kind === "thread" ? column.id === "thread" : column.kind !== "number" && column.id !== "metric"));
+  const share = answer.columns.findIndex((column) => column.unit === "percent");
+  return answer.rows.map((row) => ({
+    text: `${row[name]}${share >= 0 && row[share] !== null ? ` · ${amount(row[share], "percent")} %` : ""}`,
+    value: kind === "thread" ? row[name] : `${key}=${row[name]}`,
+  }));
+}
+
+/** The choices of a side. */
+async function sideControls(side, { sources, summary }) {
+  const { question, source } = state;
+  const id = side === "before" ? question.with ?? source : source;
+  const path = encodeURIComponent(id);
+  const of = id === source ? summary : await ask(`${path}/report`, { view: "summary" });
+  const clear = Object.fromEntries(PARTS.map((name) => [`${side}-${name}`, undefined]));
+  const restart = { at: undefined, root: undefined, node: undefined };
+  const set = (parts) => change({ ...clear, ...Object.fromEntries(Object.entries(parts).map(([name, value]) => [`${side}-${name}`, value])), ...restart });
+  const files = side === "before"
+    ? make("select", { id: "with", "aria-label": "File before", onchange: () => change({ ...clear, with: files.value || undefined, ...restart }) },
+      new Option("this file", source), ...sources.filter((it) => it.kind !== "heap" && it.error == null && it.id !== source).map((it) => new Option(it.name, it.id)))
+    : make("strong", {}, sources.find((it) => it.id === source)?.name ?? source);
+  if (side === "before") files.value = id;
+  const kinds = [["all", "all of it"]];
+  if (of.recorded_ns) kinds.push(["window", "a window"]);
+  if (of.thread_count > 1 && of.views.includes("threads")) kinds.push(["thread", "a thread"]);
+  kinds.push(...of.labels.map(({ key }) => [`label:${key}`, `label ${key}`]));
+  const kind = kindOf(side);
+  const seconds = (of.recorded_ns ?? 0) / 1e9;
+  const half = `${(seconds / 2).toFixed(2)}s`;
+  const what = make("select", { "aria-label": `Part ${side}`, onchange: async () => {
+    if (what.value === "all") return set({});
+    if (what.value === "window") return set(side === "before" ? { to: half } : { from: half });
+    const values = await valuesOf(path, what.value);
+    // The second side begins with another value than the first.
+    const pick = values[side === "before" ? 0 : Math.min(1, values.length - 1)]?.value;
+    return set({ [what.value === "thread" ? "thread" : "label"]: pick });
+  } }, ...kinds.map(([value, text]) => new Option(text, value)));
+  what.value = kind;
+  const row = make("div", { class: "bar side", role: "group", "aria-label": SIDES[side] }, make("span", { class: "hint" }, SIDES[side]), files, what);
+  if (kind === "window") {
+    const [from, to] = ["from", "to"].map((name) => question[`${side}-${name}`]);
+    row.append(textField(`${side} from`, "0s", from, (value) => set({ from: value, to })), "–", textField(`${side} to`, "end", to, (value) => set({ from, to: value })),
+      make("span", { class: "hint" }, `of ${seconds.toFixed(2)} s`));
+  } else if (kind !== "all") {
+    const name = kind === "thread" ? "thread" : "label";
+    const chosen = question[`${side}-${name}`];
+    const values = await valuesOf(path, kind);
+    if (!values.some((it) => it.value === chosen)) values.unshift({ text: chosen, value: chosen });
+    const list = make("select", { "aria-label": `Value ${side}`, onchange: () => set({ [name]: list.value }) }, ...values.map((it) => new Option(it.text, it.value)));
+    list.value = chosen;
+    row.append(list);
+  }
+  return row;
+}
+
+/** The graph of what changed. */
+async function graphOf(asked, view) {
+  const { question } = state;
+  const answer = await ask("diff/flame", { ...asked, root: question.root, tree: question.tree });
+  const root = answer.root.map(String);
+  const detail = make("p", { id: "detail", role: "status", class: "bar" });
+  const rootOf = (node) => [...root, ...graph.idsOf(node)].join(".");
+  const graph = new Graph(answer, {
+    label: view.title,
+    whole: answer.above.length > 0 ? answer.above[0] : answer.total,
+    onFocus: (node) => { detail.textContent = graph.describe(node); },
+    onSelect: (node) => {
+      const method = graph.methodAt(node);
+      showSide(make("h2", {}, nameOf(graph.nameAt(node))), method && methodActions(method), graph.numbers(node));
+    },
+    onZoom: (node) => node > 0 && change({ root: rootOf(node) }),
+    onLeave: () => {
+      if (root.length === 0) return false;
+      change({ root: root.slice(0, -1).join(".") || undefined });
+      return true;
+    },
+  });
+  return { graph, detail };
 }
 
 /** Fills the view of a comparison: `with` is the file before. */
-export async function compare({ host, view, sources, onFault }) {
+export async function compare({ host, view, sources, summary, onFault }) {
   const { question, source } = state;
-  const others = sources.filter((it) => it.kind === "profile" && it.state === "ok" && it.id !== source);
-  const list = make("select", { id: "with", "aria-label": "Compare with", onchange: () => change({ with: list.value || undefined, at: undefined }) },
-    new Option(others.length > 0 ? "Compare with …" : "no other file is served", ""),
-    ...others.map((it) => new Option(it.name, it.id)));
-  list.value = question.with ?? "";
-  const count = make("output", {});
-  const bar = make("div", { class: "bar" }, list);
-  host.append(bar);
-  if (!question.with) {
-    host.append(make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": view.title },
-      make("p", {}, "Choose the file before: this page then says what changed from it to the file above.")));
+  const sides = await Promise.all(Object.keys(SIDES).map((side) => sideControls(side, { sources, summary })));
+  const own = ownParts(question);
+  const page = make("div", { class: "page flow", tabIndex: 0, role: "group", "aria-label": view.title }, ...sides);
+  host.append(page);
+  hideSide();
+  if ((question.with ?? source) === source && Object.keys(own).length === 0) {
+    page.append(make("p", {}, "Choose another file before, or a part of this file for each side. This page then says what changed, with its error."));
+    const { recorded_ns: recorded } = summary;
+    if (recorded) {
+      const half = `${(recorded / 2e9).toFixed(2)}s`;
+      page.append(make("p", {}, make("a", { href: addressOf("compare", { "before-to": half, "after-from": half }) }, "Compare the first half of the recording with the second")));
+    }
     return;
   }
-  const asked = { before: question.with, after: source, ...filters() };
-  const { sentences, notes } = await ask("diff", { ...asked, view: "summary" });
+  const asked = { before: question.with ?? source, after: source, ...filters(), ...own };
+  const { normalize, ...ofGraph } = asked;
+  const [{ sentences, notes }, picture] = await Promise.all([
+    ask("diff", { ...asked, view: "summary" }),
+    summary.views.includes("flame") ? graphOf(ofGraph, view) : null,
+  ]);
   const [first, ...rest] = sentences;
-  bar.append(make("a", { href: addressOf("flame", { with: question.with }) }, "As a flame graph"));
-  host.append(make("div", { class: "sentences" },
-    make("p", {}, make("strong", {}, first ?? "Nothing changed.")),
-    ...[...rest, ...(notes ?? [])].map((line) => make("div", { class: "hint" }, line))));
+  const shares = make("input", { type: "checkbox", checked: question.normalize !== undefined, onchange: () => change({ normalize: shares.checked ? "1" : undefined }) });
+  page.append(
+    make("div", { class: "sentences" },
+      make("p", { class: "first" }, make("strong", {}, first ?? "Nothing changed.")),
+      ...rest.map((line) => make("div", { class: "hint" }, line)),
+      notes?.length > 0 && make("details", { class: "hint" }, make("summary", {}, counted(notes.length, "note")), ...notes.map((line) => make("div", {}, line))),
+      make("label", { class: "hint" }, shares, " compare shares, for runs of different length")));
+  const count = make("output", {});
   const table = new Table({
-    label: view.title,
+    label: "What changed",
     load: (offset, limit) => ask("diff", { ...asked, view: "table", sort: question.sort, order: question.order, search: question.search, offset, limit }),
-    choose: ({ columns }) => SHOWN.map((id) => columns.find((column) => column.id === id)).filter(Boolean),
+    choose: ({ columns }) => Object.keys(SHOWN).flatMap((id) => columns.filter((column) => column.id === id)
+      .map((column) => Object.assign(column, { title: SHOWN[id], kind: id === "name" ? "method" : ["number"].includes(id) ? "other" : "number" }))),
     cell,
     sort: question.sort,
     order: question.order,
     at: question.at === undefined ? -1 : Number(question.at),
     onSort: (id, order) => change({ sort: id, order, at: undefined }),
     onSelect: (row, index, columns) => {
+      note({ at: String(index) });
       if (!row) return;
-      const entries = columns.flatMap((column, place) =>
-        row[place] === null || row[place] === "" ? [] : [make("dt", {}, column.title || column.id), make("dd", {}, amount(row[place], column.unit))]);
-      showSide(make("h2", {}, nameOf(row[columns.findIndex((column) => column.id === "name")] ?? "")), make("dl", {}, ...entries));
+      const name = row[columns.findIndex((column) => column.id === "name")] ?? "";
+      const entries = columns.flatMap((column, place) => (row[place] === null || row[place] === "" || column.id === "name"
+        ? [] : [make("dt", {}, column.title || column.id), make("dd", {}, cell(row, { ...column, place }, columns) ?? row[place])]));
+      const isMethod = /\.[^.]+\(/.test(name);
+      showSide(make("h2", {}, nameOf(name)), isMethod ? methodActions(name) : make("p", { class: "links" }, copyButton(name)), make("dl", {}, ...entries));
     },
     onOpen: () => {},
     onFault,
   });
-  bar.append(searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count);
-  host.append(table.element);
+  if (picture) page.append(picture.graph.element, picture.graph.legend(), picture.detail);
+  page.append(make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count), table.element);
+  if (picture) {
+    picture.graph.start();
+    picture.graph.focus(0);
+  }
   await table.start();
   count.textContent = rowCount(table);
 }

@@ -31,11 +31,7 @@ function crumbsOf(answer) {
 export async function flame({ host, view, summary }) {
   const { question, source } = state;
   const path = encodeURIComponent(source);
-  const asked = { ...filters(), tree: question.tree, group: question.group, root: question.root };
-  // Beside a file before, the colour is the change.
-  const answer = await (question.with
-    ? ask("diff/flame", { ...asked, before: question.with, after: source })
-    : ask(`${path}/flame`, asked));
+  const answer = await ask(`${path}/flame`, { ...filters(), tree: question.tree, group: question.group, root: question.root });
   const root = answer.root.map(String);
   const found = make("output", {});
   const detail = make("p", { id: "detail", role: "status", class: "bar" });

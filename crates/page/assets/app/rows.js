@@ -1,6 +1,6 @@
 // Views that are a table: methods, lines, threads, locks and others.
 
-import { copyButton, methodActions } from "./actions.js";
+import { copyButton, methodActions, patternOf } from "./actions.js";
 import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
@@ -38,8 +38,23 @@ function methodOf(row, columns) {
   return callee && !callee.endsWith(method) ? callee : caller ?? callee;
 }
 
-function describe(row, columns, hasLines) {
+/** The file of a class in its package, as the class file names it: `com/acme/Main.java`. */
+export function fileOf(className, source) {
+  if (!className || !source) return null;
+  const end = className.lastIndexOf(".");
+  return `${end < 0 ? "" : `${className.slice(0, end).replaceAll(".", "/")}/`}${source}`;
+}
+
+/** The address of the text of a line, if the row is a line. */
+function textOf(row, columns) {
+  const of = (id) => row[columns.findIndex((column) => column.id === id)];
+  const file = fileOf(of("class"), of("source"));
+  return file && of("line") ? addressOf("lines", { file, line: of("line") }) : null;
+}
+
+function describe(row, columns, { hasLines, hasText }) {
   const method = methodOf(row, columns);
+  const text = hasText && textOf(row, columns);
   const entries = columns.flatMap((column, place) => {
     const value = row[place];
     if (value === null || value === "" || column.kind === "path" || SAID.includes(column.id)) return [];
@@ -52,6 +67,7 @@ function describe(row, columns, hasLines) {
   showSide(
     make("h2", {}, name ? nameOf(name) : "Row"),
     method ? methodActions(method, { lines: hasLines }) : name && make("p", { class: "links" }, copyButton(name)),
+    text && make("p", { class: "links" }, make("a", { href: text, "aria-keyshortcuts": "s", title: "Key s" }, "Source")),
     make("dl", {}, ...entries),
     frames.length > 0 && make("h3", {}, "Stack"),
     frames.length > 0 && make("ol", {}, ...frames.map((frame) => make("li", {}, frame))),
@@ -64,6 +80,7 @@ export async function rows({ host, view, summary, onFault }) {
   const own = Object.fromEntries([...(view.own ?? []), "search"].map((name) => [name, question[name] ?? view.defaults?.[name]]));
   const sort = view.isOrdered ? {} : { sort: question.sort, order: question.order };
   const asked = { view: view.id, ...filters(), ...own, ...sort };
+  const known = { hasLines: summary.views.includes("lines"), hasText: summary.views.includes("source") };
   const table = new Table({
     label: view.title,
     load: (offset, limit) => ask(`${encodeURIComponent(source)}/report`, { ...asked, offset, limit }),
@@ -74,11 +91,13 @@ export async function rows({ host, view, summary, onFault }) {
     onSort: (id, order) => !view.isOrdered && change({ sort: id, order, at: undefined }),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
-      if (row) describe(row, columns, summary.views.includes("lines"));
+      if (row) describe(row, columns, known);
     },
     onOpen: (row, columns) => {
+      const text = known.hasText && textOf(row, columns);
       const method = methodOf(row, columns);
-      if (method) go(addressOf("method", { method }));
+      if (text) go(text);
+      else if (method) go(addressOf("method", { method: patternOf(method) }));
     },
     onFault,
   });

@@ -2,7 +2,9 @@
 
 import { around } from "./around.js";
 import { compare } from "./compare.js";
+import { fields } from "./fields.js";
 import { flame } from "./flame.js";
+import { lines } from "./lines.js";
 import { overview } from "./overview.js";
 import { rows } from "./rows.js";
 import { time } from "./time.js";
@@ -17,11 +19,12 @@ export const VIEWS = [
   { id: "time", title: "Time", show: time, needs: "timeline" },
   { id: "methods", title: "Methods", show: rows, needs: "methods" },
   { id: "tree", title: "Tree", show: rows, needs: "tree", own: ["tree", "min"], defaults: { min: "0.5" }, isOrdered: true },
-  { id: "lines", title: "Lines", show: rows, needs: "lines" },
+  { id: "lines", title: "Lines", show: lines, needs: "lines" },
   { id: "threads", title: "Threads", show: rows, needs: "threads" },
   { id: "monitors", title: "Locks", show: rows, needs: "monitors" },
   { id: "sites", title: "Allocations", show: rows, needs: "sites" },
   { id: "classes", title: "Classes", show: rows, needs: "classes" },
+  { id: "field", title: "Fields", show: fields, needs: "field", own: ["field"] },
   { id: "edges", title: "Calls", show: rows, needs: "edges" },
   { id: "method", title: "Callers and callees", show: around, needs: "methods", own: ["method"], isHidden: true },
   { id: "compare", title: "Compare", show: compare },

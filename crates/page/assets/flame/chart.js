@@ -16,7 +16,7 @@ const PLAIN = HUES.length + 1;
 // Less, the same, more: the middle one of these is what did not change.
 const CHANGES = [[250, 3], [250, 2], [250, 1], [260, 0], [45, 1], [45, 2], [45, 3]];
 const SAME = PLAIN + 4;
-// What grew is darker, too.
+// What grew differs in lightness, too: darker on a light page, lighter on a dark one.
 const GREW = 45;
 // Changes of less than this share of all are no changes.
 const LEAST_POINTS = 0.001;
@@ -38,11 +38,12 @@ export function changeColour({ points, relative }) {
 
 /** Fill and text of each colour, bright and faint (outside the search, or above the zoom). */
 function palette(dark) {
+  const grown = dark ? 0.035 : -0.045;
   const fills = (lightness, chroma, plain, own) => [
     ...HUES.map((hue) => `oklch(${lightness} ${chroma} ${hue})`),
     `oklch(${lightness} ${chroma / 6} 260)`,
     `oklch(${plain} 0.012 260)`,
-    ...CHANGES.map(([hue, step]) => `oklch(${lightness + (plain - lightness) * (1 - step / 3) - (hue === GREW ? 0.015 * step : 0)} ${0.012 + step * 0.05} ${hue})`),
+    ...CHANGES.map(([hue, step]) => `oklch(${lightness + (plain - lightness) * (1 - step / 3) + (hue === GREW ? grown * step : 0)} ${0.012 + step * 0.05} ${hue})`),
     ...OWNER_HUES.flatMap((hue, owner) =>
       SHADES.map((shade) => {
         const [light, strength] = owner === 0 ? own : [lightness + 0.01, chroma * 0.62];

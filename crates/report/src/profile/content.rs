@@ -162,11 +162,11 @@ impl<'a> Content<'a> {
         self.metrics.iter().filter(is_meant).find(|view| view.has_lines())
     }
 
-    /// Looks for the source files below `folders`. Returns what is missing.
+    /// Looks for the source files below `folders`, or for the one file `only`. Returns what is missing.
     pub(super) fn find_sources(
         &mut self,
         folders: &[PathBuf],
-        is_whole: bool,
+        (only, is_whole): (Option<&str>, bool),
         notes: &mut Vec<String>,
     ) -> anyhow::Result<Option<String>> {
         let metric = match self.line_view() {
@@ -185,7 +185,7 @@ impl<'a> Content<'a> {
         };
         let view = self.view(&metric);
         self.sources =
-            view.map(|view| Sources::find(view, folders, is_whole, notes)).transpose()?;
+            view.map(|view| Sources::find(view, folders, (only, is_whole), notes)).transpose()?;
         Ok(self.sources.as_ref().and_then(Sources::nothing))
     }
 

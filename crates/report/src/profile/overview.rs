@@ -19,7 +19,12 @@ use super::wall;
 const SCHEMA: &str = "perk.overview/1";
 
 /// The overview of a file, with `count` methods to begin with of each kind.
-pub(super) fn overview(content: &Content<'_>, (file, form): (&str, &str), count: usize) -> Json {
+/// `has_folders` says whether there are folders to look for source files in.
+pub(super) fn overview(
+    content: &Content<'_>,
+    (file, form): (&str, &str),
+    (count, has_folders): (usize, bool),
+) -> Json {
     let profile = content.profile;
     let limits = content.limits();
     let run = profile.accounting.as_ref();
@@ -51,7 +56,7 @@ pub(super) fn overview(content: &Content<'_>, (file, form): (&str, &str), count:
         ("metrics", Json::list(metrics.map(metric))),
         ("labels", Json::list(labels::keys(profile).into_iter().map(label))),
         ("thread_count", profile.threads.len().into()),
-        ("views", Json::list(views(content))),
+        ("views", Json::list(views(content, has_folders))),
         ("accounting", run.map(accounting).into()),
         ("accounting_lines", Json::list(run.map(crate::accounting::lines).unwrap_or_default())),
     ])
@@ -93,7 +98,7 @@ fn label((key, count): (String, usize)) -> Json {
 }
 
 /// The names of the views that have something to show.
-fn views(content: &Content<'_>) -> Vec<&'static str> {
+fn views(content: &Content<'_>, has_folders: bool) -> Vec<&'static str> {
     let profile = content.profile;
     let main = content.main_view();
     let has_paths = main.is_some_and(MetricView::has_paths);
@@ -105,7 +110,7 @@ fn views(content: &Content<'_>) -> Vec<&'static str> {
         ("methods", symbols.method_count() > 0),
         ("tree", has_paths),
         ("lines", content.line_view().is_some()),
-        ("source", has_source && content.line_view().is_some()),
+        ("source", has_folders && has_source && content.line_view().is_some()),
         ("edges", content.edges(None).is_some()),
         ("threads", main.is_some() && !profile.threads.is_empty()),
         ("timeline", profile.timelines().next().is_some()),

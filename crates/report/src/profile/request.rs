@@ -48,12 +48,23 @@ pub struct ProfileRequest {
     pub sources: Vec<PathBuf>,
     /// Whether source files are shown whole.
     pub whole_sources: bool,
+    /// The part of a page of source files that is wanted, as data; `None` for the whole page.
+    pub source_part: Option<SourcePart>,
     /// How a command line names the inputs, for advice to look further.
     pub paths: Vec<PathBuf>,
     /// The screen that text is for: how much of a summary fits.
     pub screen: Screen,
     /// The forms of the answer.
     pub want: Want,
+}
+
+/// A part of a page of source files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourcePart {
+    /// The numbers of each file; those whose source is not there, too.
+    List,
+    /// The lines of the file with this path or name.
+    File(String),
 }
 
 /// How much of a profile is shown.
@@ -84,6 +95,7 @@ impl Default for ProfileRequest {
             min_percent: 0.5,
             sources: Vec::new(),
             whole_sources: false,
+            source_part: None,
             paths: vec!["FILE".into()],
             screen: Screen::default(),
             want: Want::default(),

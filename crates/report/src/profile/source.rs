@@ -16,6 +16,7 @@ use perk_profile::{Metric, Profile, Unit};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Rows, Section};
 
 use super::metric::MetricView;
+use super::request::SourcePart;
 use find::SourceMatches;
 
 /// Columns that a tab represents, up to the next multiple of it.
@@ -37,6 +38,8 @@ pub(super) struct Sources {
     ambiguous: Vec<String>,
     has_totals: bool,
     has_coverage: bool,
+    /// The largest number of a line, of all files.
+    hottest: u64,
     /// Show the whole files.
     is_whole: bool,
 }
@@ -61,24 +64,26 @@ pub(super) fn bytecodes() -> Metric {
 }
 
 impl Sources {
-    /// Looks for the sources of the numbers of `view` below `folders`.
+    /// Looks for the sources of the numbers of `view` below `folders`; of one file alone if `only` names it.
     ///
     /// # Errors
     /// One of `folders` cannot be read, or is not a folder.
     pub(super) fn find(
         view: &MetricView<'_>,
         folders: &[PathBuf],
-        is_whole: bool,
+        (only, is_whole): (Option<&str>, bool),
         notes: &mut Vec<String>,
     ) -> anyhow::Result<Self> {
         let coverage = coverage_metrics(view.profile);
-        let files = source::files(view.profile, &view.numbers.rows, coverage.as_ref());
-        let has_totals =
-            files.iter().flat_map(|file| &file.lines).any(|line| line.total != line.own);
+        let mut files = source::files(view.profile, &view.numbers.rows, coverage.as_ref());
+        let lines = || files.iter().flat_map(|file| &file.lines);
+        let has_totals = lines().any(|line| line.total != line.own);
+        let hottest = lines().map(|line| line.own).max().unwrap_or(0);
+        files.retain(|file| only.is_none_or(|path| file.path() == path));
         let SourceMatches { found, missing, ambiguous } = find::find(folders, files, notes)?;
         let metric = view.metric.clone();
         let has_coverage = coverage.is_some();
-        Ok(Self { metric, found, missing, ambiguous, has_totals, has_coverage, is_whole })
+        Ok(Self { metric, found, missing, ambiguous, has_totals, has_coverage, hottest, is_whole })
     }
 
     /// The metric of the numbers.
@@ -193,6 +198,25 @@ impl Sources {
         all
     }
 
+    /// A part of a page of source files, as its modules read it; `None` where there are none.
+    pub(super) fn data(
+        &self,
+        view: &MetricView<'_>,
+        part: &SourcePart,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let missing = match part {
+            SourcePart::List => &*self.missing,
+            SourcePart::File(_) => &[],
+        };
+        if self.found.is_empty() && missing.is_empty() {
+            return Ok(None);
+        }
+        let mut data = Vec::new();
+        let facts = self.facts(view);
+        self.page(view, "", &facts).write_data(*part == SourcePart::List, missing, &mut data)?;
+        Ok(Some(data))
+    }
+
     /// Writes all files as an HTML page.
     pub(super) fn write_page(
         &self,
@@ -200,17 +224,26 @@ impl Sources {
         title: &str,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let page = SourcePage {
+        self.page(view, title, &self.facts(view)).write(out)
+    }
+
+    fn page<'p>(
+        &'p self,
+        view: &'p MetricView<'_>,
+        title: &'p str,
+        facts: &'p [String],
+    ) -> SourcePage<'p> {
+        SourcePage {
             title,
-            metric: &self.metric.title(),
-            facts: &self.facts(view),
+            metric: self.metric.title(),
+            facts,
             files: &self.found,
             total: view.numbers.total,
-            amount: &|number| view.number(number),
+            hottest: self.hottest,
+            amount: Box::new(|number| view.number(number)),
             has_totals: self.has_totals,
             has_coverage: self.has_coverage,
-        };
-        page.write(out)
+        }
     }
 
     /// `src/Main.java: 12.50 % of bytecodes, 3 of 4 lines run (75.00 %)`

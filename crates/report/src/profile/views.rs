@@ -42,6 +42,10 @@ pub enum ProfileView {
     Classes,
     /// The locks that threads waited for.
     Monitors,
+    /// The classes of locks.
+    Locks,
+    /// The paths that had locks while others waited for them.
+    Holders,
 }
 
 /// The beginning of a call tree.
@@ -75,7 +79,8 @@ impl ProfileView {
             ProfileView::Callers(name) => return format!("calls of {}", name.as_str()),
             ProfileView::Field(name) => return format!("accesses to the field {}", name.as_str()),
             ProfileView::Sites | ProfileView::Classes => "allocation sites",
-            ProfileView::Monitors => "monitors",
+            ProfileView::Monitors | ProfileView::Locks => "monitors",
+            ProfileView::Holders => "holders of locks",
         }
         .to_owned()
     }
@@ -144,6 +149,8 @@ impl ProfileView {
                 classes.or_else(|| Some(fields?.classes()))
             }
             ProfileView::Monitors => content.contention.as_ref().map(|it| it.all_paths()),
+            ProfileView::Locks => content.contention.as_ref().map(|it| it.all_locks()),
+            ProfileView::Holders => content.contention.as_ref().map(|it| it.holding_paths()),
         }
     }
 
@@ -189,7 +196,9 @@ impl ProfileView {
             | ProfileView::Threads
             | ProfileView::Lines
             | ProfileView::Edges
-            | ProfileView::Field(_) => {
+            | ProfileView::Field(_)
+            | ProfileView::Locks
+            | ProfileView::Holders => {
                 sections(self.table(content, ask, &mut Vec::new()).map(|it| it.top(top)))
             }
         }

@@ -43,6 +43,21 @@ fn profile(app: &App, source: &Source) -> Result<Profile, Fault> {
     }
 }
 
+/// How sentences name the sides: by their files; and parts of one file by what selects them.
+fn names(sides: &[(Source, Question); 2], question: &Question) -> [String; 2] {
+    let [(before, _), (after, _)] = sides;
+    if before.name != after.name {
+        return [before, after].map(|source| source.name.clone());
+    }
+    if before.label() != after.label() {
+        return [before, after].map(Source::label);
+    }
+    ["before", "after"].map(|side| match question.part_of_side(side) {
+        part if part.is_empty() => format!("all of {}", before.name),
+        part => part,
+    })
+}
+
 /// What changed: the document of `perk diff --json`, its table, or its first sentences.
 pub(crate) fn diff(app: &App, question: &Question) -> Result<Reply, Fault> {
     question.check(&[&KNOWN, &["metric"], &OF_PART, &SIDES, &OF_EXCERPT])?;
@@ -64,8 +79,11 @@ pub(crate) fn diff(app: &App, question: &Question) -> Result<Reply, Fault> {
     let answer = app.answers.get(&key, || {
         let mut notes = Vec::new();
         let mut selected = Vec::new();
-        for (source, question) in &sides {
-            let named = NamedItem::new(source.label(), profile(app, source)?);
+        let names = names(&sides, question);
+        for ((source, question), name) in sides.iter().zip(names) {
+            // The document has the paths, as that of the command line.
+            let name = if view == "summary" { name } else { source.label() };
+            let named = NamedItem::new(name, profile(app, source)?);
             selected.push(request(question, want)?.select(named, &mut notes)?);
         }
         let [before, after] = &mut selected[..] else { return Err(Fault::question("two sides")) };

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use perk_formats::fields_page;
 use perk_render::{Excerpt, Json};
 use perk_report::{
-    Answer, NamedItem, ProfileRequest, ProfileView, Selection, TreeOrder, View, Want, parse,
+    Answer, NamedItem, ProfileRequest, ProfileView, Selection, SourcePart, TreeOrder, View, Want,
+    parse,
 };
 
 use crate::app::App;
@@ -89,11 +91,13 @@ fn view(question: &Question) -> Result<Option<ProfileView>, Fault> {
         "sites" => ProfileView::Sites,
         "classes" => ProfileView::Classes,
         "monitors" => ProfileView::Monitors,
+        "locks" => ProfileView::Locks,
+        "holders" => ProfileView::Holders,
         "source" => ProfileView::Source,
         other => {
             return Err(Fault::nothing(format!(
                 "no view {other}: there are summary, document, advice, methods, threads, lines, tree, edges, \
-                 method, field, label, sites, classes, monitors and source"
+                 method, field, label, sites, classes, monitors, locks, holders and source"
             )));
         }
     }))
@@ -113,6 +117,8 @@ fn request(app: &App, question: &Question) -> Result<ProfileRequest, Fault> {
             return Err(Fault::nothing("start perk serve with --source to see source files"));
         }
         Some(ProfileView::Source) => app.source_folders.clone(),
+        // It names the view if there are folders.
+        None if want.overview => app.source_folders.clone(),
         _ => Vec::new(),
     };
     Ok(ProfileRequest {
@@ -157,6 +163,43 @@ pub(crate) fn source(app: &App, source: &Source, question: &Question) -> Result<
         return reply_of(&answer, source.version, &asked, Some(("path", file)));
     }
     report(app, source, &asked)
+}
+
+/// The source files with coverage and numbers; or with `file` the lines and the text of one: what a page of
+/// sources has.
+pub(crate) fn files(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
+    question.check(&[&["file", "metric", "version"], &OF_PART])?;
+    let part = match question.text("file") {
+        Some(file) => SourcePart::File(file.to_owned()),
+        None => SourcePart::List,
+    };
+    let key = format!("files {} {} {}", source.id, source.version, question.key(&["version"]));
+    let answer = app.answers.get(&key, || {
+        let selection = selection(app, source, question)?;
+        let request = ProfileRequest {
+            metric: question.text("metric").map(str::to_owned),
+            sources: app.source_folders.clone(),
+            source_part: Some(part),
+            want: Want::PAGE,
+            ..self::part(question)?
+        };
+        Ok(request.answer(&*selection)?)
+    })?;
+    match &answer.page {
+        Some(page) => Ok(Reply::of(page.clone(), JSON).version(source.version)),
+        None => Err(Fault::nothing(answer.missing.join("; "))),
+    }
+}
+
+/// The accesses to fields: what a page of fields has.
+pub(crate) fn fields(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
+    question.check(&[&["version"], &OF_PART])?;
+    let selection = selection(app, source, question)?;
+    let mut bytes = Vec::new();
+    match fields_page::write_data(selection.profile(), &mut bytes) {
+        Ok(()) => Ok(Reply::of(bytes, JSON).version(source.version)),
+        Err(error) => Err(Fault::nothing(error.to_string())),
+    }
 }
 
 /// The document of an answer, or the part of its table that is asked for.

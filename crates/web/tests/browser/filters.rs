@@ -9,7 +9,7 @@ use perk_profile::{
 };
 use serde_json::json;
 
-use crate::{DOWN, ENTER, ESCAPE, Page, testdata};
+use crate::{DOWN, ENTER, ESCAPE, Page, api, place, testdata};
 
 /// Samples of two requests: 3 of `GET /a` in `load`, 5 of `POST` in `save`, both called by `run`.
 fn write_requests(path: &Path) {
@@ -154,29 +154,22 @@ fn a_method_is_between_its_callers_and_callees() {
     let file = testdata("hprof/samples-b-cpu.hprof");
     let Some(page) = Page::open(&[&file]) else { return };
     let methods = api(&page, "/api/s1/report?view=methods&sort=total_count&order=desc");
-    let place = |id: &str| {
-        let columns = methods["columns"].as_array().unwrap();
-        columns.iter().position(|column| column["id"] == id).unwrap()
-    };
+    let of = |id: &str| place(&methods, id);
     // One that calls others and has lines.
     let rows = methods["rows"].as_array().unwrap().iter();
-    let row = rows
-        .clone()
-        .find(|row| row[place("total_count")].as_u64() > row[place("self_count")].as_u64());
+    let row =
+        rows.clone().find(|row| row[of("total_count")].as_u64() > row[of("self_count")].as_u64());
     let row = row.unwrap();
-    let name = row[place("name")].as_str().unwrap().split('(').next().unwrap();
+    let name = row[of("name")].as_str().unwrap().split('(').next().unwrap();
     page.go(&format!("/s/s1/method?method={}", name.replace('$', "%24")));
     let head = page.text("return document.querySelector('.bar output').textContent");
-    let expected = format!("{} samples (", row[place("total_count")]);
+    let expected = format!("{} samples (", row[of("total_count")]);
     assert!(head.starts_with(&expected), "{head}: {expected}");
-    assert!(head.ends_with(&format!(", self {} samples", row[place("self_count")])), "{head}");
+    assert!(head.ends_with(&format!(", self {} samples", row[of("self_count")])), "{head}");
     assert_eq!(page.run("return document.querySelectorAll('.chart').length"), json!(2));
     // Its lines have the numbers of the view of lines.
     let lines = api(&page, "/api/s1/report?view=lines&limit=10000");
-    let at = |id: &str| {
-        let columns = lines["columns"].as_array().unwrap();
-        columns.iter().position(|column| column["id"] == id).unwrap()
-    };
+    let at = |id: &str| place(&lines, id);
     let is_its = |row: &&serde_json::Value| {
         let full = format!(
             "{}.{}",
@@ -216,9 +209,4 @@ fn a_method_is_between_its_callers_and_callees() {
     assert!(page.address().ends_with("&as=table"), "{}", page.address());
     page.wait_for("return document.querySelector('.grid').rows.length > 1", &json!(true));
     page.assert_silent();
-}
-
-/// The answer of an address, with the page's cookie.
-fn api(page: &Page, path: &str) -> serde_json::Value {
-    page.run(&format!("return fetch('{path}').then((it) => it.json())"))
 }
