@@ -153,6 +153,28 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_server_is_light_and_nothing_moves_in_it() {
+        let shell = text("index.html").unwrap();
+        let parts = shell.split("\"/assets/").skip(1).filter_map(|it| it.split('"').next());
+        let mut all = BTreeSet::from(["index.html".to_owned()]);
+        for part in parts {
+            match part.ends_with(".js") {
+                true => add(part, &mut all, &mut String::new()),
+                false => drop(all.insert(part.to_owned())),
+            }
+        }
+        assert!(all.contains("app/app.css") && all.contains("vendor/uplot.js"), "{all:?}");
+        let bytes: usize = all.iter().map(|path| text(path).unwrap().len()).sum();
+        assert!(bytes < 300_000, "the page has {bytes} bytes: {all:?}");
+        // So there is nothing to leave out for those who want less motion.
+        for path in all.iter().filter(|path| path.ends_with(".css") && path.starts_with("app/")) {
+            for word in ["transition", "animation", "scroll-behavior"] {
+                assert!(!text(path).unwrap().contains(word), "{path} has {word}");
+            }
+        }
+    }
+
+    #[test]
     fn markup_is_never_made_of_text() {
         for path in modules() {
             for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("]

@@ -36,6 +36,7 @@ pub(crate) const ASSETS: &[(&str, &str)] = assets![
     "app/treemap.js",
     "app/views.css",
     "app/views.js",
+    "app/watch.js",
     "base.css",
     "fields/fields.css",
     "fields/model.js",

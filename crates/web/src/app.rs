@@ -112,7 +112,7 @@ impl App {
         if version.is_some_and(|version| version != source.version) {
             return Err(Fault::source(format!("{} has changed: load it again", source.name)));
         }
-        live::resolved(source, question)
+        live::resolved(source, question.without("version"))
     }
 
     /// Works on a question in a thread of its own, and packs the answer if the client unpacks it.

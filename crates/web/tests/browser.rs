@@ -6,12 +6,16 @@
 mod accessible;
 #[path = "browser/compare.rs"]
 mod compare;
+#[path = "browser/faults.rs"]
+mod faults;
 #[path = "browser/fields.rs"]
 mod fields;
 #[path = "browser/filters.rs"]
 mod filters;
 #[path = "browser/lines.rs"]
 mod lines;
+#[path = "browser/sizes.rs"]
+mod sizes;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -40,6 +44,7 @@ const ROWS: &str = "return document.querySelector('.bar output')?.textContent";
 struct Page {
     browser: Browser,
     origin: String,
+    token: String,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -68,9 +73,10 @@ impl Page {
         let server = Server::bind(options).unwrap();
         let url = server.url();
         thread::spawn(move || server.run().unwrap());
-        let origin = url.split("/#").next().unwrap().to_owned();
+        let (origin, token) = url.split_once("/#").unwrap();
+        let (origin, token) = (origin.to_owned(), token.to_owned());
         browser.open(&url);
-        let page = Self { browser, origin, _turn: turn };
+        let page = Self { browser, origin, token, _turn: turn };
         page.settle("0");
         Some(page)
     }
@@ -127,14 +133,6 @@ impl Page {
     fn assert_silent(&self) {
         let log = self.browser.log("browser");
         assert!(log.is_empty(), "{log:?}");
-    }
-
-    fn width(&self, width: u32, scheme: &str) {
-        let parameters =
-            json!({"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false});
-        self.browser.devtools("Emulation.setDeviceMetricsOverride", &parameters);
-        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
-        self.browser.devtools("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 }
 
@@ -434,34 +432,4 @@ fn files_are_a_list_and_their_names_are_text() {
     // A question that the server refuses is a line, and the page continues.
     page.go("/s/nothing/methods");
     page.wait_for("return document.getElementById('fault').textContent.length > 0", &json!(true));
-}
-
-#[test]
-fn every_view_is_accessible_at_any_width() {
-    let Some(axe) = perk_testkit::peer("axe/axe.min.js", "axe") else { return };
-    let axe = fs::read_to_string(axe).unwrap();
-    let files = ["hprof/samples-b-cpu.hprof", "hprof/all-b-alloc.hprof.gz"].map(testdata);
-    let Some(page) = Page::open(&[&files[0], &files[1]]) else { return };
-    let views: Vec<_> = ["/s/s1/overview", "/s/s2/overview"]
-        .into_iter()
-        .flat_map(|file| {
-            page.go(file);
-            views(&page)
-        })
-        .collect();
-    for (width, scheme) in [(1280, "light"), (400, "dark")] {
-        page.width(width, scheme);
-        for view in &views {
-            page.go(view);
-            let wide = page.run("return document.documentElement.scrollWidth > innerWidth");
-            assert_eq!(wide, json!(false), "{view} is wider than {width}");
-            page.run(&format!("{axe}\nreturn null"));
-            let found = page.run(
-                "return axe.run().then((it) => it.violations
-                   .filter((one) => ['serious', 'critical'].includes(one.impact))
-                   .map((one) => `${one.id}: ${one.nodes.map((node) => node.html).slice(0, 3)}`))",
-            );
-            assert_eq!(found, json!([]), "{view} at {width}, {scheme}");
-        }
-    }
 }

@@ -22,10 +22,27 @@ export async function begin() {
   await answer(await fetch("/api/session", { method: "POST", body: token }));
 }
 
+/** The version of each file that is shown: all questions are about that one. Running JVMs have none. */
+const versions = new Map();
+const files = new Set();
+
+/** Takes the sources that are files. */
+export function holdVersions(sources) {
+  for (const source of sources) if (source.kind !== "jvm") files.add(source.id);
+}
+
+/** Asks about the files as they are now, from here on. */
+export const forgetVersions = () => versions.clear();
+
+/** The version of a source that is shown; without any, `undefined`. */
+export const shownVersion = (source) => versions.get(source);
+
 /** The JSON of an address below `/api/`. A question that is asked again takes the place of the one before. */
 export async function ask(path, question = {}, { signal } = {}) {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(question)) {
+  const [source, isOfSource] = path.split("/").map(decodeURIComponent);
+  const isKnown = isOfSource !== undefined && versions.has(source);
+  for (const [name, value] of Object.entries(isKnown ? { ...question, version: versions.get(source) } : question)) {
     for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") query.append(name, one);
   }
   const text = query.toString();
@@ -36,5 +53,7 @@ export async function ask(path, question = {}, { signal } = {}) {
     if (error.name === "AbortError") throw error;
     throw new Fault(0, "perk serve does not answer: it may have ended");
   }
-  return (await answer(response)).json();
+  const version = (await answer(response)).headers.get("perk-version");
+  if (version && isOfSource !== undefined && files.has(source) && !versions.has(source)) versions.set(source, version);
+  return response.json();
 }

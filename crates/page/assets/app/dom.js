@@ -16,6 +16,7 @@ export function make(tag, properties = {}, ...children) {
     if (value === undefined || value === false) continue;
     if (name === "class") made.className = value;
     else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (["title", "aria-label", "placeholder"].includes(name)) made.setAttribute(name, printable(value));
     else if (name in made && !name.startsWith("aria-")) made[name] = value;
     else made.setAttribute(name, value);
   }

@@ -4,9 +4,9 @@ import { ask } from "./api.js";
 import { counted, make, printable } from "./dom.js";
 import { amount } from "./numbers.js";
 import { change, go, note, state } from "./state.js";
-import { Table, rowCount, searchField } from "./table.js";
+import { Table, notesOf, rowCount, searchField } from "./table.js";
 import { OWNERS, TreeMap } from "./treemap.js";
-import { describe, openRow, pathOf, rowsOf, toView } from "./heap.js";
+import { describe, openRow, pathOf, toView } from "./heap.js";
 
 /** The most rows of the tree, in the picture and in the list. */
 const ROWS = 600;
@@ -117,6 +117,6 @@ export async function heapTree({ host, view, onFault }) {
   });
   await table.start();
   if (map.focus >= 0 && question.at === undefined) say(0);
-  count.textContent = [rowCount(table), ...rowsOf(table)].join(" · ");
+  count.textContent = [rowCount(table), ...notesOf(table)].join(" · ");
   return { picture: () => map.picture() };
 }

@@ -5,7 +5,7 @@ import { make, printable } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
 import { showSide } from "./side.js";
 import { address, change, go, note, state } from "./state.js";
-import { Table, rowCount, searchField } from "./table.js";
+import { Table, notesOf, rowCount, searchField } from "./table.js";
 
 export const pathOf = (view) => `${encodeURIComponent(state.source)}/heap/${view}`;
 export const toView = (view, question) => address(state.source, view, question);
@@ -118,9 +118,6 @@ export function openRow(row, columns) {
   if (next) go(next);
 }
 
-/** What is said of the rows of a table: notes, and where there are none, why. */
-export const rowsOf = (table) => [...(table.answer.notes ?? []), ...(table.total === 0 ? table.answer.missing ?? [] : [])];
-
 /** Fills a view that is a table. */
 export async function heapRows({ host, view, onFault }) {
   const { question } = state;
@@ -146,7 +143,7 @@ export async function heapRows({ host, view, onFault }) {
     (what || className) && make("strong", {}, what ?? className),
     searchField(search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count), table.element);
   await table.start();
-  count.textContent = [rowCount(table), ...rowsOf(table)].join(" · ");
+  count.textContent = [rowCount(table), ...notesOf(table)].join(" · ");
 }
 
 /** Objects that refer to another, or to which it refers. */

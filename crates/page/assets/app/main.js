@@ -1,6 +1,6 @@
 // The page of `perk serve`: the frame around the views.
 
-import { Fault, ask, begin } from "./api.js";
+import { Fault, ask, begin, holdVersions } from "./api.js";
 import { byId, make } from "./dom.js";
 import { fillFilters } from "./filter.js";
 import { HEAP_VIEWS } from "./heap-views.js";
@@ -11,8 +11,9 @@ import { address, addressOf, change, filters, go, listen, note, state } from "./
 import { menu } from "./menu.js";
 import { rows } from "./rows.js";
 import { saves } from "./save.js";
-import { fillStrip, selectWindow } from "./strip.js";
+import { fillStrip, selectWindow, updateStrip } from "./strip.js";
 import { VIEWS, viewOf } from "./views.js";
+import { watch } from "./watch.js";
 
 /** The sources, and the summary of the one that is shown with the filters that it was asked for. */
 let sources = [];
@@ -27,7 +28,6 @@ function say(error) {
   const fault = byId("fault");
   fault.hidden = !error;
   fault.textContent = error ? error.message : "";
-  if (error?.status === 401) fault.textContent = "Open the address that perk serve printed: this browser has no session.";
 }
 
 /** The list of all files. */
@@ -96,7 +96,8 @@ async function show() {
   try {
     say(null);
     hideSide();
-    if (sources.length === 0) sources = (await ask("sources")).sources;
+    if (sources.length === 0) take((await ask("sources")).sources);
+    state.path = sourceOf(state.source)?.path ?? "";
     const isHeap = sourceOf(state.source)?.kind === "heap";
     const summary = state.source && !isHeap ? await summaryOf() : null;
     if (mine !== turn) return;
@@ -141,9 +142,12 @@ async function show() {
     document.body.dataset.shown = String(mine);
   } catch (error) {
     if (mine !== turn) return;
-    say(error);
-    // A file that has changed is asked for anew.
-    if (error instanceof Fault && error.status === 409) known.key = "";
+    const isOutside = error instanceof Fault && [0, 401, 409].includes(error.status);
+    // A part of a view is none.
+    if (isOutside) byId("view").replaceChildren();
+    if (!isOutside) say(error);
+    else if (error.status === 409) news.changed();
+    else news.look();
     document.body.dataset.shown = String(mine);
   }
 }
@@ -194,6 +198,22 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+/** Takes the list of sources, and shows it if it is what is seen. */
+function take(list) {
+  const isNew = JSON.stringify(list) !== JSON.stringify(sources);
+  sources = list;
+  holdVersions(list);
+  return isNew;
+}
+const news = watch({
+  known: (list) => take(list) && !state.source && show(),
+  load: () => {
+    known.key = "";
+    updateStrip().catch(say);
+    show();
+  },
+});
+
 listen(show);
 try {
   await begin();
@@ -201,10 +221,7 @@ try {
   say(error);
 }
 if (!state.source) {
-  sources = await ask("sources").then((answer) => answer.sources, (error) => {
-    say(error);
-    return [];
-  });
+  await ask("sources").then((answer) => take(answer.sources), () => news.look());
   // A single file needs no choice.
   const [only] = sources;
   if (sources.length === 1 && only.state === "ok") go(address(only.id, "overview"), { isStep: false });

@@ -6,7 +6,7 @@ import { make } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
 import { showSide } from "./side.js";
 import { addressOf, change, filters, go, note, state } from "./state.js";
-import { Table, rowCount, searchField } from "./table.js";
+import { Table, notesOf, rowCount, searchField } from "./table.js";
 
 /** What other columns say better. */
 const LEFT_OUT = ["metric", "depth", "is_recursive", "signature", "thread_serial"];
@@ -112,9 +112,6 @@ export async function rows({ host, view, summary, onFault }) {
   if (question.method && view.id === "method") bar.prepend(make("strong", {}, nameOf(question.method)));
   host.append(bar, table.element);
   await table.start();
-  const { notes = [], missing = [] } = table.answer;
-  // What the filter keeps is below all views.
-  const ownNotes = notes.filter((line) => !/(^|: )filter: /.test(line));
-  count.textContent = [rowCount(table), ...ownNotes, ...(table.total === 0 ? missing : [])].join(" · ");
+  count.textContent = [rowCount(table), ...notesOf(table)].join(" · ");
   return { table };
 }

@@ -4,7 +4,8 @@
 export const FILTERS = ["metric", "focus", "ignore", "hide", "label", "by", "from", "to"];
 const listeners = [];
 
-export const state = { source: "", view: "", question: {} };
+/** `path` is how the server names the file in its notes. */
+export const state = { source: "", view: "", question: {}, path: "" };
 
 /** Reads the address. */
 function read() {

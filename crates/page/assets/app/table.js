@@ -2,6 +2,7 @@
 
 import { byId, counted, make } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
+import { state } from "./state.js";
 
 const ROW = 24;
 const PAGE = 200;
@@ -108,6 +109,9 @@ export class Table {
       rows.push(make("tr", {}, make("td", { colSpan: this.shown.length, class: "empty" }, "no rows")));
     }
     this.body.replaceChildren(...rows);
+    // The selected row has the focus of readers.
+    if (this.body.querySelector(".selected")) element.setAttribute("aria-activedescendant", "selected-row");
+    else element.removeAttribute("aria-activedescendant");
   }
 
   #row(index) {
@@ -133,6 +137,7 @@ export class Table {
       return cell;
     });
     const made = make("tr", { "aria-rowindex": index + 2, class: isSelected ? "selected" : "" }, ...cells);
+    if (isSelected) made.id = "selected-row";
     made.ariaSelected = String(isSelected);
     made.addEventListener("click", () => this.select(index));
     made.addEventListener("dblclick", () => row && this.onOpen(row, this.columns));
@@ -176,6 +181,14 @@ export class Table {
 
 /** Says how many rows a table has. */
 export const rowCount = (table) => counted(table.total, "row");
+
+/** What an answer says beside its rows: without the name of the file, and without what the foot says of all views. */
+export function notesOf({ answer, total }) {
+  const known = byId("conditions").textContent;
+  const plain = (note) => (state.path && note.startsWith(`${state.path}: `) ? note.slice(state.path.length + 2) : note);
+  const notes = (answer.notes ?? []).map(plain).filter((note) => !known.includes(note));
+  return [...notes, ...(total === 0 ? answer.missing ?? [] : [])];
+}
 
 /** Puts a field that searches the view into the header: the address has the text. */
 export function searchField(text, onSearch) {

@@ -42,7 +42,7 @@ fn views_of_an_address_are_accessible() {
         "/s/s4/threads?at=0",
     ];
     for (width, scheme) in [(1280, "light"), (400, "dark")] {
-        page.width(width, scheme);
+        page.look(width, scheme, "none");
         for view in views {
             page.go(view);
             page.wait_for("return document.getElementById('fault').textContent", &json!(""));

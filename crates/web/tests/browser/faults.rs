@@ -1,0 +1,147 @@
+//! What happens outside of the page while it is open.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::Page;
+
+const NEWS: &str = "return document.getElementById('news').innerText";
+
+/// Writes a file whose times of change differ, however fast the disk.
+fn write(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+}
+
+impl Page {
+    /// Looks for news at once, as a tab does that is seen again.
+    fn wake(&self) {
+        self.run("dispatchEvent(new Event('focus'))");
+    }
+
+    /// Waits until the news has this text; sources are listed at most every two seconds.
+    #[track_caller]
+    fn hear(&self, text: &str) {
+        let found = format!("dispatchEvent(new Event('focus')); {NEWS}.includes({})", json!(text));
+        self.wait_for(&found, &json!(true));
+    }
+
+    fn offline(&self, is_offline: bool) {
+        let conditions = json!({"offline": is_offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
+        self.browser.devtools("Network.enable", &json!({}));
+        self.browser.devtools("Network.emulateNetworkConditions", &conditions);
+    }
+}
+
+#[test]
+fn a_file_that_changes_is_loaded_when_the_user_wants_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.collapsed");
+    write(&file, "a.A.one 5\n");
+    let Some(page) = Page::open(&[&file]) else { return };
+    page.go("/s/s1/methods");
+    let names = "return document.querySelector('.grid').textContent.match(/A\\.(one|two)/g)?.join()";
+    page.wait_for(names, &json!("A.one"));
+    write(&file, "a.A.one 5\na.A.two 6\n");
+    page.hear("a.collapsed has changed since it was read.");
+    page.wait_for(names, &json!("A.one"));
+    // Another question is about what was read, and has no answer any more.
+    page.after(|page| page.browser.keys("4"));
+    page.wait_for(NEWS, &json!("The file has changed since it was read.\nLoad it"));
+    page.after(|page| {
+        page.run("document.querySelector('#news button').click()");
+    });
+    assert!(page.address().starts_with("/s/s1/tree"), "{}", page.address());
+    page.wait_for(
+        "return document.querySelector('.grid').innerText.includes('A.two')",
+        &json!(true),
+    );
+    page.wait_for("return document.getElementById('news').hidden", &json!(true));
+    // What is gone stays in view.
+    fs::remove_file(&file).unwrap();
+    page.hear("What is shown stays.");
+    page.wait_for(
+        "return document.querySelector('.grid').innerText.includes('A.two')",
+        &json!(true),
+    );
+}
+
+#[test]
+fn a_tab_that_slept_says_what_it_has_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.collapsed");
+    write(&file, "a.A.one;a.A.two 5\n");
+    let Some(page) = Page::open(&[&file]) else { return };
+    page.go("/s/s1/methods");
+    // The server is away, and comes back: what failed is shown then.
+    page.offline(true);
+    page.after(|page| page.browser.keys("4"));
+    page.hear("perk serve does not answer");
+    page.offline(false);
+    page.wake();
+    page.wait_for(
+        "return document.querySelector('.grid')?.innerText.includes('A.two') ?? false",
+        &json!(true),
+    );
+    page.wait_for("return document.getElementById('news').hidden", &json!(true));
+    // The session is gone: what is shown stays, until the address is opened again.
+    page.browser.devtools("Network.clearBrowserCookies", &json!({}));
+    page.hear("This browser has no session: open the address that perk serve printed");
+    page.wait_for(
+        "return document.querySelector('.grid').innerText.includes('A.two')",
+        &json!(true),
+    );
+    page.run(&format!(
+        "return fetch('/api/session', {{ method: 'POST', body: {} }}).then((it) => it.status)",
+        json!(page.token)
+    ));
+    page.wake();
+    page.wait_for("return document.getElementById('news').hidden", &json!(true));
+}
+
+#[test]
+fn two_tabs_share_the_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.collapsed");
+    write(&file, "a.A.one 5\n");
+    let Some(page) = Page::open(&[&file]) else { return };
+    page.go("/s/s1/methods");
+    let url = format!("{}/s/s1/tree", page.origin);
+    page.browser.devtools("Target.createTarget", &json!({"url": url, "background": true}));
+    page.after(|page| page.browser.keys("4"));
+    page.wait_for(
+        "return document.querySelector('.grid').innerText.includes('A.one')",
+        &json!(true),
+    );
+    page.assert_silent();
+}
+
+#[test]
+fn hostile_names_are_text_in_every_view() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("<script><b>\u{202e}.collapsed");
+    let hostile = "</script><script>x()</script>";
+    write(
+        &file,
+        &format!(
+            "x.<img src=x>.M.a\u{202e}b;{hostile}.K.m\u{1b}[31m;y.&lt;.Z.\u{200b} 5\nx.M.c 2\n"
+        ),
+    );
+    let Some(page) = Page::open(&[folder.path()]) else { return };
+    let mut all = crate::views(&page);
+    all.extend(
+        all.clone().iter().filter(|it| it.ends_with("/methods")).map(|it| format!("{it}?at=0")),
+    );
+    assert!(all.len() > 4, "{all:?}");
+    for view in &all {
+        page.go(view);
+        let found = page.run(
+            "const texts = [document.title, document.body.textContent, ...[...document.querySelectorAll('*')]
+               .flatMap((it) => ['title', 'aria-label', 'placeholder'].map((name) => it.getAttribute(name) ?? ''))];
+             const hidden = texts.find((it) => /[\\u0000-\\u0008\\u001b\\u200b\\u202a-\\u202e]/.test(it));
+             return [hidden ?? -1, document.querySelectorAll('img, #view b, #side b, #head b, body script').length]",
+        );
+        assert_eq!(found, json!([-1, 0]), "{view}");
+    }
+}
