@@ -41,7 +41,8 @@ fn a_file_that_changes_is_loaded_when_the_user_wants_it() {
     write(&file, "a.A.one 5\n");
     let Some(page) = Page::open(&[&file]) else { return };
     page.go("/s/s1/methods");
-    let names = "return document.querySelector('.grid').textContent.match(/A\\.(one|two)/g)?.join()";
+    let names =
+        "return document.querySelector('.grid').textContent.match(/A\\.(one|two)/g)?.join()";
     page.wait_for(names, &json!("A.one"));
     write(&file, "a.A.one 5\na.A.two 6\n");
     page.hear("a.collapsed has changed since it was read.");
