@@ -86,3 +86,22 @@ fn jamaica_is_reported_and_converted() {
         .sum();
     assert_eq!(total, 58_526_278);
 }
+
+/// Their functions say neither whose they are nor what they wait for.
+#[test]
+fn profiles_of_other_languages_begin_with_the_top_functions() {
+    let folder = Folder::new();
+    let stack = |caller: &str| {
+        format!("n 1 1.000001: 1 cpu-clock:\n\t1 hot (/bin/n)\n\t2 {caller} (/bin/n)\n\n")
+    };
+    folder.file("n.perf", stack("main").repeat(2) + &stack("other"));
+    let go = testdata("pprof/cpu.pb.gz");
+    for (file, first) in [("n.perf", "100.00     3"), (&*go, "25.76    17")] {
+        let output = folder.run(&["report", file]);
+        let text = stdout(&output);
+        let mut lines = text.lines().skip(1).skip_while(|line| line.is_empty());
+        assert_eq!(lines.next(), Some("Top functions by self"), "{text}");
+        assert!(lines.nth(1).is_some_and(|line| line.contains(first)), "{text}");
+        assert!(!text.contains("What limits") && !text.contains("your code"), "{text}");
+    }
+}

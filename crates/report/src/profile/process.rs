@@ -82,7 +82,9 @@ impl WholeProcess {
                 let (process_ns, gc_ns) = (measured(metric::PROCESS_CPU), measured(metric::GC_CPU));
                 if process_ns == 0 {
                     whole = TimeBase::Samples;
-                    parts.extend(cpu_ns.into_iter().flat_map(|ns| java_parts(content, ns)));
+                    // The functions of other languages do not say whose they are.
+                    let of_java = cpu_ns.filter(|_| content.is_of_java());
+                    parts.extend(of_java.into_iter().flat_map(|ns| java_parts(content, ns)));
                 } else {
                     // Each is measured in its own way, and the process's time ends with a load.
                     let gc_ns = gc_ns.min(process_ns);
