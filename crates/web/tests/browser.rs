@@ -16,6 +16,8 @@ mod filters;
 mod lines;
 #[path = "browser/sizes.rs"]
 mod sizes;
+#[path = "browser/waits.rs"]
+mod waits;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

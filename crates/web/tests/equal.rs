@@ -96,6 +96,7 @@ fn views() -> Vec<(&'static str, ProfileView)> {
         ("monitors", ProfileView::Monitors),
         ("locks", ProfileView::Locks),
         ("holders", ProfileView::Holders),
+        ("states", ProfileView::States),
     ]
 }
 

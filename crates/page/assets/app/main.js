@@ -83,10 +83,10 @@ const viewsOf = (id) => (sourceOf(id)?.kind === "heap" ? HEAP_VIEWS : VIEWS);
 
 function fillTabs(summary, view) {
   const isThere = (it) => !it.needs || summary.views.includes(it.needs);
-  const shown = viewsOf(state.source).filter((it) => isThere(it) && (!it.isHidden || it === view));
+  const shown = viewsOf(state.source).filter((it) => isThere(it) && (!it.isHidden || it === view) && !(it.within && summary.views.includes(it.within)));
   byId("tabs").replaceChildren(...shown.map((it) => {
     const tab = make("a", { href: address(state.source, it.id, filters()) }, it.title);
-    if (it === view) tab.ariaCurrent = "page";
+    if (it === view || it.id === view.within) tab.ariaCurrent = "page";
     return tab;
   }));
 }

@@ -1,5 +1,6 @@
 // The first screen of `perk report`, and the accounting of the run.
 
+import { patternOf } from "./actions.js";
 import { make } from "./dom.js";
 import { amount, nameOf } from "./numbers.js";
 import { addressOf } from "./state.js";
@@ -11,6 +12,9 @@ function link(row, text) {
   return make("a", { href: addressOf(view, { method, metric }) }, text);
 }
 
+/** What to try; the command that shows more is the link of the row here. */
+const adviceOf = ({ advice }) => advice.replace(/(; )?perk report .* shows its .*$/, "");
+
 function limits(summary) {
   const rows = summary.limits.map((row) => {
     const place = row.method && [": ", nameOf(row.method), row.line ? ` line ${row.line}` : ""];
@@ -18,10 +22,28 @@ function limits(summary) {
       "tr",
       {},
       make("td", { class: "share" }, `${amount(row.percent, "percent")} %`),
-      make("td", {}, link(row, make("span", {}, row.reason, ...(place || []))), make("div", { class: "hint" }, row.advice)),
+      make("td", {}, link(row, make("span", {}, row.reason, ...(place || []))), make("div", { class: "hint" }, adviceOf(row))),
     );
   });
   return make("table", { class: "limits", "aria-label": "What limits the program" }, make("tbody", {}, ...rows));
+}
+
+/** What was measured, by its words, and the view that shows it. */
+const MEASURED = [
+  [/deadlock|^blocked /, "monitors"],
+  [/fields|accesses/, "field"],
+  [/heap dump/, "classes"],
+  [/allocated|live in/, "sites"],
+  [/wall-clock/, "threads"],
+  [/ calls/, "edges"],
+  [/CPU time|samples|bytecodes/, "flame"],
+  [/JVM threads/, "accounting"],
+];
+
+/** A line of what was measured, which leads to its view. */
+function measured(line, summary) {
+  const [, view] = MEASURED.find(([words, view]) => words.test(line) && summary.views.includes(view)) ?? [];
+  return make("div", {}, view ? make("a", { href: addressOf(view) }, line) : line);
 }
 
 /** The methods to begin with, where the profile does not show what limits the program. */
@@ -66,9 +88,9 @@ export async function overview({ host, summary, view }) {
       page.append(make("p", {}, summary.working?.summary ?? "The profile does not say what limits the program."));
     }
     for (const row of summary.repeated_calls ?? []) {
-      page.append(make("p", {}, nameOf(row.callee), `: ${row.calls_per_call} calls per call of `, nameOf(row.caller), ` (${row.kind})`));
+      page.append(make("p", {}, make("a", { href: addressOf("method", { method: patternOf(row.callee) }) }, nameOf(row.callee)), `: ${row.calls_per_call} calls per call of `, nameOf(row.caller), ` (${row.kind})`));
     }
-    page.append(make("h3", {}, "What was measured"), ...summary.totals.map((line) => make("div", {}, line)));
+    page.append(make("h3", {}, "What was measured"), ...summary.totals.map((line) => measured(line, summary)));
     for (const line of [...(summary.notes ?? []), ...[summary.losses ?? []].flat()]) page.append(make("div", { class: "hint" }, line));
   }
   host.append(page);

@@ -23,6 +23,10 @@ function choose({ columns, rows }) {
   const isShown = (column) =>
     !LEFT_OUT.includes(column.id) && !(ids.includes("name") && PARTS.includes(column.id)) && !isEmpty(column) && !/^inferred/.test(column.id);
   const shown = columns.filter(isShown);
+  for (const column of shown) {
+    if (column.id === "class") column.kind = "class";
+    if (column.kind === "path") column.title = "where";
+  }
   const rank = (column) => (column.kind === "number" ? 0 : column.kind === "path" ? 2 : 1);
   return shown.sort((a, b) => rank(a) - rank(b));
 }
@@ -108,6 +112,15 @@ export async function rows({ host, view, summary, onFault }) {
       new Option("from callers to callees", "top-down"), new Option("from callees to callers", "bottom-up"));
     direction.value = question.tree ?? "top-down";
     bar.append(direction);
+  }
+  // Where objects are made, and what they are: two tables of one view.
+  const forms = { sites: "By site", classes: "By class" };
+  if (forms[view.id] && summary.views.includes("sites") && summary.views.includes("classes")) {
+    bar.append(make("nav", { class: "switch", "aria-label": "Allocations" }, ...Object.entries(forms).map(([id, text]) => {
+      const link = make("a", { href: addressOf(id) }, text);
+      if (id === view.id) link.ariaCurrent = "page";
+      return link;
+    })));
   }
   if (question.method && view.id === "method") bar.prepend(make("strong", {}, nameOf(question.method)));
   host.append(bar, table.element);

@@ -9,6 +9,16 @@ const PAGE = 200;
 /** Rows beyond the edges that are drawn. */
 const MARGIN = 12;
 
+/** Code that a reader can do little about. */
+const JDK = /^(java|javax|jdk|sun|com\.sun)\./;
+
+/** A path in a line: the frame on top, and the first below it that is not of the JDK. */
+function pathOf(path) {
+  const frames = path.split("; ");
+  const own = frames.find((frame) => !JDK.test(frame)) ?? frames[0];
+  return own === frames[0] ? [nameOf(own)] : [nameOf(own), " › ", nameOf(frames[0])];
+}
+
 export class Table {
   /**
    * `load` gives the answer of an offset; `onSort`, `onSelect` and `onOpen` say what the user did. `sort` and `order` are
@@ -131,7 +141,7 @@ export class Table {
         }
         return cell;
       }
-      if (column.kind === "path") return make("td", { title: value ?? "" }, value ? nameOf(value.split("; ")[0]) : "");
+      if (column.kind === "path") return make("td", { class: "path", title: value ?? "" }, ...(value ? pathOf(value) : []));
       const cell = make("td", { title: value ?? "" }, !value ? "" : column.kind === "method" ? nameOf(value) : column.kind === "class" ? nameOf(value, 1) : value);
       if (depth >= 0 && ["method", "class"].includes(column.kind)) cell.style.paddingLeft = `${8 + 12 * Math.min(row[depth], 40)}px`;
       return cell;

@@ -5,13 +5,15 @@ import { compare } from "./compare.js";
 import { fields } from "./fields.js";
 import { flame } from "./flame.js";
 import { lines } from "./lines.js";
+import { locks } from "./locks.js";
 import { overview } from "./overview.js";
 import { rows } from "./rows.js";
+import { threads } from "./threads.js";
 import { time } from "./time.js";
 
 /**
  * `needs` is the name of the part of a profile that the view shows, as the overview lists those that are there. `own` are
- * the parts of a question that the view knows beside the filters.
+ * the parts of a question that the view knows beside the filters; a view `within` another is reached from there.
  */
 export const VIEWS = [
   { id: "overview", title: "Overview", show: overview, own: [] },
@@ -20,10 +22,10 @@ export const VIEWS = [
   { id: "methods", title: "Methods", show: rows, needs: "methods" },
   { id: "tree", title: "Tree", show: rows, needs: "tree", own: ["tree", "min"], defaults: { min: "0.5" }, isOrdered: true },
   { id: "lines", title: "Lines", show: lines, needs: "lines" },
-  { id: "threads", title: "Threads", show: rows, needs: "threads" },
-  { id: "monitors", title: "Locks", show: rows, needs: "monitors" },
+  { id: "threads", title: "Threads", show: threads, needs: "threads" },
+  { id: "monitors", title: "Locks", show: locks, needs: "monitors" },
   { id: "sites", title: "Allocations", show: rows, needs: "sites" },
-  { id: "classes", title: "Classes", show: rows, needs: "classes" },
+  { id: "classes", title: "Allocations", show: rows, needs: "classes", within: "sites" },
   { id: "field", title: "Fields", show: fields, needs: "field", own: ["field"] },
   { id: "edges", title: "Calls", show: rows, needs: "edges" },
   { id: "method", title: "Callers and callees", show: around, needs: "methods", own: ["method"], isHidden: true },

@@ -113,6 +113,7 @@ fn views(content: &Content<'_>, has_folders: bool) -> Vec<&'static str> {
         ("source", has_folders && has_source && content.line_view().is_some()),
         ("edges", content.edges(None).is_some()),
         ("threads", main.is_some() && !profile.threads.is_empty()),
+        ("states", wall::thread_states(profile).is_some()),
         ("timeline", profile.timelines().next().is_some()),
         ("monitors", content.contention.is_some()),
         ("sites", content.objects.is_some() || content.fields.is_some()),

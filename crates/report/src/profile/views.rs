@@ -46,6 +46,8 @@ pub enum ProfileView {
     Locks,
     /// The paths that had locks while others waited for them.
     Holders,
+    /// The time of each thread in each state.
+    States,
 }
 
 /// The beginning of a call tree.
@@ -81,6 +83,7 @@ impl ProfileView {
             ProfileView::Sites | ProfileView::Classes => "allocation sites",
             ProfileView::Monitors | ProfileView::Locks => "monitors",
             ProfileView::Holders => "holders of locks",
+            ProfileView::States => "states of threads",
         }
         .to_owned()
     }
@@ -151,6 +154,7 @@ impl ProfileView {
             ProfileView::Monitors => content.contention.as_ref().map(|it| it.all_paths()),
             ProfileView::Locks => content.contention.as_ref().map(|it| it.all_locks()),
             ProfileView::Holders => content.contention.as_ref().map(|it| it.holding_paths()),
+            ProfileView::States => wall::thread_states(content.profile),
         }
     }
 
@@ -198,7 +202,8 @@ impl ProfileView {
             | ProfileView::Edges
             | ProfileView::Field(_)
             | ProfileView::Locks
-            | ProfileView::Holders => {
+            | ProfileView::Holders
+            | ProfileView::States => {
                 sections(self.table(content, ask, &mut Vec::new()).map(|it| it.top(top)))
             }
         }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use perk_analysis::{Owner, Owners};
 use perk_profile::units::duration;
-use perk_profile::{Key, MethodId, Metric, Profile, Subject, TraceId, WallState};
-use perk_render::{Column, LazyTable};
+use perk_profile::{Key, MethodId, Metric, Profile, Subject, ThreadId, TraceId, WallState};
+use perk_render::{Cell, Column, LazyTable};
 
 use super::metric::{MetricView, NO_STACK};
 
@@ -75,6 +75,42 @@ pub(super) fn states<'t>(
             "Time of all threads. Below: the program's method and, in it, what waits or runs.",
         )
     })
+}
+
+/// The columns of the states, in the order of [`WallState::ALL`].
+const STATE_COLUMNS: [&str; WallState::ALL.len()] = [
+    "running_ns",
+    "runnable_ns",
+    "blocked_ns",
+    "waiting_ns",
+    "parked_ns",
+    "sleeping_ns",
+    "native_ns",
+    "vm_ns",
+];
+
+/// The time of each thread in each state, most time first; `None` where the profile has no wall-clock samples of
+/// threads with states.
+pub(super) fn thread_states(profile: &Profile) -> Option<LazyTable<'_>> {
+    let mut times: HashMap<ThreadId, [u64; WallState::ALL.len()]> = HashMap::new();
+    for (Key { trace, subject, .. }, ns) in Metric::WallTime.rows(profile).rows {
+        let (Subject::State(state), Some(thread)) = (subject, profile.get_trace(trace).thread)
+        else {
+            continue;
+        };
+        let place = WallState::ALL.iter().position(|&it| it == state)?;
+        let sum = &mut times.entry(thread).or_default()[place];
+        *sum = sum.saturating_add(ns);
+    }
+    let mut rows: Vec<_> = times.into_iter().collect();
+    let total = |ns: &[u64]| ns.iter().fold(0_u64, |sum, &it| sum.saturating_add(it));
+    rows.sort_by_key(|(thread, ns)| (Reverse(total(ns)), *thread));
+    let table = LazyTable::of(&profile.symbols, "Threads by state", rows)
+        .column(Column::other("thread_serial"), |row| u64::from(profile.get_thread(row.0).serial))
+        .column(Column::other("thread"), |row| profile.thread_name(row.0))
+        .columns(STATE_COLUMNS.map(Column::ns), |row| row.1.map(Cell::Number))
+        .table();
+    (!table.is_empty()).then_some(table)
 }
 
 /// The states, most time first.

@@ -93,11 +93,12 @@ fn view(question: &Question) -> Result<Option<ProfileView>, Fault> {
         "monitors" => ProfileView::Monitors,
         "locks" => ProfileView::Locks,
         "holders" => ProfileView::Holders,
+        "states" => ProfileView::States,
         "source" => ProfileView::Source,
         other => {
             return Err(Fault::nothing(format!(
                 "no view {other}: there are summary, document, advice, methods, threads, lines, tree, edges, \
-                 method, field, label, sites, classes, monitors, locks, holders and source"
+                 method, field, label, sites, classes, monitors, locks, holders, states and source"
             )));
         }
     }))

@@ -40,6 +40,7 @@ fn views_of_an_address_are_accessible() {
         "/s/s4/sites?at=0",
         "/s/s4/classes?at=0",
         "/s/s4/threads?at=0",
+        "/s/s4/overview",
     ];
     for (width, scheme) in [(1280, "light"), (400, "dark")] {
         page.look(width, scheme, "none");

@@ -1,0 +1,114 @@
+//! Threads with their states, locks with those who wait for them, allocations, and where the overview leads.
+
+use std::fs;
+use std::path::Path;
+
+use perk_formats::View;
+use perk_profile::{
+    Column, Event, Frame, Key, Line, Method, Metric, Profile, Section, SectionHead, Subject,
+    Thread, WallState,
+};
+use serde_json::{Value, json};
+
+use crate::{DOWN, Page, api, place, testdata};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Two threads: `worker` runs for 1 s and is blocked for 3 s, `timer` sleeps for 4 s.
+fn write_states(path: &Path) {
+    let mut profile = Profile::default();
+    let class = profile.symbols.class("com.acme.Orders");
+    let name = profile.symbols.strings.intern("run");
+    let method = profile.symbols.method(Method { class, name, signature: None, source: None });
+    let run = profile.symbols.frame(Frame::new(method, Line::Number(7)));
+    let node = profile.tree.insert([run]);
+    let mut wall = Section::new(SectionHead::new([Column::new(Metric::WallTime, 8 * SECOND)]));
+    for (serial, name, states) in [
+        (200_001, "worker", &[(WallState::Running, 1), (WallState::Blocked, 3)][..]),
+        (200_002, "timer", &[(WallState::Sleeping, 4)]),
+    ] {
+        let name = profile.symbols.strings.intern(name);
+        let thread =
+            Thread { serial, object_id: u64::from(serial), name, group: None, parent_group: None };
+        let thread = profile.push_thread(thread);
+        profile.events.push(Event::ThreadStart(thread));
+        let trace = profile.trace(node, Some(thread));
+        for &(state, seconds) in states {
+            let key = Key { subject: Subject::State(state), ..Key::from(trace) };
+            wall.push(key, &[seconds * SECOND]);
+        }
+    }
+    profile.events.push(wall.into());
+    let mut file = Vec::new();
+    let format = perk_formats::by_name("hprof").unwrap();
+    format.write_view(&View::new(&profile, "states"), &mut file).unwrap();
+    fs::write(path, file).unwrap();
+}
+
+#[test]
+fn threads_have_their_states() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("states.hprof");
+    write_states(&file);
+    let Some(page) = Page::open(&[&file]) else { return };
+    page.go("/s/s1/threads");
+    let bars = "return [...document.querySelectorAll('.states')].map((it) => it.ariaLabel)";
+    page.wait_for(bars, &json!(["blocked 75.0 %, running 25.0 %", "sleeping 100.0 %"]));
+    page.run("document.querySelector('.scroll').focus()");
+    page.browser.keys(DOWN);
+    let words = "return document.getElementById('side').innerText.replace(/\\s+/g, ' ')";
+    let words = page.text(words);
+    assert!(
+        words.contains("worker") && words.contains("blocked by a monitor 3.00 s (75.0 %)"),
+        "{words}"
+    );
+    page.go("/s/s1/threads?at=0");
+    page.wait_for("return document.querySelector('#side h2')?.textContent", &json!("worker"));
+    page.assert_silent();
+}
+
+#[test]
+fn a_lock_has_those_who_wait_and_the_overview_leads_there() {
+    let Some(page) = Page::open(&[&testdata("jfr/jdk17.jfr.gz")]) else { return };
+    // Each row of the overview leads to a view that is there.
+    let links = page.run(
+        "return [...document.querySelectorAll('#view a')].map((it) => it.getAttribute('href'))",
+    );
+    let links: Vec<_> = links.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    for view in ["/monitors", "/method?", "/flame", "/sites"] {
+        assert!(links.iter().any(|it| it.contains(view)), "{view}: {links:?}");
+    }
+    let locks = api(&page, "/api/s1/report?view=locks&limit=1000");
+    let waits = api(&page, "/api/s1/report?view=monitors&limit=1000");
+    let row = &locks["rows"][0];
+    page.go("/s/s1/monitors");
+    // The first lock is explained at once: the shares of its paths are of all waits for it.
+    let [class, kind] = ["class", "kind"].map(|id| (&row[place(&locks, id)], place(&waits, id)));
+    let its = waits["rows"].as_array().unwrap().iter();
+    let its: Vec<&Value> =
+        its.filter(|it| it[class.1] == *class.0 && it[kind.1] == *kind.0).collect();
+    let blocked = |row: &Value| row[place(&waits, "blocked_ns")].as_u64().unwrap_or(0);
+    let total: u64 = its.iter().map(|row| blocked(row)).sum();
+    let mut shares: Vec<_> = its.iter().map(|row| blocked(row)).filter(|&ns| ns > 0).collect();
+    shares.sort_unstable_by(|a, b| b.cmp(a));
+    let shares: Vec<_> =
+        shares.iter().map(|&ns| format!("{:.1} %", 100.0 * ns as f64 / total as f64)).collect();
+    assert!(!shares.is_empty());
+    let shown = page.run("return [...document.querySelectorAll('.ways summary strong')].map((it) => it.textContent.trim())");
+    assert_eq!(shown.as_array().unwrap()[..shares.len()], json!(shares).as_array().unwrap()[..]);
+    page.run("document.querySelector('.scroll').focus()");
+    page.browser.keys(&format!("{DOWN}{DOWN}"));
+    page.wait_for("return location.search", &json!("?at=1"));
+    let heading = page.text("return document.querySelector('.ways h3 .name').title");
+    page.go("/s/s1/monitors?at=1");
+    page.wait_for("return document.querySelector('.ways h3 .name')?.title", &json!(heading));
+    // Sites and classes are two tables of one view.
+    page.go("/s/s1/sites");
+    page.after(|page| {
+        page.run("document.querySelector('.switch a:not([aria-current])').click()");
+    });
+    assert_eq!(page.address(), "/s/s1/classes");
+    let current = "return document.querySelector('#tabs [aria-current]').textContent";
+    page.wait_for(current, &json!("Allocations"));
+    page.assert_silent();
+}
