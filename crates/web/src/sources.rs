@@ -129,7 +129,8 @@ impl Source {
                 "bytes": null,
                 "modified": live.source.recording.progress().begun_unix_ms,
                 "version": self.version,
-                "state": live.source.state(),
+                "state": "ok",
+                "recording": live.source.state(),
                 "error": null,
             });
         }

@@ -1,5 +1,7 @@
 // Questions to the server.
 
+import { moment } from "./state.js";
+
 /** An answer of the server that is no answer. */
 export class Fault extends Error {
   constructor(status, line) {
@@ -22,6 +24,17 @@ export async function begin() {
   await answer(await fetch("/api/session", { method: "POST", body: token }));
 }
 
+/** A question about a running JVM that follows it: the part that is shown now, so that all views show the same. */
+export function resolved(path, { last, ...question }) {
+  const [source, what] = path.split("/");
+  const isIts = moment.source && source === encodeURIComponent(moment.source) && what !== "live";
+  const isAfter = source === "diff" && question.after === moment.source;
+  if (!isIts && !isAfter) return { last, ...question };
+  const { from, to, ...rest } = question;
+  const part = from === undefined && to === undefined ? moment : { from, to };
+  return isIts ? { ...rest, from: part.from, to: part.to } : { "after-from": part.from, "after-to": part.to, ...rest };
+}
+
 /** The version of each file that is shown: all questions are about that one. Running JVMs have none. */
 const versions = new Map();
 const files = new Set();
@@ -42,7 +55,7 @@ export async function ask(path, question = {}, { signal } = {}) {
   const query = new URLSearchParams();
   const [source, isOfSource] = path.split("/").map(decodeURIComponent);
   const isKnown = isOfSource !== undefined && versions.has(source);
-  for (const [name, value] of Object.entries(isKnown ? { ...question, version: versions.get(source) } : question)) {
+  for (const [name, value] of Object.entries(resolved(path, isKnown ? { ...question, version: versions.get(source) } : question))) {
     for (const one of [value].flat()) if (one !== undefined && one !== null && one !== "") query.append(name, one);
   }
   const text = query.toString();

@@ -7,9 +7,11 @@ import { HEAP_VIEWS } from "./heap-views.js";
 import { heapRows } from "./heap.js";
 import { amount } from "./numbers.js";
 import { hideSide } from "./side.js";
-import { address, addressOf, change, filters, go, listen, note, state } from "./state.js";
+import { address, addressOf, change, filters, go, listen, moment, note, state } from "./state.js";
 import { menu } from "./menu.js";
+import { follow, recordingText } from "./live.js";
 import { rows } from "./rows.js";
+import { running } from "./running.js";
 import { saves } from "./save.js";
 import { fillStrip, selectWindow, updateStrip } from "./strip.js";
 import { VIEWS, viewOf } from "./views.js";
@@ -30,19 +32,23 @@ function say(error) {
   fault.textContent = error ? error.message : "";
 }
 
+/** The address with which a source begins: of a running JVM the last seconds. */
+const firstOf = (source) => address(source.id, "overview", source.kind === "jvm" ? { last: "10s" } : {});
+
 /** The list of all files. */
 function listFiles(host) {
   const rows = sources.map((source) => {
     const name = source.state === "ok"
-      ? make("a", { href: address(source.id, "overview") }, source.name)
+      ? make("a", { href: firstOf(source) }, source.name)
       : make("span", {}, source.name);
-    const date = new Date(source.modified).toISOString().slice(0, 19).replace("T", " ");
+    const date = source.modified ? `${new Date(source.modified).toISOString().slice(0, 19).replace("T", " ")} UTC` : "";
+    const isJvm = source.kind === "jvm";
     return make(
       "tr", {},
       make("td", {}, name, source.error && make("div", { class: "hint" }, source.error)),
-      make("td", {}, source.format ?? source.kind),
+      make("td", {}, isJvm ? `running JVM: ${recordingText(source)}` : source.format ?? source.kind),
       make("td", { class: "number" }, amount(source.bytes, "bytes")),
-      make("td", { class: "number" }, `${date} UTC`),
+      make("td", { class: "number" }, date),
     );
   });
   const head = make("tr", {}, ...["File", "Format", "Size", "Changed"].map((text, place) =>
@@ -54,7 +60,7 @@ function listFiles(host) {
 /** The summary of the file, which says what views there are. */
 async function summaryOf() {
   const { metric, ...question } = filters();
-  const key = JSON.stringify([state.source, question]);
+  const key = JSON.stringify([state.source, question, moment.source === state.source && moment]);
   if (known.key !== key) known = { key, summary: await ask(`${encodeURIComponent(state.source)}/report`, { view: "summary", ...question }) };
   return known.summary;
 }
@@ -79,7 +85,10 @@ function fillHead(summary, view) {
 const sourceOf = (id) => sources.find((it) => it.id === id);
 
 /** The views of a file. */
-const viewsOf = (id) => (sourceOf(id)?.kind === "heap" ? HEAP_VIEWS : VIEWS);
+const viewsOf = (id) => ({ heap: HEAP_VIEWS, jvm: JVM_VIEWS })[sourceOf(id)?.kind] ?? VIEWS;
+
+/** The views of a running JVM: its threads have states and rates. */
+const JVM_VIEWS = VIEWS.map((view) => (view.id === "threads" ? { id: "threads", title: view.title, show: running } : view));
 
 function fillTabs(summary, view) {
   const isThere = (it) => !it.needs || summary.views.includes(it.needs);
@@ -91,6 +100,49 @@ function fillTabs(summary, view) {
   }));
 }
 
+function sayConditions(summary) {
+  byId("conditions").textContent = [...(summary.facts ?? summary.totals.slice(0, 1)), ...summary.conditions, ...[summary.filtered ?? []].flat()].join(" · ");
+}
+
+/** Whether the user does something in the view that new content would disturb. */
+function isBusy() {
+  const inside = (node) => node && byId("view").contains(node);
+  const isChosen = !getSelection().isCollapsed && inside(getSelection().anchorNode);
+  return isChosen || (inside(document.activeElement) && document.activeElement.matches("input, select")) || byId("view").matches(":active");
+}
+
+/** Shows what a running JVM did since, in the same place. */
+async function refresh() {
+  const mine = turn;
+  try {
+    const summary = await summaryOf();
+    if (mine !== turn) return;
+    sayConditions(summary);
+    updateStrip().catch(say);
+    if (shown.update) return await shown.update(summary);
+    if (isBusy()) return;
+    const view = viewOf(state.view, viewsOf(state.source));
+    const host = byId("view");
+    const stage = make("div", { class: "staging" });
+    host.append(stage);
+    try {
+      const given = await view.show({ host: stage, summary, view, sources, onFault: say });
+      if (mine !== turn) return;
+      const scrolled = (root) => [...root.querySelectorAll(".scroll, .page, .chart, .heat, .sentences")];
+      const places = scrolled(host).filter((it) => !stage.contains(it)).map((it) => [it.scrollLeft, it.scrollTop]);
+      const focused = [...host.querySelectorAll("[tabindex], a, button")].filter((it) => !stage.contains(it)).indexOf(document.activeElement);
+      host.replaceChildren(...stage.childNodes);
+      scrolled(host).forEach((it, index) => it.scrollTo(...(places[index] ?? [0, 0])));
+      if (focused >= 0) host.querySelectorAll("[tabindex], a, button")[focused]?.focus({ preventScroll: true });
+      shown = given ?? {};
+    } finally {
+      stage.remove();
+    }
+  } catch (error) {
+    if (mine === turn) say(error);
+  }
+}
+
 async function show() {
   const mine = ++turn;
   try {
@@ -99,6 +151,8 @@ async function show() {
     if (sources.length === 0) take((await ask("sources")).sources);
     state.path = sourceOf(state.source)?.path ?? "";
     const isHeap = sourceOf(state.source)?.kind === "heap";
+    await follow(sourceOf(state.source)?.kind === "jvm" ? state.source : "", refresh, say);
+    if (mine !== turn) return;
     const summary = state.source && !isHeap ? await summaryOf() : null;
     if (mine !== turn) return;
     const view = viewOf(state.view, viewsOf(state.source));
@@ -117,7 +171,7 @@ async function show() {
     if (summary) {
       document.title = `${view.title} · ${summary.program || summary.file} · perk`;
       fillTabs(summary, view);
-      byId("conditions").textContent = [...(summary.facts ?? summary.totals.slice(0, 1)), ...summary.conditions, ...[summary.filtered ?? []].flat()].join(" · ");
+      sayConditions(summary);
       given = await view.show({ host: byId("view"), summary, view, sources, onFault: say });
     } else if (isHeap) {
       document.title = `${view.title} · ${sourceOf(state.source).name} · perk`;
@@ -159,7 +213,7 @@ document.addEventListener("click", (event) => {
   event.preventDefault();
   go(link.getAttribute("href"));
 });
-byId("source").addEventListener("change", () => go(address(byId("source").value, byId("source").value && "overview")));
+byId("source").addEventListener("change", () => go(byId("source").value ? firstOf(sourceOf(byId("source").value)) : address("")));
 byId("metric").addEventListener("change", () => change({ metric: byId("metric").value, sort: undefined, at: undefined }));
 menu(byId("save"), byId("save-menu"), () => {
   const isHeap = sourceOf(state.source)?.kind === "heap";
@@ -224,7 +278,7 @@ if (!state.source) {
   await ask("sources").then((answer) => take(answer.sources), () => news.look());
   // A single file needs no choice.
   const [only] = sources;
-  if (sources.length === 1 && only.state === "ok") go(address(only.id, "overview"), { isStep: false });
+  if (sources.length === 1 && only.state === "ok") go(firstOf(only), { isStep: false });
   else await show();
 } else {
   await show();

@@ -125,6 +125,10 @@ export async function rows({ host, view, summary, onFault }) {
   if (question.method && view.id === "method") bar.prepend(make("strong", {}, nameOf(question.method)));
   host.append(bar, table.element);
   await table.start();
-  count.textContent = [rowCount(table), ...notesOf(table)].join(" · ");
-  return { table };
+  const says = () => { count.textContent = [rowCount(table), ...notesOf(table)].join(" · "); };
+  says();
+  return { table, update: async () => {
+    await table.refresh();
+    says();
+  } };
 }

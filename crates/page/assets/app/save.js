@@ -1,5 +1,6 @@
 // What can be saved of what is shown: its picture and its numbers, and the filtered profile.
 
+import { resolved } from "./api.js";
 import { printable } from "./dom.js";
 import { filters, state } from "./state.js";
 
@@ -17,7 +18,7 @@ function download(address, name) {
 /** The address of a file that the server makes of the question. */
 function exported(form, more = {}) {
   const query = new URLSearchParams({ as: form });
-  for (const [name, value] of Object.entries({ ...filters(), method: state.question.method, ...more })) {
+  for (const [name, value] of Object.entries({ ...resolved(`${encodeURIComponent(state.source)}/export`, filters()), method: state.question.method, ...more })) {
     for (const one of [value].flat()) if (one !== undefined) query.append(name, one);
   }
   return `/api/${encodeURIComponent(state.source)}/export?${query}`;

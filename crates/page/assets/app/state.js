@@ -1,8 +1,11 @@
 // What is shown: a file, a view and a question, which are the address.
 
 /** The parts of a question that hold in every view. */
-export const FILTERS = ["metric", "focus", "ignore", "hide", "label", "by", "from", "to"];
+export const FILTERS = ["metric", "focus", "ignore", "hide", "label", "by", "from", "to", "last"];
 const listeners = [];
+
+/** The part of a running JVM's recording that is shown now: all questions about the source are about it. */
+export const moment = { source: "", from: undefined, to: undefined };
 
 /** `path` is how the server names the file in its notes. */
 export const state = { source: "", view: "", question: {}, path: "" };

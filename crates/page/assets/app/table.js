@@ -6,6 +6,8 @@ import { state } from "./state.js";
 
 const ROW = 24;
 const PAGE = 200;
+/** The columns that name a row. */
+const KEYS = ["path", "name", "thread", "class", "callee", "site"];
 /** Rows beyond the edges that are drawn. */
 const MARGIN = 12;
 
@@ -69,6 +71,30 @@ export class Table {
   /** A row, if it is there. */
   row(index) {
     return this.pages.get(Math.floor(index / PAGE))?.[index % PAGE];
+  }
+
+  /** Asks anew for the rows in view, whose numbers have changed; the selected row stays the one of its name. */
+  async refresh() {
+    const pages = new Set(this.pages.keys());
+    const place = this.columns?.findIndex((column) => KEYS.includes(column.id)) ?? -1;
+    const key = this.row(this.at)?.[place];
+    const top = Math.floor(this.element.scrollTop / ROW / PAGE);
+    const answers = await Promise.all([...pages].filter((page) => Math.abs(page - top) <= 1).map(async (page) => [page, await this.load(page * PAGE, PAGE)]));
+    if (answers.length === 0) return;
+    const [, first] = answers[0];
+    const isSame = this.columns && first.columns.map((it) => it.id).join() === this.columns.map((it) => it.id).join();
+    if (!isSame) {
+      this.columns = first.columns;
+      this.shown = this.choose(first).map((column) => ({ ...column, place: first.columns.indexOf(column) }));
+      this.#fillHead();
+    }
+    this.pages = new Map(answers.map(([page, answer]) => [page, answer.rows]));
+    [this.total, this.answer] = [first.total_rows, first];
+    this.grid.setAttribute("aria-rowcount", this.total + 1);
+    const found = key === undefined ? undefined : answers.map(([page, { rows }]) => [page, rows.findIndex((row) => row[place] === key)]).find((it) => it[1] >= 0);
+    if (found) this.at = found[0] * PAGE + found[1];
+    this.draw();
+    if (found) this.onSelect(this.row(this.at), this.at, this.columns);
   }
 
   schedule() {
