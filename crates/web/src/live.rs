@@ -80,10 +80,10 @@ impl Source {
         self
     }
 
-    /// All of the recording of a running JVM, up to the end of the part; other sources are whole.
+    /// All of the recording of a running JVM, also after the part; other sources are whole.
     pub(crate) fn whole(&self) -> Self {
-        let to_ns = self.live.as_ref().map_or(0, |it| it.stretch.to_ns);
-        self.clone().at(Stretch { from_ns: 0, to_ns })
+        let whole = self.live.as_ref().map(|live| LiveMoment::whole(&live.source).stretch);
+        whole.map_or_else(|| self.clone(), |whole| self.clone().at(whole))
     }
 }
 

@@ -165,7 +165,7 @@ function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** The numbers of the JVM, each with its name. */
+/** The numbers of the JVM: a name, the characters of its place, the number, what it is. */
 function vitals() {
   if (known.part_ns === undefined) return [];
   const per = (ns) => (known.process_cpu_ns > 0 ? `${Math.round((100 * ns) / known.process_cpu_ns)} %` : "0 %");
@@ -177,17 +177,17 @@ function vitals() {
     .map(([count, title]) => `${count.toFixed(1)} ${title}`);
   const heap = known.heap_used_bytes ? `${bytes(known.heap_used_bytes)} of ${bytes(known.heap_bytes)}` : "not known";
   return [
-    ["CPU", `${(known.process_cpu_ns / known.part_ns).toFixed(2)} of ${known.cpu_count}`, "Processors that the process used, of those that it may use"],
-    ["Java", per(groups("java")), "Part of the CPU time"],
-    ["GC", per(groups("gc")), "Part of the CPU time"],
-    ["JIT", per(groups("jit_c1", "jit_c2")), "Part of the CPU time"],
-    ["perk", per(groups("perk")), "Part of the CPU time"],
-    ["Heap", heap, "Used at the end of the last collection, as the JVM counts for jstat"],
-    ["Classes", known.class_count ? amount(known.class_count) : "not known", "Loaded classes"],
-    ["Allocation", `${bytes(Math.round(rate(known.allocated_bytes)))}/s`, "Estimated from samples"],
-    ["Lock waits", `${duration(Math.round(rate(known.blocked_ns)))}/s`, "The time for which threads waited for locks, in each second"],
-    ["Collections", known.gc_count > 0 ? `${known.gc_count} · ${((100 * known.gc_pause_ns) / known.part_ns).toFixed(1)} %` : "0", "Collections of garbage, and the part of the time for which they stopped the program"],
-    ["Threads", states.join(" · ") || "none seen", "Threads in each state, on average"],
+    ["CPU", 10, `${(known.process_cpu_ns / known.part_ns).toFixed(2)} of ${known.cpu_count}`, "Processors that the process used, of those that it may use"],
+    ["Java", 5, per(groups("java")), "Part of the CPU time"],
+    ["GC", 5, per(groups("gc")), "Part of the CPU time"],
+    ["JIT", 5, per(groups("jit_c1", "jit_c2")), "Part of the CPU time"],
+    ["perk", 5, per(groups("perk")), "Part of the CPU time"],
+    ["Heap", 20, heap, "Used at the end of the last collection, as the JVM counts for jstat"],
+    ["Classes", 7, known.class_count ? amount(known.class_count) : "not known", "Loaded classes"],
+    ["Allocation", 11, `${bytes(Math.round(rate(known.allocated_bytes)))}/s`, "Estimated from samples"],
+    ["Lock waits", 9, `${duration(Math.round(rate(known.blocked_ns)))}/s`, "The time for which threads waited for locks, in each second"],
+    ["Collections", 11, known.gc_count > 0 ? `${known.gc_count} · ${((100 * known.gc_pause_ns) / known.part_ns).toFixed(1)} %` : "0", "Collections of garbage, and the part of the time for which they stopped the program"],
+    ["Threads", 0, states.join(" · ") || "none seen", "Threads in each state, on average"],
   ];
 }
 
@@ -196,9 +196,14 @@ function drawVitals() {
   const entries = vitals();
   host.hidden = entries.length === 0;
   if (host.children.length !== entries.length) {
-    host.replaceChildren(...entries.map(([name, , title]) => make("div", { title }, make("dt", {}, name), make("dd", {}))));
+    host.replaceChildren(...entries.map(([name, width, , title]) => {
+      const value = make("dd", {});
+      // A longer number moves none of the others.
+      value.style.minWidth = `${width}ch`;
+      return make("div", { title }, make("dt", {}, name), value);
+    }));
   }
-  entries.forEach(([, text], place) => write(host.children[place].lastChild, text));
+  entries.forEach(([, , text], place) => write(host.children[place].lastChild, text));
 }
 
 /** The number of a column of the threads for each second, or as a part of a CPU. */
@@ -207,7 +212,6 @@ export function threadCell(row, column) {
   const part_ns = known?.part_ns || 1;
   if (column.id === "cpu") return `${((100 * value) / part_ns).toFixed(1)} %`;
   if (column.id === "allocated") return `${bytes(Math.round((value * 1e9) / part_ns))}/s`;
-  if (column.id === "blocked") return `${((100 * value) / part_ns).toFixed(1)} %`;
   return null;
 }
 

@@ -22,6 +22,8 @@ let sources = [];
 let known = { key: "", summary: null };
 /** The number of the last address that was shown: answers to earlier ones are left out. */
 let turn = 0;
+/** The drawing of the strip, while it is under way. */
+let strip = null;
 /** What the view that is shown gave back: `picture`, where it can be saved as one. */
 let shown = {};
 
@@ -104,6 +106,11 @@ function sayConditions(summary) {
   byId("conditions").textContent = [...(summary.facts ?? summary.totals.slice(0, 1)), ...summary.conditions, ...[summary.filtered ?? []].flat()].join(" · ");
 }
 
+function drawStrip(draw) {
+  const mine = draw().catch(say).finally(() => { if (strip === mine) strip = null; });
+  strip = mine;
+}
+
 /** Whether the user does something in the view that new content would disturb. */
 function isBusy() {
   const inside = (node) => node && byId("view").contains(node);
@@ -118,7 +125,7 @@ async function refresh() {
     const summary = await summaryOf();
     if (mine !== turn) return;
     sayConditions(summary);
-    updateStrip().catch(say);
+    if (!strip) drawStrip(updateStrip);
     if (shown.update) return await shown.update(summary);
     if (isBusy()) return;
     const view = viewOf(state.view, viewsOf(state.source));
@@ -163,7 +170,7 @@ async function show() {
     byId("view").replaceChildren();
     byId("find").replaceChildren();
     shown = {};
-    fillStrip(summary !== null).catch(say);
+    drawStrip(() => fillStrip(summary !== null));
     byId("compare").hidden = !summary || sources.filter((it) => it.kind !== "heap").length === 0;
     byId("compare").href = addressOf("compare");
     byId("save").hidden = !state.source;

@@ -7,7 +7,7 @@ import { showSide } from "./side.js";
 import { change, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
 
-const TITLES = { cpu: "CPU", allocated: "allocates", blocked: "waits for locks", state: "mostly", thread: "thread" };
+const TITLES = { cpu: "CPU", allocated: "allocates", blocked: "waited for locks", state: "mostly", thread: "thread" };
 
 /** Fills the view of threads of a running JVM. */
 export async function running({ host, view, onFault }) {

@@ -83,8 +83,8 @@ pub(crate) fn threads(app: &App, source: &Source, question: &Question) -> Result
                 .column(Column::ns("cpu"), |it| it.cpu_ns)
                 .column(Column::bytes("allocated"), |it| it.allocated_bytes)
                 .column(Column::ns("blocked"), |it| it.blocked_ns)
-                .column(Column::other("state"), |it| it.state.map_or("", |state| state.title()))
                 .column(Column::other("thread"), |it| profile.thread_name(it.thread))
+                .column(Column::other("state"), |it| it.state.map_or("", |state| state.title()))
                 .table()
                 .into();
             table
