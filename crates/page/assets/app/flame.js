@@ -31,7 +31,9 @@ function crumbsOf(answer) {
 export async function flame({ host, view, summary }) {
   const { question, source } = state;
   const path = encodeURIComponent(source);
-  const answer = await ask(`${path}/flame`, { ...filters(), tree: question.tree, group: question.group, root: question.root });
+  const load = () => ask(`${path}/flame`, { ...filters(), tree: question.tree, group: question.group, root: question.root });
+  const wholeOf = (it) => (it.above.length > 0 ? it.above[0] : it.total);
+  const answer = await load();
   const root = answer.root.map(String);
   const found = make("output", {});
   const detail = make("p", { id: "detail", role: "status", class: "bar" });
@@ -50,7 +52,7 @@ export async function flame({ host, view, summary }) {
   };
   const graph = new Graph(answer, {
     label: view.title,
-    whole: answer.above.length > 0 ? answer.above[0] : answer.total,
+    whole: wholeOf(answer),
     onFocus: (node) => { detail.textContent = graph.describe(node); },
     onSelect: select,
     onZoom: (node) => node > 0 && change({ root: rootOf(node), node: undefined }),
@@ -69,8 +71,10 @@ export async function flame({ host, view, summary }) {
   graph.start();
 
   async function search(text) {
-    found.textContent = "";
-    if (!text) return graph.mark(null);
+    if (!text) {
+      found.textContent = "";
+      return graph.mark(null);
+    }
     const { total, found: sum, ids } = await ask(`${path}/search`, { ...filters(), group: question.group, q: text });
     graph.mark(new Set(ids));
     found.textContent = `${shareOf(sum, total)} · ${graph.unit(sum)} in ${counted(ids.length, "name")}`;
@@ -80,7 +84,21 @@ export async function flame({ host, view, summary }) {
   const chosen = chosenNode(graph, root, question.node);
   graph.focus(chosen);
   if (chosen > 0) select(chosen);
-  return { picture: () => graph.picture() };
+  const update = async () => {
+    let next;
+    try {
+      next = await load();
+    } catch (error) {
+      // What the graph is zoomed to did not run in this part.
+      if (error.status !== 404) throw error;
+      detail.textContent = "Nothing of it in this part of the recording.";
+      return;
+    }
+    graph.update(next, wholeOf(next));
+    if (state.question.search) await search(state.question.search);
+    detail.textContent = graph.describe(graph.chart.focus);
+  };
+  return { picture: () => graph.picture(), update };
 }
 
 /** The node that the address names, below the root that is shown; 0 where there is none. */

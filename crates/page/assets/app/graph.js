@@ -76,6 +76,18 @@ export class Graph {
     this.#listen();
   }
 
+  /** Shows another answer in the same place: the frame that the user was at stays it, where it is there. */
+  update(answer, whole = answer.total) {
+    const ids = this.idsOf(this.chart.focus);
+    Object.assign(this, { answer, whole, model: modelOf(answer) });
+    this.colours = answer.before_total ? null : coloursBy("owner", this.model);
+    this.chart.use(this.model, this.colours);
+    const places = new Map(answer.ids.map((id, index) => [id, index]));
+    this.chart.focus = this.model.follow(ids.map((id) => places.get(id) ?? -1));
+    this.mark(this.found ?? null);
+    this.chart.resize();
+  }
+
   /** Draws; the element is in the page now. */
   start() {
     this.chart.resize();
@@ -155,6 +167,7 @@ export class Graph {
 
   /** Marks the frames of these ids; without ids, none. */
   mark(ids) {
+    this.found = ids;
     this.chart.matched = ids && Uint8Array.from(this.answer.ids, (id) => (ids.has(id) ? 1 : 0));
     this.chart.schedule();
   }
