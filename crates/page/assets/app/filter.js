@@ -4,7 +4,7 @@ import { patternOf } from "./actions.js";
 import { ask } from "./api.js";
 import { byId, make } from "./dom.js";
 import { amount } from "./numbers.js";
-import { change, filters, state } from "./state.js";
+import { change, filters, moment, state } from "./state.js";
 
 /** Rows of a list of values. */
 const VALUES = 100;
@@ -26,7 +26,8 @@ function chips() {
     ...of("ignore", (value) => `without ${value}`),
     ...of("hide", (value) => `hidden: ${value}`),
     ...of("label", (value) => value.replace("=", ": ")),
-    ...(from || to ? [{ text: `${from ?? "0s"} – ${to ?? "end"}`, parts: { from: undefined, to: undefined } }] : []),
+    // The header has the part of a running JVM.
+    ...((from || to) && moment.source !== state.source ? [{ text: `${from ?? "0s"} – ${to ?? "end"}`, parts: { from: undefined, to: undefined } }] : []),
   ];
 }
 

@@ -107,8 +107,11 @@ function step(direction) {
   change({ last: undefined, from: timeOf(Math.max(known.kept_from_ns, end - length)), to: timeOf(end) });
 }
 
+/** Whether the source that is shown is a JVM that runs. */
+export const isRunning = () => followed !== "" && followed === state.source && known !== null && !isOver();
+
 /** Has the JVM print its threads, as a file. */
-async function dumpThreads() {
+export async function dumpThreads() {
   const response = await fetch(`/api/${encodeURIComponent(followed)}/thread-dump`);
   if (!response.ok) return onFault(new Error((await response.json()).error));
   const address = URL.createObjectURL(await response.blob());
@@ -131,15 +134,14 @@ function build() {
   const hold = make("button", { type: "button", "aria-keyshortcuts": "p", onclick: freeze });
   const earlier = make("button", { type: "button", "aria-label": "Earlier", title: "Earlier (<)", onclick: () => step(-1) }, "‹");
   const later = make("button", { type: "button", "aria-label": "Later", title: "Later (>)", onclick: () => step(1) }, "›");
-  const dump = make("button", { type: "button", title: "Has the JVM print its threads, as a file", onclick: dumpThreads }, "thread dump");
   const says = make("span", { role: "status", class: "state" });
-  byId("live").replaceChildren(says, list, earlier, hold, later, dump);
-  return Object.assign(byId("live"), { parts: { list, hold, says, dump, earlier, later } });
+  byId("live").replaceChildren(says, list, earlier, hold, later);
+  return Object.assign(byId("live"), { parts: { list, hold, says, earlier, later } });
 }
 
 function draw() {
   if (!byId("live").firstChild) build();
-  const { list, hold, says, dump, earlier, later } = byId("live").parts;
+  const { list, hold, says, earlier, later } = byId("live").parts;
   const fixed = isFixed() ? [["fixed", `${seconds(known.from_ns)} – ${seconds(known.to_ns)} s`]] : [];
   const asked = state.question.last;
   const other = asked && !(asked in RANGES) ? [[asked, `last ${asked}`]] : [];
@@ -155,8 +157,7 @@ function draw() {
   write(says, stateText());
   earlier.disabled = known.from_ns <= known.kept_from_ns && isFixed();
   later.disabled = !isFixed() || known.to_ns >= known.recorded_ns;
-  dump.disabled = isOver();
-  byId("live").dataset.state = known.state;
+  byId("live").dataset.state = isFixed() ? "frozen" : known.state;
   drawVitals();
 }
 
@@ -186,7 +187,7 @@ function vitals() {
     ["Classes", 7, known.class_count ? amount(known.class_count) : "not known", "Loaded classes"],
     ["Allocation", 11, `${bytes(Math.round(rate(known.allocated_bytes)))}/s`, "Estimated from samples"],
     ["Lock waits", 9, `${duration(Math.round(rate(known.blocked_ns)))}/s`, "The time for which threads waited for locks, in each second"],
-    ["Collections", 11, known.gc_count > 0 ? `${known.gc_count} · ${((100 * known.gc_pause_ns) / known.part_ns).toFixed(1)} %` : "0", "Collections of garbage, and the part of the time for which they stopped the program"],
+    ["Collections", 11, known.gc_count > 0 ? `${amount(known.gc_count)} · ${((100 * known.gc_pause_ns) / known.part_ns).toFixed(1)} %` : "0", "Collections of garbage, and the part of the time for which they stopped the program"],
     ["Threads", 0, states.join(" · ") || "none seen", "Threads in each state, on average"],
   ];
 }

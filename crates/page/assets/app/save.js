@@ -2,6 +2,7 @@
 
 import { resolved } from "./api.js";
 import { printable } from "./dom.js";
+import { dumpThreads, isRunning } from "./live.js";
 import { filters, state } from "./state.js";
 
 /** The formats of the filtered profile. */
@@ -50,6 +51,7 @@ export function saves({ view, isHeap, isTable, picture, onFault }) {
   const { tree, min } = { ...view.defaults, ...state.question };
   if (isTable) entries.push(of("table (CSV)", () => download(exported("csv", view.id === "tree" ? { view: "tree", tree, min } : { view: view.id }), `${name}.csv`)));
   entries.push(of("all numbers (JSON)", () => download(exported("json"), "perk-profile.json")));
+  if (isRunning()) entries.push(of("thread dump (text)", () => dumpThreads().catch(onFault)));
   entries.push("The profile, filtered as shown", ...Object.entries(FORMATS).map(([form, title]) => of(title, () => location.assign(exported(form)))));
   return entries;
 }

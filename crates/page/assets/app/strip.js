@@ -5,7 +5,7 @@ import { duration } from "../flame/units.js";
 import { ask } from "./api.js";
 import { byId, counted, make } from "./dom.js";
 import { amount } from "./numbers.js";
-import { change, filters, state } from "./state.js";
+import { change, filters, moment, state } from "./state.js";
 
 const LANE = 22;
 const AXIS = 20;
@@ -165,8 +165,9 @@ class Strip {
 
   /** The window of the address, in seconds. */
   window() {
-    const { from, to } = state.question;
-    if (from === undefined && to === undefined) return null;
+    const isLive = moment.source === state.source && state.question.from === undefined && state.question.to === undefined;
+    const { from, to } = isLive ? moment : state.question;
+    if (from === undefined && (to === undefined || isLive)) return null;
     const end = this.answer.recorded_ns / 1e9;
     return [Math.min(secondsOf(from) ?? 0, end), Math.min(secondsOf(to) ?? end, end)];
   }
@@ -213,9 +214,10 @@ export function fillStrip(isProfile = true) {
   return strip.fill(isProfile);
 }
 
-/** Shows what was recorded since. */
-export function updateStrip() {
+/** Shows what was recorded since, unless the user is there. */
+export async function updateStrip() {
   if (!strip?.key) return fillStrip();
+  if (strip.host.contains(document.activeElement) || strip.host.matches(":active")) return;
   strip.key = "";
-  return strip.fill();
+  await strip.fill(true);
 }
