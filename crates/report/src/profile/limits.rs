@@ -110,7 +110,7 @@ impl<'a> LimitsView<'a> {
         left = left.saturating_sub(others.iter().map(|row| row.lines()).sum());
         let mut count = 0;
         for (index, limit) in rows.iter().enumerate() {
-            let Text { reason, place, hint } = self.text(limits, limit, file);
+            let Text { reason, place, hint } = self.text(limits, limit, Some(file));
             let share = short_percent(limit.ns, limits.total_ns);
             let mut line = format!("{:>2} {share:>6} %  {reason}{place}", index + 1);
             // Too few for advice.
@@ -145,7 +145,7 @@ impl<'a> LimitsView<'a> {
         if let Some(limits) = &self.limits {
             sentences.push(format!("limits: {}", self.summary(limits)));
             sentences.extend(shown(limits, None).0.iter().take(count).map(|limit| {
-                let Text { reason, place, hint } = self.text(limits, limit, file);
+                let Text { reason, place, hint } = self.text(limits, limit, Some(file));
                 let share = short_percent(limit.ns, limits.total_ns);
                 format!("{share} %: {reason}{place}; {hint}")
             }));
@@ -159,7 +159,7 @@ impl<'a> LimitsView<'a> {
         let Some(limits) = &self.limits else { return lead };
         lead.summary = self.summary(limits);
         let row = |limit: &Limit| {
-            let Text { reason, hint, .. } = self.text(limits, limit, file);
+            let Text { reason, hint, .. } = self.text(limits, limit, Some(file));
             let short = |method| perk_render::short_method(&self.profile.symbols, method);
             let line = limit.line.map_or(String::new(), |line| format!(" line {line}"));
             let is_of_cpu = limit.cause == Cause::Cpu && Metric::Samples.is_in(self.profile);
@@ -198,13 +198,13 @@ impl<'a> LimitsView<'a> {
 
     /// The rows for other programs.
     pub(super) fn report<'t>(&'t self, file: &'t str) -> Option<LazyTable<'t>> {
-        Some(self.rows(file)?.table())
+        Some(self.rows(Some(file))?.table())
     }
 
     /// The rows, each with the question whose answer explains it.
-    pub(super) fn overview<'t>(&'t self, file: &'t str) -> Option<LazyTable<'t>> {
+    pub(super) fn overview(&self) -> Option<LazyTable<'_>> {
         let symbols = &self.profile.symbols;
-        let rows = self.rows(file)?.column(Column::other("link"), move |limit| {
+        let rows = self.rows(None)?.column(Column::other("link"), move |limit| {
             let metric = match limit.cause {
                 Cause::Wait(_) => Metric::WallTime,
                 Cause::Gc { .. } => Metric::AllocatedBytes,
@@ -228,7 +228,7 @@ impl<'a> LimitsView<'a> {
         Some(rows.table())
     }
 
-    fn rows<'t>(&'t self, file: &'t str) -> Option<Rows<'t, &'t Limit>> {
+    fn rows<'t>(&'t self, file: Option<&'t str>) -> Option<Rows<'t, &'t Limit>> {
         let limits = self.limits.as_ref()?;
         let symbols = &self.profile.symbols;
         let text = move |limit: &&Limit| self.text(limits, limit, file);
@@ -349,7 +349,7 @@ impl<'a> LimitsView<'a> {
         format!("{text}. {} of {of} {verb} idle ({}{more}).", idle.idle_count, groups.join(", "))
     }
 
-    fn text(&self, limits: &Limits, limit: &Limit, file: &str) -> Text {
+    fn text(&self, limits: &Limits, limit: &Limit, file: Option<&str>) -> Text {
         let is_starved = limits.rows.iter().any(|it| it.cause == Cause::OtherProcesses);
         let (profile, total_ns) = (self.profile, limits.total_ns);
         let words = Words { profile, total_ns, is_starved, can_count: self.can_count(), file };

@@ -48,7 +48,7 @@ pub(super) fn overview(
         ("losses", content.losses().into()),
         ("notes", Json::list(profile.notes.iter().map(String::as_str))),
         ("whole_process", WholeProcess::of(content).as_ref().map(WholeProcess::report).into()),
-        ("limits", list(limits.and_then(|it| it.overview(file)))),
+        ("limits", list(limits.and_then(|it| it.overview()))),
         ("working", limits.map_or(Json::Null, LimitsView::working)),
         ("repeated_calls", list(limits.map(LimitsView::repeated_calls))),
         ("where_to_begin", list(content.head(count).map(Head::report))),

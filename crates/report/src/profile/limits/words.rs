@@ -40,8 +40,8 @@ pub(super) struct Words<'a> {
     pub(super) is_starved: bool,
     /// Whether perk could count calls in the program, and did not.
     pub(super) can_count: bool,
-    /// The file, as a word of a command line.
-    pub(super) file: &'a str,
+    /// The file, as a word of a command line; `None` where rows have links in place of commands.
+    pub(super) file: Option<&'a str>,
 }
 
 impl Words<'_> {
@@ -182,11 +182,12 @@ impl Words<'_> {
             _ => text.to_owned(),
         });
         let method = limit.method.map_or(String::new(), |it| self.short(it));
-        let tries = tries.unwrap_or_else(|| {
-            let method = crate::words::quoted(&method);
-            format!("perk report {} --method {method} shows its lines and callers", self.file)
-        });
-        format!("{}; {tries}", parts.join(", "))
+        let command = || {
+            let (file, method) = (self.file?, crate::words::quoted(&method));
+            Some(format!("perk report {file} --method {method} shows its lines and callers"))
+        };
+        let tries = tries.or_else(command).map_or_else(String::new, |tries| format!("; {tries}"));
+        parts.join(", ") + &tries
     }
 
     /// `held by Inventory.reserve, which sleeps (line 14)`
