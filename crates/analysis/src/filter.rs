@@ -2,8 +2,8 @@
 //! frames taken out.
 
 use perk_profile::{
-    AllocationSite, Event, FieldAccesses, KeyedMap, MethodId, Metric, NamePattern, NodeId, Profile,
-    Section, Symbols, TraceId,
+    AllocationSite, Event, FieldAccesses, FrameId, KeyedMap, MethodId, Metric, NamePattern, NodeId,
+    Profile, Section, Symbols, TraceId,
 };
 
 use crate::{LabelPattern, labels};
@@ -67,7 +67,10 @@ impl Filter {
                     return false;
                 }
                 Event::Section(section) => traces.filter(section),
-                Event::Timeline(timeline) => timeline.rows.retain(|row| traces.keeps(row.trace)),
+                Event::Timeline(timeline) if traces.is_kept.is_some() => {
+                    let rows = timeline.rows.iter();
+                    timeline.rows = rows.filter(|row| traces.keeps(row.trace)).copied().collect();
+                }
                 Event::FieldAccesses(accesses) => self.keep_objects(accesses, &profile.symbols),
                 _ => {}
             }
@@ -112,59 +115,38 @@ impl Filter {
 
 /// The decision about each trace.
 struct Traces {
-    is_kept: Vec<bool>,
-    /// Whether its innermost frame was hidden.
-    is_hidden: Vec<bool>,
-    /// Whether traces are left out.
-    is_partial: bool,
+    /// `None` where all are kept.
+    is_kept: Option<Vec<bool>>,
+    /// Whether its innermost frame was hidden; `None` where no frame was.
+    is_hidden: Option<Vec<bool>>,
 }
 
 impl Traces {
     /// Decides about the traces of `profile` and takes the hidden frames out of them.
     fn new(filter: &Filter, profile: &mut Profile) -> Self {
-        let kept = kept_nodes(filter, profile);
-        let hide = filter.hidden(&profile.symbols);
-        let count = profile.tree.len();
-        let mut is_hidden = vec![false; count];
-        let mut shown: Vec<NodeId> = (0..count).map(NodeId::new).collect();
-        // A parent's index is below its children's.
-        for index in 0..count {
-            let node = NodeId::new(index);
-            let above = profile.tree.parent(node).zip(profile.tree.frame(node));
-            let Some((parent, frame)) = above else { continue };
-            let method = profile.symbols.get_frame(frame).method.index();
-            is_hidden[index] = hide[method];
-            let above = shown[parent.index()];
-            if hide[method] {
-                shown[index] = above;
-            } else if above != parent {
-                shown[index] = profile.tree.insert_below(above, [frame]);
-            }
-        }
-        let nodes: Vec<usize> = profile.traces().iter().map(|trace| trace.node.index()).collect();
-        profile.move_traces(|_, _, trace| shown[trace.node.index()]);
-        let is_kept = |&node: &usize| kept.as_ref().is_none_or(|kept| kept[node]);
-        Self {
-            is_kept: nodes.iter().map(is_kept).collect(),
-            is_hidden: nodes.iter().map(|&node| is_hidden[node]).collect(),
-            is_partial: kept.is_some(),
-        }
+        let of_traces = |of_node: Vec<bool>| {
+            profile.traces().iter().map(|trace| of_node[trace.node.index()]).collect::<Vec<_>>()
+        };
+        let is_kept = kept_nodes(filter, profile).map(of_traces);
+        let is_hidden = (!filter.hide.is_empty()).then(|| hide(filter, profile));
+        Self { is_kept, is_hidden }
     }
 
     fn keeps(&self, trace: TraceId) -> bool {
-        !self.is_partial || self.is_kept[trace.index()]
+        self.is_kept.as_ref().is_none_or(|is_kept| is_kept[trace.index()])
     }
 
     /// Keeps the rows of the kept traces, and their totals. The calls of a hidden method do not
     /// become calls of its caller.
     fn filter(&self, section: &mut Section) {
-        if self.is_partial {
+        if self.is_kept.is_some() {
             section.retain(|key| self.keeps(key.trace));
         }
+        let Some(is_hidden) = &self.is_hidden else { return };
         let of_calls = [Metric::Calls, Metric::TotalTime].map(|metric| section.head.place(&metric));
         if of_calls.iter().any(Option::is_some) {
             section.change(|key, numbers| {
-                if self.is_hidden[key.trace.index()] {
+                if is_hidden[key.trace.index()] {
                     of_calls.into_iter().flatten().for_each(|place| numbers[place] = 0);
                 }
             });
@@ -172,26 +154,58 @@ impl Traces {
     }
 }
 
-/// Whether each node of the tree is one whose traces count, by the methods on its path; `None` where all count.
-pub(crate) fn kept_nodes(filter: &Filter, profile: &Profile) -> Option<Vec<bool>> {
-    if filter.focus.is_empty() && filter.ignore.is_empty() {
-        return None;
-    }
-    let [focus, ignore] = [&filter.focus, &filter.ignore].map(|it| matching(it, &profile.symbols));
+/// Takes the hidden frames out of the traces. Returns whether the innermost frame of each was hidden.
+fn hide(filter: &Filter, profile: &mut Profile) -> Vec<bool> {
+    let hide = filter.hidden(&profile.symbols);
     let count = profile.tree.len();
-    let mut is_through = vec![filter.focus.is_empty(); count];
-    let mut is_ignored = vec![false; count];
+    let mut is_hidden = vec![false; count];
+    let mut shown: Vec<NodeId> = (0..count).map(NodeId::new).collect();
     // A parent's index is below its children's.
     for index in 0..count {
         let node = NodeId::new(index);
         let above = profile.tree.parent(node).zip(profile.tree.frame(node));
         let Some((parent, frame)) = above else { continue };
         let method = profile.symbols.get_frame(frame).method.index();
-        is_through[index] |= is_through[parent.index()] || focus[method];
-        is_ignored[index] = is_ignored[parent.index()] || ignore[method];
+        is_hidden[index] = hide[method];
+        let above = shown[parent.index()];
+        if hide[method] {
+            shown[index] = above;
+        } else if above != parent {
+            shown[index] = profile.tree.insert_below(above, [frame]);
+        }
     }
-    is_through.iter_mut().zip(is_ignored).for_each(|(kept, is_ignored)| *kept &= !is_ignored);
-    Some(is_through)
+    let nodes = profile.traces().iter().map(|trace| trace.node.index());
+    let is_hidden = nodes.map(|node| is_hidden[node]).collect();
+    if hide.contains(&true) {
+        profile.move_traces(|_, _, trace| shown[trace.node.index()]);
+    }
+    is_hidden
+}
+
+/// Whether each node of the tree is one whose traces count, by the methods on its path; `None` where all count.
+pub(crate) fn kept_nodes(filter: &Filter, profile: &Profile) -> Option<Vec<bool>> {
+    const THROUGH: u8 = 1;
+    const IGNORED: u8 = 2;
+    if filter.focus.is_empty() && filter.ignore.is_empty() {
+        return None;
+    }
+    let symbols = &profile.symbols;
+    let [focus, ignore] = [&filter.focus, &filter.ignore].map(|it| matching(it, symbols));
+    let marks = (0..symbols.frame_count()).map(|index| {
+        let method = symbols.get_frame(FrameId::new(index)).method.index();
+        (u8::from(focus[method]) * THROUGH) | (u8::from(ignore[method]) * IGNORED)
+    });
+    let marks: Vec<u8> = marks.collect();
+    let mut of_node = vec![0; profile.tree.len()];
+    of_node[0] = u8::from(filter.focus.is_empty()) * THROUGH;
+    // A parent's index is below its children's.
+    for index in 1..of_node.len() {
+        let node = NodeId::new(index);
+        let above = profile.tree.parent(node).zip(profile.tree.frame(node));
+        let Some((parent, frame)) = above else { continue };
+        of_node[index] = of_node[parent.index()] | marks[frame.index()];
+    }
+    Some(of_node.into_iter().map(|marks| marks == THROUGH).collect())
 }
 
 /// Whether one of `patterns` matches each method, by its index.

@@ -47,7 +47,7 @@ impl Times {
         let end_ns =
             end_ns.saturating_sub(begin_ns).max(last.saturating_add(1).saturating_mul(TICK_NS));
         let head = TimelineHead { metric, tick_ns: TICK_NS, begin_ns: 0, end_ns };
-        Some(Timeline { head, rows: self.rows })
+        Some(Timeline { head, rows: self.rows.into() })
     }
 }
 

@@ -45,11 +45,6 @@ impl IdTable {
         self.put(index, hash_of(index));
     }
 
-    /// Removes all entries.
-    pub(crate) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
     fn put(&mut self, index: usize, hash: u64) {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
@@ -79,7 +74,5 @@ mod tests {
             let found = table.get(hash(key), |index| keys[index] == key);
             assert_eq!(found, (index < 1000).then_some(index));
         }
-        table.clear();
-        assert_eq!(table.get(3, |_| true), None);
     }
 }

@@ -273,7 +273,7 @@ fn add_timeline(timelines: &mut Vec<Timeline>, more: Timeline) {
     match timelines.iter_mut().find(is_same) {
         Some(timeline) => {
             timeline.head.end_ns = timeline.head.end_ns.max(more.head.end_ns);
-            timeline.rows.extend(more.rows);
+            timeline.rows.extend_from_slice(&more.rows);
         }
         None => timelines.push(more),
     }
@@ -437,7 +437,7 @@ impl ProcessIds {
         let mut timeline = timeline.clone();
         timeline.head.begin_ns = timeline.head.begin_ns.saturating_add(delay_ns);
         timeline.head.end_ns = timeline.head.end_ns.saturating_add(delay_ns);
-        for row in &mut timeline.rows {
+        for row in timeline.rows.iter_mut() {
             row.trace = self.trace(row.trace);
             let of_trace = row.thread.map(|thread| self.threads[thread.index()]);
             row.thread = of_trace.or(self.whole);
@@ -513,7 +513,10 @@ mod tests {
                 begin_ns: 0,
                 end_ns: 1_000_000_000,
             };
-            process.profile.events.push(Event::Timeline(Timeline { head, rows: Vec::new() }));
+            process
+                .profile
+                .events
+                .push(Event::Timeline(Timeline { head, rows: Vec::new().into() }));
             process
         };
         let merged = Profile::of_processes(vec![timed(5_000, "late"), timed(2_000, "early")]);

@@ -102,6 +102,21 @@ impl Metric {
         MetricRows { total: total.max(listed), rows }
     }
 
+    /// Visits the numbers of all sections of `profile`; a key can come several times. Returns the total of all,
+    /// including those that the file left out.
+    pub fn visit(&self, profile: &Profile, mut visit: impl FnMut(Key, u64)) -> u64 {
+        let sections = self.sections(profile);
+        let total = sum(sections.iter().map(|(section, place)| section.head.columns[*place].total));
+        let mut listed = 0_u64;
+        for (section, place) in sections {
+            for (key, numbers) in section.rows() {
+                listed = listed.saturating_add(numbers[place]);
+                visit(key, numbers[place]);
+            }
+        }
+        total.max(listed)
+    }
+
     /// The sampling period of `profile`'s sections, in nanoseconds or bytes, if it is known and the
     /// same for all.
     pub fn period(&self, profile: &Profile) -> Option<u64> {

@@ -8,14 +8,15 @@ use crate::keyed::KeyedState;
 use crate::{
     Accounting, CallEdges, CallTimes, CallTree, ClassId, Column, FieldAccesses, FrameId,
     HeapHistogram, HeapSummary, Key, KeyedMap, LabelSets, Metric, MonitorDump, MonitorTimes,
-    NamePattern, NodeId, Pause, Section, SectionHead, Sites, Span, StrId, Symbols, ThreadId,
-    Timeline, Timestamp, TraceId, WaitEvent,
+    NamePattern, NodeId, Pause, Section, SectionHead, Shared, Sites, Span, StrId, Symbols,
+    ThreadId, Timeline, Timestamp, TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
 pub const SYSTEM_TRACE: u32 = 300_000;
 
-/// The contents of one file, or the result of one run of the agent.
+/// The contents of one file, or the result of one run of the agent. A copy shares symbols, call paths and numbers
+/// with the profile until one of both changes them.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Classes, methods, frames and their names.
@@ -41,12 +42,12 @@ pub struct Profile {
     pub app: Vec<NamePattern>,
     /// One line for each thing that a reader skipped, so that nothing is dropped silently.
     pub notes: Vec<String>,
-    traces: Vec<Trace>,
+    traces: Shared<Vec<Trace>>,
     /// The first trace of each node and thread.
-    trace_ids: IdTable,
+    trace_ids: Shared<IdTable>,
     /// The traces that do not have the serial number that is the next after the one before, and those
     /// that share a number.
-    trace_serials: KeyedMap<u32, TraceId>,
+    trace_serials: Shared<KeyedMap<u32, TraceId>>,
     hashes: KeyedState,
     next_serial: u32,
 }
@@ -181,9 +182,9 @@ impl Default for Profile {
             accounting: None,
             app: Vec::new(),
             notes: Vec::new(),
-            traces: Vec::new(),
-            trace_ids: IdTable::default(),
-            trace_serials: KeyedMap::default(),
+            traces: Shared::default(),
+            trace_ids: Shared::default(),
+            trace_serials: Shared::default(),
             hashes: KeyedState::default(),
             next_serial: SYSTEM_TRACE,
         };
@@ -291,7 +292,7 @@ impl Profile {
 
     /// Assigns traces to other threads, or to none. Their numbers do not change.
     pub(crate) fn move_threads(&mut self, new: impl Fn(ThreadId) -> Option<ThreadId>) {
-        for trace in &mut self.traces {
+        for trace in self.traces.iter_mut() {
             trace.thread = trace.thread.and_then(&new);
         }
         self.note_traces();
@@ -299,7 +300,7 @@ impl Profile {
 
     /// Indexes all traces again.
     fn note_traces(&mut self) {
-        self.trace_ids.clear();
+        self.trace_ids = Shared::default();
         (0..self.traces.len()).for_each(|index| self.note_trace(TraceId::new(index)));
     }
 
@@ -320,6 +321,16 @@ impl Profile {
             Event::Section(section) => Some(section),
             _ => None,
         })
+    }
+
+    /// The memory of all rows of sections and timelines, about.
+    pub fn row_bytes(&self) -> usize {
+        let of_event = |event: &Event| match event {
+            Event::Section(section) => section.bytes(),
+            Event::Timeline(timeline) => size_of_val(&**timeline.rows),
+            _ => 0,
+        };
+        self.events.iter().map(of_event).sum()
     }
 
     /// Whether a section has one of these metrics by call path.

@@ -2,7 +2,8 @@
 //! one. A column is a metric.
 
 use crate::{
-    ClassId, KeyedMap, LabelSetId, LockKind, Metric, StrId, Symbols, Timestamp, TraceId, WallState,
+    ClassId, KeyedMap, LabelSetId, LockKind, Metric, Shared, StrId, Symbols, Timestamp, TraceId,
+    WallState,
 };
 
 /// The subject of the numbers of a row, besides the call trace.
@@ -170,13 +171,13 @@ pub struct SectionHead {
 pub struct Section {
     /// The description of the section.
     pub head: SectionHead,
-    traces: Vec<TraceId>,
+    traces: Shared<Vec<TraceId>>,
     /// One per row; empty if no row has a subject.
-    subjects: Vec<Subject>,
+    subjects: Shared<Vec<Subject>>,
     /// One per row; empty if no row has labels.
-    labels: Vec<LabelSetId>,
+    labels: Shared<Vec<LabelSetId>>,
     /// The numbers of all rows, row by row.
-    numbers: Vec<u64>,
+    numbers: Shared<Vec<u64>>,
 }
 
 impl SectionHead {
@@ -237,7 +238,8 @@ impl Section {
         self.set_labels(self.traces.len(), key.labels);
         self.traces.push(key.trace);
         // Few: a call that copies them costs more.
-        numbers.iter().for_each(|&number| self.numbers.push(number));
+        let all = &mut *self.numbers;
+        numbers.iter().for_each(|&number| all.push(number));
     }
 
     /// Sets the subject of the row after the last one, at `row`.
@@ -268,6 +270,13 @@ impl Section {
     /// If the row does not exist.
     pub fn set_trace(&mut self, row: usize, trace: TraceId) {
         self.traces[row] = trace;
+    }
+
+    /// The memory of the rows.
+    pub(crate) fn bytes(&self) -> usize {
+        let Self { traces, subjects, labels, numbers, .. } = self;
+        let keys = size_of_val(&***traces) + size_of_val(&***subjects) + size_of_val(&***labels);
+        keys + size_of_val(&***numbers)
     }
 
     /// The number of rows.
@@ -330,44 +339,42 @@ impl Section {
 
     /// Keeps the rows for which `keep` returns true, and sets the totals to their sums.
     pub fn retain(&mut self, mut keep: impl FnMut(Key) -> bool) {
-        let width = self.head.columns.len();
-        let mut kept = 0;
-        for row in 0..self.traces.len() {
-            if keep(self.key(row)) {
-                self.traces.swap(kept, row);
-                if self.has_subjects() {
-                    self.subjects.swap(kept, row);
-                }
-                if self.has_labels() {
-                    self.labels.swap(kept, row);
-                }
-                self.numbers.copy_within(row * width..(row + 1) * width, kept * width);
-                kept += 1;
+        let kept = (0..self.len()).filter(|&row| keep(self.key(row))).collect::<Vec<_>>();
+        // Others may share the rows: those that are kept are copied.
+        if kept.len() < self.len() {
+            let width = self.head.columns.len();
+            let numbers = |&row: &usize| &self.numbers[row * width..(row + 1) * width];
+            let numbers = kept.iter().flat_map(numbers).copied().collect();
+            let (has_subjects, has_labels) = (self.has_subjects(), self.has_labels());
+            self.traces = kept.iter().map(|&row| self.traces[row]).collect();
+            if has_subjects {
+                self.subjects = kept.iter().map(|&row| self.subjects[row]).collect();
             }
+            if has_labels {
+                self.labels = kept.iter().map(|&row| self.labels[row]).collect();
+            }
+            self.numbers = numbers;
         }
-        self.traces.truncate(kept);
-        self.subjects.truncate(kept);
-        self.labels.truncate(kept);
-        self.numbers.truncate(kept * width);
-        for place in 0..width {
+        for place in 0..self.head.columns.len() {
             self.head.columns[place].total = self.listed(place);
         }
     }
 
     /// Adds the rows of another section of the same columns, and takes over its head.
     pub fn append(&mut self, more: Self) {
+        let (len, sum) = (self.len(), self.len() + more.len());
         if self.has_subjects() || more.has_subjects() {
-            self.subjects.resize(self.len(), Subject::None);
+            self.subjects.resize(len, Subject::None);
             self.subjects.extend_from_slice(&more.subjects);
-            self.subjects.resize(self.len() + more.len(), Subject::None);
+            self.subjects.resize(sum, Subject::None);
         }
         if self.has_labels() || more.has_labels() {
-            self.labels.resize(self.len(), LabelSetId::EMPTY);
+            self.labels.resize(len, LabelSetId::EMPTY);
             self.labels.extend_from_slice(&more.labels);
-            self.labels.resize(self.len() + more.len(), LabelSetId::EMPTY);
+            self.labels.resize(sum, LabelSetId::EMPTY);
         }
-        self.traces.extend(more.traces);
-        self.numbers.extend(more.numbers);
+        self.traces.extend_from_slice(&more.traces);
+        self.numbers.extend_from_slice(&more.numbers);
         self.head = more.head;
     }
 
@@ -397,7 +404,7 @@ impl Section {
 
     /// A copy without labels. Rows that differ only in their labels add up.
     pub(crate) fn without_labels(&self) -> Self {
-        Self { labels: Vec::new(), ..self.clone() }.summed()
+        Self { labels: Shared::default(), ..self.clone() }.summed()
     }
 
     /// Adds up the rows of one trace and subject, and orders the rows by them.
@@ -427,7 +434,8 @@ impl Section {
     pub fn change(&mut self, mut change: impl FnMut(Key, &mut [u64])) {
         let width = self.head.columns.len();
         for row in 0..self.traces.len() {
-            change(self.key(row), &mut self.numbers[row * width..(row + 1) * width]);
+            let key = self.key(row);
+            change(key, &mut self.numbers[row * width..(row + 1) * width]);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! An arena of strings. Each is kept once, and has a small id that is stable for the arena's life.
 
-use crate::StrId;
 use crate::keyed::KeyedState;
+use crate::{Shared, StrId};
 
 /// An arena that keeps each distinct string once.
 ///
@@ -9,11 +9,11 @@ use crate::keyed::KeyedState;
 /// and about 30 bytes. The hash is keyed, so no choice of strings makes the table slow.
 #[derive(Clone, Debug)]
 pub struct Interner {
-    bytes: String,
+    bytes: Shared<String>,
     /// `ends[i]` is the end of string `i`, which begins at the end of the previous string.
-    ends: Vec<usize>,
+    ends: Shared<Vec<usize>>,
     /// Open addressing with linear probing; the length is a power of two.
-    slots: Vec<Slot>,
+    slots: Shared<Vec<Slot>>,
     hashes: KeyedState,
 }
 
@@ -40,9 +40,9 @@ impl Interner {
     /// Makes an arena that holds only the empty string.
     pub fn new() -> Self {
         Self {
-            bytes: String::new(),
-            ends: vec![0],
-            slots: vec![Slot::default(); 64],
+            bytes: Shared::default(),
+            ends: vec![0].into(),
+            slots: vec![Slot::default(); 64].into(),
             hashes: KeyedState::default(),
         }
     }
@@ -127,9 +127,9 @@ impl Interner {
 
     #[cold]
     fn grow(&mut self) {
-        let larger = vec![Slot::default(); self.slots.len() * 2];
+        let larger = vec![Slot::default(); self.slots.len() * 2].into();
         let before = std::mem::replace(&mut self.slots, larger);
-        for slot in before.into_iter().filter(|slot| slot.id != 0) {
+        for &slot in before.iter().filter(|slot| slot.id != 0) {
             let free = self.places(slot.hash).find(|&place| self.slots[place].id == 0);
             self.slots[free.expect("two thirds of the slots are free")] = slot;
         }

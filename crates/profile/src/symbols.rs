@@ -1,6 +1,6 @@
 //! Classes, methods and frames, each kept once.
 
-use crate::{ClassId, FrameId, Interner, KeyedMap, MethodId, StrId, names};
+use crate::{ClassId, FrameId, Interner, KeyedMap, MethodId, Shared, StrId, names};
 
 /// A loaded class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,12 +131,12 @@ impl Frame {
 pub struct Symbols {
     /// All names.
     pub strings: Interner,
-    classes: Vec<Class>,
-    methods: Vec<Method>,
-    frames: Vec<Frame>,
-    class_by_name: KeyedMap<StrId, ClassId>,
-    method_ids: KeyedMap<Method, MethodId>,
-    frame_ids: KeyedMap<Frame, FrameId>,
+    classes: Shared<Vec<Class>>,
+    methods: Shared<Vec<Method>>,
+    frames: Shared<Vec<Frame>>,
+    class_by_name: Shared<KeyedMap<StrId, ClassId>>,
+    method_ids: Shared<KeyedMap<Method, MethodId>>,
+    frame_ids: Shared<KeyedMap<Frame, FrameId>>,
 }
 
 impl Symbols {
@@ -172,10 +172,13 @@ impl Symbols {
 
     /// The id of `method`, which is added if it is new.
     pub fn method(&mut self, method: Method) -> MethodId {
-        *self.method_ids.entry(method).or_insert_with(|| {
-            self.methods.push(method);
-            MethodId::new(self.methods.len() - 1)
-        })
+        if let Some(&id) = self.method_ids.get(&method) {
+            return id;
+        }
+        let id = MethodId::new(self.methods.len());
+        self.methods.push(method);
+        self.method_ids.insert(method, id);
+        id
     }
 
     /// Sets the source file of a method.
@@ -190,10 +193,13 @@ impl Symbols {
 
     /// The id of `frame`, which is added if it is new.
     pub fn frame(&mut self, frame: Frame) -> FrameId {
-        *self.frame_ids.entry(frame).or_insert_with(|| {
-            self.frames.push(frame);
-            FrameId::new(self.frames.len() - 1)
-        })
+        if let Some(&id) = self.frame_ids.get(&frame) {
+            return id;
+        }
+        let id = FrameId::new(self.frames.len());
+        self.frames.push(frame);
+        self.frame_ids.insert(frame, id);
+        id
     }
 
     /// All classes, by id.

@@ -61,7 +61,7 @@ impl Profile {
         self.move_threads(|thread| Some(merged(thread)));
         for event in &mut self.events {
             if let Event::Timeline(timeline) = event {
-                for row in &mut timeline.rows {
+                for row in timeline.rows.iter_mut() {
                     row.thread = row.thread.map(merged);
                 }
             }

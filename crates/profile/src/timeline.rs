@@ -1,6 +1,6 @@
 //! Times of samples: how many were taken of each trace and thread in each tick of a recording.
 
-use crate::{Metric, ThreadId, TraceId};
+use crate::{Metric, Shared, ThreadId, TraceId};
 
 /// The length of a tick, in nanoseconds. A recording of very many samples has longer ones.
 pub const TICK_NS: u64 = 10_000_000;
@@ -17,7 +17,7 @@ pub struct Timeline {
     /// The clocks and the metric.
     pub head: TimelineHead,
     /// The samples, in order of time.
-    pub rows: Vec<TimelineRow>,
+    pub rows: Shared<Vec<TimelineRow>>,
 }
 
 /// What all rows of a [`Timeline`] have in common. Times are since the recording's start, which in
@@ -64,10 +64,11 @@ impl Timeline {
     /// recording's start. So windows that meet share no sample.
     pub fn retain_window(&mut self, from_ns: u64, to_ns: u64) {
         let head = &self.head;
-        self.rows.retain(|row| (from_ns..to_ns).contains(&head.time_ns(row.tick)));
         let before = from_ns.saturating_sub(head.begin_ns).div_ceil(head.tick_ns);
         let begin_ns = head.time_ns(before);
-        self.rows.iter_mut().for_each(|row| row.tick -= before);
+        let rows = self.rows.iter();
+        let inside = rows.filter(|row| (from_ns..to_ns).contains(&head.time_ns(row.tick)));
+        self.rows = inside.map(|row| TimelineRow { tick: row.tick - before, ..*row }).collect();
         self.head.begin_ns = begin_ns;
         self.head.end_ns = self.head.end_ns.min(to_ns).max(from_ns);
     }

@@ -4,15 +4,15 @@ use std::hash::BuildHasher;
 
 use crate::id_table::IdTable;
 use crate::keyed::KeyedState;
-use crate::{FrameId, NodeId};
+use crate::{FrameId, NodeId, Shared};
 
 /// The nodes of all call paths of a profile, shared by their common outer frames: a deep recursive
 /// stack costs one node more than the stack it grew from.
 #[derive(Clone, Debug)]
 pub struct CallTree {
-    nodes: Vec<Node>,
+    nodes: Shared<Vec<Node>>,
     /// The children of each node except its first, by parent and frame.
-    children: IdTable,
+    children: Shared<IdTable>,
     hashes: KeyedState,
 }
 
@@ -29,7 +29,8 @@ impl Default for CallTree {
     fn default() -> Self {
         let (root, frame) = (NodeId::new(0), FrameId::new(0));
         let root = Node { parent: root, first_child: root, frame };
-        Self { nodes: vec![root], children: IdTable::default(), hashes: KeyedState::default() }
+        let nodes = vec![root].into();
+        Self { nodes, children: Shared::default(), hashes: KeyedState::default() }
     }
 }
 
@@ -60,12 +61,13 @@ impl CallTree {
     fn push(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
         let child = NodeId::new(self.nodes.len());
         let root = self.root();
-        self.nodes.push(Node { parent, first_child: root, frame });
-        let first = &mut self.nodes[parent.index()].first_child;
+        let Self { nodes, children, hashes } = self;
+        let nodes = &mut **nodes;
+        nodes.push(Node { parent, first_child: root, frame });
+        let first = &mut nodes[parent.index()].first_child;
         if *first == root {
             *first = child;
         } else {
-            let Self { nodes, children, hashes } = self;
             children.insert(child.index(), |child| {
                 hashes.hash_one((nodes[child].parent, nodes[child].frame))
             });
@@ -98,6 +100,17 @@ impl CallTree {
             (parent, its) == (node, frame)
         };
         self.children.get(self.hashes.hash_one((node, frame)), is_wanted).map(NodeId::new)
+    }
+
+    /// The child of `node` that was the first one; `None` if it has none.
+    pub fn first_child(&self, node: NodeId) -> Option<NodeId> {
+        let child = self.nodes[node.index()].first_child;
+        (child != self.root()).then_some(child)
+    }
+
+    /// Whether both are one tree in memory: copies that none has changed since.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.nodes.is_same(&other.nodes)
     }
 
     /// The path to `node`, from the innermost frame outward.
@@ -133,8 +146,9 @@ impl CallTree {
     /// Returns, for each node, the sum of `own` over the node and all nodes below it.
     pub fn totals(&self, own: &[u64]) -> Vec<u64> {
         let mut totals = own.to_vec();
-        for index in (1..self.nodes.len()).rev() {
-            let parent = self.nodes[index].parent.index();
+        let nodes = &**self.nodes;
+        for index in (1..nodes.len()).rev() {
+            let parent = nodes[index].parent.index();
             totals[parent] = totals[parent].saturating_add(totals[index]);
         }
         totals

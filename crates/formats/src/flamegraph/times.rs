@@ -151,7 +151,7 @@ impl TimeColumns {
             begin_ns: self.begin_ns,
             end_ns: self.begin_ns.saturating_add(length_ns),
         };
-        Ok(Timeline { head, rows })
+        Ok(Timeline { head, rows: rows.into() })
     }
 }
 

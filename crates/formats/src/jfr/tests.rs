@@ -234,7 +234,7 @@ fn known_times_are_kept_and_others_are_not_invented() {
     };
     // All of one trace, a part of another, and one that is below the cutoff.
     let rows = vec![row(0, 1, 5), row(7, 5, 1), row(300, 3, 4)];
-    profile.events.push(Event::Timeline(Timeline { head, rows }));
+    profile.events.push(Event::Timeline(Timeline { head, rows: rows.into() }));
     let read = read_back(&profile);
     assert_eq!(Metric::Samples.rows(&read).total, 20);
     let timeline = read.timelines().find(is_cpu).unwrap();

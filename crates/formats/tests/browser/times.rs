@@ -30,7 +30,7 @@ pub(super) fn timed() -> Profile {
     }
     let end_ns = tick * TICK_NS;
     let head = TimelineHead { metric: Metric::Samples, tick_ns: TICK_NS, begin_ns: 0, end_ns };
-    profile.events.push(Event::Timeline(Timeline { head, rows }));
+    profile.events.push(Event::Timeline(Timeline { head, rows: rows.into() }));
     profile
 }
 

@@ -252,7 +252,7 @@ fn a_thread_that_starts_after_its_stacks_keeps_its_name() {
         let row = TimelineRow { tick: 0, thread: Some(id), trace, count: 1 };
         let head = TimelineHead { metric: Metric::Samples, tick_ns: 10, begin_ns: 0, end_ns: 10 };
         profile.events.push(Event::ThreadStart(id));
-        profile.events.push(Event::Timeline(Timeline { head, rows: vec![row] }));
+        profile.events.push(Event::Timeline(Timeline { head, rows: vec![row].into() }));
     }
     let traces = threads.map(|id| profile.trace(node, Some(id)));
     let section = Section::of(Metric::Samples, 2, traces.map(|trace| (trace, 1)));

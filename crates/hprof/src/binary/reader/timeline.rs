@@ -44,7 +44,7 @@ impl BinaryReader {
         }
         match self.profile.events.last_mut() {
             Some(Event::Timeline(begun)) if begun.head == head => begun.rows.extend(rows),
-            _ => self.profile.events.push(Event::Timeline(Timeline { head, rows })),
+            _ => self.profile.events.push(Event::Timeline(Timeline { head, rows: rows.into() })),
         }
         Ok(())
     }
