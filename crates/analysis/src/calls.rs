@@ -254,7 +254,7 @@ impl CallTable {
 
 /// The pairs of methods that follow each other on the tree's paths.
 fn edges_of_tree(tree: &MethodTree, columns: &CallColumns) -> Vec<Edge> {
-    let called = tree.edges();
+    let called = tree.edges(|_, _| true);
     let edge = |&(caller, callee)| Edge { caller, callee: Some(callee), count: 0, total_ns: 0 };
     let mut edges: Vec<Edge> = called.pairs.iter().map(edge).collect();
     tree.walk_edges(&called, |place, path, is_outermost| {

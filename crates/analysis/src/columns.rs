@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use perk_profile::{CpuSamples, KeyedMap, MethodId, Metric, PathId, Profile, ThreadId, TraceId};
+use perk_profile::{CpuSamples, MethodId, Metric, PathId, Profile, ThreadId, TraceId};
 
 use crate::MethodTree;
 
@@ -83,20 +83,22 @@ impl Columns {
     /// The methods with numbers, by self, then by total, both descending.
     pub fn methods(&self, tree: &MethodTree) -> Vec<MethodRow> {
         let mut rows: Vec<MethodRow> = Vec::new();
-        let mut places: KeyedMap<MethodId, usize> = KeyedMap::default();
-        tree.walk(|path, is_outermost| {
-            let (own, total) = (self.own[path.index()], self.total[path.index()]);
-            let Some(method) = tree.method(path).filter(|_| total > 0) else { return };
-            let place = *places.entry(method).or_insert_with(|| {
+        // The place of each method among the rows and one; 0 where it has none yet.
+        let mut places = vec![0_usize; tree.method_count()];
+        for (index, (&own, &total)) in self.own.iter().zip(&self.total).enumerate() {
+            let path = PathId::new(index);
+            let Some(method) = tree.method(path).filter(|_| total > 0) else { continue };
+            let place = &mut places[method.index()];
+            if *place == 0 {
                 rows.push(MethodRow { method, own: 0, total: 0 });
-                rows.len() - 1
-            });
-            let row = &mut rows[place];
+                *place = rows.len();
+            }
+            let row = &mut rows[*place - 1];
             row.own = row.own.saturating_add(own);
-            if is_outermost {
+            if tree.is_outermost(path) {
                 row.total = row.total.saturating_add(total);
             }
-        });
+        }
         rows.sort_by_key(|row| (Reverse((row.own, row.total)), row.method));
         rows
     }
@@ -109,9 +111,13 @@ impl Columns {
         paths
     }
 
-    /// The pairs of caller and callee, by total, descending.
-    pub fn edges(&self, tree: &MethodTree) -> Vec<Edge> {
-        let called = tree.edges();
+    /// The pairs of caller and callee that are meant, by total, descending.
+    pub fn edges(
+        &self,
+        tree: &MethodTree,
+        is_meant: impl Fn(Option<MethodId>, MethodId) -> bool,
+    ) -> Vec<Edge> {
+        let called = tree.edges(is_meant);
         let edge = |&(caller, callee)| Edge { caller, callee, own: 0, total: 0 };
         let mut edges: Vec<Edge> = called.pairs.iter().map(edge).collect();
         tree.walk_edges(&called, |place, path, is_outermost| {
@@ -159,7 +165,7 @@ mod tests {
         let paths: Vec<_> = columns.paths().iter().map(|path| path.1).collect();
         assert_eq!(paths, [4, 3, 2, 1]);
         let edges: Vec<_> = columns
-            .edges(&tree)
+            .edges(&tree, |_, _| true)
             .iter()
             .map(|it| (it.caller.map_or(String::new(), name), name(it.callee), it.own, it.total))
             .collect();

@@ -2,26 +2,28 @@
 //! several class loaders define are merged. Calls, times, samples and allocations are kept in
 //! separate columns, with an entry for each node.
 
+mod children;
+
+use std::sync::OnceLock;
+
 use crate::top::MethodMerger;
-use perk_profile::{FrameId, KeyedMap, MethodId, NodeId, PathId, Profile};
+use children::Children;
+use perk_profile::{CallTree, FrameId, KeyedMap, MethodId, NodeId, PathId, Profile};
 
 /// All paths of methods of a profile. A parent's index is below its children's.
 #[derive(Clone, Debug)]
 pub struct MethodTree {
-    nodes: Vec<Node>,
-    /// The path of each node of the profile's tree.
-    paths: Vec<PathId>,
+    /// A node for each path, with the first frame of its method. Where each method has one frame, it is the
+    /// profile's own tree.
+    tree: CallTree,
+    /// The method of each frame.
+    methods: Vec<MethodId>,
+    /// The path of each node of the profile's tree; `None` where they have the same indexes.
+    paths: Option<Vec<PathId>>,
+    children: Children,
+    /// A bit for each path: whether its method is not on it twice.
+    outermost: OnceLock<Vec<u64>>,
     method_count: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    parent: PathId,
-    /// `None` only for the root.
-    method: Option<MethodId>,
-    /// The root means that there is no child, as it is not the child of any node.
-    first_child: PathId,
-    next_sibling: PathId,
 }
 
 /// The pairs of caller and callee on the paths of a tree.
@@ -29,8 +31,8 @@ struct Node {
 pub struct MethodEdges {
     /// Caller and callee; there is no caller if the callee is a thread's first method.
     pub pairs: Vec<(Option<MethodId>, MethodId)>,
-    /// The index of the pair at the end of each path.
-    place_of: Vec<usize>,
+    /// The index of the pair at the end of each path and one; 0 for paths whose pair is not meant.
+    place_of: Vec<u32>,
 }
 
 /// The nodes of one path of methods, in which a method's direct calls of itself count as one call.
@@ -49,50 +51,35 @@ impl MethodTree {
     pub fn new(profile: &Profile) -> Self {
         let symbols = &profile.symbols;
         let mut merged = MethodMerger::new(profile);
-        let methods: Vec<MethodId> = (0..symbols.frame_count())
-            .map(|index| merged.method(symbols.get_frame(FrameId::new(index)).method))
-            .collect();
-        let root = PathId::new(0);
-        let top = Node { parent: root, method: None, first_child: root, next_sibling: root };
-        let mut nodes = vec![top];
-        let mut paths: Vec<PathId> = Vec::with_capacity(profile.tree.len());
-        // The children of each node except its first, as most nodes have one child.
-        let mut children: KeyedMap<(PathId, MethodId), PathId> = KeyedMap::default();
-        for index in 0..profile.tree.len() {
-            let node = NodeId::new(index);
-            let above = profile.tree.parent(node).zip(profile.tree.frame(node));
-            paths.push(above.map_or(root, |(parent, frame)| {
-                let (parent, method) = (paths[parent.index()], methods[frame.index()]);
-                let first = nodes[parent.index()].first_child;
-                if first != root && nodes[first.index()].method == Some(method) {
-                    return first;
+        let frames = (0..symbols.frame_count()).map(FrameId::new);
+        let methods: Vec<MethodId> =
+            frames.clone().map(|frame| merged.method(symbols.get_frame(frame).method)).collect();
+        let mut first: Vec<Option<FrameId>> = vec![None; symbols.method_count()];
+        let first_of = |frame: FrameId| *first[methods[frame.index()].index()].get_or_insert(frame);
+        let first: Vec<FrameId> = frames.clone().map(first_of).collect();
+        let (tree, paths) = match frames.zip(&first).all(|(frame, first)| frame == *first) {
+            true => (profile.tree.clone(), None),
+            false => {
+                let mut tree = CallTree::default();
+                let mut paths: Vec<PathId> = Vec::with_capacity(profile.tree.len());
+                for index in 0..profile.tree.len() {
+                    let node = NodeId::new(index);
+                    let above = profile.tree.parent(node).zip(profile.tree.frame(node));
+                    paths.push(above.map_or(PathId::new(0), |(parent, frame)| {
+                        let parent = node_of(paths[parent.index()]);
+                        path_of(tree.insert_below(parent, [first[frame.index()]]))
+                    }));
                 }
-                let next = PathId::new(nodes.len());
-                let child = match first == root {
-                    true => next,
-                    false => *children.entry((parent, method)).or_insert(next),
-                };
-                if child == next {
-                    nodes.push(Node { parent, method: Some(method), ..top });
-                }
-                if first == root {
-                    nodes[parent.index()].first_child = child;
-                }
-                child
-            }));
-        }
-        nodes.iter_mut().for_each(|node| node.first_child = root);
-        for index in (1..nodes.len()).rev() {
-            let parent = nodes[index].parent.index();
-            nodes[index].next_sibling = nodes[parent].first_child;
-            nodes[parent].first_child = PathId::new(index);
-        }
-        Self { nodes, paths, method_count: symbols.method_count() }
+                (tree, Some(paths))
+            }
+        };
+        let (children, method_count) = (Children::new(&tree), symbols.method_count());
+        Self { tree, methods, paths, children, outermost: OnceLock::new(), method_count }
     }
 
     /// The path of methods of a node of the profile's tree.
     pub fn path(&self, node: NodeId) -> PathId {
-        self.paths[node.index()]
+        self.paths.as_ref().map_or_else(|| path_of(node), |paths| paths[node.index()])
     }
 
     /// The empty path.
@@ -102,22 +89,30 @@ impl MethodTree {
 
     /// The method at the path's end; `None` for the root.
     pub fn method(&self, path: PathId) -> Option<MethodId> {
-        self.nodes[path.index()].method
+        self.tree.frame(node_of(path)).map(|frame| self.methods[frame.index()])
+    }
+
+    /// The first frame of the method at the path's end; `None` for the root.
+    #[inline]
+    pub fn frame(&self, path: PathId) -> Option<FrameId> {
+        self.tree.frame(node_of(path))
+    }
+
+    /// The method of a frame; of several that look the same the first.
+    pub fn method_of(&self, frame: FrameId) -> MethodId {
+        self.methods[frame.index()]
     }
 
     /// The path without its last method; the root's is the root.
     pub fn parent(&self, path: PathId) -> PathId {
-        self.nodes[path.index()].parent
+        self.tree.parent(node_of(path)).map_or(path, path_of)
     }
 
     /// The paths with one more method, in the order of their first appearance.
     pub fn children(&self, path: PathId) -> impl Iterator<Item = PathId> + '_ {
-        let mut next = self.nodes[path.index()].first_child;
-        std::iter::from_fn(move || {
-            let child = next;
-            next = self.nodes[child.index()].next_sibling;
-            (child != self.root()).then_some(child)
-        })
+        let node = node_of(path);
+        let first = self.tree.first_child(node);
+        first.into_iter().chain(self.children.others(node).iter().copied()).map(path_of)
     }
 
     /// The methods of a path, innermost first.
@@ -131,29 +126,34 @@ impl MethodTree {
 
     /// The number of methods of each path.
     pub fn depths(&self) -> Vec<u32> {
-        let mut depths = vec![0; self.nodes.len()];
+        let mut depths = vec![0; self.len()];
         for index in 1..depths.len() {
-            depths[index] = depths[self.nodes[index].parent.index()] + 1;
+            depths[index] = depths[self.parent(PathId::new(index)).index()] + 1;
         }
         depths
     }
 
+    /// The number of the profile's methods.
+    pub fn method_count(&self) -> usize {
+        self.method_count
+    }
+
     /// The number of nodes, including the root.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.tree.len()
     }
 
     /// Never true: the root is always there.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.tree.is_empty()
     }
 
     /// Returns, for each node, the sum of `own` over the node and all nodes below it.
     pub fn totals<T: Clone>(&self, own: &[T], add: impl Fn(&mut T, &T)) -> Vec<T> {
         let mut totals = own.to_vec();
-        for index in (1..self.nodes.len()).rev() {
+        for index in (1..self.len()).rev() {
             let (above, here) = totals.split_at_mut(index);
-            add(&mut above[self.nodes[index].parent.index()], &here[0]);
+            add(&mut above[self.parent(PathId::new(index)).index()], &here[0]);
         }
         totals
     }
@@ -173,50 +173,70 @@ impl MethodTree {
         key: impl Fn(PathId) -> usize,
         mut visit: impl FnMut(PathId, bool),
     ) {
-        let root = self.root();
         let mut open = vec![0_u32; key_count];
-        let mut at = root;
-        loop {
-            let mut next = self.nodes[at.index()].first_child;
-            while next == root {
-                if at == root {
-                    return;
-                }
-                open[key(at)] -= 1;
-                next = self.nodes[at.index()].next_sibling;
-                at = self.parent(at);
+        // The nodes on the path, each with the siblings that follow it.
+        let mut above = vec![(self.root(), self.children(self.root()))];
+        while let Some((_, siblings)) = above.last_mut() {
+            if let Some(path) = siblings.next() {
+                let open = &mut open[key(path)];
+                visit(path, *open == 0);
+                *open += 1;
+                above.push((path, self.children(path)));
+            } else if let Some((path, _)) = above.pop()
+                && path != self.root()
+            {
+                open[key(path)] -= 1;
             }
-            at = next;
-            let open = &mut open[key(at)];
-            visit(at, *open == 0);
-            *open += 1;
         }
     }
 
-    /// The pairs of caller and callee on the tree's paths, in the order of the paths.
-    pub fn edges(&self) -> MethodEdges {
+    /// Whether a path's method is not on it twice: sums of the totals of these paths alone count recursion once.
+    pub fn is_outermost(&self, path: PathId) -> bool {
+        let outermost = self.outermost.get_or_init(|| {
+            let mut bits = vec![0_u64; self.len().div_ceil(64)];
+            self.walk(|path, is_outermost| {
+                bits[path.index() / 64] |= u64::from(is_outermost) << (path.index() % 64);
+            });
+            bits
+        });
+        outermost[path.index() / 64] >> (path.index() % 64) & 1 != 0
+    }
+
+    /// The pairs of caller and callee on the tree's paths that are meant, in the order of the paths.
+    pub fn edges(&self, is_meant: impl Fn(Option<MethodId>, MethodId) -> bool) -> MethodEdges {
         let mut pairs: Vec<(Option<MethodId>, MethodId)> = Vec::new();
-        let mut places: KeyedMap<(Option<MethodId>, MethodId), usize> = KeyedMap::default();
+        let mut places: KeyedMap<(Option<MethodId>, MethodId), u32> = KeyedMap::default();
         let place_of = |index| {
             let path = PathId::new(index);
-            // The root has no method; its entry is not used.
             let Some(callee) = self.method(path) else { return 0 };
             let pair = (self.method(self.parent(path)), callee);
+            if !is_meant(pair.0, callee) {
+                return 0;
+            }
             *places.entry(pair).or_insert_with(|| {
                 pairs.push(pair);
-                pairs.len() - 1
+                pairs.len() as u32
             })
         };
         let place_of = (0..self.len()).map(place_of).collect();
         MethodEdges { pairs, place_of }
     }
 
-    /// As [`MethodTree::walk`], with the edge that a node ends in place of its method. The first
+    /// As [`MethodTree::walk`], with the edge that a node ends in place of its method, in any order. The first
     /// argument of `visit` is the index of that edge.
     pub fn walk_edges(&self, edges: &MethodEdges, mut visit: impl FnMut(usize, PathId, bool)) {
-        let place = |path: PathId| edges.place_of[path.index()];
-        self.walk_by(edges.pairs.len(), place, |path, is_outermost| {
-            visit(place(path), path, is_outermost);
+        let ends = edges.place_of.iter().enumerate().filter(|it| *it.1 > 0);
+        let ends = ends.map(|(index, place)| (PathId::new(index), *place as usize - 1));
+        // An edge to a method that is on the path once is there once, too.
+        if ends.clone().all(|(path, _)| self.is_outermost(path)) {
+            ends.for_each(|(path, place)| visit(place, path, true));
+            return;
+        }
+        let place = |path: PathId| edges.place_of[path.index()] as usize;
+        self.walk_by(edges.pairs.len() + 1, place, |path, is_outermost| {
+            if let Some(place) = place(path).checked_sub(1) {
+                visit(place, path, is_outermost);
+            }
         });
     }
 
@@ -255,6 +275,14 @@ impl MethodTree {
         }
         branches
     }
+}
+
+fn path_of(node: NodeId) -> PathId {
+    PathId::new(node.index())
+}
+
+fn node_of(path: PathId) -> NodeId {
+    NodeId::new(path.index())
 }
 
 #[cfg(test)]

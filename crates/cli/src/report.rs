@@ -75,6 +75,7 @@ fn request(args: &ReportArgs) -> ProfileRequest {
         threads: args.threads,
         traces: args.traces,
         top: args.top,
+        most_rows: usize::MAX,
         min_percent: args.min,
         sources: args.source.clone(),
         whole_sources: args.whole,

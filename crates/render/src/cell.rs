@@ -33,6 +33,22 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// The memory that it has besides its own, about.
+    fn bytes(&self) -> usize {
+        match self {
+            Cell::Worded(_, text) | Cell::Text(text) => text.capacity(),
+            Cell::Path(frames) => size_of_val(&**frames),
+            Cell::Methods(methods, _) => size_of_val(&**methods),
+            Cell::Json(json) => json.bytes(),
+            Cell::Missing(_)
+            | Cell::Number(_)
+            | Cell::Share(..)
+            | Cell::Bool(_)
+            | Cell::Method(_)
+            | Cell::Class(_) => 0,
+        }
+    }
+
     /// A method, or `words` where it is not known.
     pub fn method_or(method: Option<MethodId>, words: &'static str) -> Self {
         method.map_or(Cell::Missing(words), Cell::Method)
@@ -109,4 +125,14 @@ pub struct TableRow {
     pub suffix: String,
     /// Lines of text below the row.
     pub below: Vec<String>,
+}
+
+impl TableRow {
+    /// The memory that it takes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let Self { cells, depth: _, suffix, below } = self;
+        let inside = cells.iter().map(Cell::bytes).sum::<usize>();
+        let lines = below.iter().map(|it| size_of::<String>() + it.capacity()).sum::<usize>();
+        size_of::<Self>() + size_of_val(&**cells) + inside + suffix.capacity() + lines
+    }
 }

@@ -47,6 +47,21 @@ impl Json {
         Json::List(values.into_iter().map(Into::into).collect())
     }
 
+    /// The memory that it has besides its own, about.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Json::Text(text) => text.capacity(),
+            Json::List(values) => {
+                size_of_val(&**values) + values.iter().map(Json::bytes).sum::<usize>()
+            }
+            Json::Object(members) => {
+                size_of_val(&**members) + members.iter().map(|it| it.1.bytes()).sum::<usize>()
+            }
+            Json::Table(table) => table.bytes(),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::Signed(_) | Json::Float(_) => 0,
+        }
+    }
+
     /// Writes the document, and ends the line.
     ///
     /// # Errors

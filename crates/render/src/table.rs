@@ -50,6 +50,11 @@ impl Table {
         self
     }
 
+    /// The memory that it takes, about.
+    pub fn bytes(&self) -> usize {
+        self.rows.iter().map(TableRow::bytes).sum()
+    }
+
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -167,6 +172,11 @@ impl<'a> LazyTable<'a> {
     /// The first `count` rows alone.
     pub fn top(self, count: usize) -> Self {
         Self { len: self.len.min(count), ..self }
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     /// Whether there is no row.

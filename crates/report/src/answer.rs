@@ -86,6 +86,12 @@ impl Answer {
         Self { missing: vec![line], ..Self::default() }
     }
 
+    /// The memory that its table and its document take, about.
+    pub fn bytes(&self) -> usize {
+        let table = self.table.as_ref().map_or(0, Table::bytes);
+        table + self.document.as_ref().map_or(0, Json::bytes)
+    }
+
     /// The text for people.
     pub fn text(&self, screen: &Screen) -> String {
         perk_render::text(&self.sections, screen)

@@ -24,21 +24,30 @@ pub fn of_metric(metric: &Metric, profile: &Profile) -> Vec<(&'static str, Json)
     ]
 }
 
-/// What is seen of a graph: its nodes in columns, each after the one above, and the labels that they have.
-pub fn nodes(graph: &FlameGraph, view: &FlameView, is_of_two: bool) -> Vec<(&'static str, Json)> {
+/// What is seen of a graph: its nodes in columns, each after the one above, and the labels that they have, and those
+/// on the path to the root that is shown.
+pub fn nodes(
+    graph: &FlameGraph,
+    view: &FlameView,
+    path: &[u32],
+    is_of_two: bool,
+) -> Vec<(&'static str, Json)> {
     let side = usize::from(is_of_two);
     let mut places: HashMap<u32, i64> = HashMap::new();
     let mut ids: Vec<u32> = Vec::new();
-    let frame = |node: &FlameNode| {
-        if graph.label(node.label).is_none() {
+    let mut frame = |label: u32| {
+        if graph.label(label).is_none() {
             return -1;
         }
-        *places.entry(node.label).or_insert_with(|| {
-            ids.push(node.label);
+        *places.entry(label).or_insert_with(|| {
+            ids.push(label);
             ids.len() as i64 - 1
         })
     };
-    let frames: Vec<i64> = view.nodes.iter().map(frame).collect();
+    let frames: Vec<i64> = view.nodes.iter().map(|node| frame(node.label)).collect();
+    for &label in path {
+        frame(label);
+    }
     let labels: Vec<&FlameLabel> = ids.iter().filter_map(|&id| graph.label(id)).collect();
     let column = |number: &dyn Fn(&FlameNode) -> u64| Json::list(view.nodes.iter().map(number));
     let mut members = vec![

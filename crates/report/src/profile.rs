@@ -33,7 +33,7 @@ use perk_formats::Lead;
 use perk_open::Input;
 use perk_profile::units::printable;
 use perk_profile::{Metric, Profile};
-use perk_render::{Part, Screen, Section};
+use perk_render::{LazyTable, Part, Screen, Section};
 
 use crate::{Answer, NamedItem, View, accounting};
 use content::Content;
@@ -71,8 +71,7 @@ impl View<&Selection> for ProfileRequest {
         let Selection { name, format, profile, joined, .. } = selection;
         let mut answer = Answer { notes: selection.notes.clone(), ..Answer::default() };
         let metric = self.metric.as_deref().map(|it| selection.metric(it)).transpose()?;
-        let tree = MethodTree::new(profile);
-        let mut content = Content::of_metric(profile, &tree, joined, metric);
+        let mut content = Content::of_metric(profile, selection.tree(), joined, metric);
         content.filtered.clone_from(&selection.filtered);
         content.window.clone_from(&selection.window);
         if let Some(part) = &self.source_part {
@@ -129,7 +128,16 @@ impl View<&Selection> for ProfileRequest {
             let view = self.table_view();
             let table = view.table(&content, self, &mut answer.notes);
             let table = table.filter(|table| !table.is_empty());
-            answer.table = table.map(|it| it.top(self.top.unwrap_or(usize::MAX)).into());
+            let table = table.map(|it| it.top(self.top.unwrap_or(usize::MAX)));
+            if let Some(count) =
+                table.as_ref().map(LazyTable::len).filter(|it| *it > self.most_rows)
+            {
+                let most = self.most_rows;
+                answer.notes.push(format!(
+                    "{name}: the first {most} of {count} rows; a filter leaves fewer"
+                ));
+            }
+            answer.table = table.map(|it| it.top(self.most_rows).into());
             missing.extend(answer.table.is_none().then(|| view.missing(&content)));
         }
         if self.want.document {

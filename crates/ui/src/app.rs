@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 pub(crate) use self::choice::Choice;
 
 use perk_analysis::label_tree::{LabelTotal, ROOT, RankedTree, Scope, StartFold};
-use perk_analysis::{Owner, Owners};
+use perk_analysis::{MethodTree, Owner, Owners};
 use perk_profile::{KeyedMap, Metric, Profile, ThreadId, units};
 
 use crate::details;
@@ -114,7 +114,7 @@ impl<'a> App<'a> {
             mode: Mode::Browse,
             scope,
             owner_of: label::owners(profile, &owners),
-            fold: StartFold::new(profile, &owners),
+            fold: StartFold::new(profile, &MethodTree::new(profile), &owners),
             is_unfolded: false,
             folded: None,
             whole: ranked.total(),

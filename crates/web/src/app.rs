@@ -6,14 +6,14 @@ use std::sync::Arc;
 use axum::http::header::ACCEPT_ENCODING;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use perk_analysis::flame::{FlameGraph, FlameIndex};
+use perk_analysis::flame::FlameGraph;
 use perk_heap::Heap;
 use perk_open::Input;
 use perk_report::{Answer, NamedItem, ProfileRequest, Selection};
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
-use crate::cache::{Answers, Cache};
+use crate::cache::{Answers, Cache, Weight};
 use crate::fault::Fault;
 use crate::live;
 use crate::question::Question;
@@ -22,12 +22,12 @@ use crate::sources::{Source, Sources};
 
 /// Questions that are worked on at once.
 const WORKERS: usize = 2;
-/// Answers that are kept: tables that are sorted and scrolled.
-const ANSWERS: usize = 12;
-/// Parts of profiles that are kept: each may take as much memory as the whole.
-const PARTS: usize = 1;
-/// Flame graphs that are kept: each takes 8 bytes for a node of the profile's tree.
-const FLAMES: usize = 2;
+/// The bytes of answers that are kept: tables that are sorted and scrolled.
+const ANSWER_BYTES: usize = 64 << 20;
+/// The bytes of parts of profiles that are kept.
+const PART_BYTES: usize = 32 << 20;
+/// The bytes of flame graphs that are kept.
+const FLAME_BYTES: usize = 32 << 20;
 
 /// Parts of recordings of running JVMs that are kept: one that a page has frozen is asked for each second.
 const MOMENTS: usize = 4;
@@ -40,13 +40,30 @@ pub(crate) struct App {
     pub(crate) read: perk_open::Options,
     pub(crate) answers: Answers<Answer>,
     pub(crate) parts: Answers<Selection>,
-    pub(crate) indexes: Answers<FlameIndex>,
     pub(crate) flames: Answers<FlameGraph>,
     profiles: Cache<Selection>,
     /// Parts of the recordings of running JVMs.
     moments: Answers<Selection>,
     heaps: Cache<Heap>,
     workers: Arc<Semaphore>,
+}
+
+impl Weight for Answer {
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
+}
+
+impl Weight for Selection {
+    fn bytes(&self) -> usize {
+        self.own_bytes()
+    }
+}
+
+impl Weight for FlameGraph {
+    fn bytes(&self) -> usize {
+        self.bytes()
+    }
 }
 
 impl App {
@@ -61,10 +78,9 @@ impl App {
             sources,
             source_folders,
             read,
-            answers: Answers::new(ANSWERS),
-            parts: Answers::new(PARTS),
-            indexes: Answers::new(FLAMES),
-            flames: Answers::new(FLAMES),
+            answers: Answers::new(ANSWER_BYTES),
+            parts: Answers::new(PART_BYTES),
+            flames: Answers::new(FLAME_BYTES),
             profiles: Cache::default(),
             moments: Answers::new(MOMENTS),
             heaps: Cache::default(),

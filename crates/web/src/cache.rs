@@ -87,16 +87,22 @@ impl<T> Cache<T> {
     }
 }
 
+/// Something with a size in memory.
+pub(crate) trait Weight {
+    /// The bytes that it takes, about.
+    fn bytes(&self) -> usize;
+}
+
 /// Answers by their question, the last used first.
 pub(crate) struct Answers<T> {
     kept: Mutex<VecDeque<(String, Arc<T>)>>,
-    most: usize,
+    most_bytes: usize,
 }
 
-impl<T> Answers<T> {
-    /// Keeps at most `most` answers.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { kept: Mutex::default(), most }
+impl<T: Weight> Answers<T> {
+    /// Keeps answers of at most so many bytes, but the last one whatever its size.
+    pub(crate) fn new(most_bytes: usize) -> Self {
+        Self { kept: Mutex::default(), most_bytes }
     }
 
     /// The answer of a question, made where it is not there.
@@ -115,11 +121,25 @@ impl<T> Answers<T> {
                 return Ok(it);
             }
         }
+        // The new one is most likely as large as the others: they go before it comes.
+        let largest = lock(&self.kept).iter().map(|it| it.1.bytes()).max();
+        self.shrink(self.most_bytes.saturating_sub(largest.unwrap_or(0)), 0);
         let it = Arc::new(make()?);
-        let mut kept = lock(&self.kept);
-        kept.push_front((key.to_owned(), Arc::clone(&it)));
-        kept.truncate(self.most);
+        lock(&self.kept).push_front((key.to_owned(), Arc::clone(&it)));
+        self.shrink(self.most_bytes, 1);
         Ok(it)
+    }
+
+    /// Leaves answers of at most so many bytes, but so many of the first whatever their size.
+    fn shrink(&self, bytes: usize, least: usize) {
+        let mut kept = lock(&self.kept);
+        let mut sum = 0_usize;
+        let sums = kept.iter().map(|it| {
+            sum = sum.saturating_add(it.1.bytes());
+            sum
+        });
+        let count = sums.take_while(|&sum| sum <= bytes).count();
+        kept.truncate(count.max(least));
     }
 }
 
@@ -127,15 +147,35 @@ impl<T> Answers<T> {
 mod tests {
     use super::*;
 
+    impl Weight for Vec<u8> {
+        fn bytes(&self) -> usize {
+            self.len()
+        }
+    }
+
     #[test]
     fn the_answers_used_last_are_kept() {
-        const MOST: usize = 12;
-        let answers = Answers::new(MOST);
-        let get = |key: usize| *answers.get(&key.to_string(), || Ok(key)).unwrap();
-        (0..MOST).for_each(|key| assert_eq!(get(key), key));
-        let again = |key: usize| answers.get(&key.to_string(), || Err(Fault::nothing("gone")));
-        assert!(again(0).is_ok());
-        get(MOST);
-        assert!(again(0).is_ok() && again(1).is_err());
+        let answers = Answers::new(100);
+        let get = |key: usize, len| answers.get(&key.to_string(), || Ok(vec![0; len])).unwrap();
+        (0..10).for_each(|key| assert_eq!(get(key, 10).len(), 10));
+        let again =
+            |key: usize| answers.get(&key.to_string(), || Err(Fault::nothing("gone"))).is_ok();
+        assert!(again(0));
+        get(10, 10);
+        assert!(again(0) && !again(1) && again(2));
+        // What is larger than all that is kept is alone.
+        get(11, 1000);
+        assert!(again(11) && !again(0));
+    }
+
+    /// While an answer is made, those that would have to go for it are gone.
+    #[test]
+    fn there_is_room_before_an_answer_is_made() {
+        let answers = Answers::new(100);
+        let first = answers.get("a", || Ok(vec![0; 90])).unwrap();
+        let weak = Arc::downgrade(&first);
+        drop(first);
+        answers.get("b", || Ok(vec![0; weak.strong_count()])).unwrap();
+        assert_eq!(answers.get("b", || Ok(vec![0; 7])).unwrap().len(), 0);
     }
 }

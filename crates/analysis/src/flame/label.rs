@@ -2,7 +2,7 @@
 
 use perk_profile::{FrameId, KeyedMap, Line, MethodId, NamePattern, Profile, names::package};
 
-use crate::{Filter, Owner, Owners};
+use crate::{Filter, MethodTree, Owner, Owners};
 
 /// What is a node of a flame graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,10 @@ pub enum LabelKind {
     Group,
     /// The class of objects or locks, a field, the state of threads.
     Subject,
+    /// The frames above the program's own code.
+    AboveYours,
+    /// The time of threads that do not work.
+    Idle,
     /// The numbers without a known stack.
     NoStack,
     /// The numbers of traces that the file left out.
@@ -48,6 +52,8 @@ impl LabelKind {
             LabelKind::Package => "package",
             LabelKind::Group => "group",
             LabelKind::Subject => "subject",
+            LabelKind::AboveYours => "above",
+            LabelKind::Idle => "idle",
             LabelKind::NoStack => "no_stack",
             LabelKind::BelowCutoff => "below_cutoff",
         }
@@ -110,27 +116,33 @@ impl Labels {
         self.id(kind, text, String::new(), None)
     }
 
-    /// The label of each frame of a profile; [`HIDDEN`] where the filter takes frames out.
+    /// The label of each frame of a tree of methods; [`HIDDEN`] where the filter takes frames out.
     pub(super) fn of_frames(
         &mut self,
         profile: &Profile,
+        tree: &MethodTree,
         owners: &Owners,
         filter: &Filter,
     ) -> Vec<u32> {
         let symbols = &profile.symbols;
         let is_hidden = filter.hidden(symbols);
-        let mut known: Vec<[Option<u32>; 2]> = vec![[None; 2]; symbols.method_count()];
-        let of_frame = |index| {
-            let frame = symbols.get_frame(FrameId::new(index));
-            let place = frame.method.index();
+        // A method is native if none of its frames is another one.
+        let mut is_native = vec![self.level == Level::Method; symbols.method_count()];
+        let frames = (0..symbols.frame_count()).map(FrameId::new);
+        for frame in frames.clone().map(|frame| symbols.get_frame(frame)) {
+            is_native[frame.method.index()] &= frame.line == Line::Native;
+        }
+        let mut known: Vec<Option<u32>> = vec![None; symbols.method_count()];
+        let of_frame = |frame| {
+            let method = tree.method_of(frame);
+            let place = method.index();
             if is_hidden[place] {
                 return HIDDEN;
             }
-            let is_native = frame.line == Line::Native && self.level == Level::Method;
-            *known[place][usize::from(is_native)]
-                .get_or_insert_with(|| self.of_method(profile, owners, frame.method, is_native))
+            *known[place]
+                .get_or_insert_with(|| self.of_method(profile, owners, method, is_native[place]))
         };
-        (0..symbols.frame_count()).map(of_frame).collect()
+        frames.map(of_frame).collect()
     }
 
     fn of_method(

@@ -1,12 +1,14 @@
-//! The numbers of a question about a profile, by node of its tree.
+//! The numbers of a question about a profile, by path.
 
-use perk_profile::{
-    Key, KeyedMap, LabelSetId, Metric, NamePattern, NodeId, Profile, Subject, ThreadId, TraceId,
-};
+use std::sync::OnceLock;
 
-use super::FlameIndex;
+use perk_profile::{KeyedMap, Metric, NamePattern, PathId, Profile};
+
 use super::label::{FlameLabel, HIDDEN, LabelKind, Labels, Level};
-use crate::{Filter, Window, filter, labels};
+use super::rows::{Namer, visit};
+use super::sums::{Row, Sums};
+use crate::label_tree::StartFold;
+use crate::{Filter, MethodTree, Owners, Window, filter};
 
 /// What numbers are grouped by, at the root of the graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,38 +35,69 @@ pub struct Question {
     pub level: Level,
     /// What is at the root.
     pub group: Group,
+    /// Whether the frames above the program's own code are one node; not with a group.
+    pub folds_frames: bool,
+    /// Whether the time of threads that do not work is one node; not with a group.
+    pub folds_idle: bool,
+}
+
+/// What a question is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'s> {
+    /// The profile.
+    pub profile: &'s Profile,
+    /// Its paths of methods.
+    pub tree: &'s MethodTree,
+    /// Whose code its methods are.
+    pub owners: &'s Owners,
+    /// The frames above the program's own code, and threads that do not work; needed where one of both is folded.
+    pub start: Option<&'s StartFold>,
 }
 
 /// The numbers of one profile.
 #[derive(Debug)]
 pub(super) struct Side {
-    /// The label of each frame.
-    pub(super) of_frame: Vec<u32>,
-    /// The sum of each node of the tree and all below it, of the numbers of all groups.
-    pub(super) totals: Vec<u64>,
-    /// The numbers with a subject, by node.
-    pub(super) leaves: Vec<Leaf>,
+    /// The label of each frame of the tree of methods.
+    of_frame: Vec<u32>,
+    pub(super) parts: Vec<Part>,
     /// What has no trace.
     pub(super) below_cutoff: u64,
-    /// The numbers by group: its label, and the nodes that they end at.
-    pub(super) groups: Vec<GroupRows>,
 }
 
-/// A number that ends below a node of the tree: at the class of objects, at the state of a thread.
+/// The numbers that have a node of their own at the root, or none.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) kind: PartKind,
+    /// The label of that node.
+    pub(super) label: Option<u32>,
+    pub(super) total: u64,
+    rows: Vec<Row>,
+    /// The numbers with a subject, by path.
+    pub(super) leaves: Vec<Leaf>,
+    totals: OnceLock<Sums>,
+    /// A bit for each path: whether it is not shown, as it is above the program's own code.
+    above: Vec<u64>,
+}
+
+/// Why numbers are a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartKind {
+    /// All that is in no other one.
+    Rest,
+    /// A group.
+    Group,
+    /// What is below the program's own code.
+    Yours,
+    /// The time of threads that do not work.
+    Idle,
+}
+
+/// A number that ends below a path: at the class of objects, at the state of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaf {
-    pub(super) node: u32,
+    pub(super) path: PathId,
     pub(super) label: u32,
     pub(super) number: u64,
-}
-
-/// The numbers of a group.
-#[derive(Debug)]
-pub(super) struct GroupRows {
-    pub(super) label: u32,
-    pub(super) total: u64,
-    rows: Vec<(u32, u64)>,
-    leaves: Vec<Leaf>,
 }
 
 /// The numbers of a question about one profile, or two.
@@ -75,13 +108,12 @@ pub struct FlameGraph {
 }
 
 impl FlameGraph {
-    /// The numbers of profiles, each with its index and its question; all questions have the level and the
-    /// group of the first.
-    pub fn new(sides: &[(&Profile, &FlameIndex, &Question)]) -> Self {
-        let level = sides.first().map_or(Level::Method, |it| it.2.level);
+    /// The numbers of profiles, each with its question; all questions have the level and the group of the first.
+    pub fn new(sides: &[(Subject<'_>, &Question)]) -> Self {
+        let level = sides.first().map_or(Level::Method, |it| it.1.level);
         let mut labels = Labels::new(level);
-        let make = |&(profile, index, question): &(&Profile, &FlameIndex, &Question)| {
-            Side::new(profile, index, question, &mut labels)
+        let make = |&(subject, question): &(Subject<'_>, &Question)| {
+            Side::new(subject, question, &mut labels)
         };
         Self { sides: sides.iter().map(make).collect(), labels }
     }
@@ -95,29 +127,49 @@ impl FlameGraph {
     pub fn total(&self) -> [u64; 2] {
         let mut total = [0; 2];
         for (sum, side) in total.iter_mut().zip(&self.sides) {
-            *sum = side.totals[0].saturating_add(side.below_cutoff);
+            let parts = side.parts.iter().map(|part| part.total);
+            *sum = parts.fold(side.below_cutoff, u64::saturating_add);
         }
         total
     }
 
+    /// The memory that it takes, with all that views add to it.
+    pub fn bytes(&self) -> usize {
+        let of_part = |part: &Part| {
+            let totals = part.totals.get().map_or(0, Sums::bytes);
+            totals
+                + size_of_val(&*part.rows)
+                + size_of_val(&*part.leaves)
+                + size_of_val(&*part.above)
+        };
+        let of_side = |side: &Side| {
+            size_of_val(&*side.of_frame) + side.parts.iter().map(of_part).sum::<usize>()
+        };
+        self.sides.iter().map(of_side).sum()
+    }
+
     /// The labels with a text in them, and the numbers of all stacks through one of them, by side.
-    pub fn search(&self, profiles: &[&Profile], text: &str) -> (Vec<u32>, [u64; 2]) {
+    pub fn search(&self, trees: &[&MethodTree], text: &str) -> (Vec<u32>, [u64; 2]) {
         let is_found = self.labels.with_text(text);
         let mut sums = [0; 2];
-        for ((sum, side), profile) in sums.iter_mut().zip(&self.sides).zip(profiles) {
-            let outermost = side.outermost(profile, &is_found);
-            let number = |&node: &u32| side.totals[node as usize];
-            *sum = outermost.iter().map(number).fold(0, u64::saturating_add);
-            // Classes of objects, of stacks that are not found already.
-            let is_below = side.is_below(profile, &outermost);
-            let leaves = side
-                .leaves
-                .iter()
-                .filter(|leaf| is_found[leaf.label as usize] && !is_below[leaf.node as usize]);
-            *sum = leaves.map(|leaf| leaf.number).fold(*sum, u64::saturating_add);
+        for ((sum, side), tree) in sums.iter_mut().zip(&self.sides).zip(trees) {
+            let is_through = side.through(tree, &is_found);
+            let is_through = |path: PathId| is_through[path.index()];
+            for part in &side.parts {
+                let rows = part.rows.iter().filter(|row| is_through(row.0));
+                *sum = rows.map(|row| row.1).fold(*sum, u64::saturating_add);
+                let is_found =
+                    |leaf: &&Leaf| is_found[leaf.label as usize] || is_through(leaf.path);
+                let leaves = part.leaves.iter().filter(is_found);
+                *sum = leaves.map(|leaf| leaf.number).fold(*sum, u64::saturating_add);
+            }
         }
         let ids = is_found.iter().zip(0..).filter(|it| *it.0).map(|it| it.1);
         (ids.collect(), sums)
+    }
+
+    pub(super) fn label_count(&self) -> usize {
+        self.labels.all.len()
     }
 
     /// Whether each label is that of a method of this name.
@@ -127,233 +179,148 @@ impl FlameGraph {
 }
 
 impl Side {
-    fn new(
-        profile: &Profile,
-        index: &FlameIndex,
-        question: &Question,
-        labels: &mut Labels,
-    ) -> Self {
-        let of_frame = labels.of_frames(profile, &index.owners, &question.filter);
+    fn new(subject: Subject<'_>, question: &Question, labels: &mut Labels) -> Self {
+        let Subject { profile, tree, owners, start } = subject;
+        let of_frame = labels.of_frames(profile, tree, owners, &question.filter);
         let is_kept = filter::kept_nodes(&question.filter, profile);
-        let mut grouping = Grouping::new(profile, &question.group, labels);
-        let mut totals = vec![0_u64; profile.tree.len()];
-        let mut leaves = Vec::new();
+        let mut namer = Namer::new(profile, &question.group, labels);
+        // A group has all there is of it.
+        let start = start.filter(|it| !it.is_empty() && question.group == Group::None);
+        let mut parts: Vec<Part> = vec![Part::new(PartKind::Rest, None)];
+        if let Some(start) = start {
+            let mut add = |kind, label: LabelKind, text: &str| {
+                parts.push(Part::new(kind, Some(labels.named(label, text.to_owned()))));
+            };
+            add(PartKind::Yours, LabelKind::AboveYours, "[above your code]");
+            add(PartKind::Idle, LabelKind::Idle, "[idle threads]");
+            parts[YOURS].above = start.above(tree);
+        }
+        let mut places: KeyedMap<u32, usize> = KeyedMap::default();
         let mut listed = 0_u64;
         let is_of_calls = [Metric::Calls, Metric::TotalTime].contains(&question.metric);
         let total = visit(profile, question, |key, thread, number| {
             listed = listed.saturating_add(number);
             let node = profile.get_trace(key.trace).node;
-            if is_kept.as_ref().is_some_and(|it| !it[node.index()]) {
+            if number == 0 || is_kept.as_ref().is_some_and(|it| !it[node.index()]) {
                 return;
             }
+            let path = tree.path(node);
             // The calls of a hidden method do not become calls of its caller.
-            let frame = profile.tree.frame(node).filter(|_| is_of_calls);
+            let frame = tree.frame(path).filter(|_| is_of_calls);
             if frame.is_some_and(|frame| of_frame[frame.index()] == HIDDEN) {
                 return;
             }
-            totals[node.index()] = totals[node.index()].saturating_add(number);
-            let subject = subject(profile, key.subject);
-            let node = node.index() as u32;
-            let leaf = subject.map(|text| Leaf {
-                node,
-                label: labels.named(LabelKind::Subject, text),
-                number,
-            });
-            grouping.add((profile, labels), (key, thread), (node, number), leaf);
-            leaves.extend(leaf);
+            let place = match namer.group((profile, labels), (key, thread)) {
+                Some(label) => *places.entry(label).or_insert_with(|| {
+                    parts.push(Part::new(PartKind::Group, Some(label)));
+                    parts.len() - 1
+                }),
+                None => match start {
+                    Some(it) if question.folds_idle && it.is_idle(key.trace, key.subject) => IDLE,
+                    Some(it) if question.folds_frames && it.has_above(node) => YOURS,
+                    _ => REST,
+                },
+            };
+            let part = &mut parts[place];
+            part.total = part.total.saturating_add(number);
+            match namer.subject((profile, labels), key.subject) {
+                Some(label) => part.leaves.push(Leaf { path, label, number }),
+                None => part.rows.push((path, number)),
+            }
         });
-        leaves.sort_by_key(|leaf| (leaf.node, leaf.label));
-        merge(&mut leaves);
+        parts.iter_mut().for_each(Part::finish);
         let is_whole = question.filter.is_empty() && question.window.is_whole();
         let below_cutoff = if is_whole { total.saturating_sub(listed) } else { 0 };
-        add_up(profile, &mut totals);
-        Self { of_frame, totals, leaves, below_cutoff, groups: grouping.groups }
+        Self { of_frame, parts, below_cutoff }
     }
 
-    /// The numbers of a group alone.
-    pub(super) fn of_group(&self, profile: &Profile, group: &GroupRows) -> Self {
-        let mut totals = vec![0_u64; self.totals.len()];
-        for &(node, number) in &group.rows {
-            let sum = &mut totals[node as usize];
-            *sum = sum.saturating_add(number);
-        }
-        add_up(profile, &mut totals);
-        let mut leaves = group.leaves.clone();
-        leaves.sort_by_key(|leaf| (leaf.node, leaf.label));
-        merge(&mut leaves);
-        let of_frame = self.of_frame.clone();
-        Self { of_frame, totals, leaves, below_cutoff: 0, groups: Vec::new() }
+    /// The label of a path; `None` of the root.
+    #[inline]
+    pub(super) fn label(&self, tree: &MethodTree, path: PathId) -> Option<u32> {
+        tree.frame(path).map(|frame| self.of_frame[frame.index()])
     }
 
-    /// The label of a node of the tree; `None` of the root.
-    pub(super) fn label(&self, profile: &Profile, node: u32) -> Option<u32> {
-        let frame = profile.tree.frame(NodeId::new(node as usize))?;
-        Some(self.of_frame[frame.index()])
-    }
-
-    /// The subjects of a node of the tree.
-    pub(super) fn leaves_of(&self, node: u32) -> &[Leaf] {
-        let begin = self.leaves.partition_point(|leaf| leaf.node < node);
-        let count = self.leaves[begin..].iter().take_while(|leaf| leaf.node == node).count();
-        &self.leaves[begin..begin + count]
-    }
-
-    /// The nodes with these labels that are not below another one.
-    pub(super) fn outermost(&self, profile: &Profile, is_meant: &[bool]) -> Vec<u32> {
-        let mut is_inside = vec![false; self.totals.len()];
-        let mut found = Vec::new();
+    /// Whether each path has one of these labels on it.
+    fn through(&self, tree: &MethodTree, is_meant: &[bool]) -> Vec<bool> {
+        let of_frame =
+            self.of_frame.iter().map(|&label| label != HIDDEN && is_meant[label as usize]);
+        let of_frame: Vec<bool> = of_frame.collect();
+        let mut is_through = vec![false; tree.len()];
         // A parent's index is below its children's.
-        for node in 1..self.totals.len() as u32 {
-            let parent = parent(profile, node);
-            let label = self.label(profile, node).filter(|&it| it != HIDDEN);
-            let is_above = is_inside[parent as usize];
-            let is_one = label.is_some_and(|label| is_meant[label as usize]);
-            is_inside[node as usize] = is_above || is_one;
-            if is_one && !is_above && self.totals[node as usize] > 0 {
-                found.push(node);
+        for index in 1..tree.len() {
+            let path = PathId::new(index);
+            let is_one = tree.frame(path).is_some_and(|frame| of_frame[frame.index()]);
+            is_through[index] = is_one || is_through[tree.parent(path).index()];
+        }
+        is_through
+    }
+
+    /// The paths that end with one of these labels and have none of them before.
+    pub(super) fn outermost(&self, tree: &MethodTree, is_meant: &[bool]) -> Vec<PathId> {
+        let is_through = self.through(tree, is_meant);
+        let paths = (1..tree.len()).map(PathId::new);
+        let is_first =
+            |path: &PathId| is_through[path.index()] && !is_through[tree.parent(*path).index()];
+        paths.filter(is_first).collect()
+    }
+
+    /// The part of a label at the root.
+    pub(super) fn part(&self, label: Option<u32>) -> Option<&Part> {
+        self.parts.iter().find(|part| part.label == label)
+    }
+}
+
+/// The places of parts, where there are no groups.
+const REST: usize = 0;
+const YOURS: usize = 1;
+const IDLE: usize = 2;
+
+impl Part {
+    fn new(kind: PartKind, label: Option<u32>) -> Self {
+        let (rows, leaves, totals, above) = Default::default();
+        Self { kind, label, total: 0, rows, leaves, totals, above }
+    }
+
+    /// Orders the leaves, and makes one of those of a path with the same label.
+    fn finish(&mut self) {
+        self.leaves.sort_unstable_by_key(|leaf| (leaf.path, leaf.label));
+        self.leaves.dedup_by(|next, kept| {
+            let is_same = (next.path, next.label) == (kept.path, kept.label);
+            if is_same {
+                kept.number = kept.number.saturating_add(next.number);
             }
-        }
-        found
-    }
-
-    /// Whether each node is one of these or below one.
-    fn is_below(&self, profile: &Profile, nodes: &[u32]) -> Vec<bool> {
-        let mut is_below = vec![false; self.totals.len()];
-        nodes.iter().for_each(|&node| is_below[node as usize] = true);
-        for node in 1..self.totals.len() as u32 {
-            is_below[node as usize] |= is_below[parent(profile, node) as usize];
-        }
-        is_below
-    }
-
-    /// The numbers that end at each node itself, without those of subjects.
-    pub(super) fn own(&self, profile: &Profile) -> Vec<u64> {
-        let mut own = self.totals.clone();
-        for node in 1..self.totals.len() as u32 {
-            let above = &mut own[parent(profile, node) as usize];
-            *above = above.saturating_sub(self.totals[node as usize]);
-        }
-        for leaf in &self.leaves {
-            let own = &mut own[leaf.node as usize];
-            *own = own.saturating_sub(leaf.number);
-        }
-        own
-    }
-}
-
-/// The node above; the root's is the root.
-pub(super) fn parent(profile: &Profile, node: u32) -> u32 {
-    profile.tree.parent(NodeId::new(node as usize)).map_or(0, |it| it.index() as u32)
-}
-
-/// Adds the number of each node to all above it.
-fn add_up(profile: &Profile, totals: &mut [u64]) {
-    for node in (1..totals.len()).rev() {
-        let total = totals[node];
-        let above = &mut totals[parent(profile, node as u32) as usize];
-        *above = above.saturating_add(total);
-    }
-}
-
-/// Makes one leaf of those of a node with the same label.
-fn merge(leaves: &mut Vec<Leaf>) {
-    leaves.dedup_by(|next, kept| {
-        let is_same = (next.node, next.label) == (kept.node, kept.label);
-        if is_same {
-            kept.number = kept.number.saturating_add(next.number);
-        }
-        is_same
-    });
-}
-
-/// Visits the rows of a question, each with its thread where that is known. Returns their total, with what the file
-/// left out.
-fn visit(
-    profile: &Profile,
-    question: &Question,
-    mut visit: impl FnMut(Key, Option<ThreadId>, u64),
-) -> u64 {
-    let Question { metric, window, filter, .. } = question;
-    let of_trace = |trace: TraceId| profile.get_trace(trace).thread;
-    if window.is_whole() {
-        let is_kept = (!filter.labels.is_empty()).then(|| labels::kept(&filter.labels, profile));
-        let numbers = metric.rows(profile);
-        for (key, number) in numbers.rows {
-            if is_kept.as_ref().is_none_or(|kept| kept[key.labels.index()]) {
-                visit(key, of_trace(key.trace), number);
-            }
-        }
-        return numbers.total;
-    }
-    let (from_ns, to_ns) = (window.from_ns.unwrap_or(0), window.to_ns.unwrap_or(u64::MAX));
-    // When samples were taken is known by trace alone.
-    let timelines = profile.timelines().filter(|it| it.head.metric == *metric);
-    let mut total = 0_u64;
-    for timeline in timelines.filter(|_| filter.labels.is_empty()) {
-        let rows = timeline.rows.iter();
-        for row in rows.filter(|row| (from_ns..to_ns).contains(&timeline.head.time_ns(row.tick))) {
-            visit(Key::from(row.trace), row.thread.or_else(|| of_trace(row.trace)), row.count);
-            total = total.saturating_add(row.count);
-        }
-    }
-    total
-}
-
-/// The name of a subject.
-fn subject(profile: &Profile, subject: Subject) -> Option<String> {
-    subject.merged().label(&profile.symbols)
-}
-
-/// The groups as they are found.
-struct Grouping<'g> {
-    group: &'g Group,
-    groups: Vec<GroupRows>,
-    places: KeyedMap<u32, usize>,
-    of_thread: KeyedMap<Option<ThreadId>, u32>,
-    of_labels: KeyedMap<LabelSetId, u32>,
-}
-
-impl<'g> Grouping<'g> {
-    fn new(profile: &Profile, group: &'g Group, labels: &mut Labels) -> Self {
-        let mut of_thread = KeyedMap::default();
-        if *group == Group::Thread {
-            of_thread.insert(None, labels.named(LabelKind::Group, "[all threads]".to_owned()));
-            for index in 0..profile.threads.len() {
-                let id = ThreadId::new(index);
-                let name = profile.thread_name(id).to_owned();
-                of_thread.insert(Some(id), labels.named(LabelKind::Group, name));
-            }
-        }
-        let (groups, places, of_labels) = Default::default();
-        Self { group, groups, places, of_thread, of_labels }
-    }
-
-    fn add(
-        &mut self,
-        (profile, labels): (&Profile, &mut Labels),
-        (key, thread): (Key, Option<ThreadId>),
-        row: (u32, u64),
-        leaf: Option<Leaf>,
-    ) {
-        let label = match self.group {
-            Group::None => return,
-            Group::Thread => self.of_thread.get(&thread).copied().unwrap_or_default(),
-            Group::Label(name) => *self.of_labels.entry(key.labels).or_insert_with(|| {
-                let mut all = profile.labels.get(key.labels).iter();
-                let found = all.find(|it| profile.symbols.strings.get(it.key) == name);
-                let value = found.map(|it| it.value_text(&profile.symbols));
-                let value = value.unwrap_or_else(|| format!("[no {name}]"));
-                labels.named(LabelKind::Group, value)
-            }),
-        };
-        let Self { groups, places, .. } = self;
-        let place = *places.entry(label).or_insert_with(|| {
-            groups.push(GroupRows { label, total: 0, rows: Vec::new(), leaves: Vec::new() });
-            groups.len() - 1
+            is_same
         });
-        let group = &mut groups[place];
-        group.total = group.total.saturating_add(row.1);
-        group.rows.push(row);
-        group.leaves.extend(leaf);
+        self.leaves.shrink_to_fit();
+        self.rows.shrink_to_fit();
+    }
+
+    /// The numbers without a subject.
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The sums of all paths, which a graph keeps.
+    pub(super) fn totals(&self, tree: &MethodTree) -> &Sums {
+        self.totals.get_or_init(|| self.add_up(tree))
+    }
+
+    /// The sums of all paths.
+    pub(super) fn add_up(&self, tree: &MethodTree) -> Sums {
+        let leaves = self.leaves.iter().map(|leaf| (leaf.path, leaf.number));
+        Sums::new(tree, self.rows.iter().copied().chain(leaves), self.total)
+    }
+
+    /// Whether the frame of a path is above the program's own code, and not shown.
+    pub(super) fn is_above(&self, path: PathId) -> bool {
+        let word = self.above.get(path.index() / 64).copied().unwrap_or(0);
+        word >> (path.index() % 64) & 1 != 0
+    }
+
+    /// The subjects of a path.
+    pub(super) fn leaves_of(&self, path: PathId) -> &[Leaf] {
+        let begin = self.leaves.partition_point(|leaf| leaf.path < path);
+        let count = self.leaves[begin..].iter().take_while(|leaf| leaf.path == path).count();
+        &self.leaves[begin..begin + count]
     }
 }

@@ -1,10 +1,11 @@
 //! The views of flame graphs, compared with trees that are made in another way.
 
-use perk_profile::{Metric, NamePattern, Profile};
+use perk_profile::{NamePattern, Profile};
 
 use super::*;
-use crate::Filter;
 use crate::fixture::samples;
+use crate::label_tree::StartFold;
+use crate::{Filter, MethodTree, Owners};
 
 const WHOLE: usize = 1000;
 
@@ -20,25 +21,28 @@ fn profile() -> Profile {
 }
 
 struct Fixture {
-    profile: Profile,
-    index: FlameIndex,
+    tree: MethodTree,
     graph: FlameGraph,
 }
 
 impl Fixture {
     fn new(question: Question) -> Self {
-        let profile = profile();
-        let index = FlameIndex::new(&profile);
-        let question = Question { metric: Metric::Samples, ..question };
-        let graph = FlameGraph::new(&[(&profile, &index, &question)]);
-        Self { profile, index, graph }
+        Self::of(&profile(), question)
+    }
+
+    fn of(profile: &Profile, question: Question) -> Self {
+        let (tree, owners) = (MethodTree::new(profile), Owners::new(profile));
+        let start = StartFold::new(profile, &tree, &owners);
+        let subject = Subject { profile, tree: &tree, owners: &owners, start: Some(&start) };
+        let graph = FlameGraph::new(&[(subject, &question)]);
+        Self { tree, graph }
     }
 
     fn view(&self, place: &Place) -> FlameView {
         let place = Place { levels: WHOLE, width: place.width.max(1), ..place.clone() };
         let width = if place.width == 1 { 1_000_000 } else { place.width };
         let place = Place { width, ..place };
-        self.graph.view(&[&self.profile], &[&self.index], &place).unwrap()
+        self.graph.view(&[&self.tree], &place).unwrap()
     }
 
     /// Level, label, own and total of each node, and the children that are not seen.
@@ -101,7 +105,7 @@ fn callees_are_below_their_callers() {
     let below = it.shown(&Place { path, ..Place::default() });
     assert_eq!(below, ["T.b 0 5", "-T.leaf 3 5", "--T.leaf 2 2"]);
     let nowhere = Place { path: vec![it.id("T.leaf")], levels: 9, width: 9, ..Place::default() };
-    assert!(it.graph.view(&[&it.profile], &[&it.index], &nowhere).is_none());
+    assert!(it.graph.view(&[&it.tree], &nowhere).is_none());
 }
 
 #[test]
@@ -160,10 +164,7 @@ fn a_filter_is_that_of_reports() {
         };
         let it = Fixture::new(Question { filter: filter.clone(), ..Question::default() });
         let filtered = filter.apply(profile());
-        let index = FlameIndex::new(&filtered);
-        let question = Question { metric: Metric::Samples, ..Question::default() };
-        let graph = FlameGraph::new(&[(&filtered, &index, &question)]);
-        let of_report = Fixture { profile: filtered, index, graph };
+        let of_report = Fixture::of(&filtered, Question::default());
         for direction in [Direction::TopDown, Direction::BottomUp] {
             let place = Place { direction, ..Place::default() };
             let sorted = |mut lines: Vec<String>| {
@@ -178,7 +179,7 @@ fn a_filter_is_that_of_reports() {
 #[test]
 fn a_search_sums_up_the_outermost() {
     let it = Fixture::new(Question::default());
-    let search = |text| it.graph.search(&[&it.profile], text);
+    let search = |text| it.graph.search(&[&it.tree], text);
     assert_eq!(search("T.A"), (vec![it.id("T.a")], [13, 0]));
     assert_eq!(search("leaf").1, [10, 0]);
     assert_eq!(search("U.").0.len(), 2);
@@ -217,12 +218,16 @@ fn classes_merge_the_calls_inside_them() {
 fn two_profiles_are_two_sides() {
     let before = profile();
     let after = samples(&[("T.leaf<T.a<T.main", 8), ("T.new<T.main", 1)]);
-    let indexes = [&FlameIndex::new(&before), &FlameIndex::new(&after)];
-    let question = Question { metric: Metric::Samples, ..Question::default() };
-    let graph =
-        FlameGraph::new(&[(&before, indexes[0], &question), (&after, indexes[1], &question)]);
+    let trees = [&before, &after].map(MethodTree::new);
+    let owners = [&before, &after].map(Owners::new);
+    let question = Question::default();
+    let side = |profile, at: usize| {
+        let subject = Subject { profile, tree: &trees[at], owners: &owners[at], start: None };
+        (subject, &question)
+    };
+    let graph = FlameGraph::new(&[side(&before, 0), side(&after, 1)]);
     let place = Place { levels: WHOLE, width: 1_000_000, ..Place::default() };
-    let view = graph.view(&[&before, &after], &indexes, &place).unwrap();
+    let view = graph.view(&[&trees[0], &trees[1]], &place).unwrap();
     let total = |name: &str, level| {
         let is_it = |node: &&FlameNode| {
             node.level == level && graph.label(node.label).is_some_and(|it| it.text == name)
@@ -234,4 +239,36 @@ fn two_profiles_are_two_sides() {
     assert_eq!(total("T.a", 2), [6, 8]);
     assert_eq!(total("T.new", 2), [0, 1]);
     assert_eq!(total("V.run", 1), [7, 0]);
+}
+
+/// The frames above the program's own code are one node, which has what is below it as its children.
+#[test]
+fn a_graph_starts_at_the_programs_own_code() {
+    let profile = samples(&[
+        ("com.acme.A.leaf<com.acme.A.main<java.lang.Thread.run", 5),
+        ("com.acme.A.b<java.util.X.call<java.lang.Thread.run", 3),
+        ("java.util.X.wait<java.lang.Thread.run", 2),
+        ("com.acme.A.main", 1),
+    ]);
+    let folded = Question { folds_frames: true, ..Question::default() };
+    let it = Fixture::of(&profile, folded);
+    let all = [
+        "all 0 11",
+        "-[above your code] 0 8",
+        "--com.acme.A.main 0 5",
+        "---com.acme.A.leaf 5 5",
+        "--com.acme.A.b 3 3",
+        "-java.lang.Thread.run 0 2",
+        "--java.util.X.wait 2 2",
+        "-com.acme.A.main 1 1",
+    ];
+    assert_eq!(it.shown(&Place::default()), all);
+    let path = ["[above your code]", "com.acme.A.main"].map(|text| it.id(text)).to_vec();
+    let view = it.view(&Place { path: path.clone(), ..Place::default() });
+    assert_eq!((view.nodes[0].total, &*view.above), ([5, 0], &[[11, 0], [8, 0]][..]));
+    assert_eq!(it.graph.search(&[&it.tree], "Thread.run").1, [10, 0]);
+    // From the top of stacks on nothing is above anything.
+    let bottom_up = Place { direction: Direction::BottomUp, ..Place::default() };
+    let plain = Fixture::of(&profile, Question::default());
+    assert_eq!(it.shown(&bottom_up), plain.shown(&bottom_up));
 }

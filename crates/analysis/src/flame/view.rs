@@ -1,10 +1,13 @@
 //! The part of a flame graph that is seen.
 
-use perk_profile::{KeyedMap, NamePattern, Profile};
+use std::cell::RefCell;
 
-use super::FlameIndex;
+use perk_profile::{NamePattern, PathId};
+
 use super::label::{BELOW_CUTOFF, HIDDEN, Level, NO_STACK};
-use super::numbers::{FlameGraph, Side, parent};
+use super::numbers::{FlameGraph, Part, PartKind, Side};
+use super::sums::{Row, Sums};
+use crate::MethodTree;
 
 /// The most nodes of a view: where it would have more, narrow ones are left out.
 const MOST_NODES: usize = 20_000;
@@ -63,131 +66,73 @@ pub struct FlameView {
     pub above: Vec<Sum>,
 }
 
-/// A node before it is seen: nodes of the profiles' trees with the same labels on their paths.
-#[derive(Clone, Debug, Default)]
+/// A node before it is seen: paths of the profiles' trees with the same labels on them.
+#[derive(Clone, Debug)]
 struct Set {
     label: u32,
+    /// The label of the part that its numbers are of; `None` for the numbers without one.
+    part: Option<u32>,
+    kind: SetKind,
     total: Sum,
-    /// From the root on: nodes of the tree. From the top of stacks: the node whose label is the next caller's, and
-    /// the number that came from there.
-    nodes: [Vec<(u32, u64)>; 2],
+    /// From the root on: paths. From the top of stacks: the path whose label is the next caller's, and the number
+    /// that came from there.
+    paths: [Vec<Row>; 2],
 }
+
+/// What the children of a set are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SetKind {
+    /// Those of its paths.
+    Inner,
+    /// All numbers of its part.
+    Part,
+    /// All numbers, and the parts that have a label.
+    Root,
+}
+
+/// A child of a set, as it is found: the side, the label, the number, and where its own children are.
+type Child = (usize, u32, u64, Option<PathId>);
 
 /// A graph with what is needed to look at it.
 struct Viewer<'v> {
-    profiles: &'v [&'v Profile],
-    indexes: &'v [&'v FlameIndex],
-    sides: Vec<&'v Side>,
+    graph: &'v FlameGraph,
+    trees: &'v [&'v MethodTree],
     direction: Direction,
     merges: bool,
+    /// The sums of the part that was looked at last, by side.
+    sums: RefCell<Option<(u32, Vec<Sums>)>>,
+    scratch: RefCell<Scratch>,
+}
+
+/// The sums of children while they are found, by label.
+#[derive(Default)]
+struct Scratch {
+    totals: Vec<Sum>,
+    /// The labels that are found.
+    labels: Vec<u32>,
+    /// The place of the set of each label and one; 0 for those that are not seen.
+    places: Vec<u32>,
 }
 
 impl FlameGraph {
     /// The part of the graph at a place; `None` if there is no such place.
-    pub fn view(
-        &self,
-        profiles: &[&Profile],
-        indexes: &[&FlameIndex],
-        place: &Place,
-    ) -> Option<FlameView> {
+    pub fn view(&self, trees: &[&MethodTree], place: &Place) -> Option<FlameView> {
+        let count = self.label_count();
+        let scratch =
+            Scratch { totals: vec![[0; 2]; count], labels: Vec::new(), places: vec![0; count] };
         let viewer = Viewer {
-            profiles,
-            indexes,
-            sides: self.sides.iter().collect(),
+            graph: self,
+            trees,
             direction: place.direction,
             merges: self.labels.level != Level::Method,
+            sums: RefCell::default(),
+            scratch: scratch.into(),
         };
         let root = match &place.around {
             Some(pattern) => viewer.around(&self.matching(pattern)),
             None => viewer.root(),
         };
-        let is_grouped =
-            place.around.is_none() && self.sides.iter().any(|it| !it.groups.is_empty());
-        if !is_grouped {
-            return viewer.view(root, place, &place.path);
-        }
-        let groups = self.groups();
-        if let Some((first, below)) = place.path.split_first() {
-            let group = groups.iter().find(|it| it.label == *first)?;
-            let sides = self.group_sides(profiles, group.label);
-            let inside = Viewer { sides: sides.iter().collect(), ..viewer };
-            let mut root = inside.root();
-            root.label = group.label;
-            let mut view = inside.view(root, place, below)?;
-            view.above.insert(0, self.total());
-            return Some(view);
-        }
-        Some(self.view_of_groups(&viewer, &groups, place))
-    }
-
-    /// The groups with their numbers, the largest first.
-    fn groups(&self) -> Vec<Set> {
-        let mut groups: Vec<Set> = Vec::new();
-        for (at, side) in self.sides.iter().enumerate() {
-            for group in &side.groups {
-                let place = groups.iter().position(|it| it.label == group.label);
-                let place = place.unwrap_or_else(|| {
-                    groups.push(Set { label: group.label, ..Set::default() });
-                    groups.len() - 1
-                });
-                groups[place].total[at] = group.total;
-            }
-        }
-        sort(&mut groups);
-        groups
-    }
-
-    fn group_sides(&self, profiles: &[&Profile], label: u32) -> Vec<Side> {
-        let of_side = |(side, profile): (&Side, &&Profile)| {
-            let group = side.groups.iter().find(|it| it.label == label);
-            group.map(|group| side.of_group(profile, group))
-        };
-        self.sides.iter().zip(profiles).filter_map(of_side).collect()
-    }
-
-    /// The groups, and the stacks of the largest ones.
-    fn view_of_groups(&self, viewer: &Viewer<'_>, groups: &[Set], place: &Place) -> FlameView {
-        let total = self.total();
-        let least = least(total, place.width);
-        let root = FlameNode { level: 0, label: u32::MAX, own: [0; 2], total, left_out: 0 };
-        let mut nodes = vec![root];
-        for (index, group) in groups.iter().enumerate() {
-            if !is_seen(group.total, least) {
-                nodes[0].left_out += 1;
-                continue;
-            }
-            let below = Place {
-                // The same scale in all groups.
-                width: (group.total[0].max(group.total[1]) / least.max(1)).max(1),
-                levels: place.levels.saturating_sub(1),
-                path: Vec::new(),
-                ..place.clone()
-            };
-            let sides = self.group_sides(viewer.profiles, group.label);
-            // A profile without the group has no part of it.
-            let is_shown = index < GROUPS && place.levels > 1 && sides.len() == self.sides.len();
-            let shown = is_shown.then(|| {
-                let inside = Viewer { sides: sides.iter().collect(), ..*viewer };
-                inside.view(inside.root(), &below, &[])
-            });
-            match shown.flatten() {
-                Some(view) if nodes.len() + view.nodes.len() <= MOST_NODES => {
-                    nodes.extend(view.nodes.into_iter().map(|node| FlameNode {
-                        level: node.level + 1,
-                        label: if node.level == 0 { group.label } else { node.label },
-                        ..node
-                    }));
-                }
-                _ => nodes.push(FlameNode {
-                    level: 1,
-                    label: group.label,
-                    own: [0; 2],
-                    total: group.total,
-                    left_out: 1,
-                }),
-            }
-        }
-        FlameView { nodes, above: Vec::new() }
+        viewer.view(root, place)
     }
 }
 
@@ -200,52 +145,46 @@ fn is_seen(total: Sum, least: u64) -> bool {
     total[0].max(total[1]) >= least
 }
 
-/// The largest first; of equal ones in the order of their labels.
-fn sort(sets: &mut [Set]) {
-    sets.sort_by_key(|set| (std::cmp::Reverse(set.total[0].max(set.total[1])), set.label));
-}
-
 impl<'v> Viewer<'v> {
     /// The set of all stacks.
     fn root(&self) -> Set {
-        let mut root = Set { label: u32::MAX, ..Set::default() };
-        for (at, side) in self.sides.iter().enumerate() {
-            root.total[at] = side.totals[0].saturating_add(side.below_cutoff);
-            if self.direction == Direction::TopDown {
-                root.nodes[at].push((0, 0));
-            }
-        }
-        root
+        Set { kind: SetKind::Root, total: self.graph.total(), ..Set::new(u32::MAX, None) }
     }
 
     /// The set of the stacks through methods, from these on.
     fn around(&self, is_meant: &[bool]) -> Set {
-        let mut set = Set { label: u32::MAX, ..Set::default() };
-        for (at, (side, profile)) in self.sides.iter().zip(self.profiles).enumerate() {
-            for node in side.outermost(profile, is_meant) {
-                let total = side.totals[node as usize];
+        let mut set = Set::new(u32::MAX, None);
+        for (at, (side, tree)) in self.sides().enumerate() {
+            let Some(part) = side.part(None) else { continue };
+            let totals = part.totals(tree);
+            for path in side.outermost(tree, is_meant) {
+                let total = totals.get(path);
+                if total == 0 {
+                    continue;
+                }
                 set.total[at] = set.total[at].saturating_add(total);
-                if let Some(label) = side.label(profile, node) {
+                if let Some(label) = side.label(tree, path) {
                     set.label = set.label.min(label);
                 }
-                set.nodes[at].push(match self.direction {
-                    Direction::TopDown => (node, 0),
-                    Direction::BottomUp => (parent(profile, node), total),
+                set.paths[at].push(match self.direction {
+                    Direction::TopDown => (path, 0),
+                    Direction::BottomUp => (tree.parent(path), total),
                 });
             }
-        }
-        // Callers of callers: the set is the first level already.
-        if self.direction == Direction::BottomUp && set.nodes.iter().all(Vec::is_empty) {
-            set.nodes[0].push((0, 0));
         }
         set
     }
 
-    fn view(&self, mut root: Set, place: &Place, path: &[u32]) -> Option<FlameView> {
+    fn sides(&self) -> impl Iterator<Item = (&'v Side, &'v MethodTree)> + use<'v> {
+        self.graph.sides.iter().zip(self.trees.iter().copied())
+    }
+
+    fn view(&self, mut root: Set, place: &Place) -> Option<FlameView> {
         let mut above = Vec::new();
-        for label in path {
+        for label in &place.path {
             above.push(root.total);
-            root = self.children(&root).into_iter().find(|child| child.label == *label)?;
+            let is_next = |child: u32, _: Sum| child == *label;
+            root = self.children(&root, is_next).sets.pop()?;
         }
         let mut width = place.width.max(1);
         loop {
@@ -261,144 +200,251 @@ impl<'v> Viewer<'v> {
         let least = least(root.total, width);
         let mut nodes = Vec::new();
         let mut open = vec![(0_u32, root.clone())];
+        let mut group_count = 0;
         while let Some((level, set)) = open.pop() {
             // With one part nothing narrower is left to leave out.
             if nodes.len() >= MOST_NODES && width > 1 {
                 return None;
             }
-            let mut children = self.children(&set);
-            let mut own = set.total;
-            for child in &children {
-                for (own, total) in own.iter_mut().zip(child.total) {
-                    *own = own.saturating_sub(total);
-                }
+            let is_closed = level > 0 && set.kind == SetKind::Part && {
+                let is_group = self.is_of_kind(&set, PartKind::Group);
+                group_count += usize::from(is_group);
+                is_group && group_count > GROUPS || self.is_of_kind(&set, PartKind::Idle)
+            };
+            if is_closed {
+                let (label, total) = (set.label, set.total);
+                nodes.push(FlameNode { level, label, own: [0; 2], total, left_out: 1 });
+                continue;
             }
-            let count = children.len();
             let is_cut = level as usize + 1 >= levels.max(1) || nodes.len() >= MOST_NODES;
-            children.retain(|child| !is_cut && is_seen(child.total, least));
-            let left_out = (count - children.len()) as u32;
+            let Found { sets, below, count } =
+                self.children(&set, |_, total| !is_cut && is_seen(total, least));
+            let mut own = set.total;
+            own.iter_mut().zip(below).for_each(|(own, below)| *own = own.saturating_sub(below));
+            let left_out = (count - sets.len()) as u32;
             nodes.push(FlameNode { level, label: set.label, own, total: set.total, left_out });
             // The largest is last, where the stack is popped.
-            open.extend(children.into_iter().rev().map(|child| (level + 1, child)));
+            open.extend(sets.into_iter().rev().map(|child| (level + 1, child)));
         }
         Some(nodes)
     }
 
-    /// The children of a set, the largest first.
-    fn children(&self, set: &Set) -> Vec<Set> {
-        let mut children = Children::default();
-        for at in 0..self.sides.len() {
-            match self.direction {
-                Direction::TopDown => self.callees(at, set, &mut children),
-                Direction::BottomUp
-                    if set.label == u32::MAX && set.nodes.iter().all(Vec::is_empty) =>
-                {
-                    self.tops(at, &mut children);
-                }
-                Direction::BottomUp => self.callers(at, set, &mut children),
+    fn is_of_kind(&self, set: &Set, kind: PartKind) -> bool {
+        self.graph.sides.iter().any(|it| it.part(set.part).is_some_and(|part| part.kind == kind))
+    }
+
+    /// The children of a set: those that are meant, the largest first, and the numbers and the count of all.
+    fn children(&self, set: &Set, is_meant: impl Fn(u32, Sum) -> bool) -> Found {
+        let scratch = &mut *self.scratch.borrow_mut();
+        let mut below = [0_u64; 2];
+        self.visit(set, &mut |(at, label, number, _)| {
+            let total = &mut scratch.totals[label as usize];
+            if *total == [0; 2] {
+                scratch.labels.push(label);
+            }
+            total[at] = total[at].saturating_add(number);
+            below[at] = below[at].saturating_add(number);
+        });
+        let count = scratch.labels.len();
+        let mut sets = Vec::new();
+        let is_top = set.kind == SetKind::Root;
+        for &label in &scratch.labels {
+            let total = scratch.totals[label as usize];
+            if is_meant(label, total) {
+                let is_part = is_top && self.is_part(label);
+                let part = if is_part { Some(label) } else { set.part };
+                let kind = if is_part { SetKind::Part } else { SetKind::Inner };
+                sets.push(Set { total, kind, ..Set::new(label, part) });
+                scratch.places[label as usize] = sets.len() as u32;
             }
         }
-        let mut sets = children.sets;
+        if !sets.is_empty() {
+            self.visit(set, &mut |(at, label, number, path)| {
+                if let Some(place) = (scratch.places[label as usize] as usize).checked_sub(1) {
+                    sets[place].paths[at].extend(path.map(|path| (path, number)));
+                }
+            });
+        }
+        for &label in &scratch.labels {
+            (scratch.totals[label as usize], scratch.places[label as usize]) = ([0; 2], 0);
+        }
+        scratch.labels.clear();
         if self.direction == Direction::BottomUp {
-            sets.iter_mut().flat_map(|set| &mut set.nodes).for_each(sum_up);
+            sets.iter_mut().flat_map(|set| &mut set.paths).for_each(sum_up);
         }
-        sort(&mut sets);
-        sets
+        // The largest first; of equal ones in the order of their labels.
+        sets.sort_by_key(|set| (std::cmp::Reverse(set.total[0].max(set.total[1])), set.label));
+        Found { sets, below, count }
     }
 
-    fn callees(&self, at: usize, set: &Set, children: &mut Children) {
-        let (side, profile) = (self.sides[at], self.profiles[at]);
-        let mut open: Vec<u32> = set.nodes[at].iter().map(|it| it.0).collect();
-        let mut below = 0_u64;
-        while let Some(node) = open.pop() {
-            for leaf in side.leaves_of(node) {
-                children.add(at, leaf.label, leaf.number, None);
-                below = below.saturating_add(leaf.number);
-            }
-            for child in self.indexes[at].children(node) {
-                let total = side.totals[child as usize];
-                let Some(label) = side.label(profile, child).filter(|_| total > 0) else {
-                    continue;
-                };
-                if label == HIDDEN || self.merges && label == set.label {
-                    open.push(child);
-                    continue;
+    /// Whether a label at the root is that of a part with a node of its own.
+    fn is_part(&self, label: u32) -> bool {
+        self.graph
+            .sides
+            .iter()
+            .any(|it| it.part(Some(label)).is_some_and(|part| self.has_node(part)))
+    }
+
+    /// Whether a part has a node of its own: what is above the program's own code is a caller as others are.
+    fn has_node(&self, part: &Part) -> bool {
+        part.label.is_some()
+            && (part.kind != PartKind::Yours || self.direction == Direction::TopDown)
+    }
+
+    /// Visits the children of a set; several can have one label.
+    fn visit(&self, set: &Set, found: &mut impl FnMut(Child)) {
+        for (at, (side, tree)) in self.sides().enumerate() {
+            match set.kind {
+                SetKind::Root => {
+                    for part in &side.parts {
+                        match part.label.filter(|_| self.has_node(part)) {
+                            Some(label) if part.total > 0 => found((at, label, part.total, None)),
+                            Some(_) => {}
+                            None => self.all_of(at, part, found),
+                        }
+                    }
+                    if side.below_cutoff > 0 {
+                        found((at, BELOW_CUTOFF, side.below_cutoff, None));
+                    }
                 }
-                children.add(at, label, total, Some((child, 0)));
-                below = below.saturating_add(total);
+                SetKind::Part => {
+                    let part = side.part(set.part);
+                    part.into_iter().for_each(|part| self.all_of(at, part, found));
+                }
+                SetKind::Inner if self.direction == Direction::TopDown => {
+                    if let Some(part) = side.part(set.part) {
+                        self.with_sums(at, part, |sums| {
+                            self.callees((at, side, tree), (part, sums), set, found);
+                        });
+                    }
+                }
+                SetKind::Inner => {
+                    for &(path, number) in &set.paths[at] {
+                        self.up((at, side, tree), (path, number), Some(set.label), found);
+                    }
+                }
             }
         }
-        if set.nodes[at].first().is_some_and(|it| it.0 == 0) {
-            let without = side.totals[0].saturating_sub(below);
-            children.add(at, NO_STACK, without, None);
-            children.add(at, BELOW_CUTOFF, side.below_cutoff, None);
+    }
+
+    /// Calls with the sums of a part. Those of groups are not kept: there can be many of them.
+    fn with_sums(&self, at: usize, part: &Part, then: impl FnOnce(&Sums)) {
+        let label = match part.kind {
+            PartKind::Rest | PartKind::Yours => return then(part.totals(self.trees[at])),
+            PartKind::Group | PartKind::Idle => part.label.unwrap_or(u32::MAX),
+        };
+        let mut last = self.sums.borrow_mut();
+        if last.as_ref().is_none_or(|last| last.0 != label) {
+            let nothing = || Sums::Small(Vec::new());
+            let of_side = |(side, tree): (&Side, &MethodTree)| {
+                side.part(Some(label)).map_or_else(nothing, |part| part.add_up(tree))
+            };
+            *last = Some((label, self.sides().map(of_side).collect()));
+        }
+        if let Some((_, sums)) = &*last {
+            then(&sums[at]);
         }
     }
 
-    /// What is on top of the stacks.
-    fn tops(&self, at: usize, children: &mut Children) {
-        let (side, profile) = (self.sides[at], self.profiles[at]);
-        let own = side.own(profile);
-        for (node, &number) in own.iter().enumerate().filter(|it| *it.1 > 0) {
-            self.up(at, (node as u32, number), None, children);
-        }
-        for leaf in &side.leaves {
-            children.add(at, leaf.label, leaf.number, Some((leaf.node, leaf.number)));
-        }
-        children.add(at, BELOW_CUTOFF, side.below_cutoff, None);
-    }
-
-    fn callers(&self, at: usize, set: &Set, children: &mut Children) {
-        for &end in &set.nodes[at] {
-            self.up(at, end, Some(set.label), children);
-        }
-    }
-
-    /// Adds a number to the label of a node, or of the first one above it that is shown. Below a callee the
-    /// number of a stack without further frames ends there.
-    fn up(&self, at: usize, end: (u32, u64), callee: Option<u32>, children: &mut Children) {
-        let (side, profile) = (self.sides[at], self.profiles[at]);
-        let (mut node, number) = end;
-        while let Some(label) = side.label(profile, node) {
-            let above = parent(profile, node);
-            let is_same = self.merges && callee == Some(label);
-            if label != HIDDEN && !is_same {
-                return children.add(at, label, number, Some((above, number)));
+    /// Visits the first level of a part.
+    fn all_of(&self, at: usize, part: &Part, found: &mut impl FnMut(Child)) {
+        let (side, tree) = (&self.graph.sides[at], self.trees[at]);
+        if self.direction == Direction::BottomUp {
+            for &row in part.rows() {
+                self.up((at, side, tree), row, None, found);
             }
-            node = above;
-        }
-        if callee.is_none() {
-            children.add(at, NO_STACK, number, None);
-        }
-    }
-}
-
-/// Children as they are found.
-#[derive(Default)]
-struct Children {
-    sets: Vec<Set>,
-    places: KeyedMap<u32, usize>,
-}
-
-impl Children {
-    fn add(&mut self, at: usize, label: u32, number: u64, node: Option<(u32, u64)>) {
-        if number == 0 {
+            for leaf in &part.leaves {
+                found((at, leaf.label, leaf.number, Some(leaf.path)));
+            }
             return;
         }
-        let place = *self.places.entry(label).or_insert_with(|| {
-            self.sets.push(Set { label, ..Set::default() });
-            self.sets.len() - 1
+        let mut below = 0_u64;
+        let mut root = Set::new(u32::MAX, part.label);
+        root.paths[at].push((tree.root(), 0));
+        self.with_sums(at, part, |sums| {
+            self.callees((at, side, tree), (part, sums), &root, &mut |child| {
+                below = below.saturating_add(child.2);
+                found(child);
+            });
         });
-        let set = &mut self.sets[place];
-        set.total[at] = set.total[at].saturating_add(number);
-        set.nodes[at].extend(node);
+        if part.total > below {
+            found((at, NO_STACK, part.total - below, None));
+        }
+    }
+
+    fn callees(
+        &self,
+        (at, side, tree): (usize, &Side, &MethodTree),
+        (part, sums): (&Part, &Sums),
+        set: &Set,
+        found: &mut impl FnMut(Child),
+    ) {
+        let mut open: Vec<PathId> = Vec::new();
+        for &(path, _) in &set.paths[at] {
+            open.push(path);
+            while let Some(path) = open.pop() {
+                for leaf in part.leaves_of(path) {
+                    found((at, leaf.label, leaf.number, None));
+                }
+                for child in tree.children(path) {
+                    let total = sums.get(child);
+                    let Some(label) = side.label(tree, child).filter(|_| total > 0) else {
+                        continue;
+                    };
+                    match label == HIDDEN
+                        || self.merges && label == set.label
+                        || part.is_above(child)
+                    {
+                        true => open.push(child),
+                        false => found((at, label, total, Some(child))),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Finds the label of a path, or the first one above it that is shown. Below a callee the number of a stack
+    /// without further frames ends there.
+    fn up(
+        &self,
+        (at, side, tree): (usize, &Side, &MethodTree),
+        (mut path, number): Row,
+        callee: Option<u32>,
+        found: &mut impl FnMut(Child),
+    ) {
+        while let Some(label) = side.label(tree, path) {
+            let above = tree.parent(path);
+            if label != HIDDEN && !(self.merges && callee == Some(label)) {
+                return found((at, label, number, Some(above)));
+            }
+            path = above;
+        }
+        if callee.is_none() {
+            found((at, NO_STACK, number, None));
+        }
     }
 }
 
-/// Makes one of the numbers that come from the same node.
-fn sum_up(nodes: &mut Vec<(u32, u64)>) {
-    nodes.sort_unstable_by_key(|it| it.0);
-    nodes.dedup_by(|next, kept| {
+/// The children of a set.
+struct Found {
+    /// Those that are meant.
+    sets: Vec<Set>,
+    /// The numbers of all.
+    below: Sum,
+    /// The count of all.
+    count: usize,
+}
+
+impl Set {
+    fn new(label: u32, part: Option<u32>) -> Self {
+        Self { label, part, kind: SetKind::Inner, total: [0; 2], paths: Default::default() }
+    }
+}
+
+/// Makes one of the numbers that come from the same path.
+fn sum_up(rows: &mut Vec<Row>) {
+    rows.sort_unstable_by_key(|it| it.0);
+    rows.dedup_by(|next, kept| {
         let is_same = next.0 == kept.0;
         if is_same {
             kept.1 = kept.1.saturating_add(next.1);

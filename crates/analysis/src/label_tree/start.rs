@@ -4,46 +4,64 @@ use perk_profile::{KeyedSet, NodeId, Profile, Subject, TraceId};
 
 use crate::{MethodTree, Owner, Owners, limits};
 
-/// What a tree has as one node each: the frames above the program's own code, and the time of threads that
-/// do not work. The default folds nothing.
+/// What a tree has as one node each: the frames above the program's own code, and the time of threads that do
+/// not work. The default folds nothing.
 #[derive(Clone, Debug, Default)]
 pub struct StartFold {
-    /// Whether each node of the profile's tree, or one above it, is the program's own code; empty if no
-    /// frames are folded.
-    has_yours: Vec<bool>,
+    /// The place of each node of the profile's tree; empty if no frames are folded.
+    places: Vec<StartPlace>,
     idle: KeyedSet<(TraceId, Subject)>,
 }
 
+/// Where a node is, from the root on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StartPlace {
+    /// Nothing up to it is the program's own code.
+    Above,
+    /// The program's own code begins with the thread.
+    First,
+    /// The program's own code begins below other frames.
+    Below,
+}
+
 impl StartFold {
-    /// Folds what is above the program's own code, and the time of threads that do not work.
-    pub fn new(profile: &Profile, owners: &Owners) -> Self {
+    /// Folds what is above the program's own code, and the time of threads that do not work; `methods` is the tree
+    /// of the profile.
+    pub fn new(profile: &Profile, methods: &MethodTree, owners: &Owners) -> Self {
         let tree = &profile.tree;
-        let mut has_yours = vec![false; tree.len()];
+        let mut places = vec![StartPlace::Above; tree.len()];
         let mut has_above = false;
         // A parent's index is below its children's.
         for index in 1..tree.len() {
             let node = NodeId::new(index);
             let Some((parent, frame)) = tree.parent(node).zip(tree.frame(node)) else { continue };
-            let owner = owners.of(profile.symbols.get_frame(frame).method);
-            has_yours[index] = has_yours[parent.index()] || owner == Owner::Yours;
-            has_above |= has_yours[index] && !has_yours[parent.index()] && parent != tree.root();
+            places[index] = match places[parent.index()] {
+                StartPlace::Above
+                    if owners.of(profile.symbols.get_frame(frame).method) == Owner::Yours =>
+                {
+                    let is_first = parent == tree.root();
+                    has_above |= !is_first;
+                    if is_first { StartPlace::First } else { StartPlace::Below }
+                }
+                place => place,
+            };
         }
         if !has_above {
-            has_yours.clear();
+            places.clear();
         }
-        let idle = limits::idle(profile, &MethodTree::new(profile), owners);
-        Self { has_yours, idle }
+        let idle = limits::idle(profile, methods, owners);
+        Self { places, idle }
     }
 
     /// Whether it folds nothing.
     pub fn is_empty(&self) -> bool {
-        self.has_yours.is_empty() && self.idle.is_empty()
+        self.places.is_empty() && self.idle.is_empty()
     }
 
     /// Shows the frames above the program's own code.
     #[must_use]
     pub fn without_frames(self) -> Self {
-        Self { has_yours: Vec::new(), ..self }
+        Self { places: Vec::new(), ..self }
     }
 
     /// Shows the time of threads that do not work.
@@ -57,14 +75,29 @@ impl StartFold {
         &self.idle
     }
 
-    pub(super) fn is_idle(&self, trace: TraceId, subject: Subject) -> bool {
+    /// A bit for each path of methods: whether it has no frame of the program's own code.
+    pub(crate) fn above(&self, methods: &MethodTree) -> Vec<u64> {
+        let mut bits = vec![0; methods.len().div_ceil(64)];
+        for (index, _) in self.places.iter().enumerate().filter(|it| *it.1 == StartPlace::Above) {
+            let path = methods.path(NodeId::new(index)).index();
+            bits[path / 64] |= 1 << (path % 64);
+        }
+        bits
+    }
+
+    /// Whether frames above the program's own code are on the way to `end`.
+    pub(crate) fn has_above(&self, end: NodeId) -> bool {
+        self.places.get(end.index()) == Some(&StartPlace::Below)
+    }
+
+    pub(crate) fn is_idle(&self, trace: TraceId, subject: Subject) -> bool {
         !self.idle.is_empty() && self.idle.contains(&(trace, subject))
     }
 
     /// Whether the frame of `node` is above the program's own code on the way to `end`.
     pub(super) fn is_above(&self, end: NodeId, node: NodeId) -> bool {
-        let has_yours = |node: NodeId| self.has_yours.get(node.index()).copied().unwrap_or(false);
-        has_yours(end) && !has_yours(node)
+        let is_above = |node: NodeId| self.places.get(node.index()) == Some(&StartPlace::Above);
+        self.has_above(end) && is_above(node)
     }
 }
 
@@ -91,7 +124,8 @@ mod tests {
     fn frames_above_the_programs_own_code_are_one() {
         let mut profile = stacks("run;pool;mine;lib;mine 3\nrun;mine;lib 2\nrun;pool 4\nmine 1\n");
         profile.app = vec![perk_profile::NamePattern::new("T.mine").unwrap()];
-        let fold = StartFold::new(&profile, &Owners::new(&profile));
+        let tree = MethodTree::new(&profile);
+        let fold = StartFold::new(&profile, &tree, &Owners::new(&profile));
         let label = |part| name(&profile, part);
         let scope = Scope::default();
         let tree = RankedTree::folded(&profile, &Metric::Samples, &scope, &fold, label);

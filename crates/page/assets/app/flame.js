@@ -11,6 +11,8 @@ import { searchField } from "./table.js";
 
 /** The words of the choices of a tree. */
 const TREES = { "top-down": "Top down", "bottom-up": "Bottom up" };
+/** What is folded once a bar is open, by what was folded before. */
+const OPENED = { start: { above: "idle", idle: "frames" }, frames: { above: "nothing" }, idle: { idle: "nothing" } };
 
 /** The way down to the root that is shown. */
 function crumbsOf(answer) {
@@ -31,7 +33,9 @@ function crumbsOf(answer) {
 export async function flame({ host, view, summary }) {
   const { question, source } = state;
   const path = encodeURIComponent(source);
-  const load = () => ask(`${path}/flame`, { ...filters(), tree: question.tree, group: question.group, root: question.root });
+  // At first the graph starts at the program's own code; groups have everything.
+  const fold = question.group || question.by ? undefined : question.fold ?? "start";
+  const load = () => ask(`${path}/flame`, { ...filters(), tree: question.tree, group: question.group, root: question.root, fold });
   const wholeOf = (it) => (it.above.length > 0 ? it.above[0] : it.total);
   const answer = await load();
   const root = answer.root.map(String);
@@ -55,7 +59,11 @@ export async function flame({ host, view, summary }) {
     whole: wholeOf(answer),
     onFocus: (node) => { detail.textContent = graph.describe(node); },
     onSelect: select,
-    onZoom: (node) => node > 0 && change({ root: rootOf(node), node: undefined }),
+    onZoom: (node) => {
+      const opened = OPENED[fold]?.[graph.kindAt(node)];
+      if (opened) change({ fold: opened, root: undefined, node: undefined });
+      else if (node > 0) change({ root: rootOf(node), node: undefined });
+    },
     onLeave: () => {
       if (root.length === 0 || !byId("side").hidden) return false;
       change({ root: root.slice(0, -1).join(".") || undefined, node: undefined });
@@ -67,6 +75,13 @@ export async function flame({ host, view, summary }) {
       note({ search: text || undefined });
       search(text);
     }), found, direction);
+  if (fold !== undefined) {
+    bar.append(make("button", {
+      type: "button", "aria-pressed": String(fold !== "nothing"),
+      title: "The frames above your code and idle threads are one bar each, which Enter or a double click opens",
+      onclick: () => change({ fold: fold === "nothing" ? undefined : "nothing", root: undefined, node: undefined }),
+    }, "From your code"));
+  }
   host.append(bar, crumbsOf(answer), graph.element, graph.legend(), detail);
   graph.start();
 
@@ -75,7 +90,7 @@ export async function flame({ host, view, summary }) {
       found.textContent = "";
       return graph.mark(null);
     }
-    const { total, found: sum, ids } = await ask(`${path}/search`, { ...filters(), group: question.group, q: text });
+    const { total, found: sum, ids } = await ask(`${path}/search`, { ...filters(), group: question.group, fold, q: text });
     graph.mark(new Set(ids));
     found.textContent = `${shareOf(sum, total)} · ${graph.unit(sum)} in ${counted(ids.length, "name")}`;
   }

@@ -6,7 +6,7 @@ import { KIND, OWNERS } from "../flame/names.js";
 import { counted, make, printable } from "./dom.js";
 import { amount, split } from "./numbers.js";
 
-const KINDS = { native: KIND.native, no_stack: KIND.noStack, below_cutoff: KIND.belowCutoff, subject: KIND.objects, group: KIND.thread };
+const KINDS = { native: KIND.native, no_stack: KIND.noStack, below_cutoff: KIND.belowCutoff, subject: KIND.objects, group: KIND.thread, above: KIND.fold, idle: KIND.fold };
 const OWNER_NAMES = ["yours", "library", "jdk", "jvm"];
 
 /** The name of a frame, as the picture needs it. */
@@ -114,6 +114,11 @@ export class Graph {
   methodAt(node) {
     const frame = this.model.frame[node];
     return frame >= 0 && ["method", "native"].includes(this.answer.kinds[frame]) ? this.nameAt(node) : null;
+  }
+
+  /** The kind of a node, as the server names it; empty of the root. */
+  kindAt(node) {
+    return this.answer.kinds[this.model.frame[node]] ?? "";
   }
 
   /** Whose code a node is, in words. */

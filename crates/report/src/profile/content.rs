@@ -220,6 +220,11 @@ impl<'a> Content<'a> {
         }
     }
 
+    /// Whether there are callers and callees.
+    pub(super) fn has_edges(&self) -> bool {
+        self.edge_calls().is_some() || self.main_view().is_some()
+    }
+
     /// The allocation sites, where any is known.
     pub(super) fn sites(&self) -> Option<LazyTable<'_>> {
         self.objects.as_ref().filter(|objects| objects.has_sites).map(|objects| objects.sites())

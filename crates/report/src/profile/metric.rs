@@ -283,20 +283,20 @@ impl<'a> MetricView<'a> {
             .ranked()
     }
 
-    /// Callers and callees, by total.
-    fn edges(&self) -> Vec<Edge> {
-        self.columns().edges(self.tree)
+    /// Callers and callees, by total: all, or those with a method of `pattern`.
+    fn edges(&self, pattern: Option<&NamePattern>) -> Vec<Edge> {
+        let symbols = &self.profile.symbols;
+        let Some(pattern) = pattern else { return self.columns().edges(self.tree, |_, _| true) };
+        let methods = (0..symbols.method_count()).map(MethodId::new);
+        let is_meant: Vec<bool> = methods.map(|it| pattern.matches_method(symbols, it)).collect();
+        let is_meant = |method: MethodId| is_meant[method.index()];
+        self.columns()
+            .edges(self.tree, |caller, callee| is_meant(callee) || caller.is_some_and(is_meant))
     }
 
     /// Callers and callees as a table: all, or those with a method of `pattern`.
     pub(super) fn edge_table(&self, pattern: Option<&NamePattern>) -> LazyTable<'_> {
-        let symbols = &self.profile.symbols;
-        let mut edges = self.edges();
-        edges.retain(|edge| {
-            let mut methods = edge.caller.into_iter().chain([edge.callee]);
-            pattern.is_none_or(|it| methods.any(|method| it.matches_method(symbols, method)))
-        });
-        self.table_of(&self.title("Top call edges by total"), edges, [true; 2])
+        self.table_of(&self.title("Top call edges by total"), self.edges(pattern), [true; 2])
     }
 
     /// Text shows the callers, the callees or both.
@@ -317,7 +317,7 @@ impl<'a> MetricView<'a> {
     /// its callees.
     pub(super) fn butterflies(&self, pattern: &NamePattern, top: usize) -> Vec<Section> {
         let symbols = &self.profile.symbols;
-        let edges = self.edges();
+        let edges = self.edges(Some(pattern));
         let mut methods = self.methods().to_vec();
         methods.retain(|row| pattern.matches_method(symbols, row.method));
         blocks(&methods, top, |row| {

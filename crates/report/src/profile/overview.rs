@@ -111,7 +111,7 @@ fn views(content: &Content<'_>, has_folders: bool) -> Vec<&'static str> {
         ("tree", has_paths),
         ("lines", content.line_view().is_some()),
         ("source", has_folders && has_source && content.line_view().is_some()),
-        ("edges", content.edges(None).is_some()),
+        ("edges", content.has_edges()),
         ("threads", main.is_some() && !profile.threads.is_empty()),
         ("states", wall::thread_states(profile).is_some()),
         ("timeline", profile.timelines().next().is_some()),

@@ -42,6 +42,8 @@ pub struct ProfileRequest {
     pub traces: bool,
     /// Rows of each table; `None` for as many as fit, and in tables and documents all.
     pub top: Option<usize>,
+    /// The most rows of one table with all rows: a note says how many there are more.
+    pub most_rows: usize,
     /// Branches of trees below this share are left out, in percent.
     pub min_percent: f64,
     /// The folders with source files.
@@ -92,6 +94,7 @@ impl Default for ProfileRequest {
             threads: false,
             traces: false,
             top: None,
+            most_rows: usize::MAX,
             min_percent: 0.5,
             sources: Vec::new(),
             whole_sources: false,

@@ -1,13 +1,19 @@
 //! The part of a profile that a request is about.
 
+use std::sync::{Arc, OnceLock};
+
+use perk_analysis::label_tree::StartFold;
 use perk_analysis::window::WindowExtent;
-use perk_analysis::{Filter, InferredCallers, Window, inferred};
+use perk_analysis::{Filter, InferredCallers, MethodTree, Owners, Window, inferred};
 use perk_open::{Format, Input};
 use perk_profile::{Metric, Profile};
 
 use super::{ProfileRequest, jamaica};
 use crate::NamedItem;
 use crate::selection::{filter, labels, metric, window};
+
+/// The bytes of a call path, about.
+const PATH_BYTES: usize = 20;
 
 /// What a request selects of a profile: a window, what passes a filter, a label at the root of stacks. Several
 /// requests that select the same can be answered from it.
@@ -23,6 +29,12 @@ pub struct Selection {
     pub(super) notes: Vec<String>,
     /// The metrics in the window, also those of which nothing passes the filter.
     metrics: Vec<Metric>,
+    /// The paths of methods, made when they are first needed. Parts with the same call paths share it.
+    tree: Arc<OnceLock<MethodTree>>,
+    owners: Arc<OnceLock<Owners>>,
+    /// Whether it has other call paths than the profile that it is a part of.
+    has_own_paths: bool,
+    start: OnceLock<StartFold>,
 }
 
 impl ProfileRequest {
@@ -43,8 +55,21 @@ impl ProfileRequest {
             false => inferred::infer(&mut profile),
         };
         let (filtered, notes) = (None, Vec::new());
-        let mut selection =
-            Selection { name, format, profile, joined, window, filtered, notes, metrics };
+        let (tree, owners, start) = Default::default();
+        let mut selection = Selection {
+            name,
+            format,
+            profile,
+            joined,
+            window,
+            filtered,
+            notes,
+            metrics,
+            tree,
+            owners,
+            has_own_paths: true,
+            start,
+        };
         selection.narrow(&self.filter, self.by.as_deref())?;
         Ok(selection)
     }
@@ -54,6 +79,27 @@ impl Selection {
     /// The profile, with what is selected of it.
     pub fn profile(&self) -> &Profile {
         &self.profile
+    }
+
+    /// The paths of methods of the profile.
+    pub fn tree(&self) -> &MethodTree {
+        self.tree.get_or_init(|| MethodTree::new(&self.profile))
+    }
+
+    /// Whose code the methods are.
+    pub fn owners(&self) -> &Owners {
+        self.owners.get_or_init(|| Owners::new(&self.profile))
+    }
+
+    /// The bytes that it takes besides those that it shares with the profile that it is a part of, about.
+    pub fn own_bytes(&self) -> usize {
+        let paths = if self.has_own_paths { self.profile.tree.len() * PATH_BYTES } else { 0 };
+        self.profile.row_bytes() + paths
+    }
+
+    /// What is folded at the beginning of stacks.
+    pub fn start(&self) -> &StartFold {
+        self.start.get_or_init(|| StartFold::new(&self.profile, self.tree(), self.owners()))
     }
 
     /// The name of its file for messages.
@@ -79,7 +125,7 @@ impl Selection {
         if request.window != Window::default() || !request.infers_callers {
             return request.select(NamedItem::new(self.name.clone(), input));
         }
-        let Self { name, format, joined, metrics, .. } = self;
+        let Self { name, format, joined, metrics, tree, owners, .. } = self;
         let mut part = Self {
             name: name.clone(),
             format: *format,
@@ -89,8 +135,16 @@ impl Selection {
             filtered: None,
             notes: Vec::new(),
             metrics: metrics.clone(),
+            tree: Arc::clone(tree),
+            owners: Arc::clone(owners),
+            has_own_paths: false,
+            start: OnceLock::new(),
         };
         part.narrow(&request.filter, request.by.as_deref())?;
+        if !part.profile.tree.is_same(&self.profile.tree) {
+            (part.tree, part.owners) = Default::default();
+            part.has_own_paths = true;
+        }
         Ok(part)
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use perk_analysis::Window;
 use perk_analysis::flame::{
-    Direction, FlameGraph, FlameIndex, Group, Level, Place, Question as Asked,
+    Direction, FlameGraph, Group, Level, Place, Question as Asked, Subject,
 };
+use perk_analysis::{MethodTree, Window};
 use perk_profile::{Metric, Profile};
 use perk_render::Json;
 use perk_report::{Selection, flame, parse};
@@ -18,10 +18,10 @@ use crate::reply::{JSON, Reply};
 use crate::sources::Source;
 
 /// The parameters of flame graphs.
-pub(crate) const KNOWN: [&str; 9] =
-    ["metric", "tree", "method", "group", "root", "depth", "min-width", "version", "q"];
+pub(crate) const KNOWN: [&str; 10] =
+    ["metric", "tree", "method", "group", "fold", "root", "depth", "min-width", "version", "q"];
 /// Those that select what the numbers are, and not what is seen of them.
-const OF_NUMBERS: [&str; 2] = ["metric", "group"];
+const OF_NUMBERS: [&str; 3] = ["metric", "group", "fold"];
 /// A node is sent if it has at least one of this number of parts of the root.
 const WIDTH: u64 = 1600;
 /// The most levels that are sent at once.
@@ -30,7 +30,6 @@ const LEVELS: usize = 200;
 /// A profile with what its flame graphs need.
 pub(crate) struct ViewedStacks {
     pub(crate) selection: Arc<Selection>,
-    pub(crate) index: Arc<FlameIndex>,
     pub(crate) asked: Asked,
     /// What distinguishes it from others.
     pub(crate) key: String,
@@ -43,7 +42,6 @@ impl ViewedStacks {
         let part = if is_part { question.key_of(&OF_PART) } else { String::new() };
         let key = format!("{} {} {part}", source.id, source.version);
         let profile = selection.profile();
-        let index = app.indexes.get(&key, || Ok(FlameIndex::new(profile)))?;
         let metric = match question.text("metric") {
             Some(name) => selection.metric(name)?,
             None => Metric::first_of(profile)
@@ -54,14 +52,44 @@ impl ViewedStacks {
         if !window.is_whole() {
             check_window(window, profile, &metric, &source.name)?;
         }
-        let (level, group) = level_and_group(question, is_part)?;
-        let asked = Asked { metric, window, filter: question.filter()?, level, group };
-        let key = format!("{key} {} {}", question.key_of(&OF_PART), question.key_of(&OF_NUMBERS));
-        Ok(Self { selection, index, asked, key })
+        // Around a method, all that goes through it is one.
+        let is_around = question.text("tree") == Some("around");
+        let (level, mut group) = level_and_group(question, is_part)?;
+        if is_around {
+            group = Group::None;
+        }
+        let [folds_frames, folds_idle] = folds(question)?.map(|it| it && !is_around);
+        let filter = question.filter()?;
+        let asked = Asked { metric, window, filter, level, group, folds_frames, folds_idle };
+        let numbers = question.key_of(&OF_NUMBERS);
+        let key = format!("{key} {} {numbers} {is_around}", question.key_of(&OF_PART));
+        Ok(Self { selection, asked, key })
     }
 
     pub(crate) fn profile(&self) -> &Profile {
         self.selection.profile()
+    }
+
+    fn tree(&self) -> &MethodTree {
+        self.selection.tree()
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        let is_folded = self.asked.folds_frames || self.asked.folds_idle;
+        let start = is_folded.then(|| self.selection.start());
+        let (tree, owners) = (self.tree(), self.selection.owners());
+        Subject { profile: self.profile(), tree, owners, start }
+    }
+}
+
+/// Whether what is above the program's own code is one node, and whether the time of threads that do not work is.
+fn folds(question: &Question) -> Result<[bool; 2], Fault> {
+    match question.text("fold").unwrap_or("nothing") {
+        "start" => Ok([true; 2]),
+        "frames" => Ok([true, false]),
+        "idle" => Ok([false, true]),
+        "nothing" => Ok([false; 2]),
+        other => Err(Fault::question(format!("fold {other}: use start, frames, idle or nothing"))),
     }
 }
 
@@ -131,7 +159,7 @@ pub(crate) fn place(question: &Question) -> Result<Place, Fault> {
 pub(crate) fn graph(app: &App, viewed: &[ViewedStacks]) -> Result<Arc<FlameGraph>, Fault> {
     let keys: Vec<_> = viewed.iter().map(|it| &*it.key).collect();
     app.flames.get(&keys.join(" and "), || {
-        let sides: Vec<_> = viewed.iter().map(|it| (it.profile(), &*it.index, &it.asked)).collect();
+        let sides: Vec<_> = viewed.iter().map(|it| (it.subject(), &it.asked)).collect();
         Ok(FlameGraph::new(&sides))
     })
 }
@@ -142,12 +170,11 @@ pub(crate) fn seen(
     viewed: &[ViewedStacks],
     place: &Place,
 ) -> Result<Vec<(&'static str, Json)>, Fault> {
-    let profiles: Vec<_> = viewed.iter().map(ViewedStacks::profile).collect();
-    let indexes: Vec<_> = viewed.iter().map(|it| &*it.index).collect();
-    let view = graph.view(&profiles, &indexes, place);
+    let trees: Vec<_> = viewed.iter().map(ViewedStacks::tree).collect();
+    let view = graph.view(&trees, place);
     let view = view.ok_or_else(|| Fault::nothing("the graph has no such node"))?;
     let mut members = vec![("root", Json::list(place.path.iter().copied()))];
-    members.extend(flame::nodes(graph, &view, viewed.len() > 1));
+    members.extend(flame::nodes(graph, &view, &place.path, viewed.len() > 1));
     Ok(members)
 }
 
@@ -192,7 +219,7 @@ pub(crate) fn search(app: &App, source: &Source, question: &Question) -> Result<
     let text = text.ok_or_else(|| Fault::question("name the text: q=parse"))?;
     let viewed = [ViewedStacks::new(app, source, question)?];
     let graph = graph(app, &viewed)?;
-    let (ids, found) = graph.search(&[viewed[0].profile()], text);
+    let (ids, found) = graph.search(&[viewed[0].tree()], text);
     let mut all = vec![("version", Json::from(source.version))];
     all.extend(flame::of_metric(&viewed[0].asked.metric, viewed[0].profile()));
     all.extend([

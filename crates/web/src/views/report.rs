@@ -19,6 +19,9 @@ use crate::sources::Source;
 const KNOWN: [&str; 9] =
     ["view", "metric", "method", "field", "tree", "top", "min", "whole", "version"];
 
+/// The most rows of a table that is kept for sorting and scrolling.
+const MOST_ROWS: usize = 200_000;
+
 /// The part of a source's profile that a question is about.
 fn selection(app: &App, source: &Source, question: &Question) -> Result<Arc<Selection>, Fault> {
     let (selection, is_part) = whole_or_part(app, source, question)?;
@@ -126,6 +129,7 @@ fn request(app: &App, question: &Question) -> Result<ProfileRequest, Fault> {
         metric: question.text("metric").map(str::to_owned),
         views: view.into_iter().collect(),
         top: question.number("top")?,
+        most_rows: MOST_ROWS,
         min_percent: question.value("min", parse::share)?.unwrap_or(0.5),
         sources,
         whole_sources: question.is_set("whole"),
