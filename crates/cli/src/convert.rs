@@ -6,16 +6,15 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
-use perk_formats::View;
 use perk_open::{Input, display_name, has_only_heaps, is_stream};
 use perk_profile::Timestamp;
-use perk_report::selection::{labels, metric, names};
+use perk_report::Conversion;
 
 use crate::args::ConvertArgs;
 use crate::file_format;
 use crate::input;
 use crate::output::{self, Target};
-use crate::{selection, talk};
+use crate::talk;
 
 /// Reads one file and writes another.
 pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
@@ -39,7 +38,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         target.check()?;
     }
     let window = args.read.window(args.window.to);
-    let Input { mut profile, format: input_form } = input::read(&args.file, &args.read)?;
+    let Input { profile, format: input_form } = input::read(&args.file, &args.read)?;
     // `.prof` is the ending of several formats.
     if args.output_format.is_none()
         && input_form.is_written()
@@ -57,30 +56,26 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
              objects: perk heap shows what holds them, perk report their classes"
         );
     }
-    let filter = args.filter.filter();
-    names::check(&args.read.app, &filter, &[(&name, &profile)])?;
-    selection::apply((window, &filter), &mut profile, &name)?;
-    if let Some(key) = &args.by {
-        labels::root(&mut profile, key)?;
-    }
-    if file_format::merges_threads(format) && !args.threads && profile.has_threads() {
-        profile = profile.without_threads().into_owned();
+    let conversion = Conversion {
+        format,
+        window,
+        filter: &args.filter.filter(),
+        app: &args.read.app,
+        by: args.by.as_deref(),
+        metric: args.metric.as_deref(),
+        threads: args.threads,
+        date: input_date(&args.file),
+    };
+    let mut notes = Vec::new();
+    let converted = conversion.apply(profile, &name, &mut notes)?;
+    notes.iter().for_each(|note| talk::say(format_args!("{note}")));
+    if converted.has_merged_threads {
         talk::say(format_args!(
             "all threads are one in {} (--threads distinguishes them)",
             format.title()
         ));
     }
-    if format.is_dated() && profile.created.is_none() {
-        profile.created = input_date(&args.file);
-    }
-    let metric = args.metric.as_deref().map(|name| metric::find(&profile, name)).transpose()?;
-    let title = match &profile.accounting {
-        Some(accounting) if !accounting.program.is_empty() => accounting.program.clone(),
-        _ => display_name(&args.file),
-    };
-    let lead = format.has_lead().then(|| perk_report::lead(&profile, &name)).flatten();
-    let view = View::new(&profile, &title).with_lead(lead.as_ref());
-    let view = View { metric: metric.as_ref(), ..view };
+    let view = converted.view();
     if to_stdout {
         let mut out = BufWriter::new(io::stdout().lock());
         format
@@ -90,7 +85,7 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
     } else {
         target.write(&view)?;
     }
-    if let Some(note) = format.depth_note(&[&profile]) {
+    if let Some(note) = format.depth_note(&[&converted.profile]) {
         talk::say(format_args!("{note}"));
     }
     if has_heaps && format.ending() == "hprof" {

@@ -85,12 +85,6 @@ pub(crate) fn list(
     format!("{} {conjunction} {last}", names.join(", "))
 }
 
-/// Whether all threads are one in files of a format, unless it should distinguish them. The page of flame
-/// graphs has them, and merges them itself.
-pub(crate) fn merges_threads(format: Format) -> bool {
-    format.has_one_metric() && format.ending() != "html"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,22 +1,10 @@
 //! The part of a profile that the command line selects, for outputs that have no place to say so.
 
-use perk_analysis::{Filter, InferredCallers, Window};
+use perk_analysis::{Filter, InferredCallers};
 use perk_profile::Profile;
-use perk_report::selection::{self, filter};
+use perk_report::selection::filter;
 
 use crate::talk;
-
-/// Leaves in the profile of that `name` the window and what passes the filter, and says on stderr what that is.
-pub(crate) fn apply(
-    part: (Window, &Filter),
-    profile: &mut Profile,
-    name: &str,
-) -> anyhow::Result<()> {
-    let mut notes = Vec::new();
-    selection::apply(part, profile, name, &mut notes)?;
-    notes.iter().for_each(|note| talk::say(format_args!("{note}")));
-    Ok(())
-}
 
 /// Leaves in the profile what passes the filter. Returns how much that is; `None` where there is no filter.
 pub(crate) fn apply_filter(filter: &Filter, profile: &mut Profile, name: &str) -> Option<String> {

@@ -24,6 +24,7 @@
 
 pub mod accounting;
 mod answer;
+mod conversion;
 mod diff;
 pub mod flame;
 mod heap;
@@ -34,6 +35,7 @@ mod view;
 pub mod words;
 
 pub use answer::{Answer, Check, Want};
+pub use conversion::{Conversion, Converted, merges_threads};
 pub use diff::{DiffRequest, Limit};
 pub use heap::{HeapRequest, HeapView, ObjectQuery};
 pub use profile::{

@@ -10,7 +10,7 @@ use axum::http::header::{CACHE_CONTROL, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 
 use crate::app::App;
 use crate::assets;
@@ -31,8 +31,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/assets/{*path}", get(asset))
         .route(SESSION, post(session))
         .route("/api/sources", get(sources))
-        .route("/api/diff", get(diff))
-        .route("/api/diff/flame", get(diff_flame))
+        .route("/api/diff", comparison(diff::diff))
+        .route("/api/diff/flame", comparison(diff::flame))
         .route("/api/{source}/{view}", get(view))
         .route("/api/{source}/heap/{view}", get(heap_view))
         .fallback(|| async { Fault::nothing("there is nothing under this address") })
@@ -81,20 +81,11 @@ async fn sources(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     app.work(&headers, |app| Ok(Reply::json(&app.sources.list()))).await
 }
 
-async fn diff(
-    State(app): State<Arc<App>>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Response {
-    app.work(&headers, move |app| diff::diff(app, &Question::of_query(query.as_deref()))).await
-}
-
-async fn diff_flame(
-    State(app): State<Arc<App>>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Response {
-    app.work(&headers, move |app| diff::flame(app, &Question::of_query(query.as_deref()))).await
+/// The route of a comparison, which names its sources in the question.
+fn comparison(answer: fn(&App, &Question) -> Result<Reply, Fault>) -> MethodRouter<Arc<App>> {
+    get(async move |State(app): State<Arc<App>>, RawQuery(query): RawQuery, headers: HeaderMap| {
+        app.work(&headers, move |app| answer(app, &Question::of_query(query.as_deref()))).await
+    })
 }
 
 async fn view(

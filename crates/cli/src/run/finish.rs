@@ -17,14 +17,13 @@ use perk_profile::units::{plural, printable};
 use perk_profile::{Accounting, Metric, Profile, secrets};
 use perk_render::Screen;
 use perk_report::words::quoted;
-use perk_report::{EndOfRun, View as _, accounting};
+use perk_report::{EndOfRun, View as _, accounting, merges_threads};
 
 use super::append;
 use super::options::Analyses;
 use super::outcome::{Fault, Folder, JvmOutcome, Outcome, short_name};
 use super::unmatched;
 use crate::args::MeasurementArgs;
-use crate::file_format::merges_threads;
 use crate::output::{self, Target};
 use crate::packing;
 use crate::talk;

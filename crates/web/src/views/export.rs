@@ -2,9 +2,8 @@
 
 use std::time::UNIX_EPOCH;
 
-use perk_formats::View;
 use perk_profile::Timestamp;
-use perk_report::selection::{self, labels, metric};
+use perk_report::Conversion;
 
 use super::report;
 use crate::app::App;
@@ -58,33 +57,28 @@ fn in_format(app: &App, source: &Source, question: &Question, name: &str) -> Res
     })?;
     let whole = app.profile(source)?;
     // As perk convert: callers are not inferred.
-    let mut profile = match whole.is_inferred() {
+    let profile = match whole.is_inferred() {
         true => app.input(source)?.profile,
         false => whole.profile().clone(),
     };
-    let part = (question.window()?, &question.filter()?);
-    selection::apply(part, &mut profile, whole.name(), &mut Vec::new())?;
-    if let Some(key) = question.text("by") {
-        labels::root(&mut profile, key)?;
-    }
-    let merges = format.has_one_metric() && format.ending() != "html";
-    if merges && !question.is_set("threads") {
-        profile = profile.without_threads().into_owned();
-    }
-    if format.is_dated() && profile.created.is_none() {
-        let modified = std::fs::metadata(&source.path).and_then(|it| it.modified());
-        let date = modified.ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-        profile.created = date.and_then(|date| {
+    let modified = std::fs::metadata(&source.path).and_then(|it| it.modified());
+    let modified = modified.ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    let conversion = Conversion {
+        format,
+        window: question.window()?,
+        filter: &question.filter()?,
+        // Several files are served, and one may have none of these.
+        app: &[],
+        by: question.text("by"),
+        metric: question.text("metric").filter(|_| format.has_one_metric()),
+        threads: question.is_set("threads"),
+        date: modified.and_then(|date| {
             Some(Timestamp { unix_ms: u64::try_from(date.as_millis()).ok()?, utc_offset_s: 0 })
-        });
-    }
-    let metric = question.text("metric").filter(|_| format.has_one_metric());
-    let metric = metric.map(|name| metric::find(&profile, name)).transpose()?;
-    let title = profile.accounting.as_ref().map(|it| it.program.clone());
-    let title = title.filter(|it| !it.is_empty()).unwrap_or_else(|| whole.name().to_owned());
-    let view = View { metric: metric.as_ref(), ..View::new(&profile, &title) };
+        }),
+    };
+    let converted = conversion.apply(profile, whole.name(), &mut Vec::new())?;
     let mut bytes = Vec::new();
-    format.write_view(&view, &mut bytes).map_err(anyhow::Error::from)?;
+    format.write_view(&converted.view(), &mut bytes).map_err(anyhow::Error::from)?;
     let file = format!("{NAME}-profile.{}", format.ending());
     Ok(Reply::of(bytes, "application/octet-stream").file(file))
 }
