@@ -5,6 +5,7 @@ mod live;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,7 +21,10 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(folder: &Folder, arguments: &[&str]) -> Self {
-        let mut command = Command::new(PERK);
+        Self::by(&mut Command::new(PERK), folder, arguments)
+    }
+
+    fn by(command: &mut Command, folder: &Folder, arguments: &[&str]) -> Self {
         command.current_dir(folder.path()).arg("serve").args(arguments);
         // It needs no folder for temporary files.
         command.env("TMPDIR", folder.join("none")).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -45,6 +49,13 @@ impl Server {
         stream.read_to_end(&mut answer).unwrap();
         let end = answer.windows(4).position(|it| it == b"\r\n\r\n").unwrap();
         (String::from_utf8(answer[..end].to_vec()).unwrap(), answer[end + 4..].to_vec())
+    }
+
+    /// The line with a cookie for the token.
+    fn cookie(&self) -> String {
+        let (head, _) = self.ask("POST /api/session", self.parts().1, "");
+        let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        format!("cookie: {}\r\n", cookie.split(';').next().unwrap())
     }
 
     /// Sends a signal. Returns the exit code, and what was said.
@@ -73,10 +84,7 @@ fn a_profile_is_served_until_ctrl_c() {
     let (host, token) = server.parts();
     assert!(host.starts_with("127.0.0.1:"), "{}", server.url);
     assert!(token.len() == 32 && token.bytes().all(|it| it.is_ascii_hexdigit()), "{token}");
-    let (head, _) = server.ask("POST /api/session", token, "");
-    let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
-    let cookie = cookie.split(';').next().unwrap();
-    let (_, served) = server.ask("GET /api/s1/report", "", &format!("cookie: {cookie}\r\n"));
+    let (_, served) = server.ask("GET /api/s1/report", "", &server.cookie());
     let reported = folder.run(&["report", "--json", "app.collapsed"]);
     assert_eq!(String::from_utf8(served).unwrap(), stdout(&reported));
     let (head, _) = server.ask("GET /api/s1/report", "", "");
@@ -92,6 +100,34 @@ fn a_profile_is_served_until_ctrl_c() {
     assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), before);
     let other = Server::new(&folder, &["."]);
     assert_eq!(other.end(Signal::TERM), (Some(0), String::new()));
+}
+
+/// A server that can write no byte to any file, as on a full disk, answers everything.
+#[test]
+fn a_full_disk_does_not_matter() {
+    let folder = Folder::new();
+    folder.file("app.collapsed", "main;com.acme.A.a 5\nmain;com.acme.A.b 3\n");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
+    let dump = data.join("hprof/all-b-alloc.hprof.gz");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 0 && exec \"$@\"", "sh", PERK]);
+    let server = Server::by(&mut limited, &folder, &["app.collapsed", dump.to_str().unwrap()]);
+    let cookie = server.cookie();
+    for question in [
+        "s1/report",
+        "s1/report?view=methods&focus=a",
+        "s1/flame",
+        "s1/export?as=pprof",
+        "s1/export?as=html",
+        "s2/heap/overview",
+        "s2/heap/biggest",
+        "s2/report",
+    ] {
+        let (head, _) = server.ask(&format!("GET /api/{question}"), "", &cookie);
+        assert!(head.starts_with("HTTP/1.1 200 "), "{question}: {head}");
+    }
+    assert_eq!(server.end(Signal::INT), (Some(0), String::new()));
+    assert_eq!(folder.names(), ["app.collapsed"]);
 }
 
 #[test]

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::client::{Served, testdata};
 
-/// The sample files that perk reads.
-fn samples() -> Vec<PathBuf> {
+/// The sample files that perk reads, with what is in them.
+fn samples() -> Vec<(PathBuf, NamedItem<Input>)> {
     let mut files = Vec::new();
     let mut folders = vec![testdata()];
     while let Some(folder) = folders.pop() {
@@ -20,17 +20,12 @@ fn samples() -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => folders.push(path),
-                false if is_read(&path) => files.push(path),
-                false => {}
+                false => files.extend(read(&path).map(|input| (path, input))),
             }
         }
     }
-    files.sort();
+    files.sort_by(|a, b| a.0.cmp(&b.0));
     files
-}
-
-fn is_read(path: &Path) -> bool {
-    perk_open::content(path).is_ok() && perk_open::profile(path, &Options::default()).is_ok()
 }
 
 /// The answer of the command line on a profile that was read.
@@ -40,9 +35,11 @@ fn answer(input: &NamedItem<Input>, request: &ProfileRequest) -> Option<perk_rep
     request.answer(NamedItem::new(name.clone(), input)).ok()
 }
 
-fn read(path: &Path) -> NamedItem<Input> {
-    let input = perk_open::profile(path, &Options::default()).unwrap();
-    NamedItem::new(perk_open::display_name(path), input)
+/// The profile of a file; `None` where it has none.
+fn read(path: &Path) -> Option<NamedItem<Input>> {
+    perk_open::content(path).ok()?;
+    let input = perk_open::profile(path, &Options::default()).ok()?;
+    Some(NamedItem::new(perk_open::display_name(path), input))
 }
 
 /// The rows of CSV and those of the server have the same numbers and the same plain texts.
@@ -104,15 +101,16 @@ fn views() -> Vec<(&'static str, ProfileView)> {
 fn all_views_of_all_sample_files() {
     let files = samples();
     assert!(files.len() > 50, "{}", files.len());
-    let inputs: Vec<_> = files.iter().map(PathBuf::as_path).collect();
+    let inputs: Vec<_> = files.iter().map(|it| it.0.as_path()).collect();
     let served = Served::new(&inputs);
     let mut tables = 0;
-    for (index, path) in files.iter().enumerate() {
+    for (index, (path, input)) in files.into_iter().enumerate() {
         let id = format!("s{}", index + 1);
-        let input = read(path);
+        // As each command selects it for each of its views.
+        let selection = ProfileRequest::default().select(input).unwrap();
         let document = ProfileRequest { want: Want::DOCUMENT, ..ProfileRequest::default() };
         let mut expected = Vec::new();
-        let document = answer(&input, &document).unwrap().document.unwrap();
+        let document = document.answer(&selection).unwrap().document.unwrap();
         document.write(&mut expected).unwrap();
         let got = served.get(&format!("/api/{id}/report"));
         assert!(got.body == expected, "{}: the documents differ", path.display());
@@ -123,7 +121,7 @@ fn all_views_of_all_sample_files() {
                 want: Want::TABLE,
                 ..ProfileRequest::default()
             };
-            let table = answer(&input, &request).unwrap().table;
+            let table = request.answer(&selection).unwrap().table;
             let got = served.json(&format!("/api/{id}/report?view={query}&limit=10000"));
             let Some(table) = table else {
                 assert_eq!(got["total_rows"], 0, "{what}");
@@ -152,6 +150,7 @@ fn parts_of_profiles() {
     ];
     let inputs: Vec<_> = files.iter().map(PathBuf::as_path).collect();
     let served = Served::new(&inputs);
+    let read: Vec<_> = files.iter().map(|path| read(path).unwrap()).collect();
     let pattern = |text| vec![parse::name_pattern(text).unwrap()];
     let mut compared = 0;
     for (query, change) in [
@@ -176,7 +175,7 @@ fn parts_of_profiles() {
         }),
         ("metric=none", &|it: &mut ProfileRequest| it.metric = Some("none".into())),
     ] {
-        for (index, path) in files.iter().enumerate() {
+        for (index, input) in read.iter().enumerate() {
             for (name, view) in
                 [("document", None), ("tree", Some(ProfileView::Tree(TreeOrder::TopDown)))]
             {
@@ -185,7 +184,7 @@ fn parts_of_profiles() {
                 let mut request = ProfileRequest { views, want, ..ProfileRequest::default() };
                 change(&mut request);
                 let path_of = format!("/api/s{}/report?view={name}&limit=10000&{query}", index + 1);
-                let Some(expected) = answer(&read(path), &request) else {
+                let Some(expected) = answer(input, &request) else {
                     assert_eq!(served.error(&path_of).0, 400, "{path_of}");
                     continue;
                 };

@@ -6,7 +6,7 @@ use std::thread;
 
 use perk_web::{Options, Server};
 
-use crate::client::{Served, write_stacks};
+use crate::client::{Served, testdata, write_stacks};
 
 #[test]
 fn a_file_that_changes_is_read_again() {
@@ -44,6 +44,93 @@ fn a_file_that_changes_is_read_again() {
     fs::remove_dir(&file).unwrap();
     write_stacks(&file, "main;a 1\n");
     assert_eq!(served.json(path)["total_rows"], 2);
+}
+
+/// The content of a sample file, without gzip where it is packed.
+fn unpacked(file: &str) -> Vec<u8> {
+    let bytes = fs::read(testdata().join(file)).unwrap();
+    if !file.ends_with(".gz") {
+        return bytes;
+    }
+    let mut plain = Vec::new();
+    flate2::read::MultiGzDecoder::new(&*bytes).read_to_end(&mut plain).unwrap();
+    plain
+}
+
+/// What is cut off in the middle is read as far as it goes, or gives one line; what had been read is not shown for
+/// it, and the whole file is there again when it is whole.
+#[test]
+fn a_file_that_is_cut_is_what_is_left_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app");
+    for (name, views) in [
+        ("jfr/jdk17.jfr.gz", ["report", "flame"]),
+        ("pprof/cpu.pb.gz", ["report?view=methods", "flame?tree=bottom-up"]),
+        ("hprof/samples-b-cpu.hprof", ["report", "search?q=a"]),
+        ("hprof/all-b-alloc.hprof.gz", ["heap/overview", "heap/classes?as=table"]),
+    ] {
+        // pprof is packed as it is written.
+        let whole = match name {
+            "pprof/cpu.pb.gz" => fs::read(testdata().join(name)).unwrap(),
+            _ => unpacked(name),
+        };
+        fs::write(&file, &whole).unwrap();
+        let served = Served::new(&[&file]);
+        let paths = views.map(|view| format!("/api/s1/{view}"));
+        let first = paths.each_ref().map(|path| served.get(path));
+        assert!(first.iter().all(|it| it.status == 200), "{name}: {first:?}");
+        // Each shorter than the one before.
+        for part in [2, 3, 50] {
+            let open = fs::OpenOptions::new().write(true).open(&file).unwrap();
+            open.set_len((whole.len() / part) as u64).unwrap();
+            for path in &paths {
+                let cut = served.get(path);
+                match cut.status {
+                    200 => assert_ne!(cut.header("perk-version"), first[0].header("perk-version")),
+                    status => {
+                        let line = cut.json()["error"].as_str().unwrap().to_owned();
+                        assert!(
+                            [400, 404, 409].contains(&status),
+                            "{name} {path}: {status} {line}"
+                        );
+                        assert!(line.lines().count() == 1, "{line}");
+                    }
+                }
+            }
+        }
+        fs::write(&file, &whole).unwrap();
+        for (path, first) in paths.iter().zip(&first) {
+            let again = served.get(path);
+            assert_eq!(again.status, 200, "{name} {path}");
+            // Compact answers have the version of the file in them.
+            if !path.contains(['=', '?']) && path.ends_with("report") {
+                assert!(again.body == first.body, "{name} {path}");
+            }
+        }
+    }
+}
+
+/// The heap of a dump that was read is not asked after the dump was exchanged.
+#[test]
+fn a_heap_dump_that_is_replaced_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("dump.hprof");
+    let whole = unpacked("hprof/all-b-alloc.hprof.gz");
+    fs::write(&file, &whole).unwrap();
+    let served = Served::new(&[&file]);
+    let biggest = served.json("/api/s1/heap/biggest?top=1").to_string();
+    let at = biggest.find("0x").expect("an address");
+    let address: String = biggest[at..].chars().take_while(char::is_ascii_alphanumeric).collect();
+    let object = format!("/api/s1/heap/object?id={address}");
+    assert_eq!(served.get(&object).status, 200);
+    fs::write(folder.path().join("other"), "main;a 1\n").unwrap();
+    fs::rename(folder.path().join("other"), &file).unwrap();
+    let (status, line) = served.error(&object);
+    assert_eq!((status, line.lines().count()), (409, 1), "{line}");
+    fs::remove_file(&file).unwrap();
+    assert_eq!(served.error(&object).0, 404);
+    fs::write(&file, &whole).unwrap();
+    assert_eq!(served.get(&object).status, 200);
 }
 
 #[test]

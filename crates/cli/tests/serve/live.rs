@@ -31,9 +31,7 @@ struct Browser<'s> {
 
 impl<'s> Browser<'s> {
     fn new(server: &'s Server) -> Self {
-        let (head, _) = server.ask("POST /api/session", server.parts().1, "");
-        let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
-        Self { server, cookie: format!("cookie: {}\r\n", cookie.split(';').next().unwrap()) }
+        Self { server, cookie: server.cookie() }
     }
 
     /// The status and the body of an answer.
