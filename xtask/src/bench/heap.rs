@@ -65,7 +65,7 @@ pub(super) fn run(HeapArguments { mb, file, slurp, rounds }: &HeapArguments) -> 
     let work = tempfile::tempdir().context("cannot make a temporary folder")?;
     let dumps = match file {
         Some(file) => Dumps { plain: file.clone(), gzip: None },
-        None => Dumps::make(work.path(), *mb)?,
+        None => Dumps::make(work.path(), *mb, true)?,
     };
     let plain = dumps.plain.display().to_string();
     let mut commands = vec![
@@ -102,13 +102,14 @@ pub(super) fn run(HeapArguments { mb, file, slurp, rounds }: &HeapArguments) -> 
 }
 
 /// The dump of a program, plain and in gzip members.
-struct Dumps {
-    plain: PathBuf,
+pub(super) struct Dumps {
+    pub(super) plain: PathBuf,
     gzip: Option<PathBuf>,
 }
 
 impl Dumps {
-    fn make(folder: &Path, mb: u64) -> Result<Self> {
+    /// Makes the dumps; that in gzip members if `is_packed`.
+    pub(super) fn make(folder: &Path, mb: u64, is_packed: bool) -> Result<Self> {
         let source = workspace::root().join("java/bench/HeapMix.java");
         let jdk = jdk::compiler();
         let run = JavaRun::new(jdk).classes(fixture::compile_files(&[&source])).timeout(LONGEST);
@@ -125,7 +126,7 @@ impl Dumps {
         };
         Ok(Self {
             plain: dump("plain.hprof", &[])?,
-            gzip: Some(dump("gzip.hprof.gz", &["-gz=1"])?),
+            gzip: is_packed.then(|| dump("gzip.hprof.gz", &["-gz=1"])).transpose()?,
         })
     }
 }
