@@ -70,6 +70,18 @@ impl LiveMoment {
 }
 
 impl Source {
+    /// The begin of what is known by time: a running JVM's recording has the times of the last minutes alone.
+    pub(crate) fn times_from_ns(&self) -> u64 {
+        self.live.as_ref().map_or(0, |live| live.source.recording.progress().kept_from_ns)
+    }
+
+    /// What there is to know about its times, in a line.
+    pub(crate) fn times_note(&self) -> Option<String> {
+        let from_ns = self.times_from_ns();
+        let from = perk_profile::units::duration(from_ns);
+        (from_ns > 0).then(|| format!("the times of what was measured before {from} are not kept"))
+    }
+
     /// The same source at a part of its recording: it is another source, which stays the same.
     fn at(mut self, stretch: Stretch) -> Self {
         if let Some(live) = &mut self.live {

@@ -100,7 +100,7 @@ class Strip {
       padding: [0, 12, 0, 10],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
-      scales: { x: { time: false, range: () => [0, Math.max(end, seconds.at(-1))] }, ...Object.fromEntries(series.map((it, place) => [`lane${place}`, scale(place, it.numbers)])) },
+      scales: { x: { time: false, range: () => [(answer.begin_ns ?? 0) / 1e9, Math.max(end, seconds.at(-1))] }, ...Object.fromEntries(series.map((it, place) => [`lane${place}`, scale(place, it.numbers)])) },
       axes: [
         { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: AXIS, gap: 2, font: `11px ${fontFamily}`, values: (_, splits) => splits.map((it) => `${it} s`) },
         ...series.map((_, place) => ({ show: false, scale: `lane${place}` })),

@@ -44,7 +44,8 @@ pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<R
     let whole = app.profile(source)?;
     let profile = whole.profile();
     let filter = question.filter()?;
-    let least_ns = profile.recorded_ns() / STRIP_INTERVALS;
+    let begin_ns = source.times_from_ns();
+    let least_ns = profile.recorded_ns().saturating_sub(begin_ns) / STRIP_INTERVALS;
     let metrics = times::metrics(profile);
     // Of metrics with ticks of other lengths, the longest is the interval of all.
     let series = |interval_ns| {
@@ -63,11 +64,12 @@ pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<R
     });
     let members = vec![
         ("version", Json::from(source.version)),
+        ("begin_ns", begin_ns.into()),
         ("recorded_ns", profile.recorded_ns().into()),
         ("interval_ns", interval_ns.into()),
         ("series", Json::list(series)),
         ("pauses", flame::pauses(&times::pauses(profile, (interval_ns, length)))),
-        ("notes", Json::list(flame::times_note(&filter))),
+        ("notes", Json::list(notes(source, &filter))),
     ];
     document(members, source.version)
 }
@@ -112,8 +114,13 @@ fn answer(
     let mut all = vec![("version", Json::from(source.version))];
     all.extend(flame::of_metric(&metric, profile));
     all.extend(found);
-    all.push(("notes", Json::list(flame::times_note(&filter))));
+    all.push(("notes", Json::list(notes(source, &filter))));
     document(all, source.version)
+}
+
+/// What is left out of numbers over time, in lines.
+fn notes(source: &Source, filter: &perk_analysis::Filter) -> Vec<String> {
+    flame::times_note(filter).map(str::to_owned).into_iter().chain(source.times_note()).collect()
 }
 
 fn no_times(source: &Source, what: &str) -> Fault {
