@@ -1,6 +1,7 @@
 //! `perk serve` as a process: its address, its answers, its end.
 
 mod live;
+mod page;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -13,13 +13,13 @@ use crate::attach::{perk, start, wait_for_state};
 use crate::util::{Folder, assert_refused, stderr, stdout, wait_for};
 
 /// A program that formats and waits for a lock for some seconds.
-fn program(jdk: &Jdk, seconds: &str) -> RunningJava {
+pub(super) fn program(jdk: &Jdk, seconds: &str) -> RunningJava {
     let run =
         JavaRun::new(jdk).jvm_arg("-XX:+EnableDynamicAgentLoading").jvm_arg("-XX:+UseSerialGC");
     start(&run.main("Planted").args([seconds, "format", "monitor"]))
 }
 
-fn signal(java: &RunningJava, signal: Signal) {
+pub(super) fn signal(java: &RunningJava, signal: Signal) {
     kill_process(Pid::from_raw(java.pid() as i32).unwrap(), signal).unwrap();
 }
 
