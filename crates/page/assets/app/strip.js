@@ -9,6 +9,8 @@ import { change, filters, moment, state } from "./state.js";
 
 const LANE = 22;
 const AXIS = 20;
+/** The strip of a running JVM is at most this far behind. */
+const MOST_BEHIND_NS = 10e9;
 /** Steps of the arrow keys across the recording. */
 const STEPS = 100;
 
@@ -218,6 +220,10 @@ export function fillStrip(isProfile = true) {
 export async function updateStrip() {
   if (!strip?.key) return fillStrip();
   if (strip.host.contains(document.activeElement) || strip.host.matches(":active")) return;
+  // A part of an interval shows nothing new.
+  const { answer } = strip;
+  const newNs = (secondsOf(moment.to) ?? 0) * 1e9 - (answer?.recorded_ns ?? 0);
+  if (answer && newNs < answer.interval_ns && newNs < MOST_BEHIND_NS) return strip.mark();
   strip.key = "";
   await strip.fill(true);
 }
