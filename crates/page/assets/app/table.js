@@ -34,11 +34,19 @@ export class Table {
     this.columns = null;
     this.body = make("tbody");
     this.head = make("thead");
-    this.grid = make("table", { class: "grid", role: "grid", "aria-label": label }, this.head, this.body);
+    /** The rows that are drawn, by their place, and two that have the room of those before and after them. */
+    this.drawn = new Map();
+    const space = () => make("tr", { class: "space", "aria-hidden": "true" }, make("td", {}));
+    [this.above, this.below] = [space(), space()];
+    this.columnsHost = make("colgroup");
+    this.grid = make("table", { class: "grid", role: "grid", "aria-label": label }, this.columnsHost, this.head, this.body);
     this.element = make("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": label }, this.grid);
     this.element.addEventListener("scroll", () => this.schedule(), { passive: true });
     this.element.addEventListener("keydown", (event) => this.#key(event));
-    new ResizeObserver(() => this.schedule()).observe(this.element);
+    new ResizeObserver(() => {
+      if (this.fixed !== undefined && this.fixed !== this.element.clientWidth) this.#fix();
+      this.schedule();
+    }).observe(this.element);
   }
 
   /** Asks for the first rows; the answer has the columns. */
@@ -48,6 +56,10 @@ export class Table {
     this.#fillHead();
     this.grid.setAttribute("aria-rowcount", this.total + 1);
     if (this.at >= this.total) this.at = -1;
+    for (const space of [this.above, this.below]) space.firstChild.colSpan = this.shown.length;
+    this.draw();
+    this.#fix();
+    // There is nothing to scroll before the first rows are drawn.
     if (this.at >= 0) this.#reveal();
     this.draw();
     if (this.at >= 0) this.onSelect(this.row(this.at), this.at, this.columns);
@@ -126,33 +138,72 @@ export class Table {
 
   draw() {
     if (!this.columns) return;
-    const { element } = this;
+    const { element, body } = this;
     const from = Math.max(0, Math.floor(element.scrollTop / ROW) - MARGIN);
     const to = Math.min(this.total, Math.ceil((element.scrollTop + element.clientHeight) / ROW) + MARGIN);
     for (let page = Math.floor(from / PAGE); page <= Math.floor(Math.max(0, to - 1) / PAGE); page++) {
       if (!this.pages.has(page)) this.#page(page).catch((error) => this.onFault?.(error));
     }
-    const space = (rows) => {
-      const cell = make("td", { colSpan: this.shown.length });
-      cell.style.height = `${rows * ROW}px`;
-      return make("tr", { class: "space", "aria-hidden": "true" }, cell);
-    };
-    const rows = [];
-    if (from > 0) rows.push(space(from));
-    for (let index = from; index < to; index++) rows.push(this.#row(index));
-    if (to < this.total) rows.push(space(this.total - to));
-    if (this.total === 0) {
-      rows.push(make("tr", {}, make("td", { colSpan: this.shown.length, class: "empty" }, "no rows")));
+    // Rows that stay in view stay what they are: only others are made and laid out.
+    for (const [index, made] of this.drawn) {
+      if (index >= from && index < to && made.of === (this.row(index) ?? null)) continue;
+      made.remove();
+      this.drawn.delete(index);
     }
-    this.body.replaceChildren(...rows);
+    this.#space(this.above, from, (space) => body.prepend(space));
+    this.#space(this.below, this.total - to, (space) => body.append(space));
+    let before = from > 0 ? this.above : null;
+    for (let index = from; index < to; index++) {
+      let made = this.drawn.get(index);
+      if (!made) {
+        made = this.#row(index);
+        made.of = this.row(index) ?? null;
+        this.drawn.set(index, made);
+        if (before) before.after(made);
+        else body.prepend(made);
+      }
+      before = made;
+      const isSelected = index === this.at;
+      if ((made.id === "selected-row") === isSelected) continue;
+      made.id = isSelected ? "selected-row" : "";
+      made.classList.toggle("selected", isSelected);
+      made.ariaSelected = String(isSelected);
+    }
+    if (this.total === 0 && body.childElementCount === 0) {
+      body.append(make("tr", {}, make("td", { colSpan: this.shown.length, class: "empty" }, "no rows")));
+    }
     // The selected row has the focus of readers.
-    if (this.body.querySelector(".selected")) element.setAttribute("aria-activedescendant", "selected-row");
+    if (this.drawn.has(this.at)) element.setAttribute("aria-activedescendant", "selected-row");
     else element.removeAttribute("aria-activedescendant");
+  }
+
+  /** Gives a row the room of others, or takes it away where there are none. */
+  #space(space, count, put) {
+    space.firstChild.style.height = `${count * ROW}px`;
+    if (count <= 0) space.remove();
+    else if (!space.isConnected) put(space);
+  }
+
+  /** Gives the columns the widths that their first rows need, so that none moves while the table is scrolled. */
+  #fix() {
+    const { grid, head, columnsHost } = this;
+    grid.style.tableLayout = "auto";
+    grid.style.minWidth = "";
+    columnsHost.replaceChildren();
+    const widths = [...head.rows[0].cells].map((cell) => Math.ceil(cell.getBoundingClientRect().width));
+    if (widths.every((width) => width === 0)) return;
+    columnsHost.replaceChildren(...widths.map((width, place) => {
+      const column = make("col", {});
+      if (place < widths.length - 1) column.style.width = `${width}px`;
+      return column;
+    }));
+    grid.style.minWidth = `${widths.reduce((a, b) => a + b, 0)}px`;
+    grid.style.tableLayout = "fixed";
+    this.fixed = this.element.clientWidth;
   }
 
   #row(index) {
     const row = this.row(index);
-    const isSelected = index === this.at;
     const depth = this.columns.findIndex((column) => column.id === "depth");
     const cells = this.shown.map((column) => {
       const value = row?.[column.place];
@@ -172,9 +223,8 @@ export class Table {
       if (depth >= 0 && ["method", "class"].includes(column.kind)) cell.style.paddingLeft = `${8 + 12 * Math.min(row[depth], 40)}px`;
       return cell;
     });
-    const made = make("tr", { "aria-rowindex": index + 2, class: isSelected ? "selected" : "" }, ...cells);
-    if (isSelected) made.id = "selected-row";
-    made.ariaSelected = String(isSelected);
+    const made = make("tr", { "aria-rowindex": index + 2 }, ...cells);
+    made.ariaSelected = "false";
     made.addEventListener("click", () => this.select(index));
     made.addEventListener("dblclick", () => row && this.onOpen(row, this.columns));
     return made;

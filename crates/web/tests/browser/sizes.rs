@@ -125,11 +125,21 @@ fn a_table_of_many_rows_has_few_in_the_page() {
     let facts = "const grid = document.querySelector('.grid');
         return [grid.getAttribute('aria-rowcount'), grid.rows.length < 100]";
     page.wait_for(facts, &json!(["100001", true]));
+    // Rows that stay in view are not made anew, and no column moves.
+    let widths = "return [...document.querySelectorAll('.grid th')].map((it) => it.clientWidth)";
+    let before = page.run(widths);
+    page.run(
+        "window.row = document.querySelector('[aria-rowindex=\"40\"]');
+         document.querySelector('.scroll').scrollTop = 500",
+    );
+    page.wait_for("return document.querySelector('[aria-rowindex=\"60\"]') !== null", &json!(true));
+    page.wait_for("return row === document.querySelector('[aria-rowindex=\"40\"]')", &json!(true));
     page.run("document.querySelector('.scroll').focus()");
     page.browser.keys(END);
     let last = "return document.querySelector('tr.selected')?.ariaRowIndex";
     page.wait_for(last, &json!("100001"));
     page.wait_for(facts, &json!(["100001", true]));
+    assert_eq!(page.run(widths), before);
     // A reader hears the selected row.
     let heard =
         "const active = document.querySelector('.scroll').getAttribute('aria-activedescendant');
