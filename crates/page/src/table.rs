@@ -18,6 +18,7 @@ pub(crate) const ASSETS: &[(&str, &str)] = assets![
     "app/filter.js",
     "app/flame.js",
     "app/graph.js",
+    "app/heap-threads.js",
     "app/heap-tree.js",
     "app/heap-views.js",
     "app/heap.js",

@@ -3,6 +3,7 @@
 import { ask } from "./api.js";
 import { counted, make, printable } from "./dom.js";
 import { amount } from "./numbers.js";
+import { showSide } from "./side.js";
 import { change, go, note, state } from "./state.js";
 import { Table, notesOf, rowCount, searchField } from "./table.js";
 import { OWNERS, TreeMap } from "./treemap.js";
@@ -116,7 +117,11 @@ export async function heapTree({ host, view, onFault }) {
     event.stopPropagation();
   });
   await table.start();
-  if (map.focus >= 0 && question.at === undefined) say(0);
+  if (map.focus >= 0 && question.at === undefined) {
+    say(0);
+    // The room of the selected item is there from the start, so that no area moves when one is selected.
+    if (innerWidth > 800) showSide(make("p", { class: "hint" }, "Select an area or a row."));
+  }
   count.textContent = [rowCount(table), ...notesOf(table)].join(" · ");
   return { picture: () => map.picture() };
 }

@@ -1,6 +1,7 @@
 // The views of a heap dump, in the order of their use.
 
 import { heapRows, object, suspects } from "./heap.js";
+import { heapThreads } from "./heap-threads.js";
 import { heapTree } from "./heap-tree.js";
 
 /** The views of a heap dump, in the order of their use. */
@@ -10,7 +11,7 @@ export const HEAP_VIEWS = [
   { id: "classes", title: "Classes", show: heapRows },
   { id: "packages", title: "Packages", show: heapRows },
   { id: "biggest", title: "Biggest objects", show: heapRows },
-  { id: "threads", title: "Threads", show: heapRows, isOrdered: true },
+  { id: "threads", title: "Threads", show: heapThreads },
   { id: "roots", title: "Roots", show: heapRows },
   { id: "loaders", title: "Loaders", show: heapRows },
   { id: "unreachable", title: "Garbage", show: heapRows },

@@ -11,7 +11,7 @@ export const pathOf = (view) => `${encodeURIComponent(state.source)}/heap/${view
 export const toView = (view, question) => address(state.source, view, question);
 
 /** A link to an object, or the text where there is none. */
-const toObject = (address, text) => (address ? make("a", { href: toView("object", { id: address }) }, text) : text);
+export const toObject = (address, text) => (address ? make("a", { href: toView("object", { id: address }) }, text) : text);
 
 /** The path to an object from what holds it, the root first. */
 function pathList(steps) {

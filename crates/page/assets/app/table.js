@@ -190,7 +190,7 @@ export class Table {
     grid.style.tableLayout = "auto";
     grid.style.minWidth = "";
     columnsHost.replaceChildren();
-    const widths = [...head.rows[0].cells].map((cell) => Math.ceil(cell.getBoundingClientRect().width));
+    const widths = [...head.rows[0].cells].map((cell) => Math.floor(cell.getBoundingClientRect().width));
     if (widths.every((width) => width === 0)) return;
     columnsHost.replaceChildren(...widths.map((width, place) => {
       const column = make("col", {});

@@ -5,7 +5,8 @@ import { duration } from "../flame/units.js";
 import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { amount } from "./numbers.js";
-import { address, filters, go, state } from "./state.js";
+import { filters, state } from "./state.js";
+import { selectWindow } from "./strip.js";
 
 /** Rows of threads. */
 const THREADS = 30;
@@ -13,13 +14,6 @@ const ROW = 22;
 const CELL = 8;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-/** Selects a window of seconds for all views; without one, all is shown. */
-function select(from, to) {
-  const second = (value) => `${Math.max(0, value).toFixed(2)}s`;
-  const window = from === undefined ? { from: undefined, to: undefined } : { from: second(from), to: second(to) };
-  go(address(state.source, state.view, { ...state.question, ...window }));
-}
 
 /** The numbers of all threads over time. */
 function curve(host, line) {
@@ -35,11 +29,11 @@ function curve(host, line) {
     cursor: { drag: { x: true, y: false, setScale: false } },
     scales: { x: { time: false } },
     axes: [{ ...axis, values: (_, splits) => splits.map((it) => `${it} s`) }, { ...axis, size: 70, values: (_, splits) => splits.map(value) }],
-    series: [{}, { stroke: colour("--accent"), fill: colour("--bar"), width: 1, paths: uPlot.paths.stepped({ align: 1 }) }],
+    series: [{}, { stroke: colour("--accent"), fill: colour("--bar"), width: 1, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
     hooks: {
       setSelect: [(chart) => {
         const { left, width } = chart.select;
-        if (width > 3) select(chart.posToVal(left, "x"), chart.posToVal(left + width, "x"));
+        if (width > 3) selectWindow(chart.posToVal(left, "x"), chart.posToVal(left + width, "x"));
       }],
     },
   }, [seconds, line.all]);
@@ -93,7 +87,7 @@ function heat(map) {
     const box = canvas.getBoundingClientRect();
     return Math.max(0, Math.min(columns - 1, Math.floor(((event.clientX - box.left) / box.width) * columns)));
   };
-  const take = () => select(chosen[0] * second, (chosen[1] + 1) * second);
+  const take = () => selectWindow(chosen[0] * second, (chosen[1] + 1) * second);
   let begin = -1;
   canvas.addEventListener("pointerdown", (event) => {
     begin = at(event);
@@ -136,14 +130,15 @@ export async function time({ host, view, summary }) {
   ]);
   const page = make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": view.title });
   host.append(page);
+  const picture = heat(map);
   const window = from || to ? `Window: ${from ?? "0s"} to ${to ?? "the end"}. ` : "";
-  const all = make("button", { type: "button", onclick: () => select() }, "Show all of the time");
+  const all = make("button", { type: "button", onclick: () => selectWindow() }, "Show all of the time");
   page.append(
     make("p", {}, `${window}Drag over the curve or the heat map to select a window for all views. `, window && all),
     make("h3", {}, `${line.title} by ${duration(line.interval_ns)}`),
     curve(page, line),
     make("h3", {}, `Heat map: seconds across, ${duration(map.cell_ns)} down`),
-    make("div", { class: "heat" }, heat(map)),
+    make("div", { class: "heat" }, picture),
   );
   if (pauses?.count) {
     page.append(make("p", {}, `${pauses.count.toLocaleString("en-US")} pauses to collect garbage, ${duration(pauses.pause_ns)} in all, the longest ${duration(pauses.longest_pause_ns)}.`));
@@ -151,4 +146,15 @@ export async function time({ host, view, summary }) {
   page.append(make("h3", {}, "By thread"), strips(line));
   if (line.other_thread_count > 0) page.append(make("p", { class: "hint" }, `${line.other_thread_count} other threads are not shown.`));
   for (const note of line.notes ?? []) page.append(make("p", { class: "hint" }, note));
+  return { picture: () => onPage(picture) };
+}
+
+/** A picture on the page's background. */
+function onPage(picture) {
+  const canvas = make("canvas", { width: picture.width, height: picture.height });
+  const context = canvas.getContext("2d");
+  context.fillStyle = colour("--page");
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(picture, 0, 0);
+  return canvas;
 }

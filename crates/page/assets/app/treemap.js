@@ -148,8 +148,11 @@ export class TreeMap {
       if (label) context.fillText(label, box.x + 4, box.y + 8);
     }
     const outline = (index, width) => {
-      const box = this.nodes[index]?.box;
-      if (!box) return;
+      // What is too small has the outline of what keeps it.
+      let node = this.nodes[index];
+      while (node && !node.box) node = this.nodes[node.parent];
+      if (!node) return;
+      const { box } = node;
       context.strokeStyle = isForced ? "Highlight" : colour("--text");
       context.lineWidth = width;
       context.strokeRect(box.x + width / 2, box.y + width / 2, Math.max(1, box.width - width), Math.max(1, box.height - width));
