@@ -396,9 +396,15 @@ fn the_tree_of_a_heap_is_a_picture_and_a_list() {
     page.go("/s/s1/threads");
     page.run("[...document.querySelectorAll('#view summary')].forEach((it) => it.click())");
     page.wait_for("return document.querySelectorAll('#view .path li').length > 3", &json!(true));
-    page.wait_for("return document.querySelector('#view .path a').href.includes('/object?id=')", &json!(true));
-    page.browser.keys("/main");
-    page.wait_for("return document.querySelector('.bar output').textContent.startsWith('1 thread ')", &json!(true));
+    page.wait_for(
+        "return document.querySelector('#view .path a').href.includes('/object?id=')",
+        &json!(true),
+    );
+    page.browser.keys("/finalizer");
+    page.wait_for(
+        "return document.querySelector('.bar output').textContent.startsWith('1 thread ')",
+        &json!(true),
+    );
     // Objects lead to each other, and back.
     page.go("/s/s1/biggest");
     page.run("document.querySelector('.scroll').focus()");

@@ -24,8 +24,8 @@ function stack(thread) {
 function row(thread) {
   const facts = [thread.state, thread.is_virtual && "virtual", thread.is_daemon && "daemon", thread.local_count > 0 && counted(thread.local_count, "local")];
   const made = make("details", { ontoggle: () => made.open && made.children.length === 1 && made.append(
-    make("p", { class: "links" }, toObject(thread.address, "Its object")), stack(thread)) },
-  make("summary", {}, make("span", { class: "amount" }, amount(thread.retained_bytes, "bytes")), " ", make("strong", {}, thread.name ?? "without a name"),
+    ...(thread.address ? [make("p", { class: "links" }, toObject(thread.address, "Its object"))] : []), stack(thread)) },
+  make("summary", {}, make("span", { class: "amount" }, amount(thread.retained_bytes, "bytes")), " ", make("strong", {}, thread.name || "without a name"),
     make("small", {}, facts.filter(Boolean).join(", "))));
   return made;
 }

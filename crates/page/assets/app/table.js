@@ -56,7 +56,6 @@ export class Table {
     this.#fillHead();
     this.grid.setAttribute("aria-rowcount", this.total + 1);
     if (this.at >= this.total) this.at = -1;
-    for (const space of [this.above, this.below]) space.firstChild.colSpan = this.shown.length;
     this.draw();
     this.#fix();
     // There is nothing to scroll before the first rows are drawn.
@@ -106,6 +105,7 @@ export class Table {
     const found = key === undefined ? undefined : answers.map(([page, { rows }]) => [page, rows.findIndex((row) => row[place] === key)]).find((it) => it[1] >= 0);
     if (found) this.at = found[0] * PAGE + found[1];
     this.draw();
+    if (!isSame) this.#fix();
     if (found) this.onSelect(this.row(this.at), this.at, this.columns);
   }
 
@@ -169,8 +169,10 @@ export class Table {
       made.classList.toggle("selected", isSelected);
       made.ariaSelected = String(isSelected);
     }
-    if (this.total === 0 && body.childElementCount === 0) {
-      body.append(make("tr", {}, make("td", { colSpan: this.shown.length, class: "empty" }, "no rows")));
+    this.nothing?.remove();
+    if (this.total === 0) {
+      this.nothing = make("tr", {}, make("td", { colSpan: this.shown.length, class: "empty" }, "no rows"));
+      body.append(this.nothing);
     }
     // The selected row has the focus of readers.
     if (this.drawn.has(this.at)) element.setAttribute("aria-activedescendant", "selected-row");
@@ -180,6 +182,7 @@ export class Table {
   /** Gives a row the room of others, or takes it away where there are none. */
   #space(space, count, put) {
     space.firstChild.style.height = `${count * ROW}px`;
+    space.firstChild.colSpan = this.shown.length;
     if (count <= 0) space.remove();
     else if (!space.isConnected) put(space);
   }

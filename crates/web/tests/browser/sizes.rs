@@ -129,11 +129,11 @@ fn a_table_of_many_rows_has_few_in_the_page() {
     let widths = "return [...document.querySelectorAll('.grid th')].map((it) => it.clientWidth)";
     let before = page.run(widths);
     page.run(
-        "window.row = document.querySelector('[aria-rowindex=\"40\"]');
-         document.querySelector('.scroll').scrollTop = 500",
+        "window.row = document.querySelector('[aria-rowindex=\"30\"]');
+         document.querySelector('.scroll').scrollTop = 700",
     );
     page.wait_for("return document.querySelector('[aria-rowindex=\"60\"]') !== null", &json!(true));
-    page.wait_for("return row === document.querySelector('[aria-rowindex=\"40\"]')", &json!(true));
+    page.wait_for("return row === document.querySelector('[aria-rowindex=\"30\"]')", &json!(true));
     page.run("document.querySelector('.scroll').focus()");
     page.browser.keys(END);
     let last = "return document.querySelector('tr.selected')?.ariaRowIndex";
