@@ -3,7 +3,7 @@
 
 use perk_profile::{
     AllocationSite, Event, FieldAccesses, FrameId, KeyedMap, MethodId, Metric, NamePattern, NodeId,
-    Profile, Section, Symbols, TraceId,
+    Profile, Section, Symbols, Thread, ThreadId, TimelineRow, TraceId, WholePattern,
 };
 
 use crate::{LabelPattern, labels};
@@ -20,13 +20,16 @@ pub struct Filter {
     pub hide: Vec<NamePattern>,
     /// The labels that rows must have: one of those of each key.
     pub labels: Vec<LabelPattern>,
+    /// The names of the threads whose numbers count, if there are any.
+    pub threads: Vec<WholePattern>,
 }
 
 impl Filter {
     /// Whether the filter keeps everything.
     pub fn is_empty(&self) -> bool {
-        let Self { focus, ignore, hide, labels } = self;
-        focus.is_empty() && ignore.is_empty() && hide.is_empty() && labels.is_empty()
+        let Self { focus, ignore, hide, labels, threads } = self;
+        let methods = [focus, ignore, hide];
+        methods.iter().all(|it| it.is_empty()) && labels.is_empty() && threads.is_empty()
     }
 
     /// The patterns that match no method of a profile, each with the name of its list.
@@ -57,6 +60,9 @@ impl Filter {
         }
         if !self.labels.is_empty() {
             self.keep_labels(&mut profile);
+        }
+        if let Some(is_kept) = self.kept_threads(&profile) {
+            keep_threads(&is_kept, &mut profile);
         }
         let traces = Traces::new(self, &mut profile);
         let mut skipped = 0_usize;
@@ -98,6 +104,13 @@ impl Filter {
         });
     }
 
+    /// Whether each thread, by its index, counts; `None` where all numbers do.
+    pub(crate) fn kept_threads(&self, profile: &Profile) -> Option<Vec<bool>> {
+        let name = |thread: &Thread| profile.symbols.strings.get(thread.name);
+        let is_kept = |thread| self.threads.iter().any(|pattern| pattern.matches(name(thread)));
+        (!self.threads.is_empty()).then(|| profile.threads.iter().map(is_kept).collect())
+    }
+
     /// Keeps the objects that the kept methods allocated.
     fn keep_objects(&self, accesses: &mut FieldAccesses, symbols: &Symbols) {
         let mut known: KeyedMap<Option<AllocationSite>, bool> = KeyedMap::default();
@@ -110,6 +123,25 @@ impl Filter {
             (self.focus.is_empty() || is_through(&self.focus)) && !is_through(&self.ignore)
         };
         accesses.retain(|site| *known.entry(site).or_insert_with(|| is_kept(site)));
+    }
+}
+
+/// Keeps the rows of threads that count. Tables of callers and callees have no threads, and stay for what follows.
+fn keep_threads(is_kept: &[bool], profile: &mut Profile) {
+    let kept = |thread: Option<ThreadId>| thread.is_some_and(|thread| is_kept[thread.index()]);
+    let threads: Vec<_> = profile.traces().iter().map(|trace| trace.thread).collect();
+    for event in &mut profile.events {
+        match event {
+            Event::Section(section) if !section.head.is_by_pair => {
+                section.retain(|key| kept(threads[key.trace.index()]));
+            }
+            Event::Timeline(timeline) => {
+                let thread = |row: &TimelineRow| row.thread.or(threads[row.trace.index()]);
+                timeline.rows =
+                    timeline.rows.iter().filter(|row| kept(thread(row))).copied().collect();
+            }
+            _ => {}
+        }
     }
 }
 
@@ -219,10 +251,10 @@ fn matching(patterns: &[NamePattern], symbols: &Symbols) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use perk_profile::SectionView;
+    use perk_profile::{SectionView, Timeline, TimelineHead};
 
     use super::*;
-    use crate::fixture::{edges, push_metric, push_samples, push_sites, push_times};
+    use crate::fixture::{edges, push_metric, push_samples, push_sites, push_times, thread};
 
     fn patterns(names: &[&str]) -> Vec<NamePattern> {
         names.iter().map(|name| NamePattern::new(name).unwrap()).collect()
@@ -230,7 +262,13 @@ mod tests {
 
     fn filter(focus: &[&str], ignore: &[&str], hide: &[&str]) -> Filter {
         let labels = Vec::new();
-        Filter { focus: patterns(focus), ignore: patterns(ignore), hide: patterns(hide), labels }
+        Filter {
+            focus: patterns(focus),
+            ignore: patterns(ignore),
+            hide: patterns(hide),
+            labels,
+            ..Filter::default()
+        }
     }
 
     /// A profile of every kind of number on four paths.
@@ -243,6 +281,42 @@ mod tests {
         push_times(&mut profile, &times);
         push_sites(&mut profile, &[("byte[]", paths[1], [64, 2, 32, 1]), ("T", paths[0], [8; 4])]);
         profile
+    }
+
+    #[test]
+    fn threads_have_their_own_numbers() {
+        let mut profile = Profile::default();
+        let [one, two, main] = ["http-1", "http-2", "main"].map(|name| thread(&mut profile, name));
+        let rows = [(one, 1), (two, 2), (main, 4)];
+        push_times(&mut profile, &rows.map(|(thread, ns)| ("T.a<T.main", Some(thread), 1, ns)));
+        push_metric(&mut profile, "misses", &[("T.a<T.main", 8)]);
+        let trace = |thread| {
+            let traces = 0..profile.traces().len();
+            let mut traces = traces.map(TraceId::new);
+            traces.find(|&it| profile.get_trace(it).thread == Some(thread)).unwrap()
+        };
+        let row = |tick, thread, of| TimelineRow { tick, thread, trace: trace(of), count: 1 };
+        // A row has the thread of its trace, unless it has one.
+        let rows = vec![row(0, None, one), row(1, Some(two), main), row(2, None, main)];
+        let head = TimelineHead { metric: Metric::Samples, tick_ns: 1, begin_ns: 0, end_ns: 3 };
+        profile.events.push(Event::Timeline(Timeline { head, rows: rows.into() }));
+        let names =
+            |names: &[&str]| names.iter().map(|it| WholePattern::new(it).unwrap()).collect();
+        for (threads, ns, ticks) in [
+            (&["http-*"][..], 3, &[0, 1][..]),
+            (&["main"], 4, &[2]),
+            (&["main", "http-1"], 5, &[0, 2]),
+            (&["none"], 0, &[]),
+            (&[], 7, &[0, 1, 2]),
+        ] {
+            let filter = Filter { threads: names(threads), ..Filter::default() };
+            let kept = filter.apply(profile.clone());
+            assert_eq!(Metric::SelfTime.rows(&kept).total, ns, "{threads:?}");
+            let rows = kept.timelines().flat_map(|it| it.rows.iter().map(|row| row.tick));
+            assert_eq!(rows.collect::<Vec<_>>(), ticks, "{threads:?}");
+            let misses = Metric::other("misses", perk_profile::Unit::Count).rows(&kept).total;
+            assert_eq!(misses, if threads.is_empty() { 8 } else { 0 }, "of no thread");
+        }
     }
 
     /// Samples, metric, self time, calls and allocated bytes by path.

@@ -109,6 +109,7 @@ fn rows<'p>(
     filter: &Filter,
 ) -> Vec<(u64, &'p TimelineRow)> {
     let is_kept = filter::kept_nodes(filter, profile);
+    let threads = filter.kept_threads(profile);
     // Times are known by trace alone, and not by label.
     let has_labels = !filter.labels.is_empty();
     let timelines = profile.timelines().filter(|it| it.head.metric == *metric && !has_labels);
@@ -117,7 +118,11 @@ fn rows<'p>(
     let is_kept = |row: &TimelineRow| {
         is_kept.as_ref().is_none_or(|kept| kept[profile.get_trace(row.trace).node.index()])
     };
-    rows.filter(|(_, row)| is_kept(row)).collect()
+    let is_of_thread = |row: &TimelineRow| {
+        let thread = || row.thread.or_else(|| profile.get_trace(row.trace).thread);
+        threads.as_ref().is_none_or(|kept| thread().is_some_and(|it| kept[it.index()]))
+    };
+    rows.filter(|(_, row)| is_kept(row) && is_of_thread(row)).collect()
 }
 
 /// The longest tick of a metric's times; `None` where it has none.

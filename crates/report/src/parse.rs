@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use perk_control::options::time_ns;
-use perk_profile::NamePattern;
+use perk_profile::{NamePattern, WholePattern};
 
 pub use crate::heap::parse::{address, class, layout, what};
 
@@ -35,6 +35,14 @@ pub fn share(text: &str) -> Result<f64, String> {
 pub fn name_pattern(text: &str) -> Result<NamePattern, String> {
     NamePattern::new(text)
         .ok_or_else(|| "name a method or a class: bar, Foo.bar, Foo, 'com.acme.*'".to_owned())
+}
+
+/// The pattern of the name of a thread.
+///
+/// # Errors
+/// The text is no name.
+pub fn whole_pattern(text: &str) -> Result<WholePattern, String> {
+    WholePattern::new(text).ok_or_else(|| "name a thread: main, 'http-*'".to_owned())
 }
 
 #[cfg(test)]

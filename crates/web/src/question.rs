@@ -19,16 +19,17 @@ pub(crate) struct Question {
 /// The parameters of a table that do not change its rows.
 pub(crate) const OF_EXCERPT: [&str; 5] = ["sort", "order", "offset", "limit", "search"];
 /// The parameters that select a part of a profile.
-pub(crate) const OF_PART: [&str; 8] =
-    ["from", "to", "focus", "ignore", "hide", "label", "by", "no-infer"];
+pub(crate) const OF_PART: [&str; 9] =
+    ["from", "to", "focus", "ignore", "hide", "label", "thread", "by", "no-infer"];
 /// The parameters of one side of a comparison, which replace those of both.
-pub(crate) const SIDES: [&str; 14] = [
+pub(crate) const SIDES: [&str; 16] = [
     "before-from",
     "before-to",
     "before-focus",
     "before-ignore",
     "before-hide",
     "before-label",
+    "before-thread",
     "before-by",
     "after-from",
     "after-to",
@@ -36,6 +37,7 @@ pub(crate) const SIDES: [&str; 14] = [
     "after-ignore",
     "after-hide",
     "after-label",
+    "after-thread",
     "after-by",
 ];
 /// Rows of a table where nothing says how many.
@@ -54,7 +56,7 @@ impl Question {
     pub(crate) fn check(&self, known: &[&[&str]]) -> Result<(), Fault> {
         let is_list = |name: &str| {
             let name = name.strip_prefix("before-").or(name.strip_prefix("after-")).unwrap_or(name);
-            ["focus", "ignore", "hide", "label"].contains(&name)
+            ["focus", "ignore", "hide", "label", "thread"].contains(&name)
         };
         for (index, (name, _)) in self.pairs.iter().enumerate() {
             if !known.iter().any(|list| list.contains(&&**name)) {
@@ -164,6 +166,7 @@ impl Question {
             ignore: patterns("ignore")?,
             hide: patterns("hide")?,
             labels: self.values("label", str::parse::<LabelPattern>)?,
+            threads: self.values("thread", parse::whole_pattern)?,
         })
     }
 

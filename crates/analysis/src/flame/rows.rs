@@ -15,11 +15,17 @@ pub(super) fn visit(
 ) -> u64 {
     let Question { metric, window, filter, .. } = question;
     let of_trace = |trace: TraceId| profile.get_trace(trace).thread;
+    let threads = filter.kept_threads(profile);
+    let is_of_thread = |thread: Option<ThreadId>| {
+        threads.as_ref().is_none_or(|kept| thread.is_some_and(|it| kept[it.index()]))
+    };
     if window.is_whole() {
         let is_kept = (!filter.labels.is_empty()).then(|| labels::kept(&filter.labels, profile));
         return metric.visit(profile, |key, number| {
-            if is_kept.as_ref().is_none_or(|kept| kept[key.labels.index()]) {
-                visit(key, of_trace(key.trace), number);
+            let thread = of_trace(key.trace);
+            let has_labels = is_kept.as_ref().is_none_or(|kept| kept[key.labels.index()]);
+            if has_labels && is_of_thread(thread) {
+                visit(key, thread, number);
             }
         });
     }
@@ -30,7 +36,10 @@ pub(super) fn visit(
     for timeline in timelines.filter(|_| filter.labels.is_empty()) {
         let rows = timeline.rows.iter();
         for row in rows.filter(|row| (from_ns..to_ns).contains(&timeline.head.time_ns(row.tick))) {
-            visit(Key::from(row.trace), row.thread.or_else(|| of_trace(row.trace)), row.count);
+            let thread = row.thread.or_else(|| of_trace(row.trace));
+            if is_of_thread(thread) {
+                visit(Key::from(row.trace), thread, row.count);
+            }
             total = total.saturating_add(row.count);
         }
     }

@@ -160,7 +160,7 @@ fn a_filter_is_that_of_reports() {
             focus: patterns(focus),
             ignore: patterns(ignore),
             hide: patterns(hide),
-            labels: Vec::new(),
+            ..Filter::default()
         };
         let it = Fixture::new(Question { filter: filter.clone(), ..Question::default() });
         let filtered = filter.apply(profile());

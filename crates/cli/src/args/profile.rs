@@ -5,9 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use perk_analysis::{Filter, LabelPattern, Window};
 use perk_open::{Format, Options};
-use perk_profile::NamePattern;
+use perk_profile::{NamePattern, WholePattern};
 
-use super::values::{name_pattern, size, time};
+use super::values::{name_pattern, size, time, whole_pattern};
 use crate::file_format::read_format;
 
 /// How a file is read.
@@ -84,12 +84,15 @@ pub(crate) struct FilterArgs {
     /// must match once)
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) label: Vec<LabelPattern>,
+    /// Keep only numbers of the threads with this name: main, 'http-*' (repeatable: of any of them)
+    #[arg(long, value_name = "NAME", value_parser = whole_pattern)]
+    pub(crate) thread: Vec<WholePattern>,
 }
 
 impl FilterArgs {
     /// The filter that the options describe.
     pub(crate) fn filter(&self) -> Filter {
-        let Self { focus, ignore, hide, label: labels } = self.clone();
-        Filter { focus, ignore, hide, labels }
+        let Self { focus, ignore, hide, label: labels, thread: threads } = self.clone();
+        Filter { focus, ignore, hide, labels, threads }
     }
 }

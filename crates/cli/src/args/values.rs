@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use perk_control::Command;
 use perk_control::options::scaled;
-pub(super) use perk_report::parse::{name_pattern, share, time};
+pub(super) use perk_report::parse::{name_pattern, share, time, whole_pattern};
 
 /// Reads the length of a part of a run, which is not zero.
 pub(super) fn length(text: &str) -> Result<Duration, String> {

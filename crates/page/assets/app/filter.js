@@ -26,6 +26,7 @@ function chips() {
     ...of("ignore", (value) => `without ${value}`),
     ...of("hide", (value) => `hidden: ${value}`),
     ...of("label", (value) => value.replace("=", ": ")),
+    ...of("thread", (value, index) => `${index === 0 ? "thread" : "or"} ${value}`),
     // The header has the part of a running JVM.
     ...((from || to) && moment.source !== state.source ? [{ text: `${from ?? "0s"} – ${to ?? "end"}`, parts: { from: undefined, to: undefined } }] : []),
   ];
@@ -54,7 +55,8 @@ function groupList(summary, view) {
 /** What can be chosen in the lists. */
 function kindsOf(summary) {
   const named = summary.views.includes("flame") ? [["package", "package"], ["class", "class"]] : [];
-  return [...named, ["method", "method"], ...summary.labels.map(({ key, value_count: count }) => [`label:${key}`, `label ${key} (${count})`])];
+  const threads = summary.views.includes("threads") ? [["thread", "thread"]] : [];
+  return [...named, ["method", "method"], ...threads, ...summary.labels.map(({ key, value_count: count }) => [`label:${key}`, `label ${key} (${count})`])];
 }
 
 /** The values of a kind: each with its pattern, its name and its part of all. */
@@ -75,14 +77,14 @@ async function valuesOf(kind, text) {
   }
   const isLabel = kind.startsWith("label:");
   const key = kind.slice(6);
-  const asked = isLabel ? { view: "label", by: key } : { view: "methods" };
+  const asked = isLabel ? { view: "label", by: key } : { view: kind === "thread" ? "threads" : "methods" };
   const answer = await ask(`${path}/report`, { ...question, ...asked, search, limit: VALUES });
   const place = (id) => answer.columns.findIndex((column) => column.id === id);
   const share = answer.columns.findIndex((column) => column.unit === "percent");
-  const name = isLabel ? answer.columns.findIndex((column) => column.kind !== "number" && column.id !== "metric") : place("name");
+  const name = isLabel ? answer.columns.findIndex((column) => column.kind !== "number" && column.id !== "metric") : place(kind === "thread" ? "thread" : "name");
   return answer.rows.map((row) => {
     const text = row[name];
-    return { name: text, pattern: isLabel ? `${key}=${text}` : patternOf(text), share: row[share] };
+    return { name: text, pattern: isLabel ? `${key}=${text}` : kind === "thread" ? text : patternOf(text), share: row[share] };
   });
 }
 
@@ -98,18 +100,20 @@ function panel(summary) {
     ignore: "All stacks but those through what you choose.",
     hide: "The stacks stay; their numbers go to the callers of the frames that are left out.",
     label: "Numbers with this label; several values of a label are alternatives.",
+    thread: "Numbers of this thread; several are alternatives.",
   };
-  const isLabel = () => kind.value.startsWith("label:");
+  /** What is chosen with one way alone: a label, a thread. */
+  const only = () => (kind.value.startsWith("label:") ? "label" : kind.value === "thread" ? "thread" : null);
   const add = (pattern) => {
-    const name = isLabel() ? "label" : how.value;
+    const name = only() ?? how.value;
     byId("filter-panel").hidePopover();
     show({ [name]: [...list(name).filter((it) => it !== pattern), pattern] });
   };
   let turn = 0;
   const fill = async () => {
     const mine = ++turn;
-    how.hidden = isLabel();
-    hint.textContent = HINTS[isLabel() ? "label" : how.value];
+    how.hidden = only() !== null;
+    hint.textContent = HINTS[only() ?? how.value];
     let rows;
     try {
       const found = await valuesOf(kind.value, search.value.trim());
@@ -135,7 +139,7 @@ function panel(summary) {
     const at = buttons.indexOf(document.activeElement);
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (event.key === "Enter" && event.target === search && search.value.trim()) {
-      add(isLabel() && !search.value.includes("=") ? `${kind.value.slice(6)}=${search.value.trim()}` : search.value.trim());
+      add(only() === "label" && !search.value.includes("=") ? `${kind.value.slice(6)}=${search.value.trim()}` : search.value.trim());
     } else if (step && event.target.tagName !== "SELECT") {
       (buttons[at + step] ?? (step < 0 ? search : null))?.focus();
     } else return;

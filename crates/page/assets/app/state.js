@@ -1,7 +1,7 @@
 // What is shown: a file, a view and a question, which are the address.
 
 /** The parts of a question that hold in every view. */
-export const FILTERS = ["metric", "focus", "ignore", "hide", "label", "by", "from", "to", "last"];
+export const FILTERS = ["metric", "focus", "ignore", "hide", "label", "thread", "by", "from", "to", "last"];
 const listeners = [];
 
 /** The part of a running JVM's recording that is shown now: all questions about the source are about it. */

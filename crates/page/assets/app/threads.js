@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { amount, titleOf } from "./numbers.js";
 import { showSide } from "./side.js";
-import { addressOf, change, filters, note, state } from "./state.js";
+import { addressOf, change, filters, go, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
 
 /** The states, each with its words. */
@@ -96,12 +96,14 @@ export async function threads({ host, view, summary, onFault }) {
       const ofStates = [...known].sort((a, b) => b[1] - a[1]).map(([name, ns]) => [make("span", {}, make("i", { class: `key state-${name}` }), STATES[name]), `${amount(ns, "ns")} (${share(ns, all)})`]);
       showSide(make("h2", {}, of("thread") ?? "Thread"),
         make("p", { class: "links" },
-          make("a", { href: addressOf("flame", { group: "thread", search: of("thread") }) }, "Flame by thread"), copyButton(of("thread") ?? "")),
+          make("a", { href: addressOf("flame", { thread: of("thread") }), "aria-keyshortcuts": "g", title: "Key g" }, "Flame"),
+          make("a", { href: addressOf("methods", { thread: of("thread") }), "aria-keyshortcuts": "m", title: "Key m" }, "Methods"),
+          make("a", { href: addressOf("threads", { ...question, thread: of("thread"), at: undefined }), "aria-keyshortcuts": "f", title: "Key f" }, "Focus on this"), copyButton(of("thread") ?? "")),
         make("dl", {}, ...entries.flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)])),
         known.length > 0 && make("h3", {}, "What it does, by the clock"),
         known.length > 0 && make("dl", {}, ...ofStates.flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)])));
     },
-    onOpen: () => {},
+    onOpen: (row, columns) => go(addressOf("flame", { thread: row[columns.findIndex((column) => column.id === "thread")] })),
     onFault,
   });
   const count = make("output", {});

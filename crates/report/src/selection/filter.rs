@@ -2,7 +2,7 @@
 
 use perk_analysis::{Filter, InferredCallers, LabelPattern, near};
 use perk_profile::units::{percent, printable};
-use perk_profile::{Metric, NamePattern, Profile};
+use perk_profile::{Metric, NamePattern, Profile, WholePattern};
 
 use crate::selection::metric::adds_up;
 use crate::words::no_such_name;
@@ -58,6 +58,10 @@ fn sentence(filter: &Filter, parts: &[(u64, u64, String)]) -> String {
         let labels: Vec<_> = filter.labels.iter().map(LabelPattern::to_string).collect();
         options.push(format!("--label {}", labels.join(", ")));
     }
+    if !filter.threads.is_empty() {
+        let threads: Vec<_> = filter.threads.iter().map(WholePattern::as_str).collect();
+        options.push(format!("--thread {}", threads.join(", ")));
+    }
     let hidden = (!filter.hide.is_empty())
         .then(|| format!("the frames of {} are hidden", list(&filter.hide)));
     if options.is_empty() {
@@ -92,7 +96,7 @@ mod tests {
             focus: patterns(focus),
             ignore: patterns(ignore),
             hide: patterns(hide),
-            labels: Vec::new(),
+            ..Filter::default()
         };
         let samples = (63, 100, "samples".to_owned());
         let calls = (1, 2, "calls".to_owned());

@@ -34,7 +34,18 @@ pub fn check(
             bail!("--label {}: {}", label, no_such_label(label, profiles));
         }
     }
+    for pattern in &filter.threads {
+        let threads = || profiles.iter().flat_map(|(_, profile)| thread_names(profile));
+        if !threads().any(|name| pattern.matches(name)) {
+            let near = did_you_mean(&near::texts(pattern.as_str(), threads()));
+            bail!("--thread {}: no thread of {files} has that name{near}", pattern.as_str());
+        }
+    }
     Ok(())
+}
+
+fn thread_names(profile: &Profile) -> impl Iterator<Item = &str> {
+    profile.threads.iter().map(|thread| profile.symbols.strings.get(thread.name))
 }
 
 /// Whether a class or method of a profile has the name.

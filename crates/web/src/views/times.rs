@@ -12,9 +12,19 @@ use crate::question::Question;
 use crate::reply::Reply;
 use crate::sources::Source;
 
-const KNOWN: [&str; 9] =
-    ["metric", "by", "bucket-ms", "threads", "focus", "ignore", "hide", "label", "version"];
-const KNOWN_OF_STRIP: [&str; 5] = ["focus", "ignore", "hide", "label", "version"];
+const KNOWN: [&str; 10] = [
+    "metric",
+    "by",
+    "bucket-ms",
+    "threads",
+    "focus",
+    "ignore",
+    "hide",
+    "label",
+    "thread",
+    "version",
+];
+const KNOWN_OF_STRIP: [&str; 6] = ["focus", "ignore", "hide", "label", "thread", "version"];
 /// Intervals of the strip.
 const STRIP_INTERVALS: u64 = 240;
 /// Intervals of a recording where nothing says how long they are.

@@ -64,6 +64,24 @@ fn threads_have_their_states() {
     );
     page.go("/s/s1/threads?at=0");
     page.wait_for("return document.querySelector('#side h2')?.textContent", &json!("worker"));
+    // One thread alone: its graph, its chip, and a comparison of two.
+    page.after(|page| page.browser.keys("g"));
+    assert_eq!(page.address(), "/s/s1/flame?thread=worker");
+    page.wait_for(
+        "return document.getElementById('detail').textContent.split(',')[0]",
+        &json!("all — 4.00 s (100.00 %)"),
+    );
+    assert_eq!(
+        page.run("return document.querySelector('.chip span').textContent"),
+        json!("thread worker")
+    );
+    let report = api(&page, "/api/s1/report?view=methods&thread=work*");
+    assert_eq!(report["rows"][0][place(&report, "self_ns")], json!(4 * SECOND), "{report}");
+    let none = api(&page, "/api/s1/report?view=methods&thread=wurker");
+    assert_eq!(none["total_rows"], json!(0), "{none}");
+    page.go("/s/s1/compare?before-thread=worker&after-thread=timer");
+    let first = page.text("return document.querySelector('.sentences strong').textContent");
+    assert!(first.contains("thread timer") && first.contains("thread worker"), "{first}");
     page.assert_silent();
 }
 
