@@ -116,6 +116,25 @@ mod tests {
         );
         let label = Filter { labels: vec!["request=x".parse().unwrap()], ..Filter::default() };
         assert_eq!(refusal(&[], &label, &both[..1]).unwrap(), "--label request=x: a has no labels");
+        let mut threads = before.clone();
+        let name = threads.symbols.strings.intern("worker-1");
+        threads.push_thread(perk_profile::Thread {
+            serial: 200_001,
+            object_id: 1,
+            name,
+            group: None,
+            parent_group: None,
+        });
+        let of_thread = |name| Filter {
+            threads: vec![perk_profile::WholePattern::new(name).unwrap()],
+            ..Filter::default()
+        };
+        let one = [("a", &threads)];
+        assert_eq!(refusal(&[], &of_thread("worker-*"), &one), None);
+        assert_eq!(
+            refusal(&[], &of_thread("wroker-1"), &one).unwrap(),
+            "--thread wroker-1: no thread of a has that name; did you mean worker-1?"
+        );
         let left_out =
             Filter { ignore: patterns(&["Gone"]), hide: patterns(&["sun.*"]), ..Filter::default() };
         assert_eq!(refusal(&[], &left_out, &both), None);
