@@ -92,7 +92,14 @@ const viewsOf = (id) => ({ heap: HEAP_VIEWS, jvm: JVM_VIEWS })[sourceOf(id)?.kin
 /** The views of a running JVM: its threads have states and rates. */
 const JVM_VIEWS = VIEWS.map((view) => (view.id === "threads" ? { id: "threads", title: view.title, show: running } : view));
 
+/** The names of the views and metrics that a summary lists. */
+const partsOf = (summary) => [...summary.views, ...summary.metrics.map((it) => it.metric)].join();
+
+/** Those for which the tabs were made. */
+let parts = "";
+
 function fillTabs(summary, view) {
+  parts = summary ? partsOf(summary) : "";
   const isThere = (it) => !it.needs || summary.views.includes(it.needs);
   const shown = viewsOf(state.source).filter((it) => isThere(it) && (!it.isHidden || it === view) && !(it.within && summary.views.includes(it.within)));
   byId("tabs").replaceChildren(...shown.map((it) => {
@@ -125,6 +132,12 @@ async function refresh() {
     const summary = await summaryOf();
     if (mine !== turn) return;
     sayConditions(summary);
+    // What was measured since may have views and metrics of its own.
+    if (partsOf(summary) !== parts) {
+      const view = viewOf(state.view, viewsOf(state.source));
+      fillHead(summary, view);
+      fillTabs(summary, view);
+    }
     if (!strip) drawStrip(updateStrip);
     if (shown.update) return await shown.update(summary);
     if (isBusy()) return;
