@@ -18,6 +18,7 @@ mod process;
 mod request;
 mod selection;
 mod source;
+mod source_part;
 mod summary;
 mod tree;
 mod views;
@@ -39,8 +40,9 @@ use crate::{Answer, NamedItem, View, accounting};
 use content::Content;
 use fields::Fields;
 pub use heap::classes as heap_classes;
-pub use request::{Extent, ProfileRequest, SourcePart};
+pub use request::{Extent, ProfileRequest};
 pub use selection::Selection;
+pub use source_part::SourcePart;
 pub use views::{ProfileView, TreeOrder};
 
 /// Columns by which the lines of the accounting continue further in.

@@ -9,6 +9,7 @@ use perk_profile::units::printable;
 use perk_render::Screen;
 
 use super::head;
+use super::source_part::SourcePart;
 use super::views::ProfileView;
 use crate::Want;
 use crate::words::quoted;
@@ -58,15 +59,6 @@ pub struct ProfileRequest {
     pub screen: Screen,
     /// The forms of the answer.
     pub want: Want,
-}
-
-/// A part of a page of source files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SourcePart {
-    /// The numbers of each file; those whose source is not there, too.
-    List,
-    /// The lines of the file with this path or name.
-    File(String),
 }
 
 /// How much of a profile is shown.

@@ -16,7 +16,7 @@ use perk_profile::{Metric, Profile, Unit};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Rows, Section};
 
 use super::metric::MetricView;
-use super::request::SourcePart;
+use super::source_part::SourcePart;
 use find::SourceMatches;
 
 /// Columns that a tab represents, up to the next multiple of it.
