@@ -151,6 +151,9 @@ async function refresh() {
       const scrolled = (root) => [...root.querySelectorAll(".scroll, .page, .chart, .heat, .sentences")];
       const places = scrolled(host).filter((it) => !stage.contains(it)).map((it) => [it.scrollLeft, it.scrollTop]);
       const focused = [...host.querySelectorAll("[tabindex], a, button")].filter((it) => !stage.contains(it)).indexOf(document.activeElement);
+      // What the user has opened stays open.
+      const open = [...host.querySelectorAll("details")].filter((it) => !stage.contains(it)).map((it) => it.open);
+      stage.querySelectorAll("details").forEach((it, index) => { it.open = open[index] ?? it.open; });
       host.replaceChildren(...stage.childNodes);
       scrolled(host).forEach((it, index) => it.scrollTo(...(places[index] ?? [0, 0])));
       if (focused >= 0) host.querySelectorAll("[tabindex], a, button")[focused]?.focus({ preventScroll: true });
