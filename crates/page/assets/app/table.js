@@ -193,14 +193,15 @@ export class Table {
     grid.style.tableLayout = "auto";
     grid.style.minWidth = "";
     columnsHost.replaceChildren();
-    const widths = [...head.rows[0].cells].map((cell) => Math.floor(cell.getBoundingClientRect().width));
+    const widths = [...head.rows[0].cells].map((cell) => Math.ceil(cell.getBoundingClientRect().width));
     if (widths.every((width) => width === 0)) return;
+    const whole = Math.floor(grid.getBoundingClientRect().width);
     columnsHost.replaceChildren(...widths.map((width, place) => {
       const column = make("col", {});
       if (place < widths.length - 1) column.style.width = `${width}px`;
       return column;
     }));
-    grid.style.minWidth = `${widths.reduce((a, b) => a + b, 0)}px`;
+    grid.style.minWidth = `${whole}px`;
     grid.style.tableLayout = "fixed";
     this.fixed = this.element.clientWidth;
   }
