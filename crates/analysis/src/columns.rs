@@ -44,8 +44,8 @@ pub struct Edge {
 
 /// The numbers of `metric` as samples, one row per trace.
 pub fn numbers(profile: &Profile, metric: &Metric) -> CpuSamples {
-    let numbers = metric.rows(profile);
-    CpuSamples { total: numbers.total, rows: numbers.by_trace(), ..CpuSamples::default() }
+    let (total, rows) = metric.by_trace(profile);
+    CpuSamples { total, rows, ..CpuSamples::default() }
 }
 
 impl Columns {
@@ -76,7 +76,15 @@ impl Columns {
             let sum = &mut own[tree.path(profile.get_trace(trace).node).index()];
             *sum = sum.saturating_add(number);
         }
-        let total = tree.totals(&own, |sum, more| *sum = sum.saturating_add(*more));
+        let mut total = own.clone();
+        for index in (1..total.len()).rev() {
+            let number = total[index];
+            // A filter leaves few paths with numbers.
+            if number > 0 {
+                let sum = &mut total[tree.parent(PathId::new(index)).index()];
+                *sum = sum.saturating_add(number);
+            }
+        }
         Self { own, total, all }
     }
 
@@ -86,8 +94,11 @@ impl Columns {
         // The place of each method among the rows and one; 0 where it has none yet.
         let mut places = vec![0_usize; tree.method_count()];
         for (index, (&own, &total)) in self.own.iter().zip(&self.total).enumerate() {
+            if total == 0 {
+                continue;
+            }
             let path = PathId::new(index);
-            let Some(method) = tree.method(path).filter(|_| total > 0) else { continue };
+            let Some(method) = tree.method(path) else { continue };
             let place = &mut places[method.index()];
             if *place == 0 {
                 rows.push(MethodRow { method, own: 0, total: 0 });

@@ -102,6 +102,19 @@ impl Metric {
         MetricRows { total: total.max(listed), rows }
     }
 
+    /// The total of `profile`'s numbers, including those that the file left out, and the numbers of each trace, in
+    /// trace order.
+    pub fn by_trace(&self, profile: &Profile) -> (u64, Vec<(TraceId, u64)>) {
+        let sections = self.sections(profile);
+        let total = sum(sections.iter().map(|(section, place)| section.head.columns[*place].total));
+        let numbers = sections
+            .iter()
+            .flat_map(|(section, place)| section.traces().zip(section.numbers(*place)));
+        let rows = profile.sums_by_trace(numbers);
+        let listed = sum(rows.iter().map(|row| row.1));
+        (total.max(listed), rows)
+    }
+
     /// Visits the numbers of all sections of `profile`; a key can come several times. Returns the total of all,
     /// including those that the file left out.
     pub fn visit(&self, profile: &Profile, mut visit: impl FnMut(Key, u64)) -> u64 {

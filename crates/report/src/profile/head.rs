@@ -18,6 +18,8 @@ use kinds::{Kind, kinds};
 /// Methods of a kind: always, as many as there are of the first of several, and of the others.
 const FIRST: usize = 5;
 const OTHERS: usize = 3;
+/// The callers of a method in the overview of a page.
+const CALLERS: usize = 10;
 /// The most methods of a kind.
 pub(super) const MOST: usize = 10;
 /// A method after the first ones with less of everything than this brings next to nothing.
@@ -126,7 +128,7 @@ impl<'a> Head<'a> {
             return self.list(BEGIN, extent, screen);
         }
         let rows = self.rows(extent, screen);
-        vec![Part::table(self.table(rows).ranked().legend(LEGEND))]
+        vec![Part::table(self.table(rows, usize::MAX).ranked().legend(LEGEND))]
     }
 
     /// The methods as rows of a list.
@@ -173,11 +175,20 @@ impl<'a> Head<'a> {
 
     /// All methods, for other programs.
     pub(super) fn report(&self) -> LazyTable<'_> {
+        self.with_callers(usize::MAX)
+    }
+
+    /// The same with the first callers of each alone, as there can be thousands.
+    pub(super) fn overview(&self) -> LazyTable<'_> {
+        self.with_callers(CALLERS)
+    }
+
+    fn with_callers(&self, most: usize) -> LazyTable<'_> {
         let rows = self
             .kinds
             .iter()
             .flat_map(|kind| kind.advice.iter().map(move |advice| (kind, advice, Vec::new())));
-        self.table(rows)
+        self.table(rows, most)
     }
 
     /// The methods in sentences, most of each kind first: kind, and sentence.
@@ -252,10 +263,11 @@ impl<'a> Head<'a> {
     fn table<'t>(
         &'t self,
         rows: impl IntoIterator<Item = (&'t Kind, &'t Advice, Vec<String>), IntoIter: 't>,
+        most_callers: usize,
     ) -> LazyTable<'t> {
         let symbols = &self.profile.symbols;
-        let callers = |it: &Advice| {
-            LazyTable::of(symbols, "", it.callers.clone())
+        let callers = move |it: &Advice| {
+            LazyTable::of(symbols, "", it.callers.iter().take(most_callers).cloned())
                 .column(Column::method_name("name"), |it| it.method)
                 .column(Column::other("number"), |it| it.number)
                 .column(Column::other("inferred"), |it| it.inferred)

@@ -51,7 +51,7 @@ pub(super) fn overview(
         ("limits", list(limits.and_then(|it| it.overview()))),
         ("working", limits.map_or(Json::Null, LimitsView::working)),
         ("repeated_calls", list(limits.map(LimitsView::repeated_calls))),
-        ("where_to_begin", list(content.head(count).map(Head::report))),
+        ("where_to_begin", list(content.head(count).map(Head::overview))),
         ("wall_states", wall.and_then(|view| wall::states(view, content.owners(), None)).into()),
         ("metrics", Json::list(metrics.map(metric))),
         ("labels", Json::list(labels::keys(profile).into_iter().map(label))),
