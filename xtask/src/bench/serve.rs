@@ -67,7 +67,7 @@ const HEAP_S: f64 = 1.0;
 /// The rows of the table.
 const ROWS: u64 = 100_000;
 /// The stacks of a JFR file of 60 MB.
-const JFR_STACKS: u64 = 420_000;
+const JFR_STACKS: u64 = 130_000;
 
 /// The arguments of `xtask bench serve`.
 #[derive(Args, Debug)]
