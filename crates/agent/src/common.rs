@@ -20,6 +20,8 @@ const MAX_FRAMES: u32 = 1 << 16;
 
 /// The limit of innermost frames that can belong to the helper class and its callees.
 pub(crate) const MOST_HELPER_FRAMES: usize = 16;
+/// The interval between samples of allocations of a JVM whose interval nobody has set.
+pub(crate) const JVM_INTERVAL_BYTES: u64 = 512 << 10;
 
 /// The time in which a session measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,14 @@ pub(crate) struct Common {
 }
 
 impl Common {
+    /// Whether the program starts without samples of allocations if another agent takes them, which the JVM
+    /// gives to one alone: perk chose to measure them, and agents that come later must not fail by that.
+    pub(crate) fn may_lack_samples(&self) -> bool {
+        // The first thread draws its first distance before the interval could be set that late.
+        let is_of_jvm = self.options.heap_sample_bytes == Some(JVM_INTERVAL_BYTES);
+        self.life == Life::Program && self.options.budget && is_of_jvm
+    }
+
     pub(crate) fn new(
         jvmti: Jvmti,
         life: Life,

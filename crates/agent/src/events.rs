@@ -23,7 +23,6 @@ use perk_jvmti_sys::{
     jthread, jvmtiAddrLocationMap, jvmtiError, jvmtiEvent, jvmtiEventCallbacks,
 };
 
-use crate::analyses::allocations::JVM_INTERVAL_BYTES;
 use crate::analyses::{Analysis, Event, ExceptionEvent, Needs};
 use crate::common::{Common, Life};
 use crate::session::Session;
@@ -173,39 +172,19 @@ const TABLE: [Row; Event::COUNT] = {
 const WISHED: [Capability; 1] = [Capability::CanSupportVirtualThreads];
 
 /// Adds the capabilities that all needs together require, and those that improve the numbers if the
-/// JVM has them. That of sampled allocations is left to the analysis where it [may do
-/// without](may_lack_samples).
+/// JVM has them. That of sampled allocations is left to the analysis where the program
+/// [may lack them](Common::may_lack_samples).
 pub(crate) fn add_capabilities(common: &Common, needs: &[Needs]) -> Result<(), jvmtiError> {
     let jvmti = common.jvmti;
     let of_events = TABLE.iter().filter(|row| {
         let asks =
             |it: &Needs| it.events.contains(&row.event) || it.later_events.contains(&row.event);
-        needs.iter().any(asks) && !(row.event == Event::ObjectSampled && may_lack_samples(common))
+        needs.iter().any(asks) && !(row.event == Event::ObjectSampled && common.may_lack_samples())
     });
     let of_events = of_events.filter_map(|row| row.capability).filter(|it| !WISHED.contains(it));
     let others = needs.iter().flat_map(|needs| &needs.capabilities).copied();
     jvmti.add_capabilities(of_events.chain(others).collect())?;
     jvmti.add_capabilities(jvmti.potential(WISHED.into_iter().collect())?)
-}
-
-/// Whether the program starts without samples of allocations if another agent takes them, which the JVM
-/// gives to one alone: perk chose to measure them, and agents that come later must not fail by that.
-pub(crate) fn may_lack_samples(common: &Common) -> bool {
-    let Common { life, options, .. } = common;
-    // The first thread draws its first distance before the interval could be set that late.
-    let is_of_jvm = options.heap_sample_bytes == Some(JVM_INTERVAL_BYTES);
-    *life == Life::Program && options.budget && is_of_jvm
-}
-
-/// Asks for the samples of allocations, after the other agents of the command line.
-///
-/// # Errors
-/// Another agent has them.
-pub(crate) fn add_samples(jvmti: Jvmti) -> Result<(), String> {
-    let samples = [Capability::CanGenerateSampledObjectAllocEvents].into_iter().collect();
-    jvmti
-        .add_capabilities(samples)
-        .map_err(|error| format!("the JVM gives them to one agent: {error}"))
 }
 
 /// Registers the callbacks and requests the events that come before VMInit. `new_jvmti` makes

@@ -21,14 +21,13 @@ use perk_jvm::guard::Feature;
 use perk_jvm::os::{self, Tid};
 use perk_jvm::sync::lock;
 use perk_jvm::{Jni, NewObject, Vm, Walker, Weak};
-use perk_jvmti_sys::JVMTI_EVENT_SAMPLED_OBJECT_ALLOC;
+use perk_jvmti_sys::{Capability, JVMTI_EVENT_SAMPLED_OBJECT_ALLOC};
 use perk_profile::{Accounting, Allocations, ClassId, TraceId};
 use rustc_hash::FxHashMap;
 
 use super::books::sites::SiteBook;
 use super::{Analysis, Event, Needs, Order};
-use crate::common::{Common, Life, limited};
-use crate::events;
+use crate::common::{Common, JVM_INTERVAL_BYTES, Life, limited};
 use crate::rate::Rate;
 use crate::threads::LiveThread;
 
@@ -95,8 +94,6 @@ thread_local! {
     static DRAWN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The interval of a JVM whose interval nobody has set.
-pub(crate) const JVM_INTERVAL_BYTES: u64 = 512 << 10;
 /// With a budget: the divisor of the process's CPU time for the time that samples may take.
 const SHARE: u64 = 500;
 /// The JVM takes an interval as a signed number of 32 bits.
@@ -196,7 +193,7 @@ impl Analysis for AllocationSampler {
     }
 
     fn loaded(&'static self) -> Result<(), String> {
-        if events::may_lack_samples(self.common) {
+        if self.common.may_lack_samples() {
             return Ok(());
         }
         self.set_interval()
@@ -205,8 +202,10 @@ impl Analysis for AllocationSampler {
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let vm = jni.vm().ok_or("no JVM")?;
         let _ = self.vm.set(vm);
-        if events::may_lack_samples(self.common) {
-            events::add_samples(self.common.jvmti)?;
+        if self.common.may_lack_samples() {
+            let samples = [Capability::CanGenerateSampledObjectAllocEvents].into_iter().collect();
+            let added = self.common.jvmti.add_capabilities(samples);
+            added.map_err(|error| format!("the JVM gives them to one agent: {error}"))?;
             self.set_interval()?;
         }
         let enabled = self.common.jvmti.enable(JVMTI_EVENT_SAMPLED_OBJECT_ALLOC);
