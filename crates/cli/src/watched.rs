@@ -2,8 +2,8 @@
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use perk_control::remote::Request;
@@ -25,6 +25,8 @@ pub(crate) struct WatchedJvm {
     connection: UnixStream,
     timeout: Duration,
     is_stopped: AtomicBool,
+    /// Whether the JVM answered after the end of the recording, once that has ended.
+    outlives: OnceLock<bool>,
 }
 
 impl WatchedJvm {
@@ -52,7 +54,8 @@ impl WatchedJvm {
         let (_, connection) = begin(analyses, &watch)?;
         litter::remove(&jvm);
         let recording = LiveRecording::start(connection.try_clone()?)?;
-        Ok(Self { jvm, recording, connection, timeout, is_stopped: AtomicBool::new(false) })
+        let (is_stopped, outlives) = (AtomicBool::new(false), OnceLock::new());
+        Ok(Self { jvm, recording, connection, timeout, is_stopped, outlives })
     }
 
     /// Ends the recording, whose last part then is in it. `false` if the JVM does not answer.
@@ -65,6 +68,15 @@ impl WatchedJvm {
             let _ = control.ask(&Request::Stop, END_TIME);
         }
         self.recording.wait_for_end(END_TIME).is_some()
+    }
+
+    /// Whether the recording has ended with the JVM, whose process may be there for a moment longer.
+    fn has_ended(&self) -> bool {
+        let answers = || {
+            let control = Control::of(&self.jvm);
+            control.is_some_and(|it| it.ask(&Request::Status, END_TIME).is_ok())
+        };
+        self.recording.end().is_some() && !self.outlives.get_or_init(answers)
     }
 
     /// How the recording has ended, if this has not ended it.
@@ -92,8 +104,9 @@ impl perk_live::Jvm for WatchedJvm {
     fn state(&self) -> JvmState {
         match self.jvm.process.status() {
             Ok(status) if matches!(status.state, 'T' | 't') => JvmState::Stopped,
-            Ok(status) if !matches!(status.state, 'Z' | 'X') => JvmState::Running,
-            _ => JvmState::Ended,
+            Ok(status) if matches!(status.state, 'Z' | 'X') || self.has_ended() => JvmState::Ended,
+            Ok(_) => JvmState::Running,
+            Err(_) => JvmState::Ended,
         }
     }
 

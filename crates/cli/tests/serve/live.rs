@@ -180,6 +180,22 @@ fn a_stopped_jvm_is_named_and_its_recording_ends_with_perk() {
 }
 
 #[test]
+fn a_jvm_that_exits_has_ended() {
+    let folder = Folder::new();
+    let java = program(&jdk::all()[0], "60");
+    let server = Server::new(&folder, &[&java.pid().to_string()]);
+    let browser = Browser::new(&server);
+    browser.wait_for("a second", |it| it["recorded_ns"].as_u64().unwrap() > 0);
+    // It sends the end of the recording before its process is gone.
+    signal(&java, Signal::TERM);
+    let end = browser.wait_for("the end", |it| it["end"].is_string());
+    assert_eq!(end["state"], "ended");
+    assert!(end["end"].as_str().unwrap().ends_with(" has ended"), "{end}");
+    let (_, said) = server.end(Signal::INT);
+    assert!(said.contains(" has ended; what was recorded is served until Ctrl-C"), "{said}");
+}
+
+#[test]
 fn what_is_no_file_is_a_jvm() {
     let folder = Folder::new();
     let java = program(&jdk::all()[0], "60");
