@@ -260,7 +260,7 @@ fn each_jvm_of_a_launcher_has_files_of_its_own_where_asked_for() {
     let pids: Vec<_> = out.lines().map(pid_in).collect();
     assert_eq!(pids.len(), 2, "{text}");
     for pid in &pids {
-        assert_hot(&report(&folder, &format!("o.{pid}.txt"), &[]));
+        assert_hot(&report(&folder, &format!("o.{pid}.txt"), &["--all"]));
     }
     let table = |pid: u32| text.find(&format!("(pid {pid})")).expect("a table of each JVM");
     assert!(table(pids[1]) < table(pids[0]), "{text}");
