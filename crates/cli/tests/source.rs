@@ -270,7 +270,8 @@ fn the_page_has_all_sources() {
     let html = std::fs::read_to_string(folder.join("x.html")).unwrap();
     assert!(html.contains("<title>Main.prof</title>"), "{html:.500}");
     assert!(html.contains("no source of 1 file with 30.00 % of bytecodes"), "{html}");
-    assert!(html.contains(r#""path":"src/com/acme/Main.java","share":60.0"#), "{html}");
+    let file = r#""path":"src/com/acme/Main.java","name":"com/acme/Main.java","share":60.0"#;
+    assert!(html.contains(file), "{html}");
     assert!(html.contains(r#""executions":[1,5,4,1,0,0]"#), "{html}");
     for (arguments, part) in [
         (&["--source", "src", "-o", "x.txt"][..], "x.txt: perk writes source files as .html"),

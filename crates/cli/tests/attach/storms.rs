@@ -17,7 +17,11 @@ fn attach_to(kinds: &[&str]) {
             for _ in 0..RECORDINGS {
                 let more = ["--interval", "1ms", "--quiet", "--duration", "100ms", "-o", "a.hprof"];
                 let output = perk(&folder, &java, &[&["attach", "PID"], &ALL[..], &more].concat());
-                assert!(output.status.success(), "{collector}: {}", stderr(&output));
+                if !output.status.success() {
+                    // The JVM says why it has ended.
+                    std::fs::write(java.dir().join("stop"), "").unwrap();
+                    panic!("{collector}: {}\n{:?}", stderr(&output), java.wait());
+                }
             }
             assert_unharmed(java);
         }
