@@ -39,11 +39,11 @@ export function changeColour({ points, relative }) {
 /** Fill and text of each colour, bright and faint (outside the search, or above the zoom). */
 function palette(dark) {
   const grown = dark ? 0.035 : -0.045;
-  const fills = (lightness, chroma, plain, own) => [
+  const fills = (lightness, chroma, plain, own, change) => [
     ...HUES.map((hue) => `oklch(${lightness} ${chroma} ${hue})`),
     `oklch(${lightness} ${chroma / 6} 260)`,
     `oklch(${plain} 0.012 260)`,
-    ...CHANGES.map(([hue, step]) => `oklch(${lightness + (plain - lightness) * (1 - step / 3) + (hue === GREW ? grown * step : 0)} ${0.012 + step * 0.05} ${hue})`),
+    ...CHANGES.map(([hue, step]) => `oklch(${lightness + (plain - lightness) * (1 - step / 3) + (hue === GREW ? change * step : 0)} ${0.012 + step * 0.05} ${hue})`),
     ...OWNER_HUES.flatMap((hue, owner) =>
       SHADES.map((shade) => {
         const [light, strength] = owner === 0 ? own : [lightness + 0.01, chroma * 0.62];
@@ -53,14 +53,14 @@ function palette(dark) {
   ];
   return dark
     ? {
-        bright: fills(0.41, 0.085, 0.36, [0.52, 0.115]), brightText: "#f6f8fa",
-        faint: fills(0.31, 0.025, 0.29, [0.33, 0.045]), faintText: "#c3cad4",
+        bright: fills(0.41, 0.085, 0.36, [0.52, 0.115], grown), brightText: "#f6f8fa",
+        faint: fills(0.31, 0.025, 0.29, [0.33, 0.045], grown / 3), faintText: "#c3cad4",
         match: "oklch(0.8 0.16 325)", matchText: "#161a20",
         ring: "#ffffff", hover: "#c9d3e0",
       }
     : {
-        bright: fills(0.88, 0.075, 0.91, [0.8, 0.135]), brightText: "#1a2029",
-        faint: fills(0.945, 0.018, 0.95, [0.93, 0.03]), faintText: "#49525e",
+        bright: fills(0.88, 0.075, 0.91, [0.8, 0.135], grown), brightText: "#1a2029",
+        faint: fills(0.945, 0.018, 0.95, [0.93, 0.03], grown / 3), faintText: "#49525e",
         match: "oklch(0.52 0.24 325)", matchText: "#ffffff",
         ring: "#0b3f8f", hover: "#475467",
       };
