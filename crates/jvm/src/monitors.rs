@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
+use std::sync::TryLockError;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jobject};
 use perk_jvmti_sys::{
@@ -9,6 +10,7 @@ use perk_jvmti_sys::{
     jvmtiMonitorUsage, jvmtiStackInfo,
 };
 
+use crate::sync::ATTACHING;
 use crate::{Jni, Jvmti, Local, MethodRef, Reference, StackFrame};
 
 /// The callback for a virtual thread that begins to run on a carrier, or is about to leave it.
@@ -84,12 +86,18 @@ impl Jvmti {
     ///
     /// The JVM also lists the waiting threads. If some of these are virtual, JDK 21 returns invalid
     /// references in that list, so the list is not used. Its references are freed with the local
-    /// frame.
+    /// frame. The owner is not known while a thread of perk becomes one of the JVM's.
     pub fn monitor_owner<'a>(
         self,
         jni: Jni<'a>,
         monitor: &(impl Reference + ?Sized),
     ) -> Option<(Local<'a>, u32)> {
+        // Not to wait: the thread that attaches may wait for the end of a collection.
+        let _no_thread_attaches = match ATTACHING.try_read() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
         // SAFETY: all fields are numbers and pointers; zeroes are valid.
         let mut usage: jvmtiMonitorUsage = unsafe { std::mem::zeroed() };
         // SAFETY: the environment and reference are valid; the arrays and the owner are ours.
