@@ -28,7 +28,7 @@ pub(crate) struct Pauses {
     /// The last pauses. The thread that stops the others writes them and may wait for nobody: those that it
     /// has stopped may hold a lock.
     slots: [Slot; SLOTS],
-    gathered: Mutex<Gathered>,
+    recent: Mutex<RecentPauses>,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ struct Slot {
 
 /// The pauses since the last dump.
 #[derive(Debug, Default)]
-struct Gathered {
+struct RecentPauses {
     /// The number of pauses that were looked at.
     seen: u64,
     /// Their times, by the clock of [`os::nano_time`].
@@ -55,7 +55,7 @@ impl Pauses {
             ns: AtomicU64::new(0),
             longest_ns: AtomicU64::new(0),
             slots: std::array::from_fn(|_| Slot::default()),
-            gathered: Mutex::default(),
+            recent: Mutex::default(),
         }
     }
 
@@ -83,15 +83,15 @@ impl Pauses {
     /// Takes the pauses since the last look. Calls no JVM function.
     pub(crate) fn look(&self) {
         if self.are_written {
-            lock(&self.gathered).look(self);
+            lock(&self.recent).look(self);
         }
     }
 
     /// Forgets what was so far.
     pub(crate) fn clear(&self) {
-        let mut gathered = lock(&self.gathered);
+        let mut recent = lock(&self.recent);
         [&self.ns, &self.longest_ns, &self.count].iter().for_each(|it| it.store(0, Relaxed));
-        *gathered = Gathered::default();
+        *recent = RecentPauses::default();
     }
 
     /// Adds the sums to the account.
@@ -102,7 +102,7 @@ impl Pauses {
     }
 }
 
-impl Gathered {
+impl RecentPauses {
     fn look(&mut self, all: &Pauses) {
         let count = all.count.load(Acquire);
         let first = self.seen.max(count.saturating_sub(SLOTS as u64));
@@ -128,20 +128,20 @@ impl Book for Pauses {
         if !self.are_written {
             return Ok(());
         }
-        let mut gathered = lock(&self.gathered);
-        gathered.look(self);
+        let mut recent = lock(&self.recent);
+        recent.look(self);
         let begun_ns = recorder.begun_ns();
         let since = |it: &Pause| Pause { begin_ns: it.begin_ns.saturating_sub(begun_ns), ..*it };
-        let pauses: Vec<_> = gathered.pauses.iter().map(since).collect();
+        let pauses: Vec<_> = recent.pauses.iter().map(since).collect();
         if !sections.are_of_flush() {
-            gathered.pauses.clear();
+            recent.pauses.clear();
         }
-        drop(gathered);
+        drop(recent);
         sections.put(recorder, DumpSection::Pauses(&pauses))
     }
 
     fn release(&self) {
-        lock(&self.gathered).pauses = Vec::new();
+        lock(&self.recent).pauses = Vec::new();
     }
 }
 
@@ -152,13 +152,13 @@ mod tests {
     #[test]
     fn each_pause_is_known_and_the_longer_ones_stay() {
         let pauses = Pauses::new(true);
-        let known = || lock(&pauses.gathered).pauses.len();
+        let known = || lock(&pauses.recent).pauses.len();
         pauses.add(10, 15);
         pauses.add(20, 21);
         pauses.look();
         pauses.look();
         assert_eq!(known(), 2);
-        // Nobody looked for so many that the first are gone; the sums have them.
+        // The ring has room for fewer: the first are gone, and the sums have them.
         (0..=SLOTS as u64).for_each(|at| pauses.add(100 * at, 100 * at + 2));
         pauses.look();
         assert_eq!(known(), 2 + SLOTS);
@@ -171,7 +171,7 @@ mod tests {
             pauses.look();
         }
         assert!(known() < MOST);
-        assert!(lock(&pauses.gathered).pauses.iter().any(|it| it.duration_ns == 5));
+        assert!(lock(&pauses.recent).pauses.iter().any(|it| it.duration_ns == 5));
         pauses.clear();
         assert_eq!(known(), 0);
     }

@@ -88,7 +88,7 @@ fn inputs(args: &ServeArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<Jvm>)> {
         match find(name) {
             Ok(jvm) => jvms.push(jvm),
             Err(error) if is_number && !input.exists() => return Err(error),
-            // A path is no name of a JVM.
+            // The name of a JVM has no slash.
             Err(_) if input.exists() || name.contains('/') => files.push(input.clone()),
             Err(error) => {
                 let what = format!("cannot read {}: {fault:#}", perk_open::display_name(input));

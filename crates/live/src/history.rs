@@ -54,12 +54,12 @@ pub struct Stretch {
 
 /// A part of a recording is no longer known by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summed {
+pub struct PartTooOld {
     /// The begin of what is known second by second.
     pub from_ns: u64,
 }
 
-impl fmt::Display for Summed {
+impl fmt::Display for PartTooOld {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from = duration(self.from_ns);
         write!(
@@ -69,7 +69,7 @@ impl fmt::Display for Summed {
     }
 }
 
-impl std::error::Error for Summed {}
+impl std::error::Error for PartTooOld {}
 
 /// An increment.
 #[derive(Debug)]
@@ -230,11 +230,11 @@ impl History {
     ///
     /// # Errors
     /// Its increments are added up with others.
-    pub fn moment(&mut self, symbols: Profile, stretch: Stretch) -> Result<Moment, Summed> {
+    pub fn moment(&mut self, symbols: Profile, stretch: Stretch) -> Result<Moment, PartTooOld> {
         let older_ns = self.older_end.wall_ns;
         let is_split = |ns: u64| 0 < ns && ns < older_ns;
         if is_split(stretch.from_ns) || is_split(stretch.to_ns) {
-            return Err(Summed { from_ns: older_ns });
+            return Err(PartTooOld { from_ns: older_ns });
         }
         let first = self.recent.partition_point(|it| it.accounting.wall_ns <= stretch.from_ns);
         let end = self.recent.partition_point(|it| it.accounting.wall_ns <= stretch.to_ns);

@@ -11,7 +11,7 @@ mod jvm;
 mod recording;
 mod vitals;
 
-pub use history::{History, Moment, Range, Stretch, Summed};
+pub use history::{History, Moment, PartTooOld, Range, Stretch};
 pub use jvm::{Jvm, JvmCounters, JvmState, ending};
 pub use recording::{End, LiveRecording, Progress};
 pub use vitals::{ThreadVitals, Vitals, threads};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use perk_hprof::Error;
 use perk_hprof::binary::{GrowingSymbols, Increments};
 
-use crate::history::{History, Moment, Range, Stretch, Summed};
+use crate::history::{History, Moment, PartTooOld, Range, Stretch};
 
 /// The reason why no more comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl LiveRecording {
     ///
     /// # Errors
     /// Its increments are added up with others.
-    pub fn moment(&self, stretch: Stretch) -> Result<Moment, Summed> {
+    pub fn moment(&self, stretch: Stretch) -> Result<Moment, PartTooOld> {
         let mut state = self.state();
         let symbols = state.symbols.copy();
         state.history.moment(symbols, stretch)

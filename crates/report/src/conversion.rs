@@ -31,7 +31,7 @@ pub struct Conversion<'c> {
 
 /// A profile as a format writes it.
 #[derive(Debug)]
-pub struct Converted {
+pub struct WritableProfile {
     /// The profile.
     pub profile: Profile,
     /// Whether threads that the profile distinguished are one.
@@ -57,7 +57,7 @@ impl Conversion<'_> {
         mut profile: Profile,
         name: &str,
         notes: &mut Vec<String>,
-    ) -> anyhow::Result<Converted> {
+    ) -> anyhow::Result<WritableProfile> {
         let Self { format, filter, .. } = *self;
         names::check(self.app, filter, &[(name, &profile)])?;
         selection::apply((self.window, filter), &mut profile, name, notes)?;
@@ -75,11 +75,11 @@ impl Conversion<'_> {
         let program = profile.accounting.as_ref().map(|it| it.program.clone());
         let title = program.filter(|it| !it.is_empty()).unwrap_or_else(|| name.to_owned());
         let lead = format.has_lead().then(|| lead(&profile, name)).flatten();
-        Ok(Converted { profile, has_merged_threads, metric, title, lead })
+        Ok(WritableProfile { profile, has_merged_threads, metric, title, lead })
     }
 }
 
-impl Converted {
+impl WritableProfile {
     /// What the format writes.
     pub fn view(&self) -> View<'_> {
         let view = View::new(&self.profile, &self.title).with_lead(self.lead.as_ref());

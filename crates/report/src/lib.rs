@@ -35,7 +35,7 @@ mod view;
 pub mod words;
 
 pub use answer::{Answer, Check, Want};
-pub use conversion::{Conversion, Converted, merges_threads};
+pub use conversion::{Conversion, WritableProfile, merges_threads};
 pub use diff::{DiffRequest, Limit};
 pub use heap::{HeapRequest, HeapView, ObjectQuery};
 pub use profile::{

@@ -100,7 +100,7 @@ pub(crate) struct Answers<T> {
 }
 
 impl<T: Weight> Answers<T> {
-    /// Keeps answers of at most so many bytes, but the last one whatever its size.
+    /// Keeps answers of at most `most_bytes` together, and always the last one.
     pub(crate) fn new(most_bytes: usize) -> Self {
         Self { kept: Mutex::default(), most_bytes }
     }
@@ -130,7 +130,7 @@ impl<T: Weight> Answers<T> {
         Ok(it)
     }
 
-    /// Leaves answers of at most so many bytes, but so many of the first whatever their size.
+    /// Drops the oldest answers until the others have at most `bytes`; the first `least` stay.
     fn shrink(&self, bytes: usize, least: usize) {
         let mut kept = lock(&self.kept);
         let mut sum = 0_usize;

@@ -217,7 +217,7 @@ impl<'v> Viewer<'v> {
                 continue;
             }
             let is_cut = level as usize + 1 >= levels.max(1) || nodes.len() >= MOST_NODES;
-            let Found { sets, below, count } =
+            let Children { sets, below, count } =
                 self.children(&set, |_, total| !is_cut && is_seen(total, least));
             let mut own = set.total;
             own.iter_mut().zip(below).for_each(|(own, below)| *own = own.saturating_sub(below));
@@ -234,7 +234,7 @@ impl<'v> Viewer<'v> {
     }
 
     /// The children of a set: those that are meant, the largest first, and the numbers and the count of all.
-    fn children(&self, set: &Set, is_meant: impl Fn(u32, Sum) -> bool) -> Found {
+    fn children(&self, set: &Set, is_meant: impl Fn(u32, Sum) -> bool) -> Children {
         let scratch = &mut *self.scratch.borrow_mut();
         let mut below = [0_u64; 2];
         self.visit(set, &mut |(at, label, number, _)| {
@@ -274,7 +274,7 @@ impl<'v> Viewer<'v> {
         }
         // The largest first; of equal ones in the order of their labels.
         sets.sort_by_key(|set| (std::cmp::Reverse(set.total[0].max(set.total[1])), set.label));
-        Found { sets, below, count }
+        Children { sets, below, count }
     }
 
     /// Whether a label at the root is that of a part with a node of its own.
@@ -426,7 +426,7 @@ impl<'v> Viewer<'v> {
 }
 
 /// The children of a set.
-struct Found {
+struct Children {
     /// Those that are meant.
     sets: Vec<Set>,
     /// The numbers of all.

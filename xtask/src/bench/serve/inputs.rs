@@ -33,7 +33,7 @@ pub(super) fn write_stacks(path: &Path, count: u64) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes stacks of so many methods, each in a few of them.
+/// Writes stacks in which each of the methods is a few times.
 pub(super) fn write_methods(path: &Path, count: u64) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     let name = |index: u64| format!("com.acme.p{}.C{}.m{index}", index % 400, index % 9000);

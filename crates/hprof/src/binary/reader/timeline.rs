@@ -61,7 +61,7 @@ impl BinaryReader {
             let kind = body.u1("the kind of a pause")?;
             let kind = *PauseKind::ALL
                 .get(usize::from(kind))
-                .ok_or_else(|| body.error(format!("{kind} is no kind of a pause")))?;
+                .ok_or_else(|| body.error(format!("{kind} is not a kind of pause")))?;
             let begin_ns = offset_ns.saturating_add(begin_ns);
             pauses.push(Pause { begin_ns, duration_ns, kind });
         }
