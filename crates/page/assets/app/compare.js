@@ -6,7 +6,7 @@ import { counted, make } from "./dom.js";
 import { Graph } from "./graph.js";
 import { amount, nameOf } from "./numbers.js";
 import { hideSide, showSide } from "./side.js";
-import { addressOf, change, filters, note, state } from "./state.js";
+import { addressOf, change, filters, inAddress, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
 
 /** The columns of the table, with their titles. */
@@ -174,10 +174,7 @@ export async function compare({ host, view, sources, summary, onFault }) {
     choose: ({ columns }) => Object.keys(SHOWN).flatMap((id) => columns.filter((column) => column.id === id)
       .map((column) => Object.assign(column, { title: SHOWN[id], kind: id === "name" ? "method" : ["number"].includes(id) ? "other" : "number" }))),
     cell,
-    sort: question.sort,
-    order: question.order,
-    at: question.at === undefined ? -1 : Number(question.at),
-    onSort: (id, order) => change({ sort: id, order, at: undefined }),
+    ...inAddress(question),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
       if (!row) return;

@@ -6,7 +6,7 @@ import { make } from "./dom.js";
 import { nameOf } from "./numbers.js";
 import { rows } from "./rows.js";
 import { showSide } from "./side.js";
-import { addressOf, change, filters, go, note, state } from "./state.js";
+import { addressOf, change, filters, go, inAddress, note, state } from "./state.js";
 import { Table, searchField } from "./table.js";
 import { ACCESSES, FieldsModel } from "../fields/model.js";
 
@@ -44,10 +44,7 @@ export async function fields(context) {
     }),
     choose: () => columns,
     cell: (row, column) => (model.columns[Number(column.id)].isBar ? accesses(model, row[column.place]) : null),
-    sort: question.sort,
-    order: question.order,
-    at: question.at === undefined ? -1 : Number(question.at),
-    onSort: (id, direction) => change({ sort: id, order: direction, at: undefined }),
+    ...inAddress(question),
     onSelect: (cells, index) => {
       note({ at: String(index) });
       if (!cells) return;

@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { make, printable } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
 import { showSide } from "./side.js";
-import { address, change, go, note, state } from "./state.js";
+import { address, change, go, inAddress, note, state } from "./state.js";
 import { Table, notesOf, rowCount, searchField } from "./table.js";
 
 export const pathOf = (view) => `${encodeURIComponent(state.source)}/heap/${view}`;
@@ -127,10 +127,7 @@ export async function heapRows({ host, view, onFault }) {
     label: view.title,
     load: (offset, limit) => ask(pathOf(view.id), { ...asked, offset, limit }),
     choose,
-    sort: asked.sort,
-    order: asked.order,
-    at: question.at === undefined ? -1 : Number(question.at),
-    onSort: (id, direction) => !view.isOrdered && change({ sort: id, order: direction, at: undefined }),
+    ...inAddress(view.isOrdered ? { at: question.at } : question, () => !view.isOrdered),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
       if (row) describe(row, columns);

@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { counted, make } from "./dom.js";
 import { amount, nameOf } from "./numbers.js";
 import { hideSide } from "./side.js";
-import { addressOf, change, filters, note, state } from "./state.js";
+import { addressOf, change, filters, inAddress, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
 
 /** Paths of a lock that are shown. */
@@ -84,10 +84,7 @@ export async function locks({ host, view, summary, onFault }) {
       const [name, kind] = ["class", "kind"].map((id) => columns.find((column) => column.id === id));
       return [...shown, Object.assign(name, { kind: "class" }), kind];
     },
-    sort: question.sort,
-    order: question.order,
-    at: question.at === undefined ? -1 : Number(question.at),
-    onSort: (id, order) => change({ sort: id, order, at: undefined }),
+    ...inAddress(question),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
       if (row) explain(row, columns);

@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
 import { showSide } from "./side.js";
-import { addressOf, change, filters, go, note, state } from "./state.js";
+import { addressOf, change, filters, go, inAddress, note, state } from "./state.js";
 import { Table, notesOf, rowCount, searchField } from "./table.js";
 
 /** What other columns say better. */
@@ -89,10 +89,7 @@ export async function rows({ host, view, summary, onFault }) {
     label: view.title,
     load: (offset, limit) => ask(`${encodeURIComponent(source)}/report`, { ...asked, offset, limit }),
     choose,
-    sort: sort.sort,
-    order: sort.order,
-    at: question.at === undefined ? -1 : Number(question.at),
-    onSort: (id, order) => !view.isOrdered && change({ sort: id, order, at: undefined }),
+    ...inAddress(view.isOrdered ? { at: question.at } : question, () => !view.isOrdered),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
       if (row) describe(row, columns, known);

@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { threadCell } from "./live.js";
 import { showSide } from "./side.js";
-import { change, note, state } from "./state.js";
+import { change, inAddress, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
 
 const TITLES = { cpu: "CPU", allocated: "allocates", blocked: "waited for locks", state: "mostly", thread: "thread" };
@@ -18,10 +18,7 @@ export async function running({ host, view, onFault }) {
     load: (offset, limit) => ask(`${encodeURIComponent(source)}/live-threads`, { ...asked, offset, limit }),
     choose: ({ columns }) => columns.map((column) => Object.assign(column, { title: TITLES[column.id] ?? column.title })),
     cell: threadCell,
-    sort: asked.sort,
-    order: asked.order,
-    at: question.at === undefined ? -1 : Number(question.at),
-    onSort: (id, order) => change({ sort: id, order, at: undefined }),
+    ...inAddress(question),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
       if (!row) return;

@@ -58,6 +58,14 @@ export function note(parts) {
   history.replaceState(null, "", address(state.source, state.view, state.question));
 }
 
+/** What the address has of a table: its order, of the columns that `sorts` names, and the selected row. */
+export const inAddress = (question, sorts = () => true) => ({
+  sort: question.sort,
+  order: question.order,
+  at: question.at === undefined ? -1 : Number(question.at),
+  onSort: (id, order) => sorts(id) && change({ sort: id, order, at: undefined }),
+});
+
 /** Calls `listener` whenever another address is shown. */
 export function listen(listener) {
   listeners.push(listener);

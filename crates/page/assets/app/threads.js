@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { amount, titleOf } from "./numbers.js";
 import { showSide } from "./side.js";
-import { addressOf, change, filters, go, note, state } from "./state.js";
+import { addressOf, change, filters, go, inAddress, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
 
 /** The states, each with its words. */
@@ -81,10 +81,7 @@ export async function threads({ host, view, summary, onFault }) {
       if (column.id === "metric") return byName.has(of("thread")) ? activity(byName.get(of("thread")), most) : "";
       return null;
     },
-    sort: question.sort,
-    order: question.order,
-    at: question.at === undefined ? -1 : Number(question.at),
-    onSort: (id, order) => !LEFT_OUT.includes(id) && change({ sort: id, order, at: undefined }),
+    ...inAddress(question, (id) => !LEFT_OUT.includes(id)),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
       if (!row) return;
