@@ -253,6 +253,10 @@ pub struct Lead {
     pub summary: String,
     /// The limits, most first.
     pub rows: Vec<LeadRow>,
+    /// Those of too few samples for advice, which are shown when they are asked for.
+    pub more: Vec<LeadRow>,
+    /// What they are, in words.
+    pub more_title: String,
     /// The calls that are made again and again, a sentence each.
     pub repeats: Vec<String>,
 }

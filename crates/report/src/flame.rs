@@ -9,18 +9,22 @@ use perk_profile::units::printable;
 use perk_profile::{Metric, Profile, names};
 use perk_render::Json;
 
-/// The facts on the metric of a graph of these profiles; of two, the second decides.
-pub fn of_metric(metric: &Metric, profile: &Profile) -> Vec<(&'static str, Json)> {
-    let each = match metric {
+/// The time that a sample of a metric represents, in nanoseconds; `None` where it represents none.
+pub fn sample_ns(metric: &Metric, profile: &Profile) -> Option<u64> {
+    match metric {
         Metric::Samples => profile.sample_interval_ns(),
         Metric::WallTime => metric.period(profile),
         _ => None,
-    };
+    }
+}
+
+/// The facts on the metric of a graph of these profiles; of two, the second decides.
+pub fn of_metric(metric: &Metric, profile: &Profile) -> Vec<(&'static str, Json)> {
     vec![
         ("metric", metric.name().to_owned().into()),
         ("title", metric.title().into()),
         ("unit", metric.unit().name().into()),
-        ("sample_ns", each.into()),
+        ("sample_ns", sample_ns(metric, profile).into()),
     ]
 }
 

@@ -75,6 +75,30 @@ pub(crate) fn assert_same(csv: &[u8], served: &Value, what: &str) {
     }
 }
 
+/// The overview has the rows of what limits the program once each: those that the terminal shows, and those that it
+/// counts, of fewer than 20 samples each.
+fn assert_limits(served: &Served, id: &str, document: &Value) {
+    let overview = served.json(&format!("/api/{id}/report?view=summary"));
+    let rows = |list: &Value| -> Vec<String> {
+        let row = |row: &Value| format!("{} {} {}", row["ns"], row["kind"], row["method"]);
+        list.as_array().unwrap().iter().map(row).collect()
+    };
+    let more = rows(&overview["more_limits"]);
+    let mut all = [rows(&overview["limits"]), more.clone()].concat();
+    let mut expected = rows(&document["limits"]);
+    all.sort();
+    expected.sort();
+    assert_eq!(all, expected, "{id}");
+    let is_few = |row: &Value| row["sample_count"].as_u64().is_some_and(|count| count < 20);
+    assert!(overview["more_limits"].as_array().unwrap().iter().all(is_few), "{overview}");
+    let title = match more.len() {
+        0 => Value::Null,
+        1 => "1 more row of fewer than 20 samples".into(),
+        count => format!("{count} more rows of fewer than 20 samples each").into(),
+    };
+    assert_eq!(overview["more_limits_title"], title);
+}
+
 /// The views, and the parameters that ask for them.
 fn views() -> Vec<(&'static str, ProfileView)> {
     let name = |text| parse::name_pattern(text).unwrap();
@@ -114,6 +138,7 @@ fn all_views_of_all_sample_files() {
         document.write(&mut expected).unwrap();
         let got = served.get(&format!("/api/{id}/report"));
         assert!(got.body == expected, "{}: the documents differ", path.display());
+        assert_limits(&served, &id, &serde_json::from_slice(&expected).unwrap());
         for (query, view) in views() {
             let what = format!("{} {query}", path.display());
             let request = ProfileRequest {

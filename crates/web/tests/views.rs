@@ -109,6 +109,8 @@ fn the_strip_has_what_was_recorded_over_time_and_the_pauses() {
     let timeline = served.json(&format!("/api/s1/timeline?bucket-ms={bucket}"));
     assert_eq!(series["numbers"], timeline["all"]);
     assert_eq!(sum(&series["numbers"]), 44);
+    // An interval is so long that a sample more or less changes little.
+    assert!(bucket >= 20 * 10, "{bucket}");
     let pauses = &strip["pauses"][0];
     assert_eq!((pauses["kind"].as_str(), pauses["count"].as_u64()), (Some("collection"), Some(2)));
     // What the JDK's own tool says of the two.

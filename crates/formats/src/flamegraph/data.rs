@@ -59,6 +59,11 @@ pub(super) struct OtherMetric {
 pub(super) struct LimitColumns {
     pub(super) summary: String,
     pub(super) rows: Vec<LimitEntry>,
+    /// Those of few samples, and what they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) more: Vec<LimitEntry>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) more_title: String,
     /// The calls that are made again and again.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) repeats: Vec<String>,

@@ -14,7 +14,7 @@ use super::index::index;
 use super::label::FrameLabel;
 use super::owner::Ownership;
 use super::times::TimeColumns;
-use crate::file_format::{Lead, View};
+use crate::file_format::{Lead, LeadRow, View};
 
 impl PageData {
     pub(super) fn new(view: &View<'_>) -> io::Result<Self> {
@@ -136,7 +136,7 @@ impl<'a> Tables<'a> {
 
     /// Returns the list of what limits the program, with the frames of its methods.
     fn limits(&self, profile: &'a Profile, lead: &Lead) -> LimitColumns {
-        let rows = lead.rows.iter().map(|row| {
+        let entry = |row: &LeadRow| {
             let label = |native| {
                 let id = row.method?;
                 self.frame_ids.get(&FrameLabel::new(profile, Part::Method { id, native })).copied()
@@ -149,9 +149,10 @@ impl<'a> Tables<'a> {
                 value: row.metric.name().to_owned(),
                 frame: label(false).or_else(|| label(true)),
             }
-        });
-        let (summary, repeats) = (lead.summary.clone(), lead.repeats.clone());
-        LimitColumns { summary, rows: rows.collect(), repeats }
+        };
+        let [rows, more] = [&lead.rows, &lead.more].map(|rows| rows.iter().map(entry).collect());
+        let [summary, more_title] = [&lead.summary, &lead.more_title].map(String::clone);
+        LimitColumns { summary, rows, more, more_title, repeats: lead.repeats.clone() }
     }
 
     /// Returns the nodes of a tree. The last of its labels are `left_out`.

@@ -49,7 +49,7 @@ fn open(profile: &Profile) -> Option<BrowserPage> {
         hint: "ask once".into(),
         metric: Metric::Samples,
     };
-    let lead = Lead { summary: "1.0 threads worked.".into(), rows: vec![row], repeats: vec![] };
+    let lead = Lead { summary: "1.0 threads worked.".into(), rows: vec![row], ..Lead::default() };
     let mut html = Vec::new();
     flamegraph::write(&View::new(profile, "shop").with_lead(Some(&lead)), &mut html).unwrap();
     BrowserPage::open_html(&html)

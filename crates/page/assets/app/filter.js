@@ -178,6 +178,7 @@ document.addEventListener("keydown", (event) => {
     lists.hidePopover();
     byId("add-filter").focus();
   } else if (event.key === "+" && lists && !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.matches?.("input, select, textarea")) {
+    byId("options").ariaExpanded = "true";
     lists.showPopover();
   } else return;
   event.preventDefault();

@@ -110,7 +110,7 @@ function fillTabs(summary, view) {
 }
 
 function sayConditions(summary) {
-  byId("conditions").textContent = [...(summary.facts ?? summary.totals.slice(0, 1)), ...summary.conditions, ...[summary.filtered ?? []].flat()].join(" · ");
+  byId("conditions").textContent = [...(summary.facts ?? summary.totals.slice(0, 1)), ...summary.conditions].join(" · ");
 }
 
 function drawStrip(draw) {
@@ -180,6 +180,8 @@ async function show() {
     if (mine !== turn) return;
     const view = viewOf(state.view, viewsOf(state.source));
     fillHead(summary, view);
+    // What leaves rows out is seen.
+    if (state.question.search || byId("filters").querySelector(".chip")) fold(true);
     const isFocused = byId("view").contains(document.activeElement);
     const isTyping = document.activeElement?.id === "search";
     const place = isTyping ? document.activeElement.selectionStart : 0;
@@ -243,6 +245,9 @@ menu(byId("save"), byId("save-menu"), () => {
   const view = viewOf(state.view, viewsOf(state.source));
   return saves({ view, isHeap, isTable: view.show === rows || view.show === heapRows, picture: shown.picture, onFault: say });
 });
+/** Opens the row of the header that a narrow screen has no room for, or closes it. */
+const fold = (isOpen) => byId("options").setAttribute("aria-expanded", String(isOpen));
+byId("options").addEventListener("click", () => fold(byId("options").ariaExpanded !== "true"));
 byId("explain").addEventListener("click", () => byId("help").showModal());
 
 document.addEventListener("keydown", (event) => {
@@ -261,6 +266,7 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "?") {
     byId("help").showModal();
   } else if (event.key === "/" && byId("search")) {
+    fold(true);
     byId("search").focus();
     byId("search").select();
   } else if (event.key === "t" && !byId("strip").hidden) {

@@ -15,8 +15,8 @@ function link(row, text) {
 /** What to try; the command that shows more is the link of the row here. */
 const adviceOf = ({ advice }) => advice.replace(/(; )?perk report .* shows its .*$/, "");
 
-function limits(summary) {
-  const rows = summary.limits.map((row) => {
+function limits(list, title) {
+  const rows = list.map((row) => {
     const place = row.method && [": ", nameOf(row.method), row.line ? ` line ${row.line}` : ""];
     return make(
       "tr",
@@ -25,7 +25,7 @@ function limits(summary) {
       make("td", {}, link(row, make("span", {}, row.reason, ...(place || []))), make("div", { class: "hint" }, adviceOf(row))),
     );
   });
-  return make("table", { class: "limits", "aria-label": "What limits the program" }, make("tbody", {}, ...rows));
+  return make("table", { class: "limits", "aria-label": title }, make("tbody", {}, ...rows));
 }
 
 /** What was measured, by its words, and the view that shows it. */
@@ -80,8 +80,11 @@ export async function overview({ host, summary, view }) {
   } else {
     page.append(make("h2", {}, summary.program || summary.file));
     if (summary.jvm) page.append(make("p", { class: "hint" }, [summary.jvm, summary.pid && `pid ${summary.pid}`].filter(Boolean).join(" · ")));
-    if (summary.limits?.length) {
-      page.append(make("h3", {}, "What limits the program"), make("p", {}, summary.working?.summary ?? ""), limits(summary));
+    const { limits: rows = [], more_limits: more = [], more_limits_title: title } = summary;
+    if (rows.length + more.length > 0) {
+      page.append(make("h3", {}, "What limits the program"), make("p", {}, summary.working?.summary ?? ""));
+      if (rows.length > 0) page.append(limits(rows, "What limits the program"));
+      if (more.length > 0) page.append(make("details", { class: "more" }, make("summary", {}, title), limits(more, title)));
     } else if (summary.where_to_begin?.length) {
       page.append(make("h3", {}, "Where to begin"), beginnings(summary));
     } else {

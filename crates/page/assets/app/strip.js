@@ -31,9 +31,13 @@ export function selectWindow(from, to) {
 }
 
 /** The most of a lane, in words. */
-function most(series, interval_ns) {
+function most(series, { interval_ns, cpu_count }) {
   const peak = series.numbers.reduce((a, b) => Math.max(a, b), 0);
-  if (series.metric === "samples" && series.sample_ns) return `max ${((peak * series.sample_ns) / interval_ns).toFixed(1)} CPUs`;
+  if (series.metric === "samples" && series.sample_ns) {
+    // A sample that ends an interval represents time of the one before, too.
+    const cpus = Math.min((peak * series.sample_ns) / interval_ns, cpu_count ?? Infinity);
+    return `max ${cpus.toFixed(1)} CPUs`;
+  }
   if (series.unit === "bytes") return `max ${amount((peak * 1e9) / interval_ns, "bytes")}/s`;
   if (series.unit === "ns" || series.unit === "nanoseconds") return `max ${(peak / interval_ns).toFixed(1)} threads`;
   return `max ${amount(peak, series.unit)}`;
@@ -117,7 +121,7 @@ class Strip {
       },
     }, [seconds, ...series.map((it) => it.numbers)]);
     const label = (name, text, title) => make("li", { title }, make("span", {}, name), make("small", {}, text));
-    const labels = make("ul", { class: "lanes" }, ...series.map((it) => label(NAMES[it.metric] ?? it.title, most(it, interval_ns), it.title)));
+    const labels = make("ul", { class: "lanes" }, ...series.map((it) => label(NAMES[it.metric] ?? it.title, most(it, answer), it.title)));
     if (pauses.length > 0) {
       const sum = pauses.reduce((a, it) => a + it.total_ns, 0);
       labels.append(label("Pauses", duration(sum), pauseWords(pauses)));

@@ -30,7 +30,7 @@ export function limitsList() {
   section.id = "limits";
   section.append(element("h2", "What limits the program"), element("p", limits.summary));
   const list = document.createElement("ol");
-  const fill = (row) => {
+  const fill = (row, to = list) => {
     const item = element("li", "");
     const text = element("div", row.frame === undefined ? row.reason : `${row.reason}: `);
     if (row.frame !== undefined) {
@@ -41,16 +41,23 @@ export function limitsList() {
     }
     text.append(element("div", row.hint, "hint"));
     item.append(element("b", row.share), text);
-    list.append(item);
+    to.append(item);
   };
-  limits.rows.slice(0, FIRST_LIMITS).forEach(fill);
+  limits.rows.slice(0, FIRST_LIMITS).forEach((row) => fill(row));
   section.append(list);
   if (limits.rows.length > FIRST_LIMITS) {
     const more = element("button", `Show all ${number(limits.rows.length)}`);
     more.addEventListener("click", () => {
       more.remove();
-      limits.rows.slice(FIRST_LIMITS).forEach(fill);
+      limits.rows.slice(FIRST_LIMITS).forEach((row) => fill(row));
     });
+    section.append(more);
+  }
+  if (limits.more?.length) {
+    const few = document.createElement("ol");
+    for (const row of limits.more) fill(row, few);
+    const more = element("details", "");
+    more.append(element("summary", limits.more_title), few);
     section.append(more);
   }
   for (const line of limits.repeats ?? []) section.append(element("p", line));
@@ -61,7 +68,7 @@ if (data.limits) {
   const { limits } = data;
   limits.summary = printable(limits.summary);
   limits.repeats = limits.repeats?.map(printable);
-  for (const row of limits.rows) for (const key of ["reason", "place", "hint", "share"]) row[key] = printable(row[key]);
+  for (const row of [...limits.rows, ...(limits.more ?? [])]) for (const key of ["reason", "place", "hint", "share"]) row[key] = printable(row[key]);
   const [first] = limits.rows;
   by("begin").textContent = first ? `Where to begin: ${first.share} ${first.reason}${first.place ? `: ${first.place}` : ""}` : "";
 }

@@ -130,10 +130,7 @@ impl<'a> LimitsView<'a> {
             count += 1;
         }
         sections.extend(others.iter().zip(count + 1..).map(|(row, rank)| row.section(rank)));
-        if more > 0 {
-            let each = if more == 1 { "" } else { " each" };
-            let rows = plural(more as u64, "more row");
-            let line = format!("{rows} of fewer than {FEW_SAMPLES} samples{each}");
+        if let Some(line) = more_rows(more) {
             sections.push(vec![Part::Line(" ".repeat(INDENT) + &line, INDENT)]);
         }
         sections.into_iter().flatten().collect()
@@ -176,7 +173,10 @@ impl<'a> LimitsView<'a> {
                 },
             }
         };
-        lead.rows = limits.rows.iter().map(row).collect();
+        let (rows, more) = split(limits);
+        lead.rows = rows.into_iter().map(row).collect();
+        lead.more_title = more_rows(more.len()).unwrap_or_default();
+        lead.more = more.into_iter().map(row).collect();
         lead
     }
 
@@ -198,13 +198,26 @@ impl<'a> LimitsView<'a> {
 
     /// The rows for other programs.
     pub(super) fn report<'t>(&'t self, file: &'t str) -> Option<LazyTable<'t>> {
-        Some(self.rows(Some(file))?.table())
+        let limits = self.limits.as_ref()?;
+        Some(self.rows(limits, limits.rows.iter().collect(), Some(file)).table())
     }
 
-    /// The rows, each with the question whose answer explains it.
-    pub(super) fn overview(&self) -> Option<LazyTable<'_>> {
+    /// The rows that a list of them begins with, and those of too few samples: each with the question whose
+    /// answer explains it.
+    pub(super) fn overview(&self) -> [Option<LazyTable<'_>>; 2] {
+        let Some(limits) = &self.limits else { return [None, None] };
+        let (rows, more) = split(limits);
+        [rows, more].map(|rows| Some(self.with_links(limits, rows)))
+    }
+
+    /// What the rows of too few samples are, in words.
+    pub(super) fn more_rows(&self) -> Option<String> {
+        self.limits.as_ref().and_then(|limits| more_rows(split(limits).1.len()))
+    }
+
+    fn with_links<'t>(&'t self, limits: &'t Limits, rows: Vec<&'t Limit>) -> LazyTable<'t> {
         let symbols = &self.profile.symbols;
-        let rows = self.rows(None)?.column(Column::other("link"), move |limit| {
+        let rows = self.rows(limits, rows, None).column(Column::other("link"), move |limit| {
             let metric = match limit.cause {
                 Cause::Wait(_) => Metric::WallTime,
                 Cause::Gc { .. } => Metric::AllocatedBytes,
@@ -225,15 +238,18 @@ impl<'a> LimitsView<'a> {
             };
             Cell::Json(link)
         });
-        Some(rows.table())
+        rows.table()
     }
 
-    fn rows<'t>(&'t self, file: Option<&'t str>) -> Option<Rows<'t, &'t Limit>> {
-        let limits = self.limits.as_ref()?;
+    fn rows<'t>(
+        &'t self,
+        limits: &'t Limits,
+        rows: Vec<&'t Limit>,
+        file: Option<&'t str>,
+    ) -> Rows<'t, &'t Limit> {
         let symbols = &self.profile.symbols;
         let text = move |limit: &&Limit| self.text(limits, limit, file);
-        let rows: Vec<_> = limits.rows.iter().collect();
-        let rows = LazyTable::of(symbols, "", rows)
+        LazyTable::of(symbols, "", rows)
             .column(Column::other("kind"), |it| it.cause.name())
             .column(Column::other("percent"), move |it| Cell::Share(it.ns, limits.total_ns))
             .column(Column::other("ns"), |it| it.ns)
@@ -243,8 +259,7 @@ impl<'a> LimitsView<'a> {
             .column(Column::method_name("method"), |it| it.method)
             .column(Column::other("line"), |it| it.line.map(u64::from))
             .column(Column::other("reason"), move |it| text(it).reason)
-            .column(Column::other("advice"), move |it| text(it).hint);
-        Some(rows)
+            .column(Column::other("advice"), move |it| text(it).hint)
     }
 
     /// What the rows are of, for other programs.
@@ -376,25 +391,39 @@ fn is_advised(limits: &Limits, limit: &Limit) -> bool {
     limits.verdict != Verdict::Few && !limit.is_uncertain()
 }
 
-/// The rows that are shown, and the number of the others. Rows with too few samples for advice are shown if
-/// there are few others, or if somebody asks.
+/// The rows that are shown, and the number of the others: those of too few samples, unless somebody asks for a
+/// number of rows.
 fn shown(limits: &Limits, top: Option<usize>) -> (Vec<&Limit>, usize) {
-    let rows = &limits.rows;
-    if let Some(top) = top {
-        return (rows.iter().take(top).collect(), 0);
+    match top {
+        Some(top) => (limits.rows.iter().take(top).collect(), 0),
+        None => {
+            let (rows, more) = split(limits);
+            (rows, more.len())
+        }
     }
+}
+
+/// What rows of too few samples are, in words.
+fn more_rows(count: usize) -> Option<String> {
+    let each = if count == 1 { "" } else { " each" };
+    let rows = plural(count as u64, "more row");
+    (count > 0).then(|| format!("{rows} of fewer than {FEW_SAMPLES} samples{each}"))
+}
+
+/// The rows that a list begins with, and the others. Rows with too few samples for advice are among the first
+/// where there are few of those.
+fn split(limits: &Limits) -> (Vec<&Limit>, Vec<&Limit>) {
+    let rows = &limits.rows;
     let mut left = match limits.verdict {
         Verdict::Idle => 0,
         _ => FIRST.saturating_sub(rows.iter().filter(|it| !it.is_uncertain()).count()),
     };
-    let mut is_shown = |limit: &&Limit| {
+    let is_shown = |limit: &&Limit| {
         let is_shown = !limit.is_uncertain() || left > 0 && limit.sample_count >= LEAST_SAMPLES;
         left -= usize::from(is_shown && limit.is_uncertain());
         is_shown
     };
-    let kept: Vec<_> = rows.iter().filter(&mut is_shown).collect();
-    let more = rows.len() - kept.len();
-    (kept, more)
+    rows.iter().partition(is_shown)
 }
 
 fn whole_name(whole: Whole) -> &'static str {

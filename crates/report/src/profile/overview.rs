@@ -28,6 +28,7 @@ pub(super) fn overview(
     let profile = content.profile;
     let limits = content.limits();
     let run = profile.accounting.as_ref();
+    let [first_limits, more_limits] = limits.map_or([None, None], LimitsView::overview);
     let wall = content.view(&Metric::WallTime);
     let metrics = content.metrics.iter().chain(&content.of_fields);
     Json::object([
@@ -48,7 +49,9 @@ pub(super) fn overview(
         ("losses", content.losses().into()),
         ("notes", Json::list(profile.notes.iter().map(String::as_str))),
         ("whole_process", WholeProcess::of(content).as_ref().map(WholeProcess::report).into()),
-        ("limits", list(limits.and_then(|it| it.overview()))),
+        ("limits", list(first_limits)),
+        ("more_limits", list(more_limits)),
+        ("more_limits_title", limits.and_then(LimitsView::more_rows).into()),
         ("working", limits.map_or(Json::Null, LimitsView::working)),
         ("repeated_calls", list(limits.map(LimitsView::repeated_calls))),
         ("where_to_begin", list(content.head(count).map(Head::overview))),

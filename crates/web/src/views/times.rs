@@ -27,6 +27,9 @@ const KNOWN: [&str; 10] = [
 const KNOWN_OF_STRIP: [&str; 6] = ["focus", "ignore", "hide", "label", "thread", "version"];
 /// Intervals of the strip.
 const STRIP_INTERVALS: u64 = 240;
+/// The time of a sample in an interval of the strip is at most this part of it: otherwise samples that come together
+/// would be more than the processors can do.
+const SAMPLES_OF_INTERVAL: u64 = 20;
 /// Intervals of a recording where nothing says how long they are.
 const INTERVALS: u64 = 600;
 /// Threads with numbers of their own.
@@ -55,8 +58,10 @@ pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<R
     let profile = whole.profile();
     let filter = question.filter()?;
     let begin_ns = source.times_from_ns();
-    let least_ns = profile.recorded_ns().saturating_sub(begin_ns) / STRIP_INTERVALS;
     let metrics = times::metrics(profile);
+    let each_ns = metrics.iter().filter_map(|metric| flame::sample_ns(metric, profile)).max();
+    let least_ns = (profile.recorded_ns().saturating_sub(begin_ns) / STRIP_INTERVALS)
+        .max(each_ns.unwrap_or(0).saturating_mul(SAMPLES_OF_INTERVAL));
     // Of metrics with ticks of other lengths, the longest is the interval of all.
     let series = |interval_ns| {
         let of = |metric| times::series(profile, metric, &filter, (interval_ns, 0));
@@ -77,6 +82,10 @@ pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<R
         ("begin_ns", begin_ns.into()),
         ("recorded_ns", profile.recorded_ns().into()),
         ("interval_ns", interval_ns.into()),
+        (
+            "cpu_count",
+            profile.accounting.as_ref().map(|it| it.cpu_count).filter(|&it| it > 0).into(),
+        ),
         ("series", Json::list(series)),
         ("pauses", flame::pauses(&times::pauses(profile, (interval_ns, length)))),
         ("notes", Json::list(notes(source, &filter))),

@@ -130,3 +130,15 @@ fn a_lock_has_those_who_wait_and_the_overview_leads_there() {
     page.wait_for(current, &json!("Allocations"));
     page.assert_silent();
 }
+
+#[test]
+fn rows_of_few_samples_are_shown_when_they_are_asked_for() {
+    let Some(page) = Page::open(&[&testdata("collapsed/signatures.collapsed")]) else { return };
+    let summary = "return document.querySelector('.more summary').innerText";
+    page.wait_for(summary, &json!("4 more rows of fewer than 20 samples each"));
+    let seen = "return [...document.querySelectorAll('.limits tr')].filter((it) => it.checkVisibility()).length";
+    page.wait_for(seen, &json!(3));
+    page.run("document.querySelector('.more summary').focus()");
+    page.browser.keys(crate::ENTER);
+    page.wait_for(seen, &json!(7));
+}
