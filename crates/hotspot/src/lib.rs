@@ -91,4 +91,6 @@ pub mod since {
     /// JVMTI reports the monitors of virtual threads. JDK 21 and 22 return references of the
     /// carrier instead of the calling thread, which are not valid there.
     pub const MONITORS_OF_VIRTUAL_THREADS: u32 = 23;
+    /// `GetObjectMonitorUsage` looks at the object of each thread, which one that attaches does not have.
+    pub const THREADS_IN_MONITOR_USAGE: u32 = 23;
 }

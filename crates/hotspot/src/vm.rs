@@ -19,7 +19,7 @@
 //! * `method`: methods, their ids, names and lines.
 //! * `frames`: the walk; `top`: the first step of it, where the code may be anywhere; `chunks`: its part
 //!   in the heap, where virtual threads have older frames.
-//! * `heap`: references and objects.
+//! * `heap`: references and objects; `monitors`: which thread has a monitor.
 //! * `arch`: what depends on the processor, as a table.
 
 mod arch;
@@ -31,6 +31,7 @@ mod frames;
 mod heap;
 mod memory;
 mod method;
+mod monitors;
 mod nmethod;
 mod notes;
 mod state;
@@ -52,6 +53,7 @@ use tables::Tables;
 pub use fields::VirtualThreadFields;
 pub use memory::{Memory, Symbols};
 pub use method::{LineEntry, MethodNames};
+pub use monitors::{MonitorOwner, Monitors};
 pub use tables::MissingDescription;
 
 impl Vm {

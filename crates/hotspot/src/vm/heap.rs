@@ -62,7 +62,7 @@ impl Heap {
                 .ok_or_else(|| MissingDescription::new("its own variables"))
         };
         let flags = tables.flags(memory, &FLAGS)?;
-        let is_on = |name: &str| flags.get(name) == Some(&true);
+        let is_on = |name: &str| flags.get(name).is_some_and(|value| *value != 0);
         let narrow = || {
             let base = word(&["CompressedOops._base", "CompressedOops._narrow_oop._base"])?;
             let shift = shift(&["CompressedOops._shift", "CompressedOops._narrow_oop._shift"])?;
@@ -95,7 +95,7 @@ impl Heap {
             Collector::Shenandoah
         } else if !is_on("UseZGC") {
             Collector::Stopping
-        } else if flags.get("ZGenerational") == Some(&false) {
+        } else if flags.get("ZGenerational") == Some(&0) {
             const INSTANCE: &str = "XGlobalsForVMStructs._instance_p";
             let bad = variable(INSTANCE, "XGlobalsForVMStructs._XAddressBadMask")?;
             Collector::Coloured { bad, shift: None }

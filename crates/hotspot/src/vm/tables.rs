@@ -7,7 +7,7 @@ use std::fmt;
 use super::memory::{Memory, Symbols};
 
 /// The types whose descriptions are kept. The tables have ten times as many.
-const TYPES: [&str; 39] = [
+const TYPES: [&str; 41] = [
     "AbstractInterpreter",
     "Abstract_VM_Version",
     "Array<u1>",
@@ -31,8 +31,10 @@ const TYPES: [&str; 39] = [
     "JavaFrameAnchor",
     "JavaThread",
     "Klass",
+    "LockStack",
     "Method",
     "OSThread",
+    "ObjectMonitor",
     "OopHandle",
     "PcDesc",
     "StubQueue",
@@ -50,8 +52,8 @@ const TYPES: [&str; 39] = [
 ];
 
 /// The beginnings of the names of the constants that are kept.
-const CONSTANTS: [&str; 5] =
-    ["_thread_", "frame::", "ConstMethod", "InvocationEntryBci", "markWord::klass_shift"];
+const CONSTANTS: [&str; 6] =
+    ["_thread_", "frame::", "ConstMethod", "InvocationEntryBci", "markWord::", "ObjectMonitor::"];
 
 /// The most entries that a table is believed to have.
 const MAX_ENTRIES: usize = 20_000;
@@ -208,12 +210,12 @@ impl Tables {
         Ok(Number { offset: field.place, width })
     }
 
-    /// The flags of these names that there are, which are on or off.
+    /// The lowest bytes of the flags of these names that there are: 0 is off.
     pub(super) fn flags(
         &self,
         memory: &impl Memory,
         names: &[&'static str],
-    ) -> Result<HashMap<&'static str, bool>, MissingDescription> {
+    ) -> Result<HashMap<&'static str, u8>, MissingDescription> {
         let read = |name: &str| {
             memory.word(self.address(&[name])?).ok_or_else(|| MissingDescription::new("its flags"))
         };
@@ -224,7 +226,7 @@ impl Tables {
             let flag = first + index * size;
             let found = text(memory, memory.word(flag + name)?);
             let known = names.iter().find(|it| **it == found)?;
-            Some((*known, memory.u8(memory.word(flag + value)?)? != 0))
+            Some((*known, memory.u8(memory.word(flag + value)?)?))
         });
         Ok(flags.collect())
     }
