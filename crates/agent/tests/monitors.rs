@@ -8,7 +8,8 @@ use perk_profile::{
     Event, HolderRow, LockKind, Metric, MonitorDump, MonitorRow, Profile, Status, WaitEvent,
     WaitKind, Waits,
 };
-use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk};
+use perk_testkit::{JavaRun, Jdk, Outcome, Signal, jdk, native_library};
+use tempfile::TempDir;
 
 const MS_NS: u64 = 1_000_000;
 /// Both formats that contain monitors.
@@ -149,6 +150,7 @@ fn holders_have_the_time_of_those_who_wait() {
     jdk::each(|jdk| {
         for (kind, threads, class) in [
             ("object", "platform", "Holding$Lock"),
+            ("object", "virtual", "Holding$Lock"),
             ("lock", "platform", "java.util.concurrent.locks.ReentrantLock$NonfairSync"),
             ("lock", "virtual", "java.util.concurrent.locks.ReentrantLock$NonfairSync"),
         ] {
@@ -193,6 +195,29 @@ fn holders_have_the_time_of_those_who_wait() {
             let (known, _) = below("Holding.whileOthersWait");
             assert!(known > blocked / 100 * 95, "{what}: {known} of {blocked} ns are known");
         }
+    });
+}
+
+/// A thread of the program that attaches to the JVM is in its list of threads before it has an object.
+#[test]
+fn threads_that_attach_do_no_harm() {
+    let folder = TempDir::new().expect("a folder");
+    let library = native_library::compile("crates/agent/tests/monitors/attacher.rs", folder.path());
+    jdk::each(|jdk| {
+        let run = monitored(jdk, "p", "o.hprof", ",depth=8").main("AttachingThreads");
+        let run = run.jvm_arg("-Xmx24m").jvm_arg("-XX:-CreateCoredumpOnCrash");
+        let outcome = run.args([&library, "3000"]).run();
+        let profile = read(&outcome, "o.hprof");
+        assert!(outcome.stdout.contains("attached"), "{}", outcome.report());
+        // perk looked at the lock meanwhile.
+        let holders = profile.sections().flat_map(HolderRow::all_of);
+        let pauses = holders.into_iter().any(|row| {
+            profile.frames(row.trace).any(|frame| {
+                let method = profile.symbols.get_frame(frame).method;
+                profile.symbols.method_name(method) == "AttachingThreads.pause"
+            })
+        });
+        assert!(pauses, "{}", outcome.report());
     });
 }
 

@@ -1,9 +1,7 @@
 //! Flags of the running JVM, through the tables that HotSpot exports for debuggers
 //! (`vmStructs.hpp`). They are set when agents are loaded.
 
-use std::ffi::{CStr, CString, c_char, c_void};
-
-use perk_hotspot::vm::Symbols;
+use std::ffi::{CStr, c_char, c_void};
 
 use crate::os;
 
@@ -110,17 +108,6 @@ pub fn clear_exported_bool(name: &CStr) {
     if let Some(value) = os::symbol(name) {
         // SAFETY: the JVM has such a variable at this address, which it reads as a byte.
         unsafe { value.cast::<u8>().write_volatile(0) };
-    }
-}
-
-/// The data that the JVM exports, by name.
-#[derive(Clone, Copy, Debug)]
-pub struct VmExports;
-
-impl Symbols for VmExports {
-    fn address(&self, name: &str) -> Option<usize> {
-        let name = CString::new(name).ok()?;
-        os::symbol(&name).map(|symbol| symbol.addr().get())
     }
 }
 

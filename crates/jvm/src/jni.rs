@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
-use std::sync::{OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use perk_jvmti_sys::jni_sys::{
@@ -11,7 +11,6 @@ use perk_jvmti_sys::jni_sys::{
 };
 use perk_profile::mutf8;
 
-use crate::sync::ATTACHING;
 use crate::{Global, Jvmti, Local, MethodRef, Reference, Weak};
 
 /// The JNI environment of the current thread, for as long as a callback lasts.
@@ -560,9 +559,7 @@ impl Vm {
         unsafe {
             let functions = &(**self.0).v1_4;
             let attach = functions.AttachCurrentThreadAsDaemon;
-            let attaching = ATTACHING.write().unwrap_or_else(PoisonError::into_inner);
             let result = attach(self.0, &mut env, (&raw mut arguments).cast());
-            drop(attaching);
             if result == JNI_OK {
                 body(Jni::from_raw(env.cast()));
                 (functions.DetachCurrentThread)(self.0);

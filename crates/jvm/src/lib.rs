@@ -15,6 +15,7 @@ mod image;
 mod jni;
 mod management;
 pub mod memory;
+mod monitor_owner;
 mod monitors;
 pub mod native;
 pub mod os;
@@ -28,6 +29,7 @@ pub mod sync;
 mod table;
 pub mod trampolines;
 mod values;
+pub mod vm_memory;
 mod walk;
 
 pub use env::{
@@ -35,7 +37,7 @@ pub use env::{
     VirtualThreadFunction,
 };
 pub use fields::{LongField, ObjectField};
-pub use flags::{VmExports, bool_flag, clear_exported_bool, int_flag, set_bool_flag, text_flag};
+pub use flags::{bool_flag, clear_exported_bool, int_flag, set_bool_flag, text_flag};
 pub use headers::{Header, Headers};
 pub use heap::{DeclaredField, FOUND, IntField, NewObject};
 pub use image::Image;
@@ -45,4 +47,5 @@ pub use monitors::ThreadMoment;
 pub use refs::{Global, Local, ObjectRef, Reference, Weak};
 pub use table::Functions;
 pub use values::{TypedField, ValueType};
+pub use vm_memory::ProcessMemory;
 pub use walk::Walker;

@@ -2,15 +2,13 @@
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
-use std::sync::TryLockError;
 
 use perk_jvmti_sys::jni_sys::{JNIEnv, jint, jobject};
 use perk_jvmti_sys::{
     JvmtiEnv, call, jthread, jvmtiError, jvmtiEvent, jvmtiExtensionEvent, jvmtiExtensionEventInfo,
-    jvmtiMonitorUsage, jvmtiStackInfo,
+    jvmtiStackInfo,
 };
 
-use crate::sync::ATTACHING;
 use crate::{Jni, Jvmti, Local, MethodRef, Reference, StackFrame};
 
 /// The callback for a virtual thread that begins to run on a carrier, or is about to leave it.
@@ -79,35 +77,6 @@ impl Jvmti {
             let thread = thread.raw();
             call!(self.raw(), GetCurrentContendedMonitor, thread, &mut monitor).ok().ok()?;
             Local::from_raw(jni, monitor)
-        }
-    }
-
-    /// Returns the platform thread that has a monitor, and how often it has entered it.
-    ///
-    /// The JVM also lists the waiting threads. If some of these are virtual, JDK 21 returns invalid
-    /// references in that list, so the list is not used. Its references are freed with the local
-    /// frame. The owner is not known while a thread of perk becomes one of the JVM's.
-    pub fn monitor_owner<'a>(
-        self,
-        jni: Jni<'a>,
-        monitor: &(impl Reference + ?Sized),
-    ) -> Option<(Local<'a>, u32)> {
-        // Not to wait: the thread that attaches may wait for the end of a collection.
-        let _no_thread_attaches = match ATTACHING.try_read() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        // SAFETY: all fields are numbers and pointers; zeroes are valid.
-        let mut usage: jvmtiMonitorUsage = unsafe { std::mem::zeroed() };
-        // SAFETY: the environment and reference are valid; the arrays and the owner are ours.
-        unsafe {
-            call!(self.raw(), GetObjectMonitorUsage, monitor.raw(), &mut usage).ok().ok()?;
-            let count = usage.waiter_count.saturating_add(usage.notify_waiter_count);
-            jni.expect_locals(usize::try_from(count).unwrap_or(0) + 1);
-            self.free(usage.waiters);
-            self.free(usage.notify_waiters);
-            Some((Local::from_raw(jni, usage.owner)?, usage.entry_count.unsigned_abs()))
         }
     }
 

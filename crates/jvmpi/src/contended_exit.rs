@@ -58,7 +58,10 @@ pub(super) extern "system" fn released(env: *mut JNIEnv, _: jclass, object: jobj
             let has_waiting = || lock(&STATE.contention.waiting).iter().any(|it| it.0 == id);
             // An inner release of a monitor that the thread has entered twice does not free it.
             let is_last = || {
-                let owner = notify::quiet(|| bridge.jvmti.monitor_owner(jni, &object));
+                let owner = notify::quiet(|| {
+                    let thread = bridge.jvmti.current_thread(jni)?;
+                    bridge.jvmti.monitor_entries(jni, &object, &[&thread], &|_| None)
+                });
                 owner.is_some_and(|(_, entries)| entries == 1)
             };
             if has_waiting() && is_last() {

@@ -22,7 +22,7 @@ use super::suspension::status_of;
 use super::threads;
 use super::{Bridge, Id, notify, raw_monitors};
 use crate::state::threads::Thread;
-use perk_jvm::{Jni, Local, MethodRef};
+use perk_jvm::{Jni, Local, MethodRef, Reference};
 
 /// Sends MONITOR_DUMP. `None` if it cannot.
 pub(super) fn request(bridge: &Bridge, jni: Jni<'_>) -> Option<()> {
@@ -95,12 +95,12 @@ fn records(bridge: &Bridge, jni: Jni<'_>, traces: &Traces) -> Vec<u8> {
     // The agent knows the threads of the traces.
     let is_known = |env: &*mut JNIEnv| traces.traces.iter().any(|it| it.env_id == *env);
     let known = |env: *mut JNIEnv| if is_known(&env) { env } else { null_mut() };
+    let threads: Vec<_> = traces.threads.iter().map(|it| &**it as &dyn Reference).collect();
     let mut writer = Writer(Vec::new());
     for DumpMonitor { id, object, entering, waiting } in &monitors.0 {
-        let owner = bridge.jvmti.monitor_owner(jni, object);
+        let owner = bridge.jvmti.monitor_entries(jni, object, &threads, &|_| None);
         let (owner, entry_count) = owner.map_or((null_mut(), 0), |(thread, entry_count)| {
-            // The JVM does not count an entry by a native method.
-            (known(bridge.threads.env_of(jni, &thread)), entry_count.max(1))
+            (known(bridge.threads.env_of(jni, &thread)), entry_count)
         });
         writer.0.push(JVMPI_MONITOR_JAVA as u8);
         writer.pointer(id.raw());

@@ -26,15 +26,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use perk_control::options::OutputFormat;
-use perk_hotspot::vm::{Code, Vm, VmFrame};
+use perk_hotspot::vm::{Code, VmFrame};
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os::{self, checked, event, timer};
 use perk_jvm::sync::lock;
-use perk_jvm::{Jni, LongField, ObjectRef, VirtualThreadFunction, VmExports, bool_flag};
+use perk_jvm::{
+    Jni, LongField, ObjectRef, ProcessMemory, VirtualThreadFunction, bool_flag, vm_memory,
+};
 use perk_profile::{Accounting, FrameId, TraceId};
 use rustc_hash::FxHashMap;
 
-use self::handler::{HandlerState, ProcessMemory, Tables, on_signal};
+use self::handler::{HandlerState, on_signal};
 use self::intake::{Intake, Records};
 use self::names::{Names, Stub, TickNames};
 use self::others::NativeThreads;
@@ -333,7 +335,7 @@ impl Signals {
 
 /// Makes the state of the handlers.
 fn new_shared(has_native: bool, depth: usize) -> Result<HandlerState, String> {
-    let vm = Vm::new(&Tables::default(), &VmExports).map_err(|missing| missing.to_string())?;
+    let vm = vm_memory::structures().map_err(|missing| missing.to_string())?;
     let no_memory = |error| format!("no memory: {error}");
     let ring = Ring::new(RING_WORDS).map_err(no_memory)?;
     HandlerState::new(vm, ring, has_native, depth).map_err(no_memory)

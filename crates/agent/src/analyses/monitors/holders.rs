@@ -7,16 +7,16 @@
 //! as that of the waits which a single look met. So the times of the holders are, lock by lock, as much
 //! as those of the waiting threads, and the cost does not depend on how often threads wait.
 //!
-//! For a monitor the JVM stops all threads for a moment, so that a look asks for few of them. The owner of a
-//! lock of `java.util.concurrent` is in a field. A holder is not known if it is a virtual thread that has a
-//! monitor, or if the lock does not say who has it (read locks, `StampedLock`).
+//! The owner of a monitor is read from the JVM's memory; where that is not possible, the JVM stops all threads
+//! for a moment, so that a look asks for few monitors. The owner of a lock of `java.util.concurrent` is in a
+//! field. A holder is not known if the lock does not say who has it (read locks, `StampedLock`).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use perk_jvm::sync::lock;
-use perk_jvm::{Global, Jni, Local, Walker};
+use perk_jvm::{Global, Jni, Local, Reference, Walker};
 use perk_profile::monitors::UNKNOWN_HOLDER;
 use perk_profile::{ClassId, HolderRow, LockKind, MonitorRow, TraceId};
 use rustc_hash::FxHashMap;
@@ -225,11 +225,32 @@ impl Monitors {
     /// Returns the thread that has a lock.
     fn owner<'a>(&self, jni: Jni<'a>, wanted: &LockQueue) -> Option<Local<'a>> {
         let object = &*wanted.object;
-        let owner = match wanted.class.1 {
-            LockKind::Monitor => self.common.jvmti.monitor_owner(jni, object).map(|it| it.0),
-            LockKind::Parking => self.parking.get().and_then(|it| it.owner(jni, object)),
-        };
-        owner.map(|owner| self.mounted(jni, owner))
+        match wanted.class.1 {
+            LockKind::Monitor => {
+                let threads = self.common.threads.all();
+                let threads: Vec<_> = threads.iter().map(|it| &**it as &dyn Reference).collect();
+                let waiting = |id| self.waiting_virtual(jni, id);
+                self.common.jvmti.monitor_owner(jni, object, &threads, &waiting)
+            }
+            LockKind::Parking => {
+                let owner = self.parking.get().and_then(|it| it.owner(jni, object));
+                owner.map(|owner| self.mounted(jni, owner))
+            }
+        }
+    }
+
+    /// Returns the virtual thread of an id, if it waits without a carrier.
+    pub(super) fn waiting_virtual<'a>(&self, jni: Jni<'a>, id: u64) -> Option<Local<'a>> {
+        let mut waiting: Vec<_> = lock(&self.waiting)
+            .iter()
+            .filter_map(|(&slot, waiting)| Some((slot, Arc::clone(waiting.thread.as_ref()?))))
+            .collect();
+        let recorder = lock(self.common.recorder);
+        let index = waiting.iter().position(|(slot, _)| recorder.thread_info(*slot).java_id == id);
+        drop(recorder);
+        let found = index.and_then(|index| jni.local(&*waiting[index].1));
+        waiting.drain(..).for_each(|(_, thread)| delete(jni, Some(thread)));
+        found
     }
 
     /// Returns the trace of holders that are not known.

@@ -125,7 +125,7 @@ impl Monitors {
             serials.add(thread);
             self.look_at(thread, moment, &mut found);
         }
-        self.find_owners(&mut found, &serials);
+        self.find_owners(&mut found, &serials, &watched);
         dump.monitors = found.rows;
         self.take_apart(&mut dump, &watched);
         for thread in watched {
@@ -229,10 +229,19 @@ impl Monitors {
         if is_blocked { &mut row.blocked } else { &mut row.waiting }.push(thread.serial);
     }
 
-    /// Finds the owner of each monitor. The JVM reports platform threads, and how often they have
-    /// entered the monitor; the known data on virtual threads stays.
-    fn find_owners(&self, found: &mut MonitorIndex<'_>, serials: &Serials<'_, '_>) {
+    /// Finds the owner of each monitor, and how often it has entered it. Where that is not known, the known
+    /// data on threads stays.
+    fn find_owners(
+        &self,
+        found: &mut MonitorIndex<'_>,
+        serials: &Serials<'_, '_>,
+        watched: &[ThreadView<'_>],
+    ) {
         let jni = found.jni;
+        let is_platform =
+            |it: &&ThreadView<'_>| matches!(it.reference, ThreadReference::Platform(_));
+        let platform: Vec<_> =
+            watched.iter().filter(is_platform).map(|thread| thread.reference.get()).collect();
         for (row, object) in found.rows.iter_mut().zip(&found.objects) {
             if row.kind == LockKind::Parking {
                 let Some(parking) = self.parking.get() else { continue };
@@ -240,7 +249,10 @@ impl Monitors {
                 if row.owner.is_some() {
                     row.entry_count = parking.entry_count(jni, object);
                 }
-            } else if let Some((owner, count)) = self.common.jvmti.monitor_owner(jni, object)
+            } else if let Some((owner, count)) =
+                self.common
+                    .jvmti
+                    .monitor_entries(jni, object, &platform, &|id| self.waiting_virtual(jni, id))
                 && let Some(owner) = serials.get(&owner)
             {
                 (row.owner, row.entry_count) = (Some(owner), count);

@@ -10,10 +10,10 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use perk_hotspot::vm::{Code, End, Memory, Registers, Vm, VmFrame};
-use perk_jvm::arch;
 use perk_jvm::memory::reserve;
 use perk_jvm::os::timer::{self, Expiry};
 use perk_jvm::os::{self, checked, event};
+use perk_jvm::{ProcessMemory, arch};
 
 use super::record::{Head, words};
 use super::ring::Ring;
@@ -207,27 +207,7 @@ impl HandlerState {
     }
 }
 
-/// The process's memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ProcessMemory;
-
-impl Memory for ProcessMemory {
-    fn word(&self, address: usize) -> Option<usize> {
-        checked::word(address)
-    }
-}
-
-/// The same, for the tables that the JVM exports.
-#[derive(Debug, Default)]
-pub(super) struct Tables(checked::PageCopies);
-
-impl Memory for Tables {
-    fn word(&self, address: usize) -> Option<usize> {
-        self.0.word(address)
-    }
-}
-
-/// The same, for one walk.
+/// The process's memory, for one walk.
 struct WalkMemory(checked::Blocks);
 
 impl Memory for WalkMemory {

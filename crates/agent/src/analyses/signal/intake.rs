@@ -6,9 +6,10 @@
 //! the JVM is asked: it stands still then.
 
 use perk_hotspot::vm::{LineEntry, MethodNames, Vm};
+use perk_jvm::ProcessMemory;
 use rustc_hash::FxHashMap;
 
-use super::handler::{HandlerState, ProcessMemory};
+use super::handler::HandlerState;
 use super::record;
 
 /// What is read of a method.

@@ -7,12 +7,12 @@ use std::ops::Range;
 use perk_control::options::OutputFormat;
 use perk_hotspot::vm::{Code, LineEntry, Registers, Vm, VmFrame};
 use perk_instrument::{COUNTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE};
+use perk_jvm::ProcessMemory;
 use perk_jvm::native::{KernelCode, NativeCode};
 use perk_jvm::sync::lock;
 use perk_profile::{Frame, FrameId, FrameKind, Line, Method, MethodId, mutf8};
 use rustc_hash::FxHashMap;
 
-use super::handler::ProcessMemory;
 use super::intake::MethodText;
 use crate::analyses::xprof;
 use crate::common::Common;

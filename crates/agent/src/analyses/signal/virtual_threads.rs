@@ -6,10 +6,11 @@
 
 use perk_jvm::os::{self, checked};
 use perk_jvm::sync::lock;
-use perk_jvm::{Jni, Reference, ThreadInfo, VIRTUAL_THREAD_GROUP, VirtualThreadFunction};
+use perk_jvm::{
+    Jni, ProcessMemory, Reference, ThreadInfo, VIRTUAL_THREAD_GROUP, VirtualThreadFunction,
+};
 use rustc_hash::FxHashMap;
 
-use super::handler::ProcessMemory;
 use crate::common::Common;
 use crate::roster::Slot;
 use perk_hotspot::vm::{VirtualThreadFields, Vm};
