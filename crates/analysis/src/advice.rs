@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(callers(&profile, &all[0]), expected);
         assert_eq!(all[0].lines, [(7, 2), (9, 1)]);
         let sum: u64 = all.iter().map(|it| it.number).sum();
-        assert_eq!(sum, Metric::Samples.rows(&profile).total);
+        assert_eq!(sum, Metric::Samples.total(&profile));
         for advice in &all {
             assert_eq!(advice.works.iter().map(|work| work.1).sum::<u64>(), advice.number);
         }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use perk_profile::{KeyedMap, MethodId, PathId};
 
-use crate::MethodTree;
+use crate::{Columns, MethodTree};
 
 /// A line of the tree: a method. The lines above it are the methods on the path from it to the
 /// method on top of the stack.
@@ -30,19 +30,16 @@ struct Branch {
     ends: Ends,
 }
 
-/// The lines with `least` or more of `own` (by path), each after its parent. Of two on the same
+/// The lines with `least` or more of the numbers of `columns`, each after its parent. Of two on the same
 /// level the heavier comes first; equal ones are ordered by `name`.
 pub fn lines<N: Ord>(
     tree: &MethodTree,
-    own: &[u64],
+    columns: &Columns,
     least: f64,
     name: impl Fn(MethodId) -> N,
 ) -> Vec<Line> {
-    let tops: Ends = (0..tree.len())
-        .filter(|&index| own[index] > 0)
-        .map(|index| (PathId::new(index), own[index]))
-        .collect();
     let mut lines = Vec::new();
+    let tops: Ends = columns.ends().collect();
     let mut open = branches(tree, &tops, 0, least, &name);
     while let Some(Branch { line, ends }) = open.pop() {
         lines.push(line);
@@ -91,8 +88,6 @@ mod tests {
     use crate::fixture::samples;
     use perk_profile::{Metric, Profile};
 
-    use crate::Columns;
-
     fn shown(profile: &Profile, least: f64) -> Vec<String> {
         let tree = MethodTree::new(profile);
         let columns = Columns::new(profile, &tree, &Metric::Samples, None);
@@ -102,7 +97,7 @@ mod tests {
             let name = name(line.method);
             format!("{}{name}{recursion} {}", " ".repeat(line.depth), line.number)
         };
-        lines(&tree, &columns.own, least, name).iter().map(shown).collect()
+        lines(&tree, &columns, least, name).iter().map(shown).collect()
     }
 
     #[test]
@@ -127,6 +122,6 @@ mod tests {
         let profile = samples(&[(&deep.join("<"), 1)]);
         let tree = MethodTree::new(&profile);
         let columns = Columns::new(&profile, &tree, &Metric::Samples, None);
-        assert_eq!(lines(&tree, &columns.own, 1.0, |_| ()).len(), 50_000);
+        assert_eq!(lines(&tree, &columns, 1.0, |_| ()).len(), 50_000);
     }
 }

@@ -8,6 +8,7 @@ use perk_profile::{
 };
 
 use crate::MethodTree;
+use crate::method_tree::MethodPair;
 
 /// A method with this share of all calls or more can be chatty.
 const CHATTY_SHARE: f64 = 0.01;
@@ -254,17 +255,19 @@ impl CallTable {
 
 /// The pairs of methods that follow each other on the tree's paths.
 fn edges_of_tree(tree: &MethodTree, columns: &CallColumns) -> Vec<Edge> {
-    let called = tree.edges(|_, _| true);
-    let edge = |&(caller, callee)| Edge { caller, callee: Some(callee), count: 0, total_ns: 0 };
-    let mut edges: Vec<Edge> = called.pairs.iter().map(edge).collect();
-    tree.walk_edges(&called, |place, path, is_outermost| {
-        let (edge, at) = (&mut edges[place], path.index());
-        edge.count = edge.count.saturating_add(columns.counts[at]);
-        if is_outermost {
-            edge.total_ns = edge.total_ns.saturating_add(columns.total_ns[at]);
+    let mut edges: KeyedMap<MethodPair, Edge> = KeyedMap::default();
+    let outermost = tree.outermost_edges();
+    for at in 1..tree.len() {
+        let (path, count, total_ns) = (PathId::new(at), columns.counts[at], columns.total_ns[at]);
+        let Some(pair) = tree.edge(path).filter(|_| count > 0 || total_ns > 0) else { continue };
+        let new = || Edge { caller: pair.0, callee: Some(pair.1), count: 0, total_ns: 0 };
+        let edge = edges.entry(pair).or_insert_with(new);
+        edge.count = edge.count.saturating_add(count);
+        if outermost.has(path) {
+            edge.total_ns = edge.total_ns.saturating_add(total_ns);
         }
-    });
-    edges
+    }
+    edges.into_values().collect()
 }
 
 #[cfg(test)]

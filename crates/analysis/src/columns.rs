@@ -2,20 +2,20 @@
 //! of caller and callee.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
-use perk_profile::{CpuSamples, MethodId, Metric, PathId, Profile, ThreadId, TraceId};
+use perk_profile::{CpuSamples, KeyedMap, MethodId, Metric, PathId, Profile, ThreadId, TraceId};
 
 use crate::MethodTree;
+use crate::sums::{Ends, Sums};
 
-/// The numbers of one metric by [`PathId`].
-#[derive(Clone, Debug, Default)]
+/// The numbers of one metric by path.
+#[derive(Clone, Debug)]
 pub struct Columns {
-    /// The number with the path's last method on top of the stack.
-    pub own: Vec<u64>,
-    /// The number of this method and all its callees.
-    pub total: Vec<u64>,
     /// The number of the whole profile, including what has no path.
     pub all: u64,
+    pub(crate) ends: Arc<Ends>,
+    pub(crate) totals: Arc<Sums>,
 }
 
 /// The numbers of one method.
@@ -56,12 +56,16 @@ impl Columns {
         metric: &Metric,
         thread: Option<ThreadId>,
     ) -> Self {
-        let mut numbers = numbers(profile, metric);
-        if thread.is_some() {
-            numbers.rows.retain(|&(trace, _)| profile.get_trace(trace).thread == thread);
-            numbers.total = numbers.rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
-        }
-        Self::of_rows(profile, tree, &numbers.rows, numbers.total)
+        let mut ends = Ends::default();
+        let all = metric.visit(profile, |key, number| {
+            let trace = profile.get_trace(key.trace);
+            if number > 0 && (thread.is_none() || trace.thread == thread) {
+                ends.push(tree.path(trace.node), number);
+            }
+        });
+        let ends = ends.finish();
+        let all = if thread.is_some() { ends.sum() } else { all };
+        Self::of_ends(tree, ends, all)
     }
 
     /// Makes the columns of `rows`. `all` is the total, including what has no row.
@@ -71,53 +75,66 @@ impl Columns {
         rows: &[(TraceId, u64)],
         all: u64,
     ) -> Self {
-        let mut own = vec![0_u64; tree.len()];
-        for &(trace, number) in rows {
-            let sum = &mut own[tree.path(profile.get_trace(trace).node).index()];
-            *sum = sum.saturating_add(number);
-        }
-        let mut total = own.clone();
-        for index in (1..total.len()).rev() {
-            let number = total[index];
-            // A filter leaves few paths with numbers.
-            if number > 0 {
-                let sum = &mut total[tree.parent(PathId::new(index)).index()];
-                *sum = sum.saturating_add(number);
-            }
-        }
-        Self { own, total, all }
+        let rows = rows.iter().filter(|row| row.1 > 0);
+        let end =
+            |&(trace, number): &(TraceId, u64)| (tree.path(profile.get_trace(trace).node), number);
+        Self::of_ends(tree, Ends::new(rows.map(end)), all)
+    }
+
+    fn of_ends(tree: &MethodTree, ends: Ends, all: u64) -> Self {
+        let totals = Sums::new(tree, ends.iter(), ends.sum());
+        Self { all, ends: ends.into(), totals: totals.into() }
+    }
+
+    /// The memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.ends.bytes() + self.totals.bytes()
+    }
+
+    /// The number with the path's last method on top of the stack.
+    pub fn own(&self, path: PathId) -> u64 {
+        self.ends.get(path)
+    }
+
+    /// The number of the path's last method and all its callees.
+    #[inline]
+    pub fn total(&self, path: PathId) -> u64 {
+        self.totals.get(path)
+    }
+
+    /// The paths with numbers at their end, in order.
+    pub fn ends(&self) -> impl Iterator<Item = (PathId, u64)> + '_ {
+        self.ends.iter()
     }
 
     /// The methods with numbers, by self, then by total, both descending.
     pub fn methods(&self, tree: &MethodTree) -> Vec<MethodRow> {
-        let mut rows: Vec<MethodRow> = Vec::new();
-        // The place of each method among the rows and one; 0 where it has none yet.
-        let mut places = vec![0_usize; tree.method_count()];
-        for (index, (&own, &total)) in self.own.iter().zip(&self.total).enumerate() {
-            if total == 0 {
-                continue;
-            }
-            let path = PathId::new(index);
-            let Some(method) = tree.method(path) else { continue };
-            let place = &mut places[method.index()];
-            if *place == 0 {
-                rows.push(MethodRow { method, own: 0, total: 0 });
-                *place = rows.len();
-            }
-            let row = &mut rows[*place - 1];
-            row.own = row.own.saturating_add(own);
-            if tree.is_outermost(path) {
-                row.total = row.total.saturating_add(total);
+        let mut own = vec![0_u64; tree.method_count()];
+        let mut totals = own.clone();
+        let add = |sums: &mut [u64], method: MethodId, number: u64| {
+            let sum = &mut sums[method.index()];
+            *sum = sum.saturating_add(number);
+        };
+        for (path, number) in self.ends.iter() {
+            if let Some(method) = tree.method(path) {
+                add(&mut own, method, number);
             }
         }
+        self.totals.visit(|path, number| {
+            if let Some(method) = tree.method(path).filter(|_| tree.is_outermost(path)) {
+                add(&mut totals, method, number);
+            }
+        });
+        let rows = own.into_iter().zip(totals).enumerate();
+        let row = |(index, (own, total))| MethodRow { method: MethodId::new(index), own, total };
+        let mut rows: Vec<MethodRow> = rows.map(row).filter(|row| row.total > 0).collect();
         rows.sort_by_key(|row| (Reverse((row.own, row.total)), row.method));
         rows
     }
 
     /// The paths with numbers at their end, most first.
     pub fn paths(&self) -> Vec<(PathId, u64)> {
-        let paths = self.own.iter().enumerate().filter(|&(_, &own)| own > 0);
-        let mut paths: Vec<_> = paths.map(|(index, &own)| (PathId::new(index), own)).collect();
+        let mut paths: Vec<_> = self.ends.iter().collect();
         paths.sort_by_key(|&(path, own)| (Reverse(own), path));
         paths
     }
@@ -128,17 +145,26 @@ impl Columns {
         tree: &MethodTree,
         is_meant: impl Fn(Option<MethodId>, MethodId) -> bool,
     ) -> Vec<Edge> {
-        let called = tree.edges(is_meant);
-        let edge = |&(caller, callee)| Edge { caller, callee, own: 0, total: 0 };
-        let mut edges: Vec<Edge> = called.pairs.iter().map(edge).collect();
-        tree.walk_edges(&called, |place, path, is_outermost| {
-            let (edge, at) = (&mut edges[place], path.index());
-            edge.own = edge.own.saturating_add(self.own[at]);
-            if is_outermost {
-                edge.total = edge.total.saturating_add(self.total[at]);
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut places: KeyedMap<(Option<MethodId>, MethodId), usize> = KeyedMap::default();
+        let mut place = |edges: &mut Vec<Edge>, path| {
+            let (caller, callee) = tree.edge(path).filter(|it| is_meant(it.0, it.1))?;
+            Some(*places.entry((caller, callee)).or_insert_with(|| {
+                edges.push(Edge { caller, callee, own: 0, total: 0 });
+                edges.len() - 1
+            }))
+        };
+        for (path, number) in self.ends.iter() {
+            if let Some(place) = place(&mut edges, path) {
+                edges[place].own = edges[place].own.saturating_add(number);
+            }
+        }
+        let outermost = tree.outermost_edges();
+        self.totals.visit(|path, number| {
+            if let Some(place) = place(&mut edges, path).filter(|_| outermost.has(path)) {
+                edges[place].total = edges[place].total.saturating_add(number);
             }
         });
-        edges.retain(|edge| edge.total > 0);
         edges.sort_by_key(|edge| (Reverse((edge.total, edge.own)), edge.caller, edge.callee));
         edges
     }
@@ -209,9 +235,10 @@ mod tests {
     #[test]
     fn numbers_saturate() {
         let profile = samples(&[("T.f<T.main", u64::MAX / 2), ("T.g<T.main", u64::MAX / 2)]);
-        let (tree, mut columns) = columns(&profile, &Metric::Samples);
-        columns.own[1] = u64::MAX;
-        columns.total = tree.totals(&columns.own, |sum, more| *sum = sum.saturating_add(*more));
+        let (tree, columns) = columns(&profile, &Metric::Samples);
+        let first = columns.ends().next().unwrap().0;
+        let ends = Ends::new(columns.ends().chain([(first, u64::MAX)]));
+        let columns = Columns::of_ends(&tree, ends, columns.all);
         assert_eq!(columns.methods(&tree).iter().map(|row| row.total).max(), Some(u64::MAX));
     }
 }

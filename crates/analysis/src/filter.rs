@@ -156,10 +156,10 @@ struct Traces {
 impl Traces {
     /// Decides about the traces of `profile` and takes the hidden frames out of them.
     fn new(filter: &Filter, profile: &mut Profile) -> Self {
-        let of_traces = |of_node: Vec<bool>| {
-            profile.traces().iter().map(|trace| of_node[trace.node.index()]).collect::<Vec<_>>()
+        let of_traces = |kept: KeptNodes| {
+            profile.traces().iter().map(|trace| kept.has(trace.node)).collect::<Vec<_>>()
         };
-        let is_kept = kept_nodes(filter, profile).map(of_traces);
+        let is_kept = KeptNodes::new(filter, profile).map(of_traces);
         let is_hidden = (!filter.hide.is_empty()).then(|| hide(filter, profile));
         Self { is_kept, is_hidden }
     }
@@ -214,30 +214,42 @@ fn hide(filter: &Filter, profile: &mut Profile) -> Vec<bool> {
     is_hidden
 }
 
-/// Whether each node of the tree is one whose traces count, by the methods on its path; `None` where all count.
-pub(crate) fn kept_nodes(filter: &Filter, profile: &Profile) -> Option<Vec<bool>> {
+/// The nodes of a tree whose traces count, by the methods on their paths.
+#[derive(Debug)]
+pub(crate) struct KeptNodes {
+    /// What is on the path of each node.
+    marks: Vec<u8>,
+}
+
+impl KeptNodes {
     const THROUGH: u8 = 1;
     const IGNORED: u8 = 2;
-    if filter.focus.is_empty() && filter.ignore.is_empty() {
-        return None;
+
+    /// Those of the tree of a profile; `None` where all count.
+    pub(crate) fn new(filter: &Filter, profile: &Profile) -> Option<Self> {
+        if filter.focus.is_empty() && filter.ignore.is_empty() {
+            return None;
+        }
+        let symbols = &profile.symbols;
+        let [focus, ignore] = [&filter.focus, &filter.ignore].map(|it| matching(it, symbols));
+        let of_frame = (0..symbols.frame_count()).map(|index| {
+            let method = symbols.get_frame(FrameId::new(index)).method.index();
+            (u8::from(focus[method]) * Self::THROUGH) | (u8::from(ignore[method]) * Self::IGNORED)
+        });
+        let of_frame: Vec<u8> = of_frame.collect();
+        let mut marks = Vec::with_capacity(profile.tree.len());
+        marks.push(u8::from(filter.focus.is_empty()) * Self::THROUGH);
+        // A parent's index is below its children's.
+        for (parent, frame) in profile.tree.edges() {
+            marks.push(marks[parent.index()] | of_frame[frame.index()]);
+        }
+        Some(Self { marks })
     }
-    let symbols = &profile.symbols;
-    let [focus, ignore] = [&filter.focus, &filter.ignore].map(|it| matching(it, symbols));
-    let marks = (0..symbols.frame_count()).map(|index| {
-        let method = symbols.get_frame(FrameId::new(index)).method.index();
-        (u8::from(focus[method]) * THROUGH) | (u8::from(ignore[method]) * IGNORED)
-    });
-    let marks: Vec<u8> = marks.collect();
-    let mut of_node = vec![0; profile.tree.len()];
-    of_node[0] = u8::from(filter.focus.is_empty()) * THROUGH;
-    // A parent's index is below its children's.
-    for index in 1..of_node.len() {
-        let node = NodeId::new(index);
-        let above = profile.tree.parent(node).zip(profile.tree.frame(node));
-        let Some((parent, frame)) = above else { continue };
-        of_node[index] = of_node[parent.index()] | marks[frame.index()];
+
+    #[inline]
+    pub(crate) fn has(&self, node: NodeId) -> bool {
+        self.marks[node.index()] == Self::THROUGH
     }
-    Some(of_node.into_iter().map(|marks| marks == THROUGH).collect())
 }
 
 /// Whether one of `patterns` matches each method, by its index.
@@ -311,10 +323,10 @@ mod tests {
         ] {
             let filter = Filter { threads: names(threads), ..Filter::default() };
             let kept = filter.apply(profile.clone());
-            assert_eq!(Metric::SelfTime.rows(&kept).total, ns, "{threads:?}");
+            assert_eq!(Metric::SelfTime.total(&kept), ns, "{threads:?}");
             let rows = kept.timelines().flat_map(|it| it.rows.iter().map(|row| row.tick));
             assert_eq!(rows.collect::<Vec<_>>(), ticks, "{threads:?}");
-            let misses = Metric::other("misses", perk_profile::Unit::Count).rows(&kept).total;
+            let misses = Metric::other("misses", perk_profile::Unit::Count).total(&kept);
             assert_eq!(misses, if threads.is_empty() { 8 } else { 0 }, "of no thread");
         }
     }

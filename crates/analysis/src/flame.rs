@@ -7,7 +7,6 @@
 mod label;
 mod numbers;
 mod rows;
-mod sums;
 mod view;
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ pub fn infer(profile: &mut Profile) -> InferredCallers {
     let columns = Columns::new(profile, &tree, &metric, None);
     let path = |id| (id, tree.path(profile.get_trace(id).node));
     let cut = cut.into_iter().map(path).collect();
-    let mut search = Search { tree: &tree, tops: tops(&tree), total: &columns.total, steps: 0 };
+    let mut search = Search { tree: &tree, tops: tops(&tree), columns: &columns, steps: 0 };
     let mut callers: KeyedMap<TraceId, PathId> = KeyedMap::default();
     let mut ambiguous_count = 0;
     for (top, traces) in search.by_top(&cut) {
@@ -186,7 +186,7 @@ struct Search<'a> {
     tree: &'a MethodTree,
     /// For each path, the path that has only its outermost method.
     tops: Vec<PathId>,
-    total: &'a [u64],
+    columns: &'a Columns,
     steps: usize,
 }
 
@@ -266,7 +266,7 @@ impl TraceEnds {
     /// cut itself, or is where a thread starts.
     fn vote(&self, search: &Search<'_>) -> Answer {
         let tree = search.tree;
-        let weight = |path: PathId| search.total[path.index()].max(1);
+        let weight = |path: PathId| search.columns.total(path).max(1);
         // The caller's path, the current position, and the weight.
         let mut voters: Vec<(PathId, PathId, u64)> = self
             .places

@@ -241,7 +241,7 @@ mod tests {
         ] {
             let labels = patterns.iter().map(|text| text.parse().unwrap()).collect();
             let filtered = Filter { labels, ..Filter::default() }.apply(profile());
-            assert_eq!(Metric::Samples.rows(&filtered).total, sum, "{patterns:?}");
+            assert_eq!(Metric::Samples.total(&filtered), sum, "{patterns:?}");
         }
         for text in ["", "request", "=x", "request="] {
             assert!(text.parse::<LabelPattern>().is_err(), "{text}");

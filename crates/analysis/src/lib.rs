@@ -28,6 +28,7 @@ pub mod objects;
 pub mod owners;
 pub mod sharing;
 pub mod source;
+mod sums;
 pub mod times;
 pub mod top;
 pub mod top_down;

@@ -238,7 +238,7 @@ mod tests {
         let numbers: Vec<_> = rows.iter().map(|it| (it.blocking_ns, it.sample_count)).collect();
         assert_eq!(numbers, [(60, 3), (30, 0)]);
         assert_eq!(rows.iter().map(|it| it.is_known(&profile)).collect::<Vec<_>>(), [true, false]);
-        assert_eq!(Metric::BlockingTime.rows(&profile).total, 90);
+        assert_eq!(Metric::BlockingTime.total(&profile), 90);
     }
 
     #[test]

@@ -4,11 +4,15 @@
 
 mod children;
 
+use std::cell::{Cell, OnceCell};
 use std::sync::OnceLock;
 
 use crate::top::MethodMerger;
 use children::Children;
 use perk_profile::{CallTree, FrameId, KeyedMap, MethodId, NodeId, PathId, Profile};
+
+/// The paths that are looked at one by one, for each path of a tree, before all are.
+const STEPS: usize = 4;
 
 /// All paths of methods of a profile. A parent's index is below its children's.
 #[derive(Clone, Debug)]
@@ -26,13 +30,17 @@ pub struct MethodTree {
     method_count: usize,
 }
 
-/// The pairs of caller and callee on the paths of a tree.
-#[derive(Clone, Debug)]
-pub struct MethodEdges {
-    /// Caller and callee; there is no caller if the callee is a thread's first method.
-    pub pairs: Vec<(Option<MethodId>, MethodId)>,
-    /// The index of the pair at the end of each path and one; 0 for paths whose pair is not meant.
-    place_of: Vec<u32>,
+/// A pair of caller and callee; there is no caller if the callee is a thread's first method.
+pub type MethodPair = (Option<MethodId>, MethodId);
+
+/// Which pairs of caller and callee occur for the first time on their paths.
+#[derive(Debug)]
+pub struct OutermostEdges<'t> {
+    tree: &'t MethodTree,
+    /// The paths that may still be looked at one by one.
+    steps: Cell<usize>,
+    /// A bit for each path: whether its last pair is on it once; made where steps are too many.
+    bits: OnceCell<Vec<u64>>,
 }
 
 /// The nodes of one path of methods, in which a method's direct calls of itself count as one call.
@@ -78,6 +86,7 @@ impl MethodTree {
     }
 
     /// The path of methods of a node of the profile's tree.
+    #[inline]
     pub fn path(&self, node: NodeId) -> PathId {
         self.paths.as_ref().map_or_else(|| path_of(node), |paths| paths[node.index()])
     }
@@ -88,6 +97,7 @@ impl MethodTree {
     }
 
     /// The method at the path's end; `None` for the root.
+    #[inline]
     pub fn method(&self, path: PathId) -> Option<MethodId> {
         self.tree.frame(node_of(path)).map(|frame| self.methods[frame.index()])
     }
@@ -104,6 +114,7 @@ impl MethodTree {
     }
 
     /// The path without its last method; the root's is the root.
+    #[inline]
     pub fn parent(&self, path: PathId) -> PathId {
         self.tree.parent(node_of(path)).map_or(path, path_of)
     }
@@ -191,6 +202,7 @@ impl MethodTree {
     }
 
     /// Whether a path's method is not on it twice: sums of the totals of these paths alone count recursion once.
+    #[inline]
     pub fn is_outermost(&self, path: PathId) -> bool {
         let outermost = self.outermost.get_or_init(|| {
             let mut bits = vec![0_u64; self.len().div_ceil(64)];
@@ -202,42 +214,16 @@ impl MethodTree {
         outermost[path.index() / 64] >> (path.index() % 64) & 1 != 0
     }
 
-    /// The pairs of caller and callee on the tree's paths that are meant, in the order of the paths.
-    pub fn edges(&self, is_meant: impl Fn(Option<MethodId>, MethodId) -> bool) -> MethodEdges {
-        let mut pairs: Vec<(Option<MethodId>, MethodId)> = Vec::new();
-        let mut places: KeyedMap<(Option<MethodId>, MethodId), u32> = KeyedMap::default();
-        let place_of = |index| {
-            let path = PathId::new(index);
-            let Some(callee) = self.method(path) else { return 0 };
-            let pair = (self.method(self.parent(path)), callee);
-            if !is_meant(pair.0, callee) {
-                return 0;
-            }
-            *places.entry(pair).or_insert_with(|| {
-                pairs.push(pair);
-                pairs.len() as u32
-            })
-        };
-        let place_of = (0..self.len()).map(place_of).collect();
-        MethodEdges { pairs, place_of }
+    /// The pair of caller and callee at the path's end; `None` for the root.
+    #[inline]
+    pub fn edge(&self, path: PathId) -> Option<MethodPair> {
+        Some((self.method(self.parent(path)), self.method(path)?))
     }
 
-    /// As [`MethodTree::walk`], with the edge that a node ends in place of its method, in any order. The first
-    /// argument of `visit` is the index of that edge.
-    pub fn walk_edges(&self, edges: &MethodEdges, mut visit: impl FnMut(usize, PathId, bool)) {
-        let ends = edges.place_of.iter().enumerate().filter(|it| *it.1 > 0);
-        let ends = ends.map(|(index, place)| (PathId::new(index), *place as usize - 1));
-        // An edge to a method that is on the path once is there once, too.
-        if ends.clone().all(|(path, _)| self.is_outermost(path)) {
-            ends.for_each(|(path, place)| visit(place, path, true));
-            return;
-        }
-        let place = |path: PathId| edges.place_of[path.index()] as usize;
-        self.walk_by(edges.pairs.len() + 1, place, |path, is_outermost| {
-            if let Some(place) = place(path).checked_sub(1) {
-                visit(place, path, is_outermost);
-            }
-        });
+    /// The paths whose last pair of caller and callee is not on them twice: sums of the totals of these paths alone
+    /// count recursion once.
+    pub fn outermost_edges(&self) -> OutermostEdges<'_> {
+        OutermostEdges { tree: self, steps: Cell::new(STEPS * self.len()), bits: OnceCell::new() }
     }
 
     /// The branches that begin at the root.
@@ -274,6 +260,61 @@ impl MethodTree {
             }
         }
         branches
+    }
+}
+
+impl OutermostEdges<'_> {
+    /// Whether the last pair of a path is on it once.
+    pub fn has(&self, path: PathId) -> bool {
+        // A pair with a method that is on the path once is there once, too.
+        if self.tree.is_outermost(path) {
+            return true;
+        }
+        match self.bits.get() {
+            Some(bits) => bits[path.index() / 64] >> (path.index() % 64) & 1 != 0,
+            None => self.look(path).unwrap_or_else(|| {
+                self.bits.get_or_init(|| self.of_all());
+                self.has(path)
+            }),
+        }
+    }
+
+    /// Looks for the last pair of a path above it; `None` where that takes too long.
+    fn look(&self, path: PathId) -> Option<bool> {
+        let (tree, edge) = (self.tree, self.tree.edge(path));
+        let callee = tree.method(path);
+        let mut at = path;
+        loop {
+            self.steps.set(self.steps.get().checked_sub(1)?);
+            at = tree.parent(at);
+            if tree.method(at) == callee {
+                if tree.edge(at) == edge {
+                    return Some(false);
+                }
+                // Further out the callee does not occur.
+                if tree.is_outermost(at) {
+                    return Some(true);
+                }
+            }
+        }
+    }
+
+    /// Finds the bits of all paths on one walk.
+    fn of_all(&self) -> Vec<u64> {
+        let tree = self.tree;
+        let mut places: KeyedMap<MethodPair, u32> = KeyedMap::default();
+        let place_of = |index| {
+            let count = places.len() as u32;
+            let edge = tree.edge(PathId::new(index));
+            edge.map_or(0, |edge| *places.entry(edge).or_insert(count))
+        };
+        let place_of: Vec<u32> = (0..tree.len()).map(place_of).collect();
+        let mut bits = vec![0_u64; tree.len().div_ceil(64)];
+        let place = |path: PathId| place_of[path.index()] as usize;
+        tree.walk_by(places.len(), place, |path, is_outermost| {
+            bits[path.index() / 64] |= u64::from(is_outermost) << (path.index() % 64);
+        });
+        bits
     }
 }
 
@@ -346,6 +387,37 @@ mod tests {
         assert_eq!(leaf.len(), 1);
         assert_eq!((leaf[0].tops.len(), leaf[0].nodes.len()), (2, 2));
         assert_eq!(tree.below(&leaf[0]), []);
+    }
+
+    #[test]
+    fn pairs_count_once_on_a_path() {
+        let mut profile = Profile::default();
+        for path in [
+            "T.a<T.b<T.c<T.a<T.b<T.a<T.main",
+            "T.b<T.a<T.a<T.b<T.main",
+            "T.a<T.c<T.b<T.a<T.a<T.b<T.a",
+            "T.c<T.c<T.c",
+            "T.b<T.a<T.b<T.a<T.b<T.a<T.main",
+        ] {
+            stack(&mut profile, path);
+        }
+        let tree = MethodTree::new(&profile);
+        let is_outermost = |path: PathId| {
+            let mut above = tree.parent(path);
+            while above != tree.root() && tree.edge(above) != tree.edge(path) {
+                above = tree.parent(above);
+            }
+            above == tree.root()
+        };
+        let paths: Vec<_> = (1..tree.len()).map(PathId::new).collect();
+        let wanted: Vec<_> = paths.iter().map(|&path| is_outermost(path)).collect();
+        assert!(wanted.iter().filter(|it| !**it).count() > 3, "{wanted:?}");
+        // Each path is looked at, all are, or all are after some.
+        for steps in [usize::MAX, 0, 3] {
+            let edges = OutermostEdges { steps: Cell::new(steps), ..tree.outermost_edges() };
+            let found: Vec<_> = paths.iter().map(|&path| edges.has(path)).collect();
+            assert_eq!(found, wanted, "{steps}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use perk_profile::{KeyedMap, Metric, PauseKind, Profile, StrId, Timeline, TimelineRow};
 
-use crate::{Filter, filter};
+use crate::Filter;
+use crate::filter::KeptNodes;
 
 /// The most intervals; a longer recording has longer ones.
 const MOST_INTERVALS: u64 = 20_000;
@@ -108,7 +109,7 @@ fn rows<'p>(
     metric: &'p Metric,
     filter: &Filter,
 ) -> Vec<(u64, &'p TimelineRow)> {
-    let is_kept = filter::kept_nodes(filter, profile);
+    let kept = KeptNodes::new(filter, profile);
     let threads = filter.kept_threads(profile);
     // Times are known by trace alone, and not by label.
     let has_labels = !filter.labels.is_empty();
@@ -116,7 +117,7 @@ fn rows<'p>(
     let rows = timelines
         .flat_map(|it: &Timeline| it.rows.iter().map(|row| (it.head.time_ns(row.tick), row)));
     let is_kept = |row: &TimelineRow| {
-        is_kept.as_ref().is_none_or(|kept| kept[profile.get_trace(row.trace).node.index()])
+        kept.as_ref().is_none_or(|kept| kept.has(profile.get_trace(row.trace).node))
     };
     let is_of_thread = |row: &TimelineRow| {
         let thread = || row.thread.or_else(|| profile.get_trace(row.trace).thread);

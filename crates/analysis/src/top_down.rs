@@ -66,17 +66,20 @@ pub fn rows(
 ) -> Vec<TreeRow> {
     let ExtraColumns { inferred, call_counts, allocated } = beside;
     let least = columns.all as f64 * min / 100.0;
-    let sum = |column: &[u64], nodes: &[PathId]| {
-        nodes.iter().fold(0_u64, |sum, node| sum.saturating_add(column[node.index()]))
+    let sum = |nodes: &[PathId], number: &dyn Fn(PathId) -> u64| {
+        nodes.iter().fold(0_u64, |sum, &node| sum.saturating_add(number(node)))
+    };
+    let calls = |nodes: &[PathId]| {
+        call_counts
+            .map(|counts| sum(nodes, &|node| counts[node.index()]))
+            .filter(|count| *count > 0)
     };
     // A call can be too short for the clock. Paths without weight or calls come from other
     // sections.
-    let has_happened = |total: u64, branch: &Branch| {
-        total > 0 || call_counts.is_some_and(|counts| sum(counts, &branch.nodes) > 0)
-    };
+    let has_happened = |total: u64, branch: &Branch| total > 0 || calls(&branch.nodes).is_some();
     let kept = |branches: Vec<Branch>, depth: usize| {
         let weighed = branches.into_iter().map(|branch| {
-            let total = sum(&columns.total, &branch.tops);
+            let total = sum(&branch.tops, &|path| columns.total(path));
             BranchEntry { total, depth, branch, chain: 0 }
         });
         let mut kept: Vec<_> = weighed
@@ -92,7 +95,7 @@ pub fn rows(
     let mut rows = Vec::new();
     let mut open = kept(tree.roots(), 0);
     while let Some(BranchEntry { total, depth, branch, chain }) = open.pop() {
-        let own = sum(&columns.own, &branch.nodes);
+        let own = sum(&branch.nodes, &|path| columns.own(path));
         let mut below = kept(tree.below(&branch), depth + 1);
         match below.as_mut_slice() {
             [one] if own == 0 && one.total == total => one.chain = chain + 1,
@@ -115,12 +118,10 @@ pub fn rows(
             is_recursive: branch.nodes.len() > branch.tops.len(),
             own,
             total,
-            inferred: inferred.map_or(0, |it| sum(&it.total, &branch.tops)),
+            inferred: inferred.map_or(0, |it| sum(&branch.tops, &|path| it.total(path))),
             // A branch that exists only because of the branches below it has no calls of its own in
             // the file.
-            call_count: call_counts
-                .map(|counts| sum(counts, &branch.nodes))
-                .filter(|count| *count > 0),
+            call_count: calls(&branch.nodes),
             allocated,
         });
     }

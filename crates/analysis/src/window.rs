@@ -83,7 +83,7 @@ impl Window {
         for metric in &metrics {
             let timed = profile.timelines().filter(|it| it.head.metric == *metric);
             let timed = timed.map(|it| it.total()).fold(0, u64::saturating_add);
-            match metric.rows(profile).total.saturating_sub(timed) {
+            match metric.total(profile).saturating_sub(timed) {
                 0 => {}
                 rest if *metric == Metric::Samples => {
                     shown.without_time.push(plural(rest, "sample"));

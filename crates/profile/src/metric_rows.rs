@@ -115,6 +115,11 @@ impl Metric {
         (total.max(listed), rows)
     }
 
+    /// The total of `profile`'s numbers, including those that the file left out.
+    pub fn total(&self, profile: &Profile) -> u64 {
+        self.visit(profile, |_, _| {})
+    }
+
     /// Visits the numbers of all sections of `profile`; a key can come several times. Returns the total of all,
     /// including those that the file left out.
     pub fn visit(&self, profile: &Profile, mut visit: impl FnMut(Key, u64)) -> u64 {

@@ -138,6 +138,12 @@ impl CallTree {
         self.inner(node).map(|node| node.frame)
     }
 
+    /// The parent and the innermost frame of each node after the root, in their order: a parent's index is below its
+    /// children's.
+    pub fn edges(&self) -> impl ExactSizeIterator<Item = (NodeId, FrameId)> {
+        self.nodes[1..].iter().map(|node| (node.parent, node.frame))
+    }
+
     /// A node that is not the root.
     fn inner(&self, node: NodeId) -> Option<Node> {
         (node != self.root()).then(|| self.nodes[node.index()])

@@ -4,6 +4,7 @@ mod allocations;
 mod blocks;
 mod brief;
 mod calls;
+mod column_store;
 mod content;
 mod fields;
 mod head;
@@ -74,6 +75,9 @@ impl View<&Selection> for ProfileRequest {
         let mut answer = Answer { notes: selection.notes.clone(), ..Answer::default() };
         let metric = self.metric.as_deref().map(|it| selection.metric(it)).transpose()?;
         let mut content = Content::of_metric(profile, selection.tree(), joined, metric);
+        if let Some(store) = &selection.columns {
+            content.keep_in(store);
+        }
         content.filtered.clone_from(&selection.filtered);
         content.window.clone_from(&selection.window);
         if let Some(part) = &self.source_part {

@@ -201,8 +201,8 @@ fn sample_of(profile: &Profile, metric: &Metric) -> Option<f64> {
                 _ => Metric::AllocatedBytes,
             };
             let period = bytes.period(profile)?;
-            let objects = metric.rows(profile).total as f64;
-            Some(average(period, bytes.rows(profile).total)? * objects)
+            let objects = metric.total(profile) as f64;
+            Some(average(period, bytes.total(profile))? * objects)
         }
         // Its samples have an interval of their own, and each stack has a number of them.
         metric if metric.name() == JVM => {

@@ -1,14 +1,15 @@
 //! The numbers of a question about a profile, by path.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
 use perk_profile::{KeyedMap, Metric, NamePattern, PathId, Profile};
 
 use super::label::{FlameLabel, HIDDEN, LabelKind, Labels, Level};
 use super::rows::{Namer, visit};
-use super::sums::{Row, Sums};
+use crate::filter::KeptNodes;
 use crate::label_tree::StartFold;
-use crate::{Filter, MethodTree, Owners, Window, filter};
+use crate::sums::{Ends, Row, Sums};
+use crate::{Columns, Filter, MethodTree, Owners, Window};
 
 /// What numbers are grouped by, at the root of the graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,8 @@ pub struct Subject<'s> {
     pub owners: &'s Owners,
     /// The frames above the program's own code, and threads that do not work; needed where one of both is folded.
     pub start: Option<&'s StartFold>,
+    /// The numbers of the whole profile of the metric that is asked for, where they are kept.
+    pub columns: Option<&'s Columns>,
 }
 
 /// The numbers of one profile.
@@ -71,12 +74,13 @@ pub(super) struct Part {
     /// The label of that node.
     pub(super) label: Option<u32>,
     pub(super) total: u64,
-    rows: Vec<Row>,
+    ends: Arc<Ends>,
     /// The numbers with a subject, by path.
     pub(super) leaves: Vec<Leaf>,
-    totals: OnceLock<Sums>,
+    /// The sums of all paths, where the profile keeps them.
+    totals: Option<Arc<Sums>>,
     /// A bit for each path: whether it is not shown, as it is above the program's own code.
-    above: Vec<u64>,
+    above: Arc<Vec<u64>>,
 }
 
 /// Why numbers are a part.
@@ -133,14 +137,11 @@ impl FlameGraph {
         total
     }
 
-    /// The memory that it takes, with all that views add to it.
+    /// The memory that it takes besides what the profile keeps.
     pub fn bytes(&self) -> usize {
         let of_part = |part: &Part| {
-            let totals = part.totals.get().map_or(0, Sums::bytes);
-            totals
-                + size_of_val(&*part.rows)
-                + size_of_val(&*part.leaves)
-                + size_of_val(&*part.above)
+            let ends = if part.totals.is_some() { 0 } else { part.ends.bytes() };
+            ends + size_of_val(&*part.leaves)
         };
         let of_side = |side: &Side| {
             size_of_val(&*side.of_frame) + side.parts.iter().map(of_part).sum::<usize>()
@@ -156,7 +157,7 @@ impl FlameGraph {
             let is_through = side.through(tree, &is_found);
             let is_through = |path: PathId| is_through[path.index()];
             for part in &side.parts {
-                let rows = part.rows.iter().filter(|row| is_through(row.0));
+                let rows = part.ends.iter().filter(|row| is_through(row.0));
                 *sum = rows.map(|row| row.1).fold(*sum, u64::saturating_add);
                 let is_found =
                     |leaf: &&Leaf| is_found[leaf.label as usize] || is_through(leaf.path);
@@ -180,12 +181,18 @@ impl FlameGraph {
 
 impl Side {
     fn new(subject: Subject<'_>, question: &Question, labels: &mut Labels) -> Self {
-        let Subject { profile, tree, owners, start } = subject;
+        let Subject { profile, tree, owners, start, columns } = subject;
         let of_frame = labels.of_frames(profile, tree, owners, &question.filter);
-        let is_kept = filter::kept_nodes(&question.filter, profile);
-        let mut namer = Namer::new(profile, &question.group, labels);
         // A group has all there is of it.
         let start = start.filter(|it| !it.is_empty() && question.group == Group::None);
+        if let Some(columns) = columns.filter(|_| start.is_none() && question.is_of_all(profile)) {
+            let part = Part::of_columns(columns);
+            let below = columns.all.saturating_sub(part.total);
+            let below_cutoff = if question.filter.is_empty() { below } else { 0 };
+            return Self { of_frame, parts: vec![part], below_cutoff };
+        }
+        let kept = KeptNodes::new(&question.filter, profile);
+        let mut namer = Namer::new(profile, &question.group, labels);
         let mut parts: Vec<Part> = vec![Part::new(PartKind::Rest, None)];
         if let Some(start) = start {
             let mut add = |kind, label: LabelKind, text: &str| {
@@ -193,26 +200,27 @@ impl Side {
             };
             add(PartKind::Yours, LabelKind::AboveYours, "[above your code]");
             add(PartKind::Idle, LabelKind::Idle, "[idle threads]");
-            parts[YOURS].above = start.above(tree);
+            parts[YOURS].above = start.above();
         }
         let mut places: KeyedMap<u32, usize> = KeyedMap::default();
         let mut listed = 0_u64;
-        let is_of_calls = [Metric::Calls, Metric::TotalTime].contains(&question.metric);
+        let mut ends: Vec<Ends> = parts.iter().map(|_| Ends::default()).collect();
         let total = visit(profile, question, |key, thread, number| {
             listed = listed.saturating_add(number);
             let node = profile.get_trace(key.trace).node;
-            if number == 0 || is_kept.as_ref().is_some_and(|it| !it[node.index()]) {
+            if number == 0 || kept.as_ref().is_some_and(|it| !it.has(node)) {
                 return;
             }
             let path = tree.path(node);
             // The calls of a hidden method do not become calls of its caller.
-            let frame = tree.frame(path).filter(|_| is_of_calls);
+            let frame = tree.frame(path).filter(|_| question.is_of_calls());
             if frame.is_some_and(|frame| of_frame[frame.index()] == HIDDEN) {
                 return;
             }
             let place = match namer.group((profile, labels), (key, thread)) {
                 Some(label) => *places.entry(label).or_insert_with(|| {
                     parts.push(Part::new(PartKind::Group, Some(label)));
+                    ends.push(Ends::default());
                     parts.len() - 1
                 }),
                 None => match start {
@@ -225,10 +233,10 @@ impl Side {
             part.total = part.total.saturating_add(number);
             match namer.subject((profile, labels), key.subject) {
                 Some(label) => part.leaves.push(Leaf { path, label, number }),
-                None => part.rows.push((path, number)),
+                None => ends[place].push(path, number),
             }
         });
-        parts.iter_mut().for_each(Part::finish);
+        parts.iter_mut().zip(ends).for_each(|(part, ends)| part.finish(ends));
         let is_whole = question.filter.is_empty() && question.window.is_whole();
         let below_cutoff = if is_whole { total.saturating_sub(listed) } else { 0 };
         Self { of_frame, parts, below_cutoff }
@@ -275,14 +283,49 @@ const REST: usize = 0;
 const YOURS: usize = 1;
 const IDLE: usize = 2;
 
-impl Part {
-    fn new(kind: PartKind, label: Option<u32>) -> Self {
-        let (rows, leaves, totals, above) = Default::default();
-        Self { kind, label, total: 0, rows, leaves, totals, above }
+impl Question {
+    fn is_of_calls(&self) -> bool {
+        [Metric::Calls, Metric::TotalTime].contains(&self.metric)
     }
 
-    /// Orders the leaves, and makes one of those of a path with the same label.
-    fn finish(&mut self) {
+    /// Whether it is about all numbers of the metric in one part, none of them with a subject: where nothing is
+    /// folded, they are its [`Columns`].
+    pub fn is_of_all(&self, profile: &Profile) -> bool {
+        let Filter { focus, ignore, hide, labels, threads } = &self.filter;
+        let keeps_all =
+            focus.is_empty() && ignore.is_empty() && labels.is_empty() && threads.is_empty();
+        // The calls of a hidden method do not become calls of its caller.
+        let shows_all = hide.is_empty() || !self.is_of_calls();
+        let has_subject = |section: &perk_profile::Section| {
+            section.has_subjects() && section.head.has(std::slice::from_ref(&self.metric))
+        };
+        keeps_all
+            && shows_all
+            && self.window.is_whole()
+            && self.group == Group::None
+            && !profile.sections().any(has_subject)
+    }
+}
+
+impl Part {
+    /// All numbers of a profile, which keeps them.
+    fn of_columns(columns: &Columns) -> Self {
+        Self {
+            total: columns.ends.sum(),
+            ends: Arc::clone(&columns.ends),
+            totals: Some(Arc::clone(&columns.totals)),
+            ..Self::new(PartKind::Rest, None)
+        }
+    }
+
+    fn new(kind: PartKind, label: Option<u32>) -> Self {
+        let (ends, leaves, totals, above) = Default::default();
+        Self { kind, label, total: 0, ends, leaves, totals, above }
+    }
+
+    /// Takes the numbers without a subject, orders the leaves, and makes one of those of a path with the same label.
+    fn finish(&mut self, ends: Ends) {
+        self.ends = ends.finish().into();
         self.leaves.sort_unstable_by_key(|leaf| (leaf.path, leaf.label));
         self.leaves.dedup_by(|next, kept| {
             let is_same = (next.path, next.label) == (kept.path, kept.label);
@@ -292,23 +335,22 @@ impl Part {
             is_same
         });
         self.leaves.shrink_to_fit();
-        self.rows.shrink_to_fit();
     }
 
     /// The numbers without a subject.
-    pub(super) fn rows(&self) -> &[Row] {
-        &self.rows
-    }
-
-    /// The sums of all paths, which a graph keeps.
-    pub(super) fn totals(&self, tree: &MethodTree) -> &Sums {
-        self.totals.get_or_init(|| self.add_up(tree))
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row> + Clone + '_ {
+        self.ends.iter()
     }
 
     /// The sums of all paths.
-    pub(super) fn add_up(&self, tree: &MethodTree) -> Sums {
-        let leaves = self.leaves.iter().map(|leaf| (leaf.path, leaf.number));
-        Sums::new(tree, self.rows.iter().copied().chain(leaves), self.total)
+    pub(super) fn totals(&self, tree: &MethodTree) -> Arc<Sums> {
+        match &self.totals {
+            Some(totals) => Arc::clone(totals),
+            None => {
+                let leaves = self.leaves.iter().map(|leaf| (leaf.path, leaf.number));
+                Sums::new(tree, self.ends.iter().chain(leaves), self.total).into()
+            }
+        }
     }
 
     /// Whether the frame of a path is above the program's own code, and not shown.

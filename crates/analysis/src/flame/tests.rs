@@ -5,7 +5,7 @@ use perk_profile::{NamePattern, Profile};
 use super::*;
 use crate::fixture::samples;
 use crate::label_tree::StartFold;
-use crate::{Filter, MethodTree, Owners};
+use crate::{Columns, Filter, MethodTree, Owners};
 
 const WHOLE: usize = 1000;
 
@@ -33,7 +33,9 @@ impl Fixture {
     fn of(profile: &Profile, question: Question) -> Self {
         let (tree, owners) = (MethodTree::new(profile), Owners::new(profile));
         let start = StartFold::new(profile, &tree, &owners);
-        let subject = Subject { profile, tree: &tree, owners: &owners, start: Some(&start) };
+        let columns = Columns::new(profile, &tree, &question.metric, None);
+        let (start, columns) = (Some(&start), Some(&columns));
+        let subject = Subject { profile, tree: &tree, owners: &owners, start, columns };
         let graph = FlameGraph::new(&[(subject, &question)]);
         Self { tree, graph }
     }
@@ -222,7 +224,8 @@ fn two_profiles_are_two_sides() {
     let owners = [&before, &after].map(Owners::new);
     let question = Question::default();
     let side = |profile, at: usize| {
-        let subject = Subject { profile, tree: &trees[at], owners: &owners[at], start: None };
+        let subject =
+            Subject { profile, tree: &trees[at], owners: &owners[at], start: None, columns: None };
         (subject, &question)
     };
     let graph = FlameGraph::new(&[side(&before, 0), side(&after, 1)]);

@@ -1,13 +1,15 @@
 //! The part of a flame graph that is seen.
 
 use std::cell::RefCell;
+use std::iter;
+use std::sync::Arc;
 
 use perk_profile::{NamePattern, PathId};
 
 use super::label::{BELOW_CUTOFF, HIDDEN, Level, NO_STACK};
 use super::numbers::{FlameGraph, Part, PartKind, Side};
-use super::sums::{Row, Sums};
 use crate::MethodTree;
+use crate::sums::{self, Row, Sums};
 
 /// The most nodes of a view: where it would have more, narrow ones are left out.
 const MOST_NODES: usize = 20_000;
@@ -99,10 +101,13 @@ struct Viewer<'v> {
     trees: &'v [&'v MethodTree],
     direction: Direction,
     merges: bool,
-    /// The sums of the part that was looked at last, by side.
-    sums: RefCell<Option<(u32, Vec<Sums>)>>,
+    /// The sums of the part that was looked at last of each side.
+    sums: RefCell<[Option<PartSums>; 2]>,
     scratch: RefCell<Scratch>,
 }
+
+/// The label of a part, and its sums.
+type PartSums = (Option<u32>, Arc<Sums>);
 
 /// The sums of children while they are found, by label.
 #[derive(Default)]
@@ -112,6 +117,17 @@ struct Scratch {
     labels: Vec<u32>,
     /// The place of the set of each label and one; 0 for those that are not seen.
     places: Vec<u32>,
+    /// What was found, by side.
+    found: [FoundPaths; 2],
+}
+
+/// The paths of children, in the order in which they are found.
+#[derive(Default)]
+struct FoundPaths {
+    labels: Vec<u32>,
+    paths: Vec<PathId>,
+    /// The numbers that come from there: from the top of stacks alone.
+    numbers: Vec<u64>,
 }
 
 impl FlameGraph {
@@ -119,7 +135,7 @@ impl FlameGraph {
     pub fn view(&self, trees: &[&MethodTree], place: &Place) -> Option<FlameView> {
         let count = self.label_count();
         let scratch =
-            Scratch { totals: vec![[0; 2]; count], labels: Vec::new(), places: vec![0; count] };
+            Scratch { totals: vec![[0; 2]; count], places: vec![0; count], ..Scratch::default() };
         let viewer = Viewer {
             graph: self,
             trees,
@@ -156,7 +172,7 @@ impl<'v> Viewer<'v> {
         let mut set = Set::new(u32::MAX, None);
         for (at, (side, tree)) in self.sides().enumerate() {
             let Some(part) = side.part(None) else { continue };
-            let totals = part.totals(tree);
+            let totals = self.sums(at, part);
             for path in side.outermost(tree, is_meant) {
                 let total = totals.get(path);
                 if total == 0 {
@@ -236,41 +252,54 @@ impl<'v> Viewer<'v> {
     /// The children of a set: those that are meant, the largest first, and the numbers and the count of all.
     fn children(&self, set: &Set, is_meant: impl Fn(u32, Sum) -> bool) -> Children {
         let scratch = &mut *self.scratch.borrow_mut();
+        let Scratch { totals, labels, places, found } = scratch;
+        let is_bottom_up = self.direction == Direction::BottomUp;
         let mut below = [0_u64; 2];
-        self.visit(set, &mut |(at, label, number, _)| {
-            let total = &mut scratch.totals[label as usize];
+        self.visit(set, &mut |(at, label, number, path)| {
+            let total = &mut totals[label as usize];
             if *total == [0; 2] {
-                scratch.labels.push(label);
+                labels.push(label);
             }
             total[at] = total[at].saturating_add(number);
             below[at] = below[at].saturating_add(number);
+            if let Some(path) = path {
+                let found = &mut found[at];
+                found.labels.push(label);
+                found.paths.push(path);
+                if is_bottom_up {
+                    found.numbers.push(number);
+                }
+            }
         });
-        let count = scratch.labels.len();
+        let count = labels.len();
         let mut sets = Vec::new();
         let is_top = set.kind == SetKind::Root;
-        for &label in &scratch.labels {
-            let total = scratch.totals[label as usize];
+        for &label in &*labels {
+            let total = totals[label as usize];
             if is_meant(label, total) {
                 let is_part = is_top && self.is_part(label);
                 let part = if is_part { Some(label) } else { set.part };
                 let kind = if is_part { SetKind::Part } else { SetKind::Inner };
                 sets.push(Set { total, kind, ..Set::new(label, part) });
-                scratch.places[label as usize] = sets.len() as u32;
+                places[label as usize] = sets.len() as u32;
             }
         }
-        if !sets.is_empty() {
-            self.visit(set, &mut |(at, label, number, path)| {
-                if let Some(place) = (scratch.places[label as usize] as usize).checked_sub(1) {
-                    sets[place].paths[at].extend(path.map(|path| (path, number)));
+        let are_none = sets.is_empty();
+        for (at, found) in found.iter_mut().enumerate() {
+            let numbers = found.numbers.drain(..).chain(iter::repeat(0));
+            let rows = found.labels.drain(..).zip(found.paths.drain(..)).zip(numbers);
+            for ((label, path), number) in rows.filter(|_| !are_none) {
+                if let Some(place) = (places[label as usize] as usize).checked_sub(1) {
+                    sets[place].paths[at].push((path, number));
                 }
-            });
+            }
         }
-        for &label in &scratch.labels {
-            (scratch.totals[label as usize], scratch.places[label as usize]) = ([0; 2], 0);
+        for &label in &*labels {
+            (totals[label as usize], places[label as usize]) = ([0; 2], 0);
         }
-        scratch.labels.clear();
-        if self.direction == Direction::BottomUp {
-            sets.iter_mut().flat_map(|set| &mut set.paths).for_each(sum_up);
+        labels.clear();
+        if is_bottom_up {
+            sets.iter_mut().flat_map(|set| &mut set.paths).for_each(sums::merge);
         }
         // The largest first; of equal ones in the order of their labels.
         sets.sort_by_key(|set| (std::cmp::Reverse(set.total[0].max(set.total[1])), set.label));
@@ -313,9 +342,8 @@ impl<'v> Viewer<'v> {
                 }
                 SetKind::Inner if self.direction == Direction::TopDown => {
                     if let Some(part) = side.part(set.part) {
-                        self.with_sums(at, part, |sums| {
-                            self.callees((at, side, tree), (part, sums), set, found);
-                        });
+                        let sums = self.sums(at, part);
+                        self.callees((at, side, tree), (part, &sums), set, found);
                     }
                 }
                 SetKind::Inner => {
@@ -327,22 +355,16 @@ impl<'v> Viewer<'v> {
         }
     }
 
-    /// Calls with the sums of a part. Those of groups are not kept: there can be many of them.
-    fn with_sums(&self, at: usize, part: &Part, then: impl FnOnce(&Sums)) {
-        let label = match part.kind {
-            PartKind::Rest | PartKind::Yours => return then(part.totals(self.trees[at])),
-            PartKind::Group | PartKind::Idle => part.label.unwrap_or(u32::MAX),
-        };
-        let mut last = self.sums.borrow_mut();
-        if last.as_ref().is_none_or(|last| last.0 != label) {
-            let nothing = || Sums::Small(Vec::new());
-            let of_side = |(side, tree): (&Side, &MethodTree)| {
-                side.part(Some(label)).map_or_else(nothing, |part| part.add_up(tree))
-            };
-            *last = Some((label, self.sides().map(of_side).collect()));
-        }
-        if let Some((_, sums)) = &*last {
-            then(&sums[at]);
+    /// The sums of a part. Those of the part that was looked at last are kept: there can be many of them.
+    fn sums(&self, at: usize, part: &Part) -> Arc<Sums> {
+        let last = &mut self.sums.borrow_mut()[at];
+        match last {
+            Some((label, sums)) if *label == part.label => Arc::clone(sums),
+            _ => {
+                let sums = part.totals(self.trees[at]);
+                *last = Some((part.label, Arc::clone(&sums)));
+                sums
+            }
         }
     }
 
@@ -350,7 +372,7 @@ impl<'v> Viewer<'v> {
     fn all_of(&self, at: usize, part: &Part, found: &mut impl FnMut(Child)) {
         let (side, tree) = (&self.graph.sides[at], self.trees[at]);
         if self.direction == Direction::BottomUp {
-            for &row in part.rows() {
+            for row in part.rows() {
                 self.up((at, side, tree), row, None, found);
             }
             for leaf in &part.leaves {
@@ -361,11 +383,10 @@ impl<'v> Viewer<'v> {
         let mut below = 0_u64;
         let mut root = Set::new(u32::MAX, part.label);
         root.paths[at].push((tree.root(), 0));
-        self.with_sums(at, part, |sums| {
-            self.callees((at, side, tree), (part, sums), &root, &mut |child| {
-                below = below.saturating_add(child.2);
-                found(child);
-            });
+        let sums = self.sums(at, part);
+        self.callees((at, side, tree), (part, &sums), &root, &mut |child| {
+            below = below.saturating_add(child.2);
+            found(child);
         });
         if part.total > below {
             found((at, NO_STACK, part.total - below, None));
@@ -439,16 +460,4 @@ impl Set {
     fn new(label: u32, part: Option<u32>) -> Self {
         Self { label, part, kind: SetKind::Inner, total: [0; 2], paths: Default::default() }
     }
-}
-
-/// Makes one of the numbers that come from the same path.
-fn sum_up(rows: &mut Vec<Row>) {
-    rows.sort_unstable_by_key(|it| it.0);
-    rows.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        if is_same {
-            kept.1 = kept.1.saturating_add(next.1);
-        }
-        is_same
-    });
 }

@@ -1,5 +1,7 @@
 //! Where a tree begins: at the program's own code.
 
+use std::sync::Arc;
+
 use perk_profile::{KeyedSet, NodeId, Profile, Subject, TraceId};
 
 use crate::{MethodTree, Owner, Owners, limits};
@@ -10,6 +12,8 @@ use crate::{MethodTree, Owner, Owners, limits};
 pub struct StartFold {
     /// The place of each node of the profile's tree; empty if no frames are folded.
     places: Vec<StartPlace>,
+    /// A bit for each path of methods: whether it has no frame of the program's own code.
+    above: Arc<Vec<u64>>,
     idle: KeyedSet<(TraceId, Subject)>,
 }
 
@@ -49,8 +53,13 @@ impl StartFold {
         if !has_above {
             places.clear();
         }
+        let mut above = vec![0; methods.len().div_ceil(64)];
+        for (index, _) in places.iter().enumerate().filter(|it| *it.1 == StartPlace::Above) {
+            let path = methods.path(NodeId::new(index)).index();
+            above[path / 64] |= 1 << (path % 64);
+        }
         let idle = limits::idle(profile, methods, owners);
-        Self { places, idle }
+        Self { places, above: above.into(), idle }
     }
 
     /// Whether it folds nothing.
@@ -61,7 +70,7 @@ impl StartFold {
     /// Shows the frames above the program's own code.
     #[must_use]
     pub fn without_frames(self) -> Self {
-        Self { places: Vec::new(), ..self }
+        Self { places: Vec::new(), above: Arc::default(), ..self }
     }
 
     /// Shows the time of threads that do not work.
@@ -76,13 +85,8 @@ impl StartFold {
     }
 
     /// A bit for each path of methods: whether it has no frame of the program's own code.
-    pub(crate) fn above(&self, methods: &MethodTree) -> Vec<u64> {
-        let mut bits = vec![0; methods.len().div_ceil(64)];
-        for (index, _) in self.places.iter().enumerate().filter(|it| *it.1 == StartPlace::Above) {
-            let path = methods.path(NodeId::new(index)).index();
-            bits[path / 64] |= 1 << (path % 64);
-        }
-        bits
+    pub(crate) fn above(&self) -> Arc<Vec<u64>> {
+        Arc::clone(&self.above)
     }
 
     /// Whether frames above the program's own code are on the way to `end`.

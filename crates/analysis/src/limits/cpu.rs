@@ -91,7 +91,7 @@ pub(super) fn beside_ns(profile: &Profile) -> u64 {
 /// The account of the process, unless the samples are a part of those that it counts: then it is not known
 /// what went on beside them.
 fn beside(profile: &Profile) -> Option<&Accounting> {
-    let count = Metric::Samples.rows(profile).total;
+    let count = Metric::Samples.total(profile);
     let is_whole = |it: &&Accounting| count as f64 >= it.sample_count as f64 * WHOLE;
     profile.accounting.as_ref().filter(is_whole)
 }

@@ -57,7 +57,7 @@ fn others(content: &Content<'_>) -> Vec<String> {
         let name = view.metric.title();
         let methods = view.methods().iter().filter(|row| row.own > 0).take(NAMED);
         let line = methods.map(|row| {
-            let share = percent(row.own, view.numbers.total);
+            let share = percent(row.own, view.all);
             let method = printable(&symbols.method_name(row.method));
             format!("{name}: {share} %, {}, in {method}", view.number(row.own))
         });

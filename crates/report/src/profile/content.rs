@@ -12,6 +12,7 @@ use perk_render::LazyTable;
 
 use super::allocations::Objects;
 use super::calls::Calls;
+use super::column_store::ColumnStore;
 use super::fields::Fields;
 use super::head::Head;
 use super::heap;
@@ -83,6 +84,12 @@ impl<'a> Content<'a> {
             head: OnceCell::new(),
             limits: OnceCell::new(),
         }
+    }
+
+    /// Takes the numbers by path from those that are kept.
+    pub(super) fn keep_in(&mut self, store: &'a ColumnStore) {
+        let views = self.metrics.drain(..).map(|view| view.kept_in(store));
+        self.metrics = views.collect();
     }
 
     /// Whose code the methods are.
@@ -295,11 +302,11 @@ impl<'a> Content<'a> {
             lines.push(format!("shares of allocated bytes are of the {part} that the file lists"));
         }
         if let Some(view) = self.main_view().filter(|_| !self.joined.is_empty()) {
-            let rows = self.joined.rows(&view.numbers.rows);
+            let rows = self.joined.rows(&view.numbers().rows);
             let number = rows.iter().map(|row| row.1).fold(0, u64::saturating_add);
             if number > 0 {
                 let traces = plural(rows.len() as u64, "cut trace");
-                let share = percent(number, view.numbers.total);
+                let share = percent(number, view.all);
                 let metric = view.metric.title();
                 lines.push(format!(
                     "inferred: the callers of {traces}, {share} % of {metric} (see --no-infer)"

@@ -69,10 +69,10 @@ impl<'c, 'a> Counts<'c, 'a> {
         let threads = self.threads().map(|table| Part::table(table.top(top)));
         let at_once = self
             .view(metric::THREADS)
-            .map(|view| Part::Sentence(format!("At most {} threads at once.", view.numbers.total)));
+            .map(|view| Part::Sentence(format!("At most {} threads at once.", view.all)));
         let heap = self.view(metric::HEAP_WORDS).map(|view| {
-            let words = view.numbers.total;
-            let references = self.view(metric::HEAP_REFERENCES).map_or(0, |it| it.numbers.total);
+            let words = view.all;
+            let references = self.view(metric::HEAP_REFERENCES).map_or(0, |it| it.all);
             let share = percent(references, words);
             Part::Sentence(format!(
                 "The fields of live objects are {words} words, {references} of them references \
@@ -94,7 +94,7 @@ impl<'c, 'a> Counts<'c, 'a> {
         let calls = self.counted_calls();
         let has_calls = !calls.is_empty();
         let mut of_method: KeyedMap<MethodId, Vec<(u32, u64)>> = KeyedMap::default();
-        for row in lines::lines(view.profile, &view.numbers.rows, None) {
+        for row in lines::lines(view.profile, &view.numbers().rows, None) {
             if let Line::Number(line) = row.line {
                 of_method.entry(row.method).or_default().push((line, row.own));
             }
@@ -103,7 +103,7 @@ impl<'c, 'a> Counts<'c, 'a> {
         let count = move |method: MethodId| calls.get(&method).copied();
         let per_call = Column::words().at(3, "per call").text_if(has_calls);
         let counts = count.clone();
-        let own = Column::count("self").of(view.numbers.total);
+        let own = Column::count("self").of(view.all);
         let table = LazyTable::of(&view.profile.symbols, "Where the bytecodes are executed", rows)
             .column(Column::method().name("method"), |row| row.method)
             .column(own.share_at(0, "share %").at(1, "bytecodes"), |row| row.own)
@@ -132,7 +132,7 @@ impl<'c, 'a> Counts<'c, 'a> {
         let calls = self.counted_calls();
         let has_calls = !calls.is_empty();
         let mut compiled: KeyedMap<MethodId, u64> = KeyedMap::default();
-        for row in lines::lines(view.profile, &view.numbers.rows, None) {
+        for row in lines::lines(view.profile, &view.numbers().rows, None) {
             if row.line == Line::Compiled {
                 compiled.insert(row.method, row.own);
             }
@@ -215,7 +215,7 @@ impl<'c, 'a> Counts<'c, 'a> {
     fn all_cycles(&self) -> u64 {
         let rows = self.view(metric::CYCLES).map_or(&[][..], |view| view.methods()).iter();
         let most = rows.map(|row| row.own).max().unwrap_or(0);
-        let threads = self.view(metric::THREAD_CYCLES).map_or(0, |it| it.numbers.total);
+        let threads = self.view(metric::THREAD_CYCLES).map_or(0, |it| it.all);
         threads.max(most)
     }
 
@@ -231,7 +231,7 @@ impl<'c, 'a> Counts<'c, 'a> {
 
     fn natives(&self) -> Option<LazyTable<'c>> {
         let view = self.view(metric::NATIVE_CALLS)?;
-        let calls = Column::count("calls").of(view.numbers.total);
+        let calls = Column::count("calls").of(view.all);
         let rows: Vec<_> = view.methods().iter().filter(|row| row.own > 0).copied().collect();
         let table = LazyTable::of(&view.profile.symbols, "Calls of native methods", rows)
             .column(Column::method().name("method"), |row| row.method)
@@ -245,9 +245,9 @@ impl<'c, 'a> Counts<'c, 'a> {
         let view = self.view(metric::ARRAY_ALLOCATIONS)?;
         let symbols = &view.profile.symbols;
         let frame = |row: &(_, u64)| Some((view.profile.frames(row.0).next()?, row.1));
-        let mut rows: Vec<_> = view.numbers.rows.iter().filter_map(frame).collect();
+        let mut rows: Vec<_> = view.numbers().rows.iter().filter_map(frame).collect();
         rows.sort_by_key(|row| (Reverse(row.1), row.0));
-        let arrays = Column::count("arrays").of(view.numbers.total);
+        let arrays = Column::count("arrays").of(view.all);
         let table = LazyTable::of(symbols, "Where arrays are allocated", rows)
             .column(Column::method().name("method @ bytecode"), |row| {
                 symbols.get_frame(row.0).method
@@ -264,7 +264,7 @@ impl<'c, 'a> Counts<'c, 'a> {
     fn reflection(&self) -> Option<LazyTable<'c>> {
         let view = self.view(metric::REFLECTION)?;
         let symbols = &view.profile.symbols;
-        let frames = view.numbers.rows.iter().filter_map(|row| view.profile.frames(row.0).next());
+        let frames = view.numbers().rows.iter().filter_map(|row| view.profile.frames(row.0).next());
         let class = |frame| symbols.get_method(symbols.get_frame(frame).method).class;
         let mut classes: Vec<_> = frames.map(class).collect();
         classes.sort_by_key(|&class| symbols.class_name(class));
@@ -280,7 +280,7 @@ impl<'c, 'a> Counts<'c, 'a> {
     /// JVM does not know it.
     pub(super) fn threads(&self) -> Option<LazyTable<'c>> {
         let [interpreted, compiled, jni, gc] = metric::THREAD_SHARES;
-        let cycles = self.view(metric::THREAD_CYCLES).map_or(0, |it| it.numbers.total);
+        let cycles = self.view(metric::THREAD_CYCLES).map_or(0, |it| it.all);
         let columns = [
             (metric::THREAD_CYCLES, Column::count("cycle_count").of(cycles), "cycles"),
             (interpreted, Column::count("interpreted_percent"), "interp %"),
@@ -295,7 +295,8 @@ impl<'c, 'a> Counts<'c, 'a> {
         let mut rows: KeyedMap<ThreadId, [u64; 8]> = KeyedMap::default();
         for (index, (name, ..)) in columns.iter().enumerate() {
             let view = self.view(name);
-            let numbers = view.map(|view| top::threads(profile, &view.numbers)).unwrap_or_default();
+            let numbers =
+                view.map(|view| top::threads(profile, view.numbers())).unwrap_or_default();
             for (thread, number) in numbers {
                 rows.entry(thread).or_default()[index] = number;
             }

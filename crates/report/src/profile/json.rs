@@ -50,7 +50,7 @@ pub(super) fn report<'a>(
         ("inferred", inferred(content)),
         ("created_unix_ms", profile.created.map(|created| created.unix_ms).into()),
         ("depth", profile.depth.into()),
-        ("sample_count", view.map_or(0, |view| view.numbers.total).into()),
+        ("sample_count", view.map_or(0, |view| view.all).into()),
         // Less than all where the file has a cutoff.
         ("listed_sample_count", view.map_or(0, MetricView::listed).into()),
         ("interval_ns", profile.sample_interval_ns().into()),
@@ -144,7 +144,7 @@ fn methods<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>) -> LazyTable<
         Some(u64::from(profile.get_thread(thread).serial))
     };
     let of_methods = is_sampled(&view.metric).then(|| {
-        let rows = top::methods(profile, &view.numbers).into_iter();
+        let rows = top::methods(profile, view.numbers()).into_iter();
         rows.map(|row| (row.method, row.traces)).collect::<HashMap<_, _>>()
     });
     let traces = move |method| {
@@ -217,7 +217,7 @@ fn metric<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, top: usize) ->
     Json::object([
         ("metric", view.name().into()),
         ("unit", view.unit().name().into()),
-        ("total", view.numbers.total.into()),
+        ("total", view.all.into()),
         // Less than all where the file has a cutoff.
         ("listed", view.listed().into()),
         ("sample_ns", view.interval_ns().into()),
@@ -273,7 +273,7 @@ fn call_tree<'t>(content: &'t Content<'_>, view: &'t MetricView<'_>, min: f64) -
         ("metric", view.name().into()),
         ("unit", view.unit().name().into()),
         ("min_percent", Json::Float(min)),
-        ("total", view.numbers.total.into()),
+        ("total", view.all.into()),
         // Each row after the one it is below; of two on the same level the heavier first.
         ("lines", tree::top_down(content, view, min).0.into()),
     ])

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use perk_analysis::columns::{self, Columns, Edge, MethodRow};
 use perk_analysis::lines::{self, LineRow};
@@ -15,6 +16,7 @@ use perk_profile::{
 use perk_render::{Cell, Column, LazyTable, Part, Rows, Section};
 
 use super::blocks::{NO_CALLER, blocks, no_threads};
+use super::column_store::ColumnStore;
 use super::source;
 
 /// Methods shown below the value of a label.
@@ -38,11 +40,16 @@ pub(super) struct MetricView<'a> {
     tree: &'a MethodTree,
     joined: &'a InferredCallers,
     pub(super) metric: Metric,
+    /// The thread whose numbers these are; `None` for all.
+    thread: Option<ThreadId>,
+    /// The total, with what the file left out.
+    pub(super) all: u64,
     /// The numbers by trace.
-    pub(super) numbers: CpuSamples,
+    numbers: OnceCell<CpuSamples>,
     /// The CPU time a sample represents, where it is known.
     interval_ns: Option<u64>,
-    columns: OnceCell<Columns>,
+    store: Option<&'a ColumnStore>,
+    columns: OnceCell<Arc<Columns>>,
     methods: OnceCell<Vec<MethodRow>>,
 }
 
@@ -54,15 +61,47 @@ impl<'a> MetricView<'a> {
         metric: Metric,
     ) -> Self {
         let interval_ns = profile.sample_interval_ns().filter(|_| metric == Metric::Samples);
-        let numbers = columns::numbers(profile, &metric);
-        let (columns, methods) = (OnceCell::new(), OnceCell::new());
-        Self { profile, tree, joined, metric, numbers, interval_ns, columns, methods }
+        let all = metric.total(profile);
+        let (numbers, columns, methods) = Default::default();
+        Self {
+            profile,
+            tree,
+            joined,
+            metric,
+            thread: None,
+            all,
+            numbers,
+            interval_ns,
+            store: None,
+            columns,
+            methods,
+        }
+    }
+
+    /// The same with the numbers by path that `store` keeps.
+    pub(super) fn kept_in(self, store: &'a ColumnStore) -> Self {
+        Self { store: Some(store), ..self }
     }
 
     pub(super) fn of_thread(&self, thread: ThreadId) -> Self {
-        let numbers = top::of_thread(self.profile, &self.numbers, Some(thread));
-        let metric = self.metric.clone();
-        Self { numbers, metric, columns: OnceCell::new(), methods: OnceCell::new(), ..*self }
+        let numbers = top::of_thread(self.profile, self.numbers(), Some(thread));
+        let (metric, all) = (self.metric.clone(), numbers.total);
+        let (columns, methods) = Default::default();
+        Self {
+            metric,
+            thread: Some(thread),
+            all,
+            numbers: numbers.into(),
+            store: None,
+            columns,
+            methods,
+            ..*self
+        }
+    }
+
+    /// The numbers by trace.
+    pub(super) fn numbers(&self) -> &CpuSamples {
+        self.numbers.get_or_init(|| columns::numbers(self.profile, &self.metric))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -75,29 +114,34 @@ impl<'a> MetricView<'a> {
 
     /// Whether any of the numbers is of a call path.
     pub(super) fn has_paths(&self) -> bool {
-        self.numbers.rows.iter().any(|row| self.profile.frames(row.0).next().is_some())
+        self.numbers().rows.iter().any(|row| self.profile.frames(row.0).next().is_some())
     }
 
     /// Whether any of the numbers is of a line.
     pub(super) fn has_lines(&self) -> bool {
         let symbols = &self.profile.symbols;
+        let frames = (0..symbols.frame_count()).map(FrameId::new);
         let has_line = |frame| matches!(symbols.get_frame(frame).line, Line::Number(_));
-        self.numbers.rows.iter().any(|row| self.profile.frames(row.0).any(has_line))
+        let has_line: Vec<bool> = frames.map(has_line).collect();
+        let is_of_line = |frame: FrameId| has_line[frame.index()];
+        // Of many stacks without any line none is looked at.
+        has_line.contains(&true)
+            && self.numbers().rows.iter().any(|row| self.profile.frames(row.0).any(is_of_line))
     }
 
     /// The numbers by path.
     pub(super) fn columns(&self) -> &Columns {
-        self.columns.get_or_init(|| {
-            let CpuSamples { total, rows, .. } = &self.numbers;
-            Columns::of_rows(self.profile, self.tree, rows, *total)
+        self.columns.get_or_init(|| match self.store {
+            Some(store) => store.get(self.profile, self.tree, &self.metric),
+            None => Columns::new(self.profile, self.tree, &self.metric, self.thread).into(),
         })
     }
 
     /// The numbers of traces that were joined to others, by path.
     pub(super) fn inferred(&self) -> Option<Columns> {
         (!self.joined.is_empty()).then(|| {
-            let rows = self.joined.rows(&self.numbers.rows);
-            Columns::of_rows(self.profile, self.tree, &rows, self.numbers.total)
+            let rows = self.joined.rows(&self.numbers().rows);
+            Columns::of_rows(self.profile, self.tree, &rows, self.all)
         })
     }
 
@@ -133,7 +177,7 @@ impl<'a> MetricView<'a> {
 
     /// `12 samples of 10 ms = 120 ms of CPU time`
     pub(super) fn total(&self) -> String {
-        let total = self.numbers.total;
+        let total = self.all;
         let mut text = quantity(&self.metric, total);
         if let Some((interval, cpu)) = self.interval_ns.zip(self.cpu_ns(total)) {
             text += &format!(" of {} = {} of CPU time", duration(interval), duration(cpu));
@@ -148,12 +192,12 @@ impl<'a> MetricView<'a> {
 
     /// The sum of the rows: less than all where the file has a cutoff.
     pub(super) fn listed(&self) -> u64 {
-        self.numbers.rows.iter().map(|row| row.1).fold(0, u64::saturating_add)
+        self.numbers().rows.iter().map(|row| row.1).fold(0, u64::saturating_add)
     }
 
     /// `12 samples (3.40 %), 120 ms`
     fn amount(&self, number: u64) -> String {
-        let share = percent(number, self.numbers.total);
+        let share = percent(number, self.all);
         let mut text = format!("{} ({share} %)", quantity(&self.metric, number));
         if let Some(cpu) = self.cpu_ns(number) {
             text += &format!(", {}", duration(cpu));
@@ -168,7 +212,7 @@ impl<'a> MetricView<'a> {
 
     /// A column of the metric's numbers.
     pub(super) fn measure(&self, id: &'static str) -> Column {
-        Column::measure(id, self.unit(), self.numbers.total, self.interval_ns)
+        Column::measure(id, self.unit(), self.all, self.interval_ns)
     }
 
     /// The columns `self` and `total`, with the time of `by` where a sample represents one.
@@ -227,7 +271,7 @@ impl<'a> MetricView<'a> {
         }
         let mut rows: Vec<_> =
             rows.into_iter().map(|row| (Some(row.method), row.own, row.total)).collect();
-        let stackless = self.columns().own[self.tree.root().index()];
+        let stackless = self.columns().own(self.tree.root());
         if stackless > 0 {
             let number = |row: &(_, u64, u64)| if by == NumberKind::Own { row.1 } else { row.2 };
             let before = rows.iter().take_while(|row| number(row) >= stackless).count();
@@ -236,7 +280,7 @@ impl<'a> MetricView<'a> {
         let methods = rows.iter().filter_map(|row| row.0);
         let labels = Rc::new(perk_render::labels(&self.profile.symbols, methods));
         let of_methods = traces.map(|top| {
-            let rows = top::methods(self.profile, &self.numbers).into_iter();
+            let rows = top::methods(self.profile, self.numbers()).into_iter();
             let traces: HashMap<_, _> = rows.map(|row| (row.method, row.traces)).collect();
             (top, traces)
         });
@@ -266,7 +310,7 @@ impl<'a> MetricView<'a> {
             _ => None,
         };
         let coverage = source::coverage_metrics(self.profile);
-        let rows = lines::lines(self.profile, &self.numbers.rows, coverage.as_ref());
+        let rows = lines::lines(self.profile, &self.numbers().rows, coverage.as_ref());
         let rows = LazyTable::of(symbols, self.title("Top lines by self"), rows)
             .column(Self::metric_column(), |_| self.name())
             .column(Column::method().name("line"), |row| row.method)
@@ -346,7 +390,7 @@ impl<'a> MetricView<'a> {
     pub(super) fn by_root(&self, key: &str) -> LazyTable<'_> {
         let (profile, symbols) = (self.profile, &self.profile.symbols);
         let mut values: HashMap<_, (u64, HashMap<MethodId, u64>)> = HashMap::new();
-        for &(trace, number) in &self.numbers.rows {
+        for &(trace, number) in &self.numbers().rows {
             let mut frames = profile.frames(trace);
             let Some(innermost) = frames.next() else { continue };
             let outermost = frames.last().unwrap_or(innermost);
@@ -388,7 +432,7 @@ impl<'a> MetricView<'a> {
         let (profile, symbols) = (self.profile, &self.profile.symbols);
         let group = |id| profile.get_thread(id).group.map_or("", |id| symbols.strings.get(id));
         let serial = |id| u64::from(profile.get_thread(id).serial);
-        LazyTable::of(symbols, "", top::threads(profile, &self.numbers))
+        LazyTable::of(symbols, "", top::threads(profile, self.numbers()))
             .column(Self::metric_column(), |_| self.name())
             .column(Column::other("thread_serial"), move |row| serial(row.0))
             .column(Column::other("thread"), |row| profile.thread_name(row.0))
@@ -406,7 +450,7 @@ impl<'a> MetricView<'a> {
                 of_thread.top_methods("", NumberKind::Own, None).top(top).headed(heading),
             )]
         };
-        let threads = top::threads(self.profile, &self.numbers);
+        let threads = top::threads(self.profile, self.numbers());
         match threads.is_empty() {
             true => vec![vec![no_threads()]],
             false => threads.into_iter().map(section).collect(),
@@ -484,7 +528,7 @@ fn trace_lines(
 pub(super) fn totals<'t>(views: Vec<&'t MetricView<'_>>, top: usize) -> Option<LazyTable<'t>> {
     let symbols = &views.first()?.profile.symbols;
     let threads = move |view: &MetricView<'_>| {
-        let threads = top::threads(view.profile, &view.numbers).into_iter().take(top);
+        let threads = top::threads(view.profile, view.numbers()).into_iter().take(top);
         let line = |(thread, count)| {
             let name = printable(view.profile.thread_name(thread));
             format!("{} of thread {name}", amount(count, view.unit()))
@@ -492,7 +536,7 @@ pub(super) fn totals<'t>(views: Vec<&'t MetricView<'_>>, top: usize) -> Option<L
         threads.map(line).collect()
     };
     let rows = LazyTable::of(symbols, "Metrics without call paths", views)
-        .column(Column::words().at(0, "total"), |it| amount(it.numbers.total, it.unit()))
+        .column(Column::words().at(0, "total"), |it| amount(it.all, it.unit()))
         .column(Column::words().name("metric"), |it| it.name())
         .each(move |view, row| row.below = threads(view));
     Some(rows.table())

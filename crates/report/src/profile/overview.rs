@@ -68,7 +68,7 @@ pub(super) fn overview(
 /// What is shown and how well it was measured, in a few words each.
 fn facts(content: &Content<'_>) -> Vec<String> {
     let count = |count: u64| plural(count, "sample");
-    let samples = Metric::Samples.rows(content.profile).total;
+    let samples = Metric::Samples.total(content.profile);
     let Some(run) = content.profile.accounting.as_ref().filter(|it| it.sample_count > 0) else {
         let is_sampled = content.view(&Metric::Samples).is_some();
         return if is_sampled { vec![count(samples)] } else { content.totals() };
@@ -88,7 +88,7 @@ fn metric(view: &MetricView<'_>) -> Json {
         ("metric", view.name().into()),
         ("title", view.metric.title().into()),
         ("unit", view.unit().name().into()),
-        ("total", view.numbers.total.into()),
+        ("total", view.all.into()),
         ("listed", view.listed().into()),
         ("sample_ns", view.interval_ns().into()),
         ("has_paths", view.has_paths().into()),

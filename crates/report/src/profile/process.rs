@@ -74,10 +74,10 @@ impl WholeProcess {
             }
             None => {
                 let samples = content.samples();
-                let cpu_ns = samples.and_then(|view| view.cpu_ns(view.numbers.total));
+                let cpu_ns = samples.and_then(|view| view.cpu_ns(view.all));
                 let measured = |name| {
                     let metric = Metric::other(name, Unit::Nanoseconds);
-                    metric.rows(content.profile).total
+                    metric.total(content.profile)
                 };
                 let (process_ns, gc_ns) = (measured(metric::PROCESS_CPU), measured(metric::GC_CPU));
                 if process_ns == 0 {
@@ -200,7 +200,7 @@ fn owners(content: &Content<'_>) -> Vec<(Owner, u64)> {
     let Some(view) = view else { return Vec::new() };
     let (profile, owners) = (content.profile, content.owners());
     let mut sums: BTreeMap<Owner, u64> = BTreeMap::new();
-    for &(trace, number) in &view.numbers.rows {
+    for &(trace, number) in &view.numbers().rows {
         if let Some(frame) = profile.frames(trace).next() {
             let owner = owners.of(profile.symbols.get_frame(frame).method);
             let sum = sums.entry(owner).or_default();

@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use perk_analysis::label_tree::StartFold;
 use perk_analysis::window::WindowExtent;
-use perk_analysis::{Filter, InferredCallers, MethodTree, Owners, Window, inferred};
+use perk_analysis::{Columns, Filter, InferredCallers, MethodTree, Owners, Window, inferred};
 use perk_open::{Format, Input};
 use perk_profile::{Metric, Profile};
 
+use super::column_store::ColumnStore;
 use super::{ProfileRequest, jamaica};
 use crate::NamedItem;
 use crate::selection::{filter, labels, metric, window};
@@ -32,6 +33,8 @@ pub struct Selection {
     /// The paths of methods, made when they are first needed. Parts with the same call paths share it.
     tree: Arc<OnceLock<MethodTree>>,
     owners: Arc<OnceLock<Owners>>,
+    /// The numbers by path of the metrics that were asked for last; a part does not keep its own.
+    pub(super) columns: Option<ColumnStore>,
     /// Whether it has other call paths than the profile that it is a part of.
     has_own_paths: bool,
     start: OnceLock<StartFold>,
@@ -67,6 +70,7 @@ impl ProfileRequest {
             metrics,
             tree,
             owners,
+            columns: Some(ColumnStore::default()),
             has_own_paths: true,
             start,
         };
@@ -91,10 +95,18 @@ impl Selection {
         self.owners.get_or_init(|| Owners::new(&self.profile))
     }
 
+    /// The numbers of a metric by path.
+    pub fn columns(&self, metric: &Metric) -> Arc<Columns> {
+        match &self.columns {
+            Some(store) => store.get(&self.profile, self.tree(), metric),
+            None => Columns::new(&self.profile, self.tree(), metric, None).into(),
+        }
+    }
+
     /// The bytes that it takes besides those that it shares with the profile that it is a part of, about.
     pub fn own_bytes(&self) -> usize {
         let paths = if self.has_own_paths { self.profile.tree.len() * PATH_BYTES } else { 0 };
-        self.profile.row_bytes() + paths
+        self.profile.row_bytes() + paths + self.columns.as_ref().map_or(0, ColumnStore::bytes)
     }
 
     /// What is folded at the beginning of stacks.
@@ -123,7 +135,8 @@ impl Selection {
         }
         let input = Input { format: self.format, profile: self.profile.clone() };
         if request.window != Window::default() || !request.infers_callers {
-            return request.select(NamedItem::new(self.name.clone(), input));
+            let selection = request.select(NamedItem::new(self.name.clone(), input))?;
+            return Ok(Self { columns: None, ..selection });
         }
         let Self { name, format, joined, metrics, tree, owners, .. } = self;
         let mut part = Self {
@@ -137,6 +150,7 @@ impl Selection {
             metrics: metrics.clone(),
             tree: Arc::clone(tree),
             owners: Arc::clone(owners),
+            columns: None,
             has_own_paths: false,
             start: OnceLock::new(),
         };

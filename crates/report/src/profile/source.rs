@@ -75,7 +75,7 @@ impl Sources {
         notes: &mut Vec<String>,
     ) -> anyhow::Result<Self> {
         let coverage = coverage_metrics(view.profile);
-        let mut files = source::files(view.profile, &view.numbers.rows, coverage.as_ref());
+        let mut files = source::files(view.profile, &view.numbers().rows, coverage.as_ref());
         let lines = || files.iter().flat_map(|file| &file.lines);
         let has_totals = lines().any(|line| line.total != line.own);
         let hottest = lines().map(|line| line.own).max().unwrap_or(0);
@@ -110,7 +110,7 @@ impl Sources {
 
     /// The numbers of all files, and what there is to know about them, in sentences.
     pub(super) fn facts(&self, view: &MetricView<'_>) -> Vec<String> {
-        let total = view.numbers.total;
+        let total = view.all;
         let metric = self.metric.title();
         let share = |number| format!("{} % of {metric}", percent(number, total));
         let found = self.found.iter().map(|it| it.file.own).fold(0, u64::saturating_add);
@@ -182,7 +182,7 @@ impl Sources {
             let count = file.text.len();
             let pieces = match self.is_whole {
                 true => excerpt::whole(count),
-                false => excerpt::excerpt(&file.file, count, view.numbers.total),
+                false => excerpt::excerpt(&file.file, count, view.all),
             };
             let lines = self.lines(view, pieces.into_iter().flat_map(|it| rows(file, it)));
             let mut table = lines.headed(self.heading(view, file));
@@ -238,7 +238,7 @@ impl Sources {
             metric: self.metric.title(),
             facts,
             files: &self.found,
-            total: view.numbers.total,
+            total: view.all,
             hottest: self.hottest,
             amount: Box::new(|number| view.number(number)),
             has_totals: self.has_totals,
@@ -252,7 +252,7 @@ impl Sources {
         view: &MetricView<'_>,
         AnnotatedFile { file, path, .. }: &AnnotatedFile,
     ) -> String {
-        let share = percent(file.own, view.numbers.total);
+        let share = percent(file.own, view.all);
         let metric = self.metric.title();
         let lines = match self.has_coverage {
             true => format!(", {}", covered(file.covered_lines())),
@@ -345,7 +345,7 @@ impl Sources {
         Json::object([
             ("metric", view.name().into()),
             ("unit", view.unit().name().into()),
-            ("total", view.numbers.total.into()),
+            ("total", view.all.into()),
             ("files", self.files(view).top(top).into()),
             ("missing", missing.top(top).into()),
         ])

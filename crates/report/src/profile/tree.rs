@@ -74,7 +74,7 @@ pub(super) fn bottom_up<'t>(
     let symbols = &content.profile.symbols;
     let columns = view.columns();
     let least = columns.all as f64 * min / 100.0;
-    let rows = bottom_up::lines(content.tree, &columns.own, least, |id| symbols.method_name(id));
+    let rows = bottom_up::lines(content.tree, columns, least, |id| symbols.method_name(id));
     let own = view.measure("self").share_at(0, "self %").time_at(1, "self");
     LazyTable::of(symbols, heading("Callers by self", view, min), rows)
         .column(MetricView::metric_column(), |_| view.name())

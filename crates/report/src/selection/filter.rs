@@ -28,7 +28,7 @@ pub fn apply(
     }
     let before: Vec<_> = Metric::leading_of(profile)
         .filter(adds_up)
-        .map(|metric| (metric.rows(profile).total, metric))
+        .map(|metric| (metric.total(profile), metric))
         .collect();
     let object_count = |it: &Profile| Some(it.field_accesses()?.object_count());
     let accessed = object_count(profile);
@@ -36,9 +36,8 @@ pub fn apply(
     let note_count = profile.notes.len();
     *profile = filter.apply(std::mem::take(profile));
     notes.extend(profile.notes[note_count..].iter().map(|note| format!("{name}: {note}")));
-    let metrics = before
-        .into_iter()
-        .map(|(before, metric)| (metric.rows(profile).total, before, metric.title()));
+    let metrics =
+        before.into_iter().map(|(before, metric)| (metric.total(profile), before, metric.title()));
     let accessed = accessed.and_then(|before| {
         Some((object_count(profile)?, before, "objects with field accesses".to_owned()))
     });

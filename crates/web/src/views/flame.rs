@@ -5,7 +5,8 @@ use std::sync::Arc;
 use perk_analysis::flame::{
     Direction, FlameGraph, Group, Level, Place, Question as Asked, Subject,
 };
-use perk_analysis::{MethodTree, Window};
+use perk_analysis::label_tree::StartFold;
+use perk_analysis::{Columns, MethodTree, Window};
 use perk_profile::{Metric, Profile};
 use perk_render::Json;
 use perk_report::{Selection, flame, parse};
@@ -74,11 +75,22 @@ impl ViewedStacks {
         self.selection.tree()
     }
 
-    fn subject(&self) -> Subject<'_> {
+    /// What is folded, if anything is.
+    fn start(&self) -> Option<&StartFold> {
         let is_folded = self.asked.folds_frames || self.asked.folds_idle;
-        let start = is_folded.then(|| self.selection.start());
+        is_folded.then(|| self.selection.start()).filter(|it| !it.is_empty())
+    }
+
+    /// The numbers that the profile keeps, where they are those of the question.
+    fn columns(&self) -> Option<Arc<Columns>> {
+        let is_of_all = self.start().is_none() && self.asked.is_of_all(self.profile());
+        is_of_all.then(|| self.selection.columns(&self.asked.metric))
+    }
+
+    /// What the question is about, with the numbers that the profile keeps.
+    fn subject<'s>(&'s self, columns: Option<&'s Columns>) -> Subject<'s> {
         let (tree, owners) = (self.tree(), self.selection.owners());
-        Subject { profile: self.profile(), tree, owners, start }
+        Subject { profile: self.profile(), tree, owners, start: self.start(), columns }
     }
 }
 
@@ -159,7 +171,10 @@ pub(crate) fn place(question: &Question) -> Result<Place, Fault> {
 pub(crate) fn graph(app: &App, viewed: &[ViewedStacks]) -> Result<Arc<FlameGraph>, Fault> {
     let keys: Vec<_> = viewed.iter().map(|it| &*it.key).collect();
     app.flames.get(&keys.join(" and "), || {
-        let sides: Vec<_> = viewed.iter().map(|it| (it.subject(), &it.asked)).collect();
+        let columns: Vec<_> = viewed.iter().map(ViewedStacks::columns).collect();
+        let sides = viewed.iter().zip(&columns);
+        let sides = sides.map(|(it, columns)| (it.subject(columns.as_deref()), &it.asked));
+        let sides: Vec<_> = sides.collect();
         Ok(FlameGraph::new(&sides))
     })
 }

@@ -84,7 +84,7 @@ pub(super) fn kinds(content: &Content<'_>, count: usize) -> Vec<Kind> {
         let rows = view.metric.rows(profile).rows.into_iter();
         let mut rows: Vec<AdviceRow> =
             rows.map(|(key, number)| (key.trace, key.subject.class(), number)).collect();
-        let mut total = view.numbers.total;
+        let mut total = view.all;
         let is_wait = matches!(view.metric, Metric::WaitedTime | Metric::WaitCount);
         let charges = if is_wait { callees() } else { &words };
         if is_wait {
