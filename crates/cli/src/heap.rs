@@ -20,7 +20,7 @@ const NOTHING: u8 = 1;
 pub(crate) fn heap(args: &HeapArgs) -> anyhow::Result<ExitCode> {
     let name = display_name(&args.file);
     let want = answer::wanted(args.json, args.csv, args.markdown);
-    let request = HeapRequest { view: view(args), top: args.top, want };
+    let request = HeapRequest { view: view(args), top: args.top, want, ..HeapRequest::default() };
     let shows_classes = want.text && request.view == HeapView::Overview;
     let mut progress = progress::HeapProgress::new(&name, shows_classes);
     let heap = perk_open::heap(&args.file, &options(args), &mut progress)?;

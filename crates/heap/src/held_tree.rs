@@ -63,9 +63,12 @@ impl Heap {
             Some(objects) => self.topmost(objects),
             None => self.held_by(None),
         };
-        let namesakes = &Namesakes::of(self);
-        let mut nodes = self.groups(&tops, 0, limits.least_bytes, namesakes);
-        drop(tops);
+        let mut kinds = Kinds::new(self);
+        for top in tops {
+            let kind = kinds.namesakes.kind_of(self, top);
+            kinds.add(self, kind, top);
+        }
+        let mut nodes = kinds.take(0, limits.least_bytes);
         let mut tops: Vec<usize> = (0..nodes.len()).collect();
         let mut open: BinaryHeap<_> =
             tops.iter().map(|&at| (nodes[at].row.retained_bytes, Reverse(at))).collect();
@@ -75,7 +78,7 @@ impl Heap {
         {
             nodes[at].is_shown = true;
             row_count += 1;
-            for child in self.expand(&mut nodes[at], limits.least_bytes, namesakes) {
+            for child in self.expand(&mut nodes[at], limits.least_bytes, &mut kinds) {
                 let next = nodes.len();
                 open.push((child.row.retained_bytes, Reverse(next)));
                 nodes.push(child);
@@ -136,88 +139,107 @@ impl Heap {
         &self,
         node: &mut HolderNode,
         least_bytes: u64,
-        namesakes: &Namesakes,
+        kinds: &mut Kinds,
     ) -> Vec<HolderNode> {
         let mut objects = std::mem::take(&mut node.objects);
-        let mut others = Vec::new();
-        let is_own = |it: ObjectId| {
-            namesakes.class_of(self, it) == node.row.class && namesakes.as_class(self, it).is_none()
-        };
-        loop {
-            let held = objects.iter().flat_map(|&it| self.children().of(it.0).map(ObjectId));
-            let (own, others_too): (Vec<_>, Vec<_>) = held.partition(|&it| is_own(it));
-            others.extend(others_too);
-            if own.is_empty() {
-                break;
+        let mut own = Vec::new();
+        while !objects.is_empty() {
+            for &object in &objects {
+                for held in self.children().of(object.0).map(ObjectId) {
+                    let kind = kinds.namesakes.kind_of(self, held);
+                    match kind == (node.row.class, None) {
+                        true => own.push(held),
+                        false => kinds.add(self, kind, held),
+                    }
+                }
             }
-            node.row.level_count += 1;
-            node.row.count += own.len() as u64;
-            node.row.shallow_bytes += own.iter().map(|&it| self.shallow_bytes(it)).sum::<u64>();
-            objects = own;
+            if !own.is_empty() {
+                node.row.level_count += 1;
+                node.row.count += own.len() as u64;
+                node.row.shallow_bytes += own.iter().map(|&it| self.shallow_bytes(it)).sum::<u64>();
+            }
+            std::mem::swap(&mut objects, &mut own);
+            own.clear();
         }
-        self.groups(&others, node.row.depth + 1, least_bytes, namesakes)
+        kinds.take(node.row.depth + 1, least_bytes)
+    }
+}
+
+/// The kind of an object: its class, and the class that it represents.
+type Kind = (ClassIndex, Option<ClassIndex>);
+
+/// The objects that are found below others, by kind.
+struct Kinds {
+    namesakes: Namesakes,
+    /// The place among `found` of each class, and one; 0 for those of which there is no object.
+    places: Vec<u32>,
+    /// That of each class that class objects represent.
+    places_of_classes: FxHashMap<ClassIndex, u32>,
+    found: Vec<(Kind, Sum, Vec<ObjectId>)>,
+}
+
+impl Kinds {
+    fn new(heap: &Heap) -> Self {
+        let (places_of_classes, found) = Default::default();
+        let places = vec![0; heap.classes().len()];
+        Self { namesakes: Namesakes::of(heap), places, places_of_classes, found }
     }
 
-    /// The objects by class, those classes that retain most first.
-    fn groups(
-        &self,
-        objects: &[ObjectId],
-        depth: usize,
-        least_bytes: u64,
-        namesakes: &Namesakes,
-    ) -> Vec<HolderNode> {
-        let key = |object| (namesakes.class_of(self, object), namesakes.as_class(self, object));
-        let mut sums: FxHashMap<(ClassIndex, Option<ClassIndex>), Sum> = FxHashMap::default();
-        for &object in objects {
-            let sum = sums.entry(key(object)).or_default();
-            sum.count += 1;
-            sum.shallow_bytes += self.shallow_bytes(object);
-            sum.retained_bytes += self.retained_bytes(object);
-        }
-        // Classes that retain little are one row.
-        let is_small = |key: &(_, Option<_>), sum: &mut Sum| {
-            key.1.is_some() && sum.retained_bytes < least_bytes
+    fn add(&mut self, heap: &Heap, kind: Kind, object: ObjectId) {
+        let place = match kind.1 {
+            None => &mut self.places[kind.0.0 as usize],
+            Some(class) => self.places_of_classes.entry(class).or_default(),
         };
-        let small: Vec<_> = sums.extract_if(is_small).collect();
-        for ((class, _), small) in small {
-            let sum = sums.entry((class, None)).or_default();
-            sum.count += small.count;
-            sum.shallow_bytes += small.shallow_bytes;
-            sum.retained_bytes += small.retained_bytes;
+        if *place == 0 {
+            self.found.push((kind, Sum::default(), Vec::new()));
+            *place = self.found.len() as u32;
         }
-        sums.retain(|_, sum| sum.retained_bytes >= least_bytes.max(1));
-        let mut nodes: Vec<HolderNode> = Vec::with_capacity(sums.len());
-        let mut places = FxHashMap::default();
-        for (key, sum) in sums {
-            places.insert(key, nodes.len());
-            let row = HeldRow {
+        let (_, sum, objects) = &mut self.found[*place as usize - 1];
+        sum.count += 1;
+        sum.shallow_bytes += heap.shallow_bytes(object);
+        sum.retained_bytes += heap.retained_bytes(object);
+        objects.push(object);
+    }
+
+    /// The kinds that were found, those that retain most first.
+    fn take(&mut self, depth: usize, least_bytes: u64) -> Vec<HolderNode> {
+        let found = std::mem::take(&mut self.found);
+        found.iter().for_each(|((class, _), ..)| self.places[class.0 as usize] = 0);
+        self.places_of_classes.clear();
+        // Classes that retain little are one row.
+        let is_small =
+            |(kind, sum): (&Kind, &Sum)| kind.1.is_some() && sum.retained_bytes < least_bytes;
+        let (small, mut kept): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|(kind, sum, _)| is_small((kind, sum)));
+        for ((class, _), sum, mut objects) in small {
+            let all = kept.iter_mut().find(|it| it.0 == (class, None));
+            match all {
+                Some((_, all, all_objects)) => {
+                    all.count += sum.count;
+                    all.shallow_bytes += sum.shallow_bytes;
+                    all.retained_bytes += sum.retained_bytes;
+                    all_objects.append(&mut objects);
+                }
+                None => kept.push(((class, None), sum, objects)),
+            }
+        }
+        kept.retain(|(_, sum, _)| sum.retained_bytes >= least_bytes.max(1));
+        let node = |(kind, sum, objects): (Kind, Sum, Vec<ObjectId>)| HolderNode {
+            row: HeldRow {
                 depth,
-                class: key.0,
-                stands_for: key.1,
-                object: None,
+                class: kind.0,
+                stands_for: kind.1,
+                object: if let [object] = objects[..] { Some(object) } else { None },
                 count: sum.count,
                 shallow_bytes: sum.shallow_bytes,
                 retained_bytes: sum.retained_bytes,
                 level_count: 1,
-            };
-            nodes.push(HolderNode {
-                row,
-                objects: Vec::new(),
-                children: Vec::new(),
-                is_shown: false,
-            });
-        }
-        for &object in objects {
-            let key = key(object);
-            if let Some(&at) = places.get(&key).or_else(|| places.get(&(key.0, None))) {
-                nodes[at].objects.push(object);
-            }
-        }
-        for node in &mut nodes {
-            if let [object] = node.objects[..] {
-                node.row.object = Some(object);
-            }
-        }
+            },
+            objects,
+            children: Vec::new(),
+            is_shown: false,
+        };
+        let mut nodes: Vec<_> = kept.into_iter().map(node).collect();
         nodes.sort_by_key(|it| (Reverse(it.row.retained_bytes), it.row.class, it.row.stands_for));
         nodes
     }

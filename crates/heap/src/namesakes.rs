@@ -14,6 +14,18 @@ impl Namesakes {
         Self(classes.map(|(index, class)| *first.entry(&class.name).or_insert(index)).collect())
     }
 
+    /// Returns the first class of the name of an object's class, and that of the class that it represents.
+    pub(crate) fn kind_of(
+        &self,
+        heap: &Heap,
+        object: ObjectId,
+    ) -> (ClassIndex, Option<ClassIndex>) {
+        let class = heap.class_of(object).0;
+        let is_class = class == heap.model.of_classes;
+        let stands_for = is_class.then(|| heap.as_class(object)).flatten();
+        (self.0[class as usize], stands_for.map(|class| self.0[class.0 as usize]))
+    }
+
     /// Returns the first class of the name of an object's class.
     pub(crate) fn class_of(&self, heap: &Heap, object: ObjectId) -> ClassIndex {
         self.0[heap.class_of(object).0 as usize]

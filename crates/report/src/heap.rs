@@ -39,6 +39,8 @@ pub struct HeapRequest {
     pub view: HeapView,
     /// Rows of each table; `None` for 15, in trees 40, and in tables and documents all, of trees 1000.
     pub top: Option<usize>,
+    /// The most instances of a table with all: a note says how many there are.
+    pub most_rows: Option<usize>,
     /// The forms of the answer.
     pub want: Want,
 }
@@ -88,7 +90,9 @@ impl View<NamedItem<&Heap>> for HeapRequest {
             heap,
             symbols: Symbols::default(),
             top: self.top,
+            most_rows: self.most_rows,
             is_text: self.want.text,
+            has_words: self.want.text || self.want.document,
         };
         let view = content.view(&self.view)?;
         content.check(&name)?;

@@ -38,7 +38,12 @@ fn views_of_heaps_are_those_of_the_command_line() {
         ("refs-to?what=java.lang.String", HeapView::ReferencesTo(what("java.lang.String"))),
     ] {
         let path = format!("/api/s1/heap/{query}");
-        let request = HeapRequest { view: view.clone(), top: Some(1000), want: Want::DOCUMENT };
+        let request = HeapRequest {
+            view: view.clone(),
+            top: Some(1000),
+            want: Want::DOCUMENT,
+            ..HeapRequest::default()
+        };
         let answer = request.answer(NamedItem::new(&*name, &heap));
         let Ok(answer) = answer else {
             assert_eq!(served.error(&path).0, 400, "{path}");
@@ -51,7 +56,7 @@ fn views_of_heaps_are_those_of_the_command_line() {
         let mut expected = Vec::new();
         document.write(&mut expected).unwrap();
         assert!(served.get(&path).body == expected, "{path}");
-        let request = HeapRequest { view, top: None, want: Want::TABLE };
+        let request = HeapRequest { view, want: Want::TABLE, ..HeapRequest::default() };
         let mut csv = Vec::new();
         request
             .answer(NamedItem::new(&*name, &heap))

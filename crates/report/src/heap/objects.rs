@@ -1,10 +1,9 @@
 //! The objects that retain most, and the instances of a class.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::iter;
 
-use perk_heap::{Amount, Heap, Holder, ObjectId, Reach};
+use perk_heap::{Amount, ClassIndex, Heap, Holder, ObjectId, Reach};
 use perk_profile::WholePattern;
 use perk_profile::units::{bytes, plural};
 use perk_render::{Column, Json, LazyTable, Part, Section};
@@ -24,7 +23,9 @@ pub(super) struct Objects<'c> {
     content: &'c DumpContent<'c>,
     rows: Vec<Row>,
     heading: String,
-    /// Of the instances of a class: all, and what they retain together.
+    /// The number of all instances of a class, where the objects are some.
+    instance_count: Option<u64>,
+    /// What they retain together, where that is wanted.
     set: Option<Set>,
 }
 
@@ -65,7 +66,7 @@ impl<'c> Objects<'c> {
         let rows = content.heap.biggest(count).into_iter();
         let rows =
             rows.map(|object| Row::new(content.heap, object)).collect::<anyhow::Result<_>>()?;
-        Ok(Self { content, rows, heading: heading.to_owned(), set: None })
+        Ok(Self { content, rows, heading: heading.to_owned(), instance_count: None, set: None })
     }
 
     /// The first `count` of them, those of a class with the same holder as one. Of what such objects hold, that
@@ -103,7 +104,7 @@ impl<'c> Objects<'c> {
             }
             rows.push(row);
         }
-        Ok(Self { content, rows, heading: heading.to_owned(), set: None })
+        Ok(Self { content, rows, heading: heading.to_owned(), instance_count: None, set: None })
     }
 
     /// The instances of a class.
@@ -113,36 +114,14 @@ impl<'c> Objects<'c> {
     ) -> anyhow::Result<Self> {
         let heap = content.heap;
         let classes = what::classes(heap, class)?;
-        let mut objects = what::instances(heap, &classes)?;
-        let mut is_meant = vec![false; heap.classes().len()];
-        classes.iter().for_each(|class| is_meant[class.0 as usize] = true);
-        let is_meant = |it| is_meant[heap.class_of(it).0 as usize];
-        let sizes = heap.sets(1, &|it| is_meant(it).then_some(0));
-        let name = match &classes[..] {
-            [class] => heap.class(*class).name.clone(),
-            classes => format!("{} ({})", class.as_str(), classes_of(classes.len())),
-        };
-        let set = Set {
-            name,
-            amount: Amount {
-                count: objects.len() as u64,
-                bytes: objects.iter().map(|&it| heap.shallow_bytes(it)).sum(),
-            },
-            least_bytes: sizes.first().map_or(0, |it| it.least_bytes),
-            retained: heap.retained_by_all(&is_meant)?,
-            unheld_count: objects.iter().filter(|&&it| heap.reach(it) != Reach::Held).count()
-                as u64,
-        };
-        objects.sort_by_key(|&it| (Reverse(heap.retained_bytes(it)), it));
-        objects.truncate(content.top.unwrap_or(if content.is_text {
-            super::table::ROWS
-        } else {
-            usize::MAX
-        }));
+        let most = content.most_rows();
+        let (count, objects) = what::biggest_instances(heap, &classes, most)?;
+        // What all of them retain together takes a walk over all objects.
+        let set = content.has_words.then(|| Set::new(heap, class, &classes)).transpose()?;
         let row = |object| Row { object, place: None, others: Amount::default() };
         let rows = objects.into_iter().map(row).collect();
         let heading = "Instances by what each retains".to_owned();
-        Ok(Self { content, rows, heading, set: Some(set) })
+        Ok(Self { content, rows, heading, instance_count: Some(count), set })
     }
 
     fn holder(heap: &Heap, row: &Row) -> String {
@@ -154,6 +133,33 @@ impl<'c> Objects<'c> {
             },
             Holder::Nothing => format!("[{}]", names::reach(heap.reach(row.object))),
         }
+    }
+}
+
+impl Set {
+    fn new(heap: &Heap, name: &WholePattern, classes: &[ClassIndex]) -> anyhow::Result<Self> {
+        let mut is_meant = vec![false; heap.classes().len()];
+        classes.iter().for_each(|class| is_meant[class.0 as usize] = true);
+        let is_meant = |it| is_meant[heap.class_of(it).0 as usize];
+        let sizes = heap.sets(1, &|it| is_meant(it).then_some(0));
+        let mut amount = Amount::default();
+        let mut unheld_count = 0;
+        for object in heap.objects().filter(|&it| is_meant(it)) {
+            amount.count += 1;
+            amount.bytes += heap.shallow_bytes(object);
+            unheld_count += u64::from(heap.reach(object) != Reach::Held);
+        }
+        let name = match classes {
+            [class] => heap.class(*class).name.clone(),
+            classes => format!("{} ({})", name.as_str(), classes_of(classes.len())),
+        };
+        Ok(Self {
+            name,
+            amount,
+            least_bytes: sizes.first().map_or(0, |it| it.least_bytes),
+            retained: heap.retained_by_all(&is_meant)?,
+            unheld_count,
+        })
     }
 }
 
@@ -185,7 +191,12 @@ fn classes_of(count: usize) -> String {
 
 impl HeapTable for Objects<'_> {
     fn key(&self) -> &'static str {
-        if self.set.is_some() { "instances" } else { "biggest" }
+        if self.instance_count.is_some() { "instances" } else { "biggest" }
+    }
+
+    fn part(&self) -> Option<String> {
+        let count = self.instance_count.filter(|it| *it > self.rows.len() as u64)?;
+        Some(format!("the first {} of {count} instances, by what each retains", self.rows.len()))
     }
 
     fn table(&self) -> LazyTable<'_> {

@@ -16,8 +16,12 @@ pub(super) struct DumpContent<'h> {
     pub(super) symbols: Symbols,
     /// The number of rows that is asked for.
     pub(super) top: Option<usize>,
+    /// The most rows of a table with all rows.
+    pub(super) most_rows: Option<usize>,
     /// Whether it is shown as text.
     pub(super) is_text: bool,
+    /// Whether what is said beside tables is wanted, too.
+    pub(super) has_words: bool,
 }
 
 /// A view of a dump: a table, and what is around it.
@@ -50,6 +54,12 @@ pub(super) trait HeapTable {
 }
 
 impl DumpContent<'_> {
+    /// Returns the number of rows of a table.
+    pub(super) fn most_rows(&self) -> usize {
+        let all = if self.is_text { ROWS } else { self.most_rows.unwrap_or(usize::MAX) };
+        self.top.unwrap_or(all)
+    }
+
     /// Returns the number of rows of a tree.
     pub(super) fn tree_rows(&self) -> usize {
         self.top.unwrap_or(if self.is_text { TREE_ROWS } else { MOST_TREE_ROWS })

@@ -2,6 +2,8 @@
 
 pub(crate) mod parse;
 
+use std::cmp::Reverse;
+
 use anyhow::{Context, bail};
 use perk_analysis::near;
 use perk_heap::{ClassIndex, Heap, ObjectId};
@@ -86,17 +88,55 @@ fn inner_names(name: &str) -> impl Iterator<Item = &str> {
     std::iter::once(simple).chain(inside)
 }
 
+/// The instances that are put in order at once, at least.
+const SOME: usize = 1 << 16;
+
 /// The instances of the classes, those of the classes below them left out.
 pub(crate) fn instances(heap: &Heap, classes: &[ClassIndex]) -> anyhow::Result<Vec<ObjectId>> {
+    let mut objects = Vec::new();
+    each_instance(heap, classes, |object| objects.push(object))?;
+    Ok(objects)
+}
+
+/// The number of instances of the classes, and those of them that retain most, in that order: at most `most`.
+pub(crate) fn biggest_instances(
+    heap: &Heap,
+    classes: &[ClassIndex],
+    most: usize,
+) -> anyhow::Result<(u64, Vec<ObjectId>)> {
+    let mut biggest: Vec<(Reverse<u64>, ObjectId)> = Vec::new();
+    let mut count = 0;
+    each_instance(heap, classes, |object| {
+        count += 1;
+        biggest.push((Reverse(heap.retained_bytes(object)), object));
+        if biggest.len() >= most.saturating_mul(2).max(SOME) {
+            biggest.select_nth_unstable(most);
+            biggest.truncate(most);
+        }
+    })?;
+    biggest.sort_unstable();
+    biggest.truncate(most);
+    Ok((count, biggest.into_iter().map(|(_, object)| object).collect()))
+}
+
+/// Calls with each instance.
+fn each_instance(
+    heap: &Heap,
+    classes: &[ClassIndex],
+    mut found: impl FnMut(ObjectId),
+) -> anyhow::Result<()> {
     let mut is_meant = vec![false; heap.classes().len()];
     classes.iter().for_each(|class| is_meant[class.0 as usize] = true);
-    let objects: Vec<_> =
-        heap.objects().filter(|&it| is_meant[heap.class_of(it).0 as usize]).collect();
-    if objects.is_empty() {
+    let mut is_there = false;
+    for object in heap.objects().filter(|&it| is_meant[heap.class_of(it).0 as usize]) {
+        is_there = true;
+        found(object);
+    }
+    if !is_there {
         let name = &heap.class(classes[0]).name;
         bail!("the dump has no instance of {name} ('class {name}' is the class itself)");
     }
-    Ok(objects)
+    Ok(())
 }
 
 #[cfg(test)]

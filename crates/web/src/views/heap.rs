@@ -3,7 +3,7 @@
 use perk_open::display_name;
 use perk_report::{Answer, HeapRequest, HeapView, NamedItem, View, Want, parse};
 
-use super::report::reply;
+use super::report::{MOST_ROWS, reply};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::question::{OF_EXCERPT, Question};
@@ -75,7 +75,7 @@ pub(crate) fn heap(
     );
     let answer = app.answers.get(&format!("{key} {is_table}"), || {
         let heap = app.heap(source)?;
-        let request = HeapRequest { view, top, want };
+        let request = HeapRequest { view, top, most_rows: Some(MOST_ROWS), want };
         let mut answer: Answer =
             request.answer(NamedItem::new(display_name(&source.path), &*heap))?;
         answer.notes.extend(heap.notes().iter().map(|note| format!("{}: {note}", source.name)));
