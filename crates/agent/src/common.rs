@@ -13,6 +13,7 @@ use crate::output::Watcher;
 use crate::recorder::Recorder;
 use crate::resolve::{Resolver, class_id};
 use crate::roster::Slot;
+use crate::series::SeriesBook;
 use crate::threads::Threads;
 
 /// The limit of walks: deeper stacks are walked to this depth, whatever `depth` says.
@@ -42,6 +43,8 @@ pub(crate) struct Common {
     pub(crate) watcher: Option<Arc<Watcher>>,
     pub(crate) threads: Threads,
     pub(crate) recorder: &'static Mutex<Recorder>,
+    /// What is allocated and how long threads wait, over time.
+    pub(crate) series: SeriesBook,
     pub(crate) cycles: CycleClock,
     resolver: Resolver,
     helper_methods: OnceLock<Vec<MethodRef>>,
@@ -65,6 +68,7 @@ impl Common {
     ) -> Self {
         let recorder: &'static Mutex<Recorder> = Box::leak(Box::new(Mutex::new(recorder)));
         let marks_native = marks_native(&options);
+        let series = SeriesBook::new(options.format == OutputFormat::Extended);
         Self {
             jvmti,
             life,
@@ -73,6 +77,7 @@ impl Common {
             options,
             watcher,
             recorder,
+            series,
             cycles: CycleClock::begin(),
             helper_methods: OnceLock::new(),
         }

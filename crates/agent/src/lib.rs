@@ -42,6 +42,7 @@ mod remote;
 mod resolve;
 mod roster;
 mod selection;
+mod series;
 mod session;
 mod threads;
 mod worker;

@@ -151,6 +151,7 @@ impl Session {
         let pauses: &'static Pauses =
             Box::leak(Box::new(Pauses::new(common.options.format == OutputFormat::Extended)));
         books.push(pauses);
+        books.push(&common.series);
         books.sort_by_key(|book| book.place());
         let session = Self {
             common,

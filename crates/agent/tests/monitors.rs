@@ -59,6 +59,26 @@ fn assert_time(ns: u64, counted_ns: u64, count: u64, what: &str) {
     assert!(off_ns <= limit_ns, "{what}: {ns} ns, the program says {counted_ns}");
 }
 
+/// Fails unless the times of waits add up to them, and no more than `most_threads` waited at once.
+#[track_caller]
+fn assert_series(profile: &Profile, most_threads: u64, what: &str) {
+    for (metric, total_ns) in [
+        (
+            Metric::BlockedTime,
+            profile.monitor_times().map(|it| sum(&it.rows).blocked_ns).sum::<u64>(),
+        ),
+        (Metric::WaitedTime, profile.monitor_times().map(|it| sum(&it.rows).waited_ns).sum()),
+    ] {
+        let series: Vec<_> = profile.time_series().filter(|it| it.metric == metric).collect();
+        let numbers = || series.iter().flat_map(|it| it.numbers.values());
+        assert_eq!(numbers().sum::<u64>(), total_ns, "{what} {metric:?}: {series:?}");
+        if metric == Metric::BlockedTime {
+            let most_ns = most_threads * series[0].tick_ns;
+            assert!(numbers().all(|&ns| ns <= most_ns), "{what}: {series:?}");
+        }
+    }
+}
+
 /// Whether a program for virtual threads had any.
 fn has_virtual(outcome: &Outcome) -> bool {
     !outcome.stdout.contains("virtual=no")
@@ -93,6 +113,9 @@ fn blocked_threads_are_counted_and_timed() {
                     let least_ns = HOLD_MS * MS_NS * THREADS * (THREADS - 1) / 2;
                     assert!(blocked_ns >= least_ns * 98 / 100, "{what}: {blocked_ns}");
                     assert_time(blocked_ns, outcome.number("blocked_ns"), THREADS, &what);
+                    if format == "p" {
+                        assert_series(&profile, THREADS, &what);
+                    }
                     for row in rows {
                         assert_eq!(row.kind, LockKind::Monitor);
                     }

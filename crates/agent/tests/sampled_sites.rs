@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use perk_profile::{Accounting, Allocations, PauseKind, Profile, Site};
+use perk_profile::{Accounting, Allocations, Metric, PauseKind, Profile, Site};
 use perk_testkit::{JavaRun, Jdk, Outcome, jdk};
 
 /// The bytes that `SampledAllocations` allocates in each method.
@@ -130,6 +130,10 @@ fn estimates_are_near_the_truth_with_every_collector() {
             assert_eq!(account.fault_count, 0);
             assert_pauses(account, &String::from_utf8_lossy(outcome.bytes("gc.log")), collector);
             assert_single_pauses(&profile, account, collector);
+            // The same bytes over time, but for what rows are rounded by and the end of the program allocates.
+            let series = profile.time_series().filter(|it| it.metric == Metric::AllocatedBytes);
+            let timed: u64 = series.flat_map(|it| it.numbers.values()).sum();
+            assert!(timed.abs_diff(rows) <= rows / 1000, "{collector}: {timed} of {rows}");
         }
     });
 }

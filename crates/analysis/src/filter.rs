@@ -77,6 +77,8 @@ impl Filter {
                     let rows = timeline.rows.iter();
                     timeline.rows = rows.filter(|row| traces.keeps(row.trace)).copied().collect();
                 }
+                // They are of all threads and paths.
+                Event::TimeSeries(_) => return false,
                 Event::FieldAccesses(accesses) => self.keep_objects(accesses, &profile.symbols),
                 _ => {}
             }

@@ -1,6 +1,6 @@
 //! When numbers were measured: by thread and interval, and as a heat map.
 
-use perk_profile::{KeyedMap, Metric, PauseKind, Profile, StrId, Timeline, TimelineRow};
+use perk_profile::{KeyedMap, Metric, PauseKind, Profile, StrId, Timeline, TimelineRow, spread};
 
 use crate::Filter;
 use crate::filter::KeptNodes;
@@ -90,6 +90,34 @@ pub fn pauses(profile: &Profile, (interval_ns, length): (u64, usize)) -> Vec<Pau
         (all.count > 0).then_some(all)
     };
     PauseKind::ALL.into_iter().filter_map(of_kind).collect()
+}
+
+/// The metrics that have numbers over time of all threads together, and their numbers in `length` intervals.
+pub fn time_series(
+    profile: &Profile,
+    (interval_ns, length): (u64, usize),
+) -> Vec<(Metric, Vec<u64>)> {
+    let interval_ns = interval_ns.max(1);
+    let mut all: Vec<(Metric, Vec<u64>)> = Vec::new();
+    for series in profile.time_series().filter(|it| !it.numbers.is_empty()) {
+        let place = all.iter().position(|it| it.0 == series.metric).unwrap_or(all.len());
+        if place == all.len() {
+            all.push((series.metric.clone(), vec![0; length]));
+        }
+        let numbers = &mut all[place].1;
+        for (&tick, &number) in &series.numbers {
+            let times = (series.time_ns(tick), series.time_ns(tick.saturating_add(1)));
+            // A time that no recording reaches is one of a damaged file.
+            if times.0 / interval_ns >= length as u64 {
+                continue;
+            }
+            spread(times, interval_ns, number, |at, more| {
+                let at = (at as usize).min(length - 1);
+                numbers[at] = numbers[at].saturating_add(more);
+            });
+        }
+    }
+    all
 }
 
 /// The metrics whose times are known, in the order of the profile.

@@ -97,6 +97,7 @@ impl Window {
                 Event::Pauses(pauses) => {
                     pauses.retain(|it| (from_ns..to_ns).contains(&it.begin_ns));
                 }
+                Event::TimeSeries(series) => series.retain_window(from_ns, to_ns),
                 _ => {}
             }
         }
@@ -126,7 +127,8 @@ impl Window {
                 | Event::ThreadEnd(_)
                 | Event::ClassUnload(_)
                 | Event::Timeline(_)
-                | Event::Pauses(_)) => profile.events.push(event),
+                | Event::Pauses(_)
+                | Event::TimeSeries(_)) => profile.events.push(event),
             }
         }
         profile.events.extend(sections.into_iter().filter_map(|it| it.1).map(Event::from));

@@ -33,6 +33,7 @@ pub(crate) mod tag {
     pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
     pub(crate) const HEAP_DUMP_END: u8 = 0x2C;
     // Perk's own, in any file.
+    pub(crate) const TIME_SERIES: u8 = 0xEC;
     pub(crate) const PAUSES: u8 = 0xED;
     pub(crate) const TIMELINE: u8 = 0xEF;
     // Perk's own, in extended files.
@@ -66,7 +67,7 @@ pub(crate) mod tag {
                 | END_THREAD
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | PAUSES..=FIELD_ACCESSES
+                | TIME_SERIES..=FIELD_ACCESSES
         )
     }
 
@@ -87,6 +88,7 @@ pub(crate) mod tag {
             CONTROL_SETTINGS => "CONTROL SETTINGS",
             HEAP_DUMP_SEGMENT => "HEAP DUMP SEGMENT",
             HEAP_DUMP_END => "HEAP DUMP END",
+            TIME_SERIES => "TIME SERIES",
             PAUSES => "PAUSES",
             LABELS => "LABELS",
             TIMELINE => "TIMELINE",

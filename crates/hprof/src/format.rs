@@ -176,7 +176,7 @@ impl SectionKind {
         match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) => None,
             Event::ClassUnload(_) | Event::HeapSummary(_) => None,
-            Event::Timeline(_) | Event::Pauses(_) => None,
+            Event::Timeline(_) | Event::Pauses(_) | Event::TimeSeries(_) => None,
             Event::FieldAccesses(_) => Some(Self::Fields),
             Event::Heap(_) => Some(Self::HeapHistogram),
             Event::Section(section) => Some(Self::of_section(&section.head)),

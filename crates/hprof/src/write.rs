@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use perk_profile::{
     CallEdges, CallTimes, ClassId, CpuSamples, Event, FieldAccesses, FrameId, HeapHistogram,
     HeapSummary, MonitorDump, MonitorTimes, Pause, Profile, Section, SectionHead, SectionView,
-    Sites, Subject, TimelineHead, Timestamp, TraceId, WaitEvent, deep,
+    Sites, Subject, TimeSeries, TimelineHead, Timestamp, TraceId, WaitEvent, deep,
 };
 
 use crate::format::SectionKind;
@@ -323,6 +323,14 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Writes numbers over time, which text leaves out, too.
+    pub fn time_series(&mut self, series: &TimeSeries) -> io::Result<()> {
+        match self {
+            Self::Binary(writer) => writer.time_series(series),
+            Self::Ascii(_) | Self::Old(_) => Ok(()),
+        }
+    }
+
     /// Returns the number of paths of a source that the file has.
     pub fn path_count(&self, source: u64) -> usize {
         match self {
@@ -431,6 +439,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
                 writer.timeline(profile, &timeline.head, rows)?;
             }
             Event::Pauses(pauses) => writer.pauses(pauses)?,
+            Event::TimeSeries(series) => writer.time_series(series)?,
         }
     }
     writer.out().flush()
@@ -454,6 +463,7 @@ fn written(event: &Event) -> Option<Timestamp> {
         | Event::Wait(_)
         | Event::Timeline(_)
         | Event::Pauses(_)
+        | Event::TimeSeries(_)
         | Event::FieldAccesses(_) => None,
         Event::Section(section) => section.head.written,
         Event::Heap(heap) => heap.written,

@@ -6,7 +6,8 @@ use std::mem;
 use crate::{
     Accounting, ClassId, Column, Event, Frame, FrameId, Key, KeyedMap, Label, LabelSetId,
     LabelValue, Method, MethodId, MonitorDump, NodeId, Pause, Profile, Section, SectionHead,
-    SectionView, Span, StrId, Subject, Thread, ThreadId, Timeline, Trace, TraceId, WaitEvent,
+    SectionView, Span, StrId, Subject, Thread, ThreadId, TimeSeries, Timeline, Trace, TraceId,
+    WaitEvent,
 };
 
 /// HPROF's serial number of a file's first thread.
@@ -80,6 +81,10 @@ impl Profile {
                     };
                     Event::Pauses(pauses.iter().map(later).collect())
                 }
+                Event::TimeSeries(series) => Event::TimeSeries(TimeSeries {
+                    begin_ns: series.begin_ns.saturating_add(delay_ms.saturating_mul(1_000_000)),
+                    ..series.clone()
+                }),
                 Event::Section(_) | Event::FieldAccesses(_) | Event::Heap(_) => continue,
             };
             self.events.push(event);

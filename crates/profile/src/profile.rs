@@ -9,7 +9,7 @@ use crate::{
     Accounting, CallEdges, CallTimes, CallTree, ClassId, Column, FieldAccesses, FrameId,
     HeapHistogram, HeapSummary, Key, KeyedMap, LabelSets, Metric, MonitorDump, MonitorTimes,
     NamePattern, NodeId, Pause, Section, SectionHead, Shared, Sites, Span, StrId, Symbols,
-    ThreadId, Timeline, Timestamp, TraceId, WaitEvent,
+    ThreadId, TimeSeries, Timeline, Timestamp, TraceId, WaitEvent,
 };
 
 /// The serial number of HPROF's system trace, the one without frames.
@@ -112,6 +112,8 @@ pub enum Event {
     Timeline(Timeline),
     /// The pauses of the program since the event of this kind before it.
     Pauses(Vec<Pause>),
+    /// What was measured over time, of all threads together.
+    TimeSeries(TimeSeries),
 }
 
 /// CPU samples by trace.
@@ -421,6 +423,14 @@ impl Profile {
             _ => None,
         });
         of_events.flatten()
+    }
+
+    /// The numbers over time of metrics, in order. Several of a metric add up.
+    pub fn time_series(&self) -> impl Iterator<Item = &TimeSeries> {
+        self.events.iter().filter_map(|event| match event {
+            Event::TimeSeries(series) => Some(series),
+            _ => None,
+        })
     }
 
     /// The time from the recording's start to the last one that [`Profile::timelines`] cover, in

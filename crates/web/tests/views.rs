@@ -116,7 +116,22 @@ fn the_strip_has_what_was_recorded_over_time_and_the_pauses() {
     // What the JDK's own tool says of the two.
     assert_eq!(pauses["total_ns"].as_u64().unwrap() / 1000, 7307);
     assert_eq!(pauses["total_ns"], sum(&pauses["numbers"]));
+    // Allocations and waits over time add up to what the report has of them.
+    let metrics = served.json("/api/s1/report?view=summary")["metrics"].clone();
+    for metric in ["allocated", "blocked", "waited"] {
+        let of = |list: &Value| {
+            let all = list.as_array().unwrap();
+            all.iter()
+                .find(|it| it["metric"] == metric)
+                .unwrap_or_else(|| panic!("{metric}"))
+                .clone()
+        };
+        let series = of(&strip["series"]);
+        assert_eq!(sum(&series["numbers"]), of(&metrics)["total"], "{metric}");
+        assert!(series["numbers"].as_array().unwrap().iter().filter(|it| **it != 0).count() > 2);
+    }
     let part = served.json("/api/s1/strip?focus=Recorded.compute");
+    assert_eq!(part["series"].as_array().unwrap().len(), 1, "these have no paths to filter by");
     assert!(sum(&part["series"][0]["numbers"]) < 44 && part["pauses"] == strip["pauses"]);
     // A file without times has no lanes.
     assert_eq!(served.json("/api/s2/strip")["series"], json!([]));

@@ -29,6 +29,7 @@ use super::books::sites::SiteBook;
 use super::{Analysis, Event, Needs, Order};
 use crate::common::{Common, JVM_INTERVAL_BYTES, Life, limited};
 use crate::rate::Rate;
+use crate::series::SeriesKind;
 use crate::threads::LiveThread;
 
 /// The least number of references that are swept before a dump.
@@ -235,6 +236,7 @@ impl Analysis for AllocationSampler {
         });
         let object = common.options.live.then(|| jni.weak(&picked.object)).flatten();
         let sample = Estimate::of(picked.size_bytes, self.drawn_interval());
+        common.series.add(SeriesKind::Allocated, 0, sample.bytes.round() as u64);
         let due = lock(&self.table).add((class, trace), sample, object);
         // If the lock is taken, another thread sweeps.
         if due && let Ok(sweeping) = self.sweeping.try_lock() {

@@ -37,6 +37,7 @@ use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::recorder::{Book, DumpSection, Recorder};
 use crate::roster::Slot;
+use crate::series::{SeriesBook, SeriesKind};
 
 /// The measurement of contention; see the module.
 #[derive(Debug)]
@@ -227,7 +228,7 @@ impl Monitors {
         if waiting.row.is_none() {
             self.sample(jni, thread, slot, waiting.begun, (class, kind, waiting.what), now);
         }
-        waiting.end(jni, now);
+        waiting.end(jni, &self.common.series, now);
         Some((slot, class, time))
     }
 
@@ -245,6 +246,7 @@ impl Monitors {
         if let Some(weight) = sampled.end(begun, now) {
             let place = || self.row(self.trace(jni, thread, slot), class, kind);
             sampled.count(SampleKind::Of(what), place).add(what, weight);
+            self.common.series.add(what.series(), nanoseconds(now - begun.at), weight.ns);
         }
     }
 
@@ -268,6 +270,7 @@ impl Monitors {
                 sampled
                     .count(SampleKind::Of(WaitGoal::Notice), place)
                     .add(WaitGoal::Notice, weight);
+                self.common.series.add(SeriesKind::Waited, nanoseconds(now - begun.at), weight.ns);
             }
         });
     }
@@ -327,7 +330,7 @@ impl Monitors {
     fn book_waiting(&self) {
         let now = Instant::now();
         for waiting in lock(&self.waiting).values_mut() {
-            waiting.book(now);
+            waiting.book(&self.common.series, now);
             waiting.held.settle(now);
         }
     }
@@ -475,7 +478,7 @@ impl Analysis for Monitors {
         if is_paused {
             let waiting = std::mem::take(&mut *lock(&self.waiting));
             let now = Instant::now();
-            waiting.into_values().for_each(|waiting| waiting.end(jni, now));
+            waiting.into_values().for_each(|waiting| waiting.end(jni, &self.common.series, now));
         }
     }
 
@@ -536,18 +539,20 @@ impl Analysis for Monitors {
 
 impl ThreadWait {
     /// Books the rest of a wait that has ended.
-    fn end(mut self, jni: Jni<'_>, now: Instant) {
-        self.book(now);
+    fn end(mut self, jni: Jni<'_>, series: &SeriesBook, now: Instant) {
+        self.book(series, now);
         self.held.end(now);
         delete(jni, self.thread);
         delete(jni, self.object);
     }
 
     /// Books the time up to now, if the wait has a row.
-    fn book(&mut self, now: Instant) {
+    fn book(&mut self, series: &SeriesBook, now: Instant) {
         if let Some((row, weight)) = &self.row {
-            let ns = (now - self.since).as_nanos() as u64;
-            row.add(self.what, Weight { count: 0, ns: ns.saturating_mul(*weight) });
+            let lasted_ns = nanoseconds(now - self.since);
+            let ns = lasted_ns.saturating_mul(*weight);
+            row.add(self.what, Weight { count: 0, ns });
+            series.add(self.what.series(), lasted_ns, ns);
         }
         self.since = now;
     }
@@ -561,6 +566,10 @@ impl ThreadWait {
         delete(jni, self.thread);
         delete(jni, self.object);
     }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
 }
 
 /// Deletes a reference unless it is still used elsewhere.

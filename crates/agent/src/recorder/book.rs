@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use perk_hprof::{TimedRow, Writer};
 use perk_profile::{
     Accounting, CallEdges, CallTimes, CpuSamples, MonitorTimes, Pause, Profile, Section,
-    SiteSelection, Sites, TimedSamples, TimelineHead,
+    SiteSelection, Sites, TimeSeries, TimedSamples, TimelineHead,
 };
 
 use super::Recorder;
@@ -26,6 +26,7 @@ pub(crate) enum Place {
     NativeTime,
     Calls,
     Pauses,
+    Series,
     /// All of a file that has no sections.
     Jamaica,
 }
@@ -92,6 +93,7 @@ pub(crate) enum DumpSection<'a> {
     Samples(&'a CpuSamples),
     Timeline(&'a TimelineHead, &'a [TimedSamples]),
     Pauses(&'a [Pause]),
+    TimeSeries(&'a TimeSeries),
     Times(&'a CallTimes),
     Edges(&'a CallEdges),
     Waits(&'a MonitorTimes),
@@ -105,6 +107,7 @@ impl DumpSection<'_> {
             Self::Samples(samples) => writer.cpu_samples(profile, samples),
             Self::Timeline(head, rows) => writer.timeline(profile, head, rows.iter().map(timed)),
             Self::Pauses(pauses) => writer.pauses(pauses),
+            Self::TimeSeries(series) => writer.time_series(series),
             Self::Times(times) => writer.call_times(profile, times),
             Self::Edges(edges) => writer.call_edges(profile, edges),
             Self::Waits(times) => writer.monitor_times(profile, times),

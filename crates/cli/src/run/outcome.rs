@@ -320,7 +320,7 @@ impl JvmOutcome {
     pub(crate) fn is_empty(&self) -> bool {
         self.profile.events.iter().all(|event| match event {
             Event::ThreadStart(_) | Event::ThreadEnd(_) | Event::ClassUnload(_) => true,
-            Event::Pauses(_) => true,
+            Event::Pauses(_) | Event::TimeSeries(_) => true,
             Event::Timeline(timeline) => timeline.rows.is_empty(),
             Event::HeapSummary(_) => false,
             Event::Section(section) => {

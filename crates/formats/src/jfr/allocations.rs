@@ -5,7 +5,7 @@
 //! The recording has the bytes that each thread had allocated when a chunk began, so that this part is
 //! known and is left out.
 
-use perk_profile::{Allocations, ClassId, KeyedMap, KeyedSet, TraceId};
+use perk_profile::{Allocations, ClassId, KeyedMap, KeyedSet, TimeSeriesBook, TraceId};
 
 /// A recording continues where its chunks follow each other within this time. Between two recordings
 /// in one file there is a gap.
@@ -68,6 +68,8 @@ pub(super) enum Allocator {
 pub(super) struct AllocationSample {
     /// The time, in ticks of the chunk.
     pub(super) time: i64,
+    /// The time in nanoseconds since 1970, if it is known.
+    pub(super) at_ns: Option<u64>,
     pub(super) thread: Allocator,
     pub(super) class: ClassId,
     pub(super) trace: TraceId,
@@ -143,6 +145,8 @@ pub(super) struct ChunkFacts {
 #[derive(Debug, Default)]
 pub(super) struct SampledAllocations {
     pub(super) tally: SiteTally,
+    /// Their times since 1970.
+    pub(super) series: TimeSeriesBook,
     /// The number of samples whose allocations the events about buffers have as well.
     pub(super) covered_count: u64,
     /// The bytes that threads had allocated before, and the number of these threads.
@@ -296,6 +300,9 @@ impl SampledAllocations {
             ..Allocations::default()
         };
         self.tally.add(class, trace, more);
+        if let Some(at_ns) = sample.at_ns {
+            self.series.add((at_ns, at_ns), bytes);
+        }
     }
 
     /// Adds the samples whose own part is not known, each as an average one, and returns their
@@ -323,6 +330,7 @@ mod tests {
     fn sample(time: i64, thread: Allocator, bytes: u64) -> AllocationSample {
         AllocationSample {
             time,
+            at_ns: None,
             thread,
             class: ClassId::new(0),
             trace: TraceId::new(0),

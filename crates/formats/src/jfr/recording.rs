@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use perk_profile::{
     Accounting, Allocations, ClassId, Column, CpuSamples, Event, Key, KeyedMap, KnownObjects,
     LockKind, Metric, MonitorRow, MonitorTimes, Profile, Section, SectionHead, Site, Sites,
-    Subject, ThreadId, Timeline, Timestamp, TraceId, Unit, Waits, WallState,
+    Subject, ThreadId, TimeSeriesBook, Timeline, Timestamp, TraceId, Unit, Waits, WallState,
 };
 
 use super::allocations::{
@@ -22,6 +22,8 @@ use super::{native_samples, waiting_samples};
 use crate::memory;
 use crate::times::Times;
 
+/// The type of the events with which perk's own recordings begin.
+const ACCOUNTING: &str = "perk.Accounting";
 /// The class of a lock that a parked thread does not name.
 const NO_BLOCKER: &str = "java.util.concurrent.locks.LockSupport";
 /// The class of a monitor whose class is not given.
@@ -87,7 +89,7 @@ impl EventType {
             "jdk.ActiveRecording" => EventType::Recording,
             // These events are perk's.
             "perk.WallClockSample" => EventType::WallTime,
-            "perk.Accounting" => EventType::Accounting,
+            ACCOUNTING => EventType::Accounting,
             _ => return None,
         })
     }
@@ -162,6 +164,12 @@ pub(super) struct Recording {
     /// The allocations in the events about each thread's buffers, if those were recorded.
     buffer_sites: SiteTally,
     waits: KeyedMap<(TraceId, ClassId, LockKind), Waits>,
+    /// The times of waits, and of allocations in events about buffers, since 1970.
+    blocked: TimeSeriesBook,
+    waited: TimeSeriesBook,
+    buffers: TimeSeriesBook,
+    /// Whether perk wrote a part of it, where the times of other events than samples are none that were measured.
+    is_of_perk: bool,
     max_truncated_depth: usize,
 }
 
@@ -176,6 +184,7 @@ impl Recording {
         let span_ns = self.span_ns.get_or_insert((chunk.start_ns, 0));
         span_ns.1 = span_ns.1.max(chunk.start_ns.saturating_add(chunk.duration_ns));
         self.settings.next_chunk(&view.types);
+        self.is_of_perk |= view.types.id_of(ACCOUNTING).is_some();
         self.notes.bad_checkpoint_count += view.bad_checkpoint_count;
         let mut known = ChunkIds::default();
         let mut kinds: KeyedMap<i64, Option<EventType>> = KeyedMap::default();
@@ -385,6 +394,7 @@ impl Recording {
         let (allocated_bytes, allocated_count) = match what {
             EventType::AllocationSample => {
                 let sample = AllocationSample {
+                    at_ns: view.start_ns(at),
                     time: view.number(at, "startTime").unwrap_or(0),
                     thread: allocator(view, at, "eventThread"),
                     class,
@@ -403,6 +413,9 @@ impl Recording {
             _ => (number("allocationSize"), 1),
         };
         self.chunk_allocations.buffers();
+        if let Some(at_ns) = view.start_ns(at) {
+            self.buffers.add((at_ns, at_ns), allocated_bytes);
+        }
         let more = Allocations { allocated_bytes, allocated_count, ..Allocations::default() };
         self.buffer_sites.add(class, trace, more);
     }
@@ -425,6 +438,10 @@ impl Recording {
             },
             _ => false,
         };
+        if let Some(begin_ns) = view.start_ns(at) {
+            let series = if is_blocked { &mut self.blocked } else { &mut self.waited };
+            series.add((begin_ns, begin_ns.saturating_add(time_ns)), time_ns);
+        }
         let waits = if is_blocked {
             Waits { blocked_count: 1, blocked_ns: time_ns, ..Waits::default() }
         } else {
@@ -465,6 +482,16 @@ impl Recording {
         std::mem::take(&mut self.loads).finish(&mut self.profile);
         let (begin_ns, _) = self.span_ns.unwrap_or_default();
         std::mem::take(&mut self.pauses).finish(begin_ns, &mut self.profile);
+        if !self.is_of_perk {
+            let books = [
+                (Metric::AllocatedBytes, &self.buffers),
+                (Metric::AllocatedBytes, &self.sampled_sites.series),
+                (Metric::BlockedTime, &self.blocked),
+                (Metric::WaitedTime, &self.waited),
+            ];
+            let series = books.into_iter().filter_map(|(metric, it)| it.series(metric, begin_ns));
+            self.profile.events.extend(series.map(Event::TimeSeries));
+        }
         if !self.accounting.is_empty() {
             self.profile.accounting = Some(Accounting::from_text(&self.accounting));
             // The accounting names the program and the JVM.
@@ -542,14 +569,14 @@ impl Recording {
     }
 
     fn sites(&mut self) {
-        let mut sampled = std::mem::take(&mut self.sampled_sites);
+        let sampled = &mut self.sampled_sites;
         self.notes.estimated_sample_count = sampled.settle();
         self.notes.before_bytes = sampled.before_bytes;
         self.notes.before_count = sampled.before_count;
         // These samples are a selection of the allocations in events about buffers.
         self.notes.skip("jdk.ObjectAllocationSample", sampled.covered_count);
         let mut tally = std::mem::take(&mut self.buffer_sites);
-        tally.add_all(sampled.tally);
+        tally.add_all(std::mem::take(&mut sampled.tally));
         if tally.sample_count == 0 {
             return;
         }

@@ -300,6 +300,7 @@ impl BinaryReader {
                 self.profile.depth = Some(body.u2("the stack depth")?.into());
             }
             tag::TIMELINE => self.timeline(body)?,
+            tag::TIME_SERIES => self.time_series(body)?,
             tag::PAUSES => self.pauses(body)?,
             tag::EXTENDED => self.extended_begin(body)?,
             tag::LABELS | tag::NODES..=tag::FIELD_ACCESSES if self.extended.is_some() => {
@@ -531,6 +532,7 @@ impl BinaryReader {
                 | Event::Wait(_)
                 | Event::Timeline(_)
                 | Event::Pauses(_)
+                | Event::TimeSeries(_)
                 | Event::FieldAccesses(_) => continue,
                 Event::Section(section) => &mut section.head.written,
                 Event::Heap(heap) => &mut heap.written,

@@ -113,6 +113,7 @@ pub(crate) fn contents(profile: &Profile) -> Vec<String> {
             format!("{:?} {rows:?}", timeline.head)
         }
         Event::Pauses(pauses) => format!("{pauses:?}"),
+        Event::TimeSeries(series) => format!("{series:?}"),
         Event::FieldAccesses(accesses) => format!("{accesses:?}"),
         Event::Heap(heap) => {
             let class = |row: &HeapClassRow| {

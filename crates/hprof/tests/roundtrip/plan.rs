@@ -6,7 +6,8 @@ use perk_profile::{
     HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Method,
     MethodId, Metric, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Pause,
     PauseKind, Profile, Section, Site, SiteSelection, Sites, Status, Thread, ThreadId, ThreadState,
-    Timeline, TimelineHead, TimelineRow, Timestamp, TraceId, Unit, WaitEvent, WaitKind, Waits,
+    TimeSeries, Timeline, TimelineHead, TimelineRow, Timestamp, TraceId, Unit, WaitEvent, WaitKind,
+    Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -54,6 +55,8 @@ enum PlanEvent {
     Heap(Vec<(Index, [u64; 2])>, Vec<u64>, Option<([u32; 4], bool)>, bool, u64),
     /// Starts and lengths, and whether garbage was collected.
     Pauses(Vec<(u32, u64, bool)>),
+    /// The length of a tick, the begin, and numbers by tick.
+    Series(u64, u64, Vec<(u64, u64)>),
     /// A metric's name if it is not samples; the length of a tick, the start and the end; ticks
     /// since the row before, threads, traces and numbers.
     Timed(Option<String>, [u64; 3], Vec<(u32, Option<Index>, Index, u64)>),
@@ -173,6 +176,8 @@ fn step() -> impl Strategy<Value = PlanEvent> {
             PlanEvent::Timed(name, [tick, begin, end], rows)
         }),
         vec((any::<u32>(), any::<u64>(), any::<bool>()), 1..6).prop_map(PlanEvent::Pauses),
+        (1..u64::MAX, any::<u64>(), vec((any::<u64>(), any::<u64>()), 0..6))
+            .prop_map(|(tick, begin, numbers)| PlanEvent::Series(tick, begin, numbers)),
         wait.prop_map(|(kind, class, time_ms, thread)| PlanEvent::Wait(
             kind, class, time_ms, thread
         )),
@@ -378,7 +383,7 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                 let unit = [Unit::Count, Unit::Nanoseconds, Unit::Bytes][usize::from(*unit)];
                 Some(Section::of(Metric::other(name, unit), *more, rows).into())
             }
-            PlanEvent::Timed(..) | PlanEvent::Pauses(..)
+            PlanEvent::Timed(..) | PlanEvent::Pauses(..) | PlanEvent::Series(..)
                 if matches!(format, Format::Ascii | Format::Old) =>
             {
                 None
@@ -394,6 +399,10 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                     .collect();
                 pauses.sort_unstable();
                 Some(Event::Pauses(pauses))
+            }
+            &PlanEvent::Series(tick_ns, begin_ns, ref numbers) => {
+                let (metric, numbers) = (Metric::BlockedTime, numbers.iter().copied().collect());
+                Some(Event::TimeSeries(TimeSeries { metric, tick_ns, begin_ns, numbers }))
             }
             PlanEvent::Timed(name, [tick_ns, begin_ns, end_ns], rows) => {
                 let metric = match name {

@@ -43,9 +43,28 @@ function most(series, { interval_ns, cpu_count }) {
   return `max ${amount(peak, series.unit)}`;
 }
 
-const pauseWords = (pauses) => pauses
+export const pauseWords = (pauses) => pauses
   .map((it) => `${counted(it.count, "pause").replace(/pauses?/, KIND_NAMES[it.kind][it.count === 1 ? 0 : 1])}, ${duration(it.total_ns)}, longest ${duration(it.longest_ns)}`)
   .join("; ");
+
+/** Marks pauses at the bottom of a plot: collections are full bars, other safepoints hollow ones, none lower than can be seen. */
+export function markPauses(plot, { interval_ns, pauses }, bottom, [ink, muted]) {
+  const { ctx: context } = plot;
+  const ratio = devicePixelRatio || 1;
+  context.save();
+  for (const { kind, numbers } of pauses) {
+    context.fillStyle = context.strokeStyle = kind === "collection" ? ink : muted;
+    numbers.forEach((ns, index) => {
+      if (ns === 0) return;
+      const at = plot.valToPos((index * interval_ns) / 1e9, "x", true);
+      const wide = Math.max(2 * ratio, plot.valToPos(((index + 1) * interval_ns) / 1e9, "x", true) - at - ratio);
+      const high = Math.max(3 * ratio, Math.min(1, ns / interval_ns) * (LANE - 4) * ratio);
+      if (kind === "collection") context.fillRect(at, bottom - high, wide, high);
+      else context.strokeRect(at + 0.5, bottom - Math.max(high, 4 * ratio) + 0.5, wide, Math.max(high, 4 * ratio) - 1);
+    });
+  }
+  context.restore();
+}
 
 class Strip {
   constructor(host) {
@@ -98,7 +117,6 @@ class Strip {
     const isForced = matchMedia("(forced-colors: active)").matches;
     const [ink, area, line, muted] = isForced ? ["CanvasText", "GrayText", "GrayText", "CanvasText"] : ["--accent", "--bar", "--line", "--muted"].map(colour);
     this.plot?.destroy();
-    this.colours = { ink, muted };
     const end = recorded_ns / 1e9;
     this.plot = new uPlot({
       width: Math.max(120, this.host.clientWidth - this.labelWidth()),
@@ -113,7 +131,9 @@ class Strip {
       ],
       series: [{}, ...series.map((_, place) => ({ scale: `lane${place}`, stroke: ink, fill: area, fillTo: 0, width: 1, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }))],
       hooks: {
-        draw: [(plot) => pauses.length > 0 && this.drawPauses(plot, lanes - 1)],
+        draw: [(plot) => {
+          if (pauses.length > 0) markPauses(plot, answer, plot.bbox.top + lanes * LANE * (devicePixelRatio || 1) - 1, [ink, muted]);
+        }],
         setSelect: [(plot) => {
           const { left, width } = plot.select;
           if (width > 2) selectWindow(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
@@ -137,29 +157,8 @@ class Strip {
     this.mark();
   }
 
-  /** Marks the pauses: collections are full bars, other safepoints hollow ones, none lower than can be seen. */
-  drawPauses(plot, lane) {
-    const { ctx: context } = plot;
-    const ratio = devicePixelRatio || 1;
-    const bottom = plot.bbox.top + (lane + 1) * LANE * ratio - 1;
-    const { interval_ns, pauses } = this.answer;
-    context.save();
-    for (const { kind, numbers } of pauses) {
-      context.fillStyle = context.strokeStyle = kind === "collection" ? this.colours.ink : this.colours.muted;
-      numbers.forEach((ns, index) => {
-        if (ns === 0) return;
-        const at = plot.valToPos((index * interval_ns) / 1e9, "x", true);
-        const wide = Math.max(2 * ratio, plot.valToPos(((index + 1) * interval_ns) / 1e9, "x", true) - at - ratio);
-        const high = Math.max(3 * ratio, Math.min(1, ns / interval_ns) * (LANE - 4) * ratio);
-        if (kind === "collection") context.fillRect(at, bottom - high, wide, high);
-        else context.strokeRect(at + 0.5, bottom - Math.max(high, 4 * ratio) + 0.5, wide, Math.max(high, 4 * ratio) - 1);
-      });
-    }
-    context.restore();
-  }
-
   labelWidth() {
-    return this.host.clientWidth < 640 ? 84 : 148;
+    return this.host.clientWidth < 640 ? 84 : 180;
   }
 
   resize() {

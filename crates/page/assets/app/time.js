@@ -6,7 +6,7 @@ import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { amount } from "./numbers.js";
 import { filters, state } from "./state.js";
-import { selectWindow } from "./strip.js";
+import { markPauses, pauseWords, selectWindow } from "./strip.js";
 
 /** Rows of threads. */
 const THREADS = 30;
@@ -15,8 +15,8 @@ const CELL = 8;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** The numbers of all threads over time. */
-function curve(host, line) {
+/** The numbers of all threads over time, with the pauses of the program at the bottom. */
+function curve(host, line, strip) {
   const step = line.interval_ns / 1e9;
   const seconds = line.all.map((_, index) => index * step);
   const style = getComputedStyle(document.body);
@@ -31,6 +31,7 @@ function curve(host, line) {
     axes: [{ ...axis, values: (_, splits) => splits.map((it) => `${it} s`) }, { ...axis, size: 70, values: (_, splits) => splits.map(value) }],
     series: [{}, { stroke: colour("--accent"), fill: colour("--bar"), width: 1, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
     hooks: {
+      draw: [(chart) => markPauses(chart, strip, chart.bbox.top + chart.bbox.height, [colour("--text"), colour("--muted")])],
       setSelect: [(chart) => {
         const { left, width } = chart.select;
         if (width > 3) selectWindow(chart.posToVal(left, "x"), chart.posToVal(left + width, "x"));
@@ -123,26 +124,24 @@ export async function time({ host, view, summary }) {
   const path = encodeURIComponent(state.source);
   const { from, to, ...asked } = filters();
   const width = Math.max(1, Math.ceil(summary.recorded_ns / 1e6 / 300));
-  const [line, map, pauses] = await Promise.all([
+  const [line, map, strip] = await Promise.all([
     ask(`${path}/timeline`, { ...asked, threads: THREADS, "bucket-ms": width }),
     ask(`${path}/heatmap`, asked),
-    ask(`${path}/collections`).catch(() => null),
+    ask(`${path}/strip`),
   ]);
   const page = make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": view.title });
   host.append(page);
   const picture = heat(map);
   const window = from || to ? `Window: ${from ?? "0s"} to ${to ?? "the end"}. ` : "";
   const all = make("button", { type: "button", onclick: () => selectWindow() }, "Show all of the time");
-  page.append(
+  page.append(...[
     make("p", {}, `${window}Drag over the curve or the heat map to select a window for all views. `, window && all),
     make("h3", {}, `${line.title} by ${duration(line.interval_ns)}`),
-    curve(page, line),
+    curve(page, line, strip),
+    strip.pauses.length > 0 && make("p", { class: "hint" }, `Marks at the bottom, full for collections: ${pauseWords(strip.pauses)}.`),
     make("h3", {}, `Heat map: seconds across, ${duration(map.cell_ns)} down`),
     make("div", { class: "heat" }, picture),
-  );
-  if (pauses?.count) {
-    page.append(make("p", {}, `${pauses.count.toLocaleString("en-US")} pauses to collect garbage, ${duration(pauses.pause_ns)} in all, the longest ${duration(pauses.longest_pause_ns)}.`));
-  }
+  ].filter(Boolean));
   page.append(make("h3", {}, "By thread"), strips(line));
   if (line.other_thread_count > 0) page.append(make("p", { class: "hint" }, `${line.other_thread_count} other threads are not shown.`));
   for (const note of line.notes ?? []) page.append(make("p", { class: "hint" }, note));

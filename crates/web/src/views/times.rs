@@ -73,9 +73,16 @@ pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<R
     let mut all = series(interval_ns);
     let length = all.iter().map(|it| it.1.all.len()).max().unwrap_or(0);
     all.iter_mut().for_each(|it| it.1.all.resize(length, 0));
-    let series = all.iter().map(|(metric, series)| {
-        let numbers = ("numbers", Json::list(series.all.iter().copied()));
-        Json::object(flame::of_metric(metric, profile).into_iter().chain([numbers]))
+    let known = all.into_iter().map(|(metric, series)| (metric.clone(), series.all));
+    let clock = (interval_ns, length);
+    // What is known of all threads together cannot be filtered.
+    let others = match filter.is_empty() {
+        true => times::time_series(profile, clock),
+        false => Vec::new(),
+    };
+    let series = known.chain(others).map(|(metric, numbers)| {
+        let numbers = ("numbers", Json::list(numbers));
+        Json::object(flame::of_metric(&metric, profile).into_iter().chain([numbers]))
     });
     let members = vec![
         ("version", Json::from(source.version)),
@@ -87,7 +94,7 @@ pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<R
             profile.accounting.as_ref().map(|it| it.cpu_count).filter(|&it| it > 0).into(),
         ),
         ("series", Json::list(series)),
-        ("pauses", flame::pauses(&times::pauses(profile, (interval_ns, length)))),
+        ("pauses", flame::pauses(&times::pauses(profile, clock))),
         ("notes", Json::list(notes(source, &filter))),
     ];
     document(members, source.version)

@@ -19,6 +19,7 @@ use perk_jvm::sync::lock;
 
 use crate::random::Random;
 use crate::rate::Rate;
+use crate::series::SeriesKind;
 
 /// The shortest wait that is always recorded.
 const LEAST_NS: u64 = 1_000_000;
@@ -49,6 +50,16 @@ pub(super) enum WaitGoal {
     Lock,
     /// To be notified.
     Notice,
+}
+
+impl WaitGoal {
+    /// The kind of the series of such waits.
+    pub(super) fn series(self) -> SeriesKind {
+        match self {
+            Self::Lock => SeriesKind::Blocked,
+            Self::Notice => SeriesKind::Waited,
+        }
+    }
 }
 
 /// The kind of a sample.

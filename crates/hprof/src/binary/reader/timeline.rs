@@ -1,6 +1,10 @@
 //! Reads the times of samples, and pauses.
 
-use perk_profile::{Event, Metric, Pause, PauseKind, Timeline, TimelineHead, TimelineRow, TraceId};
+use std::collections::BTreeMap;
+
+use perk_profile::{
+    Event, Metric, Pause, PauseKind, TimeSeries, Timeline, TimelineHead, TimelineRow, TraceId,
+};
 
 use super::BinaryReader;
 use super::extended::{name, unit};
@@ -8,18 +12,24 @@ use crate::Error;
 use crate::binary::IS_OTHER;
 use crate::binary::cursor::Cursor;
 
+/// Reads the metric of a timeline, and the length of its ticks.
+fn clock(body: &mut Cursor<'_>) -> Result<(Metric, u64), Error> {
+    let marks = body.u1("the marks of a timeline")?;
+    let unit = unit(body)?;
+    let name = name(body)?;
+    let own = Metric::own(&name).filter(|_| marks & IS_OTHER == 0);
+    let metric = own.unwrap_or_else(|| Metric::other(&name, unit));
+    let tick_ns = body.varint("the length of a tick")?;
+    if tick_ns == 0 {
+        return Err(body.error("a tick of a timeline has no length".to_owned()));
+    }
+    Ok((metric, tick_ns))
+}
+
 impl BinaryReader {
     /// Reads a record TIMELINE. Records of one head are one timeline.
     pub(super) fn timeline(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
-        let marks = body.u1("the marks of a timeline")?;
-        let unit = unit(body)?;
-        let name = name(body)?;
-        let own = Metric::own(&name).filter(|_| marks & IS_OTHER == 0);
-        let metric = own.unwrap_or_else(|| Metric::other(&name, unit));
-        let tick_ns = body.varint("the length of a tick")?;
-        if tick_ns == 0 {
-            return Err(body.error("a tick of a timeline has no length".to_owned()));
-        }
+        let (metric, tick_ns) = clock(body)?;
         // Times are since the first file's start, where files follow each other.
         let offset_ns = self.file_begun_us.saturating_mul(1000);
         let begin_ns = offset_ns.saturating_add(body.varint("the start of a timeline")?);
@@ -46,6 +56,23 @@ impl BinaryReader {
             Some(Event::Timeline(begun)) if begun.head == head => begun.rows.extend(rows),
             _ => self.profile.events.push(Event::Timeline(Timeline { head, rows: rows.into() })),
         }
+        Ok(())
+    }
+
+    /// Reads a record TIME SERIES.
+    pub(super) fn time_series(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
+        let (metric, tick_ns) = clock(body)?;
+        let offset_ns = self.file_begun_us.saturating_mul(1000);
+        let begin_ns = offset_ns.saturating_add(body.varint("the start of a time series")?);
+        let (mut numbers, mut tick) = (BTreeMap::new(), 0_u64);
+        while !body.is_empty() {
+            tick = tick.saturating_add(body.varint("the ticks since a number of a time series")?);
+            let number = body.varint("a number of a time series")?;
+            let sum: &mut u64 = numbers.entry(tick).or_default();
+            *sum = sum.saturating_add(number);
+        }
+        let series = TimeSeries { metric, tick_ns, begin_ns, numbers };
+        self.profile.events.push(Event::TimeSeries(series));
         Ok(())
     }
 

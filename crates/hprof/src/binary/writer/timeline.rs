@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use perk_profile::{Pause, Profile, TimelineHead, mutf8};
+use perk_profile::{Metric, Pause, Profile, TimeSeries, TimelineHead, mutf8};
 
 use super::{Body, Writer};
 use crate::binary::{IS_OTHER, UNITS, tag};
@@ -23,10 +23,7 @@ impl<W: Write> Writer<W> {
         let is_extended = self.extended.is_some();
         self.tree(profile)?;
         let traces = self.trace_numbers();
-        let name = mutf8::encode(head.metric.file_name());
-        let unit = UNITS.iter().position(|unit| *unit == head.metric.unit()).unwrap_or(0);
-        let marks = if head.metric.is_other() { IS_OTHER } else { 0 };
-        let begin = Body::default().u1(marks).u1(unit as u8).u4(name.len() as u32).bytes(&name);
+        let begin = Body::default().metric(&head.metric);
         let begin = begin.varint(head.tick_ns).varint(head.begin_ns).varint(head.end_ns);
         let mut body = Body::default();
         loop {
@@ -52,6 +49,18 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Writes TIME SERIES.
+    pub fn time_series(&mut self, series: &TimeSeries) -> io::Result<()> {
+        let mut body = Body::default().metric(&series.metric);
+        body = body.varint(series.tick_ns).varint(series.begin_ns);
+        let mut last = 0;
+        for (&tick, &number) in &series.numbers {
+            body = body.varint(tick - last).varint(number);
+            last = tick;
+        }
+        self.record_of(tag::TIME_SERIES, &body.bytes)
+    }
+
     /// Writes PAUSES, in order of time.
     pub fn pauses(&mut self, pauses: &[Pause]) -> io::Result<()> {
         let mut pauses = pauses.to_vec();
@@ -71,6 +80,14 @@ impl<W: Write> Writer<W> {
 }
 
 impl Body {
+    /// Adds the marks, the unit and the name of a metric.
+    fn metric(self, metric: &Metric) -> Self {
+        let name = mutf8::encode(metric.file_name());
+        let unit = UNITS.iter().position(|unit| *unit == metric.unit()).unwrap_or(0);
+        let marks = if metric.is_other() { IS_OTHER } else { 0 };
+        self.u1(marks).u1(unit as u8).u4(name.len() as u32).bytes(&name)
+    }
+
     /// Adds the difference of two numbers: twice as large, or if negative, that less one with
     /// the sign changed.
     fn difference(self, last: u32, next: u32) -> Self {
