@@ -1,7 +1,7 @@
 //! The CPU time of the process by group of threads, from the kernel's clocks and names of threads.
 //!
-//! The threads are looked at several times a second: the JVM starts and ends compiler threads while
-//! the program runs, and the clock of a thread ends with it. What a thread burns after the last look at
+//! The threads are looked at twice a second while the process works: the JVM starts compiler threads while the
+//! program runs, ends them when they have been idle for half a second, and the clock of a thread ends with it. What a thread burns after the last look at
 //! it is part of the rest, which [`Accounting::cpu_groups`] computes.
 
 use std::sync::Mutex;
@@ -18,6 +18,8 @@ use crate::threads::Threads;
 
 /// The divisor of the time for the time that looks may take.
 const MOST_SHARE: u32 = 500;
+/// The CPU time of the process for which a look is worth its cost.
+const LEAST_NS: u64 = 5_000_000;
 
 /// The measurement; see the module.
 #[derive(Debug, Default)]
@@ -50,6 +52,8 @@ struct Table {
     /// The process's time before the program, perk's own left out.
     start_ns: u64,
     next_look: Option<Instant>,
+    /// The process's time at the last look.
+    looked_at_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,12 +88,15 @@ impl ProcessCpu {
         table.start_ns = perk_ns.map_or(0, |perk_ns| os::process_cpu_ns().saturating_sub(perk_ns));
     }
 
-    /// Looks at all threads, unless looks at that many would take more than their share of the
-    /// time.
+    /// Looks at all threads, unless they have done little, or looks at that many would take more than
+    /// their share of the time.
     pub(crate) fn tick(&self, threads: &Threads) {
         let mut table = lock(&self.table);
         let begun = Instant::now();
-        if table.next_look.is_none_or(|at| begun >= at) {
+        let process_ns = os::process_cpu_ns();
+        let has_worked = process_ns >= table.looked_at_ns + LEAST_NS;
+        if has_worked && table.next_look.is_none_or(|at| begun >= at) {
+            table.looked_at_ns = process_ns;
             table.look(threads);
             table.next_look = Some(begun + begun.elapsed() * MOST_SHARE);
         }

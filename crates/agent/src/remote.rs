@@ -1,8 +1,7 @@
 //! The control socket: requests to the agent of a running program ([`perk_control::remote`]).
 //!
 //! A thread of the agent's own, of which the JVM does not know, sleeps until somebody connects, and looks
-//! at the clocks of threads now and then. It is a
-//! thread of the JVM's only while it obeys a request, and its events are not the program's. A recording
+//! at the clocks of threads now and then. It is a thread of the JVM's only while it obeys a request, and its events are not the program's. A recording
 //! that was begun by `lease` or `watch` ends when its connection is lost.
 
 mod socket;
@@ -30,7 +29,7 @@ const PEER_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time after an error of the socket itself, such as too many open files.
 const REST: Duration = Duration::from_secs(1);
 /// The time between two ticks.
-const PERIOD: Duration = Duration::from_millis(200);
+const PERIOD: Duration = Duration::from_millis(500);
 /// The name of the thread while it is one of the JVM's.
 const THREAD: &CStr = c"perk control";
 /// The bytes of the thread's stack.

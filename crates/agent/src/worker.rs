@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use perk_jvm::Jni;
@@ -87,6 +87,22 @@ impl Worker {
             life = self.wait(life, left);
         }
         true
+    }
+
+    /// Waits while a condition holds, which is looked at anew at each [`Worker::wake`]. Returns true if the
+    /// thread must stop.
+    pub(crate) fn wait_while(&self, waits: impl Fn() -> bool) -> bool {
+        let life = lock(&self.life);
+        let waits = |life: &mut Life| *life == Life::Running && waits();
+        let life = self.changed.wait_while(life, waits).unwrap_or_else(PoisonError::into_inner);
+        *life != Life::Running
+    }
+
+    /// Makes the thread look again whether it must wait.
+    pub(crate) fn wake(&self) {
+        // It does not look and begin to wait in between.
+        drop(lock(&self.life));
+        self.changed.notify_all();
     }
 
     /// Whether the thread must stop.

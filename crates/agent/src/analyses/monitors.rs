@@ -207,6 +207,9 @@ impl Monitors {
         if let Some(lost) = lock(&self.waiting).insert(slot, waiting) {
             lost.delete(jni);
         }
+        if what == WaitGoal::Lock {
+            self.holders.wait_begins();
+        }
         Some((slot, class))
     }
 

@@ -51,8 +51,10 @@ use crate::common::{Common, MOST_HELPER_FRAMES};
 use crate::threads::LiveThread;
 use crate::worker::Worker;
 
-/// The time between two looks at the records.
+/// The time between two looks at the records, which grows to the longest while there are few.
 const PERIOD: Duration = Duration::from_millis(50);
+const MOST_PERIOD: Duration = Duration::from_millis(200);
+const FEW_RECORDS: usize = 50;
 /// The beginning of the names of groups of stubs that are functions, such as intrinsics.
 const STUB_ROUTINES: &str = "StubRoutines";
 /// The words of the ring: 16 MiB, of which pages are used as they are written to.
@@ -198,10 +200,14 @@ impl Signals {
     /// Reads records until it is stopped.
     fn run(&self) {
         let mut deadline = Instant::now();
+        let mut period = PERIOD;
         loop {
-            deadline = (deadline + PERIOD).max(Instant::now());
+            deadline = (deadline + period).max(Instant::now());
             let is_over = self.worker.wait_until(deadline);
-            self.read(false);
+            period = match self.read(false) {
+                true => (2 * period).min(MOST_PERIOD),
+                false => PERIOD,
+            };
             if let Some(xprof) = self.xprof {
                 xprof.flush();
             }
@@ -212,8 +218,10 @@ impl Signals {
         }
     }
 
-    /// Books the samples of the records so far; the last ones may be waited for another time.
-    fn read(&self, is_last: bool) {
+    /// Books the samples of the records so far; the last ones may be waited for another time. Returns
+    /// whether there were few, which do not have to be read soon: the threads of virtual ones are known while
+    /// they run.
+    fn read(&self, is_last: bool) -> bool {
         checked::verify();
         let ended = lock(&self.timers).take_ended();
         let mut reader = lock(&self.reader);
@@ -235,12 +243,13 @@ impl Signals {
         reader.names.learn(self.common, texts);
         reader.names.learn_stubs(std::mem::take(&mut *lock(&self.stubs)));
         records.iter().for_each(|words| self.book(&mut reader, words));
+        let are_few = records.len() < FEW_RECORDS && reader.virtual_count == 0;
         reader.records = records;
         reader.virtual_threads.forget_passing(self.common);
         if !is_empty && !is_last {
             // Records of theirs may still come.
             lock(&self.timers).put_back(ended);
-            return;
+            return are_few;
         }
         let book = self.books.map(|it| it.0);
         let Reader { last_traces, without_java_count, .. } = &mut *reader;
@@ -261,6 +270,7 @@ impl Signals {
         }
         drop(reader);
         lock(&self.timers).forget(&ended);
+        are_few
     }
 
     /// Books the sample of a record.

@@ -1,5 +1,7 @@
 //! What the caller provides.
 
+use std::cell::Cell;
+
 /// Checked reads of this process's memory. Reads never fault: memory that cannot be read is `None`.
 /// All of it is async-signal-safe. Addresses need not be aligned.
 pub trait Memory {
@@ -45,6 +47,29 @@ pub(super) struct CurrentMemory<'a, M>(pub(super) &'a M);
 impl<M: Memory> Memory for CurrentMemory<'_, M> {
     fn word(&self, address: usize) -> Option<usize> {
         self.0.word_now(address)
+    }
+}
+
+/// Keeps the last word, for reads of bytes in a row.
+pub(super) struct LastWord<'a, M> {
+    memory: &'a M,
+    last: Cell<Option<(usize, usize)>>,
+}
+
+impl<'a, M: Memory> LastWord<'a, M> {
+    pub(super) fn of(memory: &'a M) -> Self {
+        Self { memory, last: Cell::new(None) }
+    }
+}
+
+impl<M: Memory> Memory for LastWord<'_, M> {
+    fn word(&self, address: usize) -> Option<usize> {
+        if let Some((_, word)) = self.last.get().filter(|last| last.0 == address) {
+            return Some(word);
+        }
+        let word = self.memory.word(address)?;
+        self.last.set(Some((address, word)));
+        Some(word)
     }
 }
 

@@ -3,7 +3,7 @@
 mod constants;
 
 use self::constants::Constants;
-use super::memory::Memory;
+use super::memory::{LastWord, Memory};
 use super::tables::{Number, Tables, text};
 use super::{MissingDescription, Vm};
 
@@ -137,6 +137,7 @@ impl Methods {
     fn symbol_bytes(&self, memory: &impl Memory, symbol: usize) -> Option<Vec<u8>> {
         let length = self.symbol_length.read(memory, symbol)? as usize;
         let body = symbol.wrapping_add(self.symbol_body);
+        let memory = LastWord::of(memory);
         (0..length.min(MAX_SYMBOL)).map(|index| memory.u8(body.wrapping_add(index))).collect()
     }
 }
@@ -208,6 +209,7 @@ impl Vm {
         if methods.flags.read(memory, const_method)? & methods.has_lines == 0 {
             return Some(lines);
         }
+        let memory = &LastWord::of(memory);
         let mut at = code.wrapping_add(length);
         let (mut bci, mut line) = (0i32, 0i32);
         // A table cannot have more entries than the method has bytes of code.

@@ -25,7 +25,7 @@ pub use self::process::{at_exit, say, user_id, write_to_stdout};
 pub use self::signal::{SignalInfo, keeping_errno, without_signals};
 pub use self::socket::{peer_user, peer_window, send_within, unsent_bytes, wait_for_peers};
 pub use self::stack::Stack;
-pub use self::thread::{Tid, own_tids};
+pub use self::thread::{ThreadFiles, Tid, own_tids};
 
 /// The list of the memory that is mapped, a line each.
 pub const MAPPINGS: &str = "/proc/self/maps";

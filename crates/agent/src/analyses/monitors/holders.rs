@@ -1,6 +1,6 @@
 //! The holders of locks that other threads wait for, and what they do meanwhile.
 //!
-//! A thread of perk looks at the waiting threads about a hundred times a second. It asks for each of their
+//! A thread of perk looks at the waiting threads about a hundred times a second, while there are any. It asks for each of their
 //! locks which thread has it, and walks the stack of that thread. What has passed of the waits since
 //! the look before is booked on this stack; what a wait lasts after its last look is booked on the stack
 //! that this look found. The waits between two looks have no holder of their own: their time is divided
@@ -11,7 +11,7 @@
 //! for a moment, so that a look asks for few monitors. The owner of a lock of `java.util.concurrent` is in a
 //! field. A holder is not known if the lock does not say who has it (read locks, `StampedLock`).
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,9 @@ use crate::worker::Worker;
 /// The time between two looks, on average; longer with a budget.
 const PERIOD_NS: u64 = 10_000_000;
 const BUDGET_PERIOD_NS: u64 = 100_000_000;
+/// The number of looks in succession without a waiting thread, after which the next thread that waits
+/// wakes the one that looks.
+const MOST_IDLE_LOOKS: u32 = 3;
 /// The number of monitors that a look asks for.
 const MOST_MONITORS: usize = 4;
 /// The time between a question for the holder and the end of the walk, after which the question is asked
@@ -44,6 +47,8 @@ type LockClass = (ClassId, LockKind);
 #[derive(Debug, Default)]
 pub(super) struct Holders {
     worker: Worker,
+    /// Whether the thread sleeps until another one waits for a lock.
+    is_asleep: AtomicBool,
     books: Mutex<FxHashMap<(TraceId, LockClass), Arc<Book>>>,
     unknown: OnceLock<TraceId>,
     walker: Walker,
@@ -127,21 +132,39 @@ impl Monitors {
         let period_ns = if self.sampled.is_some() { BUDGET_PERIOD_NS } else { PERIOD_NS };
         self.holders.worker.start(self.common, jni, c"perk locks", move |jni| {
             let mut random = Random::default();
-            loop {
-                let pause = Duration::from_nanos(random.around(period_ns));
-                if self.holders.worker.wait_until(Instant::now() + pause) {
-                    return;
+            let mut idle_looks = 0;
+            let mut pause_ns = random.around(period_ns);
+            while !self.holders.worker.wait_until(Instant::now() + Duration::from_nanos(pause_ns)) {
+                pause_ns = random.around(period_ns);
+                idle_looks = if self.look(jni, &mut random) { 0 } else { idle_looks + 1 };
+                if idle_looks >= MOST_IDLE_LOOKS {
+                    if self.sleep() {
+                        return;
+                    }
+                    idle_looks = 0;
+                    // The wait that has begun is met as likely as any other of its length.
+                    pause_ns = random.below(period_ns);
                 }
-                self.look(jni, &mut random);
             }
         })
     }
 
-    /// Looks at the holders of all locks that threads wait for.
-    fn look(&self, jni: Jni<'_>, random: &mut Random) {
+    /// Sleeps until a thread waits for a lock. Returns true if the looks must stop.
+    fn sleep(&self) -> bool {
+        let is_asleep = &self.holders.is_asleep;
+        is_asleep.store(true, Relaxed);
+        // A thread that begins to wait afterwards has held this lock after it: it sees the flag.
+        let is_waited = lock(&self.waiting).values().any(|it| it.what == WaitGoal::Lock);
+        let must_stop = self.holders.worker.wait_while(|| !is_waited && is_asleep.load(Relaxed));
+        is_asleep.store(false, Relaxed);
+        must_stop
+    }
+
+    /// Looks at the holders of all locks that threads wait for. Returns whether there are any.
+    fn look(&self, jni: Jni<'_>, random: &mut Random) -> bool {
         let mut wanted = self.wanted(jni);
         if wanted.is_empty() {
-            return;
+            return false;
         }
         // A look cannot ask for all monitors if there are many.
         let first = random.below(wanted.len() as u64) as usize;
@@ -155,6 +178,7 @@ impl Monitors {
             }
             delete(jni, Some(wanted.object));
         }
+        true
     }
 
     /// Returns the locks that threads wait for now.
@@ -271,6 +295,13 @@ impl Monitors {
 impl Holders {
     fn book(&self, trace: TraceId, class: LockClass) -> Arc<Book> {
         Arc::clone(lock(&self.books).entry((trace, class)).or_default())
+    }
+
+    /// Notes that a thread begins to wait for a lock: it is among those that wait.
+    pub(super) fn wait_begins(&self) {
+        if self.is_asleep.load(Relaxed) && self.is_asleep.swap(false, Relaxed) {
+            self.worker.wake();
+        }
     }
 
     /// Stops the looks.

@@ -295,6 +295,8 @@ impl HandlerState {
             let first = self.buffers.add(index * self.most_frames);
             (std::slice::from_raw_parts_mut(first, self.most_frames), arch::registers(context))
         };
+        // A read that fails is an answer only while perk's handler is there.
+        checked::verify();
         let thread = watched.java_thread.load(Ordering::Relaxed);
         let depth = self.most_frames;
         let memory = WalkMemory(checked::Blocks::default());

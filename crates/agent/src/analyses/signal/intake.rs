@@ -45,6 +45,10 @@ impl Records {
         self.ends.clear();
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Returns the words of each record, in their order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u64]> {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
@@ -59,6 +63,9 @@ pub(super) struct Intake {
     /// The methods that were met, by address: what differs once another has it, and the number.
     methods: FxHashMap<usize, ([usize; 4], u64)>,
     method_count: u64,
+    /// The numbers of the methods that were met since the records were begun to be taken: the memory of
+    /// each is read once for many records.
+    current: FxHashMap<usize, u64>,
     texts: Vec<MethodText>,
     records: Records,
     buffer: Vec<u64>,
@@ -71,6 +78,7 @@ impl Intake {
             has_lines,
             methods: FxHashMap::default(),
             method_count: 0,
+            current: FxHashMap::default(),
             texts: Vec::new(),
             records: Records::default(),
             buffer: Vec::new(),
@@ -82,6 +90,7 @@ impl Intake {
     pub(super) fn fill(&mut self, shared: &HandlerState) -> bool {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut records = std::mem::take(&mut self.records);
+        self.current.clear();
         let is_empty = shared.ring.read(&mut buffer, |words| {
             let words = records.add(words);
             let mut is_known = true;
@@ -108,6 +117,15 @@ impl Intake {
 
     /// Returns the number of a method; `None` if it is not there any more.
     fn number(&mut self, vm: &Vm, method: usize) -> Option<u64> {
+        if let Some(&number) = self.current.get(&method) {
+            return Some(number);
+        }
+        let number = self.read(vm, method)?;
+        self.current.insert(method, number);
+        Some(number)
+    }
+
+    fn read(&mut self, vm: &Vm, method: usize) -> Option<u64> {
         let identity = vm.identity(&ProcessMemory, method)?;
         if let Some((known, number)) = self.methods.get(&method)
             && *known == identity

@@ -233,8 +233,10 @@ impl Timers {
                 break;
             }
             let watched = it.watched;
-            let cpu_ns = it.tid.cpu_ns().filter(|_| watched.expired_count.load(Relaxed) > 0);
-            let Some(cpu_ns) = cpu_ns else { continue };
+            if watched.expired_count.load(Relaxed) == 0 {
+                continue;
+            }
+            let Some(cpu_ns) = it.tid.cpu_ns() else { continue };
             // The handler sets the next signal if this one comes too early.
             match self.event(it.tid, watched, watched.next_ns().saturating_sub(cpu_ns)) {
                 Ok(Some(event)) => it.clock = Clock::Event { _event: event },

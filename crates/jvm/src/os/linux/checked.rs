@@ -5,7 +5,7 @@
 //! handler that was there. Where the JVM watches over its handlers (`-Xcheck:jni`), and once somebody
 //! else has replaced perk's, the kernel copies each word instead, which takes a system call.
 //!
-//! All but [`install`], [`verify`] and [`PageCopies`] may be called in a signal handler.
+//! All but [`install`] and [`PageCopies`] may be called in a signal handler.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};

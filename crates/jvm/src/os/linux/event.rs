@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::checked;
+use super::file::most_descriptors;
 use super::pages::page_bytes;
 use super::thread::Tid;
 
@@ -199,7 +200,7 @@ impl CpuEvent {
             }
             let mut this = Self { descriptor: OwnedFd::from_raw_fd(opened as RawFd), ring: None };
             let descriptor = this.descriptor.as_raw_fd();
-            if descriptor as usize >= most_descriptors() {
+            if descriptor as usize >= most_descriptors().min(DESCRIPTORS) {
                 return Err(io::Error::from_raw_os_error(libc::EMFILE));
             }
             let check = |result: libc::c_int| match result {
@@ -224,17 +225,6 @@ impl Drop for CpuEvent {
             known.set(0, 0);
         }
     }
-}
-
-/// Returns the number of descriptors from which on they are the program's.
-fn most_descriptors() -> usize {
-    // SAFETY: the kernel fills the limits, which are plain numbers.
-    let limit = unsafe {
-        let mut limits: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limits);
-        limits.rlim_cur
-    };
-    usize::try_from(limit / 2).unwrap_or(DESCRIPTORS).min(DESCRIPTORS)
 }
 
 /// Returns the descriptor and the value of an event that has sent a signal; `None` if something else

@@ -16,6 +16,17 @@ pub fn build_of(file: &Path) -> Option<String> {
     Some(format!("{path} {length} {}.{:09}", its.mtime(), its.mtime_nsec()))
 }
 
+/// Returns the number of descriptors from which on they are the program's.
+pub(super) fn most_descriptors() -> usize {
+    // SAFETY: the kernel fills the limits, which are plain numbers.
+    let limit = unsafe {
+        let mut limits: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limits);
+        limits.rlim_cur
+    };
+    usize::try_from(limit / 2).unwrap_or(usize::MAX)
+}
+
 /// The contents of a file, in memory that is the file's own: neither copied nor allocated. The file
 /// must not become shorter.
 #[derive(Debug)]

@@ -1,9 +1,12 @@
 //! Threads: ids, names, states and times.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 
 use super::clock::clock_ns;
+use super::file::most_descriptors;
 
 /// The kernel's id of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,35 +50,70 @@ impl Tid {
     /// Whether the thread is on a CPU or waiting for one. A thread that blocks in a system call is
     /// not, whatever its Java state says. `None` if the kernel does not say.
     pub fn is_runnable(self) -> Option<bool> {
-        let mut stat = [0; 512];
-        let mut file = File::open(format!("/proc/self/task/{}/stat", self.0)).ok()?;
-        let length = file.read(&mut stat).ok()?;
-        // `tid (name) state …`: the name may hold anything, so the state is found from the end.
-        let name_end = stat[..length].iter().rposition(|&byte| byte == b')')?;
-        stat.get(name_end + 2).map(|&state| state == b'R')
+        ThreadFiles::default().is_runnable(self)
     }
-}
 
-impl Tid {
     /// Returns the time for which the thread was ready and waited for a CPU; `None` if the kernel
     /// does not say.
     pub fn run_delay_ns(self) -> Option<u64> {
-        self.times_ns().map(|[_, delay]| delay)
+        ThreadFiles::default().run_delay_ns(self)
     }
 
     /// Returns the time that the thread had a CPU; `None` if the kernel does not say.
     pub fn run_ns(self) -> Option<u64> {
-        self.times_ns().map(|[run, _]| run)
+        ThreadFiles::default().times_ns(self).map(|[run, _]| run)
+    }
+}
+
+/// The most files that stay open.
+const MOST_FILES: usize = 32;
+
+/// The kernel's files of the threads that are looked at often. They stay open, as to find one takes the
+/// kernel many times as long as to write its text.
+#[derive(Debug, Default)]
+pub struct ThreadFiles(Vec<(Tid, &'static str, File)>);
+
+impl ThreadFiles {
+    /// Does as [`Tid::is_runnable`].
+    pub fn is_runnable(&mut self, tid: Tid) -> Option<bool> {
+        let mut stat = [0; 512];
+        let stat = self.read(tid, "stat", &mut stat)?;
+        // `tid (name) state …`: the name may hold anything, so the state is found from the end.
+        let name_end = stat.iter().rposition(|&byte| byte == b')')?;
+        stat.get(name_end + 2).map(|&state| state == b'R')
     }
 
-    fn times_ns(self) -> Option<[u64; 2]> {
+    /// Does as [`Tid::run_delay_ns`].
+    pub fn run_delay_ns(&mut self, tid: Tid) -> Option<u64> {
+        self.times_ns(tid).map(|[_, delay]| delay)
+    }
+
+    fn times_ns(&mut self, tid: Tid) -> Option<[u64; 2]> {
         let mut schedstat = [0; 128];
-        let mut file = File::open(format!("/proc/self/task/{}/schedstat", self.0)).ok()?;
-        let length = file.read(&mut schedstat).ok()?;
         // `ns-on-a-CPU ns-waiting-for-one slices`
-        let text = std::str::from_utf8(&schedstat[..length]).ok()?;
+        let text = std::str::from_utf8(self.read(tid, "schedstat", &mut schedstat)?).ok()?;
         let mut numbers = text.split_ascii_whitespace().map(|it| it.parse().ok());
         Some([numbers.next()??, numbers.next()??])
+    }
+
+    /// Reads a file of a thread.
+    fn read<'a>(&mut self, tid: Tid, name: &'static str, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+        let Self(files) = self;
+        let known = files.iter().position(|file| (file.0, file.1) == (tid, name));
+        let file = match known {
+            Some(index) => files.remove(index).2,
+            None => File::open(format!("/proc/self/task/{}/{name}", tid.0)).ok()?,
+        };
+        // The file of a thread that has ended cannot be read, also if there is another one of this id.
+        let length = match file.read_at(buffer, 0) {
+            Err(_) if known.is_some() => return self.read(tid, name, buffer),
+            length => length.ok()?,
+        };
+        if known.is_some() || (file.as_raw_fd() as usize) < most_descriptors() {
+            files.truncate(MOST_FILES - 1);
+            files.insert(0, (tid, name, file));
+        }
+        Some(&buffer[..length])
     }
 }
 
