@@ -3,7 +3,9 @@
 //! A ring of words in memory that never moves. A writer reserves the words of its record, fills them,
 //! and then sets the first one, the record's length. The reader takes the records in their order, and
 //! gives their words back in runs of many pages, as 0: so the memory in use is that of the records
-//! that wait, not that of the whole ring. Nobody waits: a record that does not fit is not written, and
+//! that wait, not that of the whole ring. While the reader keeps up, the first pages are used again and
+//! again, and stay in memory: a fresh page costs the writer, and to give it back interrupts all threads.
+//! Nobody waits: a record that does not fit is not written, and
 //! `write` says so.
 
 use std::io;
@@ -14,6 +16,9 @@ use perk_jvm::memory::{clear, reserve, set_short};
 /// The number of words that are given back at once after they were read, or a quarter of a small
 /// ring: one call of the system for 16 pages.
 const GIVEN_WORDS: u64 = 1 << 13;
+
+/// The number of words, or half of a small ring, behind which an empty ring begins at its first word again.
+const REUSED_WORDS: u64 = 1 << 15;
 
 /// The least size of a ring, if the address space is short.
 const LEAST_WORDS: usize = 1 << 16;
@@ -76,7 +81,7 @@ impl Ring {
             if count > len || used > len {
                 return None;
             }
-            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            let (success, failure) = (Ordering::Acquire, Ordering::Relaxed);
             match self.reserved.compare_exchange_weak(reserved, next, success, failure) {
                 Ok(_) => {
                     if skipped > 0 {
@@ -99,7 +104,11 @@ impl Ring {
             let at = (read % len) as usize;
             let first = self.words[at].load(Ordering::Acquire);
             if first == 0 {
-                return read == self.reserved.load(Ordering::Acquire);
+                let is_empty = read == self.reserved.load(Ordering::Acquire);
+                if is_empty {
+                    self.rewind(read);
+                }
+                return is_empty;
             }
             let count = first & !SKIPPED;
             record.clear();
@@ -115,17 +124,46 @@ impl Ring {
         }
     }
 
+    /// Makes the next record be at the first word, if a ring that is empty at `read` has come far enough.
+    fn rewind(&self, read: u64) {
+        let at = read % self.words.len() as u64;
+        if at < self.reused() {
+            return;
+        }
+        self.release(read);
+        let begin = read - at + self.words.len() as u64;
+        // The words that were given back are 0 to the writer that finds this number.
+        let (success, failure) = (Ordering::Release, Ordering::Relaxed);
+        if self.reserved.compare_exchange(read, begin, success, failure).is_ok() {
+            self.read.store(begin, Ordering::Relaxed);
+            self.released.store(begin, Ordering::Release);
+        }
+    }
+
+    fn reused(&self) -> u64 {
+        REUSED_WORDS.min(self.words.len() as u64 / 2)
+    }
+
     /// Gives the words up to `read` back if they are many.
     fn give_back(&self, read: u64) {
         let len = self.words.len() as u64;
         let released = self.released.load(Ordering::Relaxed);
-        if read - released < GIVEN_WORDS.min(len / 4) {
-            return;
+        if read - released >= GIVEN_WORDS.min(len / 4) {
+            self.release(read);
         }
-        let (from, count) = ((released % len) as usize, (read - released) as usize);
-        let before_end = count.min(self.words.len() - from);
-        clear(&self.words[from..from + before_end]);
-        clear(&self.words[..count - before_end]);
+    }
+
+    fn release(&self, read: u64) {
+        let len = self.words.len();
+        let released = self.released.load(Ordering::Relaxed);
+        let (from, count) = ((released % len as u64) as usize, (read - released) as usize);
+        let before_end = count.min(len - from);
+        for words in [from..from + before_end, 0..count - before_end] {
+            let kept_end = words.end.min(self.reused() as usize).max(words.start);
+            let kept = &self.words[words.start..kept_end];
+            kept.iter().for_each(|word| word.store(0, Ordering::Relaxed));
+            clear(&self.words[kept_end..words.end]);
+        }
         self.released.store(read, Ordering::Release);
     }
 }
@@ -215,6 +253,37 @@ mod tests {
         let start = ring.words.as_ptr() as usize & !(page_bytes() - 1);
         assert!(are_resident(start, &mut is_resident));
         let count = is_resident.iter().filter(|it| **it & 1 == 1).count();
-        assert!((1..=pages / 8).contains(&count), "{count} of {pages}");
+        assert!((1..=pages / 4).contains(&count), "{count} of {pages}");
+    }
+
+    /// A reader that is behind has the ring used to its end; one that keeps up has the first pages used.
+    #[test]
+    fn an_empty_ring_begins_again() {
+        let ring = Ring::new(1 << 18).unwrap();
+        let (mut written, mut read) = (0, 0);
+        let mut write = |count: u64| {
+            (0..count).for_each(|it| assert!(ring.write(7, [written + it])));
+            written += count;
+        };
+        let mut read_all = || {
+            let is_empty = ring.read(&mut Vec::new(), |words| {
+                assert_eq!(words, [read, 0, 0, 0, 0, 0, 0]);
+                read += 1;
+            });
+            assert!(is_empty);
+        };
+        let place = || ring.reserved.load(Relaxed) % (1 << 18);
+        write(100);
+        read_all();
+        assert_eq!(place(), 800);
+        write(20_000);
+        read_all();
+        assert_eq!(place(), 0);
+        for _ in 0..5 {
+            write(30_000);
+            read_all();
+        }
+        assert_eq!((place(), read), (0, 170_100));
+        assert!(ring.words.iter().all(|word| word.load(Relaxed) == 0));
     }
 }
