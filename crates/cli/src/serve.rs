@@ -26,15 +26,17 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     }
     let token = args.token_file.as_deref().map(token_of_file).transpose()?;
     let (inputs, jvms) = inputs(args)?;
+    let (places, jvms): (Vec<_>, Vec<_>) = jvms.into_iter().unzip();
     let begin = |jvm| WatchedJvm::begin(jvm, args.timeout, &args.agent).map(Arc::new);
     let watched = jvms.into_iter().map(begin).collect::<anyhow::Result<Vec<_>>>()?;
-    let source = |it: &Arc<WatchedJvm>| LiveSource {
+    let source = |(it, place): (&Arc<WatchedJvm>, usize)| LiveSource {
         recording: Arc::clone(&it.recording),
         jvm: Arc::clone(it) as Arc<dyn perk_live::Jvm>,
+        place,
     };
     let options = Options {
         inputs,
-        jvms: watched.iter().map(source).collect(),
+        jvms: watched.iter().zip(places).map(source).collect(),
         host: args.host,
         port: args.port,
         token,
@@ -69,10 +71,10 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     ended
 }
 
-/// The files and folders, and the running JVMs, among the arguments. What perk can read is a file, whatever JVMs
+/// The files and folders, and the running JVMs with the number of those before them, among the arguments. What perk can read is a file, whatever JVMs
 /// have that name.
-fn inputs(args: &ServeArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<Jvm>)> {
-    let (mut files, mut jvms): (Vec<PathBuf>, Vec<Jvm>) = Default::default();
+fn inputs(args: &ServeArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<(usize, Jvm)>)> {
+    let (mut files, mut jvms): (Vec<PathBuf>, Vec<(usize, Jvm)>) = Default::default();
     for input in &args.inputs {
         let name = input.to_str().filter(|_| !perk_open::is_stream(input));
         let fault = match fs::metadata(input) {
@@ -86,7 +88,7 @@ fn inputs(args: &ServeArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<Jvm>)> {
         };
         let is_number = name.parse::<u32>().is_ok();
         match find(name) {
-            Ok(jvm) => jvms.push(jvm),
+            Ok(jvm) => jvms.push((files.len(), jvm)),
             Err(error) if is_number && !input.exists() => return Err(error),
             // The name of a JVM has no slash.
             Err(_) if input.exists() || name.contains('/') => files.push(input.clone()),

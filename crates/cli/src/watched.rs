@@ -2,9 +2,11 @@
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use perk_control::remote::Request;
 use perk_live::{Jvm as _, JvmCounters, JvmState, LiveRecording, ending};
@@ -12,11 +14,13 @@ use perk_live::{Jvm as _, JvmCounters, JvmState, LiveRecording, ending};
 use crate::args::{AgentArguments, MeasurementArgs};
 use crate::attach::control::{Control, PATIENCE};
 use crate::attach::{begin, litter, load_agent, may_ask, thread_dump};
-use crate::jvms::{Counters, Jvm};
+use crate::jvms::{Counters, Jvm, Process};
 use crate::run::Analyses;
 
 /// The time that a JVM has to send the end of its recording.
 const END_TIME: Duration = Duration::from_secs(2);
+/// The time between two looks at a process that ends.
+const LOOK_TIME: Duration = Duration::from_millis(10);
 
 /// A JVM and its recording, which ends when this is dropped.
 pub(crate) struct WatchedJvm {
@@ -27,6 +31,8 @@ pub(crate) struct WatchedJvm {
     is_stopped: AtomicBool,
     /// Whether the JVM answered after the end of the recording, once that has ended.
     outlives: OnceLock<bool>,
+    /// How the JVM has ended, once it has.
+    exit: Arc<OnceLock<Option<ExitStatus>>>,
 }
 
 impl WatchedJvm {
@@ -55,7 +61,17 @@ impl WatchedJvm {
         litter::remove(&jvm);
         let recording = LiveRecording::start(connection.try_clone()?)?;
         let (is_stopped, outlives) = (AtomicBool::new(false), OnceLock::new());
-        Ok(Self { jvm, recording, connection, timeout, is_stopped, outlives })
+        let exit = exit_of(&jvm.process)?;
+        Ok(Self { jvm, recording, connection, timeout, is_stopped, outlives, exit })
+    }
+
+    /// The state of a JVM whose recording has ended with it. Its process is there for a moment longer.
+    fn ended(&self) -> JvmState {
+        let deadline = Instant::now() + END_TIME;
+        while self.exit.get().is_none() && Instant::now() < deadline {
+            thread::sleep(LOOK_TIME);
+        }
+        JvmState::Ended(self.exit.get().copied().flatten())
     }
 
     /// Ends the recording, whose last part then is in it. `false` if the JVM does not answer.
@@ -86,6 +102,14 @@ impl WatchedJvm {
     }
 }
 
+/// Looks how a process ends, at the moment of its end: later its parent has been told, and nobody else is.
+fn exit_of(process: &Process) -> anyhow::Result<Arc<OnceLock<Option<ExitStatus>>>> {
+    let (process, exit) = (process.try_clone()?, Arc::new(OnceLock::new()));
+    let seen = Arc::clone(&exit);
+    thread::spawn(move || seen.set(process.wait_for_exit()));
+    Ok(exit)
+}
+
 impl Drop for WatchedJvm {
     fn drop(&mut self) {
         let _ = self.connection.shutdown(Shutdown::Both);
@@ -104,9 +128,9 @@ impl perk_live::Jvm for WatchedJvm {
     fn state(&self) -> JvmState {
         match self.jvm.process.status() {
             Ok(status) if matches!(status.state, 'T' | 't') => JvmState::Stopped,
-            Ok(status) if matches!(status.state, 'Z' | 'X') || self.has_ended() => JvmState::Ended,
+            Ok(status) if matches!(status.state, 'Z' | 'X') || self.has_ended() => self.ended(),
             Ok(_) => JvmState::Running,
-            Err(_) => JvmState::Ended,
+            Err(_) => self.ended(),
         }
     }
 

@@ -88,6 +88,11 @@ pub trait FileFormat: Sync {
         true
     }
 
+    /// Whether files have the pauses of the program one by one, and what has times without call paths.
+    fn holds_courses(&self) -> bool {
+        false
+    }
+
     /// Returns the other parts of `profile` for which the format's files have no place.
     fn special_losses(&self, _profile: &Profile) -> Vec<&'static str> {
         Vec::new()
@@ -496,10 +501,17 @@ impl dyn FileFormat {
         let paths = (has_no_paths && has_paths(profile, holds_callers)).then_some("call paths");
         let lines = (has_no_lines && has_lines(profile, lines_are_lost)).then_some("source lines");
         let documents = Document::all_of(profile).filter(|it| !holds.documents.contains(it));
+        // Alone they are no profile, so they are no document.
+        let courses = [
+            (profile.pauses().next().is_some(), "single pauses"),
+            (profile.time_series().next().is_some(), "allocations and waits over time"),
+        ];
+        let courses = courses.into_iter().filter(|it| it.0 && !self.holds_courses());
         let accounting =
             (!holds.accounting && profile.accounting.is_some()).then_some("the accounting");
         let others = paths.into_iter().chain(lines).chain(self.special_losses(profile));
-        let others = others.chain(documents.map(Document::title)).chain(accounting);
+        let others = others.chain(documents.map(Document::title)).chain(courses.map(|it| it.1));
+        let others = others.chain(accounting);
         let has_samples = Metric::Samples.is_in(profile) && is_held(&Metric::Samples);
         let is_lost = |_: &u64| has_samples && !self.holds_interval(profile);
         let interval_ns = profile.sample_interval_ns().filter(is_lost);

@@ -154,6 +154,10 @@ impl FileFormat for Binary {
         }
     }
 
+    fn holds_courses(&self) -> bool {
+        true
+    }
+
     fn recognise(&self, head: &[u8]) -> bool {
         matches!(perk_hprof::recognise(head), Some(Format::Binary | Format::Extended))
     }

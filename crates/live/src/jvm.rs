@@ -1,5 +1,8 @@
 //! The JVM that is recorded, as far as the recording does not show it.
 
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
 use perk_profile::units::bytes;
 
 use crate::End;
@@ -11,17 +14,26 @@ pub enum JvmState {
     Running,
     /// A signal (SIGSTOP) or a debugger has stopped it.
     Stopped,
-    /// Its process has ended.
-    Ended,
+    /// Its process has ended, in this way if that is known: the system tells the parent of a process alone.
+    Ended(Option<ExitStatus>),
+}
+
+/// How a process has ended, after its name: ` has ended with exit code 143`.
+pub fn exit_text(status: Option<ExitStatus>) -> String {
+    match status.map(|it| (it.code(), it.signal())) {
+        Some((Some(code), _)) => format!(" has ended with exit code {code}"),
+        Some((_, Some(signal))) => format!(" was ended by signal {signal}"),
+        _ => " has ended".to_owned(),
+    }
 }
 
 /// Why a recording has ended, in a sentence; `title` names its JVM.
 pub fn ending(end: &End, state: JvmState, title: &str) -> String {
     match (end, state) {
-        (End::Ended, JvmState::Ended) => format!("{title} has ended"),
+        (End::Ended, JvmState::Ended(status)) => title.to_owned() + &exit_text(status),
         (End::Ended, _) => format!("another request ended the recording of {title}"),
-        (End::Lost(reason), JvmState::Ended) => {
-            format!("{title} has ended without its last second: {reason}")
+        (End::Lost(reason), JvmState::Ended(status)) => {
+            format!("{title}{}, without its last second: {reason}", exit_text(status))
         }
         (End::Lost(reason), _) => format!("the recording of {title} is lost: {reason}"),
     }

@@ -12,6 +12,6 @@ mod recording;
 mod vitals;
 
 pub use history::{History, Moment, PartTooOld, Range, Stretch};
-pub use jvm::{Jvm, JvmCounters, JvmState, ending};
+pub use jvm::{Jvm, JvmCounters, JvmState, ending, exit_text};
 pub use recording::{End, LiveRecording, Progress};
 pub use vitals::{ThreadVitals, Vitals, threads};

@@ -12,6 +12,7 @@ pub(crate) const ASSETS: &[(&str, &str)] = assets![
     "app/api.js",
     "app/app.css",
     "app/around.js",
+    "app/bytecodes.js",
     "app/compare.js",
     "app/dom.js",
     "app/fields.js",

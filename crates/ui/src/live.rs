@@ -4,7 +4,7 @@ mod status;
 
 use std::time::Duration;
 
-use perk_live::{End, JvmState, LiveRecording, Moment, Range};
+use perk_live::{End, JvmState, LiveRecording, Moment, Range, exit_text};
 use perk_profile::Profile;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -174,7 +174,7 @@ impl LiveView {
         let area = frame.area();
         let mut lines = status::lines(moment, &self.facts, usize::from(area.width));
         let state = match (&self.end, self.frozen_at, watched.jvm.state()) {
-            (Some(_), _, JvmState::Ended) => "the JVM has ended".to_owned(),
+            (Some(_), _, JvmState::Ended(status)) => format!("the JVM{}", exit_text(status)),
             (Some(End::Ended), ..) => "the recording has ended".to_owned(),
             (Some(End::Lost(_)), ..) => "the recording is lost".to_owned(),
             (None, Some(at), _) => format!("frozen at {} s", at.as_secs()),

@@ -19,6 +19,8 @@ pub struct LiveSource {
     pub recording: Arc<LiveRecording>,
     /// The JVM.
     pub jvm: Arc<dyn Jvm>,
+    /// The number of files and folders that are listed before it.
+    pub place: usize,
 }
 
 impl std::fmt::Debug for LiveSource {
@@ -31,7 +33,7 @@ impl LiveSource {
     /// Whether it is recorded, in a word.
     pub(crate) fn state(&self) -> &'static str {
         match (self.recording.end(), self.jvm.state()) {
-            (Some(_), JvmState::Ended) => "ended",
+            (Some(_), JvmState::Ended(_)) => "ended",
             (Some(End::Ended), _) => "finished",
             (Some(End::Lost(_)), _) => "lost",
             (None, JvmState::Stopped) => "stopped",

@@ -236,9 +236,11 @@ impl Sources {
         }
         let State { folders, list, listed, files, versions } = state;
         list.clear();
-        let jvms = self.jvms.iter().enumerate();
-        list.extend(jvms.map(|(place, source)| Source::of_jvm(place, source)));
+        let mut jvms = self.jvms.iter().enumerate().peekable();
         for (index, input) in self.inputs.iter().enumerate() {
+            while let Some((place, source)) = jvms.next_if(|it| it.1.place <= index) {
+                list.push(Source::of_jvm(place, source));
+            }
             let id = format!("s{}", index + 1);
             match input {
                 Input::File(path) => {
@@ -272,6 +274,7 @@ impl Sources {
                 }
             }
         }
+        list.extend(jvms.map(|(place, source)| Source::of_jvm(place, source)));
         *listed = Some(Instant::now());
     }
 }

@@ -6,12 +6,17 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use procfs::process::Stat;
 use procfs::{Current as _, FromRead as _, Uptime, ticks_per_second};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 /// The length of a process's command line or environment that is read.
 const MOST_BYTES: u64 = 4 << 20;
@@ -52,9 +57,14 @@ impl Process {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match open(format!("/proc/{pid}"), flags, Mode::empty()) {
             Ok(folder) => Ok(Some(Self { pid, folder })),
-            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Another handle of the same process.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { pid: self.pid, folder: self.folder.try_clone()? })
     }
 
     /// The handle, for functions that take paths relative to one.
@@ -83,6 +93,29 @@ impl Process {
     /// Whether it has ended.
     pub(crate) fn is_gone(&self) -> bool {
         self.stat().is_none_or(|stat| matches!(stat.state, 'Z' | 'X'))
+    }
+
+    /// How it has ended, while its parent has not been told and as far as the system says it to this user.
+    pub(crate) fn exit(&self) -> Option<ExitStatus> {
+        let stat = self.stat().filter(|stat| matches!(stat.state, 'Z' | 'X'))?;
+        // To others the status is 0.
+        let user = rustix::process::geteuid();
+        let is_told = user.is_root() || self.status().is_ok_and(|it| it.uid == user.as_raw());
+        stat.exit_code.filter(|_| is_told).map(ExitStatus::from_raw)
+    }
+
+    /// Waits until it ends, and returns how, if that is known then.
+    pub(crate) fn wait_for_exit(&self) -> Option<ExitStatus> {
+        let pid = Pid::from_raw(self.pid.try_into().ok()?)?;
+        let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+        // It is still the same one.
+        if self.is_gone() {
+            return self.exit();
+        }
+        while poll(&mut [PollFd::new(&process, PollFlags::IN)], None)
+            .is_err_and(|it| it == Errno::INTR)
+        {}
+        self.exit()
     }
 
     fn stat(&self) -> Option<Stat> {

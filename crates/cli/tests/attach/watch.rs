@@ -142,7 +142,7 @@ fn top_shows_a_running_program() {
         // The browser says how the JVM has ended.
         session.press("p");
         kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
-        session.await_text("the JVM has ended");
+        session.await_text("the JVM was ended by signal 9");
         session.press("q");
         assert_eq!(session.wait(), Some(0));
     });

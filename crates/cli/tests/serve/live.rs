@@ -120,7 +120,7 @@ fn a_part_of_a_running_jvm_is_the_file_that_is_saved() {
         // What was recorded stays when the JVM is killed.
         signal(&java, Signal::KILL);
         let end = one.wait_for("the end", |it| it["state"] == "ended");
-        assert_eq!(end["end"], format!("{name} has ended"));
+        assert_eq!(end["end"], format!("{name} was ended by signal 9"));
         assert_eq!(one.json(&format!("/api/j1/report?{part}")), of_page);
         folder.file("all.hprof", one.ask("/api/j1/export?as=hprof").1);
         assert!(stdout(&folder.run(&["report", "all.hprof"])).contains("Planted.line"));
@@ -133,7 +133,7 @@ fn a_part_of_a_running_jvm_is_the_file_that_is_saved() {
             lines,
             [
                 format!("perk: recording the JVM {pid} (Planted) until Ctrl-C"),
-                format!("{title} has ended; what was recorded is served until Ctrl-C")
+                format!("{title} was ended by signal 9; what was recorded is served until Ctrl-C")
             ]
         );
     });
@@ -183,16 +183,26 @@ fn a_stopped_jvm_is_named_and_its_recording_ends_with_perk() {
 fn a_jvm_that_exits_has_ended() {
     let folder = Folder::new();
     let java = program(&jdk::all()[0], "60");
-    let server = Server::new(&folder, &[&java.pid().to_string()]);
+    folder.file("a.collapsed", b"a;b 5\n".to_vec());
+    let pid = java.pid().to_string();
+    let server = Server::new(&folder, &["a.collapsed", &pid, "a.collapsed"]);
     let browser = Browser::new(&server);
     browser.wait_for("a second", |it| it["recorded_ns"].as_u64().unwrap() > 0);
+    // In the order of the arguments.
+    let sources = browser.json("/api/sources");
+    let ids: Vec<_> = sources["sources"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+    assert_eq!(ids, ["s1", "j1", "s2"]);
     // It sends the end of the recording before its process is gone.
     signal(&java, Signal::TERM);
     let end = browser.wait_for("the end", |it| it["end"].is_string());
     assert_eq!(end["state"], "ended");
-    assert!(end["end"].as_str().unwrap().ends_with(" has ended"), "{end}");
+    // The exit code of a JVM that SIGTERM ends.
+    assert!(end["end"].as_str().unwrap().ends_with(" has ended with exit code 143"), "{end}");
     let (_, said) = server.end(Signal::INT);
-    assert!(said.contains(" has ended; what was recorded is served until Ctrl-C"), "{said}");
+    assert!(
+        said.contains(" has ended with exit code 143; what was recorded is served until Ctrl-C"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -108,6 +108,6 @@ fn a_running_jvm_is_shown_newly_and_frozen() {
     assert!(log.is_empty(), "{log:?}");
     // The page says how it ends, and what was recorded stays.
     signal(&java, Signal::KILL);
-    wait_for(&browser, STATE, |it| it.as_str().unwrap().ends_with(" has ended"));
+    wait_for(&browser, STATE, |it| it.as_str().unwrap().ends_with(" was ended by signal 9"));
     wait_for(&browser, rows, |it| it.as_u64() > Some(8));
 }

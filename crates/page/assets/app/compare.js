@@ -114,13 +114,15 @@ async function sideControls(side, { sources, summary }) {
 /** The graph of what changed. */
 async function graphOf(asked, view) {
   const { question } = state;
-  const answer = await ask("diff/flame", { ...asked, root: question.root, tree: question.tree });
+  const load = () => ask("diff/flame", { ...asked, root: question.root, tree: question.tree });
+  const wholeOf = (it) => (it.above.length > 0 ? it.above[0] : it.total);
+  const answer = await load();
   const root = answer.root.map(String);
   const detail = make("p", { id: "detail", role: "status", class: "bar" });
   const rootOf = (node) => [...root, ...graph.idsOf(node)].join(".");
   const graph = new Graph(answer, {
     label: view.title,
-    whole: answer.above.length > 0 ? answer.above[0] : answer.total,
+    whole: wholeOf(answer),
     onFocus: (node) => { detail.textContent = graph.describe(node); },
     onSelect: (node) => {
       const method = graph.methodAt(node);
@@ -133,7 +135,12 @@ async function graphOf(asked, view) {
       return true;
     },
   });
-  return { graph, detail };
+  const update = async () => {
+    const next = await load();
+    graph.update(next, wholeOf(next));
+    detail.textContent = graph.describe(graph.chart.focus);
+  };
+  return { graph, detail, update };
 }
 
 /** Fills the view of a comparison: `with` is the file before. */
@@ -155,18 +162,23 @@ export async function compare({ host, view, sources, summary, onFault }) {
   }
   const asked = { before: question.with ?? source, after: source, ...filters(), ...own };
   const { normalize, ...ofGraph } = asked;
-  const [{ sentences, notes }, picture] = await Promise.all([
-    ask("diff", { ...asked, view: "summary" }),
+  const summaryOf = () => ask("diff", { ...asked, view: "summary" });
+  const [first, picture] = await Promise.all([
+    summaryOf(),
     summary.views.includes("flame") ? graphOf(ofGraph, view) : null,
   ]);
-  const [first, ...rest] = sentences;
   const shares = make("input", { type: "checkbox", checked: question.normalize !== undefined, onchange: () => change({ normalize: shares.checked ? "1" : undefined }) });
-  page.append(
-    make("div", { class: "sentences" },
-      make("p", { class: "first" }, make("strong", {}, first ?? "Nothing changed.")),
+  const said = make("div", {});
+  const say = ({ sentences: [sentence, ...rest], notes }) => {
+    const isOpen = said.querySelector("details")?.open ?? false;
+    said.replaceChildren(...[
+      make("p", { class: "first" }, make("strong", {}, sentence ?? "Nothing changed.")),
       ...rest.map((line) => make("div", { class: "hint" }, line)),
-      notes?.length > 0 && make("details", { class: "hint" }, make("summary", {}, counted(notes.length, "note")), ...notes.map((line) => make("div", {}, line))),
-      make("label", { class: "hint" }, shares, " compare shares, for runs of different length")));
+      notes?.length > 0 && make("details", { class: "hint", open: isOpen }, make("summary", {}, counted(notes.length, "note")), ...notes.map((line) => make("div", {}, line))),
+    ].filter(Boolean));
+  };
+  say(first);
+  page.append(make("div", { class: "sentences" }, said, make("label", { class: "hint" }, shares, " compare shares, for runs of different length")));
   const count = make("output", {});
   const table = new Table({
     label: "What changed",
@@ -195,4 +207,9 @@ export async function compare({ host, view, sources, summary, onFault }) {
   }
   await table.start();
   count.textContent = rowCount(table);
+  return { update: async () => {
+    const [next] = await Promise.all([summaryOf(), picture?.update(), table.refresh()]);
+    say(next);
+    count.textContent = rowCount(table);
+  } };
 }

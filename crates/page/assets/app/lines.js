@@ -1,7 +1,7 @@
 // Lines: the hottest of all, the files, and the text of one file with the numbers of each line.
 
 import { ask } from "./api.js";
-import { byId, make } from "./dom.js";
+import { make } from "./dom.js";
 import { rows } from "./rows.js";
 import { hideSide } from "./side.js";
 import { addressOf, change, filters, go, note, state } from "./state.js";
@@ -10,16 +10,16 @@ import { fileColumns, fileFact, fileRow, findFiles, hotLines, lineHeads, lineLeg
 
 const FORMS = { lines: "Hottest lines", files: "Files" };
 
-/** The choice between lines and files. */
-function formList(form) {
+/** The choice between forms of a view, of which the first is not in the address. */
+export function formList(form, forms = FORMS) {
   const list = make("select", { "aria-label": "Form", onchange: () =>
-    change({ form: list.value === "lines" ? undefined : list.value, file: undefined, line: undefined, search: undefined, sort: undefined, order: undefined, at: undefined }) },
-  ...Object.entries(FORMS).map(([value, text]) => new Option(text, value)));
+    change({ form: list.value === Object.keys(forms)[0] ? undefined : list.value, file: undefined, line: undefined, search: undefined, sort: undefined, order: undefined, at: undefined }) },
+  ...Object.entries(forms).map(([value, text]) => new Option(text, value)));
   list.value = form;
   return list;
 }
 
-const question = () => ({ metric: state.question.metric, ...filters() });
+const question = (metric) => ({ metric, ...filters() });
 const path = () => `${encodeURIComponent(state.source)}/files`;
 
 /** The heading of a column that sorts. */
@@ -33,19 +33,22 @@ function sortHead({ id, heading, title, isName }) {
 }
 
 /** Fills the list of files. */
-async function files(host, view) {
+export async function files({ host, view }, { metric, forms } = {}) {
   const { sort, order, search } = state.question;
-  const data = await ask(path(), question());
+  const load = () => ask(path(), question(metric));
+  let data = await load();
   const link = (file) => (file.is_missing
     ? make("span", { title: "perk serve --source DIR shows its text" }, file.path)
-    : make("a", { href: addressOf("lines", { file: file.name }) }, file.path));
+    : make("a", { href: addressOf("lines", { file: file.name, ...question(metric) }) }, file.path));
   const columns = fileColumns(data, link);
   const by = columns.find((column) => column.id === sort);
-  const sorted = by ? sortFiles(data.files, by, order !== "asc") : data.files;
+  const sorted = () => (by ? sortFiles(data.files, by, order !== "asc") : data.files);
   const count = make("output", {});
+  const facts = make("div", { class: "sentences" });
   const body = make("tbody", {});
   const fill = (text) => {
-    const found = findFiles(sorted, text ?? "");
+    facts.replaceChildren(...data.facts.map((fact) => make("p", {}, fact)));
+    const found = findFiles(sorted(), text ?? "");
     count.textContent = `${separated(found.length)} of ${separated(data.files.length)} files`;
     body.replaceChildren(...found.map((file) => {
       const row = fileRow(file, columns);
@@ -57,18 +60,23 @@ async function files(host, view) {
     make("div", { class: "bar" }, searchField(search, (text) => {
       note({ search: text || undefined });
       fill(text);
-    }), formList("files"), count),
-    make("div", { class: "sentences" }, ...data.facts.map((fact) => make("p", {}, fact))),
+    }), formList("files", forms), count),
+    facts,
     make("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": view.title },
       make("table", { class: "grid" }, make("thead", {}, make("tr", {}, ...columns.map(sortHead))), body)),
     data.has_coverage && make("p", { class: "bar legend-line" }, ...lineLegend(data)) || "");
   fill(search);
+  return { update: async () => {
+    data = await load();
+    fill(state.question.search);
+  } };
 }
 
 /** Fills the view of one file. */
 async function oneFile(host, view) {
   const { file: name } = state.question;
-  const data = await ask(path(), { ...question(), file: name });
+  const load = () => ask(path(), { ...question(state.question.metric), file: name });
+  const data = await load();
   const [file] = data.files;
   const heads = lineHeads(data).map(({ heading, title, isName }) =>
     make("th", { scope: "col", class: isName ? "" : "number", title: title ?? "" }, heading));
@@ -116,6 +124,13 @@ async function oneFile(host, view) {
   if (state.question.line) choose(state.question.line);
   else if (places.hot.length > 0) step("hot");
   if (document.activeElement === document.body) scroll.focus();
+  return { update: async () => {
+    const next = await load();
+    const [now] = next.files;
+    body.replaceChildren(...lineRows(next, now, next.hottest));
+    Object.assign(places, { hot: hotLines(now), never: missedLines(now) });
+    body.querySelector(`tr[data-line="${Number(state.question.line)}"]`)?.classList.add("chosen");
+  } };
 }
 
 /** Fills the view of lines. */
@@ -123,9 +138,9 @@ export async function lines(context) {
   const { host, view } = context;
   if (state.question.file || state.question.form === "files") {
     hideSide();
-    return state.question.file ? oneFile(host, view) : files(host, view);
+    return state.question.file ? oneFile(host, view) : files(context, { metric: state.question.metric });
   }
   const shown = await rows(context);
-  byId("view").querySelector(".bar").append(formList("lines"));
+  context.host.querySelector(".bar").append(formList("lines"));
   return shown;
 }

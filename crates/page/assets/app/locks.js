@@ -59,22 +59,31 @@ function deadlocks(document) {
 export async function locks({ host, view, summary, onFault }) {
   const { question } = state;
   const total = summary.totals.find((line) => /^blocked |; \d+ deadlock/.test(line));
-  const [waits, holders, document] = await Promise.all([
+  const load = () => Promise.all([
     table("monitors", { limit: 10000 }),
     table("holders", { limit: 10000 }).catch(() => null),
     /\d+ deadlock/.test(total ?? "") ? ask(`${encodeURIComponent(state.source)}/report`, { ...filters(), top: 1 }) : null,
   ]);
+  let [waits, holders, document] = await load();
   const ways = make("div", { class: "ways" });
+  let shown = "";
   const explain = (row, columns) => {
     const of = placeOf(columns);
     const lock = [row[of("class")], row[of("kind")]];
     const isBlocked = row[of("blocked_ns")] > 0;
     const waiting = paths(waits, lock, isBlocked ? ["blocked_ns", "blocked_count", "time"] : ["waited_ns", "wait_count", "time"]);
     const holding = holders?.rows.length > 0 ? paths(holders, lock, ["blocking_ns", "blocking_sample_count", "sample"]) : { rows: [] };
+    // What is opened of the same lock stays open, and what has the focus keeps it.
+    const parts = () => [...ways.querySelectorAll("details, summary, a, button")];
+    const isSame = shown === lock.join();
+    const [open, focused] = isSame ? [parts().map((it) => it.open), parts().indexOf(window.document.activeElement)] : [[], -1];
+    shown = lock.join();
     ways.replaceChildren(
       make("h3", {}, nameOf(lock[0], 1), make("span", { class: "hint" }, ` ${lock[1]} `), copyButton(lock[0])),
       make("h4", {}, isBlocked ? "Threads wait for it in" : "Threads wait to be notified in"), ...(waiting.rows.length > 0 ? waiting.rows : [make("p", { class: "hint" }, "The paths are not known.")]),
       ...(isBlocked ? [make("h4", {}, "It is held meanwhile in"), ...(holding.rows.length > 0 ? holding.rows : [make("p", { class: "hint" }, "No sample has a holder.")])] : []));
+    parts().forEach((it, index) => { if (open[index]) it.open = true; });
+    if (focused >= 0) parts()[focused]?.focus({ preventScroll: true });
   };
   const list = new Table({
     label: view.title,
@@ -100,7 +109,15 @@ export async function locks({ host, view, summary, onFault }) {
     ...(document ? deadlocks(document) : []), list.element,
     make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": "The selected lock" }, ways));
   await list.start();
-  count.textContent = rowCount(list);
-  const first = list.row(0);
-  if (list.at < 0 && first) explain(first, list.columns);
+  const first = () => {
+    count.textContent = rowCount(list);
+    const row = list.row(0);
+    if (list.at < 0 && row) explain(row, list.columns);
+  };
+  first();
+  return { update: async () => {
+    [waits, holders, document] = await load();
+    await list.refresh();
+    first();
+  } };
 }

@@ -86,7 +86,7 @@ export async function rows({ host, view, summary, onFault }) {
   const { question, source } = state;
   const own = Object.fromEntries([...(view.own ?? []), "search"].map((name) => [name, question[name] ?? view.defaults?.[name]]));
   const sort = view.isOrdered ? {} : { sort: question.sort, order: question.order };
-  const asked = { view: view.id, ...filters(), ...own, ...sort };
+  const asked = { view: view.table ?? view.id, metric: view.metric, ...filters(), ...own, ...sort };
   const known = { hasLines: summary.views.includes("lines"), hasText: summary.views.includes("source") };
   const table = new Table({
     label: view.title,

@@ -1,6 +1,7 @@
 // The views of a profile, in the order of their use: each is a module with a function that fills it.
 
 import { around } from "./around.js";
+import { bytecodes } from "./bytecodes.js";
 import { compare } from "./compare.js";
 import { flame } from "./flame.js";
 import { lines } from "./lines.js";
@@ -29,6 +30,7 @@ export const VIEWS = [
   { id: "sites", title: "Allocations", show: rows, needs: "sites" },
   { id: "classes", title: "Allocations", show: rows, needs: "classes", within: "sites" },
   { id: "field", title: "Fields", show: fields, needs: "field", own: ["field"] },
+  { id: "bytecodes", title: "Bytecodes", show: bytecodes, needs: "bytecodes", table: "methods", metric: "bytecodes" },
   { id: "edges", title: "Calls", show: rows, needs: "edges" },
   { id: "method", title: "Callers and callees", show: around, needs: "methods", own: ["method"], isHidden: true },
   { id: "compare", title: "Compare", show: compare },

@@ -114,6 +114,7 @@ fn views(content: &Content<'_>, has_folders: bool) -> Vec<&'static str> {
         ("tree", has_paths),
         ("lines", content.line_view().is_some()),
         ("source", has_folders && has_source && content.line_view().is_some()),
+        ("bytecodes", content.metrics.iter().any(|view| view.name() == "bytecodes")),
         ("edges", content.has_edges()),
         ("threads", main.is_some() && !profile.threads.is_empty()),
         ("states", wall::thread_states(profile).is_some()),
