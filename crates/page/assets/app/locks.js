@@ -58,11 +58,13 @@ function deadlocks(document) {
 /** Fills the view of locks. */
 export async function locks({ host, view, summary, onFault }) {
   const { question } = state;
-  const total = summary.totals.find((line) => /^blocked |; \d+ deadlock/.test(line));
+  const totalOf = ({ totals }) => totals.find((line) => /^blocked |; \d+ deadlock/.test(line)) ?? "";
+  let total = totalOf(summary);
+  const sum = make("strong", {}, total);
   const load = () => Promise.all([
     table("monitors", { limit: 10000 }),
     table("holders", { limit: 10000 }).catch(() => null),
-    /\d+ deadlock/.test(total ?? "") ? ask(`${encodeURIComponent(state.source)}/report`, { ...filters(), top: 1 }) : null,
+    /\d+ deadlock/.test(total) ? ask(`${encodeURIComponent(state.source)}/report`, { ...filters(), top: 1 }) : null,
   ]);
   let [waits, holders, document] = await load();
   const ways = make("div", { class: "ways" });
@@ -105,7 +107,7 @@ export async function locks({ host, view, summary, onFault }) {
   list.element.classList.add("half");
   hideSide();
   host.append(
-    make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), total && make("strong", {}, total), count),
+    make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), sum, count),
     ...(document ? deadlocks(document) : []), list.element,
     make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": "The selected lock" }, ways));
   await list.start();
@@ -115,7 +117,8 @@ export async function locks({ host, view, summary, onFault }) {
     if (list.at < 0 && row) explain(row, list.columns);
   };
   first();
-  return { update: async () => {
+  return { update: async (now) => {
+    total = sum.textContent = totalOf(now);
     [waits, holders, document] = await load();
     await list.refresh();
     first();

@@ -14,7 +14,7 @@ export function amount(value, unit) {
 
 /** The title of a column, in words. */
 export const titleOf = ({ title, id }) =>
-  (title || id).replace(/ percent$/, " %").replace(/\bcpu ns$/, "CPU").replace(/ (ns|bytes|count)$/, "");
+  (title || id).replace(/^call count$/, "calls").replace(/ percent$/, " %").replace(/\bcpu ns$/, "CPU").replace(/ (ns|bytes|count)$/, "");
 
 /** The package, and the last `count` parts with the rest, of a name: `a.b`, `C.m(int)`. */
 export function split(name, count = 2) {
