@@ -207,6 +207,7 @@ impl FirstPass {
             threads,
             thread_count,
             children: OnceLock::new(),
+            class_sizes: OnceLock::new(),
             graph: OnceLock::new(),
             batch_of: OnceLock::new(),
             places: Mutex::default(),

@@ -16,7 +16,7 @@ use crate::object_id::UNIT_BYTES;
 use crate::read::ObjectPlace;
 use crate::referrers::MANY;
 use crate::thread::Threads;
-use crate::{Class, ClassIndex, Error, Refs, Root, RootKind, Thread, Totals, Trace};
+use crate::{Class, ClassIndex, Error, Refs, Root, RootKind, SetSize, Thread, Totals, Trace};
 
 /// The way in which an object is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -145,6 +145,8 @@ pub struct Heap {
     pub(crate) thread_count: usize,
     /// The objects that each object holds, and those that roots hold.
     pub(crate) children: OnceLock<Rows>,
+    /// What the instances of each class retain.
+    pub(crate) class_sizes: OnceLock<Vec<SetSize>>,
     /// All references that hold.
     pub(crate) graph: OnceLock<Rows>,
     /// The batch of each object, where the addresses of batches overlap.

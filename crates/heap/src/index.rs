@@ -190,6 +190,7 @@ impl Index {
                 threads: facts.threads,
                 thread_count,
                 children: Default::default(),
+                class_sizes: Default::default(),
                 graph: Default::default(),
                 batch_of: Default::default(),
                 places: Default::default(),

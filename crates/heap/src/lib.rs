@@ -72,5 +72,5 @@ pub use root::{Root, RootKind};
 pub use sites::{Site, Sites};
 pub use suspects::{HeldPart, Suspect, SuspectKind, WAY_SHARE};
 pub use thread::{Frame, Local, Thread, Trace};
-pub use totals::{Amount, Totals};
-pub use tree::{SetOf, SetSize};
+pub use totals::{Amount, SetSize, Totals};
+pub use tree::SetOf;

@@ -33,3 +33,15 @@ pub struct Totals {
     /// The number of references to addresses at which the dump has no object.
     pub dangling_count: u64,
 }
+
+/// What a set of objects retains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SetSize {
+    /// The number of objects of the set that are held from the roots.
+    pub count: u64,
+    /// Their shallow bytes.
+    pub shallow_bytes: u64,
+    /// The sum of the retained bytes of those that no other object of the set dominates: the least
+    /// that the set retains, as what several of them hold together is not in it.
+    pub least_bytes: u64,
+}

@@ -4,30 +4,18 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use crate::Error;
 use crate::column::{RowSource, Rows};
 use crate::csr::{Csr, EdgeSource};
 use crate::heap::{Heap, ObjectId, Reachability};
 use crate::referrers::MANY;
 use crate::space::Space;
+use crate::{Error, SetSize};
 
 /// The objects that a thread takes at once of those that roots hold.
 const SHARE: u32 = 1 << 8;
 
 /// The set of an object, if it is in one. Several threads ask at once.
 pub type SetOf<'a> = dyn Fn(ObjectId) -> Option<u32> + Sync + 'a;
-
-/// What a set of objects retains.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SetSize {
-    /// The number of objects of the set that are held from the roots.
-    pub count: u64,
-    /// Their shallow bytes.
-    pub shallow_bytes: u64,
-    /// The sum of the retained bytes of those that no other object of the set dominates: the least
-    /// that the set retains, as what several of them hold together is not in it.
-    pub least_bytes: u64,
-}
 
 impl Heap {
     /// Returns the objects that `holder` holds immediately, or those that roots hold; in the order
@@ -46,6 +34,13 @@ impl Heap {
         self.children.get_or_init(|| {
             let made = Rows::build(&Children(self.thread_count), &self.holder, &self.reach);
             made.unwrap_or_else(|fault| self.room.empty(fault))
+        })
+    }
+
+    /// Returns what the instances of each class retain, in the order of classes. The heap keeps it.
+    pub fn class_sizes(&self) -> &[SetSize] {
+        self.class_sizes.get_or_init(|| {
+            self.sets(self.classes().len(), &|object| Some(self.class_of(object).0))
         })
     }
 

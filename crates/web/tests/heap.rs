@@ -70,6 +70,15 @@ fn views_of_heaps_are_those_of_the_command_line() {
         compared += 1;
     }
     assert!(compared > 9, "{compared}");
+    // Of many instances those that retain most are a table, which says how many there are.
+    let instances = "/api/s1/heap/instances?class=java.lang.String&as=table";
+    let all = served.json(instances);
+    let some = served.json(&format!("{instances}&top=3"));
+    let rows = |table: &serde_json::Value| table["rows"].as_array().unwrap().clone();
+    assert_eq!(rows(&some), rows(&all)[..3]);
+    let note = format!("the first 3 of {} instances, by what each retains", all["total_rows"]);
+    assert!(some["notes"].to_string().contains(&note), "{some}");
+    assert!(!all["notes"].to_string().contains("the first"), "{all}");
     // From an object to another: the inspector follows addresses.
     let biggest = served.json("/api/s1/heap/biggest?top=1");
     let text = biggest.to_string();

@@ -46,13 +46,15 @@ const OF_ROWS: [(&str, &str); 4] = [
     ("a search of 100,000 rows", "report?view=methods&search=m17"),
 ];
 /// The questions on a heap dump after the first one.
-const OF_HEAP: [(&str, &str); 6] = [
+const OF_HEAP: [(&str, &str); 8] = [
     ("heap: classes", "heap/classes?as=table"),
     ("heap: packages", "heap/packages?as=table"),
     ("heap: biggest objects", "heap/biggest?top=100"),
     ("heap: tree", "heap/tree?top=100"),
     ("heap: roots", "heap/roots?as=table"),
     ("heap: threads", "heap/threads?as=table"),
+    ("heap: instances", "heap/instances?class=java.lang.String&as=table"),
+    ("heap: tree again", "heap/tree?top=100"),
 ];
 /// The most CPU time of a question, in ms.
 const QUESTION_MS: f64 = 100.0;

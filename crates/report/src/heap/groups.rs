@@ -45,8 +45,7 @@ impl<'c> Groups<'c> {
             size: SetSize::default(),
         };
         let groups = heap.classes().iter().zip(class_names).map(group).collect();
-        Self { content, of: GroupKind::Classes, groups }
-            .sized(&|object| Some(heap.class_of(object).0))
+        Self { content, of: GroupKind::Classes, groups }.with_sizes(heap.class_sizes())
     }
 
     /// The instances of the classes of each package.
@@ -113,10 +112,15 @@ impl<'c> Groups<'c> {
     }
 
     /// The same with the sizes of the groups; those without objects that are held are left out.
-    fn sized(mut self, group_of: &SetOf<'_>) -> Self {
+    fn sized(self, group_of: &SetOf<'_>) -> Self {
         let sizes = self.content.heap.sets(self.groups.len(), group_of);
+        self.with_sizes(&sizes)
+    }
+
+    /// The same with these sizes.
+    fn with_sizes(mut self, sizes: &[SetSize]) -> Self {
         for (group, size) in self.groups.iter_mut().zip(sizes) {
-            group.size = size;
+            group.size = *size;
         }
         self.groups.retain(|group| group.size.count > 0);
         self.groups.sort_by(|a, b| {

@@ -3,7 +3,7 @@
 use perk_open::display_name;
 use perk_report::{Answer, HeapRequest, HeapView, NamedItem, View, Want, parse};
 
-use super::report::{MOST_ROWS, reply};
+use super::report::reply;
 use crate::app::App;
 use crate::fault::Fault;
 use crate::question::{OF_EXCERPT, Question};
@@ -13,6 +13,8 @@ use crate::sources::Source;
 const KNOWN: [&str; 5] = ["what", "class", "id", "top", "version"];
 /// Rows of a tree or a list in a document where nothing says how many.
 const ROWS: usize = 1000;
+/// The instances of a class in a table, those that retain most.
+const INSTANCES: usize = 10_000;
 
 /// The view of that name.
 fn view(name: &str, question: &Question) -> Result<HeapView, Fault> {
@@ -75,7 +77,7 @@ pub(crate) fn heap(
     );
     let answer = app.answers.get(&format!("{key} {is_table}"), || {
         let heap = app.heap(source)?;
-        let request = HeapRequest { view, top, most_rows: Some(MOST_ROWS), want };
+        let request = HeapRequest { view, top, most_rows: Some(INSTANCES), want };
         let mut answer: Answer =
             request.answer(NamedItem::new(display_name(&source.path), &*heap))?;
         answer.notes.extend(heap.notes().iter().map(|note| format!("{}: {note}", source.name)));

@@ -20,7 +20,7 @@ const KNOWN: [&str; 9] =
     ["view", "metric", "method", "field", "tree", "top", "min", "whole", "version"];
 
 /// The most rows of a table that is kept for sorting and scrolling.
-pub(super) const MOST_ROWS: usize = 200_000;
+const MOST_ROWS: usize = 200_000;
 
 /// The part of a source's profile that a question is about.
 fn selection(app: &App, source: &Source, question: &Question) -> Result<Arc<Selection>, Fault> {
