@@ -5,7 +5,7 @@ use std::fs;
 use perk_web::Options;
 use serde_json::json;
 
-use crate::{ENTER, ESCAPE, Page, api};
+use crate::{ENTER, ESCAPE, Page, api, testdata};
 
 /// Samples in two lines of a class, 7 in line 3 and 2 in line 5.
 const TEXT: &str = "JAVA PROFILE 1.0.1, created Mon Jan  1 00:00:00 2024\n\nTHREAD START (obj=1, id = 200001, \
@@ -66,4 +66,29 @@ fn the_text_of_a_file_has_the_numbers_of_each_line() {
     );
     let none = api(&page, "/api/s1/files?file=..%2F..%2Fetc%2Fpasswd");
     assert!(none["error"].as_str().unwrap().contains("has no source file"), "{none}");
+}
+
+#[test]
+fn bytecodes_and_coverage_have_a_view() {
+    let Some(page) = Page::open(&[&testdata("jamaica/perk.prof")]) else { return };
+    page.after(|page| {
+        page.run("document.querySelector('#tabs a[href$=\"/bytecodes\"]').click()");
+    });
+    let cells = "return [...document.querySelectorAll('.grid tbody tr:not(.space)')]
+        .map((row) => [row.cells[0].textContent, row.querySelector('.name').textContent])";
+    page.wait_for(cells, &json!([["300", "A.main"], ["100", "B.fp"]]));
+    page.after(|page| {
+        page.run(
+            "const list = document.querySelector('select[aria-label=Form]'); list.value = 'files';
+            list.dispatchEvent(new Event('change'))",
+        );
+    });
+    assert_eq!(page.address(), "/s/s1/bytecodes?form=files");
+    // As the file has them: of three lines two ran, one of these in part.
+    let lines = "return document.querySelector('.grid tbody tr').innerText.split(/\\s+/).join(' ')";
+    let shown = page.text(lines);
+    page.go("/s/s1/bytecodes?form=files");
+    page.wait_for(lines, &json!(shown));
+    assert!(shown.contains("66.67") && shown.ends_with("1 of 1 A.java"), "{shown}");
+    page.assert_silent();
 }
