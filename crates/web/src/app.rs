@@ -82,7 +82,7 @@ impl App {
             parts: Answers::new(PART_BYTES),
             flames: Answers::new(FLAME_BYTES),
             profiles: Cache::default(),
-            moments: Answers::new(MOMENTS),
+            moments: Answers::of_count(MOMENTS),
             heaps: Cache::default(),
             workers: Arc::new(Semaphore::new(WORKERS)),
         }
@@ -94,10 +94,18 @@ impl App {
             let input = self.input(source)?;
             ProfileRequest::default().select(NamedItem::new(source.label(), input))
         };
-        match source.live {
-            Some(_) => self.moments.get(&source.id, || Ok(select()?)),
-            None => self.profiles.get(source, select),
+        if source.live.is_none() {
+            return self.profiles.get(source, select);
         }
+        let moment = self.moments.get(&source.id, || Ok(select()?))?;
+        // What was made of a moment has its symbols, which the next one does not share.
+        let kept = self.moments.keys();
+        let is_kept = |id: &str| kept.iter().any(|it| it == id);
+        let is_wanted = |key: &str| key.split(' ').all(|id| !source.is_moment(id) || is_kept(id));
+        self.parts.retain(is_wanted);
+        self.answers.retain(is_wanted);
+        self.flames.retain(is_wanted);
+        Ok(moment)
     }
 
     /// What the profile of a source is made of, read anew.

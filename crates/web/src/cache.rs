@@ -97,12 +97,28 @@ pub(crate) trait Weight {
 pub(crate) struct Answers<T> {
     kept: Mutex<VecDeque<(String, Arc<T>)>>,
     most_bytes: usize,
+    most_count: usize,
 }
 
 impl<T: Weight> Answers<T> {
     /// Keeps answers of at most `most_bytes` together, and always the last one.
     pub(crate) fn new(most_bytes: usize) -> Self {
-        Self { kept: Mutex::default(), most_bytes }
+        Self { kept: Mutex::default(), most_bytes, most_count: usize::MAX }
+    }
+
+    /// Keeps this number of answers, whatever their size.
+    pub(crate) fn of_count(most_count: usize) -> Self {
+        Self { kept: Mutex::default(), most_bytes: usize::MAX, most_count }
+    }
+
+    /// The keys of the answers that are kept.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        lock(&self.kept).iter().map(|it| it.0.clone()).collect()
+    }
+
+    /// Drops the answers whose keys are not wanted.
+    pub(crate) fn retain(&self, is_wanted: impl Fn(&str) -> bool) {
+        lock(&self.kept).retain(|it| is_wanted(&it.0));
     }
 
     /// The answer of a question, made where it is not there.
@@ -139,7 +155,7 @@ impl<T: Weight> Answers<T> {
             sum
         });
         let count = sums.take_while(|&sum| sum <= bytes).count();
-        kept.truncate(count.max(least));
+        kept.truncate(count.min(self.most_count).max(least));
     }
 }
 
@@ -166,6 +182,15 @@ mod tests {
         // What is larger than all that is kept is alone.
         get(11, 1000);
         assert!(again(11) && !again(0));
+    }
+
+    #[test]
+    fn a_number_of_answers_is_kept_and_others_go_when_asked() {
+        let answers = Answers::of_count(2);
+        (0..5).for_each(|key: usize| drop(answers.get(&key.to_string(), || Ok(vec![0; 1000]))));
+        assert_eq!(answers.keys(), ["4", "3"]);
+        answers.retain(|key| key == "3");
+        assert_eq!(answers.keys(), ["3"]);
     }
 
     /// While an answer is made, those that would have to go for it are gone.

@@ -94,6 +94,12 @@ impl Source {
         self
     }
 
+    /// Whether an id is that of a part of the recording of this running JVM.
+    pub(crate) fn is_moment(&self, id: &str) -> bool {
+        let name = |id: &'_ str| id.split_once('@').map(|it| it.0.to_owned());
+        self.live.is_some() && name(id).is_some_and(|it| name(&self.id) == Some(it))
+    }
+
     /// All of the recording of a running JVM, also after the part; other sources are whole.
     pub(crate) fn whole(&self) -> Self {
         let whole = self.live.as_ref().map(|live| LiveMoment::whole(&live.source).stretch);
