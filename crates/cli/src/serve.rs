@@ -25,8 +25,7 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
         bail!("--source {} is no folder", folder.display());
     }
     let token = args.token_file.as_deref().map(token_of_file).transpose()?;
-    let (inputs, jvms) = inputs(args)?;
-    let (places, jvms): (Vec<_>, Vec<_>) = jvms.into_iter().unzip();
+    let Inputs { files, jvms, places } = inputs(args)?;
     let begin = |jvm| WatchedJvm::begin(jvm, args.timeout, &args.agent).map(Arc::new);
     let watched = jvms.into_iter().map(begin).collect::<anyhow::Result<Vec<_>>>()?;
     let source = |(it, place): (&Arc<WatchedJvm>, usize)| LiveSource {
@@ -35,7 +34,7 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
         place,
     };
     let options = Options {
-        inputs,
+        inputs: files,
         jvms: watched.iter().zip(places).map(source).collect(),
         host: args.host,
         port: args.port,
@@ -71,10 +70,19 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     ended
 }
 
-/// The files and folders, and the running JVMs with the number of those before them, among the arguments. What perk can read is a file, whatever JVMs
-/// have that name.
-fn inputs(args: &ServeArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<(usize, Jvm)>)> {
-    let (mut files, mut jvms): (Vec<PathBuf>, Vec<(usize, Jvm)>) = Default::default();
+/// What is served.
+#[derive(Default)]
+struct Inputs {
+    /// The files and folders.
+    files: Vec<PathBuf>,
+    jvms: Vec<Jvm>,
+    /// How many files and folders are before each JVM.
+    places: Vec<usize>,
+}
+
+/// The inputs among the arguments. What perk can read is a file, whatever JVMs have that name.
+fn inputs(args: &ServeArgs) -> anyhow::Result<Inputs> {
+    let Inputs { mut files, mut jvms, mut places } = Inputs::default();
     for input in &args.inputs {
         let name = input.to_str().filter(|_| !perk_open::is_stream(input));
         let fault = match fs::metadata(input) {
@@ -88,7 +96,10 @@ fn inputs(args: &ServeArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<(usize, Jvm)>)>
         };
         let is_number = name.parse::<u32>().is_ok();
         match find(name) {
-            Ok(jvm) => jvms.push((files.len(), jvm)),
+            Ok(jvm) => {
+                jvms.push(jvm);
+                places.push(files.len());
+            }
             Err(error) if is_number && !input.exists() => return Err(error),
             // The name of a JVM has no slash.
             Err(_) if input.exists() || name.contains('/') => files.push(input.clone()),
@@ -102,7 +113,7 @@ fn inputs(args: &ServeArgs) -> anyhow::Result<(Vec<PathBuf>, Vec<(usize, Jvm)>)>
     if let Some(name) = names.next().filter(|_| jvms.is_empty()) {
         bail!("--{name} is an option of a recording, and no input is a running JVM");
     }
-    Ok((files, jvms))
+    Ok(Inputs { files, jvms, places })
 }
 
 /// Says that a JVM is recorded, and later how its recording has ended.

@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, size};
@@ -23,7 +23,7 @@ use crate::{App, Key, draw};
 const UNKNOWN_SIZE: Rect = Rect { x: 0, y: 0, width: 80, height: 24 };
 /// The longest time until the end of the terminal is noticed.
 const PATIENCE: Duration = Duration::from_millis(500);
-const FAILED: &str = "the terminal failed";
+const GONE: &str = "the terminal is gone";
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Shows a running JVM on the terminal until the user leaves.
@@ -40,15 +40,15 @@ pub fn watch(watched: &LiveSource<'_>) -> anyhow::Result<()> {
                 let draw = |frame: &mut Frame<'_>| {
                     view.draw(watched, &moment, &mut app, colours, frame);
                 };
-                terminal.draw(draw).context(FAILED)?;
-                let event = match next(keyboard, PATIENCE).context(FAILED)? {
-                    Input::Gone => bail!("the terminal is gone"),
+                terminal.draw(draw).map_err(fault)?;
+                let event = match next(keyboard, PATIENCE).map_err(fault)? {
+                    Input::Gone => bail!(GONE),
                     Input::Event(event) => Some(event),
                     Input::Nothing => None,
                 };
                 match event {
                     Some(event) if is_for_a_new_screen(&event) => {
-                        area().and_then(|area| terminal.resize(area)).context(FAILED)?;
+                        area().and_then(|area| terminal.resize(area)).map_err(fault)?;
                     }
                     Some(Event::Key(key)) if key.kind != KeyEventKind::Release => {
                         let Some(key) = Key::of_event(key) else { continue };
@@ -98,7 +98,7 @@ fn on_terminal(
     let result = terminal.and_then(|terminal| {
         // Dropped, it would complain on a terminal that is gone.
         let mut terminal = ManuallyDrop::new(terminal);
-        let keyboard = keyboard().context(FAILED)?;
+        let keyboard = keyboard().map_err(fault)?;
         let result = body(colours, &mut terminal, &keyboard);
         let _ = terminal.show_cursor();
         result
@@ -132,16 +132,16 @@ fn browse(
     keyboard: &OwnedFd,
 ) -> anyhow::Result<()> {
     while !app.is_done() {
-        terminal.draw(|frame| draw(app, colours, frame)).context(FAILED)?;
-        let event = match next(keyboard, PATIENCE).context(FAILED)? {
-            Input::Gone => bail!("the terminal is gone"),
+        terminal.draw(|frame| draw(app, colours, frame)).map_err(fault)?;
+        let event = match next(keyboard, PATIENCE).map_err(fault)? {
+            Input::Gone => bail!(GONE),
             Input::Event(event) => event,
             Input::Nothing => continue,
         };
         match event {
             // The screen may have lost its content even if its size is as before.
             event if is_for_a_new_screen(&event) => {
-                area().and_then(|area| terminal.resize(area)).context(FAILED)?;
+                area().and_then(|area| terminal.resize(area)).map_err(fault)?;
             }
             Event::Key(key) if key.kind != KeyEventKind::Release => {
                 Key::of_event(key).into_iter().for_each(|key| app.press(key));
@@ -168,6 +168,14 @@ fn keyboard() -> io::Result<OwnedFd> {
     match stdin().is_terminal() {
         true => stdin().as_fd().try_clone_to_owned(),
         false => Ok(File::open("/dev/tty")?.into()),
+    }
+}
+
+/// The fault of a terminal in a sentence. The system has an input or output error of one that is gone.
+fn fault(error: io::Error) -> anyhow::Error {
+    match Errno::from_io_error(&error) {
+        Some(Errno::IO) => anyhow!(GONE),
+        _ => anyhow::Error::new(error).context("the terminal failed"),
     }
 }
 

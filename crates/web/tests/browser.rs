@@ -288,7 +288,8 @@ fn times_select_a_window() {
 fn the_strip_selects_a_window_by_mouse_and_by_keys() {
     let Some(page) = Page::open(&[&testdata("jfr/jdk17.jfr.gz")]) else { return };
     page.go("/s/s1/methods");
-    page.wait_for("return document.querySelectorAll('#strip .lanes li').length", &json!(2));
+    // CPU time, allocations, waits to enter and for notice, and pauses.
+    page.wait_for("return document.querySelectorAll('#strip .lanes li').length", &json!(5));
     let label = page.text("return document.querySelector('#strip .plot').ariaLabel");
     assert!(label.contains("2 garbage collections, 7.3 ms"), "{label}");
     let count = page.text(ROWS);

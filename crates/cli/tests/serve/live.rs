@@ -183,7 +183,7 @@ fn a_stopped_jvm_is_named_and_its_recording_ends_with_perk() {
 fn a_jvm_that_exits_has_ended() {
     let folder = Folder::new();
     let java = program(&jdk::all()[0], "60");
-    folder.file("a.collapsed", b"a;b 5\n".to_vec());
+    folder.file("a.collapsed", b"a;b 5\n");
     let pid = java.pid().to_string();
     let server = Server::new(&folder, &["a.collapsed", &pid, "a.collapsed"]);
     let browser = Browser::new(&server);
