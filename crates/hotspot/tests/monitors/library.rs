@@ -3,7 +3,7 @@
 //! rustc compiles it without cargo, so it includes the module that it tests.
 #![allow(missing_docs, dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::c_void;
 use std::sync::OnceLock;
 
 #[path = "../../src"]
@@ -11,21 +11,10 @@ mod src {
     #[allow(unused_imports)]
     pub mod vm;
 }
-use src::vm::{Memory, MonitorOwner, Monitors, Symbols};
-
-unsafe extern "C" {
-    fn process_vm_readv(
-        pid: c_int,
-        local: *const [usize; 2],
-        locals: usize,
-        remote: *const [usize; 2],
-        remotes: usize,
-        flags: usize,
-    ) -> isize;
-    fn getpid() -> c_int;
-    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-}
+#[path = "../support/process.rs"]
+mod process;
+use process::{Exports, dlopen};
+use src::vm::{Memory, MonitorOwner, Monitors};
 
 /// Functions of JNI, by their places in the table.
 const NEW_GLOBAL_REF: usize = 21;
@@ -40,20 +29,7 @@ struct ProcessMemory;
 
 impl Memory for ProcessMemory {
     fn word(&self, address: usize) -> Option<usize> {
-        let mut word = 0_usize;
-        let local = [(&raw mut word) as usize, 8];
-        let read = unsafe { process_vm_readv(getpid(), &local, 1, &[address, 8], 1, 0) };
-        (read == 8).then_some(word)
-    }
-}
-
-struct Exports(*mut c_void);
-
-impl Symbols for Exports {
-    fn address(&self, name: &str) -> Option<usize> {
-        let name = CString::new(name).ok()?;
-        let address = unsafe { dlsym(self.0, name.as_ptr()) } as usize;
-        (address != 0).then_some(address)
+        process::word(address)
     }
 }
 

@@ -6,7 +6,7 @@
 #![allow(missing_docs, dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::fmt::Write as _;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -16,8 +16,11 @@ mod src {
     #[allow(unused_imports)]
     pub mod vm;
 }
+#[path = "../support/process.rs"]
+mod process;
+use process::{Exports, dlopen, getpid};
 use src::vm::{
-    WalkError, Code, End, InterpreterRegisters, Memory, Registers, Symbols, ThreadState,
+    WalkError, Code, End, InterpreterRegisters, Memory, Registers, ThreadState,
     VirtualThreadFields, Vm, VmFrame,
 };
 
@@ -27,19 +30,8 @@ const SYS_GETTID: c_long = 186;
 const SYS_TGKILL: c_long = 234;
 
 unsafe extern "C" {
-    fn process_vm_readv(
-        pid: c_int,
-        local: *const [usize; 2],
-        locals: usize,
-        remote: *const [usize; 2],
-        remotes: usize,
-        flags: usize,
-    ) -> isize;
     fn syscall(number: c_long, ...) -> c_long;
-    fn getpid() -> c_int;
     fn sigaction(signal: c_int, new: *const c_void, old: *mut c_void) -> c_int;
-    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn __errno_location() -> *mut c_int;
 }
 
@@ -63,9 +55,7 @@ impl PageReader {
             let pages = self.0;
             if (*pages).numbers[slot] != number || number == 0 {
                 (*pages).numbers[slot] = 0;
-                let local = [(&raw mut (*pages).bytes[slot]) as usize, 4096];
-                let remote = [number << 12, 4096];
-                if process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != 4096 {
+                if !process::copy(number << 12, &mut (*pages).bytes[slot]) {
                     return None;
                 }
                 (*pages).numbers[slot] = number;
@@ -87,19 +77,7 @@ impl Memory for PageReader {
         self.byte(address)
     }
     fn word_now(&self, address: usize) -> Option<usize> {
-        let mut word = 0usize;
-        let local = [(&raw mut word) as usize, 8];
-        let read = unsafe { process_vm_readv(getpid(), &local, 1, &[address, 8], 1, 0) };
-        (read == 8).then_some(word)
-    }
-}
-
-struct Exports(*mut c_void);
-impl Symbols for Exports {
-    fn address(&self, name: &str) -> Option<usize> {
-        let name = CString::new(name).ok()?;
-        let address = unsafe { dlsym(self.0, name.as_ptr()) } as usize;
-        (address != 0).then_some(address)
+        process::word(address)
     }
 }
 
