@@ -1,6 +1,6 @@
 //! The numbers at the ends of paths, and a sum for each path of a tree.
 
-use perk_profile::PathId;
+use perk_profile::{PathId, add_up_rows};
 
 use crate::MethodTree;
 
@@ -88,7 +88,7 @@ impl Ends {
         }
         let mut rows: Vec<Row> = self.iter().collect();
         drop(self);
-        merge(&mut rows);
+        add_up_rows(&mut rows);
         let mut ends = Self::default();
         ends.paths.reserve_exact(rows.len());
         rows.into_iter().for_each(|(path, number)| ends.push(path, number));
@@ -151,18 +151,6 @@ impl Sums {
     pub(crate) fn bytes(&self) -> usize {
         self.0.bytes()
     }
-}
-
-/// Orders rows by their paths, and makes one of those of the same path.
-pub(crate) fn merge(rows: &mut Vec<Row>) {
-    rows.sort_unstable_by_key(|it| it.0);
-    rows.dedup_by(|next, kept| {
-        let is_same = next.0 == kept.0;
-        if is_same {
-            kept.1 = kept.1.saturating_add(next.1);
-        }
-        is_same
-    });
 }
 
 /// A number that is added without going past its end.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use perk_profile::{
     Allocations, CallRow, CallTimes, HolderRow, Key, KnownObjects, LabelSetId, LockKind, Metric,
     MetricRows, MonitorRow, MonitorTimes, Profile, Section, SectionHead, Site, Sites, Subject,
-    Symbols, Unit, Waits, section,
+    Symbols, Unit, Waits, add_up_rows, section,
 };
 
 /// The class of objects and locks whose class the file does not give.
@@ -73,7 +73,7 @@ impl Column {
 
     /// Adds up the rows of each trace and subject. Afterwards the rows are in order of trace.
     pub(crate) fn merge(&mut self) {
-        self.rows = sums(std::mem::take(&mut self.rows));
+        add_up_rows(&mut self.rows);
     }
 
     /// Returns the part of the total that the rows do not show.
@@ -85,22 +85,11 @@ impl Column {
     /// Returns the numbers by trace and labels.
     fn without_subjects(self) -> Vec<(Key, u64)> {
         let rows = self.rows.into_iter();
-        sums(rows.map(|(key, number)| (Key { subject: Subject::None, ..key }, number)).collect())
+        let without = |(key, number)| (Key { subject: Subject::None, ..key }, number);
+        let mut rows: Vec<_> = rows.map(without).collect();
+        add_up_rows(&mut rows);
+        rows
     }
-}
-
-/// Returns the sums of the numbers by key, in order of the keys.
-fn sums<K: Copy + Ord>(mut rows: Vec<(K, u64)>) -> Vec<(K, u64)> {
-    // Most readers add the rows in order.
-    rows.sort_by_key(|row| row.0);
-    rows.dedup_by(|next, sum| {
-        let is_same = next.0 == sum.0;
-        if is_same {
-            sum.1 = sum.1.saturating_add(next.1);
-        }
-        is_same
-    });
-    rows
 }
 
 /// Returns all numbers that `profile` has by call path.

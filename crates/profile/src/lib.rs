@@ -59,7 +59,7 @@ pub use keyed::{KeyedMap, KeyedSet};
 pub use labels::{Label, LabelSets, LabelValue};
 pub use merge::Process;
 pub use metric::{Metric, Unit};
-pub use metric_rows::MetricRows;
+pub use metric_rows::{MetricRows, add_up_rows};
 pub use monitors::{
     HolderRow, LockKind, Monitor, MonitorDump, MonitorRow, MonitorTimes, Status, ThreadState,
     WaitEvent, WaitKind, Waits,

@@ -14,6 +14,19 @@ pub struct MetricRows {
     pub rows: Vec<(Key, u64)>,
 }
 
+/// Orders rows by their keys, and adds up those of the same key.
+pub fn add_up_rows<K: Copy + Ord>(rows: &mut Vec<(K, u64)>) {
+    // Most come in order, or nearly.
+    rows.sort_unstable_by_key(|row| row.0);
+    rows.dedup_by(|next, sum| {
+        let is_same = next.0 == sum.0;
+        if is_same {
+            sum.1 = sum.1.saturating_add(next.1);
+        }
+        is_same
+    });
+}
+
 impl MetricRows {
     /// The numbers of each trace, in trace order.
     pub fn by_trace(self) -> Vec<(TraceId, u64)> {

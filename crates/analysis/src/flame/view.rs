@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::iter;
 use std::sync::Arc;
 
-use perk_profile::{NamePattern, PathId};
+use perk_profile::{NamePattern, PathId, add_up_rows};
 
 use super::label::{BELOW_CUTOFF, HIDDEN, Level, NO_STACK};
 use super::numbers::{FlameGraph, Part, PartKind, Side};
 use crate::MethodTree;
-use crate::sums::{self, Row, Sums};
+use crate::sums::{Row, Sums};
 
 /// The most nodes of a view: where it would have more, narrow ones are left out.
 const MOST_NODES: usize = 20_000;
@@ -299,7 +299,7 @@ impl<'v> Viewer<'v> {
         }
         labels.clear();
         if is_bottom_up {
-            sets.iter_mut().flat_map(|set| &mut set.paths).for_each(sums::merge);
+            sets.iter_mut().flat_map(|set| &mut set.paths).for_each(add_up_rows);
         }
         // The largest first; of equal ones in the order of their labels.
         sets.sort_by_key(|set| (std::cmp::Reverse(set.total[0].max(set.total[1])), set.label));
