@@ -102,7 +102,7 @@ impl WatchedJvm {
     }
 }
 
-/// Looks how a process ends, at the moment of its end: later its parent has been told, and nobody else is.
+/// Looks how a process ends, at the moment of its end: once its parent has asked, the system no longer knows.
 fn exit_of(process: &Process) -> anyhow::Result<Arc<OnceLock<Option<ExitStatus>>>> {
     let (process, exit) = (process.try_clone()?, Arc::new(OnceLock::new()));
     let seen = Arc::clone(&exit);

@@ -97,15 +97,21 @@ impl App {
         if source.live.is_none() {
             return self.profiles.get(source, select);
         }
-        let moment = self.moments.get(&source.id, || Ok(select()?))?;
-        // What was made of a moment has its symbols, which the next one does not share.
+        self.moments.get(&source.id, || {
+            self.drop_old_moments(source);
+            Ok(select()?)
+        })
+    }
+
+    /// Drops what was made of moments of a running JVM that are no longer kept. It has their symbols, which other
+    /// moments do not share.
+    fn drop_old_moments(&self, source: &Source) {
         let kept = self.moments.keys();
-        let is_kept = |id: &str| kept.iter().any(|it| it == id);
+        let is_kept = |id: &str| id == source.id || kept.iter().any(|it| it == id);
         let is_wanted = |key: &str| key.split(' ').all(|id| !source.is_moment(id) || is_kept(id));
         self.parts.retain(is_wanted);
         self.answers.retain(is_wanted);
         self.flames.retain(is_wanted);
-        Ok(moment)
     }
 
     /// What the profile of a source is made of, read anew.

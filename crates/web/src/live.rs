@@ -96,8 +96,8 @@ impl Source {
 
     /// Whether an id is that of a part of the recording of this running JVM.
     pub(crate) fn is_moment(&self, id: &str) -> bool {
-        let name = |id: &'_ str| id.split_once('@').map(|it| it.0.to_owned());
-        self.live.is_some() && name(id).is_some_and(|it| name(&self.id) == Some(it))
+        let is_own = |(name, _)| self.id.split('@').next() == Some(name);
+        self.live.is_some() && id.split_once('@').is_some_and(is_own)
     }
 
     /// All of the recording of a running JVM, also after the part; other sources are whole.

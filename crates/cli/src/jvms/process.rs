@@ -95,13 +95,13 @@ impl Process {
         self.stat().is_none_or(|stat| matches!(stat.state, 'Z' | 'X'))
     }
 
-    /// How it has ended, while its parent has not been told and as far as the system says it to this user.
+    /// How it has ended. The system keeps this until the parent has asked, and shows it to some users.
     pub(crate) fn exit(&self) -> Option<ExitStatus> {
         let stat = self.stat().filter(|stat| matches!(stat.state, 'Z' | 'X'))?;
         // To others the status is 0.
         let user = rustix::process::geteuid();
-        let is_told = user.is_root() || self.status().is_ok_and(|it| it.uid == user.as_raw());
-        stat.exit_code.filter(|_| is_told).map(ExitStatus::from_raw)
+        let is_shown = user.is_root() || self.status().is_ok_and(|it| it.uid == user.as_raw());
+        stat.exit_code.filter(|_| is_shown).map(ExitStatus::from_raw)
     }
 
     /// Waits until it ends, and returns how, if that is known then.

@@ -265,7 +265,7 @@ impl Monitors {
 
     /// Returns the virtual thread of an id, if it waits without a carrier.
     pub(super) fn waiting_virtual<'a>(&self, jni: Jni<'a>, id: u64) -> Option<Local<'a>> {
-        let mut waiting: Vec<_> = lock(&self.waiting)
+        let waiting: Vec<_> = lock(&self.waiting)
             .iter()
             .filter_map(|(&slot, waiting)| Some((slot, Arc::clone(waiting.thread.as_ref()?))))
             .collect();
@@ -273,7 +273,7 @@ impl Monitors {
         let index = waiting.iter().position(|(slot, _)| recorder.thread_info(*slot).java_id == id);
         drop(recorder);
         let found = index.and_then(|index| jni.local(&*waiting[index].1));
-        waiting.drain(..).for_each(|(_, thread)| delete(jni, Some(thread)));
+        waiting.into_iter().for_each(|(_, thread)| delete(jni, Some(thread)));
         found
     }
 
