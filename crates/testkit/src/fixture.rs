@@ -1,10 +1,11 @@
 //! Java programs for tests, compiled once by the oldest supported JDK.
 
+use std::env;
 use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
 
 use crate::{agent, jdk, workspace};
 
@@ -113,8 +114,8 @@ impl Source {
     }
 }
 
-/// Compiles into a folder named after a hash of the content. Several processes may do so at once:
-/// each compiles into a folder of its own, and the first to rename it wins.
+/// Compiles into a folder named after a hash of the content. Of several processes that want the same at
+/// once one compiles, and the others wait for it.
 fn compile(mut sources: Vec<Source>, release: u32, module: Option<&str>) -> PathBuf {
     sources.sort_by(|a, b| a.file_name.cmp(&b.file_name));
     let compiler = jdk::compiler();
@@ -125,9 +126,17 @@ fn compile(mut sources: Vec<Source>, release: u32, module: Option<&str>) -> Path
     }
 
     fs::create_dir_all(&cache).unwrap_or_else(|e| panic!("{}: {e}", cache.display()));
+    // Closing the file ends the lock, also that of a process that was killed.
+    let turn = File::create(classes.with_extension("lock")).expect("a file to lock");
+    turn.lock().expect("a lock");
+    if classes.is_dir() {
+        return classes;
+    }
     let work = tempfile::tempdir_in(&cache).expect("a folder to compile in");
     let out = work.path().join("classes");
     let mut javac = Command::new(compiler.javac());
+    // Half the CPU time of the JVM's defaults, which are for longer runs.
+    javac.args(["-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC"]);
     let release = release.to_string();
     match module {
         None => javac.args(["--release", &release]),
@@ -147,9 +156,7 @@ fn compile(mut sources: Vec<Source>, release: u32, module: Option<&str>) -> Path
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "javac: {}\n{messages}", output.status);
 
-    if let Err(error) = fs::rename(&out, &classes) {
-        assert!(classes.is_dir(), "{}: {error}", classes.display());
-    }
+    fs::rename(&out, &classes).unwrap_or_else(|e| panic!("{}: {e}", classes.display()));
     classes
 }
 
