@@ -8,6 +8,7 @@ pub(crate) mod allocations;
 pub(crate) mod books;
 pub(crate) mod bytecodes;
 pub(crate) mod census;
+pub(crate) mod counters;
 pub(crate) mod exact;
 pub(crate) mod fields;
 pub(crate) mod heap_dump;

@@ -23,7 +23,7 @@ const VOLATILE: u16 = 0x0040;
 const CLASSES: [(&str, &str); 5] = [
     ("PerkProbes", "agent/src/analyses/exact"),
     ("PerkFields", "agent/src/analyses/fields"),
-    ("PerkCounts", "agent/src/analyses/bytecodes"),
+    ("PerkCounts", "agent/src/analyses/counters"),
     ("PerkEvents", "jvmpi/src/methods"),
     ("PerkHeaders", "jvm/src/probes"),
 ];

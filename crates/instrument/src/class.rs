@@ -9,7 +9,7 @@ use perk_classfile::{
 use perk_hotspot::annotations::Marks;
 
 use crate::accesses::Accesses;
-use crate::counts::Counts;
+use crate::counts::{Counts, MethodCounts};
 use crate::events::{EventProbes, Subject};
 use crate::helper::{
     COUNTS_HELPER, EVENTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses,
@@ -120,7 +120,7 @@ fn add_calls(
                 skipped("there are no more counters".to_owned());
             }
         }
-        let block_bytes = blocks.as_ref().map(|blocks| blocks.most_bytes(&code));
+        let block_bytes = blocks.as_ref().map(MethodCounts::most_bytes);
         if let Err(reason) = scanner.plan.fit(&code, restoring, block_bytes) {
             skipped(reason);
             scanner.plan.clear();
@@ -133,7 +133,7 @@ fn add_calls(
         let mut write = || {
             plan.write(&code, number, restoring, &mut uses, editor.pool(), edit)?;
             let Some(blocks) = &blocks else { return Ok(()) };
-            counts.write(&code, blocks, plan.local_words(), editor.pool(), edit)
+            counts.write(blocks, editor.pool(), edit)
         };
         if let Err(full) = write() {
             let full: PoolError = full;
@@ -352,16 +352,17 @@ fn add_fields(
     Probes { accesses, calls, blocks, names, .. }: Probes,
     skipped: &mut Vec<(Vec<u8>, String)>,
 ) -> bool {
-    let states = [
-        (accesses, fields::THREAD_STATE, FIELDS_HELPER),
-        (calls && !accesses, fields::THREAD_STATE, HELPER),
-        (blocks, fields::THREAD_COUNTS, COUNTS_HELPER),
-    ];
+    let helper = match () {
+        () if accesses => Some(FIELDS_HELPER),
+        () if calls => Some(HELPER),
+        () => None,
+    };
     let mut added = Vec::new();
     match class {
         b"java/lang/Thread" => {
-            for (_, plain, helper) in states.into_iter().filter(|(is_wanted, ..)| *is_wanted) {
-                let descriptor = format!("L{};", names.of(helper));
+            let state = helper.map(|it| (fields::THREAD_STATE, format!("L{};", names.of(it))));
+            let counters = blocks.then(|| (fields::THREAD_COUNTERS, "J".to_owned()));
+            for (plain, descriptor) in state.into_iter().chain(counters) {
                 added.push((plain, editor.add_field(ADDED, names.of(plain), descriptor)));
             }
         }

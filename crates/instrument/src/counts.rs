@@ -1,21 +1,18 @@
 //! The probes that count the executions of basic blocks.
 
 use perk_classfile::{
-    ClassEditor, ClassFile, Code, Error, Instruction, LocalType, MethodEdit, Operands, PoolEditor,
-    PoolError, Reach, opcode, push_access,
+    ClassEditor, ClassFile, Code, Error, Instruction, MethodEdit, Operands, PoolEditor, PoolError,
+    opcode,
 };
 
-use crate::class::VIRTUAL_THREAD;
-use crate::helper::{COUNTS_HELPER, Helper, Uses};
-use crate::probe::local_bytes;
+use crate::helper::{Helper, Uses};
 use crate::scan::array_probe;
 use crate::{Call, CountedCode, Flow, MethodName, Methods, Names};
 
 /// The words of the operand stack that a probe needs.
-const STACK_WORDS: u16 = 2;
+const STACK_WORDS: u16 = 1;
 
-/// The maximum size of a probe without the access of the local variable, in bytes: the push of an
-/// `int`, and a call.
+/// The maximum size of a probe in bytes: the push of an `int`, and a call.
 const PROBE_BYTES: usize = 6;
 
 /// Places the probes in the methods of a class.
@@ -26,11 +23,6 @@ pub(crate) struct Counts<'c> {
     count: Helper,
 }
 
-/// Whether methods of a class move virtual threads from one carrier to another.
-fn moves(class: &[u8]) -> bool {
-    class.starts_with(VIRTUAL_THREAD)
-}
-
 /// The probes of a method.
 pub(crate) struct MethodCounts {
     first: u32,
@@ -39,15 +31,14 @@ pub(crate) struct MethodCounts {
 
 impl MethodCounts {
     /// Returns the maximum size of their code in bytes.
-    pub(crate) fn most_bytes(&self, code: &Code<'_>) -> usize {
-        (self.flow.counters().len() + 1) * (PROBE_BYTES + local_bytes(code))
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.flow.counters().len() * PROBE_BYTES
     }
 }
 
 impl<'c> Counts<'c> {
     pub(crate) fn new(class: &'c ClassFile<'c>, name: &[u8], names: Names) -> Self {
-        let count = if moves(name) { Helper::COUNT_MOVING } else { Helper::COUNT };
-        Self { class, uses: Uses::new(names), count }
+        Self { class, uses: Uses::new(names), count: Helper::counting(name) }
     }
 
     /// Plans the probes of a method; `None` if there are no more counters.
@@ -61,24 +52,17 @@ impl<'c> Counts<'c> {
         Ok(first.map(|first| MethodCounts { first, flow }))
     }
 
-    /// Adds the probes to an edit, which has added this number of words of local variables.
+    /// Adds the probes to an edit.
     pub(crate) fn write(
         &mut self,
-        code: &Code<'_>,
         planned: &MethodCounts,
-        local_words: u16,
         pool: &mut PoolEditor<'_>,
         edit: &mut MethodEdit,
     ) -> Result<(), PoolError> {
         edit.need_stack(STACK_WORDS);
-        edit.add_local(LocalType::Object(self.uses.class(COUNTS_HELPER, pool)?));
-        let local = code.max_locals().saturating_add(local_words);
-        let mut bytes = self.uses.call(Helper::COUNTS_STATE, pool)?.to_vec();
-        push_access(&mut bytes, opcode::ASTORE, local);
-        edit.insert(0, Reach::FallThrough, &bytes);
+        let mut bytes = Vec::new();
         for (number, counter) in (planned.first..).zip(planned.flow.counters()) {
             bytes.clear();
-            push_access(&mut bytes, opcode::ALOAD, local);
             pool.push_int(&mut bytes, number as i32)?;
             bytes.extend(self.uses.call(self.count, pool)?);
             edit.insert(counter.pc, counter.reach, &bytes);

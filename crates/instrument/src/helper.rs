@@ -3,6 +3,7 @@
 use perk_classfile::{PoolEditor, PoolError, opcode};
 
 use crate::Names;
+use crate::class::VIRTUAL_THREAD;
 
 /// The plain internal name of the class that contains the methods of the probes for calls and
 /// allocations.
@@ -12,8 +13,7 @@ pub const HELPER: &str = "java/lang/PerkProbes";
 /// object of the class is the state of a thread.
 pub const FIELDS_HELPER: &str = "java/lang/PerkFields";
 
-/// The plain internal name of the class that contains the methods of the probes for bytecodes. An
-/// object of the class is the state of a thread.
+/// The plain internal name of the class that contains the methods of the probes for bytecodes.
 pub const COUNTS_HELPER: &str = "java/lang/PerkCounts";
 
 /// The plain internal name of the class that contains the methods of the probes for events.
@@ -72,12 +72,8 @@ pub const FIELDS_METHODS: [(&str, &str); 18] = [
 ];
 
 /// The name and descriptor of every method of [`COUNTS_HELPER`] that probes call. All are static.
-pub const COUNTS_METHODS: [(&str, &str); 4] = [
-    ("state", "()Ljava/lang/PerkCounts;"),
-    ("count", "(Ljava/lang/PerkCounts;I)V"),
-    ("countMoving", "(Ljava/lang/PerkCounts;I)V"),
-    ("mounting", "(Ljava/lang/Thread;)V"),
-];
+pub const COUNTS_METHODS: [(&str, &str); 3] =
+    [("count", "(I)V"), ("countMoving", "(I)V"), ("mounting", "(Ljava/lang/Thread;)V")];
 
 /// The name and descriptor of every method of [`EVENTS_HELPER`] that probes call. All are static.
 pub const EVENTS_METHODS: [(&str, &str); 9] = [
@@ -141,10 +137,9 @@ impl Helper {
     pub(crate) const COPIED_MEMORY: Self = Self::of_fields(16);
     pub(crate) const FILLED_MEMORY: Self = Self::of_fields(17);
 
-    pub(crate) const COUNTS_STATE: Self = Self::of_counts(0);
-    pub(crate) const COUNT: Self = Self::of_counts(1);
-    pub(crate) const COUNT_MOVING: Self = Self::of_counts(2);
-    pub(crate) const MOUNTING: Self = Self::of_counts(3);
+    pub(crate) const COUNT: Self = Self::of_counts(0);
+    pub(crate) const COUNT_MOVING: Self = Self::of_counts(1);
+    pub(crate) const MOUNTING: Self = Self::of_counts(2);
 
     pub(crate) const ENTER_EVENT: Self = Self::of_events(0);
     pub(crate) const ENTER_EVENT_OF_OBJECT: Self = Self::of_events(1);
@@ -164,6 +159,12 @@ impl Helper {
     /// Returns the method with an index in [`COUNTS_METHODS`].
     const fn of_counts(index: u8) -> Self {
         Self((METHODS.len() + FIELDS_METHODS.len()) as u8 + index)
+    }
+
+    /// Returns the method that counts in a class's methods. Those of virtual threads move them from one
+    /// carrier to another.
+    pub(crate) fn counting(class: &[u8]) -> Self {
+        if class.starts_with(VIRTUAL_THREAD) { Self::COUNT_MOVING } else { Self::COUNT }
     }
 
     /// Returns the method with an index in [`EVENTS_METHODS`].
@@ -322,7 +323,7 @@ mod tests {
             assert_eq!((class, name), (FIELDS_HELPER, expected));
             assert!(descriptor.starts_with("(Ljava/lang/Object;"), "{name}");
         }
-        assert_eq!(Helper::COUNTS_STATE.text().1, "state");
+        assert_eq!(Helper::COUNT.text().1, "count");
         assert_eq!(Helper::MOUNTING.text().1, "mounting");
         assert_eq!(Helper::ENTER_EVENT.text(), (EVENTS_HELPER, "enter", "(I)J"));
         assert_eq!(name(Helper::ENTER_EVENT_OF_OBJECT), ("enter", "(ILjava/lang/Object;)J"));

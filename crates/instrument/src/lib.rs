@@ -59,10 +59,9 @@
 //! access is 1 for a read, 2 for a write, 3 for both, plus 4 for the length of an array; its bits
 //! from the fourth on are the logarithm of the number of bytes.
 //!
-//! If [`Probes::blocks`] asks for it, there are more probes, which call [`COUNTS_HELPER`]: `state()` at the
-//! method's entry returns the thread's state, which a local variable keeps; `count(PerkCounts, I)` counts
-//! an execution at each place of a [`Flow`], `countMoving(PerkCounts, I)` in the classes of virtual
-//! threads; `mounting(Thread)` is at the entry of `VirtualThread.mount`.
+//! If [`Probes::blocks`] asks for it, there are more probes, which call [`COUNTS_HELPER`]: `count(I)` counts an
+//! execution at each place of a [`Flow`], `countMoving(I)` in the classes of virtual threads;
+//! `mounting(Thread)` is at the entry of `VirtualThread.mount`.
 //!
 //! If [`Probes::events`] has any, there are other probes, which call [`EVENTS_HELPER`]:
 //!
@@ -123,8 +122,9 @@ pub mod fields {
     pub const PREFIX: &str = "$perk";
     /// A reference of `java/lang/Thread` to the thread's state, an object of the helper class.
     pub const THREAD_STATE: &str = "$perkState";
-    /// The same for [`COUNTS_HELPER`](super::COUNTS_HELPER).
-    pub const THREAD_COUNTS: &str = "$perkCounts";
+    /// A `long` of `java/lang/Thread`, for [`COUNTS_HELPER`](super::COUNTS_HELPER): the offset of the thread's
+    /// counters from those that are not read.
+    pub const THREAD_COUNTERS: &str = "$perkCounters";
     /// A `long` of `java/lang/Class`, which is written once: the data about the class's objects.
     pub const CLASS_RECORDS: &str = "$perkRecords";
     /// An `int` of most classes directly below `java/lang/Object`, and thus of their subclasses, if
@@ -289,8 +289,8 @@ pub trait Methods {
     /// names: such a field cannot be `final`.
     fn assigned(&mut self, _owner: &[u8], _name: &[u8], _descriptor: &[u8]) {}
 
-    /// Returns the number of the first of these counters for the blocks of a method; `None` if
-    /// there are no more. The others follow it.
+    /// Returns the number of the first of these counters of a method; `None` if there are no more. The
+    /// others follow it.
     fn counters(&mut self, _method: &MethodName<'_>, _count: usize) -> Option<u32> {
         None
     }

@@ -24,7 +24,7 @@ const HASH_FACTOR: u64 = 31;
 const CLASSES: [&str; 5] = [HELPER, FIELDS_HELPER, COUNTS_HELPER, EVENTS_HELPER, HELPER_BASE];
 
 const FIELDS: [&str; 4] =
-    [fields::THREAD_STATE, fields::THREAD_COUNTS, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
+    [fields::THREAD_STATE, fields::THREAD_COUNTERS, fields::CLASS_RECORDS, fields::OBJECT_RECORD];
 
 impl Names {
     /// The names as they are in [`HELPER`], [`FIELDS_HELPER`] and [`fields`], without a suffix.

@@ -255,16 +255,6 @@ impl Plan {
         }
     }
 
-    /// Returns the number of words of the local variables that the method gets.
-    pub(crate) fn local_words(&self) -> u16 {
-        let has = |needs: fn(ProbeCall) -> bool| self.probes.iter().any(|it| needs(it.what));
-        match (has(|what| what == ProbeCall::Enter), has(ProbeCall::needs_own)) {
-            (false, _) => 0,
-            (true, false) => Locals::MOST_WORDS - 2,
-            (true, true) => Locals::MOST_WORDS,
-        }
-    }
-
     /// Returns the maximum size of the code with the fewest probes, in bytes.
     fn least_bytes(&self, code: &Code<'_>) -> usize {
         let least = self.probes.iter().map(|probe| match probe.what {

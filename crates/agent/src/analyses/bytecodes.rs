@@ -1,8 +1,8 @@
 //! Exact counts of executed bytecodes per method and line (`jamaica=bytecodes`, and a part of
 //! `jamaica=y`).
 //!
-//! 1. Probes count the executions of basic blocks ([`perk_instrument::Flow`]) in native memory, where
-//!    each thread has counters of its own ([`threads`]).
+//! 1. Probes count the executions of basic blocks ([`perk_instrument::Flow`]) in the counters of their thread
+//!    ([`Counters`]).
 //! 2. JVMTI reports each exception as it is thrown. Its stack shows which blocks it ends in their
 //!    middle, and which one handles it ([`methods`]).
 //! 3. At a dump, the threads stand still for a moment. Their stacks show which blocks are not at their
@@ -10,33 +10,28 @@
 
 mod executed;
 mod methods;
-mod natives;
-mod threads;
 
 use std::ffi::c_void;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use perk_control::intrinsics::CodeMetric;
 use perk_control::options::Jamaica;
-use perk_instrument::{CountedCode, MethodName, Methods, Names, Probes, SitePlace, instrument};
+use perk_instrument::{CountedCode, MethodName, Methods, Probes, SitePlace, instrument};
 use perk_jvm::guard::Feature;
 use perk_jvm::hook;
 use perk_jvm::os;
-use perk_jvm::probes::{self, HelperClass};
+use perk_jvm::probes;
 use perk_jvm::sync::lock;
-use perk_jvm::{
-    Global, Image, Jni, Local, MethodRef, ObjectRef, Reference, StackFrame, Vm, Walker,
-};
+use perk_jvm::{Image, Jni, MethodRef, ObjectRef, Reference, StackFrame, Walker};
 use perk_jvmti_sys::Capability;
 use perk_profile::mutf8;
 use rustc_hash::FxHashMap;
 
 use self::methods::{CountedMethods, ExceptionFrame, Exceptions};
-use self::threads::{MOST_COUNTERS, States, Tables};
 use super::books::jamaica::JamaicaBook;
 use super::books::sites::SiteBook;
+use super::counters::{Counters, MOST_COUNTERS};
 use super::{Analysis, Event, ExceptionEvent, Needs};
 use crate::common::Common;
 use crate::intrinsics;
@@ -61,12 +56,8 @@ pub(crate) struct Bytecodes {
     methods: Mutex<CountedMethods>,
     /// The names of methods, as class files have them.
     names: Mutex<FxHashMap<MethodRef, Option<Arc<str>>>>,
-    helper: OnceLock<&'static Global>,
-    /// Counters that are not read.
-    tables: Tables,
-    states: OnceLock<States>,
+    counters: Counters,
     walker: Walker,
-    vm: OnceLock<Vm>,
     /// The numbers of the last survey, until they are booked.
     moment: Mutex<Option<Moment>>,
     image: Option<&'static Image>,
@@ -97,23 +88,17 @@ impl Bytecodes {
         sites: Option<&'static SiteBook>,
     ) -> Result<Self, String> {
         let options = &common.options;
+        let counters = Counters::new()?;
         Ok(Self {
             common,
             book: Box::leak(Box::new(JamaicaBook::new(counts, sites))),
-            probes: Probes {
-                calls: false,
-                blocks: true,
-                ..Probes::least(Names::numbered(RandomState::new().build_hasher().finish()))
-            },
+            probes: Probes { calls: false, blocks: true, ..Probes::least(counters.names()) },
             selection: Selection::new(&options.include, &options.exclude),
             is_guest: counts == Jamaica::All,
             methods: Mutex::default(),
             names: Mutex::default(),
-            helper: OnceLock::new(),
-            tables: Tables::new()?,
-            states: OnceLock::new(),
+            counters,
             walker: Walker::default(),
-            vm: OnceLock::new(),
             moment: Mutex::default(),
             image: Image::of(common.jvmti),
             skipped: Mutex::default(),
@@ -124,42 +109,6 @@ impl Bytecodes {
     /// Returns the book of JamaicaVM's profile.
     pub(crate) fn book(&self) -> &'static JamaicaBook {
         self.book
-    }
-
-    /// Returns the names of perk's additions to the JVM.
-    pub(crate) fn names(&self) -> Names {
-        self.probes.names
-    }
-
-    /// Starts the probes' counting; the program is about to begin.
-    fn start(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        let helper = *self.helper.get().ok_or("no helper class")?;
-        if !probes::is_bound() {
-            return Err("its native methods could not be bound".to_owned());
-        }
-        let _ = self.vm.set(jni.vm().ok_or("no JVM")?);
-        let states = States::new(jni, helper, self.names(), &self.tables)?;
-        let _ = self.states.set(states);
-        for thread in self.common.jvmti.all_threads(jni).unwrap_or_default() {
-            self.begin_thread(jni, &thread, 0);
-        }
-        hook::overtaken();
-        intrinsics::warn(self.common.jvmti, CodeMetric::Bytecodes);
-        self.has_begun.store(true, Relaxed);
-        // SAFETY: the method does not have arguments.
-        let started = unsafe { jni.call_static_long(helper, c"start", c"()J", &[]) };
-        started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
-    }
-
-    /// Gives a thread its state; see [`States::begin`].
-    fn begin_thread<'j>(
-        &self,
-        jni: Jni<'j>,
-        thread: &dyn Reference,
-        of_carrier: i64,
-    ) -> Option<Local<'j>> {
-        let is_own = self.common.threads.is_own(jni, thread);
-        self.states.get()?.begin(jni, thread, is_own, of_carrier)
     }
 
     /// Returns the name of a method, as [`CountedMethods`] has it; `None` if the JVM does not.
@@ -229,9 +178,9 @@ impl Bytecodes {
     /// Returns the numbers of now, with the places at which threads are in methods.
     fn moment(&self, running: FxHashMap<Arc<str>, Vec<u16>>) -> Moment {
         let methods = lock(&self.methods);
-        let counters = self.states.get().map(|states| states.sums(methods.counter_count()));
+        let counters = self.counters.sums(methods.counter_count());
         let exceptions = methods.all().map(|(method, _)| method.exceptions().clone()).collect();
-        Moment { counters: counters.unwrap_or_default(), exceptions, running }
+        Moment { counters, exceptions, running }
     }
 
     /// Books what all methods have executed since the start.
@@ -253,9 +202,9 @@ impl Bytecodes {
     }
 
     /// Counts the blocks of a method's code: see [`Methods::counters`].
-    pub(crate) fn counters(&self, count: usize) -> Option<u32> {
+    pub(crate) fn new_counters(&self, count: usize) -> Option<u32> {
         let first = lock(&self.methods).counters(count, MOST_COUNTERS)?;
-        self.tables.grow(first as usize + count).then_some(first)
+        self.counters.grow(first as usize + count).then_some(first)
     }
 
     /// Notes a method with counters: see [`Methods::counted`].
@@ -263,19 +212,9 @@ impl Bytecodes {
         lock(&self.methods).add(method, code);
     }
 
-    /// Returns the helper class.
-    pub(crate) fn helper_class(&'static self) -> HelperClass {
-        natives::helper(self, self.tables.unread())
-    }
-
-    /// Returns the helper class once it is defined.
-    pub(crate) fn helper(&self) -> Option<&'static Global> {
-        self.helper.get().copied()
-    }
-
-    /// Sets the helper class as it is defined.
-    pub(crate) fn set_helper(&self, helper: &'static Global) {
-        let _ = self.helper.set(helper);
+    /// Returns the counters of threads.
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// Returns a class with probes.
@@ -316,7 +255,7 @@ impl Methods for View<'_> {
     }
 
     fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {
-        self.0.counters(count)
+        self.0.new_counters(count)
     }
 
     fn counted(&mut self, method: &MethodName<'_>, code: CountedCode<'_>) {
@@ -351,34 +290,28 @@ impl Analysis for Bytecodes {
     }
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        let helpers = vec![self.helper_class()];
-        for helper in probes::define_helpers(self.common.jvmti, jni, self.names(), helpers)? {
-            self.set_helper(helper);
-        }
-        Ok(())
+        self.counters.define(self.common, jni)
     }
 
     fn prepare(&'static self, _: Jni<'_>) {
-        if let Some(&helper) = self.helper.get().filter(|_| !self.is_guest) {
+        if let Some(helper) = self.counters.helper().filter(|_| !self.is_guest) {
             self.common.set_helpers([helper]);
         }
     }
 
     fn begin(&'static self, jni: Jni<'_>) -> Result<(), String> {
-        self.start(jni)
+        hook::overtaken();
+        intrinsics::warn(self.common.jvmti, CodeMetric::Bytecodes);
+        self.has_begun.store(true, Relaxed);
+        self.counters.start(self.common, jni)
     }
 
-    /// The thread gets its state at once: C2 leaves out what probes do without, as long as none did it.
     fn thread_began(&self, thread: &Arc<LiveThread>) {
-        if let (Some(jni), true) = (self.vm.get().and_then(Vm::jni), self.states.get().is_some()) {
-            self.begin_thread(jni, &**thread, 0);
-        }
+        self.counters.thread_began(self.common, &**thread);
     }
 
     fn thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>, _: Option<&LiveThread>) {
-        if let Some(states) = self.states.get() {
-            states.end(jni, &thread);
-        }
+        self.counters.thread_ended(jni, thread);
     }
 
     fn class_file(&self, bytes: &[u8], _: Option<ObjectRef<'_>>) -> Option<Vec<u8>> {
@@ -440,7 +373,7 @@ impl Analysis for Bytecodes {
     }
 
     fn survey(&self) {
-        if let Some(jni) = self.vm.get().and_then(Vm::jni) {
+        if let Some(jni) = self.counters.jni() {
             let stopped = self.common.jvmti.stop_threads(jni);
             let moment = self.moment(self.running(jni));
             let has_stopped = stopped.is_some();
@@ -461,7 +394,7 @@ impl Analysis for Bytecodes {
     }
 
     fn finish(&self) {
-        let uncounted = self.states.get().map_or(0, States::uncounted);
+        let uncounted = self.counters.uncounted_threads();
         if uncounted > 0 {
             os::say(&format!(
                 "HPROF WARNING: bytecodes of {uncounted} threads are not in the file: there is no \

@@ -132,7 +132,7 @@ impl ExactEngine {
         let unwinding = !selection.is_everything();
         // The number is random: the standard library's hash maps use a random secret.
         let new_names = || Names::numbered(RandomState::new().build_hasher().finish());
-        let names = bytecodes.map_or_else(new_names, Bytecodes::names);
+        let names = bytecodes.map_or_else(new_names, |it| it.counters().names());
         let object_record = sites.as_ref().is_some_and(AllocationSites::with_records);
         let probes = Probes {
             unwinding,
@@ -379,13 +379,13 @@ impl Analysis for ExactEngine {
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let own = natives::helper(self);
-        let more = self.bytecodes.map(Bytecodes::helper_class);
+        let more = self.bytecodes.map(|it| it.counters().helper_class());
         let helpers = [own].into_iter().chain(more).collect();
         let defined = probes::define_helpers(self.common.jvmti, jni, self.names(), helpers)?;
         if let [own, more @ ..] = defined.as_slice() {
             let _ = self.helper.set(own);
             for (bytecodes, helper) in self.bytecodes.iter().zip(more) {
-                bytecodes.set_helper(helper);
+                bytecodes.counters().set_helper(helper);
             }
         }
         Ok(())
@@ -395,7 +395,7 @@ impl Analysis for ExactEngine {
         if self.late.is_some() {
             return;
         }
-        let more = self.bytecodes.and_then(Bytecodes::helper);
+        let more = self.bytecodes.and_then(|it| it.counters().helper());
         self.common.set_helpers(self.helper.get().copied().into_iter().chain(more));
     }
 

@@ -272,7 +272,7 @@ impl ProbeResult {
         let helpers = [
             (HELPER, "analyses/exact/PerkProbes.class"),
             (FIELDS_HELPER, "analyses/fields/PerkFields.class"),
-            (COUNTS_HELPER, "analyses/bytecodes/PerkCounts.class"),
+            (COUNTS_HELPER, "analyses/counters/PerkCounts.class"),
             (EVENTS_HELPER, "jvmpi/methods/PerkEvents.class"),
             (HELPER_BASE, "probes/PerkHeaders.class"),
         ];

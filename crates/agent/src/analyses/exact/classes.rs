@@ -424,7 +424,7 @@ impl Methods for View<'_> {
     }
 
     fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {
-        self.classes.bytecodes?.counters(count)
+        self.classes.bytecodes?.new_counters(count)
     }
 
     fn counted(&mut self, method: &MethodName<'_>, code: CountedCode<'_>) {

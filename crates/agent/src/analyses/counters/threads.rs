@@ -5,15 +5,14 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use perk_instrument::fields::THREAD_COUNTS;
-use perk_instrument::{COUNTS_HELPER, Names};
-use perk_jvm::guard::uncounted;
+use perk_instrument::Names;
+use perk_instrument::fields::THREAD_COUNTERS;
 use perk_jvm::memory::{Pages, Region};
 use perk_jvm::sync::lock;
-use perk_jvm::{Global, Jni, Local, LongField, ObjectField, Reference};
+use perk_jvm::{Jni, LongField, Reference};
 
 /// The maximum number of counters.
-pub(super) const MOST_COUNTERS: usize = 1 << 23;
+pub(crate) const MOST_COUNTERS: usize = 1 << 23;
 type Counters = &'static Region<AtomicU64>;
 
 /// The counters of all threads.
@@ -25,11 +24,10 @@ pub(super) struct Tables {
     read: Mutex<CounterTable>,
 }
 
-/// The access to the states of threads, and all counters.
+/// The access to the counters of threads.
 #[derive(Debug)]
 pub(super) struct States {
-    helper: &'static Global,
-    of_thread: ObjectField,
+    /// The field of a thread with the address of its counters, less that of those that are not read.
     counters: LongField,
     tables: &'static Tables,
     /// The number of threads without counters.
@@ -65,65 +63,9 @@ impl Tables {
         has_grown
     }
 
-    /// Returns the address of the counters that are not read.
-    pub(super) fn unread(&self) -> i64 {
-        address(self.unread)
-    }
-}
-
-impl States {
-    /// Finds the fields.
-    pub(super) fn new(
-        jni: Jni<'_>,
-        helper: &'static Global,
-        names: Names,
-        tables: &'static Tables,
-    ) -> Result<Self, String> {
-        let find = || {
-            let thread = jni.find_class(c"java/lang/Thread")?;
-            let signature = CString::new(format!("L{};", names.of(COUNTS_HELPER))).ok()?;
-            let field = CString::new(names.of(THREAD_COUNTS)).ok()?;
-            let of_thread = jni.object_field(&thread, &field, &signature)?;
-            let counters = jni.long_field(helper, c"counters")?;
-            Some(Self { helper, of_thread, counters, tables, uncounted: AtomicU64::new(0) })
-        };
-        find().ok_or_else(|| "no fields for the state of threads".to_owned())
-    }
-
-    /// Gives a thread its state, unless it has one, and returns it. A thread of perk's own does not count, a virtual one
-    /// counts in the counters of its carrier. `None` if the Java heap is full.
-    pub(super) fn begin<'j>(
-        &self,
-        jni: Jni<'j>,
-        thread: &(impl Reference + ?Sized),
-        is_own: bool,
-        of_carrier: i64,
-    ) -> Option<Local<'j>> {
-        // SAFETY: the field is java.lang.Thread's, and this is a thread.
-        if let Some(known) = unsafe { jni.get_object(thread, self.of_thread) } {
-            return Some(known);
-        }
-        let state = uncounted(|| jni.allocate(self.helper))?;
-        let counters = match () {
-            () if is_own => self.tables.unread(),
-            () if of_carrier != 0 => of_carrier,
-            () => self.counters(jni, thread).map_or_else(|| self.no_counters(), address),
-        };
-        // SAFETY: the fields are the helper's and java.lang.Thread's, and these are a state and a
-        // thread.
-        unsafe {
-            jni.set_long(&state, self.counters, counters);
-            jni.set_object(thread, self.of_thread, Some(&state));
-        }
-        Some(state)
-    }
-
-    /// Returns counters for a thread, unless it is a virtual one of which no carrier is known.
-    fn counters(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<Counters> {
-        let mut read = lock(&self.tables.read);
-        if jni.is_virtual(thread) {
-            return None;
-        }
+    /// Returns counters for one more thread; `None` if there is no memory for them.
+    fn take(&self) -> Option<Counters> {
+        let mut read = lock(&self.read);
         if let Some(free) = read.free.pop() {
             return Some(free);
         }
@@ -132,9 +74,41 @@ impl States {
         Some(counters)
     }
 
-    fn no_counters(&self) -> i64 {
-        self.uncounted.fetch_add(1, Relaxed);
-        self.tables.unread()
+    /// Returns the address of the counters that are not read.
+    pub(super) fn unread(&self) -> i64 {
+        address(self.unread)
+    }
+}
+
+impl States {
+    /// Finds the field.
+    pub(super) fn new(jni: Jni<'_>, names: Names, tables: &'static Tables) -> Result<Self, String> {
+        let find = || {
+            let thread = jni.find_class(c"java/lang/Thread")?;
+            let field = CString::new(names.of(THREAD_COUNTERS)).ok()?;
+            let counters = jni.long_field(&thread, &field)?;
+            Some(Self { counters, tables, uncounted: AtomicU64::new(0) })
+        };
+        find().ok_or_else(|| "no field for the counters of threads".to_owned())
+    }
+
+    /// Gives a platform thread its counters, unless it has some. A virtual thread gets those of its
+    /// carrier when it is mounted.
+    pub(super) fn begin(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) {
+        // SAFETY: the field is java.lang.Thread's, and this is a thread.
+        let has_any = unsafe { jni.get_long(thread, self.counters) } != 0;
+        if has_any || jni.is_virtual(thread) {
+            return;
+        }
+        match self.tables.take() {
+            // SAFETY: as above.
+            Some(counters) => unsafe {
+                jni.set_long(thread, self.counters, address(counters) - self.tables.unread());
+            },
+            None => {
+                self.uncounted.fetch_add(1, Relaxed);
+            }
+        }
     }
 
     /// Returns the number of threads without counters.
@@ -149,10 +123,9 @@ impl States {
         }
         // SAFETY: as in `begin`.
         let counters = unsafe {
-            let Some(state) = jni.get_object(thread, self.of_thread) else { return };
-            let counters = jni.get_long(&state, self.counters);
-            jni.set_long(&state, self.counters, self.tables.unread());
-            counters
+            let counters = jni.get_long(thread, self.counters);
+            jni.set_long(thread, self.counters, 0);
+            counters + self.tables.unread()
         };
         let mut read = lock(&self.tables.read);
         let known = read.all.iter().find(|known| address(known) == counters).copied();
