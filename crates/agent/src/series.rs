@@ -1,11 +1,11 @@
-//! What the program allocates and how long its threads wait for locks, over time.
+//! What the threads allocate, how long they wait for locks, and their states, over time.
 
 use std::io;
 use std::sync::Mutex;
 
 use perk_jvm::os;
 use perk_jvm::sync::lock;
-use perk_profile::{Metric, TimeSeriesBook};
+use perk_profile::{Metric, SeriesSubject, TimeSeriesBook};
 
 use crate::recorder::{Book, DumpSection, Place, Recorder, Sections};
 
@@ -15,17 +15,20 @@ pub(crate) enum SeriesKind {
     Allocated,
     Blocked,
     Waited,
+    /// The time of threads by state.
+    Wall,
 }
 
 /// The metric of each kind.
-const METRICS: [Metric; 3] = [Metric::AllocatedBytes, Metric::BlockedTime, Metric::WaitedTime];
+const METRICS: [Metric; 4] =
+    [Metric::AllocatedBytes, Metric::BlockedTime, Metric::WaitedTime, Metric::WallTime];
 
 /// The numbers since the last dump, by the clock of [`os::nano_time`].
 #[derive(Debug)]
 pub(crate) struct SeriesBook {
     /// Whether the output holds them.
     are_written: bool,
-    books: Mutex<[TimeSeriesBook; 3]>,
+    books: Mutex<[TimeSeriesBook; 4]>,
 }
 
 impl SeriesBook {
@@ -33,12 +36,23 @@ impl SeriesBook {
         Self { are_written, books: Mutex::default() }
     }
 
-    /// Adds a number that came about in the last `duration_ns`.
-    pub(crate) fn add(&self, what: SeriesKind, duration_ns: u64, number: u64) {
+    /// Adds a number of a thread that came about in the last `duration_ns`.
+    pub(crate) fn add(&self, what: SeriesKind, thread: Option<u32>, duration_ns: u64, number: u64) {
+        let now_ns = os::nano_time();
+        let times = (now_ns.saturating_sub(duration_ns), now_ns);
+        self.add_between(what, SeriesSubject::of(thread), times, number);
+    }
+
+    /// Adds a number that came about between two times.
+    pub(crate) fn add_between(
+        &self,
+        what: SeriesKind,
+        subject: SeriesSubject,
+        times: (u64, u64),
+        number: u64,
+    ) {
         if self.are_written {
-            let now_ns = os::nano_time();
-            let times = (now_ns.saturating_sub(duration_ns), now_ns);
-            lock(&self.books)[what as usize].add(times, number);
+            lock(&self.books)[what as usize].add(subject, times, number);
         }
     }
 }
@@ -57,7 +71,7 @@ impl Book for SeriesBook {
             .filter_map(|(metric, book)| book.series(metric, begun_ns))
             .collect();
         if !sections.are_of_flush() {
-            *books = Default::default();
+            books.iter_mut().for_each(TimeSeriesBook::clear);
         }
         drop(books);
         series.iter().try_for_each(|it| sections.put(recorder, DumpSection::TimeSeries(it)))

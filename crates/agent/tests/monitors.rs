@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use perk_profile::{
@@ -72,9 +73,13 @@ fn assert_series(profile: &Profile, most_threads: u64, what: &str) {
         let series: Vec<_> = profile.time_series().filter(|it| it.metric == metric).collect();
         let numbers = || series.iter().flat_map(|it| it.numbers.values());
         assert_eq!(numbers().sum::<u64>(), total_ns, "{what} {metric:?}: {series:?}");
+        // Each thread has its own waits.
+        let by_thread = || series.iter().flat_map(|it| &it.numbers);
+        assert!(by_thread().all(|(it, _)| it.1.thread.is_some()), "{what}: {series:?}");
         if metric == Metric::BlockedTime {
-            let most_ns = most_threads * series[0].tick_ns;
-            assert!(numbers().all(|&ns| ns <= most_ns), "{what}: {series:?}");
+            let (most_ns, mut ticks) = (most_threads * series[0].tick_ns, BTreeMap::new());
+            by_thread().for_each(|(&(tick, _), &ns)| *ticks.entry(tick).or_default() += ns);
+            assert!(ticks.values().all(|&ns: &u64| ns <= most_ns), "{what}: {series:?}");
         }
     }
 }

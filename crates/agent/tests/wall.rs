@@ -82,6 +82,19 @@ fn threads_are_in_the_states_that_they_are_in() {
         assert!(main_ns <= accounting.wall_ns && main_ns >= MS * MS_NS, "{main_ns}");
         let all_ns: u64 = states.values().sum();
         assert_eq!(all_ns, accounting.wall_thread_ns);
+        // Over time each thread has the same states.
+        let serials: BTreeMap<_, _> =
+            profile.threads.iter().map(|it| (it.serial, it.name)).collect();
+        let mut over_time: BTreeMap<(String, WallState), u64> = BTreeMap::new();
+        for series in profile.time_series().filter(|it| it.metric == Metric::WallTime) {
+            for ((tick, subject), ns) in &series.numbers {
+                let name = profile.symbols.strings.get(serials[&subject.thread.unwrap()]);
+                let key = (name.to_owned(), subject.state.unwrap());
+                *over_time.entry(key).or_default() += ns;
+                assert!(series.time_ns(*tick) <= profile.recorded_ns(), "{series:?}");
+            }
+        }
+        assert_eq!(over_time, states);
         // Most threads stand still, and are not walked each time.
         let (visits, walks) = (accounting.wall_sample_count, accounting.wall_walk_count);
         assert!(visits > 1000 && walks < visits / 2, "{visits} visits, {walks} walks");

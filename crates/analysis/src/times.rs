@@ -1,6 +1,8 @@
 //! When numbers were measured: by thread and interval, and as a heat map.
 
-use perk_profile::{KeyedMap, Metric, PauseKind, Profile, StrId, Timeline, TimelineRow, spread};
+use perk_profile::{
+    KeyedMap, Metric, PauseKind, Profile, StrId, TimeSeries, Timeline, TimelineRow, spread,
+};
 
 use crate::Filter;
 use crate::filter::KeptNodes;
@@ -92,20 +94,22 @@ pub fn pauses(profile: &Profile, (interval_ns, length): (u64, usize)) -> Vec<Pau
     PauseKind::ALL.into_iter().filter_map(of_kind).collect()
 }
 
-/// The metrics that have numbers over time of all threads together, and their numbers in `length` intervals.
+/// The metrics that have numbers over time beside those of samples, and the numbers of all threads in `length` intervals.
 pub fn time_series(
     profile: &Profile,
     (interval_ns, length): (u64, usize),
 ) -> Vec<(Metric, Vec<u64>)> {
     let interval_ns = interval_ns.max(1);
     let mut all: Vec<(Metric, Vec<u64>)> = Vec::new();
-    for series in profile.time_series().filter(|it| !it.numbers.is_empty()) {
+    // Of states the share of each thread says something, and not the sum.
+    let has_numbers = |it: &&TimeSeries| it.numbers.keys().any(|key| key.1.state.is_none());
+    for series in profile.time_series().filter(has_numbers) {
         let place = all.iter().position(|it| it.0 == series.metric).unwrap_or(all.len());
         if place == all.len() {
             all.push((series.metric.clone(), vec![0; length]));
         }
         let numbers = &mut all[place].1;
-        for (&tick, &number) in &series.numbers {
+        for (&(tick, _), &number) in series.numbers.iter().filter(|it| it.0.1.state.is_none()) {
             let times = (series.time_ns(tick), series.time_ns(tick.saturating_add(1)));
             // A time that no recording reaches is one of a damaged file.
             if times.0 / interval_ns >= length as u64 {
@@ -132,7 +136,7 @@ pub fn metrics(profile: &Profile) -> Vec<Metric> {
 }
 
 /// The rows of a metric with the time at which each begins, of traces that pass the filter.
-fn rows<'p>(
+pub(crate) fn rows<'p>(
     profile: &'p Profile,
     metric: &'p Metric,
     filter: &Filter,
@@ -154,6 +158,14 @@ fn rows<'p>(
     rows.filter(|(_, row)| is_kept(row) && is_of_thread(row)).collect()
 }
 
+/// An interval of at least `least_ns` of whole ticks, as a tick is in one interval; `None` where the times of the metric
+/// are not known.
+pub(crate) fn whole_ticks(profile: &Profile, metric: &Metric, least_ns: u64) -> Option<u64> {
+    let tick_ns = tick_ns(profile, metric)?.max(1);
+    let least_ns = least_ns.max(profile.recorded_ns().div_ceil(MOST_INTERVALS)).max(1);
+    Some(least_ns.div_ceil(tick_ns).saturating_mul(tick_ns))
+}
+
 /// The longest tick of a metric's times; `None` where it has none.
 fn tick_ns(profile: &Profile, metric: &Metric) -> Option<u64> {
     profile.timelines().filter(|it| it.head.metric == *metric).map(|it| it.head.tick_ns).max()
@@ -167,11 +179,8 @@ pub fn series(
     filter: &Filter,
     (interval_ns, count): (u64, usize),
 ) -> Option<Series> {
-    let tick_ns = tick_ns(profile, metric)?.max(1);
     let recorded_ns = profile.recorded_ns();
-    let least_ns = interval_ns.max(recorded_ns.div_ceil(MOST_INTERVALS)).max(1);
-    // Whole ticks, as a tick is in one interval.
-    let interval_ns = least_ns.div_ceil(tick_ns).saturating_mul(tick_ns);
+    let interval_ns = whole_ticks(profile, metric, interval_ns)?;
     let rows = rows(profile, metric, filter);
     let name = |row: &TimelineRow| {
         let thread = row.thread.or_else(|| profile.get_trace(row.trace).thread)?;

@@ -504,7 +504,7 @@ impl dyn FileFormat {
         // Alone they are no profile, so they are no document.
         let courses = [
             (profile.pauses().next().is_some(), "single pauses"),
-            (profile.time_series().next().is_some(), "allocations and waits over time"),
+            (profile.time_series().next().is_some(), "allocations, waits and states over time"),
         ];
         let courses = courses.into_iter().filter(|it| it.0 && !self.holds_courses());
         let accounting =

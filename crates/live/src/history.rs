@@ -9,6 +9,8 @@ use perk_profile::{Accounting, Event, KeyedSet, Metric, Profile, Section, Span, 
 
 /// The time for which each increment is kept.
 const KEPT: Duration = Duration::from_secs(600);
+/// The length of a tick of the states of threads, which are many numbers.
+const STATE_TICK_NS: u64 = 1_000_000_000;
 /// The number of increments that are added to the sum at once.
 const ADDED_AT_ONCE: usize = 60;
 /// The most rows of all increments that are kept: of a recording with more, they are kept for a shorter time.
@@ -135,6 +137,7 @@ fn row_count(event: &Event) -> usize {
     match event {
         Event::Section(section) => section.len(),
         Event::Timeline(timeline) => timeline.rows.len(),
+        Event::TimeSeries(series) => series.numbers.len(),
         _ => 1,
     }
 }
@@ -167,6 +170,10 @@ impl History {
                 }
                 Event::ThreadStart(thread) => drop(self.named.insert(thread)),
                 Event::ThreadEnd(_) => {}
+                Event::TimeSeries(mut series) if series.metric == Metric::WallTime => {
+                    series.coarsen(STATE_TICK_NS);
+                    others.push(Event::TimeSeries(series));
+                }
                 other => others.push(other),
             }
         }
@@ -288,6 +295,11 @@ impl History {
         let of_timelines = of_timelines.map(|row| (row.thread, row.trace));
         let all = of_sections.map(|trace| (None, trace)).chain(of_timelines);
         let all = all.filter_map(|(thread, trace)| thread.or(profile.get_trace(trace).thread));
+        let serials = profile.time_series().flat_map(|it| it.numbers.keys());
+        let serials: KeyedSet<_> = serials.filter_map(|it| it.1.thread).collect();
+        let of_series = (0..profile.threads.len()).map(ThreadId::new);
+        let of_series = of_series.filter(|&it| serials.contains(&profile.get_thread(it).serial));
+        let all = all.chain(of_series);
         let mut threads: Vec<_> = all.filter(|thread| self.named.contains(thread)).collect();
         threads.sort_unstable();
         threads.dedup();

@@ -73,7 +73,7 @@ pub use state::WallState;
 pub use strings::Interner;
 pub use symbols::{Class, Frame, FrameKind, Line, Method, Symbols};
 pub use time::Timestamp;
-pub use time_series::{TimeSeries, TimeSeriesBook, spread};
+pub use time_series::{SeriesSubject, TimeSeries, TimeSeriesBook, spread};
 pub use timeline::{TICK_NS, TimedSamples, Timeline, TimelineBook, TimelineHead, TimelineRow};
 pub use tree::CallTree;
 pub use views::SectionView;

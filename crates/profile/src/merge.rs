@@ -6,8 +6,8 @@ use std::mem;
 use crate::{
     Accounting, ClassId, Column, Event, Frame, FrameId, Key, KeyedMap, Label, LabelSetId,
     LabelValue, Method, MethodId, MonitorDump, NodeId, Pause, Profile, Section, SectionHead,
-    SectionView, Span, StrId, Subject, Thread, ThreadId, TimeSeries, Timeline, Trace, TraceId,
-    WaitEvent,
+    SectionView, SeriesSubject, Span, StrId, Subject, Thread, ThreadId, TimeSeries, Timeline,
+    Trace, TraceId, WaitEvent,
 };
 
 /// HPROF's serial number of a file's first thread.
@@ -81,10 +81,10 @@ impl Profile {
                     };
                     Event::Pauses(pauses.iter().map(later).collect())
                 }
-                Event::TimeSeries(series) => Event::TimeSeries(TimeSeries {
-                    begin_ns: series.begin_ns.saturating_add(delay_ms.saturating_mul(1_000_000)),
-                    ..series.clone()
-                }),
+                Event::TimeSeries(series) => {
+                    let delay_ns = delay_ms.saturating_mul(1_000_000);
+                    Event::TimeSeries(ids.time_series(common, series, delay_ns))
+                }
                 Event::Section(_) | Event::FieldAccesses(_) | Event::Heap(_) => continue,
             };
             self.events.push(event);
@@ -436,6 +436,21 @@ impl ProcessIds {
             }
         }
         dump
+    }
+
+    fn time_series(
+        &mut self,
+        common: &mut CommonTables,
+        series: &TimeSeries,
+        delay_ns: u64,
+    ) -> TimeSeries {
+        let numbers = series.numbers.iter().map(|(&(tick, subject), &number)| {
+            let thread = subject.thread.map(|serial| self.serial(common, serial));
+            ((tick, SeriesSubject { thread, ..subject }), number)
+        });
+        let numbers = numbers.collect();
+        let begin_ns = series.begin_ns.saturating_add(delay_ns);
+        TimeSeries { metric: series.metric.clone(), numbers, begin_ns, ..*series }
     }
 
     fn timeline(&self, timeline: &Timeline, delay_ns: u64) -> Timeline {

@@ -273,6 +273,11 @@ impl Profile {
         &self.traces
     }
 
+    /// The serial number of the thread of a trace, if traces distinguish threads.
+    pub fn serial_of_trace(&self, id: TraceId) -> Option<u32> {
+        Some(self.get_thread(self.get_trace(id).thread?).serial)
+    }
+
     /// The frames of a trace, from the innermost outward.
     pub fn frames(&self, id: TraceId) -> impl Iterator<Item = FrameId> + '_ {
         self.tree.frames(self.get_trace(id).node)

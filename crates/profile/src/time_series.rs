@@ -1,13 +1,17 @@
-//! Numbers over time, of all threads together.
+//! Numbers over time, by thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::Metric;
+use crate::{Metric, WallState};
 
 /// The length of a tick, in nanoseconds; longer in long recordings.
 const SERIES_TICK_NS: u64 = 100_000_000;
-/// The most ticks with numbers; of more, neighbours are added up.
-const MOST_TICKS: usize = 4096;
+/// The most ticks through which a number lasts; of more, neighbours are added up.
+const MOST_TICKS: u64 = 4096;
+/// The most numbers; of more, those of neighbouring ticks are added up.
+const MOST_NUMBERS: usize = 32_768;
+/// The most threads with numbers of their own.
+const MOST_THREADS: usize = 256;
 
 /// The numbers of a metric over time, where no [`Timeline`](crate::Timeline) says of which trace they are. Waits are in all ticks
 /// through which they last.
@@ -19,8 +23,24 @@ pub struct TimeSeries {
     pub tick_ns: u64,
     /// The start of tick 0, in nanoseconds since the recording's start, as in a [`Timeline`](crate::Timeline).
     pub begin_ns: u64,
-    /// The numbers by tick.
-    pub numbers: BTreeMap<u64, u64>,
+    /// The numbers by tick, and by what each is of.
+    pub numbers: BTreeMap<(u64, SeriesSubject), u64>,
+}
+
+/// What a number of a [`TimeSeries`] is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SeriesSubject {
+    /// The serial number of the thread; `None` for the threads that have no numbers of their own.
+    pub thread: Option<u32>,
+    /// The state of the thread, where numbers are by state.
+    pub state: Option<WallState>,
+}
+
+impl SeriesSubject {
+    /// A thread, if it is known, in any state.
+    pub fn of(thread: Option<u32>) -> Self {
+        Self { thread, state: None }
+    }
 }
 
 /// Divides `number` among the ticks from `from_ns` to `to_ns`, or gives it to the tick in which both are. What is given
@@ -60,38 +80,66 @@ impl TimeSeries {
     pub fn retain_window(&mut self, from_ns: u64, to_ns: u64) {
         let (begin_ns, tick_ns) = (self.begin_ns, self.tick_ns);
         let time_ns = |tick: u64| begin_ns.saturating_add(tick.saturating_mul(tick_ns));
-        self.numbers.retain(|&tick, _| (from_ns..to_ns).contains(&time_ns(tick)));
+        self.numbers.retain(|&(tick, _), _| (from_ns..to_ns).contains(&time_ns(tick)));
+    }
+
+    /// Makes ticks at least this long, and as many times longer as that takes.
+    pub fn coarsen(&mut self, least_ns: u64) {
+        let times = least_ns.div_ceil(self.tick_ns.max(1)).max(1);
+        self.tick_ns = self.tick_ns.saturating_mul(times);
+        self.numbers = added_up(&self.numbers, |tick| tick / times);
     }
 }
 
-/// A collector of numbers over time, by any clock. Of a long recording ticks become longer, so that its memory is
-/// bounded.
+/// A collector of numbers over time, by any clock. Of a long recording ticks become longer, and of many threads the
+/// first ones alone have numbers of their own, so that its memory is bounded.
 #[derive(Clone, Debug)]
 pub struct TimeSeriesBook {
     tick_ns: u64,
-    numbers: BTreeMap<u64, u64>,
+    numbers: BTreeMap<(u64, SeriesSubject), u64>,
+    /// The threads that have numbers of their own, also in the series that follow.
+    threads: BTreeSet<u32>,
 }
 
 impl Default for TimeSeriesBook {
     fn default() -> Self {
-        Self { tick_ns: SERIES_TICK_NS, numbers: BTreeMap::new() }
+        let (numbers, threads) = (BTreeMap::new(), BTreeSet::new());
+        Self { tick_ns: SERIES_TICK_NS, numbers, threads }
     }
 }
 
 impl TimeSeriesBook {
-    /// Adds a number that came about evenly between two times.
-    pub fn add(&mut self, (from_ns, to_ns): (u64, u64), number: u64) {
-        while to_ns.saturating_sub(from_ns) / self.tick_ns >= MOST_TICKS as u64 {
+    /// Adds a number that came about evenly between two times. A state is one of a thread: it is left out where the
+    /// thread has no numbers of its own.
+    pub fn add(&mut self, subject: SeriesSubject, (from_ns, to_ns): (u64, u64), number: u64) {
+        let thread = subject.thread.filter(|&it| self.has_own(it));
+        if thread.is_none() && subject.state.is_some() {
+            return;
+        }
+        let subject = SeriesSubject { thread, ..subject };
+        while to_ns.saturating_sub(from_ns) / self.tick_ns >= MOST_TICKS {
             self.coarsen();
         }
         let numbers = &mut self.numbers;
         spread((from_ns, to_ns), self.tick_ns, number, |tick, more| {
-            let sum = numbers.entry(tick).or_default();
+            let sum = numbers.entry((tick, subject)).or_default();
             *sum = sum.saturating_add(more);
         });
-        while self.numbers.len() > MOST_TICKS {
+        while self.numbers.len() > MOST_NUMBERS {
             self.coarsen();
         }
+    }
+
+    /// Whether a thread has numbers of its own.
+    fn has_own(&mut self, thread: u32) -> bool {
+        let has_room = self.threads.len() < MOST_THREADS;
+        self.threads.contains(&thread) || has_room && self.threads.insert(thread)
+    }
+
+    /// Begins anew, with the same threads.
+    pub fn clear(&mut self) {
+        let threads = std::mem::take(&mut self.threads);
+        *self = Self { threads, ..Self::default() };
     }
 
     fn coarsen(&mut self) {
@@ -103,7 +151,7 @@ impl TimeSeriesBook {
     /// before is in the first tick.
     pub fn series(&self, metric: Metric, begin_ns: u64) -> Option<TimeSeries> {
         let tick_ns = self.tick_ns;
-        let first = (*self.numbers.keys().next()?).max(begin_ns / tick_ns);
+        let first = self.numbers.keys().next()?.0.max(begin_ns / tick_ns);
         let numbers = added_up(&self.numbers, |tick| tick.saturating_sub(first));
         let begin_ns = (first * tick_ns).saturating_sub(begin_ns);
         Some(TimeSeries { metric, tick_ns, begin_ns, numbers })
@@ -111,10 +159,13 @@ impl TimeSeriesBook {
 }
 
 /// The numbers by what `place` makes of their ticks.
-fn added_up(numbers: &BTreeMap<u64, u64>, place: impl Fn(u64) -> u64) -> BTreeMap<u64, u64> {
+fn added_up(
+    numbers: &BTreeMap<(u64, SeriesSubject), u64>,
+    place: impl Fn(u64) -> u64,
+) -> BTreeMap<(u64, SeriesSubject), u64> {
     let mut sums = BTreeMap::new();
-    for (&tick, &number) in numbers {
-        let sum: &mut u64 = sums.entry(place(tick)).or_default();
+    for (&(tick, subject), &number) in numbers {
+        let sum: &mut u64 = sums.entry((place(tick), subject)).or_default();
         *sum = sum.saturating_add(number);
     }
     sums
@@ -125,32 +176,61 @@ mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
+    const ONE: SeriesSubject = SeriesSubject { thread: Some(1), state: None };
 
     #[test]
     fn numbers_are_in_all_ticks_through_which_they_last() {
         let mut book = TimeSeriesBook::default();
-        book.add((150 * MS, 350 * MS), 200 * MS);
-        book.add((199 * MS, 199 * MS), 7);
-        book.add((199 * MS, 202 * MS), 10);
+        book.add(ONE, (150 * MS, 350 * MS), 200 * MS);
+        book.add(ONE, (199 * MS, 199 * MS), 7);
+        book.add(ONE, (199 * MS, 202 * MS), 10);
         let series = |begin_ms| book.series(Metric::BlockedTime, begin_ms * MS).unwrap();
-        let numbers: Vec<_> = series(0).numbers.into_iter().collect();
+        let numbers: Vec<_> = series(0).numbers.into_iter().map(|it| (it.0.0, it.1)).collect();
         assert_eq!(numbers, [(0, 50 * MS + 7 + 3), (1, 100 * MS + 7), (2, 50 * MS)]);
         let later = series(70);
         assert_eq!((later.begin_ns, later.time_ns(2)), (30 * MS, 230 * MS));
         let mut later = series(310);
-        assert_eq!((later.begin_ns, later.numbers[&0]), (0, 200 * MS + 17));
+        assert_eq!((later.begin_ns, later.numbers[&(0, ONE)]), (0, 200 * MS + 17));
         later.retain_window(1, u64::MAX);
         assert!(later.numbers.is_empty());
         assert_eq!(TimeSeriesBook::default().series(Metric::BlockedTime, 0), None);
+        let mut coarse = series(0);
+        coarse.coarsen(150 * MS);
+        let numbers: Vec<_> = coarse.numbers.into_values().collect();
+        assert_eq!((coarse.tick_ns, &*numbers), (200 * MS, &[150 * MS + 17, 50 * MS][..]));
     }
 
     #[test]
     fn memory_is_bounded_and_nothing_is_lost() {
         let mut book = TimeSeriesBook::default();
-        (0..20_000).for_each(|tick| book.add((tick * 100 * MS, tick * 100 * MS), 3));
-        book.add((0, u64::MAX), 1000);
-        assert!(book.numbers.len() <= MOST_TICKS);
+        for tick in 0..100_000 {
+            let thread = Some((tick % 3) as u32);
+            book.add(SeriesSubject::of(thread), (tick * 100 * MS, tick * 100 * MS), 3);
+        }
+        book.add(ONE, (0, u64::MAX), 1000);
+        assert!(book.numbers.len() <= MOST_NUMBERS);
         let series = book.series(Metric::AllocatedBytes, 0).unwrap();
-        assert_eq!(series.numbers.values().sum::<u64>(), 61_000);
+        assert_eq!(series.numbers.values().sum::<u64>(), 301_000);
+    }
+
+    #[test]
+    fn the_first_threads_have_numbers_of_their_own() {
+        let mut book = TimeSeriesBook::default();
+        let state = Some(WallState::Parked);
+        for thread in 0..1000 {
+            book.add(SeriesSubject::of(Some(thread)), (0, 0), 1);
+            book.add(SeriesSubject { thread: Some(thread), state }, (0, 0), 5);
+        }
+        let sum = |book: &TimeSeriesBook, is_meant: &dyn Fn(&SeriesSubject) -> bool| {
+            let numbers = book.numbers.iter().filter(|it| is_meant(&it.0.1));
+            numbers.map(|it| it.1).sum::<u64>()
+        };
+        assert_eq!(sum(&book, &|it| it.thread.is_none()), 1000 - MOST_THREADS as u64);
+        assert_eq!(sum(&book, &|it| it.state.is_some()), 5 * MOST_THREADS as u64);
+        // They are the same in the series that follow.
+        book.clear();
+        book.add(SeriesSubject::of(Some(900)), (0, 0), 1);
+        book.add(ONE, (0, 0), 1);
+        assert_eq!(book.numbers.keys().map(|it| it.1.thread).collect::<Vec<_>>(), [None, Some(1)]);
     }
 }

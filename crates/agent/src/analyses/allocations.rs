@@ -236,7 +236,8 @@ impl Analysis for AllocationSampler {
         });
         let object = common.options.live.then(|| jni.weak(&picked.object)).flatten();
         let sample = Estimate::of(picked.size_bytes, self.drawn_interval());
-        common.series.add(SeriesKind::Allocated, 0, sample.bytes.round() as u64);
+        let thread = lock(common.recorder).profile.serial_of_trace(trace);
+        common.series.add(SeriesKind::Allocated, thread, 0, sample.bytes.round() as u64);
         let due = lock(&self.table).add((class, trace), sample, object);
         // If the lock is taken, another thread sweeps.
         if due && let Ok(sweeping) = self.sweeping.try_lock() {

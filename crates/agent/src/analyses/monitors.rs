@@ -71,6 +71,8 @@ pub(crate) struct Monitors {
 /// The counts of a row since the last section.
 #[derive(Debug, Default)]
 struct Row {
+    /// The serial number of the thread that waits, if traces distinguish threads.
+    thread: Option<u32>,
     blocked_count: AtomicU64,
     blocked_ns: AtomicU64,
     wait_count: AtomicU64,
@@ -248,8 +250,10 @@ impl Monitors {
         let Some(sampled) = &self.sampled else { return };
         if let Some(weight) = sampled.end(begun, now) {
             let place = || self.row(self.trace(jni, thread, slot), class, kind);
-            sampled.count(SampleKind::Of(what), place).add(what, weight);
-            self.common.series.add(what.series(), nanoseconds(now - begun.at), weight.ns);
+            let row = sampled.count(SampleKind::Of(what), place);
+            row.add(what, weight);
+            let lasted_ns = nanoseconds(now - begun.at);
+            self.common.series.add(what.series(), row.thread, lasted_ns, weight.ns);
         }
     }
 
@@ -270,16 +274,22 @@ impl Monitors {
                 && let Some((class, kind)) = class()
             {
                 let place = || self.row(self.trace(jni, thread, slot), class, kind);
-                sampled
-                    .count(SampleKind::Of(WaitGoal::Notice), place)
-                    .add(WaitGoal::Notice, weight);
-                self.common.series.add(SeriesKind::Waited, nanoseconds(now - begun.at), weight.ns);
+                let row = sampled.count(SampleKind::Of(WaitGoal::Notice), place);
+                row.add(WaitGoal::Notice, weight);
+                let lasted_ns = nanoseconds(now - begun.at);
+                self.common.series.add(SeriesKind::Waited, row.thread, lasted_ns, weight.ns);
             }
         });
     }
 
-    fn row(&self, trace: TraceId, class: ClassId, kind: LockKind) -> Arc<Row> {
-        Arc::clone(lock(&self.rows).entry((trace, class, kind)).or_default())
+    fn row(
+        &self,
+        (trace, thread): (TraceId, Option<u32>),
+        class: ClassId,
+        kind: LockKind,
+    ) -> Arc<Row> {
+        let new = || Arc::new(Row { thread, ..Row::default() });
+        Arc::clone(lock(&self.rows).entry((trace, class, kind)).or_insert_with(new))
     }
 
     /// Gives the waits for locks that have lasted long enough to be booked a place: those threads wait
@@ -303,12 +313,18 @@ impl Monitors {
         }
     }
 
-    /// Returns the trace of the calling thread.
-    fn trace(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized), slot: Slot) -> TraceId {
+    /// Returns the trace of the calling thread, and the thread's serial number if traces distinguish threads.
+    fn trace(
+        &self,
+        jni: Jni<'_>,
+        thread: &(impl Reference + ?Sized),
+        slot: Slot,
+    ) -> (TraceId, Option<u32>) {
         let common = self.common;
         // If the stack is not available, this is the trace without frames.
         let trace = |stack: Option<&[_]>| common.trace(jni, Some(slot), stack.unwrap_or_default());
-        self.walker.walk(common.jvmti, thread, common.depth(), trace)
+        let trace = self.walker.walk(common.jvmti, thread, common.depth(), trace);
+        (trace, lock(common.recorder).profile.serial_of_trace(trace))
     }
 
     fn line(&self, slot: Slot, class: ClassId, kind: WaitKind, time_ms: u64) {
@@ -555,7 +571,7 @@ impl ThreadWait {
             let lasted_ns = nanoseconds(now - self.since);
             let ns = lasted_ns.saturating_mul(*weight);
             row.add(self.what, Weight { count: 0, ns });
-            series.add(self.what.series(), lasted_ns, ns);
+            series.add(self.what.series(), row.thread, lasted_ns, ns);
         }
         self.since = now;
     }

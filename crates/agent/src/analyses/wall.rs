@@ -18,7 +18,7 @@ use perk_jvm::guard::Feature;
 use perk_jvm::os;
 use perk_jvm::sync::lock;
 use perk_jvm::{Jni, ObjectRef, VirtualThreadFunction};
-use perk_profile::Accounting;
+use perk_profile::{Accounting, SeriesSubject};
 
 use self::book::WallBook;
 use self::sampler::Sampler;
@@ -26,6 +26,7 @@ use self::table::{Booking, Table};
 use super::{Analysis, Needs, OWN_GROUPS, Order};
 use crate::common::{Common, limited};
 use crate::recorder::Book;
+use crate::series::SeriesKind;
 use crate::threads::LiveThread;
 use crate::worker::Worker;
 
@@ -77,9 +78,12 @@ impl WallClock {
         if self.is_paused.load(Relaxed) {
             return;
         }
-        let mut recorder = lock(self.common.recorder);
+        let Common { recorder, series, .. } = self.common;
+        let mut recorder = lock(recorder);
         self.book.book(bookings.iter().filter(|it| it.ns > 0).map(|it| {
             let trace = it.trace.unwrap_or_else(|| recorder.trace(Some(it.slot), &[]));
+            let (thread, state) = (recorder.profile.serial_of_trace(trace), Some(it.state));
+            series.add_between(SeriesKind::Wall, SeriesSubject { thread, state }, it.times, it.ns);
             (trace, it.state, it.ns)
         }));
     }

@@ -1,6 +1,6 @@
 use perk_profile::{
     Event, HeapHistogram, LockKind, MonitorDump, MonitorRow, MonitorTimes, Pause, PauseKind,
-    TimeSeries, Unit, Waits,
+    SeriesSubject, TimeSeries, Unit, Waits,
 };
 
 use super::*;
@@ -156,14 +156,14 @@ fn sums_are_written_or_said_to_be_lost() {
 #[test]
 fn what_has_times_alone_is_lost_by_name_and_no_profile() {
     let pause = Pause { begin_ns: 5, duration_ns: 7, kind: PauseKind::Collection };
-    let (metric, numbers) = (Metric::BlockedTime, [(0, 9)].into());
+    let (metric, numbers) = (Metric::BlockedTime, [((0, SeriesSubject::default()), 9)].into());
     let series = TimeSeries { metric, tick_ns: 1, begin_ns: 0, numbers };
     let events = [Event::Pauses(vec![pause]), Event::TimeSeries(series)];
     let mut alone = Profile::default();
     alone.events.extend(events.clone());
     let mut profile = fixture::everything();
     profile.events.extend(events);
-    let lost = ["single pauses", "allocations and waits over time"];
+    let lost = ["single pauses", "allocations, waits and states over time"];
     for format in FORMATS.into_iter().filter(|it| it.is_written()) {
         assert!(format.is_empty_of(&View::new(&alone, "")), "{}", format.name());
         let losses = format.losses(&View::new(&profile, ""));

@@ -5,7 +5,9 @@
 //! The recording has the bytes that each thread had allocated when a chunk began, so that this part is
 //! known and is left out.
 
-use perk_profile::{Allocations, ClassId, KeyedMap, KeyedSet, TimeSeriesBook, TraceId};
+use perk_profile::{
+    Allocations, ClassId, KeyedMap, KeyedSet, SeriesSubject, TimeSeriesBook, TraceId,
+};
 
 /// A recording continues where its chunks follow each other within this time. Between two recordings
 /// in one file there is a gap.
@@ -73,6 +75,8 @@ pub(super) struct AllocationSample {
     pub(super) thread: Allocator,
     pub(super) class: ClassId,
     pub(super) trace: TraceId,
+    /// The serial number of the thread of the trace.
+    pub(super) serial: Option<u32>,
     pub(super) bytes: u64,
     /// The number of objects; 0 if it is not known.
     pub(super) count: u64,
@@ -301,7 +305,7 @@ impl SampledAllocations {
         };
         self.tally.add(class, trace, more);
         if let Some(at_ns) = sample.at_ns {
-            self.series.add((at_ns, at_ns), bytes);
+            self.series.add(SeriesSubject::of(sample.serial), (at_ns, at_ns), bytes);
         }
     }
 
@@ -334,6 +338,7 @@ mod tests {
             thread,
             class: ClassId::new(0),
             trace: TraceId::new(0),
+            serial: None,
             bytes,
             count: 0,
         }

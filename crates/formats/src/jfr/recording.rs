@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use perk_profile::{
     Accounting, Allocations, ClassId, Column, CpuSamples, Event, Key, KeyedMap, KnownObjects,
-    LockKind, Metric, MonitorRow, MonitorTimes, Profile, Section, SectionHead, Site, Sites,
-    Subject, ThreadId, TimeSeriesBook, Timeline, Timestamp, TraceId, Unit, Waits, WallState,
+    LockKind, Metric, MonitorRow, MonitorTimes, Profile, Section, SectionHead, SeriesSubject, Site,
+    Sites, Subject, ThreadId, TimeSeriesBook, Timeline, Timestamp, TraceId, Unit, Waits, WallState,
 };
 
 use super::allocations::{
@@ -399,6 +399,7 @@ impl Recording {
                     thread: allocator(view, at, "eventThread"),
                     class,
                     trace,
+                    serial: self.profile.serial_of_trace(trace),
                     bytes: number("weight"),
                     // The JDK does not give the number of objects that a sample represents; perk does.
                     count: number("objectCount"),
@@ -414,7 +415,8 @@ impl Recording {
         };
         self.chunk_allocations.buffers();
         if let Some(at_ns) = view.start_ns(at) {
-            self.buffers.add((at_ns, at_ns), allocated_bytes);
+            let subject = SeriesSubject::of(self.profile.serial_of_trace(trace));
+            self.buffers.add(subject, (at_ns, at_ns), allocated_bytes);
         }
         let more = Allocations { allocated_bytes, allocated_count, ..Allocations::default() };
         self.buffer_sites.add(class, trace, more);
@@ -440,7 +442,8 @@ impl Recording {
         };
         if let Some(begin_ns) = view.start_ns(at) {
             let series = if is_blocked { &mut self.blocked } else { &mut self.waited };
-            series.add((begin_ns, begin_ns.saturating_add(time_ns)), time_ns);
+            let subject = SeriesSubject::of(profile.serial_of_trace(trace));
+            series.add(subject, (begin_ns, begin_ns.saturating_add(time_ns)), time_ns);
         }
         let waits = if is_blocked {
             Waits { blocked_count: 1, blocked_ns: time_ns, ..Waits::default() }

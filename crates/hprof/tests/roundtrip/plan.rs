@@ -5,11 +5,12 @@ use perk_profile::{
     Allocations, CallEdge, CallEdges, CallRow, CallTimes, CpuSamples, Event, Frame, FrameId,
     HeapClassRow, HeapHistogram, HeapRoot, HeapSummary, KnownObjects, Line, LockKind, Method,
     MethodId, Metric, Monitor, MonitorDump, MonitorRow, MonitorTimes, ObjectLayout, Pause,
-    PauseKind, Profile, Section, Site, SiteSelection, Sites, Status, Thread, ThreadId, ThreadState,
-    TimeSeries, Timeline, TimelineHead, TimelineRow, Timestamp, TraceId, Unit, WaitEvent, WaitKind,
-    Waits,
+    PauseKind, Profile, Section, SeriesSubject, Site, SiteSelection, Sites, Status, Thread,
+    ThreadId, ThreadState, TimeSeries, Timeline, TimelineHead, TimelineRow, Timestamp, TraceId,
+    Unit, WaitEvent, WaitKind, Waits, WallState,
 };
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
@@ -56,7 +57,7 @@ enum PlanEvent {
     /// Starts and lengths, and whether garbage was collected.
     Pauses(Vec<(u32, u64, bool)>),
     /// The length of a tick, the begin, and numbers by tick.
-    Series(u64, u64, Vec<(u64, u64)>),
+    Series(u64, u64, Vec<(u64, Option<u32>, Option<u8>, u64)>),
     /// A metric's name if it is not samples; the length of a tick, the start and the end; ticks
     /// since the row before, threads, traces and numbers.
     Timed(Option<String>, [u64; 3], Vec<(u32, Option<Index>, Index, u64)>),
@@ -167,6 +168,7 @@ fn step() -> impl Strategy<Value = PlanEvent> {
     let layout = proptest::option::of(any::<([u32; 4], bool)>());
     let roots = vec(0..3_u64, HeapRoot::ALL.len());
     let heap = (rows, roots, layout, any::<bool>(), seconds.clone());
+    let series_row = (any::<u64>(), option::of(1..u32::MAX), option::of(0..8_u8), any::<u64>());
     prop_oneof![
         measured.prop_map(|(name, unit, rows, more)| PlanEvent::Measured(name, unit, rows, more)),
         heap.prop_map(|(rows, roots, layout, is_cut, seconds)| {
@@ -176,7 +178,7 @@ fn step() -> impl Strategy<Value = PlanEvent> {
             PlanEvent::Timed(name, [tick, begin, end], rows)
         }),
         vec((any::<u32>(), any::<u64>(), any::<bool>()), 1..6).prop_map(PlanEvent::Pauses),
-        (1..u64::MAX, any::<u64>(), vec((any::<u64>(), any::<u64>()), 0..6))
+        (1..u64::MAX, any::<u64>(), vec(series_row, 0..6))
             .prop_map(|(tick, begin, numbers)| PlanEvent::Series(tick, begin, numbers)),
         wait.prop_map(|(kind, class, time_ms, thread)| PlanEvent::Wait(
             kind, class, time_ms, thread
@@ -401,7 +403,11 @@ pub(crate) fn build(plan: &Plan, format: Format) -> Profile {
                 Some(Event::Pauses(pauses))
             }
             &PlanEvent::Series(tick_ns, begin_ns, ref numbers) => {
-                let (metric, numbers) = (Metric::BlockedTime, numbers.iter().copied().collect());
+                let numbers = numbers.iter().map(|&(tick, thread, state, number)| {
+                    let state = state.and_then(WallState::of_number);
+                    ((tick, SeriesSubject { thread, state }), number)
+                });
+                let (metric, numbers) = (Metric::BlockedTime, numbers.collect());
                 Some(Event::TimeSeries(TimeSeries { metric, tick_ns, begin_ns, numbers }))
             }
             PlanEvent::Timed(name, [tick_ns, begin_ns, end_ns], rows) => {

@@ -18,14 +18,18 @@ pub(super) struct Booking {
     pub(super) trace: Option<TraceId>,
     pub(super) state: WallState,
     pub(super) ns: u64,
+    /// The times between which it passed, by the clock of `System.nanoTime`.
+    pub(super) times: (u64, u64),
 }
 
 /// A thread that gets samples.
 #[derive(Debug)]
 struct ThreadEntry {
     thread: Arc<LiveThread>,
-    /// The time up to which everything is booked, by the clock of `System.nanoTime`.
+    /// The time up to which everything is booked, by the clock of `System.nanoTime`, and the begin of what was
+    /// taken last.
     booked_ns: u64,
+    taken_from_ns: u64,
     /// The time of the last visit.
     seen_ns: u64,
     last: Option<Sample>,
@@ -75,6 +79,7 @@ impl Table {
             ledger: Ledger::new(Counts::of(&thread)),
             thread,
             booked_ns: now_ns,
+            taken_from_ns: now_ns,
             seen_ns: now_ns,
             last: None,
             ran_at: None,
@@ -181,12 +186,14 @@ impl ThreadEntry {
     /// Returns the time up to `now_ns` that was not taken before.
     fn take_ns(&mut self, now_ns: u64) -> u64 {
         let ns = now_ns.saturating_sub(self.booked_ns);
+        self.taken_from_ns = self.booked_ns;
         self.booked_ns = self.booked_ns.max(now_ns);
         ns
     }
 
     fn booking(&self, trace: Option<TraceId>, state: WallState, ns: u64) -> Booking {
-        Booking { slot: self.thread.slot, trace, state, ns }
+        let times = (self.taken_from_ns, self.booked_ns);
+        Booking { slot: self.thread.slot, trace, state, ns, times }
     }
 
     /// Books the time that a sample represents.

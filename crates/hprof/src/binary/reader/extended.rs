@@ -256,10 +256,7 @@ impl BinaryReader {
         }
         if kind == STATE_SUBJECT {
             let number = body.u1("a thread's state")?;
-            let Some(state) = WallState::of_number(number) else {
-                return Err(body.error(format!("{number} is not a state of threads")));
-            };
-            return Ok(Subject::State(state));
+            return Ok(Subject::State(state(number, body)?));
         }
         let class = body.u4("a class's serial number")?;
         let class = self.class(class);
@@ -435,6 +432,11 @@ fn column(body: &mut Cursor<'_>) -> Result<Column, Error> {
         is_partial: marks & IS_PARTIAL != 0,
         period: (period != 0).then_some(period),
     })
+}
+
+pub(super) fn state(number: u8, body: &Cursor<'_>) -> Result<WallState, Error> {
+    WallState::of_number(number)
+        .ok_or_else(|| body.error(format!("{number} is not a state of threads")))
 }
 
 pub(super) fn unit(body: &mut Cursor<'_>) -> Result<Unit, Error> {

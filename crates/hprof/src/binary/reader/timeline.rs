@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use perk_profile::{
-    Event, Metric, Pause, PauseKind, TimeSeries, Timeline, TimelineHead, TimelineRow, TraceId,
+    Event, Metric, Pause, PauseKind, SeriesSubject, TimeSeries, Timeline, TimelineHead,
+    TimelineRow, TraceId,
 };
 
 use super::BinaryReader;
-use super::extended::{name, unit};
+use super::extended::{name, state, unit};
 use crate::Error;
 use crate::binary::IS_OTHER;
 use crate::binary::cursor::Cursor;
@@ -64,11 +65,17 @@ impl BinaryReader {
         let (metric, tick_ns) = clock(body)?;
         let offset_ns = self.file_begun_us.saturating_mul(1000);
         let begin_ns = offset_ns.saturating_add(body.varint("the start of a time series")?);
-        let (mut numbers, mut tick) = (BTreeMap::new(), 0_u64);
+        let (mut numbers, mut tick, mut thread) = (BTreeMap::new(), 0_u64, 0_u32);
         while !body.is_empty() {
             tick = tick.saturating_add(body.varint("the ticks since a number of a time series")?);
+            thread = next(thread, body, "a thread of a time series")?;
+            let state = match body.u1("a state of a time series")? {
+                0 => None,
+                number => Some(state(number - 1, body)?),
+            };
             let number = body.varint("a number of a time series")?;
-            let sum: &mut u64 = numbers.entry(tick).or_default();
+            let subject = SeriesSubject { thread: (thread != 0).then_some(thread), state };
+            let sum: &mut u64 = numbers.entry((tick, subject)).or_default();
             *sum = sum.saturating_add(number);
         }
         let series = TimeSeries { metric, tick_ns, begin_ns, numbers };

@@ -53,10 +53,12 @@ impl<W: Write> Writer<W> {
     pub fn time_series(&mut self, series: &TimeSeries) -> io::Result<()> {
         let mut body = Body::default().metric(&series.metric);
         body = body.varint(series.tick_ns).varint(series.begin_ns);
-        let mut last = 0;
-        for (&tick, &number) in &series.numbers {
-            body = body.varint(tick - last).varint(number);
-            last = tick;
+        let (mut last, mut before) = (0, 0);
+        for (&(tick, subject), &number) in &series.numbers {
+            let thread = subject.thread.unwrap_or(0);
+            let state = subject.state.map_or(0, |state| state.number() + 1);
+            body = body.varint(tick - last).difference(before, thread).u1(state).varint(number);
+            (last, before) = (tick, thread);
         }
         self.record_of(tag::TIME_SERIES, &body.bytes)
     }
