@@ -19,6 +19,7 @@ pub mod flame;
 pub mod inferred;
 pub mod label_tree;
 pub mod labels;
+pub mod lanes;
 pub mod limits;
 pub mod lines;
 pub mod locks;

@@ -28,6 +28,7 @@ mod conversion;
 mod diff;
 pub mod flame;
 mod heap;
+pub mod lanes;
 pub mod parse;
 mod profile;
 pub mod selection;

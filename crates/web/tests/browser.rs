@@ -271,16 +271,50 @@ fn the_flame_graph_is_zoomed_by_keys_and_by_its_address() {
 fn times_select_a_window() {
     let Some(page) = Page::open(&[&testdata("jfr/jdk17.jfr.gz")]) else { return };
     page.go("/s/s1/time");
-    assert!(
-        page.run("return document.querySelectorAll('.plot canvas').length > 0").as_bool().unwrap()
-    );
-    // The keys of the heat map select its first column, which is the window of all views.
-    page.run("document.querySelector('.heat canvas').focus()");
+    // Each thread has its lanes, with the numbers of the answer.
+    let lanes = api(&page, "/api/s1/lanes?threads=8");
+    let metrics = lanes["metrics"].as_array().unwrap();
+    assert!(metrics.len() >= 3, "{metrics:?}");
+    let groups = "return [...document.querySelectorAll('.time-lanes .of-thread')].map((it) => it.textContent)";
+    let names = lanes["threads"].as_array().unwrap().iter().map(|it| it["name"].clone());
+    let groups = page.run(groups);
+    let of_threads: Vec<_> = groups.as_array().unwrap()[2..].to_vec();
+    let names: Vec<_> = names.collect();
+    assert_eq!(of_threads[..names.len()], names[..]);
+    let label = page.text("return document.querySelector('.time-plot .plot').ariaLabel");
+    assert!(label.contains("CPU") && label.contains(names[0].as_str().unwrap()), "{label}");
+    // More threads are shown, also by the address.
+    let count = lanes["other_thread_count"].as_u64().unwrap();
+    assert!(count > 0, "{count}");
+    page.after(|page| {
+        page.run("[...document.querySelectorAll('.page button')].at(-1).click()");
+    });
+    assert_eq!(page.address(), "/s/s1/time?threads=60");
+    let more = "return document.querySelectorAll('.time-lanes .of-thread').length";
+    assert!(page.run(more).as_u64() > Some(groups.as_array().unwrap().len() as u64 - 1));
+    page.go("/s/s1/time");
+    // The keys select the first column, which is the window of all views.
+    page.run("document.querySelector('.time-plot .plot').focus()");
     page.browser.keys(RIGHT);
     page.after(|page| page.browser.keys(ENTER));
-    assert_eq!(page.address(), "/s/s1/time?from=0.00s&to=1.00s");
+    assert!(page.address().starts_with("/s/s1/time?from=0.00s&to="), "{}", page.address());
     let tab = page.text("return document.querySelectorAll('#tabs a')[1].getAttribute('href')");
-    assert_eq!(tab, "/s/s1/flame?from=0.00s&to=1.00s");
+    assert!(tab.starts_with("/s/s1/flame?from=0.00s&to="), "{tab}");
+    // A drag selects a part, and a click a column.
+    page.go("/s/s1/time");
+    let place = |name: &str| {
+        let over = "document.querySelector('.time-plot .u-over').getBoundingClientRect()";
+        page.run(&format!("return {over}.{name}")).as_f64().unwrap()
+    };
+    let (left, width, top) = (place("left"), place("width"), place("top") + 30.0);
+    page.after(|page| page.browser.drag((left + 2.0, top), (left + width / 2.0, top)));
+    let address = page.address();
+    let to = address.split("&to=").nth(1).unwrap().trim_end_matches('s');
+    let recorded_s = lanes["recorded_ns"].as_u64().unwrap() as f64 / 1e9;
+    assert!((to.parse::<f64>().unwrap() - recorded_s / 2.0).abs() < 0.02, "{address}");
+    page.go("/s/s1/time");
+    page.after(|page| page.browser.click(left + width / 2.0, top));
+    assert!(page.address().starts_with("/s/s1/time?from=0.00s&to="), "{}", page.address());
     page.assert_silent();
 }
 
@@ -328,10 +362,7 @@ fn views_are_saved_by_a_menu() {
     let Some(page) = Page::open(&[&testdata("hprof/samples-b-cpu.hprof")]) else { return };
     page.go("/s/s1/flame");
     // Nothing is downloaded; what would be is noted.
-    page.run(
-        "window.saved = [];
-         HTMLAnchorElement.prototype.click = function () { saved.push([this.download, this.href]) }",
-    );
+    page.run(NOTE_DOWNLOADS);
     page.browser.keys("s");
     let items = "return [...document.querySelectorAll('#save-menu [role=menuitem]')].map((it) => it.textContent)";
     let items = page.run(items);
@@ -346,8 +377,19 @@ fn views_are_saved_by_a_menu() {
     page.browser.keys(ENTER);
     page.browser.keys(ENTER);
     page.wait_for("return saved.length", &json!(1));
-    assert_eq!(page.text("return saved[0][0]"), "perk-flame.png");
     // The picture has the frames' colours, and all rows.
+    assert_picture(&page, "perk-flame.png", 60);
+    page.assert_silent();
+}
+
+/// Notes what would be downloaded, in place of a download.
+const NOTE_DOWNLOADS: &str = "window.saved = [];
+    HTMLAnchorElement.prototype.click = function () { saved.push([this.download, this.href]) }";
+
+/// Fails unless the picture that was saved has this name, is at least so high, and has several colours.
+#[track_caller]
+fn assert_picture(page: &Page, name: &str, height: u64) {
+    assert_eq!(page.text("return saved[0][0]"), name);
     let picture = page.run(
         "const image = new Image();
          image.src = saved[0][1];
@@ -362,7 +404,26 @@ fn views_are_saved_by_a_menu() {
          })",
     );
     let number = |at: usize| picture[at].as_u64().unwrap();
-    assert!(number(0) > 600 && number(1) > 60 && number(2) > 4, "{picture}");
+    assert!(number(0) > 400 && number(1) > height && number(2) > 4, "{name}: {picture}");
+}
+
+#[test]
+fn lanes_and_tree_maps_are_saved_as_pictures() {
+    let files = ["jfr/jdk17.jfr.gz", "hprof/all-b-alloc.hprof.gz"].map(testdata);
+    let Some(page) = Page::open(&[&files[0], &files[1]]) else { return };
+    for (view, name, height) in
+        [("/s/s1/time", "perk-time.png", 300), ("/s/s2/tree", "perk-tree.png", 100)]
+    {
+        for scheme in ["light", "dark"] {
+            page.look(1280, scheme, "none");
+            page.go(view);
+            page.run(NOTE_DOWNLOADS);
+            page.browser.keys("s");
+            page.browser.keys(ENTER);
+            page.wait_for("return saved.length", &json!(1));
+            assert_picture(&page, name, height);
+        }
+    }
     page.assert_silent();
 }
 

@@ -1,5 +1,6 @@
 //! Every number of the server is the one of the command line, for all views of all sample files.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -227,6 +228,62 @@ fn parts_of_profiles() {
         }
     }
     assert!(compared > 25, "{compared}");
+}
+
+/// The lanes of each thread add up to what the tables of the command line say of it.
+#[test]
+fn lanes_are_what_the_tables_say() {
+    let data = testdata();
+    let files = [data.join("jfr/jdk17.jfr.gz"), data.join("jfr/jdk25.jfr.gz")];
+    let served = Served::new(&[&*files[0], &*files[1]]);
+    let sum = |table: &Value, column: &str| -> u64 {
+        let columns = table["columns"].as_array().unwrap();
+        let place = columns.iter().position(|it| it["id"] == column).unwrap();
+        let rows = table["rows"].as_array().unwrap().iter();
+        rows.map(|row| row[place].as_u64().unwrap_or(0)).sum()
+    };
+    for id in ["s1", "s2"] {
+        let lanes = served.json(&format!("/api/{id}/lanes?threads=1000"));
+        assert_eq!(lanes["other_thread_count"], 0);
+        for of in
+            lanes["threads"].as_array().unwrap().iter().chain([&lanes["all"], &lanes["others"]])
+        {
+            for (total, numbers) in
+                of["totals"].as_array().unwrap().iter().zip(of["numbers"].as_array().unwrap())
+            {
+                let numbers = numbers.as_array().unwrap().iter().map(|it| it.as_u64().unwrap());
+                assert_eq!(*total, numbers.sum::<u64>(), "{id}: {}", of["name"]);
+            }
+        }
+        let threads = served.json(&format!("/api/{id}/report?view=threads&limit=10000"));
+        let mut listed: BTreeMap<String, u64> = BTreeMap::new();
+        let columns = threads["columns"].as_array().unwrap();
+        let [name, number] = ["thread", "self_count"]
+            .map(|id| columns.iter().position(|it| it["id"] == id).unwrap());
+        for row in threads["rows"].as_array().unwrap() {
+            let name = row[name].as_str().unwrap_or_default().to_owned();
+            *listed.entry(name).or_default() += row[number].as_u64().unwrap();
+        }
+        let mut shown = BTreeMap::new();
+        for thread in lanes["threads"].as_array().unwrap() {
+            let total = thread["totals"][0].as_u64().unwrap();
+            shown.insert(thread["name"].as_str().unwrap().to_owned(), total);
+        }
+        shown.retain(|_, total| *total > 0);
+        listed.retain(|_, total| *total > 0);
+        assert_eq!(shown, listed, "{id}");
+        let locks = served.json(&format!("/api/{id}/report?view=locks&limit=10000"));
+        let sites = served.json(&format!("/api/{id}/report?view=sites&limit=10000"));
+        for (place, metric) in lanes["metrics"].as_array().unwrap().iter().enumerate() {
+            let expected = match metric["metric"].as_str().unwrap() {
+                "blocked" => sum(&locks, "blocked_ns"),
+                "waited" => sum(&locks, "waited_ns"),
+                "allocated" => sum(&sites, "allocated_bytes"),
+                _ => continue,
+            };
+            assert_eq!(lanes["all"]["totals"][place], expected, "{id}: {metric}");
+        }
+    }
 }
 
 #[test]

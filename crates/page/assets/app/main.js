@@ -107,6 +107,8 @@ function fillTabs(summary, view) {
     if (it === view || it.id === view.within) tab.ariaCurrent = "page";
     return tab;
   }));
+  // On a narrow screen the row of tabs is wider than the page.
+  byId("tabs").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
 function sayConditions(summary) {
@@ -148,7 +150,7 @@ async function refresh() {
     try {
       const given = await view.show({ host: stage, summary, view, sources, onFault: say });
       if (mine !== turn) return;
-      const scrolled = (root) => [...root.querySelectorAll(".scroll, .page, .chart, .heat, .sentences")];
+      const scrolled = (root) => [...root.querySelectorAll(".scroll, .page, .chart, .sentences")];
       const places = scrolled(host).filter((it) => !stage.contains(it)).map((it) => [it.scrollLeft, it.scrollTop]);
       const focused = [...host.querySelectorAll("[tabindex], a, button")].filter((it) => !stage.contains(it)).indexOf(document.activeElement);
       // What the user has opened stays open.

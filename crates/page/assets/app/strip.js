@@ -15,7 +15,7 @@ const MOST_BEHIND_NS = 10e9;
 const STEPS = 100;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const NAMES = { samples: "CPU", wall: "Time", allocated: "Allocation", blocked: "Locks", waited: "Waits" };
+export const NAMES = { samples: "CPU", wall: "Time", allocated: "Allocation", blocked: "Locks", waited: "Waits" };
 const KIND_NAMES = { collection: ["garbage collection", "garbage collections"], safepoint: ["other safepoint", "other safepoints"] };
 
 /** The seconds of a text of the address: `1.5s`, `20ms`, `2m`. */
@@ -64,6 +64,15 @@ export function markPauses(plot, { interval_ns, pauses }, bottom, [ink, muted]) 
     });
   }
   context.restore();
+}
+
+/** The window of the address of a recording of this length, in seconds; null without one. */
+export function windowOf(recorded_ns) {
+  const isLive = moment.source === state.source && state.question.from === undefined && state.question.to === undefined;
+  const { from, to } = isLive ? moment : state.question;
+  if (from === undefined && (to === undefined || isLive)) return null;
+  const end = recorded_ns / 1e9;
+  return [Math.min(secondsOf(from) ?? 0, end), Math.min(secondsOf(to) ?? end, end)];
 }
 
 class Strip {
@@ -170,11 +179,7 @@ class Strip {
 
   /** The window of the address, in seconds. */
   window() {
-    const isLive = moment.source === state.source && state.question.from === undefined && state.question.to === undefined;
-    const { from, to } = isLive ? moment : state.question;
-    if (from === undefined && (to === undefined || isLive)) return null;
-    const end = this.answer.recorded_ns / 1e9;
-    return [Math.min(secondsOf(from) ?? 0, end), Math.min(secondsOf(to) ?? end, end)];
+    return windowOf(this.answer.recorded_ns);
   }
 
   /** Shows the part that is chosen, or else the window. */

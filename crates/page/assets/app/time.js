@@ -1,159 +1,233 @@
-// When the numbers were taken: by thread, and by second and 20 ms. What is dragged is the window of all views.
+// When the numbers were taken: those of all threads, by second and 20 ms, and of each thread, on one axis. What is dragged
+// is the window of all views.
 
 import { uPlot } from "../vendor/uplot.js";
 import { duration } from "../flame/units.js";
 import { ask } from "./api.js";
-import { make } from "./dom.js";
+import { counted, make } from "./dom.js";
 import { amount } from "./numbers.js";
-import { filters, state } from "./state.js";
-import { markPauses, pauseWords, selectWindow } from "./strip.js";
+import { change, filters, state } from "./state.js";
+import { NAMES, markPauses, pauseWords, selectWindow, windowOf } from "./strip.js";
 
-/** Rows of threads. */
-const THREADS = 30;
-const ROW = 22;
-const CELL = 8;
+/** Threads with lanes of their own, at first and after a click. */
+const THREADS = 8;
+const MORE_THREADS = 60;
+const LANE = 16;
+const FIRST_LANE = 56;
+const GAP = 8;
+const AXIS = 24;
+/** The height of a cell of the heat map. */
+const CELL = 3;
+/** Intervals of a lane. */
+const INTERVALS = 400;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const isForced = () => matchMedia("(forced-colors: active)").matches;
+const nameOf = (metric) => NAMES[metric.metric] ?? metric.title;
+const peakOf = (numbers) => numbers.reduce((a, b) => Math.max(a, b), 0);
 
-/** The numbers of all threads over time, with the pauses of the program at the bottom. */
-function curve(host, line, strip) {
-  const step = line.interval_ns / 1e9;
-  const seconds = line.all.map((_, index) => index * step);
-  const style = getComputedStyle(document.body);
-  const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: `12px ${style.fontFamily}` };
-  const value = (number) => (line.sample_ns ? duration(number * line.sample_ns) : amount(number, line.unit));
-  const plot = new uPlot({
-    width: Math.max(200, host.clientWidth - 24),
-    height: 160,
-    legend: { show: false },
-    cursor: { drag: { x: true, y: false, setScale: false } },
-    scales: { x: { time: false } },
-    axes: [{ ...axis, values: (_, splits) => splits.map((it) => `${it} s`) }, { ...axis, size: 70, values: (_, splits) => splits.map(value) }],
-    series: [{}, { stroke: colour("--accent"), fill: colour("--bar"), width: 1, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }],
-    hooks: {
-      draw: [(chart) => markPauses(chart, strip, chart.bbox.top + chart.bbox.height, [colour("--text"), colour("--muted")])],
-      setSelect: [(chart) => {
-        const { left, width } = chart.select;
-        if (width > 3) selectWindow(chart.posToVal(left, "x"), chart.posToVal(left + width, "x"));
-      }],
-    },
-  }, [seconds, line.all]);
-  const frame = make("div", { class: "plot", role: "img", "aria-label": `${line.title} over ${duration(line.recorded_ns)}` }, plot.root);
-  new ResizeObserver(() => plot.setSize({ width: Math.max(200, host.clientWidth - 24), height: 160 })).observe(host);
-  return frame;
-}
+/** A total of a metric. */
+const totalText = (metric, total) => (metric.sample_ns ? duration(total * metric.sample_ns) : amount(total, metric.unit));
 
-/** A row of bars for each thread, the busiest first. */
-function strips(line) {
-  const most = line.threads.reduce((all, thread) => Math.max(all, ...thread.numbers), 1);
-  const rows = line.threads.map((thread) => {
-    const canvas = make("canvas", { "aria-hidden": "true", width: thread.numbers.length * 2, height: ROW - 4 });
-    const context = canvas.getContext("2d");
-    context.fillStyle = colour("--accent");
-    thread.numbers.forEach((count, at) => {
-      const high = count === 0 ? 0 : Math.max(1, (count / most) * canvas.height);
-      context.fillRect(at * 2, canvas.height - high, 2, high);
-    });
-    return make("tr", {},
-      make("td", {}, thread.name),
-      make("td", { class: "number" }, amount(thread.total, line.unit)),
-      make("td", { class: "strip" }, canvas));
+/** The rows of the plot from the top, each with its height: headings, lanes and the heat map. */
+function rowsOf({ metrics, all, threads, others, other_thread_count: count }, map) {
+  const lane = (metric, place, of, most, height = LANE) => ({
+    height, numbers: of.numbers[place], most: most || 1, label: nameOf(metric), text: totalText(metric, of.totals[place]),
   });
-  return make("table", { class: "files strips", "aria-label": "By thread" }, make("tbody", {}, ...rows));
+  const rows = [{ height: LANE, heading: "All threads" }];
+  metrics.forEach((metric, place) => rows.push(lane(metric, place, all, peakOf(all.numbers[place]), place === 0 ? FIRST_LANE : LANE)));
+  rows.push({ height: GAP }, { height: LANE, heading: "Heat map" }, { height: map.height * CELL, map, label: nameOf(metrics[0]), text: `${duration(map.cell_ns)} down` });
+  // The lanes of all threads have one scale.
+  const most = metrics.map((_, place) => threads.reduce((peak, { numbers }) => Math.max(peak, peakOf(numbers[place])), 0));
+  const group = (heading, of, peaks) => {
+    rows.push({ height: GAP }, { height: LANE, heading });
+    metrics.forEach((metric, place) => of.totals[place] > 0 && rows.push(lane(metric, place, of, peaks[place])));
+  };
+  threads.forEach((thread) => group(thread.name ?? "thread not known", thread, most));
+  if (others.totals.some((total) => total > 0)) {
+    group(count > 0 ? counted(count, "other thread") : "threads not known", others, others.numbers.map(peakOf));
+  }
+  let top = 0;
+  for (const row of rows) {
+    row.top = top;
+    top += row.height;
+  }
+  return rows;
 }
 
-/** A column for each second, a cell for each part of it. */
-function heat(map) {
-  const columns = Math.ceil(map.numbers.length / map.height);
-  const canvas = make("canvas", { width: columns * CELL, height: map.height * 3, tabIndex: 0, role: "img",
-    "aria-label": `Heat map: a column for each ${duration(map.column_ns)}, a cell for each ${duration(map.cell_ns)}; drag or arrow keys select columns` });
-  const context = canvas.getContext("2d");
-  const most = map.numbers.reduce((a, b) => Math.max(a, b), 1);
-  let chosen = null;
-  const second = map.column_ns / 1e9;
-  const draw = () => {
-    context.clearRect(0, 0, canvas.width, canvas.height);
-    context.fillStyle = colour("--accent");
-    map.numbers.forEach((count, index) => {
-      if (count === 0) return;
-      context.globalAlpha = 0.15 + (0.85 * count) / most;
-      context.fillRect(Math.floor(index / map.height) * CELL, (index % map.height) * 3, CELL - 1, 3);
+/** Draws the rows. */
+function draw(plot, rows, lanes, strip) {
+  const { ctx: context, bbox } = plot;
+  const ratio = devicePixelRatio || 1;
+  const [ink, line, text, muted] = isForced() ? ["CanvasText", "GrayText", "CanvasText", "GrayText"] : ["--accent", "--line", "--text", "--muted"].map(colour);
+  const x = (ns) => plot.valToPos(ns / 1e9, "x", true);
+  context.save();
+  // The last column of the heat map may be longer than the recording.
+  context.beginPath();
+  context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  context.clip();
+  for (const { top, height, numbers, most, map } of rows) {
+    const [begin, end] = [bbox.top + top * ratio, bbox.top + (top + height) * ratio];
+    context.fillStyle = ink;
+    numbers?.forEach((number, at) => {
+      if (number === 0) return;
+      const left = x(at * lanes.interval_ns);
+      const high = Math.max(ratio, (number / most) * (height - 2) * ratio);
+      context.fillRect(left, end - high, Math.max(ratio, x((at + 1) * lanes.interval_ns) - left), high);
+    });
+    const peak = map ? peakOf(map.numbers) || 1 : 0;
+    map?.numbers.forEach((number, index) => {
+      if (number === 0) return;
+      const left = x(Math.floor(index / map.height) * map.column_ns);
+      const wide = Math.max(ratio, x((Math.floor(index / map.height) + 1) * map.column_ns) - left - ratio);
+      context.globalAlpha = 0.15 + (0.85 * number) / peak;
+      context.fillRect(left, begin + (index % map.height) * CELL * ratio, wide, CELL * ratio);
     });
     context.globalAlpha = 1;
-    if (!chosen) return;
-    context.strokeStyle = colour("--text");
-    context.strokeRect(chosen[0] * CELL + 0.5, 0.5, (chosen[1] - chosen[0] + 1) * CELL - 1, canvas.height - 1);
+    if (!numbers && !map) continue;
+    context.fillStyle = line;
+    context.fillRect(bbox.left, end - 1, bbox.width, 1);
+  }
+  const first = rows.find((row) => row.numbers);
+  markPauses(plot, strip, bbox.top + (first.top + first.height) * ratio, [text, muted]);
+  context.restore();
+}
+
+/** The plot with its labels. Columns of the heat map are what keys and a click choose. */
+function timePlot(host, lanes, map, strip) {
+  const rows = rowsOf(lanes, map);
+  const height = rows.at(-1).top + rows.at(-1).height;
+  const end = lanes.recorded_ns / 1e9;
+  const column = map.column_ns / 1e9;
+  const last = Math.max(0, Math.ceil(end / column) - 1);
+  const labels = make("ul", { class: "lanes time-lanes" }, ...rows.map((row) => {
+    const label = row.heading
+      ? make("li", { class: "of-thread", title: row.heading }, make("span", {}, row.heading))
+      : make("li", { title: row.label && `${row.label}: ${row.text}` }, row.label && make("span", {}, row.label), row.text && make("small", {}, row.text));
+    label.style.height = `${row.height}px`;
+    return label;
+  }));
+  const stroke = (name) => () => (isForced() ? "CanvasText" : colour(name));
+  const widthOf = () => Math.max(120, host.clientWidth - 24 - (host.clientWidth < 640 ? 80 : 180));
+  const plot = new uPlot({
+    width: widthOf(), height: height + AXIS, padding: [0, 12, 0, 10],
+    legend: { show: false },
+    cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
+    scales: { x: { time: false, range: () => [0, Math.max(end, column / 100)] }, y: { range: () => [0, 1] } },
+    axes: [
+      { side: 0, stroke: stroke("--muted"), grid: { stroke: stroke("--line"), width: 1 }, ticks: { show: false }, size: AXIS, gap: 2, font: `11px ${getComputedStyle(document.body).fontFamily}`, values: (_, splits) => splits.map((it) => `${it} s`) },
+      { show: false, scale: "y" },
+    ],
+    series: [{}, { scale: "y", show: false }],
+    hooks: {
+      draw: [(it) => draw(it, rows, lanes, strip)],
+      setSelect: [(it) => {
+        const { left, width } = it.select;
+        if (width > 3) selectWindow(it.posToVal(left, "x"), it.posToVal(left + width, "x"));
+      }],
+    },
+  }, [[0, end], [null, null]]);
+  let chosen = null;
+  const says = make("span", { class: "unseen", role: "status" });
+  const frame = make("div", {
+    class: "plot", tabIndex: 0, role: "application", "aria-roledescription": "time line",
+    "aria-label": [`${lanes.metrics.map(nameOf).join(", ")} over ${duration(lanes.recorded_ns)}, of all threads and of each`,
+      ...lanes.threads.map((thread) => `${thread.name}: ${lanes.metrics.map((metric, place) => `${nameOf(metric)} ${totalText(metric, thread.totals[place])}`).join(", ")}`),
+      `Arrow keys choose a column of ${duration(map.column_ns)} for all views, with Shift several, Enter shows it, Escape shows all of the time`].join(". "),
+  }, plot.root);
+  const take = () => selectWindow(chosen[0] * column, Math.min(end, (chosen[1] + 1) * column));
+  /** Shows the columns that are chosen, or else the window. */
+  const mark = () => {
+    const shown = chosen ? [chosen[0] * column, Math.min(end, (chosen[1] + 1) * column)] : windowOf(lanes.recorded_ns);
+    const [left, right] = shown ? shown.map((it) => plot.valToPos(it, "x")) : [0, 0];
+    plot.setSelect({ left, width: Math.max(right - left, shown ? 1 : 0), top: 0, height: plot.over.clientHeight }, false);
   };
-  const at = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return Math.max(0, Math.min(columns - 1, Math.floor(((event.clientX - box.left) / box.width) * columns)));
-  };
-  const take = () => selectWindow(chosen[0] * second, (chosen[1] + 1) * second);
-  let begin = -1;
-  canvas.addEventListener("pointerdown", (event) => {
-    begin = at(event);
-    chosen = [begin, begin];
-    draw();
+  let down = null;
+  plot.over.addEventListener("pointerdown", (event) => { down = event.clientX; });
+  plot.over.addEventListener("pointerup", (event) => {
+    if (down === null || Math.abs(event.clientX - down) > 3) return;
+    const at = Math.floor(plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x") / column);
+    chosen = [at, at].map((it) => Math.max(0, Math.min(last, it)));
+    take();
   });
-  canvas.addEventListener("pointermove", (event) => {
-    if (begin < 0) return;
-    chosen = [begin, at(event)].sort((a, b) => a - b);
-    draw();
-  });
-  canvas.addEventListener("pointerup", () => {
-    if (begin >= 0) take();
-    begin = -1;
-  });
-  canvas.addEventListener("keydown", (event) => {
+  frame.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step) {
       const [from, to] = chosen ?? [-1, -1];
-      const last = Math.max(0, Math.min(columns - 1, to + step));
-      chosen = event.shiftKey && chosen ? [Math.min(from, last), last] : [last, last];
-      draw();
+      const next = Math.max(0, Math.min(last, to + step));
+      chosen = event.shiftKey && chosen ? [Math.min(from, next), next] : [next, next];
+      says.textContent = `${(chosen[0] * column).toFixed(2)} s to ${Math.min(end, (chosen[1] + 1) * column).toFixed(2)} s: Enter shows it`;
+      mark();
     } else if (event.key === "Enter" && chosen) take();
-    else return;
+    else if (event.key === "Escape" && chosen) {
+      chosen = null;
+      mark();
+    } else return;
     event.preventDefault();
+    event.stopPropagation();
   });
-  draw();
-  return canvas;
+  new ResizeObserver(() => {
+    plot.setSize({ width: widthOf(), height: height + AXIS });
+    mark();
+  }).observe(host);
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
+    matchMedia(query).addEventListener("change", () => frame.isConnected && plot.redraw());
+  }
+  return { element: make("div", { class: "time-plot" }, labels, frame, says), mark, picture: () => picture(plot, labels, rows) };
+}
+
+/** The plot with its labels as a picture, on the page's background. */
+function picture(plot, labels, rows) {
+  const { canvas } = plot.ctx;
+  const ratio = devicePixelRatio || 1;
+  const side = 180 * ratio;
+  const made = make("canvas", { width: canvas.width + side, height: canvas.height });
+  const context = made.getContext("2d");
+  context.fillStyle = colour("--page");
+  context.fillRect(0, 0, made.width, made.height);
+  context.drawImage(canvas, side, 0);
+  context.textBaseline = "middle";
+  const { fontFamily } = getComputedStyle(labels);
+  for (const { top, height, heading, label, text } of rows) {
+    const middle = (AXIS + top + (heading ? height / 2 : Math.min(height, LANE) / 2)) * ratio;
+    context.font = `${heading ? "600 " : ""}${11 * ratio}px ${fontFamily}`;
+    context.fillStyle = colour(heading ? "--text" : "--muted");
+    context.fillText(heading ?? label ?? "", 8 * ratio, middle, heading ? side - 16 * ratio : side / 2);
+    const wide = context.measureText(text ?? "").width;
+    context.fillText(text ?? "", side - 8 * ratio - wide, middle);
+  }
+  return made;
 }
 
 /** Fills the view of times. */
 export async function time({ host, view, summary }) {
   const path = encodeURIComponent(state.source);
   const { from, to, ...asked } = filters();
-  const width = Math.max(1, Math.ceil(summary.recorded_ns / 1e6 / 300));
-  const [line, map, strip] = await Promise.all([
-    ask(`${path}/timeline`, { ...asked, threads: THREADS, "bucket-ms": width }),
+  const threads = state.question.threads ?? THREADS;
+  const [lanes, map, strip] = await Promise.all([
+    ask(`${path}/lanes`, { ...asked, threads, "bucket-ms": Math.max(1, Math.ceil(summary.recorded_ns / 1e6 / INTERVALS)) }),
     ask(`${path}/heatmap`, asked),
     ask(`${path}/strip`),
   ]);
   const page = make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": view.title });
   host.append(page);
-  const picture = heat(map);
+  const plot = timePlot(page, lanes, map, strip);
   const window = from || to ? `Window: ${from ?? "0s"} to ${to ?? "the end"}. ` : "";
   const all = make("button", { type: "button", onclick: () => selectWindow() }, "Show all of the time");
+  const isShared = lanes.metrics.filter((_, place) => place > 0 && lanes.all.totals[place] > 0 && lanes.threads.every(({ totals }) => totals[place] === 0) && lanes.other_thread_count === 0);
+  const isMore = Number(threads) > THREADS;
+  const more = make("button", { type: "button", onclick: () => change({ threads: isMore ? undefined : MORE_THREADS }) },
+    isMore ? "Show fewer threads" : `Show ${counted(Math.min(lanes.other_thread_count, MORE_THREADS - THREADS), "more thread")}`);
   page.append(...[
-    make("p", {}, `${window}Drag over the curve or the heat map to select a window for all views. `, window && all),
-    make("h3", {}, `${line.title} by ${duration(line.interval_ns)}`),
-    curve(page, line, strip),
-    strip.pauses.length > 0 && make("p", { class: "hint" }, `Marks at the bottom, full for collections: ${pauseWords(strip.pauses)}.`),
-    make("h3", {}, `Heat map: seconds across, ${duration(map.cell_ns)} down`),
-    make("div", { class: "heat" }, picture),
+    make("p", {}, `${window}A click or a drag selects a window for all views. `, window && all),
+    plot.element,
+    (isMore || lanes.other_thread_count > 0) && make("p", {}, more),
+    make("p", { class: "hint" }, `The busiest threads come first. An interval is ${duration(lanes.interval_ns)}; lanes of threads have one scale.`),
+    isShared.length > 0 && make("p", { class: "hint" }, `Of all threads together alone: ${isShared.map(nameOf).join(", ")}.`),
+    strip.pauses.length > 0 && make("p", { class: "hint" }, `Marks below the CPU time of all threads, full for collections: ${pauseWords(strip.pauses)}.`),
+    ...(lanes.notes ?? []).map((note) => make("p", { class: "hint" }, note)),
   ].filter(Boolean));
-  page.append(make("h3", {}, "By thread"), strips(line));
-  if (line.other_thread_count > 0) page.append(make("p", { class: "hint" }, `${line.other_thread_count} other threads are not shown.`));
-  for (const note of line.notes ?? []) page.append(make("p", { class: "hint" }, note));
-  return { picture: () => onPage(picture) };
-}
-
-/** A picture on the page's background. */
-function onPage(picture) {
-  const canvas = make("canvas", { width: picture.width, height: picture.height });
-  const context = canvas.getContext("2d");
-  context.fillStyle = colour("--page");
-  context.fillRect(0, 0, canvas.width, canvas.height);
-  context.drawImage(picture, 0, 0);
-  return canvas;
+  plot.mark();
+  return { picture: plot.picture };
 }

@@ -118,6 +118,7 @@ fn views(content: &Content<'_>, has_folders: bool) -> Vec<&'static str> {
         ("edges", content.has_edges()),
         ("threads", main.is_some() && !profile.threads.is_empty()),
         ("states", wall::thread_states(profile).is_some()),
+        ("thread-states", profile.time_series().any(|it| it.metric == Metric::WallTime)),
         ("timeline", profile.timelines().next().is_some()),
         ("monitors", content.contention.is_some()),
         ("sites", content.objects.is_some() || content.fields.is_some()),

@@ -1,7 +1,7 @@
 //! Numbers over time: by thread, and as a heat map.
 
 use perk_analysis::times;
-use perk_profile::Metric;
+use perk_profile::{Metric, Profile};
 use perk_render::Json;
 use perk_report::flame;
 
@@ -40,13 +40,17 @@ const MOST_THREADS: usize = 1000;
 /// The numbers of a metric by thread and interval.
 pub(crate) fn timeline(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
     answer(app, source, question, |profile, metric, filter| {
-        let ms: Option<u64> = question.number("bucket-ms")?;
-        let interval_ns =
-            ms.map_or(profile.recorded_ns() / INTERVALS, |ms| ms.saturating_mul(1_000_000));
+        let interval_ns = interval_ns(question, profile)?;
         let threads = question.number("threads")?.unwrap_or(THREADS).min(MOST_THREADS);
         let series = times::series(profile, metric, filter, (interval_ns, threads));
         Ok(series.map(|it| flame::series(&it, profile)))
     })
+}
+
+/// The length of the intervals that a question is about.
+pub(super) fn interval_ns(question: &Question, profile: &Profile) -> Result<u64, Fault> {
+    let ms: Option<u64> = question.number("bucket-ms")?;
+    Ok(ms.map_or(profile.recorded_ns() / INTERVALS, |ms| ms.saturating_mul(1_000_000)))
 }
 
 /// The strip above all views: each metric whose times are known, and the pauses, by interval.
@@ -107,17 +111,13 @@ pub(crate) fn heat_map(app: &App, source: &Source, question: &Question) -> Resul
     })
 }
 
-type Members = Vec<(&'static str, Json)>;
+pub(super) type Members = Vec<(&'static str, Json)>;
 
-fn answer(
+pub(super) fn answer(
     app: &App,
     source: &Source,
     question: &Question,
-    members: impl FnOnce(
-        &perk_profile::Profile,
-        &Metric,
-        &perk_analysis::Filter,
-    ) -> Result<Option<Members>, Fault>,
+    members: impl FnOnce(&Profile, &Metric, &perk_analysis::Filter) -> Result<Option<Members>, Fault>,
 ) -> Result<Reply, Fault> {
     question.check(&[&KNOWN])?;
     if question.text("by").is_some_and(|by| by != "thread") {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use perk_formats::View;
 use perk_profile::{
-    Column, Event, Frame, Key, Line, Method, Metric, Profile, Section, SectionHead, Subject,
-    Thread, WallState,
+    Column, Event, Frame, Key, Line, Method, Metric, Profile, Section, SectionHead, SeriesSubject,
+    Subject, Thread, TimeSeries, WallState,
 };
 use serde_json::{Value, json};
 
@@ -39,6 +39,20 @@ fn write_states(path: &Path) {
         }
     }
     profile.events.push(wall.into());
+    // Over time: `worker` runs first, and then is blocked.
+    let number = |tick, thread, state| {
+        let (thread, state) = (Some(thread), Some(state));
+        ((tick, SeriesSubject { thread, state }), SECOND)
+    };
+    let of_timer = (0..4).map(|tick| number(tick, 200_002, WallState::Sleeping));
+    let of_worker = (1..4).map(|tick| number(tick, 200_001, WallState::Blocked));
+    let begin = number(0, 200_001, WallState::Running);
+    profile.events.push(Event::TimeSeries(TimeSeries {
+        metric: Metric::WallTime,
+        tick_ns: SECOND,
+        begin_ns: 0,
+        numbers: of_timer.chain(of_worker).chain([begin]).collect(),
+    }));
     let mut file = Vec::new();
     let format = perk_formats::by_name("hprof").unwrap();
     format.write_view(&View::new(&profile, "states"), &mut file).unwrap();
@@ -54,6 +68,35 @@ fn threads_have_their_states() {
     page.go("/s/s1/threads");
     let bars = "return [...document.querySelectorAll('.states')].map((it) => it.ariaLabel)";
     page.wait_for(bars, &json!(["blocked 75.0 %, running 25.0 %", "sleeping 100.0 %"]));
+    // Over time each state has its colour and, where there is room, its letter; the pointer says the rest.
+    let strip = page.run(
+        "const strip = document.querySelector('.state-strip[data-thread=worker]');
+         const at = (x) => {
+           const box = strip.getBoundingClientRect();
+           strip.dispatchEvent(new PointerEvent('pointermove', { clientX: box.left + x * box.width, clientY: box.top + 4 }));
+           return strip.title;
+         };
+         return [at(0.1), at(0.9)]",
+    );
+    let [first, last] = [0, 1].map(|at| strip[at].as_str().unwrap());
+    assert!(first.contains("running on a CPU 100.0 %"), "{strip}");
+    assert!(last.contains("blocked by a monitor 100.0 %"), "{strip}");
+    let legend = page.text("return document.querySelector('.legend').innerText");
+    assert!(legend.contains('R') && legend.contains('B') && legend.contains('S'), "{legend}");
+    // The times of each state add up to the numbers of the table.
+    let table = api(&page, "/api/s1/report?view=states");
+    let over_time = api(&page, "/api/s1/thread-states");
+    for row in table["rows"].as_array().unwrap() {
+        let is_its = |it: &&Value| it["thread_serial"] == row[place(&table, "thread_serial")];
+        let thread = over_time["threads"].as_array().unwrap().iter().find(is_its).unwrap();
+        for state in WallState::ALL {
+            let its = thread["states"].as_array().unwrap().iter();
+            let its = its.filter(|it| it["state"] == state.name());
+            let numbers = its.flat_map(|it| it["ns"].as_array().unwrap());
+            let sum: u64 = numbers.map(|ns| ns.as_u64().unwrap()).sum();
+            assert_eq!(row[place(&table, &format!("{}_ns", state.name()))], sum, "{thread}");
+        }
+    }
     page.run("document.querySelector('.scroll').focus()");
     page.browser.keys(DOWN);
     let words = "return document.getElementById('side').innerText.replace(/\\s+/g, ' ')";
