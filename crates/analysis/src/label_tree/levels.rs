@@ -29,9 +29,10 @@ pub struct LevelTree<L> {
     pub labels: Vec<L>,
     /// The nodes in preorder.
     pub nodes: Vec<LevelNode>,
-    /// The traces that have numbers, in order, each with the index of the node in which it ends. A
-    /// merged tree has none.
+    /// The traces that have numbers, in order, each with the index of the node in which it ends.
     pub ends: Vec<(TraceId, u32)>,
+    /// The same of the profile before, if two are compared.
+    pub ends_before: Vec<(TraceId, u32)>,
 }
 
 impl<L: Clone + Ord + Hash> LevelTree<L> {
@@ -63,7 +64,7 @@ impl<L: Clone + Ord + Hash> LevelTree<L> {
             open.extend(children(node).map(|child| (child, level + 1)));
         }
         ends.iter_mut().for_each(|(_, node)| *node = places[*node as usize]);
-        Self { labels, nodes, ends }
+        Self { labels, nodes, ends, ends_before: Vec::new() }
     }
 
     /// Merges the tree of the profile before with that of the profile after.
@@ -82,12 +83,15 @@ impl<L: Clone + Ord + Hash> LevelTree<L> {
         let mut nodes = Vec::with_capacity(before.nodes.len().max(after.nodes.len()));
         let gone = |node: LevelNode| LevelNode { before: node.after, after: 0, ..node };
         let new = |node: LevelNode| LevelNode { label: places[node.label as usize], ..node };
+        // Where the nodes of each tree are in the merged one.
+        let mut moved =
+            [Vec::with_capacity(before.nodes.len()), Vec::with_capacity(after.nodes.len())];
         let mut left = before.nodes.into_iter().map(gone).peekable();
         let mut right = after.nodes.into_iter().map(new).peekable();
         loop {
             // Both follow the same parent: if one is deeper, only its profile has more nodes there.
             let order = match (left.peek(), right.peek()) {
-                (None, None) => return Self { labels, nodes, ends: Vec::new() },
+                (None, None) => break,
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (Some(a), Some(b)) => {
@@ -98,21 +102,33 @@ impl<L: Clone + Ord + Hash> LevelTree<L> {
             match order {
                 Ordering::Equal => {
                     if let (Some(a), Some(b)) = (left.next(), right.next()) {
+                        moved.iter_mut().for_each(|places| places.push(index(nodes.len())));
                         nodes.push(LevelNode { after: b.after, ..a });
                     }
                 }
-                Ordering::Less => take_branch(&mut left, &mut nodes),
-                Ordering::Greater => take_branch(&mut right, &mut nodes),
+                Ordering::Less => take_branch(&mut left, &mut nodes, &mut moved[0]),
+                Ordering::Greater => take_branch(&mut right, &mut nodes, &mut moved[1]),
             }
         }
+        let ends = |ends: Vec<(TraceId, u32)>, places: &[u32]| {
+            ends.into_iter().map(|(trace, node)| (trace, places[node as usize])).collect()
+        };
+        let ends_before = ends(before.ends, &moved[0]);
+        Self { labels, nodes, ends: ends(after.ends, &moved[1]), ends_before }
     }
 }
 
-/// Moves the next node and all below it.
-fn take_branch(from: &mut Peekable<impl Iterator<Item = LevelNode>>, nodes: &mut Vec<LevelNode>) {
+/// Moves the next node and all below it. Their places are added to `moved`.
+fn take_branch(
+    from: &mut Peekable<impl Iterator<Item = LevelNode>>,
+    nodes: &mut Vec<LevelNode>,
+    moved: &mut Vec<u32>,
+) {
     let Some(top) = from.next() else { return };
+    let first = index(nodes.len());
     nodes.push(top);
     nodes.extend(iter::from_fn(|| from.next_if(|node| node.level > top.level)));
+    moved.extend(first..index(nodes.len()));
 }
 
 /// The rank of each label in the order of all labels.
@@ -154,8 +170,12 @@ mod tests {
     fn trees_are_laid_on_each_other() {
         let before = tree("a;b;c 1\na;b;d 2\na;x 3\nz;y 4\n");
         let after = tree("a;b;d 20\na;b;e;f 30\na 40\nb;y 50\n");
+        let merged = LevelTree::compare(before, after);
+        let ends = |ends: &[(TraceId, u32)]| ends.iter().map(|end| end.1).collect::<Vec<_>>();
+        let [before, after] = [&merged.ends_before, &merged.ends].map(|it| ends(it));
+        assert_eq!((before, after), (vec![2, 3, 6, 10], vec![3, 5, 0, 8]));
         assert_eq!(
-            shown(&LevelTree::compare(before, after)),
+            shown(&merged),
             [
                 (0, "a", 0, 40),
                 (1, "b", 0, 0),

@@ -4,7 +4,7 @@ use std::io;
 
 use perk_analysis::label_tree::{LevelNode, LevelTree, Part};
 use perk_analysis::{MethodTree, Owners, limits};
-use perk_profile::{Accounting, KeyedMap, KeyedSet, Metric, Profile, Subject, TraceId, deep};
+use perk_profile::{Accounting, KeyedMap, Metric, Profile, TraceId, deep};
 
 use super::VERSION;
 use super::data::{
@@ -34,18 +34,11 @@ impl PageData {
         let levels = deep::levels(&view.profiles());
         let left_out: Vec<_> = shown.iter_mut().map(|(_, tree)| tree.fold(levels)).collect();
         let mut tables = Tables::default();
-        let has_wall = shown.iter().any(|(metric, _)| *metric == Metric::WallTime);
-        let idle = match has_wall && !is_compared {
-            true => {
-                let owners = Owners::new(view.profile);
-                limits::idle(view.profile, &MethodTree::new(view.profile), &owners)
-            }
-            false => KeyedSet::default(),
-        };
         for (place, ((metric, tree), left_out)) in shown.iter().zip(&left_out).enumerate() {
             let mut nodes = tables.nodes(tree, left_out, is_compared);
             if *metric == Metric::WallTime {
-                nodes.idle = idle_nodes(view.profile, &idle, &tree.ends);
+                let before = view.before.map(|before| (before.profile, &*tree.ends_before));
+                nodes.idle = idle_nodes(before.into_iter().chain([(view.profile, &*tree.ends)]));
             }
             let times =
                 || TimeColumns::of(view.profile, metric, &tree.ends, &nodes, &tables.frames);
@@ -181,19 +174,16 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The places of the nodes in which threads do not work.
-fn idle_nodes(
-    profile: &Profile,
-    idle: &KeyedSet<(TraceId, Subject)>,
-    ends: &[(TraceId, u32)],
-) -> Vec<u32> {
-    let rows = Metric::WallTime.rows(profile).rows;
-    let ends = rows.iter().zip(ends);
-    let is_idle = |((key, _), _): &(&(_, _), &(_, u32))| {
-        let key: &perk_profile::Key = key;
-        idle.contains(&(key.trace, key.subject))
+/// The places of the nodes in which threads do not work, of profiles with the ends of their traces.
+fn idle_nodes<'p>(profiles: impl Iterator<Item = (&'p Profile, &'p [(TraceId, u32)])>) -> Vec<u32> {
+    let of_profile = |(profile, ends): (&Profile, &[(TraceId, u32)])| {
+        let idle = limits::idle(profile, &MethodTree::new(profile), &Owners::new(profile));
+        let rows = Metric::WallTime.rows(profile).rows;
+        let ends =
+            rows.iter().zip(ends).filter(|((key, _), _)| idle.contains(&(key.trace, key.subject)));
+        ends.map(|(_, end)| end.1).collect::<Vec<_>>()
     };
-    let mut nodes: Vec<u32> = ends.filter(is_idle).map(|(_, end)| end.1).collect();
+    let mut nodes: Vec<u32> = profiles.flat_map(of_profile).collect();
     nodes.sort_unstable();
     nodes.dedup();
     nodes

@@ -3,6 +3,7 @@
 import { copyButton, methodActions } from "./actions.js";
 import { ask } from "./api.js";
 import { counted, make } from "./dom.js";
+import { OPENED, foldButton } from "./flame.js";
 import { Graph } from "./graph.js";
 import { amount, nameOf } from "./numbers.js";
 import { hideSide, showSide } from "./side.js";
@@ -114,7 +115,9 @@ async function sideControls(side, { sources, summary }) {
 /** The graph of what changed. */
 async function graphOf(asked, view) {
   const { question } = state;
-  const load = () => ask("diff/flame", { ...asked, root: question.root, tree: question.tree });
+  // As the flame graph of one file, it starts at the program's own code.
+  const fold = question.fold ?? "start";
+  const load = () => ask("diff/flame", { ...asked, root: question.root, tree: question.tree, fold });
   const wholeOf = (it) => (it.above.length > 0 ? it.above[0] : it.total);
   const answer = await load();
   const root = answer.root.map(String);
@@ -128,7 +131,11 @@ async function graphOf(asked, view) {
       const method = graph.methodAt(node);
       showSide(make("h2", {}, nameOf(graph.nameAt(node))), method && methodActions(method), graph.numbers(node));
     },
-    onZoom: (node) => node > 0 && change({ root: rootOf(node) }),
+    onZoom: (node) => {
+      const opened = OPENED[fold]?.[graph.kindAt(node)];
+      if (opened) change({ fold: opened, root: undefined, node: undefined });
+      else if (node > 0) change({ root: rootOf(node) });
+    },
     onLeave: () => {
       if (root.length === 0) return false;
       change({ root: root.slice(0, -1).join(".") || undefined });
@@ -140,7 +147,7 @@ async function graphOf(asked, view) {
     graph.update(next, wholeOf(next));
     detail.textContent = graph.describe(graph.chart.focus);
   };
-  return { graph, detail, update };
+  return { graph, button: foldButton(fold), detail, update };
 }
 
 /** Fills the view of a comparison: `with` is the file before. */
@@ -199,7 +206,7 @@ export async function compare({ host, view, sources, summary, onFault }) {
     onOpen: () => {},
     onFault,
   });
-  if (picture) page.append(picture.graph.element, picture.graph.legend(), picture.detail);
+  if (picture) page.append(make("div", { class: "bar" }, picture.button), picture.graph.element, picture.graph.legend(), picture.detail);
   page.append(make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count), table.element);
   if (picture) {
     picture.graph.start();

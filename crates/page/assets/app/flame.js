@@ -12,7 +12,14 @@ import { searchField } from "./table.js";
 /** The words of the choices of a tree. */
 const TREES = { "top-down": "Top down", "bottom-up": "Bottom up" };
 /** What is folded once a bar is open, by what was folded before. */
-const OPENED = { start: { above: "idle", idle: "frames" }, frames: { above: "nothing" }, idle: { idle: "nothing" } };
+export const OPENED = { start: { above: "idle", idle: "frames" }, frames: { above: "nothing" }, idle: { idle: "nothing" } };
+
+/** The button that opens all that is folded, or folds it again. */
+export const foldButton = (fold) => make("button", {
+  type: "button", "aria-pressed": String(fold !== "nothing"),
+  title: "The frames above your code and idle threads are one bar each, which Enter or a double click opens",
+  onclick: () => change({ fold: fold === "nothing" ? undefined : "nothing", root: undefined, node: undefined }),
+}, "From your code");
 
 /** The way down to the root that is shown. */
 function crumbsOf(answer) {
@@ -75,13 +82,7 @@ export async function flame({ host, view, summary }) {
       note({ search: text || undefined });
       search(text);
     }), found, direction);
-  if (fold !== undefined) {
-    bar.append(make("button", {
-      type: "button", "aria-pressed": String(fold !== "nothing"),
-      title: "The frames above your code and idle threads are one bar each, which Enter or a double click opens",
-      onclick: () => change({ fold: fold === "nothing" ? undefined : "nothing", root: undefined, node: undefined }),
-    }, "From your code"));
-  }
+  if (fold !== undefined) bar.append(foldButton(fold));
   host.append(bar, crumbsOf(answer), graph.element, graph.legend(), detail);
   graph.start();
 

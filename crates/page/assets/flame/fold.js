@@ -47,33 +47,29 @@ function kept(model, left) {
 
 /** The tree with the marked ends as one node, below their thread. */
 export function withoutIdle(model, isIdle) {
-  const { count, self, level, frame, next } = model;
+  const { count, self, selfBefore, level, frame, next } = model;
   const stays = kept(model, isIdle);
-  const columns = new Columns(-1, false, count);
-  columns.self[0] = self[0];
-  const copy = (from, to) => {
-    let idle = 0;
-    let hasIdle = false;
-    for (let node = from; node < to; node++) {
-      if (isIdle[node]) {
-        idle += self[node];
-        hasIdle = true;
-      } else if (stays[node]) {
-        columns.self[columns.add(level[node], frame[node])] = self[node];
-      }
+  const columns = new Columns(-1, selfBefore !== null, count);
+  const book = (place, nodes) => {
+    for (const node of nodes) {
+      columns.self[place] += self[node];
+      if (selfBefore) columns.before[place] += selfBefore[node];
     }
-    return hasIdle ? idle : null;
   };
-  let idle = null;
+  book(0, [0]);
+  const idleOfAll = [];
   for (let top = 1; top < count; top = next[top]) {
     const isThread = names[frame[top]].kind === KIND.thread;
     if (isThread && !stays[top]) columns.add(1, frame[top]);
-    const sum = copy(top, next[top]);
-    if (sum === null) continue;
-    if (isThread) columns.self[columns.add(2, foldFrames.i)] = sum;
-    else idle = (idle ?? 0) + sum;
+    const idle = [];
+    for (let node = top; node < next[top]; node++) {
+      if (isIdle[node]) idle.push(node);
+      else if (stays[node]) book(columns.add(level[node], frame[node]), [node]);
+    }
+    if (!isThread) idleOfAll.push(...idle);
+    else if (idle.length > 0) book(columns.add(2, foldFrames.i), idle);
   }
-  if (idle !== null) columns.self[columns.add(1, foldFrames.i)] = idle;
+  if (idleOfAll.length > 0) book(columns.add(1, foldFrames.i), idleOfAll);
   return columns.model(names, null);
 }
 
