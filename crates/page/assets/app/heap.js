@@ -62,7 +62,7 @@ export async function suspects({ host, view }) {
     } }, make("summary", {}, held));
     const parts = suspect.parts.slice(0, 5).map((part) => make("li", {}, make("span", { class: "amount" }, amount(part.retained_bytes, "bytes")), " ",
       part.place && make("span", { class: "hint" }, `${part.place}: `), toObject(part.address, nameOf(part.class ?? "", 1))));
-    const where = suspect.allocated_at && make("div", { class: "hint" }, `allocated at ${suspect.allocated_at}`);
+    const where = suspect.allocated_at && make("div", { class: "hint" }, `allocated at ${suspect.allocated_at.join(", ")}`);
     return make("tr", {},
       make("td", { class: "share" }, `${amount(suspect.retained_percent, "percent")} %`),
       make("td", {}, what ? make("a", { href: toView("tree", { what }) }, name) : name, ` keeps ${amount(suspect.retained_bytes, "bytes")}`, where,

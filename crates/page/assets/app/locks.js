@@ -91,7 +91,9 @@ export async function locks({ host, view, summary, onFault }) {
     label: view.title,
     load: (offset, limit) => table("locks", { sort: question.sort, order: question.order, search: question.search, offset, limit }),
     choose: ({ columns }) => {
-      const shown = columns.filter((column) => column.kind === "number").map((column) => Object.assign(column, { title: TITLES[column.id] ?? column.title }));
+      // On a narrow screen the times leave room for the names.
+      const isShown = ({ id }) => innerWidth > 640 || id.endsWith("_ns");
+      const shown = columns.filter((column) => column.kind === "number" && isShown(column)).map((column) => Object.assign(column, { title: TITLES[column.id] ?? column.title }));
       const [name, kind] = ["class", "kind"].map((id) => columns.find((column) => column.id === id));
       return [...shown, Object.assign(name, { kind: "class" }), kind];
     },

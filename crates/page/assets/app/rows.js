@@ -70,9 +70,10 @@ function describe(row, columns, { hasLines, hasText }) {
   });
   const path = columns.findIndex((column) => column.kind === "path");
   const frames = path >= 0 && row[path] ? row[path].split("; ") : [];
-  const name = row[columns.findIndex((column) => ["name", "class", "thread", "callee"].includes(column.id))];
+  const named = columns.findIndex((column) => ["name", "class", "thread", "callee"].includes(column.id));
+  const name = row[named];
   showSide(
-    make("h2", {}, name ? nameOf(name) : "Row"),
+    make("h2", {}, name ? nameOf(name, columns[named].id === "class" ? 1 : 2) : "Row"),
     method ? methodActions(method, { lines: hasLines }) : name && make("p", { class: "links" }, copyButton(name)),
     text && make("p", { class: "links" }, make("a", { href: text, "aria-keyshortcuts": "s", title: "Key s" }, "Source")),
     make("dl", {}, ...entries),
