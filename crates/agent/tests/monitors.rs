@@ -102,7 +102,8 @@ fn blocked_threads_are_counted_and_timed() {
                 for (format, file, budget) in WAYS {
                     let what = format!("{} {kind} {threads} {format}{budget}", jdk.version);
                     let args = [kind, &THREADS.to_string(), &HOLD_MS.to_string(), "5", threads];
-                    let options = format!(",depth=16{budget}");
+                    let by_thread = if format == "p" { ",thread=y" } else { "" };
+                    let options = format!(",depth=16{budget}{by_thread}");
                     let run = monitored(jdk, format, file, &options).main("Contention");
                     let run = CARRIERS.iter().fold(run, |run, flag| run.jvm_arg(flag));
                     let outcome = run.args(args).run();
