@@ -57,16 +57,17 @@ fn samples_have_times_and_threads() {
             let total = Metric::Samples.rows(&profile).total;
             assert_eq!(timeline.total(), total);
             assert!(timeline.rows.is_sorted_by_key(|row| row.tick));
+            let (mut of_program, mut of_main) = (0, 0);
             for row in &timeline.rows {
                 let thread = row.thread.map(|thread| profile.thread_name(thread));
                 assert!(thread.is_some(), "{options}: {row:?}");
-                let is_of_the_program =
-                    ["TwoPhases.a", "TwoPhases.b"].iter().any(|it| has(&profile, row.trace, it));
-                assert!(
-                    !is_of_the_program || thread == Some("main"),
-                    "{options}: {row:?} {thread:?}"
-                );
+                if ["TwoPhases.a", "TwoPhases.b"].iter().any(|it| has(&profile, row.trace, it)) {
+                    of_program += row.count;
+                    of_main += row.count * u64::from(thread == Some("main"));
+                }
             }
+            // The last samples may be read when main has ended, and another thread has its number.
+            assert!(of_main * 4 > of_program * 3, "{options}: {of_main} of {of_program}");
             let [a, b] = ["TwoPhases.a", "TwoPhases.b"].map(|it| by_part(&profile, it));
             assert!(!a.is_empty() && a.keys().max() < b.keys().min(), "{a:?} {b:?}");
         }
