@@ -2,7 +2,6 @@
 
 import { around } from "./around.js";
 import { bytecodes } from "./bytecodes.js";
-import { compare } from "./compare.js";
 import { flame } from "./flame.js";
 import { lines } from "./lines.js";
 import { locks } from "./locks.js";
@@ -11,8 +10,9 @@ import { rows } from "./rows.js";
 import { threads } from "./threads.js";
 import { time } from "./time.js";
 
-/** Few profiles have accesses to fields: the modules for them come when they are asked for. */
+// Few profiles have accesses to fields, and few are compared: the modules for that come when they are asked for.
 const fields = async (context) => (await import("./fields.js")).fields(context);
+const compare = async (context) => (await import("./compare.js")).compare(context);
 
 /**
  * `needs` is the name of the part of a profile that the view shows, as the overview lists those that are there. `own` are
