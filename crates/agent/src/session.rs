@@ -304,10 +304,9 @@ impl Session {
         self.process_cpu.begin(&self.common.threads, perk_ns);
         self.pauses.clear();
         *lock(&self.quota) = CpuQuota::begin();
-        if !options.start
-            && let Err(reason) = self.pause(jni)
-        {
-            os::say(&format!("HPROF ERROR: {reason}\n"));
+        // What cannot pause was refused with the options.
+        if !options.start {
+            self.begin_paused(jni);
         }
         if let Err(reason) = self.start_schedule(jni) {
             os::say(&format!(
@@ -514,6 +513,13 @@ impl Session {
         }
         self.pause_samples(jni);
         Ok(())
+    }
+
+    /// Measures nothing yet but what is counted exactly. What samplers have seen since they began, a moment
+    /// ago, is forgotten.
+    fn begin_paused(&self, jni: Jni<'_>) {
+        self.pause_samples(jni);
+        let _ = self.forget(false);
     }
 
     /// Measures nothing from now on but what is counted exactly.

@@ -87,7 +87,7 @@ impl Session {
         let begin = Instant::now();
         if options.delay_ns.is_some() {
             // What is counted exactly is counted, and forgotten when the delay is over.
-            self.pause_samples(jni);
+            self.begin_paused(jni);
         }
         let thread = std::thread::Builder::new().name(NAME.to_owned()).stack_size(STACK_BYTES);
         let started = os::without_signals(|| thread.spawn(move || self.keep_times(vm, begin)));
