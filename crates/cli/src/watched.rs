@@ -21,6 +21,8 @@ use crate::run::Analyses;
 const END_TIME: Duration = Duration::from_secs(2);
 /// The time between two looks at a process that ends.
 const LOOK_TIME: Duration = Duration::from_millis(10);
+/// The time for which a JVM that ends can answer after the end of its recording.
+const LAST_ANSWERS_TIME: Duration = Duration::from_secs(1);
 
 /// A JVM and its recording, which ends when this is dropped.
 pub(crate) struct WatchedJvm {
@@ -89,7 +91,12 @@ impl WatchedJvm {
     /// Whether the recording has ended with the JVM, whose process may be there for a moment longer.
     fn has_ended(&self) -> bool {
         let answers = || {
-            let control = Control::of(&self.jvm);
+            // A JVM that ends answers for a moment longer than it records.
+            let deadline = Instant::now() + LAST_ANSWERS_TIME;
+            while self.exit.get().is_none() && Instant::now() < deadline {
+                thread::sleep(LOOK_TIME);
+            }
+            let control = Control::of(&self.jvm).filter(|_| self.exit.get().is_none());
             control.is_some_and(|it| it.ask(&Request::Status, END_TIME).is_ok())
         };
         self.recording.end().is_some() && !self.outlives.get_or_init(answers)
