@@ -7,7 +7,7 @@ use perk_profile::{
 };
 
 use crate::Filter;
-use crate::times::{rows, whole_ticks};
+use crate::times::{rows, thread_of, whole_ticks};
 
 /// The metrics that have numbers by thread beside those of samples, in their order.
 const OTHERS: [Metric; 3] = [Metric::BlockedTime, Metric::WaitedTime, Metric::AllocatedBytes];
@@ -75,7 +75,7 @@ pub fn lanes(
     let metrics: Vec<_> = std::iter::once(metric.clone()).chain(others).collect();
     let each = |give: &mut dyn FnMut(usize, Option<StrId>, usize, u64)| {
         for &(time_ns, row) in &rows {
-            let thread = row.thread.or_else(|| profile.get_trace(row.trace).thread);
+            let thread = thread_of(profile, row);
             let at = ((time_ns / interval_ns) as usize).min(length - 1);
             give(0, thread.map(|it| profile.get_thread(it).name), at, row.count);
         }

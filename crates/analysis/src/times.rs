@@ -1,7 +1,8 @@
 //! When numbers were measured: by thread and interval, and as a heat map.
 
 use perk_profile::{
-    KeyedMap, Metric, PauseKind, Profile, StrId, TimeSeries, Timeline, TimelineRow, spread,
+    KeyedMap, Metric, PauseKind, Profile, StrId, ThreadId, TimeSeries, Timeline, TimelineRow,
+    spread,
 };
 
 use crate::Filter;
@@ -135,6 +136,11 @@ pub fn metrics(profile: &Profile) -> Vec<Metric> {
     metrics
 }
 
+/// The thread of a row, by itself or by its trace.
+pub(crate) fn thread_of(profile: &Profile, row: &TimelineRow) -> Option<ThreadId> {
+    row.thread.or_else(|| profile.get_trace(row.trace).thread)
+}
+
 /// The rows of a metric with the time at which each begins, of traces that pass the filter.
 pub(crate) fn rows<'p>(
     profile: &'p Profile,
@@ -152,8 +158,8 @@ pub(crate) fn rows<'p>(
         kept.as_ref().is_none_or(|kept| kept.has(profile.get_trace(row.trace).node))
     };
     let is_of_thread = |row: &TimelineRow| {
-        let thread = || row.thread.or_else(|| profile.get_trace(row.trace).thread);
-        threads.as_ref().is_none_or(|kept| thread().is_some_and(|it| kept[it.index()]))
+        let is_kept = |kept: &Vec<bool>| thread_of(profile, row).is_some_and(|it| kept[it.index()]);
+        threads.as_ref().is_none_or(is_kept)
     };
     rows.filter(|(_, row)| is_kept(row) && is_of_thread(row)).collect()
 }
@@ -182,10 +188,7 @@ pub fn series(
     let recorded_ns = profile.recorded_ns();
     let interval_ns = whole_ticks(profile, metric, interval_ns)?;
     let rows = rows(profile, metric, filter);
-    let name = |row: &TimelineRow| {
-        let thread = row.thread.or_else(|| profile.get_trace(row.trace).thread)?;
-        Some(profile.get_thread(thread).name)
-    };
+    let name = |row: &TimelineRow| Some(profile.get_thread(thread_of(profile, row)?).name);
     let mut totals: KeyedMap<Option<StrId>, u64> = KeyedMap::default();
     let mut last = recorded_ns.saturating_sub(1) / interval_ns;
     for (time_ns, row) in rows.iter().copied() {

@@ -37,13 +37,13 @@ impl Page {
 }
 
 /// A file of stacks, and the page that shows its methods.
-struct Opened {
+struct OpenFile {
     page: Page,
     file: PathBuf,
     _folder: TempDir,
 }
 
-impl Opened {
+impl OpenFile {
     /// Writes the file and opens it; `None` if there is no browser.
     fn new(stacks: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
@@ -57,7 +57,7 @@ impl Opened {
 
 #[test]
 fn a_file_that_changes_is_loaded_when_the_user_wants_it() {
-    let Some(Opened { page, file, .. }) = &Opened::new("a.A.one 5\n") else { return };
+    let Some(OpenFile { page, file, .. }) = &OpenFile::new("a.A.one 5\n") else { return };
     let names =
         "return document.querySelector('.grid').textContent.match(/A\\.(one|two)/g)?.join()";
     page.wait_for(names, &json!("A.one"));
@@ -90,7 +90,7 @@ fn a_file_that_changes_is_loaded_when_the_user_wants_it() {
 
 #[test]
 fn a_tab_that_slept_says_what_it_has_lost() {
-    let Some(Opened { page, .. }) = &Opened::new("a.A.one;a.A.two 5\n") else { return };
+    let Some(OpenFile { page, .. }) = &OpenFile::new("a.A.one;a.A.two 5\n") else { return };
     // The server is away, and comes back: what failed is shown then.
     page.offline(true);
     page.after(|page| page.browser.keys("4"));
@@ -119,7 +119,7 @@ fn a_tab_that_slept_says_what_it_has_lost() {
 
 #[test]
 fn two_tabs_share_the_session() {
-    let Some(Opened { page, .. }) = &Opened::new("a.A.one 5\n") else { return };
+    let Some(OpenFile { page, .. }) = &OpenFile::new("a.A.one 5\n") else { return };
     let url = format!("{}/s/s1/tree", page.origin);
     page.browser.devtools("Target.createTarget", &json!({"url": url, "background": true}));
     page.after(|page| page.browser.keys("4"));
