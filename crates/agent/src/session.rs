@@ -665,7 +665,7 @@ impl Session {
         let mut accounting = Accounting {
             pid: std::process::id(),
             engine: names.join(", "),
-            interval_ns: self.common.options.interval_ns,
+            interval_ns: self.common.options.sample_interval_ns(),
             java_cpu_ns: self.common.threads.java_cpu_ns(),
             perk_cpu_ns: callbacks_ns,
             process_cpu_ns: os::process_cpu_ns(),

@@ -203,6 +203,12 @@ impl Options {
         self.thread && !self.platform_threads
     }
 
+    /// Returns the time between CPU samples, in nanoseconds; never 0.
+    pub fn sample_interval_ns(&self) -> u64 {
+        let default_ns = if self.budget { 20_000_000 } else { 10_000_000 };
+        self.interval_ns.unwrap_or(default_ns)
+    }
+
     /// Whether the tables of `-Xprof` are all that is wanted.
     pub fn has_only_xprof(&self) -> bool {
         self.measure_only(Measurement::Xprof)

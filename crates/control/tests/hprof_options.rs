@@ -187,7 +187,15 @@ fn intervals_take_units() {
         ("1h", 3_600_000_000_000),
         ("2147483647s", 2_147_483_647_000_000_000),
     ] {
-        assert_eq!(run_options(&format!("interval={text}")).interval_ns, interval_ns, "{text}");
+        let options = run_options(&format!("interval={text}"));
+        assert_eq!(options.sample_interval_ns(), interval_ns, "{text}");
+    }
+    for (text, interval_ns) in [
+        ("cpu=samples", 10_000_000),
+        ("budget=cpu:waits,format=p", 20_000_000),
+        ("interval=10,budget=cpu:waits,format=p", 10_000_000),
+    ] {
+        assert_eq!(run_options(text).sample_interval_ns(), interval_ns, "{text}");
     }
     for text in ["0", "0us", "-1", "-1ms", "us", "1d", "1 s", "1.5", "2147483648", "1msus"] {
         let error = error(&format!("interval={text}"));
@@ -366,7 +374,7 @@ proptest! {
         text in "((heap|cpu|net|file|depth|interval|cutoff|doe|X)=?[-+ :0-9a-zµ.]{0,6},?){0,6}",
     ) {
         if let Ok(AgentAction::Run(options)) = Options::parse(&text, None) {
-            prop_assert!(options.interval_ns > 0 && options.cutoff >= 0.0);
+            prop_assert!(options.sample_interval_ns() > 0 && options.cutoff >= 0.0);
             resolve_file_name(&options, 1, |_| false);
         }
     }

@@ -50,7 +50,7 @@ impl Polling {
         Self {
             common,
             book,
-            interval_ns: common.options.interval_ns,
+            interval_ns: common.options.sample_interval_ns(),
             depth: AtomicU32::new(common.depth()),
             virtual_thread: common.jvmti.virtual_thread_function(),
             clocks: Mutex::new(Clocks::new(common.options.cpu.samples)),

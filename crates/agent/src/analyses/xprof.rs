@@ -129,7 +129,7 @@ impl Xprof {
         let now_ns = os::nano_time();
         let lived_ns = lock(&self.threads).end(number, now_ns).unwrap_or(0);
         // Others have no tables, or hardly a tick in them.
-        if ticks(lived_ns, self.common.options.interval_ns) > 0 {
+        if ticks(lived_ns, self.common.options.sample_interval_ns()) > 0 {
             // It may have another name by now.
             let name = self.common.jvmti.thread_info(jni, &thread).ok().map(|info| info.name);
             let delay_ns = Tid::current().run_delay_ns();
@@ -196,7 +196,7 @@ impl Xprof {
     fn tables_of(&self, threads: &Threads, thread: &Thread) -> Option<ThreadTables> {
         let recorder = lock(self.common.recorder);
         let name = |method| recorder.profile.symbols.method_name(method);
-        threads.tables(thread, self.common.options.interval_ns, os::nano_time(), name)
+        threads.tables(thread, self.common.options.sample_interval_ns(), os::nano_time(), name)
     }
 
     /// Prints the threads that live, and the summary.
@@ -208,7 +208,7 @@ impl Xprof {
             }
         }
         let (elapsed_ns, interval_ns) =
-            (threads.elapsed_ns(os::nano_time()), self.common.options.interval_ns);
+            (threads.elapsed_ns(os::nano_time()), self.common.options.sample_interval_ns());
         let mut labels = self.jvm.labels(interval_ns);
         labels.extend(threads.labels());
         let labels: Vec<_> = labels

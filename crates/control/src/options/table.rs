@@ -52,8 +52,9 @@ fields! {
     depth: u32 = 4,
     /// The number of frames kept of each trace of `cpu=times`: 2 with `cpu=old`, otherwise `depth`.
     timing_depth: u32 = 4,
-    /// The time between samples, in nanoseconds; never 0.
-    interval_ns: u64 = 10_000_000,
+    /// The time between CPU samples, in nanoseconds, never 0, if it is given: see
+    /// [`Options::sample_interval_ns`].
+    interval_ns: Option<u64> = None,
     /// The share of the total below which rows are left out; a ratio, not a percentage.
     cutoff: f64 = 0.0001,
     /// Include line numbers in traces.
@@ -412,7 +413,8 @@ pub(super) const ROWS: &[OptionRow] = &[
         arguments: &[Argument {
             long: "interval",
             position: 150,
-            help: "CPU time between two samples of a thread: 10ms, 500us, 1s [default: 10ms]",
+            help: "CPU time between two samples of a thread: 10ms, 500us, 1s [default: 10ms, and 20ms \
+                   for what is measured by default]",
             ..TIME_ARGUMENT
         }],
         ..BASE
@@ -827,7 +829,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     OptionRow {
         name: "delay",
         about: "time before measuring",
-        value: Value::OptionalTime(|o| &mut o.delay_ns),
+        value: Value::Time(|o| &mut o.delay_ns),
         note: "\
 - `delay=10s` and `duration=30s` measure a part of the run: the recording begins this time after the
   program's start, and ends with its file this time after its own beginning. The program continues.
@@ -840,14 +842,14 @@ pub(super) const ROWS: &[OptionRow] = &[
         name: "duration",
         about: "time of measuring",
         default: "to the end",
-        value: Value::OptionalTime(|o| &mut o.duration_ns),
+        value: Value::Time(|o| &mut o.duration_ns),
         ..TIME
     },
     OptionRow {
         name: "flush",
         about: "write the file so far",
         default: "off",
-        value: Value::OptionalTime(|o| &mut o.flush_ns),
+        value: Value::Time(|o| &mut o.flush_ns),
         needs: Some(&Needs {
             is_met: Some(|o| o.format == OutputFormat::Extended && !o.has_peer()),
             agent: "format=p and a file",
@@ -1046,6 +1048,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         note: "\
 - `budget=y` keeps the cost of `wall`, of `monitor=y` and of `heap=sites` with `sample` small: their
   intervals become longer where samples cost much, and waits for locks are sampled by their duration.
+  CPU samples are taken every 20 ms, unless `interval` is given.
   The numbers are estimates; each sample has the weight of the interval that was in force.
   `budget=cpu:waits:locks:alloc` also turns these on: `cpu=samples`, `wall=y`, `monitor=y,locks=y` and
   `heap=sites,sample=512k,live=n`. `perk run` and `perk attach` measure this by default (`format=p`).",

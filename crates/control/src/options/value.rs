@@ -15,10 +15,8 @@ pub(super) enum Value {
     Choice(&'static [Choice]),
     /// `n`, `y`, or some of these with colons between them, which begin with the state of `y`.
     Kinds(&'static Kinds),
-    /// A time.
-    Time(fn(&mut Options) -> &mut u64),
     /// A time that need not be there.
-    OptionalTime(fn(&mut Options) -> &mut Option<u64>),
+    Time(fn(&mut Options) -> &mut Option<u64>),
     /// `n`, `y` for this time, or a time.
     SwitchOrTime(fn(&mut Options) -> &mut Option<u64>, u64),
     /// A number above 0, with `k` or `m`.
@@ -84,8 +82,7 @@ impl Value {
                     (chosen(kinds, kind)?.set)(options);
                 }
             }
-            Value::Time(at) => *at(options) = interval_ns(text)?,
-            Value::OptionalTime(at) => *at(options) = Some(interval_ns(text)?),
+            Value::Time(at) => *at(options) = Some(interval_ns(text)?),
             Value::SwitchOrTime(at, plain_ns) => {
                 *at(options) = match switch(text) {
                     Some(is_on) => is_on.then_some(plain_ns),
@@ -119,7 +116,7 @@ impl Value {
 
     /// Whether it is a time.
     pub(super) fn is_time(self) -> bool {
-        matches!(self, Value::Time(_) | Value::OptionalTime(_) | Value::SwitchOrTime(..))
+        matches!(self, Value::Time(_) | Value::SwitchOrTime(..))
     }
 
     /// Whether the value is not the default one.
@@ -132,8 +129,8 @@ impl Value {
                 choices.iter().any(|it| it.holds(options) && !it.holds(default))
             }
             Value::Kinds(kinds) => !Choice { name: "n", set: kinds.none }.holds(options),
-            Value::Time(at) | Value::Scaled(at) => at(own) != at(default),
-            Value::OptionalTime(at) | Value::SwitchOrTime(at, _) | Value::OptionalScaled(at, _) => {
+            Value::Scaled(at) => at(own) != at(default),
+            Value::Time(at) | Value::SwitchOrTime(at, _) | Value::OptionalScaled(at, _) => {
                 at(own) != at(default)
             }
             Value::Number(at) => at(own) != at(default),
@@ -172,8 +169,7 @@ impl Value {
                 let names = names.collect::<Vec<_>>().join(":");
                 vec![if names.is_empty() { "y".to_owned() } else { names }]
             }
-            Value::Time(at) => vec![interval(*at(own))],
-            Value::OptionalTime(at) => at(own).map(interval).into_iter().collect(),
+            Value::Time(at) => at(own).map(interval).into_iter().collect(),
             Value::SwitchOrTime(at, plain_ns) => vec![match *at(own) {
                 Some(ns) if ns != plain_ns => interval(ns),
                 time => yes_or_no(time.is_some()),
