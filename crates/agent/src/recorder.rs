@@ -209,7 +209,24 @@ impl Recorder {
     }
 
     pub(crate) fn thread_ended(&mut self, thread: Slot) {
-        if let Some(serial) = self.roster.remove(thread) {
+        let removed = self.roster.end(thread);
+        self.write_end(removed);
+    }
+
+    /// Keeps the slot of a thread from being another one's until [`let_go`](Self::let_go): something of the
+    /// thread may be booked after its end.
+    pub(crate) fn hold(&mut self, thread: Slot) {
+        self.roster.hold(thread);
+    }
+
+    /// Ends [`hold`](Self::hold).
+    pub(crate) fn let_go(&mut self, thread: Slot) {
+        let removed = self.roster.let_go(thread);
+        self.write_end(removed);
+    }
+
+    fn write_end(&mut self, removed: Option<u32>) {
+        if let Some(serial) = removed {
             self.write(|writer, _, _| writer.thread_end(serial));
         }
     }

@@ -13,7 +13,7 @@ const VIRTUAL_THREADS: &str = "virtual threads";
 /// The base of the thread objects' ids; they begin with HPROF's digit for objects.
 const THREAD_OBJECT: u64 = 0x5 << 60;
 
-/// A thread of the roster. The slot of an ended thread is reused for another thread.
+/// A thread of the roster. The slot of an ended thread is reused for another thread, once nobody holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Slot(u32);
 
@@ -57,6 +57,9 @@ struct Entry {
     announced: bool,
     /// The thread's id in the profile, once it has a trace of its own.
     id: Option<ThreadId>,
+    /// Whether it stays until something of it is booked.
+    is_held: bool,
+    has_ended: bool,
 }
 
 impl Roster {
@@ -64,7 +67,8 @@ impl Roster {
     pub(crate) fn add(&mut self, info: ThreadInfo) -> Slot {
         self.started += 1;
         let serial = UNKNOWN_THREAD + self.started;
-        let entry = Entry { serial, info, announced: false, id: None };
+        let entry =
+            Entry { serial, info, announced: false, id: None, is_held: false, has_ended: false };
         match self.free.pop() {
             Some(slot) => {
                 self.entries[slot.index()] = entry;
@@ -92,7 +96,7 @@ impl Roster {
     /// Returns the threads that have not ended.
     pub(crate) fn living(&self) -> impl Iterator<Item = Slot> {
         let entries = self.entries.iter().enumerate();
-        let living = entries.filter(|(_, entry)| entry.info.java_id != 0);
+        let living = entries.filter(|(_, entry)| entry.info.java_id != 0 && !entry.has_ended);
         living.map(|(index, _)| Slot::from_index(index))
     }
 
@@ -107,9 +111,29 @@ impl Roster {
         Some(Slot::from_index(index))
     }
 
-    /// Removes a thread that has ended. Returns its serial number if the file has it.
-    pub(crate) fn remove(&mut self, slot: Slot) -> Option<u32> {
+    /// Notes that a thread has ended, and removes it unless its slot is held. Returns its serial number if it is
+    /// removed and the file has it.
+    pub(crate) fn end(&mut self, slot: Slot) -> Option<u32> {
         self.ended += 1;
+        let entry = &mut self.entries[slot.index()];
+        entry.has_ended = true;
+        if entry.is_held { None } else { self.remove(slot) }
+    }
+
+    /// Keeps a thread from being removed until [`let_go`](Self::let_go): something of it is still to be
+    /// booked.
+    pub(crate) fn hold(&mut self, slot: Slot) {
+        self.entries[slot.index()].is_held = true;
+    }
+
+    /// Ends [`hold`](Self::hold), and removes the thread if it has ended. Returns as [`end`](Self::end).
+    pub(crate) fn let_go(&mut self, slot: Slot) -> Option<u32> {
+        let entry = &mut self.entries[slot.index()];
+        let is_over = std::mem::take(&mut entry.is_held) && entry.has_ended;
+        if is_over { self.remove(slot) } else { None }
+    }
+
+    fn remove(&mut self, slot: Slot) -> Option<u32> {
         self.free.push(slot);
         let entry = &mut self.entries[slot.index()];
         let info = std::mem::take(&mut entry.info);
@@ -152,7 +176,7 @@ impl Roster {
         self.entries[slot.index()].serial
     }
 
-    /// Returns what was known of the thread when it started; empty once it has ended.
+    /// Returns what was known of the thread when it started; empty once it is removed.
     pub(crate) fn info(&self, slot: Slot) -> &ThreadInfo {
         &self.entries[slot.index()].info
     }
@@ -216,10 +240,29 @@ mod tests {
         assert!(roster.are_listed(then, &[1, 2]));
         let third = roster.add(thread(3));
         assert!(!roster.are_listed(then, &[1, 2]) && roster.are_listed(then, &[1, 2, 3]));
-        roster.remove(third);
+        roster.end(third);
         assert!(!roster.are_listed(then, &[1, 2]));
         let then = roster.turnover();
-        roster.remove(first);
+        roster.end(first);
         assert!(!roster.are_listed(then, &[1, 2]) && roster.are_listed(roster.turnover(), &[2]));
+    }
+    #[test]
+    fn a_slot_is_free_when_its_thread_has_ended_and_nobody_holds_it() {
+        let mut roster = Roster::default();
+        let thread = |java_id: u64| ThreadInfo { java_id, ..ThreadInfo::default() };
+        let first = roster.add(thread(1));
+        roster.hold(first);
+        assert_eq!(roster.end(first), None);
+        let second = roster.add(thread(2));
+        assert_ne!(second, first);
+        assert_eq!(roster.living().collect::<Vec<_>>(), [second]);
+        // Its last samples announce it.
+        assert_eq!(roster.announce(first).map(|it| it.serial), Some(UNKNOWN_THREAD + 1));
+        assert_eq!(roster.let_go(first), Some(UNKNOWN_THREAD + 1));
+        assert_eq!(roster.add(thread(3)), first);
+        // One that lives on is not removed.
+        roster.hold(second);
+        assert_eq!(roster.let_go(second), None);
+        assert_ne!(roster.add(thread(4)), second);
     }
 }

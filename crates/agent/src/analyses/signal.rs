@@ -118,7 +118,7 @@ impl Signals {
         let signal = timer::free_signal(on_signal).ok_or("no real-time signal is free")?;
         let least_depth = xprof.map_or(0, |_| xprof::LEAST_DEPTH);
         let depth = common.depth().max(least_depth) as usize + MOST_HELPER_FRAMES;
-        let interval_ns = common.options.interval_ns.max(1);
+        let interval_ns = common.options.sample_interval_ns();
         let shared = match HandlerState::again(common.options.native, depth) {
             Some(shared) => shared,
             None => Box::leak(Box::new(new_shared(common.options.native, depth)?)),
@@ -254,7 +254,7 @@ impl Signals {
         let book = self.books.map(|it| it.0);
         let Reader { last_traces, without_java_count, .. } = &mut *reader;
         for ended in &ended {
-            let &ThreadEnd { owner, expired_count, unseen_count, at_ns, .. } = ended;
+            let &ThreadEnd { owner, lives, expired_count, unseen_count, at_ns, .. } = ended;
             let Owner::Java(slot) = owner else { continue };
             if let Some(xprof) = self.xprof {
                 xprof.thread_settled(ended.number(), expired_count, unseen_count);
@@ -266,6 +266,9 @@ impl Signals {
                     book.book(recorder, trace, slot, unseen_count, at_ns);
                 }
                 None => *without_java_count += unseen_count,
+            }
+            if !lives {
+                lock(self.common.recorder).let_go(slot);
             }
         }
         drop(reader);
@@ -378,10 +381,12 @@ impl Analysis for Signals {
     fn thread_ended(&self, jni: Jni<'_>, this: ObjectRef<'_>, known: Option<&LiveThread>) {
         if let Some(thread) = known {
             let owner = Owner::Java(thread.slot);
-            let number = lock(&self.timers).number(owner);
-            if let (Some(xprof), Some(number)) = (self.xprof, number) {
+            let Some(number) = lock(&self.timers).number(owner) else { return };
+            if let Some(xprof) = self.xprof {
                 xprof.thread_ends(jni, this, number);
             }
+            // Its last records are not read yet.
+            lock(self.common.recorder).hold(thread.slot);
             lock(&self.timers).remove(owner);
         }
     }
