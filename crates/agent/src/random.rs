@@ -1,6 +1,15 @@
 //! Random numbers of no cryptographic worth.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use perk_instrument::Names;
 use perk_jvm::os;
+
+/// Returns names for perk's additions to the JVM that a program cannot foresee: the standard library's
+/// hash maps use a random secret.
+pub(crate) fn names() -> Names {
+    Names::numbered(RandomState::new().build_hasher().finish())
+}
 
 /// A source of random numbers (Marsaglia's xorshift64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,6 @@
 mod helper;
 mod threads;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 
 use perk_instrument::Names;
@@ -13,6 +12,7 @@ use perk_jvm::{Global, Jni, ObjectRef, Reference, Vm};
 
 use self::threads::{States, Tables};
 use crate::common::Common;
+use crate::random;
 pub(crate) use threads::MOST_COUNTERS;
 
 /// The counters of all threads, and the helper class; see the module.
@@ -32,7 +32,7 @@ impl Counters {
     /// The reason why there is no memory for them, in one line.
     pub(crate) fn new() -> Result<Self, String> {
         Ok(Self {
-            names: Names::numbered(RandomState::new().build_hasher().finish()),
+            names: random::names(),
             helper: OnceLock::new(),
             tables: Tables::new()?,
             states: OnceLock::new(),

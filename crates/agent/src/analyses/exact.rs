@@ -28,7 +28,6 @@ mod threads;
 mod tree;
 
 use std::ffi::c_void;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
@@ -60,6 +59,7 @@ use super::books::sites::SiteBook;
 use super::bytecodes::Bytecodes;
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
+use crate::random;
 use crate::roster::Slot;
 use crate::selection::Selection;
 use crate::threads::LiveThread;
@@ -130,9 +130,7 @@ impl ExactEngine {
             None => Places::None,
         };
         let unwinding = !selection.is_everything();
-        // The number is random: the standard library's hash maps use a random secret.
-        let new_names = || Names::numbered(RandomState::new().build_hasher().finish());
-        let names = bytecodes.map_or_else(new_names, |it| it.counters().names());
+        let names = bytecodes.map_or_else(random::names, |it| it.counters().names());
         let object_record = sites.as_ref().is_some_and(AllocationSites::with_records);
         let probes = Probes {
             unwinding,

@@ -20,7 +20,6 @@ mod writer;
 
 use std::collections::hash_map::Entry;
 use std::ffi::c_void;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
@@ -50,6 +49,7 @@ use super::{Analysis, Event, Needs};
 use crate::common::Common;
 use crate::intrinsics;
 use crate::output::Output;
+use crate::random;
 use crate::selection::{self, Selection};
 use crate::threads::LiveThread;
 
@@ -116,7 +116,7 @@ impl SharedFields {
     /// A fault, in one line.
     pub(crate) fn new(common: &'static Common, output: Output) -> Result<Self, String> {
         let options = &common.options;
-        let names = Names::numbered(RandomState::new().build_hasher().finish());
+        let names = random::names();
         Ok(Self {
             common,
             probes: Probes {
