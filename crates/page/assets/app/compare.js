@@ -180,7 +180,8 @@ export async function compare({ host, view, sources, summary, onFault }) {
     const isOpen = said.querySelector("details")?.open ?? false;
     said.replaceChildren(...[
       make("p", { class: "first" }, make("strong", {}, sentence ?? "Nothing changed.")),
-      ...rest.map((line) => make("div", { class: "hint" }, line)),
+      // The page has lists and a box in place of options.
+      ...rest.map((line) => make("div", { class: "hint" }, line.replace(/ For runs [^.]*--normalize[^.]*\.| \(--metric\)/g, ""))),
       notes?.length > 0 && make("details", { class: "hint", open: isOpen }, make("summary", {}, counted(notes.length, "note")), ...notes.map((line) => make("div", {}, line))),
     ].filter(Boolean));
   };

@@ -20,9 +20,6 @@ function accesses(model, row) {
   return make("div", { class: "accesses", title: model.barTitle(row) }, ...pieces);
 }
 
-/** What the name of a column is that a table keeps its selected row by. */
-const KEY = { id: "name" };
-
 /** Fills the view of fields. */
 export async function fields(context) {
   const { host, view, onFault } = context;
@@ -33,26 +30,19 @@ export async function fields(context) {
     host.querySelector(".bar").prepend(make("a", { href: addressOf("field") }, "All fields"), make("strong", {}, question.field));
     return given;
   }
-  const load = async () => new FieldsModel(await ask(`${encodeURIComponent(source)}/fields`, filters()));
+  const model = new FieldsModel(await ask(`${encodeURIComponent(source)}/fields`, filters()));
   const todo = question.todo ?? "all";
-  let model = await load();
-  let columns = [];
-  let found = [];
-  const sort = () => {
-    columns = model.columns.map(({ heading, isName }, index) => ({ id: String(index), title: heading, unit: null, kind: heading === "class" ? "class" : isName ? "text" : "number" }));
-    const byColumn = columns.some((column) => column.id === question.sort) ? Number(question.sort) : -1;
-    const order = byColumn < 0 ? model.order : model.sorted(byColumn, question.order !== "asc");
-    found = model.found(order, question.search ?? "", todo);
-  };
-  sort();
-  const nameAt = (row) => `${model.classes[row]}.${model.fieldNames[row]}`;
+  const columns = model.columns.map(({ heading, isName }, index) => ({ id: String(index), title: heading, unit: null, kind: heading === "class" ? "class" : isName ? "text" : "number" }));
+  const byColumn = columns.some((column) => column.id === question.sort) ? Number(question.sort) : -1;
+  const order = byColumn < 0 ? model.order : model.sorted(byColumn, question.order !== "asc");
+  const found = model.found(order, question.search ?? "", todo);
   const table = new Table({
     label: view.title,
     load: async (offset, limit) => ({
-      columns: [...columns, KEY], total_rows: found.length,
-      rows: found.slice(offset, offset + limit).map((row) => [...model.columns.map((column) => (column.isBar ? row : column.text(row))), nameAt(row), row]),
+      columns, total_rows: found.length,
+      rows: found.slice(offset, offset + limit).map((row) => [...model.columns.map((column) => (column.isBar ? row : column.text(row))), row]),
     }),
-    choose: (answer) => answer.columns.filter((column) => column !== KEY),
+    choose: () => columns,
     cell: (row, column) => (model.columns[Number(column.id)].isBar ? accesses(model, row[column.place]) : null),
     ...inAddress(question),
     onSelect: (cells, index) => {
@@ -60,7 +50,7 @@ export async function fields(context) {
       if (!cells) return;
       const row = cells.at(-1);
       const pattern = `${model.classes[row]}.${model.fieldNames[row].split(".").at(-1)}`;
-      showSide(make("h2", {}, nameOf(nameAt(row))),
+      showSide(make("h2", {}, nameOf(`${model.classes[row]}.${model.fieldNames[row]}`)),
         make("p", { class: "links" },
           make("a", { href: addressOf("field", { field: pattern }) }, "By allocation site"),
           make("a", { href: addressOf("field", { field: model.classes[row] }) }, "All fields of the class"),
@@ -72,30 +62,17 @@ export async function fields(context) {
     onFault,
   });
   const choice = make("select", { "aria-label": "What to do", onchange: () => change({ todo: choice.value === "all" ? undefined : choice.value, at: undefined }) });
-  const count = make("output", {});
-  const sentences = make("div", { class: "sentences" });
-  const say = () => {
-    choice.replaceChildren(...model.choices().map(([value, text]) => new Option(text, value)));
-    choice.value = todo;
-    count.textContent = model.countOf(found);
-    const { total, extended, unknown } = model.facts();
-    sentences.replaceChildren(make("p", {}, make("strong", {}, total)),
-      ...[extended, unknown, model.meaning(todo)].filter(Boolean).map((line) => make("p", { class: "hint" }, line)));
-  };
-  say();
-  host.append(...[
-    make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), choice, count),
-    sentences,
+  choice.append(...model.choices().map(([value, text]) => new Option(text, value)));
+  choice.value = todo;
+  const { total, extended, unknown } = model.facts();
+  const hints = [extended, unknown, model.meaning(todo)].filter(Boolean).map((line) => make("p", { class: "hint" }, line));
+  host.append(
+    make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), choice, make("output", {}, model.countOf(found))),
+    make("div", { class: "sentences" }, make("p", {}, make("strong", {}, total)), ...hints),
     table.element,
     make("p", { class: "bar legend-line" }, "Owner: the thread that made the object. Accesses:",
       ...Object.entries(ACCESSES).map(([kind, text]) => make("span", {}, make("i", { class: kind }), text)),
       " — advice are candidates: the file has the numbers of accesses to each object, not their order."),
-  ]);
+  );
   await table.start();
-  return { update: async () => {
-    model = await load();
-    sort();
-    await table.refresh();
-    say();
-  } };
 }

@@ -113,7 +113,7 @@ function panel(summary) {
   const fill = async () => {
     const mine = ++turn;
     how.hidden = only() !== null;
-    hint.textContent = HINTS[only() ?? how.value];
+    hint.textContent = HINTS[only() ?? how.value] + (only() ? "" : " Shares are of the frames on top of stacks.");
     let rows;
     try {
       const found = await valuesOf(kind.value, search.value.trim());

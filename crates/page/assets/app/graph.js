@@ -47,7 +47,7 @@ function modelOf(answer) {
 }
 
 /** A number of the metric of an answer. */
-export const numberOf = (answer) => (number) => `${amount(number, answer.unit)}${answer.unit === "count" ? ` ${answer.title}` : ""}`;
+export const numberOf = ({ unit, title }) => (number) => `${amount(number, unit)}${unit === "count" ? ` ${number === 1 ? title.replace(/s$/, "") : title}` : ""}`;
 
 /** The part of all of a number, in percent. */
 export const shareOf = (number, whole) => `${amount((100 * number) / (whole || 1), "percent")} %`;

@@ -2,7 +2,9 @@
 
 import { heapRows, object, suspects } from "./heap.js";
 import { heapThreads } from "./heap-threads.js";
-import { heapTree } from "./heap-tree.js";
+
+// The picture of the tree is a module that comes when it is asked for.
+const heapTree = async (context) => (await import("./heap-tree.js")).heapTree(context);
 
 /** The views of a heap dump, in the order of their use. */
 export const HEAP_VIEWS = [

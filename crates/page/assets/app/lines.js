@@ -40,7 +40,9 @@ export async function files({ host, view }, { metric, forms } = {}) {
   const link = (file) => (file.is_missing
     ? make("span", { title: "perk serve --source DIR shows its text" }, file.path)
     : make("a", { href: addressOf("lines", { file: file.name, ...question(metric) }) }, file.path));
-  const columns = fileColumns(data, link);
+  // On a narrow screen two shares leave room for the names.
+  const isShown = ({ id }) => innerWidth > 640 || ["share", "covered", "file"].includes(id);
+  const columns = fileColumns(data, link).filter(isShown);
   const by = columns.find((column) => column.id === sort);
   const sorted = () => (by ? sortFiles(data.files, by, order !== "asc") : data.files);
   const count = make("output", {});

@@ -114,7 +114,9 @@ export async function locks({ host, view, summary, onFault }) {
     make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": "The selected lock" }, ways));
   await list.start();
   const first = () => {
-    count.textContent = rowCount(list);
+    const [, own] = /waited (?:about )?(\d+)/.exec(total) ?? [];
+    const all = waits.rows.reduce((sum, row) => sum + (row[placeOf(waits.columns)("wait_count")] ?? 0), 0);
+    count.textContent = [rowCount(list), all > Number(own ?? 0) && "the rows also have the waits of idle pool threads and of the JDK's housekeeping"].filter(Boolean).join(" · ");
     const row = list.row(0);
     if (list.at < 0 && row) explain(row, list.columns);
   };

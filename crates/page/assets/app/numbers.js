@@ -14,7 +14,7 @@ export function amount(value, unit) {
 
 /** The title of a column, in words. */
 export const titleOf = ({ title, id }) =>
-  (title || id).replace(/^call count$/, "calls").replace(/ percent$/, " %").replace(/\bcpu ns$/, "CPU").replace(/ (ns|bytes|count)$/, "");
+  (title || id).replace(/^(call|execution|instruction)( run)? count$/, "$1s$2").replace(/^(allocated|live) count$/, "$1 objects").replace(/ percent$/, " %").replace(/\bcpu ns$/, "CPU").replace(/ (ns|bytes|count)$/, "");
 
 /** The package, and the last `count` parts with the rest, of a name: `a.b`, `C.m(int)`. */
 export function split(name, count = 2) {
@@ -22,7 +22,8 @@ export function split(name, count = 2) {
   const text = String(name).replace(/\([^()]*\)[A-Z[][^ ]*(?= |$)/, "");
   const end = text.search(/[(<\s]/);
   const head = end < 0 ? text : text.slice(0, end);
-  const parts = head.split(".");
+  // The number of a hidden class is a part of its name.
+  const parts = head.split(/\.(?!0x)/);
   if (parts.length <= count || text.startsWith("[")) return { packageName: "", short: text };
   const kept = parts.slice(-count).join(".");
   return { packageName: parts.slice(0, -count).join("."), short: kept + text.slice(head.length) };

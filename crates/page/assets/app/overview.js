@@ -69,10 +69,12 @@ function beginnings(summary) {
 /** Fills the view of the summary. */
 export async function overview({ host, summary, view }) {
   const page = make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": view.title });
-  const lines = (summary.accounting_lines ?? []).map((line) => make("div", {}, line));
   if (view.id === "accounting") {
-    page.append(make("h2", {}, "How the numbers were taken"), ...lines);
-    const entries = Object.entries(summary.accounting ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
+    // The name of a line has a column of its own.
+    const lines = (summary.accounting_lines ?? []).map((line) => [line.slice(0, 9).trim(), line.slice(9).trim()]);
+    page.append(make("h2", {}, "How the numbers were taken"),
+      make("dl", { class: "facts" }, ...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)])));
+    const entries = Object.entries(summary.accounting ?? {}).filter(([, value]) => value !== null && value !== "" && typeof value !== "object");
     const rows = entries.map(([name, value]) =>
       make("tr", {}, make("td", {}, name), make("td", { class: "number" }, amount(value, name.endsWith("_ns") ? "ns" : null))),
     );

@@ -21,16 +21,17 @@ function choose({ columns, rows }) {
   const ids = columns.map((column) => column.id);
   const isEmpty = (column) => rows.length > 0 && rows.every((row) => !row[ids.indexOf(column.id)]);
   const isShown = (column) =>
-    !LEFT_OUT.includes(column.id) && !(ids.includes("name") && PARTS.includes(column.id)) && !isEmpty(column) && !/^inferred/.test(column.id);
+    !LEFT_OUT.includes(column.id) && !(state.view === "bytecodes" && /^total/.test(column.id)) && !(ids.includes("name") && PARTS.includes(column.id)) && !isEmpty(column) && !/^inferred/.test(column.id);
   let shown = columns.filter(isShown);
   for (const column of shown) {
     if (column.id === "class") column.kind = "class";
     if (column.kind === "path") column.title = "where";
+    if (column.id === "name" && ids.includes("line")) column.title = "method";
   }
   // On a narrow screen shares leave room for the names; the selected row has the other numbers beside it.
   const isShare = (column) => column.unit === "percent";
   if (innerWidth <= 640 && shown.some(isShare)) shown = shown.filter((column) => column.kind !== "number" || isShare(column));
-  const rank = (column) => (column.kind === "number" ? 0 : column.kind === "path" ? 2 : 1);
+  const rank = (column) => (column.kind === "number" ? 0 : column.id === "line" ? 1 : column.kind === "path" ? 3 : 2);
   return shown.sort((a, b) => rank(a) - rank(b));
 }
 

@@ -16,7 +16,8 @@ export async function running({ host, view, onFault }) {
   const table = new Table({
     label: view.title,
     load: (offset, limit) => ask(`${encodeURIComponent(source)}/live-threads`, { ...asked, offset, limit }),
-    choose: ({ columns }) => columns.map((column) => Object.assign(column, { title: TITLES[column.id] ?? column.title })),
+    // On a narrow screen the CPU time leaves room for the names; the selected row has the other numbers beside it.
+    choose: ({ columns }) => columns.filter(({ id }) => innerWidth > 640 || !["allocated", "blocked"].includes(id)).map((column) => Object.assign(column, { title: TITLES[column.id] ?? column.title })),
     cell: threadCell,
     ...inAddress(question),
     onSelect: (row, index, columns) => {

@@ -30,7 +30,7 @@ export function selectWindow(from, to) {
   change(from === undefined ? { from: undefined, to: undefined, at: undefined } : { from: text(from), to: text(Math.max(to, from + 0.01)), at: undefined });
 }
 
-/** The most of a lane, in words. */
+/** The most of a lane, in words; of estimated times the sum, as one sample represents more than its interval. */
 function most(series, { interval_ns, cpu_count }) {
   const peak = series.numbers.reduce((a, b) => Math.max(a, b), 0);
   if (series.metric === "samples" && series.sample_ns) {
@@ -39,16 +39,17 @@ function most(series, { interval_ns, cpu_count }) {
     return `max ${cpus.toFixed(1)} CPUs`;
   }
   if (series.unit === "bytes") return `max ${amount((peak * 1e9) / interval_ns, "bytes")}/s`;
-  if (series.unit === "ns" || series.unit === "nanoseconds") return `max ${(peak / interval_ns).toFixed(1)} threads`;
+  if (series.unit === "ns" || series.unit === "nanoseconds") return duration(series.numbers.reduce((a, b) => a + b, 0));
   return `max ${amount(peak, series.unit)}`;
 }
 
+/** The pauses of each kind, in words. */
 export const pauseWords = (pauses) => pauses
-  .map((it) => `${counted(it.count, "pause").replace(/pauses?/, KIND_NAMES[it.kind][it.count === 1 ? 0 : 1])}, ${duration(it.total_ns)}, longest ${duration(it.longest_ns)}`)
-  .join("; ");
+  .map((it) => `${counted(it.count, "pause").replace(/pauses?/, KIND_NAMES[it.kind][it.count === 1 ? 0 : 1])}, ${duration(it.total_ns)}, longest ${duration(it.longest_ns)}`);
+export const pauseSum = (pauses) => duration(pauses.reduce((sum, it) => sum + it.total_ns, 0));
 
 /** Marks pauses at the bottom of a plot: collections are full bars, other safepoints hollow ones, none lower than can be seen. */
-export function markPauses(plot, { interval_ns, pauses }, bottom, [ink, muted]) {
+export function markPauses(plot, { interval_ns, pauses }, bottom, [ink, muted], height = LANE) {
   const { ctx: context } = plot;
   const ratio = devicePixelRatio || 1;
   context.save();
@@ -58,7 +59,7 @@ export function markPauses(plot, { interval_ns, pauses }, bottom, [ink, muted]) 
       if (ns === 0) return;
       const at = plot.valToPos((index * interval_ns) / 1e9, "x", true);
       const wide = Math.max(2 * ratio, plot.valToPos(((index + 1) * interval_ns) / 1e9, "x", true) - at - ratio);
-      const high = Math.max(3 * ratio, Math.min(1, ns / interval_ns) * (LANE - 4) * ratio);
+      const high = Math.max(3 * ratio, Math.min(1, ns / interval_ns) * (height - 4) * ratio);
       if (kind === "collection") context.fillRect(at, bottom - high, wide, high);
       else context.strokeRect(at + 0.5, bottom - Math.max(high, 4 * ratio) + 0.5, wide, Math.max(high, 4 * ratio) - 1);
     });
@@ -152,13 +153,12 @@ class Strip {
     const label = (name, text, title) => make("li", { title }, make("span", {}, name), make("small", {}, text));
     const labels = make("ul", { class: "lanes" }, ...series.map((it) => label(NAMES[it.metric] ?? it.title, most(it, answer), it.title)));
     if (pauses.length > 0) {
-      const sum = pauses.reduce((a, it) => a + it.total_ns, 0);
-      labels.append(label("Pauses", duration(sum), pauseWords(pauses)));
+      labels.append(label("Pauses", pauseSum(pauses), pauseWords(pauses).join("; ")));
     }
     this.says = make("span", { class: "unseen", role: "status" });
     const frame = make("div", {
       class: "plot", tabIndex: 0, role: "application", "aria-roledescription": "time line", "aria-keyshortcuts": "t",
-      "aria-label": [`${series.map((it) => NAMES[it.metric] ?? it.title).join(", ")} over ${duration(recorded_ns)}`, pauseWords(pauses),
+      "aria-label": [`${series.map((it) => NAMES[it.metric] ?? it.title).join(", ")} over ${duration(recorded_ns)}`, ...pauseWords(pauses),
         "Arrow keys with Shift choose a window for all views, Enter shows it, Escape shows all of the time"].filter(Boolean).join(". "),
     }, this.plot.root);
     frame.addEventListener("keydown", (event) => this.press(event));

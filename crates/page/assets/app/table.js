@@ -276,7 +276,8 @@ export const rowCount = (table) => counted(table.total, "row");
 export function notesOf({ answer, total }) {
   const known = byId("conditions").textContent;
   const plain = (note) => (state.path && note.startsWith(`${state.path}: `) ? note.slice(state.path.length + 2) : note);
-  const notes = (answer.notes ?? []).map(plain).filter((note) => !known.includes(note));
+  // A page has no options.
+  const notes = (answer.notes ?? []).map((note) => plain(note).replace(/^--\w+ \w+: /, "")).filter((note) => !known.includes(note));
   return [...notes, ...(total === 0 ? answer.missing ?? [] : [])];
 }
 

@@ -3,11 +3,11 @@
 
 import { uPlot } from "../vendor/uplot.js";
 import { duration } from "../flame/units.js";
-import { ask } from "./api.js";
+import { Fault, ask } from "./api.js";
 import { counted, make } from "./dom.js";
 import { amount } from "./numbers.js";
-import { change, filters, state } from "./state.js";
-import { NAMES, markPauses, pauseWords, selectWindow, windowOf } from "./strip.js";
+import { addressOf, change, filters, state } from "./state.js";
+import { NAMES, markPauses, pauseSum, pauseWords, selectWindow, windowOf } from "./strip.js";
 
 /** Threads with lanes of their own, at first and after a click. */
 const THREADS = 8;
@@ -29,14 +29,15 @@ const peakOf = (numbers) => numbers.reduce((a, b) => Math.max(a, b), 0);
 /** A total of a metric. */
 const totalText = (metric, total) => (metric.sample_ns ? duration(total * metric.sample_ns) : amount(total, metric.unit));
 
-/** The rows of the plot from the top, each with its height: headings, lanes and the heat map. */
-function rowsOf({ metrics, all, threads, others, other_thread_count: count }, map) {
+/** The rows of the plot from the top, each with its height: headings, lanes, the pauses and the heat map. */
+function rowsOf({ metrics, all, threads, others, other_thread_count: count }, map, { pauses }) {
   const lane = (metric, place, of, most, height = LANE) => ({
     height, numbers: of.numbers[place], most: most || 1, label: nameOf(metric), text: totalText(metric, of.totals[place]),
   });
   const rows = [{ height: LANE, heading: "All threads" }];
   metrics.forEach((metric, place) => rows.push(lane(metric, place, all, peakOf(all.numbers[place]), place === 0 ? FIRST_LANE : LANE)));
-  rows.push({ height: GAP }, { height: LANE, heading: "Heat map" }, { height: map.height * CELL, map, label: nameOf(metrics[0]), text: `${duration(map.cell_ns)} down` });
+  if (pauses.length > 0) rows.push({ height: LANE, pauses, label: "Pauses", text: pauseSum(pauses) });
+  rows.push({ height: GAP }, { height: LANE, heading: "Heat map" }, { height: map.height * CELL, map, label: nameOf(metrics[0]), text: `${duration(map.column_ns)} × ${duration(map.cell_ns)}` });
   // The lanes of all threads have one scale.
   const most = metrics.map((_, place) => threads.reduce((peak, { numbers }) => Math.max(peak, peakOf(numbers[place])), 0));
   const group = (heading, of, peaks) => {
@@ -59,14 +60,14 @@ function rowsOf({ metrics, all, threads, others, other_thread_count: count }, ma
 function draw(plot, rows, lanes, strip) {
   const { ctx: context, bbox } = plot;
   const ratio = devicePixelRatio || 1;
-  const [ink, line, text, muted] = isForced() ? ["CanvasText", "GrayText", "CanvasText", "GrayText"] : ["--accent", "--line", "--text", "--muted"].map(colour);
+  const [ink, line, muted] = isForced() ? ["CanvasText", "GrayText", "GrayText"] : ["--accent", "--line", "--muted"].map(colour);
   const x = (ns) => plot.valToPos(ns / 1e9, "x", true);
   context.save();
   // The last column of the heat map may be longer than the recording.
   context.beginPath();
   context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   context.clip();
-  for (const { top, height, numbers, most, map } of rows) {
+  for (const { top, height, numbers, most, map, pauses } of rows) {
     const [begin, end] = [bbox.top + top * ratio, bbox.top + (top + height) * ratio];
     context.fillStyle = ink;
     numbers?.forEach((number, at) => {
@@ -84,18 +85,17 @@ function draw(plot, rows, lanes, strip) {
       context.fillRect(left, begin + (index % map.height) * CELL * ratio, wide, CELL * ratio);
     });
     context.globalAlpha = 1;
-    if (!numbers && !map) continue;
+    if (pauses) markPauses(plot, strip, end, [ink, muted], height);
+    if (!numbers && !map && !pauses) continue;
     context.fillStyle = line;
     context.fillRect(bbox.left, end - 1, bbox.width, 1);
   }
-  const first = rows.find((row) => row.numbers);
-  markPauses(plot, strip, bbox.top + (first.top + first.height) * ratio, [text, muted]);
   context.restore();
 }
 
 /** The plot with its labels. Columns of the heat map are what keys and a click choose. */
 function timePlot(host, lanes, map, strip) {
-  const rows = rowsOf(lanes, map);
+  const rows = rowsOf(lanes, map, strip);
   const height = rows.at(-1).top + rows.at(-1).height;
   const end = lanes.recorded_ns / 1e9;
   const column = map.column_ns / 1e9;
@@ -205,12 +205,22 @@ export async function time({ host, view, summary }) {
   const path = encodeURIComponent(state.source);
   const { from, to, ...asked } = filters();
   const threads = state.question.threads ?? THREADS;
-  const [lanes, map, strip] = await Promise.all([
-    ask(`${path}/lanes`, { ...asked, threads, "bucket-ms": Math.max(1, Math.ceil(summary.recorded_ns / 1e6 / INTERVALS)) }),
-    ask(`${path}/heatmap`, asked),
-    ask(`${path}/strip`),
-  ]);
   const page = make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": view.title });
+  const strip = await ask(`${path}/strip`);
+  let lanes;
+  let map;
+  try {
+    [lanes, map] = await Promise.all([
+      ask(`${path}/lanes`, { ...asked, threads, "bucket-ms": Math.max(1, Math.ceil(summary.recorded_ns / 1e6 / INTERVALS)) }),
+      ask(`${path}/heatmap`, asked),
+    ]);
+  } catch (error) {
+    const [known] = strip.series;
+    if (!(error instanceof Fault) || error.status !== 404 || !known || known.metric === asked.metric) throw error;
+    page.append(make("p", {}, `${error.message}. It does for its `, make("a", { href: addressOf("time", { metric: known.metric }) }, known.title), "."));
+    host.append(page);
+    return {};
+  }
   host.append(page);
   const plot = timePlot(page, lanes, map, strip);
   const window = from || to ? `Window: ${from ?? "0s"} to ${to ?? "the end"}. ` : "";
@@ -221,11 +231,13 @@ export async function time({ host, view, summary }) {
     isMore ? "Show fewer threads" : `Show ${counted(Math.min(lanes.other_thread_count, MORE_THREADS - THREADS), "more thread")}`);
   page.append(...[
     make("p", {}, `${window}A click or a drag selects a window for all views. `, window && all),
+    strip.pauses.length > 0 && make("ul", { class: "legend pauses", "aria-label": "Pauses" }, ...pauseWords(strip.pauses).map((text, place) =>
+      make("li", {}, make("i", { class: strip.pauses[place].kind }), text))),
     plot.element,
     (isMore || lanes.other_thread_count > 0) && make("p", {}, more),
     make("p", { class: "hint" }, `The busiest threads come first. An interval is ${duration(lanes.interval_ns)}; lanes of threads have one scale.`),
+    make("p", { class: "hint" }, `A column of the heat map is ${duration(map.column_ns)} from top to bottom, a cell ${duration(map.cell_ns)} of it; the darker a cell, the more was measured in it.`),
     isShared.length > 0 && make("p", { class: "hint" }, `Of all threads together alone: ${isShared.map(nameOf).join(", ")}.`),
-    strip.pauses.length > 0 && make("p", { class: "hint" }, `Marks below the CPU time of all threads, full for collections: ${pauseWords(strip.pauses)}.`),
     ...(lanes.notes ?? []).map((note) => make("p", { class: "hint" }, note)),
   ].filter(Boolean));
   plot.mark();

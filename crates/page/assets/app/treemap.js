@@ -88,17 +88,17 @@ export class TreeMap {
     canvas.height = Math.round(height * ratio);
     canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
-    this.place(this.tops, { x: 0, y: 0, width, height }, this.whole);
+    this.rest = this.place(this.tops, { x: 0, y: 0, width, height }, this.whole);
     this.draw();
   }
 
-  /** Places children and, as an area without a name, what their parent keeps beside them. */
+  /** Places children and, as an area without a name, what their parent keeps beside them. Returns that area. */
   place(children, area, whole) {
     const rest = Math.max(0, whole - children.reduce((sum, it) => sum + it.bytes, 0));
     const numbers = [...children.map((it) => it.bytes), rest].sort((a, b) => b - a);
     const places = squarify(numbers, area);
     const skipped = numbers.indexOf(rest);
-    places.splice(skipped, 1);
+    const [left] = places.splice(skipped, 1);
     children.forEach((child, index) => {
       const box = places[index];
       child.box = box;
@@ -108,6 +108,7 @@ export class TreeMap {
       if (fits) this.place(child.children, inner, child.bytes);
       else child.children.forEach((it) => this.hide(it));
     });
+    return left;
   }
 
   hide(node) {
@@ -147,6 +148,9 @@ export class TreeMap {
       context.fillStyle = text;
       if (label) context.fillText(label, box.x + 4, box.y + 8);
     }
+    const { rest } = this;
+    context.fillStyle = text;
+    if (rest?.height > 14) context.fillText(this.fit(context, "all others", rest.width - 8), rest.x + 4, rest.y + 8);
     const outline = (index, width) => {
       // What is too small has the outline of what keeps it.
       let node = this.nodes[index];

@@ -134,7 +134,8 @@ export class FieldsModel {
       ? ` Not judged: ${plural(this.unknown[row], "object")} of unknown site, with ${plural(unknownAll, "access")}.`
       : "";
     const advice = this.adviceOf(row).map(([name, meaning]) => ` ${name}: ${meaning}.`).join("");
-    return `${this.classes[row]}: ${this.types[row]} ${this.fieldNames[row]}.${advice}${kept}`;
+    const type = this.types[row] === "?" ? "" : `${this.types[row]} `;
+    return `${this.classes[row]}: ${type}${this.fieldNames[row]}.${advice}${kept}`;
   }
 
   /** What there is in all: the objects; the accesses by other means and what is not judged, where there are any. */

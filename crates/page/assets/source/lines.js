@@ -146,5 +146,5 @@ export function missedLines({ numbers }) {
 /** The meaning of colours and columns. */
 export function lineLegend(data) {
   if (!data.has_coverage) return ["self: the line is on top of the stack. total: it is anywhere on the stack."];
-  return [...Object.entries(COVERAGE).flatMap(([kind, text]) => [make("i", { class: kind }), text]), ". Lines without colour have no instructions."];
+  return [...Object.entries(COVERAGE).map(([kind, text]) => make("span", {}, make("i", { class: kind }), text)), " Lines without colour have no instructions."];
 }

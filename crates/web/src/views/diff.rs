@@ -114,7 +114,7 @@ pub(crate) fn flame(app: &App, question: &Question) -> Result<Reply, Fault> {
     let viewed = sides.iter().map(|(source, question)| ViewedStacks::new(app, source, question));
     let viewed = viewed.collect::<Result<Vec<_>, _>>()?;
     if viewed[0].asked.metric.unit() != viewed[1].asked.metric.unit() {
-        return Err(Fault::question("name a metric that both profiles have: metric=samples"));
+        return Err(Fault::question("choose a metric that both profiles have (metric=samples)"));
     }
     let mut members =
         vec![("versions", Json::list(sides.iter().map(|(source, _)| source.version)))];
