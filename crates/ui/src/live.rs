@@ -17,7 +17,7 @@ use crate::draw::draw_in;
 use crate::{App, Key};
 
 /// The most lines of the JVM's state.
-const STATUS_LINES: u16 = 5;
+const STATUS_LINES: u16 = 7;
 /// The lines that the browser has at least.
 const APP_LINES: u16 = 12;
 /// The keys beside those of the browser of a file.

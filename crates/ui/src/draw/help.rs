@@ -8,7 +8,7 @@ use crate::App;
 use crate::view::View;
 
 const HELP: &str = "\
-1-8, Tab     views, as they are numbered on the second line
+1-8, Tab     views, as they are numbered above
 arrows, hjkl move; right opens, left closes or goes to the parent
 PgUp PgDn    a screen up or down;  Home End (g G)  first and last line
 Enter        a method's callers and callees; open or close; zoom

@@ -12,8 +12,15 @@ const FEWEST: f64 = 0.05;
 /// The lines of a screen of `width` columns: where CPU time goes, what the threads do, the heap, locks and
 /// allocations. `facts` has what the recording does not have.
 pub(super) fn lines(moment: &Moment, facts: &str, width: usize) -> Vec<String> {
-    let mut parts = parts(moment);
-    parts.extend((!facts.is_empty()).then(|| facts.to_owned()));
+    let mut groups = groups(moment);
+    if let Some(last) = groups.last_mut().filter(|_| !facts.is_empty()) {
+        last.push(facts.to_owned());
+    }
+    groups.into_iter().flat_map(|parts| wrapped(parts, width)).collect()
+}
+
+/// The parts in lines of `width` columns.
+fn wrapped(parts: Vec<String>, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
         let room =
@@ -26,9 +33,10 @@ pub(super) fn lines(moment: &Moment, facts: &str, width: usize) -> Vec<String> {
     lines
 }
 
-fn parts(moment: &Moment) -> Vec<String> {
+/// What there is to say, each group from a line of its own on.
+fn groups(moment: &Moment) -> Vec<Vec<String>> {
     let Some(vitals) = Vitals::of(&moment.profile) else {
-        return vec!["waiting for the first second".to_owned()];
+        return vec![vec!["waiting for the first second".to_owned()]];
     };
     let (process_ns, recorded_ns) = (vitals.process_cpu_ns, vitals.recorded_ns);
     let cpus = process_ns as f64 / recorded_ns as f64;
@@ -40,14 +48,15 @@ fn parts(moment: &Moment) -> Vec<String> {
         }
     }
     let states = vitals.states.iter().map(|&(state, ns)| (state, ns as f64 / recorded_ns as f64));
-    let states: Vec<_> = states
+    let mut states: Vec<_> = states
         .filter(|(_, count)| *count >= FEWEST)
         .map(|(state, count)| format!("{count:.1} {}", state.title()))
         .collect();
-    let mut parts = vec![cpu.join(", ")];
-    parts.extend((!states.is_empty()).then(|| format!("threads: {}", states.join(", "))));
+    if let Some(first) = states.first_mut() {
+        first.insert_str(0, "threads: ");
+    }
     let allocated = amount(vitals.rate(vitals.allocated_bytes), Unit::Bytes);
-    parts.push(format!("allocates {allocated}/s"));
+    let mut parts = vec![format!("allocates {allocated}/s")];
     let blocked = duration(vitals.rate(vitals.blocked_ns));
     parts.push(format!("waits for locks {blocked} each second"));
     parts.push(match vitals.gc_count {
@@ -57,5 +66,5 @@ fn parts(moment: &Moment) -> Vec<String> {
     });
     let pauses = short_percent(vitals.gc_pause_ns, recorded_ns);
     parts.extend((vitals.gc_count > 0).then(|| format!("pauses {pauses} % of the time")));
-    parts
+    vec![cpu, states, parts]
 }
