@@ -64,6 +64,23 @@ pub fn lines(
     lines
 }
 
+/// The instructions of each method, and those of them that ran; the executions are those of its most executed line.
+pub fn method_counts(
+    profile: &Profile,
+    coverage: &CoverageMetrics,
+) -> KeyedMap<MethodId, LineCounts> {
+    let mut methods: KeyedMap<MethodId, LineCounts> = KeyedMap::default();
+    for ((method, _), counts) in
+        source::line_counts(profile, coverage, &mut MethodMerger::new(profile))
+    {
+        let sum = methods.entry(method).or_default();
+        sum.executions = sum.executions.max(counts.executions);
+        sum.instructions = sum.instructions.saturating_add(counts.instructions);
+        sum.run = sum.run.saturating_add(counts.run);
+    }
+    methods
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

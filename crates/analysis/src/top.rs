@@ -1,6 +1,7 @@
 //! The samples by method.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use perk_profile::{CpuSamples, FrameId, KeyedMap, MethodId, Profile, StrId, ThreadId, TraceId};
 
@@ -78,6 +79,18 @@ pub fn threads(profile: &Profile, samples: &CpuSamples) -> Vec<(ThreadId, u64)> 
     let mut rows: Vec<_> = counts.into_iter().collect();
     rows.sort_by_key(|&(thread, count)| (Reverse(count), thread));
     rows
+}
+
+/// The threads that have numbers of any metric and are not among the `listed`, in their order.
+pub fn other_threads(profile: &Profile, listed: &[(ThreadId, u64)]) -> Vec<ThreadId> {
+    let listed: BTreeSet<_> = listed.iter().map(|row| row.0).collect();
+    let traces = profile.sections().flat_map(|section| {
+        let counted = section.rows().filter(|row| row.1.iter().any(|&number| number > 0));
+        counted.map(|row| row.0.trace)
+    });
+    let threads = traces.filter_map(|trace| profile.get_trace(trace).thread);
+    let others: BTreeSet<_> = threads.filter(|thread| !listed.contains(thread)).collect();
+    others.into_iter().collect()
 }
 
 /// The sum of the numbers of all rows.

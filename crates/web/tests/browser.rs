@@ -25,6 +25,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
+use perk_formats::View;
+use perk_profile::Profile;
 use perk_testkit::webdriver::Browser;
 use perk_web::{Options, Server};
 use serde_json::{Value, json};
@@ -52,6 +54,14 @@ struct Page {
 
 fn testdata(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(file)
+}
+
+/// Writes a profile as perk's own format.
+fn write_profile(profile: &Profile, path: &Path) {
+    let mut file = Vec::new();
+    let format = perk_formats::by_name("hprof").unwrap();
+    format.write_view(&View::new(profile, "profile"), &mut file).unwrap();
+    fs::write(path, file).unwrap();
 }
 
 impl Page {
@@ -283,6 +293,11 @@ fn times_select_a_window() {
     assert_eq!(of_threads[..names.len()], names[..]);
     let label = page.text("return document.querySelector('.time-plot .plot').ariaLabel");
     assert!(label.contains("CPU") && label.contains(names[0].as_str().unwrap()), "{label}");
+    // Pauses have a lane, and a legend with their number.
+    let legend = page.text("return document.querySelector('.legend.pauses').textContent");
+    assert!(legend.starts_with("2 garbage collections, 7.3 ms, longest "), "{legend}");
+    let labels = page.text("return document.querySelector('.time-lanes').textContent");
+    assert!(labels.contains("Pauses7.3 ms"), "{labels}");
     // More threads are shown, also by the address.
     page.go("/s/s1/time?threads=1");
     let others = api(&page, "/api/s1/lanes?threads=1")["other_thread_count"].as_u64();
@@ -317,6 +332,20 @@ fn times_select_a_window() {
     page.after(|page| page.browser.click(left + width / 2.0, top));
     assert!(page.address().starts_with("/s/s1/time?from=0.00s&to="), "{}", page.address());
     page.assert_silent();
+}
+
+#[test]
+fn a_metric_without_times_leads_to_one_that_has_them() {
+    let Some(page) = Page::open(&[&testdata("jfr/jdk17.jfr.gz")]) else { return };
+    page.go("/s/s1/time?metric=allocated");
+    let line = page.text("return document.querySelector('#view .page').innerText");
+    let expected = "jdk17.jfr.gz does not tell when its allocated bytes were measured. It does for its samples.";
+    assert_eq!(line.trim(), expected);
+    page.after(|page| {
+        page.run("document.querySelector('#view .page a').click()");
+    });
+    assert_eq!(page.address(), "/s/s1/time?metric=samples");
+    page.wait_for("return document.querySelectorAll('.time-lanes li').length > 3", &json!(true));
 }
 
 #[test]

@@ -232,7 +232,8 @@ impl<'a> MetricView<'a> {
         [own, total]
     }
 
-    /// The methods by self, `calls` among their numbers; what the file leaves out is missing.
+    /// The methods by self, `calls` among their numbers, and of bytecodes the instructions that ran; what the file leaves
+    /// out is missing.
     pub(super) fn all_methods(&self, calls: Option<HashMap<MethodId, u64>>) -> LazyTable<'_> {
         let [own, total] = self.own_and_total(NumberKind::Own);
         let has_calls = calls.is_some();
@@ -246,10 +247,24 @@ impl<'a> MetricView<'a> {
             .column(Column::method().name("method"), |it| it.0.method)
             .column(own, |it| it.2.then_some(it.0.own))
             .column(total, |it| it.0.total);
-        match has_calls {
-            true => rows.column(Column::count("call_count").no_json(), |it| it.1).table(),
-            false => rows.table(),
-        }
+        let rows = match has_calls {
+            true => rows.column(Column::count("call_count").no_json(), |it| it.1),
+            false => rows,
+        };
+        let coverage = source::coverage_metrics(self.profile)
+            .filter(|_| self.metric == source::bytecodes())
+            .map(|it| lines::method_counts(self.profile, &it));
+        let Some(coverage) = coverage else { return rows.table() };
+        let coverage = Rc::new(coverage);
+        let counts = move |method| coverage.get(&method).filter(|it| it.instructions > 0).copied();
+        let run = counts.clone();
+        rows.column(Column::count("instruction_count").no_json(), move |it| {
+            Some(counts(it.0.method)?.instructions)
+        })
+        .column(Column::count("instruction_run_count").no_json(), move |it| {
+            Some(run(it.0.method)?.run)
+        })
+        .table()
     }
 
     /// The methods by self or by total, and the number without a stack; with `traces`, the first
@@ -427,12 +442,24 @@ impl<'a> MetricView<'a> {
         self.thread_rows().table()
     }
 
+    /// The same, and below them the threads that have numbers of other metrics alone: those that only wait, or allocate.
+    pub(super) fn all_threads(&self) -> LazyTable<'_> {
+        let mut rows = top::threads(self.profile, self.numbers());
+        let others = top::other_threads(self.profile, &rows);
+        rows.extend(others.into_iter().map(|thread| (thread, 0)));
+        self.rows_of_threads(rows).table()
+    }
+
     /// The rows of the table of threads.
     pub(super) fn thread_rows(&self) -> Rows<'_, (ThreadId, u64)> {
+        self.rows_of_threads(top::threads(self.profile, self.numbers()))
+    }
+
+    fn rows_of_threads(&self, rows: Vec<(ThreadId, u64)>) -> Rows<'_, (ThreadId, u64)> {
         let (profile, symbols) = (self.profile, &self.profile.symbols);
         let group = |id| profile.get_thread(id).group.map_or("", |id| symbols.strings.get(id));
         let serial = |id| u64::from(profile.get_thread(id).serial);
-        LazyTable::of(symbols, "", top::threads(profile, self.numbers()))
+        LazyTable::of(symbols, "", rows)
             .column(Self::metric_column(), |_| self.name())
             .column(Column::other("thread_serial"), move |row| serial(row.0))
             .column(Column::other("thread"), |row| profile.thread_name(row.0))

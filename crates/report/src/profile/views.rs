@@ -125,7 +125,11 @@ impl ProfileView {
             ProfileView::Threads => {
                 let counts = Counts::of(content).filter(|_| content.asked.is_none());
                 let threads = counts.and_then(|counts| counts.threads());
-                threads.or_else(|| view.map(MetricView::threads))
+                let of_metric = |view| match content.asked {
+                    Some(_) => MetricView::threads(view),
+                    None => MetricView::all_threads(view),
+                };
+                threads.or_else(|| view.map(of_metric))
             }
             ProfileView::Label(key) => view.map(|view| view.by_root(key)),
             ProfileView::Lines => content.line_view().or(view).map(MetricView::lines),

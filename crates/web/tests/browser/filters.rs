@@ -1,15 +1,13 @@
 //! The controls of the filter, and what can be done with a method.
 
-use std::fs;
 use std::path::Path;
 
-use perk_formats::View;
 use perk_profile::{
     Column, Frame, Key, Label, LabelValue, Line, Method, Metric, Profile, Section, SectionHead,
 };
 use serde_json::json;
 
-use crate::{DOWN, ENTER, ESCAPE, Page, api, place, testdata};
+use crate::{DOWN, ENTER, ESCAPE, Page, api, place, testdata, write_profile};
 
 /// Samples of two requests: 3 of `GET /a` in `load`, 5 of `POST` in `save`, both called by `run`.
 fn write_requests(path: &Path) {
@@ -30,10 +28,7 @@ fn write_requests(path: &Path) {
         samples.push(Key { labels, ..Key::from(trace) }, &[number]);
     }
     profile.events.push(samples.into());
-    let mut file = Vec::new();
-    let format = perk_formats::by_name("hprof").unwrap();
-    format.write_view(&View::new(&profile, "requests"), &mut file).unwrap();
-    fs::write(path, file).unwrap();
+    write_profile(&profile, path);
 }
 
 const CHIPS: &str =

@@ -5,7 +5,7 @@ use std::fs;
 use perk_web::Options;
 use serde_json::json;
 
-use crate::{ENTER, ESCAPE, Page, api, testdata};
+use crate::{ENTER, ESCAPE, Page, api, place, testdata};
 
 /// Samples in two lines of a class, 7 in line 3 and 2 in line 5.
 const TEXT: &str = "JAVA PROFILE 1.0.1, created Mon Jan  1 00:00:00 2024\n\nTHREAD START (obj=1, id = 200001, \
@@ -77,6 +77,15 @@ fn bytecodes_and_coverage_have_a_view() {
     let cells = "return [...document.querySelectorAll('.grid tbody tr:not(.space)')]
         .map((row) => [row.cells[0].textContent, row.querySelector('.name').textContent])";
     page.wait_for(cells, &json!([["300", "A.main"], ["100", "B.fp"]]));
+    // Of each method the instructions of its lines, and those of them that ran.
+    let heads = page.text(
+        "return [...document.querySelectorAll('.grid th')].map((it) => it.textContent).join()",
+    );
+    assert!(heads.contains("instructions,instructions run,method"), "{heads}");
+    let table = api(&page, "/api/s1/report?view=methods&metric=bytecodes");
+    let covered = ["instruction_count", "instruction_run_count"]
+        .map(|id| table["rows"][0][place(&table, id)].clone());
+    assert_eq!(covered, [17, 10], "{table}");
     page.after(|page| {
         page.run(
             "const list = document.querySelector('select[aria-label=Form]'); list.value = 'files';

@@ -1,21 +1,17 @@
 //! Threads with their states, locks with those who wait for them, allocations, and where the overview leads.
 
-use std::fs;
-use std::path::Path;
-
-use perk_formats::View;
 use perk_profile::{
     Column, Event, Frame, Key, Line, Method, Metric, Profile, Section, SectionHead, SeriesSubject,
-    Subject, Thread, TimeSeries, WallState,
+    Subject, Thread, ThreadId, TimeSeries, WallState,
 };
 use serde_json::{Value, json};
 
-use crate::{DOWN, Page, api, place, testdata};
+use crate::{DOWN, Page, api, place, testdata, write_profile};
 
 const SECOND: u64 = 1_000_000_000;
 
 /// Two threads: `worker` runs for 1 s and is blocked for 3 s, `timer` sleeps for 4 s.
-fn write_states(path: &Path) {
+fn states() -> Profile {
     let mut profile = Profile::default();
     let class = profile.symbols.class("com.acme.Orders");
     let name = profile.symbols.strings.intern("run");
@@ -53,17 +49,14 @@ fn write_states(path: &Path) {
         begin_ns: 0,
         numbers: of_timer.chain(of_worker).chain([begin]).collect(),
     }));
-    let mut file = Vec::new();
-    let format = perk_formats::by_name("hprof").unwrap();
-    format.write_view(&View::new(&profile, "states"), &mut file).unwrap();
-    fs::write(path, file).unwrap();
+    profile
 }
 
 #[test]
 fn threads_have_their_states() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("states.hprof");
-    write_states(&file);
+    write_profile(&states(), &file);
     let Some(page) = Page::open(&[&file]) else { return };
     page.go("/s/s1/threads");
     let bars = "return [...document.querySelectorAll('.states')].map((it) => it.ariaLabel)";
@@ -125,6 +118,50 @@ fn threads_have_their_states() {
     page.go("/s/s1/compare?before-thread=worker&after-thread=timer");
     let first = page.text("return document.querySelector('.sentences strong').textContent");
     assert!(first.contains("thread timer") && first.contains("thread worker"), "{first}");
+    page.assert_silent();
+}
+
+#[test]
+fn threads_that_only_wait_or_allocate_are_listed() {
+    let mut profile = states();
+    let worker = profile.threads.iter().position(|it| it.serial == 200_001).map(ThreadId::new);
+    let node = profile.traces()[0].node;
+    let name = profile.symbols.strings.intern("maker");
+    let thread = Thread { serial: 200_003, object_id: 3, name, group: None, parent_group: None };
+    let maker = profile.push_thread(thread);
+    profile.events.push(Event::ThreadStart(maker));
+    for (metric, thread, number) in
+        [(Metric::Samples, worker, 5), (Metric::AllocatedBytes, Some(maker), 64)]
+    {
+        let trace = profile.trace(node, thread);
+        let mut section = Section::new(SectionHead::new([Column::new(metric, number)]));
+        section.push(Key::from(trace), &[number]);
+        profile.events.push(section.into());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("threads.hprof");
+    write_profile(&profile, &file);
+    let Some(page) = Page::open(&[&file]) else { return };
+    page.go("/s/s1/threads");
+    let rows = "return [...document.querySelectorAll('.grid tbody tr:not(.space)')].map((row) =>
+        [row.cells[0].textContent, ['worker', 'timer', 'maker'].find((name) => row.textContent.includes(name)), row.querySelector('.states')?.ariaLabel ?? ''])";
+    page.wait_for(
+        rows,
+        &json!([
+            ["5", "worker", "blocked 75.0 %, running 25.0 %"],
+            ["0", "timer", "sleeping 100.0 %"],
+            ["0", "maker", ""],
+        ]),
+    );
+    // Of a metric that is chosen, those that have numbers of it.
+    let names = |metric: &str| {
+        let table = api(&page, &format!("/api/s1/report?view=threads&metric={metric}"));
+        let place = place(&table, "thread");
+        let rows = table["rows"].as_array().unwrap();
+        rows.iter().map(|row| row[place].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("samples"), ["worker"]);
+    assert_eq!(names("allocated"), ["maker"]);
     page.assert_silent();
 }
 
