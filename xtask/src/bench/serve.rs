@@ -1,6 +1,8 @@
 //! `xtask bench serve`: the CPU time and the memory of `perk serve` on a profile of many distinct stacks, on a table
-//! of many rows, on a large JFR file and on a heap dump, which this makes, or on other files.
+//! of many rows, on a large JFR file and on a heap dump, which this makes, or on other files; and how long its page
+//! cannot react.
 
+mod frames;
 mod inputs;
 mod server;
 
@@ -66,6 +68,8 @@ const MEMORY: f64 = 1.5;
 const PAINT_S: f64 = 0.3;
 /// The most time until the first view of a heap dump that has an index, in s.
 const HEAP_S: f64 = 1.0;
+/// The longest that the page may not react, in ms.
+const FRAME_MS: f64 = 16.0;
 /// The rows of the table.
 const ROWS: u64 = 100_000;
 /// The stacks of a JFR file of 60 MB.
@@ -86,8 +90,8 @@ pub(crate) struct ServeArguments {
     /// The heap dump, instead of a new one of 24 million objects
     #[arg(long, value_name = "FILE")]
     heap: Option<PathBuf>,
-    /// Only these parts: stacks, rows, jfr, heap
-    #[arg(long, value_name = "PART", value_delimiter = ',', default_values = ["stacks", "rows", "jfr", "heap"])]
+    /// Only these parts: stacks, frames, rows, jfr, heap
+    #[arg(long, value_name = "PART", value_delimiter = ',', default_values = ["stacks", "frames", "rows", "jfr", "heap"])]
     only: Vec<String>,
     /// The number of runs
     #[arg(long, default_value = "5", value_name = "N", value_parser = arguments::positive())]
@@ -137,7 +141,7 @@ impl<'b> Bench<'b> {
             write(&path, count).context("cannot write the profile").map(|()| path)
         };
         let file = match part {
-            "stacks" => match &arguments.file {
+            "stacks" | "frames" => match &arguments.file {
                 Some(file) => file.clone(),
                 None => made(new("stacks.collapsed"), write_stacks, arguments.stacks)?,
             },
@@ -162,7 +166,7 @@ impl<'b> Bench<'b> {
                 cpu_of(Command::new(perk).arg("heap").arg(&file).stdout(Stdio::null()))?;
                 file
             }
-            other => anyhow::bail!("no part {other}: there are stacks, rows, jfr and heap"),
+            other => anyhow::bail!("no part {other}: there are stacks, frames, rows, jfr and heap"),
         };
         Ok(Self { perk, work, part, file })
     }
@@ -178,6 +182,12 @@ impl<'b> Bench<'b> {
                 ],
                 &OF_STACKS,
             ),
+            "frames" => {
+                let of_action = |action| {
+                    number(&format!("page, {action}: ms of the longest block"), 1, FRAME_MS)
+                };
+                (frames::ACTIONS.map(of_action).into(), &[])
+            }
             "rows" => (Vec::new(), &OF_ROWS),
             "jfr" => (
                 vec![number("JFR: CPU s of the first page beyond that of perk report", 2, PAINT_S)],
@@ -196,6 +206,7 @@ impl<'b> Bench<'b> {
     fn round(&self) -> Result<Vec<f64>> {
         match self.part {
             "stacks" => self.stacks(),
+            "frames" => frames::longest_ms(&Server::start(self.perk, &self.file)?),
             "rows" => {
                 let server = Server::start(self.perk, &self.file)?;
                 server.ask("report?view=methods")?;

@@ -11,6 +11,7 @@ use procfs::process::Process;
 /// A server that ends with this.
 pub(super) struct Server {
     child: Child,
+    url: String,
     host: String,
     cookie: String,
 }
@@ -23,12 +24,18 @@ impl Server {
         BufReader::new(out).read_line(&mut url)?;
         let parts = url.trim().strip_prefix("http://").and_then(|it| it.split_once("/#"));
         let (host, token) = parts.context("perk serve printed no address")?;
-        let mut server = Self { child, host: host.to_owned(), cookie: String::new() };
+        let host = host.to_owned();
+        let mut server = Self { child, url: url.trim().to_owned(), host, cookie: String::new() };
         let (head, _) = server.send("POST /api/session", token)?;
         let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: "));
         let cookie = cookie.and_then(|it| it.split(';').next()).context("no cookie")?;
         server.cookie = cookie.to_owned();
         Ok(server)
+    }
+
+    /// The address of the page.
+    pub(super) fn url(&self) -> &str {
+        &self.url
     }
 
     /// The body of an answer about the file.
