@@ -3,10 +3,10 @@
 
 use perk_profile::{
     AllocationSite, Event, FieldAccesses, FrameId, KeyedMap, MethodId, Metric, NamePattern, NodeId,
-    Profile, Section, Symbols, Thread, ThreadId, TimelineRow, TraceId, WholePattern,
+    PathId, Profile, Section, Symbols, Thread, ThreadId, TimelineRow, TraceId, WholePattern,
 };
 
-use crate::{LabelPattern, labels};
+use crate::{LabelPattern, MethodTree, labels};
 
 /// The traces that count, and the frames of them that count. Without any pattern all count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -216,6 +216,38 @@ fn hide(filter: &Filter, profile: &mut Profile) -> Vec<bool> {
     is_hidden
 }
 
+/// What is on the paths of traces: a frame through which they must go, one through which they must not go.
+#[derive(Debug)]
+struct Marks {
+    /// That of the empty path.
+    root: u8,
+    of_frame: Vec<u8>,
+    /// What is on all paths below one with it.
+    last: u8,
+}
+
+impl Marks {
+    const THROUGH: u8 = 1;
+    const IGNORED: u8 = 2;
+
+    /// Those of a filter; `None` where all traces count.
+    fn new(filter: &Filter, symbols: &Symbols) -> Option<Self> {
+        if filter.focus.is_empty() && filter.ignore.is_empty() {
+            return None;
+        }
+        let [focus, ignore] = [&filter.focus, &filter.ignore].map(|it| matching(it, symbols));
+        let of_frame = (0..symbols.frame_count()).map(|index| {
+            let method = symbols.get_frame(FrameId::new(index)).method.index();
+            (u8::from(focus[method]) * Self::THROUGH) | (u8::from(ignore[method]) * Self::IGNORED)
+        });
+        Some(Self {
+            root: u8::from(filter.focus.is_empty()) * Self::THROUGH,
+            of_frame: of_frame.collect(),
+            last: if filter.ignore.is_empty() { Self::THROUGH } else { Self::IGNORED },
+        })
+    }
+}
+
 /// The nodes of a tree whose traces count, by the methods on their paths.
 #[derive(Debug)]
 pub(crate) struct KeptNodes {
@@ -224,23 +256,11 @@ pub(crate) struct KeptNodes {
 }
 
 impl KeptNodes {
-    const THROUGH: u8 = 1;
-    const IGNORED: u8 = 2;
-
     /// Those of the tree of a profile; `None` where all count.
     pub(crate) fn new(filter: &Filter, profile: &Profile) -> Option<Self> {
-        if filter.focus.is_empty() && filter.ignore.is_empty() {
-            return None;
-        }
-        let symbols = &profile.symbols;
-        let [focus, ignore] = [&filter.focus, &filter.ignore].map(|it| matching(it, symbols));
-        let of_frame = (0..symbols.frame_count()).map(|index| {
-            let method = symbols.get_frame(FrameId::new(index)).method.index();
-            (u8::from(focus[method]) * Self::THROUGH) | (u8::from(ignore[method]) * Self::IGNORED)
-        });
-        let of_frame: Vec<u8> = of_frame.collect();
+        let Marks { root, of_frame, .. } = Marks::new(filter, &profile.symbols)?;
         let mut marks = Vec::with_capacity(profile.tree.len());
-        marks.push(u8::from(filter.focus.is_empty()) * Self::THROUGH);
+        marks.push(root);
         // A parent's index is below its children's.
         for (parent, frame) in profile.tree.edges() {
             marks.push(marks[parent.index()] | of_frame[frame.index()]);
@@ -250,7 +270,41 @@ impl KeptNodes {
 
     #[inline]
     pub(crate) fn has(&self, node: NodeId) -> bool {
-        self.marks[node.index()] == Self::THROUGH
+        self.marks[node.index()] == Marks::THROUGH
+    }
+}
+
+/// The chains of a tree of methods whose traces count.
+#[derive(Debug)]
+pub(crate) struct KeptChains {
+    /// What is on the paths to the end of each chain.
+    marks: Vec<u8>,
+}
+
+impl KeptChains {
+    /// Those of the tree of a profile; `None` where all count.
+    pub(crate) fn new(filter: &Filter, profile: &Profile, tree: &MethodTree) -> Option<Self> {
+        let Marks { root, of_frame, last } = Marks::new(filter, &profile.symbols)?;
+        let chains = tree.chains();
+        let mut marks = vec![root; chains.len()];
+        for (paths, chain, below) in chains.all() {
+            let mut mark = marks[chain];
+            for path in paths.map(PathId::new) {
+                if mark & last != 0 {
+                    break;
+                }
+                mark |= tree.frame(path).map_or(0, |frame| of_frame[frame.index()]);
+            }
+            marks[chain] = mark;
+            marks[below].fill(mark);
+        }
+        Some(Self { marks })
+    }
+
+    /// Whether the traces that end with a chain count.
+    #[inline]
+    pub(crate) fn has(&self, chain: usize) -> bool {
+        self.marks[chain] == Marks::THROUGH
     }
 }
 

@@ -2,14 +2,14 @@
 //! several class loaders define are merged. Calls, times, samples and allocations are kept in
 //! separate columns, with an entry for each node.
 
-mod children;
+mod chains;
 
 use std::cell::{Cell, OnceCell};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::top::MethodMerger;
-use children::Children;
-use perk_profile::{CallTree, FrameId, KeyedMap, MethodId, NodeId, PathId, Profile};
+pub(crate) use chains::{Below, Chains};
+use perk_profile::{CallTree, FrameId, KeyedMap, MethodId, NodeId, PathId, Profile, Trace};
 
 /// The paths that are looked at one by one, for each path of a tree, before all are.
 const STEPS: usize = 4;
@@ -23,8 +23,8 @@ pub struct MethodTree {
     /// The method of each frame.
     methods: Vec<MethodId>,
     /// The path of each node of the profile's tree; `None` where they have the same indexes.
-    paths: Option<Vec<PathId>>,
-    children: Children,
+    paths: Option<Arc<Vec<PathId>>>,
+    chains: Arc<Chains>,
     /// A bit for each path: whether its method is not on it twice.
     outermost: OnceLock<Vec<u64>>,
     method_count: usize,
@@ -78,11 +78,14 @@ impl MethodTree {
                         path_of(tree.insert_below(parent, [first[frame.index()]]))
                     }));
                 }
-                (tree, Some(paths))
+                (tree, Some(Arc::new(paths)))
             }
         };
-        let (children, method_count) = (Children::new(&tree), symbols.method_count());
-        Self { tree, methods, paths, children, outermost: OnceLock::new(), method_count }
+        let end =
+            |trace: &Trace| paths.as_ref().map_or(trace.node, |it| node_of(it[trace.node.index()]));
+        let chains = Chains::new(&tree, profile.traces().iter().map(end)).into();
+        let method_count = symbols.method_count();
+        Self { tree, methods, paths, chains, outermost: OnceLock::new(), method_count }
     }
 
     /// The path of methods of a node of the profile's tree.
@@ -113,6 +116,16 @@ impl MethodTree {
         self.methods[frame.index()]
     }
 
+    /// The path of each node of the profile's tree; `None` where they have the same indexes.
+    pub(crate) fn paths(&self) -> Option<&Arc<Vec<PathId>>> {
+        self.paths.as_ref()
+    }
+
+    /// The chains of its paths, at whose ends all traces of the profile end.
+    pub(crate) fn chains(&self) -> &Arc<Chains> {
+        &self.chains
+    }
+
     /// The path without its last method; the root's is the root.
     #[inline]
     pub fn parent(&self, path: PathId) -> PathId {
@@ -121,9 +134,11 @@ impl MethodTree {
 
     /// The paths with one more method, in the order of their first appearance.
     pub fn children(&self, path: PathId) -> impl Iterator<Item = PathId> + '_ {
-        let node = node_of(path);
-        let first = self.tree.first_child(node);
-        first.into_iter().chain(self.children.others(node).iter().copied()).map(path_of)
+        let (next, numbers) = match self.chains.below(path) {
+            Below::Next(next) => (Some(next), 0..0),
+            Below::Chains(numbers) => (None, numbers),
+        };
+        next.into_iter().chain(self.chains.heads(numbers).iter().copied())
     }
 
     /// The methods of a path, innermost first.

@@ -1,11 +1,11 @@
 //! The numbers at the ends of paths, and a sum for each path of a tree.
 
-use perk_profile::{PathId, add_up_rows};
+use std::sync::Arc;
+
+use perk_profile::{FrameId, PathId, add_up_rows};
 
 use crate::MethodTree;
-
-/// Rows are few below this part of the paths.
-const SPARSE: usize = 16;
+use crate::method_tree::{Below, Chains};
 
 /// A number of a path.
 pub(crate) type Row = (PathId, u64);
@@ -24,9 +24,12 @@ pub(crate) struct Ends {
     numbers: Numbers,
 }
 
-/// A sum for each path.
+/// A sum for each path: the paths of a chain have one.
 #[derive(Clone, Debug)]
-pub(crate) struct Sums(Numbers);
+pub(crate) struct Sums {
+    chains: Arc<Chains>,
+    numbers: Numbers,
+}
 
 impl Default for Numbers {
     fn default() -> Self {
@@ -116,45 +119,66 @@ impl Ends {
 
 impl Sums {
     /// The sums of the numbers of each path and of all below it; `sum` is that of all numbers.
-    pub(crate) fn new(
-        tree: &MethodTree,
-        rows: impl Iterator<Item = Row> + Clone,
-        sum: u64,
-    ) -> Self {
-        // Memory that nothing is written to costs nothing.
-        Self(match u32::try_from(sum) {
-            Ok(_) => Numbers::Small(add_up(tree, rows, vec![0; tree.len()], |it| it as u32)),
-            Err(_) => Numbers::Large(add_up(tree, rows, vec![0; tree.len()], |it| it)),
-        })
+    pub(crate) fn new(tree: &MethodTree, rows: impl Iterator<Item = Row>, sum: u64) -> Self {
+        let chains = Arc::clone(tree.chains());
+        let numbers = match u32::try_from(sum) {
+            Ok(_) => Numbers::Small(add_up(&chains, rows, |it| it as u32)),
+            Err(_) => Numbers::Large(add_up(&chains, rows, |it| it)),
+        };
+        Self { chains, numbers }
     }
 
     #[inline]
     pub(crate) fn get(&self, path: PathId) -> u64 {
-        self.0.get(path.index())
+        self.numbers.get(self.chains.of(path))
     }
 
     /// Visits the sums other than 0, in the order of the paths.
     pub(crate) fn visit(&self, mut visit: impl FnMut(PathId, u64)) {
-        match &self.0 {
-            Numbers::Small(sums) => {
-                let sums = sums.iter().enumerate().filter(|it| *it.1 > 0);
-                sums.for_each(|(index, sum)| visit(PathId::new(index), (*sum).into()));
+        for (paths, chain, _) in self.chains.all() {
+            let sum = self.numbers.get(chain);
+            if sum > 0 {
+                paths.for_each(|index| visit(PathId::new(index), sum));
             }
-            Numbers::Large(sums) => {
-                let sums = sums.iter().enumerate().filter(|it| *it.1 > 0);
-                sums.for_each(|(index, sum)| visit(PathId::new(index), *sum));
+        }
+    }
+
+    /// Visits the callees of a path whose sums are not 0, each with its frame and its sum.
+    #[inline]
+    pub(crate) fn visit_callees(
+        &self,
+        tree: &MethodTree,
+        path: PathId,
+        mut visit: impl FnMut(PathId, FrameId, u64),
+    ) {
+        match self.chains.below(path) {
+            Below::Next(next) => {
+                let sum = self.get(path);
+                if let Some(frame) = tree.frame(next).filter(|_| sum > 0) {
+                    visit(next, frame, sum);
+                }
+            }
+            Below::Chains(numbers) => {
+                let heads = self.chains.heads(numbers.clone()).iter();
+                let heads = heads.zip(self.chains.frames(numbers.clone()));
+                for ((&head, &frame), chain) in heads.zip(numbers) {
+                    let sum = self.numbers.get(chain);
+                    if sum > 0 {
+                        visit(head, frame, sum);
+                    }
+                }
             }
         }
     }
 
     /// The memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.numbers.bytes()
     }
 }
 
 /// A number that is added without going past its end.
-trait Number: Copy + Default + PartialEq {
+trait Number: Copy + Default {
     fn plus(self, other: Self) -> Self;
 }
 
@@ -170,46 +194,21 @@ impl Number for u64 {
     }
 }
 
+/// The sums of the numbers of each chain and of all below it.
 fn add_up<T: Number>(
-    tree: &MethodTree,
-    rows: impl Iterator<Item = Row> + Clone,
-    mut sums: Vec<T>,
+    chains: &Chains,
+    rows: impl Iterator<Item = Row>,
     number_of: impl Fn(u64) -> T,
 ) -> Vec<T> {
-    let add = |sums: &mut [T], path: PathId, number: T| {
-        let sum = &mut sums[path.index()];
-        *sum = sum.plus(number);
-    };
-    // With few rows the paths above them are looked up, with many all paths are visited.
-    let is_sparse = rows.clone().nth(tree.len() / SPARSE).is_none();
-    if is_sparse {
-        let mut order = Vec::new();
-        let mut is_met = vec![0_u64; tree.len().div_ceil(64)];
-        is_met[0] = 1;
-        for (path, number) in rows {
-            add(&mut sums, path, number_of(number));
-            let begin = order.len();
-            let mut at = path;
-            while is_met[at.index() / 64] >> (at.index() % 64) & 1 == 0 {
-                is_met[at.index() / 64] |= 1 << (at.index() % 64);
-                order.push(at);
-                at = tree.parent(at);
-            }
-            order[begin..].reverse();
-        }
-        // What was met later is below what was met before.
-        for path in order.into_iter().rev() {
-            let number = sums[path.index()];
-            add(&mut sums, tree.parent(path), number);
-        }
-        return sums;
+    let mut sums = vec![T::default(); chains.len()];
+    for (path, number) in rows {
+        debug_assert!(chains.is_last(path), "stacks end at the ends of chains");
+        let sum = &mut sums[chains.of(path)];
+        *sum = sum.plus(number_of(number));
     }
-    rows.for_each(|(path, number)| add(&mut sums, path, number_of(number)));
-    for index in (1..sums.len()).rev() {
-        let number = sums[index];
-        if number != T::default() {
-            add(&mut sums, tree.parent(PathId::new(index)), number);
-        }
+    for (chain, below) in chains.inner_from_below() {
+        let all = sums[below].iter().fold(sums[chain], |sum, number| sum.plus(*number));
+        sums[chain] = all;
     }
     sums
 }

@@ -268,6 +268,11 @@ impl Profile {
         self.traces[id.index()]
     }
 
+    /// Whether its call paths and traces are those of another profile in memory: copies that none has changed since.
+    pub fn has_paths_of(&self, other: &Self) -> bool {
+        self.tree.is_same(&other.tree) && self.traces.is_same(&other.traces)
+    }
+
     /// All traces, by id.
     pub fn traces(&self) -> &[Trace] {
         &self.traces

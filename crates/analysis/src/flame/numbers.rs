@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use perk_profile::{KeyedMap, Metric, NamePattern, PathId, Profile};
+use perk_profile::{FrameId, KeyedMap, Metric, NamePattern, PathId, Profile};
 
 use super::label::{FlameLabel, HIDDEN, LabelKind, Labels, Level};
 use super::rows::{Namer, visit};
-use crate::filter::KeptNodes;
+use crate::filter::{KeptChains, KeptNodes};
 use crate::label_tree::StartFold;
 use crate::sums::{Ends, Row, Sums};
 use crate::{Columns, Filter, MethodTree, Owners, Window};
@@ -185,14 +185,18 @@ impl Side {
         let of_frame = labels.of_frames(profile, tree, owners, &question.filter);
         // A group has all there is of it.
         let start = start.filter(|it| !it.is_empty() && question.group == Group::None);
-        if let Some(columns) = columns.filter(|_| start.is_none() && question.is_of_all(profile)) {
-            let part = Part::of_columns(columns);
-            let below = columns.all.saturating_sub(part.total);
-            let below_cutoff = if question.filter.is_empty() { below } else { 0 };
-            return Self { of_frame, parts: vec![part], below_cutoff };
+        let is_by_path = question.is_by_path(profile)
+            && start.is_none_or(|it| !question.folds_idle || it.idle().is_empty());
+        let columns = columns.filter(|_| is_by_path);
+        let kept = columns.and_then(|_| KeptChains::new(&question.filter, profile, tree));
+        let below_cutoff = |columns: &Columns| match question.filter.is_empty() {
+            true => columns.all.saturating_sub(columns.ends.sum()),
+            false => 0,
+        };
+        if let Some(columns) = columns.filter(|_| start.is_none() && kept.is_none()) {
+            let below_cutoff = below_cutoff(columns);
+            return Self { of_frame, parts: vec![Part::of_columns(columns)], below_cutoff };
         }
-        let kept = KeptNodes::new(&question.filter, profile);
-        let mut namer = Namer::new(profile, &question.group, labels);
         let mut parts: Vec<Part> = vec![Part::new(PartKind::Rest, None)];
         if let Some(start) = start {
             let mut add = |kind, label: LabelKind, text: &str| {
@@ -202,9 +206,27 @@ impl Side {
             add(PartKind::Idle, LabelKind::Idle, "[idle threads]");
             parts[YOURS].above = start.above();
         }
+        let mut ends: Vec<Ends> = parts.iter().map(|_| Ends::default()).collect();
+        let place_of = |path| match start {
+            Some(it) if question.folds_frames && it.has_above(path) => YOURS,
+            _ => REST,
+        };
+        if let Some(columns) = columns {
+            for (path, number) in columns.ends() {
+                if kept.as_ref().is_none_or(|it| it.has(tree.chains().of(path))) {
+                    ends[place_of(path)].push(path, number);
+                }
+            }
+            parts.iter_mut().zip(ends).for_each(|(part, ends)| {
+                part.total = ends.sum();
+                part.finish(ends);
+            });
+            return Self { of_frame, parts, below_cutoff: below_cutoff(columns) };
+        }
+        let kept = KeptNodes::new(&question.filter, profile);
+        let mut namer = Namer::new(profile, &question.group, labels);
         let mut places: KeyedMap<u32, usize> = KeyedMap::default();
         let mut listed = 0_u64;
-        let mut ends: Vec<Ends> = parts.iter().map(|_| Ends::default()).collect();
         let total = visit(profile, question, |key, thread, number| {
             listed = listed.saturating_add(number);
             let node = profile.get_trace(key.trace).node;
@@ -225,8 +247,7 @@ impl Side {
                 }),
                 None => match start {
                     Some(it) if question.folds_idle && it.is_idle(key.trace, key.subject) => IDLE,
-                    Some(it) if question.folds_frames && it.has_above(node) => YOURS,
-                    _ => REST,
+                    _ => place_of(path),
                 },
             };
             let part = &mut parts[place];
@@ -245,7 +266,13 @@ impl Side {
     /// The label of a path; `None` of the root.
     #[inline]
     pub(super) fn label(&self, tree: &MethodTree, path: PathId) -> Option<u32> {
-        tree.frame(path).map(|frame| self.of_frame[frame.index()])
+        tree.frame(path).map(|frame| self.label_of(frame))
+    }
+
+    /// The label of a frame.
+    #[inline]
+    pub(super) fn label_of(&self, frame: FrameId) -> u32 {
+        self.of_frame[frame.index()]
     }
 
     /// Whether each path has one of these labels on it.
@@ -288,18 +315,17 @@ impl Question {
         [Metric::Calls, Metric::TotalTime].contains(&self.metric)
     }
 
-    /// Whether it is about all numbers of the metric in one part, none of them with a subject: where nothing is
-    /// folded, they are its [`Columns`].
-    pub fn is_of_all(&self, profile: &Profile) -> bool {
-        let Filter { focus, ignore, hide, labels, threads } = &self.filter;
-        let keeps_all =
-            focus.is_empty() && ignore.is_empty() && labels.is_empty() && threads.is_empty();
+    /// Whether the path of a number alone decides where it is, and whether it is: then the [`Columns`] of the metric
+    /// have what is needed.
+    pub fn is_by_path(&self, profile: &Profile) -> bool {
+        let Filter { hide, labels, threads, .. } = &self.filter;
         // The calls of a hidden method do not become calls of its caller.
         let shows_all = hide.is_empty() || !self.is_of_calls();
         let has_subject = |section: &perk_profile::Section| {
             section.has_subjects() && section.head.has(std::slice::from_ref(&self.metric))
         };
-        keeps_all
+        labels.is_empty()
+            && threads.is_empty()
             && shows_all
             && self.window.is_whole()
             && self.group == Group::None

@@ -407,11 +407,8 @@ impl<'v> Viewer<'v> {
                 for leaf in part.leaves_of(path) {
                     found((at, leaf.label, leaf.number, None));
                 }
-                for child in tree.children(path) {
-                    let total = sums.get(child);
-                    let Some(label) = side.label(tree, child).filter(|_| total > 0) else {
-                        continue;
-                    };
+                sums.visit_callees(tree, path, |child, frame, total| {
+                    let label = side.label_of(frame);
                     match label == HIDDEN
                         || self.merges && label == set.label
                         || part.is_above(child)
@@ -419,7 +416,7 @@ impl<'v> Viewer<'v> {
                         true => open.push(child),
                         false => found((at, label, total, Some(child))),
                     }
-                }
+                });
             }
         }
     }

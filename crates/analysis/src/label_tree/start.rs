@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perk_profile::{KeyedSet, NodeId, Profile, Subject, TraceId};
+use perk_profile::{KeyedSet, NodeId, PathId, Profile, Subject, TraceId};
 
 use crate::{MethodTree, Owner, Owners, limits};
 
@@ -10,67 +10,64 @@ use crate::{MethodTree, Owner, Owners, limits};
 /// not work. The default folds nothing.
 #[derive(Clone, Debug, Default)]
 pub struct StartFold {
-    /// The place of each node of the profile's tree; empty if no frames are folded.
-    places: Vec<StartPlace>,
-    /// A bit for each path of methods: whether it has no frame of the program's own code.
+    /// A bit for each path of methods: whether it has no frame of the program's own code; empty if no frames are
+    /// folded.
     above: Arc<Vec<u64>>,
+    /// A bit for each path: whether the program's own code begins on it, below other frames.
+    below: Vec<u64>,
+    /// The path of each node of the profile's tree; `None` where they have the same indexes.
+    paths: Option<Arc<Vec<PathId>>>,
     idle: KeyedSet<(TraceId, Subject)>,
 }
 
-/// Where a node is, from the root on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StartPlace {
-    /// Nothing up to it is the program's own code.
-    Above,
-    /// The program's own code begins with the thread.
-    First,
-    /// The program's own code begins below other frames.
-    Below,
+fn has(bits: &[u64], path: PathId) -> bool {
+    bits.get(path.index() / 64).is_some_and(|word| word >> (path.index() % 64) & 1 != 0)
 }
 
 impl StartFold {
     /// Folds what is above the program's own code, and the time of threads that do not work; `methods` is the tree
     /// of the profile.
     pub fn new(profile: &Profile, methods: &MethodTree, owners: &Owners) -> Self {
-        let tree = &profile.tree;
-        let mut places = vec![StartPlace::Above; tree.len()];
+        let idle = limits::idle(profile, methods, owners);
+        let paths = methods.paths().cloned();
+        let [mut above, mut below] = [(); 2].map(|()| vec![0_u64; methods.len().div_ceil(64)]);
+        let set =
+            |bits: &mut [u64], path: PathId| bits[path.index() / 64] |= 1 << (path.index() % 64);
+        set(&mut above, methods.root());
         let mut has_above = false;
         // A parent's index is below its children's.
-        for index in 1..tree.len() {
-            let node = NodeId::new(index);
-            let Some((parent, frame)) = tree.parent(node).zip(tree.frame(node)) else { continue };
-            places[index] = match places[parent.index()] {
-                StartPlace::Above
-                    if owners.of(profile.symbols.get_frame(frame).method) == Owner::Yours =>
-                {
-                    let is_first = parent == tree.root();
-                    has_above |= !is_first;
-                    if is_first { StartPlace::First } else { StartPlace::Below }
+        for path in (1..methods.len()).map(PathId::new) {
+            let parent = methods.parent(path);
+            if !has(&above, parent) {
+                if has(&below, parent) {
+                    set(&mut below, path);
                 }
-                place => place,
-            };
+                continue;
+            }
+            match methods.method(path).is_some_and(|it| owners.of(it) == Owner::Yours) {
+                false => set(&mut above, path),
+                true if parent == methods.root() => {}
+                true => {
+                    set(&mut below, path);
+                    has_above = true;
+                }
+            }
         }
-        if !has_above {
-            places.clear();
+        match has_above {
+            true => Self { above: above.into(), below, paths, idle },
+            false => Self { idle, ..Self::default() },
         }
-        let mut above = vec![0; methods.len().div_ceil(64)];
-        for (index, _) in places.iter().enumerate().filter(|it| *it.1 == StartPlace::Above) {
-            let path = methods.path(NodeId::new(index)).index();
-            above[path / 64] |= 1 << (path % 64);
-        }
-        let idle = limits::idle(profile, methods, owners);
-        Self { places, above: above.into(), idle }
     }
 
     /// Whether it folds nothing.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty() && self.idle.is_empty()
+        self.above.is_empty() && self.idle.is_empty()
     }
 
     /// Shows the frames above the program's own code.
     #[must_use]
     pub fn without_frames(self) -> Self {
-        Self { places: Vec::new(), above: Arc::default(), ..self }
+        Self { idle: self.idle, ..Self::default() }
     }
 
     /// Shows the time of threads that do not work.
@@ -90,8 +87,8 @@ impl StartFold {
     }
 
     /// Whether frames above the program's own code are on the way to `end`.
-    pub(crate) fn has_above(&self, end: NodeId) -> bool {
-        self.places.get(end.index()) == Some(&StartPlace::Below)
+    pub(crate) fn has_above(&self, end: PathId) -> bool {
+        has(&self.below, end)
     }
 
     pub(crate) fn is_idle(&self, trace: TraceId, subject: Subject) -> bool {
@@ -100,8 +97,11 @@ impl StartFold {
 
     /// Whether the frame of `node` is above the program's own code on the way to `end`.
     pub(super) fn is_above(&self, end: NodeId, node: NodeId) -> bool {
-        let is_above = |node: NodeId| self.places.get(node.index()) == Some(&StartPlace::Above);
-        self.has_above(end) && is_above(node)
+        self.has_above(self.path(end)) && has(&self.above, self.path(node))
+    }
+
+    fn path(&self, node: NodeId) -> PathId {
+        self.paths.as_ref().map_or_else(|| PathId::new(node.index()), |paths| paths[node.index()])
     }
 }
 

@@ -155,7 +155,7 @@ impl Selection {
             start: OnceLock::new(),
         };
         part.narrow(&request.filter, request.by.as_deref())?;
-        if !part.profile.tree.is_same(&self.profile.tree) {
+        if !part.profile.has_paths_of(&self.profile) {
             (part.tree, part.owners) = Default::default();
             part.has_own_paths = true;
         }
@@ -181,5 +181,38 @@ impl Selection {
         let by_name = self.metrics.iter().find(|metric| metric.name() == name).cloned();
         let own = || Metric::own(name).filter(|metric| self.metrics.contains(metric));
         by_name.or_else(own).map_or_else(|| metric::find(&self.profile, name), Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use perk_profile::{NamePattern, Section};
+
+    use super::super::fixture::trace;
+    use super::*;
+
+    /// Frames that are taken out of the end of stacks leave the call paths as they are.
+    #[test]
+    fn a_part_whose_stacks_end_elsewhere_has_paths_of_its_own() {
+        let mut profile = Profile::default();
+        let rows = [(&["T.main", "T.a", "T.leaf"][..], 3), (&["T.main"], 4)];
+        let rows = rows.map(|(stack, number)| (trace(&mut profile, stack, None), number));
+        profile.events.push(Section::of(Metric::Samples, 7, rows).into());
+        let format = perk_formats::FORMATS[0];
+        let input = Input { format, profile };
+        let whole = ProfileRequest::default().select(NamedItem::new("app", input));
+        let whole = whole.unwrap();
+        assert_eq!(whole.columns(&Metric::Samples).ends().count(), 2);
+        let hide = NamePattern::new("T.leaf").into_iter().collect();
+        let filter = Filter { hide, ..Filter::default() };
+        let part = whole.part(&ProfileRequest { filter, ..ProfileRequest::default() }).unwrap();
+        assert!(part.profile.tree.is_same(&whole.profile.tree));
+        let columns = part.columns(&Metric::Samples);
+        let ends = columns.ends().map(|(path, number)| {
+            let method = part.tree().method(path).map(|it| part.profile.symbols.method_name(it));
+            (method.unwrap_or_default(), number, columns.total(path))
+        });
+        let ends: Vec<_> = ends.collect();
+        assert_eq!(ends, [("T.main".to_owned(), 4, 7), ("T.a".to_owned(), 3, 3)]);
     }
 }

@@ -81,10 +81,10 @@ impl ViewedStacks {
         is_folded.then(|| self.selection.start()).filter(|it| !it.is_empty())
     }
 
-    /// The numbers that the profile keeps, where they are those of the question.
+    /// The numbers that the profile keeps, where those of the question are some of them.
     fn columns(&self) -> Option<Arc<Columns>> {
-        let is_of_all = self.start().is_none() && self.asked.is_of_all(self.profile());
-        is_of_all.then(|| self.selection.columns(&self.asked.metric))
+        let is_by_path = self.asked.is_by_path(self.profile());
+        is_by_path.then(|| self.selection.columns(&self.asked.metric))
     }
 
     /// What the question is about, with the numbers that the profile keeps.
