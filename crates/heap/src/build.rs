@@ -13,6 +13,7 @@ use crate::bits::BitSet;
 use crate::class::ClassKind;
 use crate::core;
 use crate::edges::EdgeFile;
+use crate::findings::Findings;
 use crate::heap::{Classes, Heap, Reachability, RetainedSizes};
 use crate::ids::{Addresses, Ids};
 use crate::index::Index;
@@ -207,7 +208,7 @@ impl FirstPass {
             threads,
             thread_count,
             children: OnceLock::new(),
-            class_sizes: OnceLock::new(),
+            findings: Findings::default(),
             graph: OnceLock::new(),
             batch_of: OnceLock::new(),
             places: Mutex::default(),

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_profile::ObjectLayout;
+use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
 use crate::column::{Column, ColumnPlace, Rows};
+use crate::findings::Findings;
 use crate::ids::Ids;
 use crate::input::Input;
 use crate::links::Source;
@@ -16,7 +18,7 @@ use crate::object_id::UNIT_BYTES;
 use crate::read::ObjectPlace;
 use crate::referrers::MANY;
 use crate::thread::Threads;
-use crate::{Class, ClassIndex, Error, Refs, Root, RootKind, SetSize, Thread, Totals, Trace};
+use crate::{Class, ClassIndex, Error, Refs, Root, RootKind, Thread, Totals, Trace};
 
 /// The way in which an object is reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,7 +47,7 @@ pub enum Holder {
 }
 
 /// The place of a reference in the object that has it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Label {
     /// An instance field.
     Field(String),
@@ -145,8 +147,7 @@ pub struct Heap {
     pub(crate) thread_count: usize,
     /// The objects that each object holds, and those that roots hold.
     pub(crate) children: OnceLock<Rows>,
-    /// What the instances of each class retain.
-    pub(crate) class_sizes: OnceLock<Vec<SetSize>>,
+    pub(crate) findings: Findings,
     /// All references that hold.
     pub(crate) graph: OnceLock<Rows>,
     /// The batch of each object, where the addresses of batches overlap.

@@ -4,12 +4,17 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
+use crate::findings::TREE_ROWS;
 use crate::namesakes::Namesakes;
 use crate::{ClassIndex, Heap, Holder, ObjectId};
 
+/// The part of all that a row retains at least.
+const LEAST_SHARE: f64 = 0.001;
+
 /// The size of a tree.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeLimits {
     /// Rows that retain less are left out.
     pub least_bytes: u64,
@@ -17,8 +22,15 @@ pub struct TreeLimits {
     pub row_count: usize,
 }
 
+impl TreeLimits {
+    /// Those of a tree of this number of rows, of objects that retain `all_bytes` together.
+    pub fn new(all_bytes: u64, row_count: usize) -> Self {
+        Self { least_bytes: (all_bytes as f64 * LEAST_SHARE) as u64, row_count }
+    }
+}
+
 /// Objects of a class with the same holder, or with holders in the same row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldRow {
     /// The number of rows above it.
     pub depth: usize,
@@ -44,7 +56,8 @@ struct HolderNode {
     row: HeldRow,
     objects: Vec<ObjectId>,
     children: Vec<usize>,
-    is_shown: bool,
+    /// Its place in the order in which rows are shown.
+    order: Option<usize>,
 }
 
 /// The sums over some objects of a class.
@@ -59,10 +72,24 @@ impl Heap {
     /// Returns the tree below the roots, or that of `objects`, each row before those below it, and of
     /// siblings the one that retains most first.
     pub fn held_tree(&self, objects: Option<&[ObjectId]>, limits: TreeLimits) -> Vec<HeldRow> {
-        let tops = match objects {
-            Some(objects) => self.topmost(objects),
-            None => self.held_by(None),
+        let all = TreeLimits::new(self.totals().reachable.bytes, TREE_ROWS);
+        let is_kept = limits.least_bytes == all.least_bytes && limits.row_count <= all.row_count;
+        let first = |rows: &[(usize, HeldRow)]| {
+            let shown = rows.iter().filter(|(order, _)| *order < limits.row_count);
+            shown.map(|(_, row)| row.clone()).collect()
         };
+        match objects {
+            Some(objects) => first(&self.tree_of(self.topmost(objects), limits)),
+            None if is_kept => {
+                let tree = &self.findings.tree;
+                first(tree.get_or_init(|| self.tree_of(self.held_by(None), all)))
+            }
+            None => first(&self.tree_of(self.held_by(None), limits)),
+        }
+    }
+
+    /// Returns the rows of the tree of `tops`, each with its place in the order of what they retain.
+    fn tree_of(&self, tops: Vec<ObjectId>, limits: TreeLimits) -> Vec<(usize, HeldRow)> {
         let mut kinds = Kinds::new(self);
         for top in tops {
             let kind = kinds.namesakes.kind_of(self, top);
@@ -76,7 +103,7 @@ impl Heap {
         while let Some((_, Reverse(at))) = open.pop()
             && row_count < limits.row_count
         {
-            nodes[at].is_shown = true;
+            nodes[at].order = Some(row_count);
             row_count += 1;
             for child in self.expand(&mut nodes[at], limits.least_bytes, &mut kinds) {
                 let next = nodes.len();
@@ -88,8 +115,8 @@ impl Heap {
         let mut rows = Vec::with_capacity(row_count);
         tops.reverse();
         while let Some(at) = tops.pop() {
-            if nodes[at].is_shown {
-                rows.push(nodes[at].row.clone());
+            if let Some(order) = nodes[at].order {
+                rows.push((order, nodes[at].row.clone()));
                 tops.extend(nodes[at].children.iter().rev());
             }
         }
@@ -237,7 +264,7 @@ impl Kinds {
             },
             objects,
             children: Vec::new(),
-            is_shown: false,
+            order: None,
         };
         let mut nodes: Vec<_> = kept.into_iter().map(node).collect();
         nodes.sort_by_key(|it| (Reverse(it.row.retained_bytes), it.row.class, it.row.stands_for));

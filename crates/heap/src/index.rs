@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
 use crate::column::{Column, ColumnPlace};
+use crate::findings::Findings;
 use crate::heap::{Classes, Heap, Reachability, RetainedSizes};
 use crate::ids::Ids;
 use crate::input::Input;
@@ -28,7 +29,7 @@ use crate::space::{Number, Space};
 use crate::thread::Threads;
 use crate::{Options, Refs, Root, Totals};
 
-const MAGIC: &[u8; 8] = b"PERKIDX3";
+const MAGIC: &[u8; 8] = b"PERKIDX4";
 /// The bytes at the beginning and the end of the dump that are compared.
 const ENDS_BYTES: u64 = 1 << 20;
 /// The numbers that are converted at once.
@@ -154,6 +155,7 @@ impl Index {
             |[code]| Reachability(code),
             |_| true,
         )?;
+        let findings: Findings = parse(&sections.bytes()?)?;
         if room.fault().is_some() {
             return None;
         }
@@ -190,7 +192,7 @@ impl Index {
                 threads: facts.threads,
                 thread_count,
                 children: Default::default(),
-                class_sizes: Default::default(),
+                findings,
                 graph: Default::default(),
                 batch_of: Default::default(),
                 places: Default::default(),
@@ -203,6 +205,10 @@ impl Index {
     /// # Errors
     /// The errors of the folder and the disk.
     pub(crate) fn save(&self, heap: &Heap) -> io::Result<()> {
+        // In little memory each walk reads the scratch file: they wait until somebody asks.
+        if heap.room.is_memory() {
+            Findings::find_all(heap);
+        }
         let Destination::File(mut part) = Destination::open(&self.path, Access::Owner)? else {
             return Err(io::Error::other("its name is that of a pipe or a device"));
         };
@@ -246,6 +252,7 @@ impl Index {
             })?,
         }
         put(&mut out, &heap.reach, |reached| [reached.0])?;
+        section(&mut out, &made(&heap.findings)?)?;
         if let Some(fault) = heap.room.fault() {
             return Err(io::Error::other(fault));
         }

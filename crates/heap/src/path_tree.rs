@@ -1,6 +1,7 @@
 //! The shortest paths from roots to objects, equal ones as one: a tree of classes and fields.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::namesakes::Namesakes;
 use crate::{
@@ -31,7 +32,7 @@ pub struct PathTree {
 }
 
 /// Objects of a class that the same path leads to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathNode {
     /// The number of nodes above.
     pub depth: usize,
@@ -55,7 +56,7 @@ pub struct PathNode {
 }
 
 /// The place of a reference in an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Place {
     /// A field, or another place with a name.
     Named(Label),

@@ -4,10 +4,15 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
+use crate::findings::BIGGEST;
 use crate::memory::MOST_OBJECTS;
 use crate::namesakes::Namesakes;
 use crate::{ClassIndex, Error, Heap, Holder, ObjectId, PathNode, PathTree, RootKind};
 
+/// The part of the reachable bytes from which on something is a suspect in reports.
+pub const SUSPECT_SHARE: f64 = 0.1;
 /// The part of its holder from which on an object represents it: so much of the holder's memory is the
 /// object's that the holder is only on the way to it.
 pub const WAY_SHARE: f64 = 0.7;
@@ -21,7 +26,7 @@ const PART_SHARE: f64 = 0.1;
 const MOST_LEVELS: usize = 1000;
 
 /// What is suspected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SuspectKind {
     /// One object.
     Object(ObjectId),
@@ -34,7 +39,7 @@ pub enum SuspectKind {
 }
 
 /// An object or a class that retains much, and where its memory accumulates.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Suspect {
     /// The object or the class. Of the objects on the way from the roots down to the accumulation point it is
     /// the last class object or thread; without these, the first object.
@@ -57,7 +62,7 @@ pub struct Suspect {
 }
 
 /// A part of what an accumulation point holds: an object, or the other objects of a class together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldPart {
     /// The class.
     pub class: ClassIndex,
@@ -83,6 +88,19 @@ impl Heap {
     /// # Errors
     /// The errors of the file.
     pub fn suspects(&self, share: f64) -> Result<Vec<Suspect>, Error> {
+        let is_kept = share.to_bits() == SUSPECT_SHARE.to_bits();
+        if let Some(kept) = self.findings.suspects.get().filter(|_| is_kept) {
+            return Ok(kept.clone());
+        }
+        let found = self.find_suspects(share)?;
+        if is_kept {
+            // Another thread may have found the same.
+            let _ = self.findings.suspects.set(found.clone());
+        }
+        Ok(found)
+    }
+
+    fn find_suspects(&self, share: f64) -> Result<Vec<Suspect>, Error> {
         let all = self.totals().reachable.bytes;
         let limit = ((all as f64 * share).ceil() as u64).max(1);
         let least = (all as f64 * LEAST_SHARE) as u64;
@@ -274,6 +292,14 @@ impl Heap {
     /// Returns the `count` objects that retain most, most first. An object that is 90 % of its holder is left
     /// out: the holder represents it.
     pub fn biggest(&self, count: usize) -> Vec<ObjectId> {
+        if count > BIGGEST {
+            return self.find_biggest(count);
+        }
+        let biggest = self.findings.biggest.get_or_init(|| self.find_biggest(BIGGEST));
+        biggest[..count.min(biggest.len())].to_vec()
+    }
+
+    fn find_biggest(&self, count: usize) -> Vec<ObjectId> {
         let mut biggest: Vec<(Reverse<u64>, ObjectId)> = Vec::new();
         for object in self.objects() {
             let retained_bytes = self.retained_bytes(object);

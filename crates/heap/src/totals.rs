@@ -35,7 +35,7 @@ pub struct Totals {
 }
 
 /// What a set of objects retains.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetSize {
     /// The number of objects of the set that are held from the roots.
     pub count: u64,

@@ -39,7 +39,7 @@ impl Heap {
 
     /// Returns what the instances of each class retain, in the order of classes. The heap keeps it.
     pub fn class_sizes(&self) -> &[SetSize] {
-        self.class_sizes.get_or_init(|| {
+        self.findings.class_sizes.get_or_init(|| {
             self.sets(self.classes().len(), &|object| Some(self.class_of(object).0))
         })
     }

@@ -174,8 +174,17 @@ fn little_memory_keeps_and_takes_the_same_index() {
     assert_eq!(sum(&open(true)), expected, "taken from the index");
     fs::remove_file(&index).unwrap();
     assert_eq!(sum(&open(true)), expected, "analysed");
-    assert!(fs::read(&index).unwrap() == written);
+    let little = fs::read(&index).unwrap();
+    // What walks over all objects find is left out: a section of five values that are not there.
+    let (columns, findings) = little.split_at(little.len() - 5);
+    assert_eq!(findings, [0; 5]);
+    let sections = columns.len() - SECTION_HEAD;
+    assert!(written.starts_with(&columns[..sections]));
+    assert_eq!(sum(&open(false)), expected, "taken from an index made in little memory");
 }
+
+/// The size and the check sum of a section.
+const SECTION_HEAD: usize = 12;
 
 /// Returns the memory that this process has.
 fn taken_bytes() -> u64 {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use perk_heap::{Heap, ObjectId, SetOf, SetSize};
+use perk_heap::{ObjectId, Package, SetOf, SetSize};
 use perk_render::{Column, LazyTable};
 
 use super::names;
@@ -51,27 +51,15 @@ impl<'c> Groups<'c> {
     /// The instances of the classes of each package.
     pub(super) fn packages(content: &'c DumpContent<'c>) -> Self {
         let heap = content.heap;
-        let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
-        let mut groups: Vec<Group> = Vec::new();
-        let of_class: Vec<u32> = classes(heap)
-            .map(|class| {
-                let name = names::package(heap, class);
-                let next = groups.len() as u32;
-                let number = *numbers.entry(name).or_insert(next);
-                if number == next {
-                    groups.push(Group {
-                        name: name.to_owned(),
-                        class_count: 0,
-                        loader: 0,
-                        size: SetSize::default(),
-                    });
-                }
-                groups[number as usize].class_count += 1;
-                number
-            })
-            .collect();
-        Self { content, of: GroupKind::Packages, groups }
-            .sized(&|object| Some(of_class[heap.class_of(object).0 as usize]))
+        let packages = heap.packages();
+        let group = |package: &Package| Group {
+            name: package.name.clone(),
+            class_count: package.class_count,
+            loader: 0,
+            size: package.size,
+        };
+        let groups = packages.iter().map(group).collect();
+        Self { content, of: GroupKind::Packages, groups }.ranked()
     }
 
     /// Each loader with its classes and their instances.
@@ -111,7 +99,7 @@ impl<'c> Groups<'c> {
         })
     }
 
-    /// The same with the sizes of the groups; those without objects that are held are left out.
+    /// The same with the sizes of the groups.
     fn sized(self, group_of: &SetOf<'_>) -> Self {
         let sizes = self.content.heap.sets(self.groups.len(), group_of);
         self.with_sizes(&sizes)
@@ -122,6 +110,11 @@ impl<'c> Groups<'c> {
         for (group, size) in self.groups.iter_mut().zip(sizes) {
             group.size = *size;
         }
+        self.ranked()
+    }
+
+    /// Those that retain most first; those without objects that are held are left out.
+    fn ranked(mut self) -> Self {
         self.groups.retain(|group| group.size.count > 0);
         self.groups.sort_by(|a, b| {
             let key = |it: &Group| (Reverse(it.size.least_bytes), Reverse(it.size.shallow_bytes));
@@ -170,10 +163,6 @@ impl<'c> Groups<'c> {
         );
         table.note(note.trim_end())
     }
-}
-
-fn classes(heap: &Heap) -> impl Iterator<Item = perk_heap::ClassIndex> + use<> {
-    (0..heap.classes().len() as u32).map(perk_heap::ClassIndex)
 }
 
 impl HeapTable for Groups<'_> {

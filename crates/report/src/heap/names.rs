@@ -158,18 +158,6 @@ pub(super) fn class_names(heap: &Heap) -> Vec<String> {
     heap.classes().iter().map(name).collect()
 }
 
-/// The package of a class; that of arrays is the one of their elements.
-pub(super) fn package(heap: &Heap, class: ClassIndex) -> &str {
-    let name = &heap.class(class).name;
-    let element = name.trim_end_matches("[]");
-    let is_primitive = || perk_profile::names::primitive_code(element).is_some();
-    match perk_profile::names::package(element) {
-        "" if element.len() < name.len() && is_primitive() => "[arrays of primitive types]",
-        "" => "[no package]",
-        package => package,
-    }
-}
-
 /// The kinds of the roots that an object is: `thread, Java stack`; empty where it is none.
 pub(super) fn root_kinds(heap: &Heap, object: ObjectId) -> String {
     let mut kinds: Vec<_> = heap.roots_of(object).iter().map(|root| root.kind.name()).collect();

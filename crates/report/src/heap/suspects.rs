@@ -1,14 +1,13 @@
 //! Leak suspects: objects and classes that retain a large part of everything.
 
-use perk_heap::{Heap, HeldPart, ObjectId, PathNode, Place, Suspect, SuspectKind};
+use perk_heap::{Heap, HeldPart, ObjectId, PathNode, Place, SUSPECT_SHARE, Suspect, SuspectKind};
 use perk_profile::units::{bytes, percent};
 use perk_render::{Cell, Column, Json, LazyTable, middle_cut};
 
 use super::names;
 use super::table::DumpContent;
 
-/// The part of the reachable bytes from which on something is a suspect, and the share in words.
-pub(super) const SHARE: f64 = 0.1;
+/// [`SUSPECT_SHARE`] in words.
 pub(super) const SHARE_WORDS: &str = "10 %";
 /// The parts of a suspect's memory that are shown.
 const PARTS: usize = 5;
@@ -48,7 +47,7 @@ impl<'c> Suspects<'c> {
             anyhow::Ok(SuspectText { suspect, places, site })
         };
         let suspects =
-            heap.suspects(SHARE)?.into_iter().map(found).collect::<anyhow::Result<_>>()?;
+            heap.suspects(SUSPECT_SHARE)?.into_iter().map(found).collect::<anyhow::Result<_>>()?;
         Ok(Self { content, suspects })
     }
 

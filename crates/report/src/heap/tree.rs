@@ -8,9 +8,6 @@ use super::names;
 use super::table::{DumpContent, HeapTable};
 use super::what::ObjectQuery;
 
-/// The part of all that a row retains at least.
-const LEAST_SHARE: f64 = 0.001;
-
 /// Objects below those that hold them.
 pub(super) struct Tree<'c> {
     content: &'c DumpContent<'c>,
@@ -40,8 +37,7 @@ impl<'c> Tree<'c> {
             Some(tops) => tops.iter().map(|&it| heap.retained_bytes(it)).sum(),
             None => heap.totals().reachable.bytes,
         };
-        let least_bytes = (all_bytes as f64 * LEAST_SHARE) as u64;
-        let limits = TreeLimits { least_bytes, row_count: content.tree_rows() };
+        let limits = TreeLimits::new(all_bytes, content.tree_rows());
         let held = heap.held_tree(tops.as_deref(), limits);
         let missing = match (&objects, held.is_empty()) {
             (Some(objects), true) => Some(format!(

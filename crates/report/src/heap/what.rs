@@ -106,11 +106,17 @@ pub(crate) fn biggest_instances(
 ) -> anyhow::Result<(u64, Vec<ObjectId>)> {
     let mut biggest: Vec<(Reverse<u64>, ObjectId)> = Vec::new();
     let mut count = 0;
+    let mut least_bytes = 0;
     each_instance(heap, classes, |object| {
         count += 1;
-        biggest.push((Reverse(heap.retained_bytes(object)), object));
+        let bytes = heap.retained_bytes(object);
+        if bytes < least_bytes {
+            return;
+        }
+        biggest.push((Reverse(bytes), object));
         if biggest.len() >= most.saturating_mul(2).max(SOME) {
-            biggest.select_nth_unstable(most);
+            let (_, (Reverse(bytes), _), _) = biggest.select_nth_unstable(most);
+            least_bytes = *bytes;
             biggest.truncate(most);
         }
     })?;
