@@ -135,7 +135,9 @@ fn table_and_files() {
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["accounting"]["pid"], pid_in(&stdout(&output)));
         let without_stack = json["accounting"]["unattributed_count"].as_u64().unwrap();
-        let sampled_ns = (json["sample_count"].as_u64().unwrap() + without_stack) * 10_000_000;
+        let interval_ns = json["interval_ns"].as_u64().unwrap();
+        assert_eq!(interval_ns, 20_000_000);
+        let sampled_ns = (json["sample_count"].as_u64().unwrap() + without_stack) * interval_ns;
         let java_ns = json["accounting"]["java_cpu_ns"].as_u64().unwrap();
         assert!(sampled_ns.abs_diff(java_ns) * 10 <= java_ns, "{sampled_ns} of {java_ns}");
     });

@@ -25,7 +25,7 @@ fn a_window_shows_its_phase_alone() {
         let classes = fixture::fixtures();
         let [java, classes] = [jdk.java(), classes].map(|it| it.to_str().unwrap().to_owned());
         let line = [&*java, "-cp", &*classes, "TwoPhases", "1500"].map(str::to_owned);
-        let output = perk_run(&folder, &["-o", "o.hprof"], &line);
+        let output = perk_run(&folder, &["--interval", "10ms", "-o", "o.hprof"], &line);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let out = stdout(&output);
         let time = |name: &str| -> u64 {
