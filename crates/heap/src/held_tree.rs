@@ -4,11 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 use crate::findings::TREE_ROWS;
 use crate::namesakes::Namesakes;
-use crate::{ClassIndex, Heap, Holder, ObjectId};
+use crate::{ClassIndex, Heap, HeldRow, Holder, ObjectId};
 
 /// The part of all that a row retains at least.
 const LEAST_SHARE: f64 = 0.001;
@@ -27,28 +26,6 @@ impl TreeLimits {
     pub fn new(all_bytes: u64, row_count: usize) -> Self {
         Self { least_bytes: (all_bytes as f64 * LEAST_SHARE) as u64, row_count }
     }
-}
-
-/// Objects of a class with the same holder, or with holders in the same row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldRow {
-    /// The number of rows above it.
-    pub depth: usize,
-    /// The class; classes of one name are one.
-    pub class: ClassIndex,
-    /// The class that the objects represent: class objects are distinguished by its name.
-    pub stands_for: Option<ClassIndex>,
-    /// The object, where it is one, with those of its class that it holds.
-    pub object: Option<ObjectId>,
-    /// The number of objects; those that hold others of their class, as in lists and trees, with these.
-    pub count: u64,
-    /// Their own bytes.
-    pub shallow_bytes: u64,
-    /// The bytes that they retain.
-    pub retained_bytes: u64,
-    /// The number of levels of the tree that the row represents: above 1 where objects hold others of
-    /// their class.
-    pub level_count: u64,
 }
 
 /// A future row, with its objects until the objects that they hold are found.

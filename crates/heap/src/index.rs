@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::batch::Batch;
 use crate::column::{Column, ColumnPlace};
-use crate::findings::Findings;
+use crate::findings::{BIGGEST, Findings, TREE_ROWS};
 use crate::heap::{Classes, Heap, Reachability, RetainedSizes};
 use crate::ids::Ids;
 use crate::input::Input;
@@ -27,7 +27,7 @@ use crate::pool::Pool;
 use crate::referrers::{MANY, NONE};
 use crate::space::{Number, Space};
 use crate::thread::Threads;
-use crate::{Options, Refs, Root, Totals};
+use crate::{Options, Refs, Root, SUSPECT_SHARE, Totals, TreeLimits};
 
 const MAGIC: &[u8; 8] = b"PERKIDX4";
 /// The bytes at the beginning and the end of the dump that are compared.
@@ -207,7 +207,7 @@ impl Index {
     pub(crate) fn save(&self, heap: &Heap) -> io::Result<()> {
         // In little memory each walk reads the scratch file: they wait until somebody asks.
         if heap.room.is_memory() {
-            Findings::find_all(heap);
+            find_all(heap);
         }
         let Destination::File(mut part) = Destination::open(&self.path, Access::Owner)? else {
             return Err(io::Error::other("its name is that of a pipe or a device"));
@@ -329,6 +329,16 @@ impl Sections {
         }
         (sum.finalize() == expected).then_some(numbers)
     }
+}
+
+/// Finds all that [`Findings`] has of a heap.
+fn find_all(heap: &Heap) {
+    heap.class_sizes();
+    heap.packages();
+    heap.biggest(BIGGEST);
+    // A file that cannot be read is an error of the question.
+    let _ = heap.suspects(SUSPECT_SHARE);
+    heap.held_tree(None, TreeLimits::new(heap.totals().reachable.bytes, TREE_ROWS));
 }
 
 fn made(value: &impl Serialize) -> io::Result<Vec<u8>> {

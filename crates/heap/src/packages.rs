@@ -3,20 +3,8 @@
 use std::collections::BTreeMap;
 
 use perk_profile::names;
-use serde::{Deserialize, Serialize};
 
-use crate::{Class, Heap, SetSize};
-
-/// The classes of a package.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Package {
-    /// Its name; that of arrays is the one of their elements.
-    pub name: String,
-    /// The number of its classes.
-    pub class_count: u64,
-    /// What the instances of its classes retain.
-    pub size: SetSize,
-}
+use crate::{Class, Heap, Package, SetSize};
 
 impl Heap {
     /// Returns the packages, in the order of their first classes. The heap keeps them.

@@ -1,11 +1,11 @@
 //! The shortest paths from roots to objects, equal ones as one: a tree of classes and fields.
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
 
 use crate::namesakes::Namesakes;
 use crate::{
-    ClassIndex, ClassKind, Content, Error, Heap, Label, ObjectId, RootKind, ShortestPaths,
+    ClassIndex, ClassKind, Content, Error, Heap, Label, ObjectId, PathNode, Place, RootKind,
+    ShortestPaths,
 };
 
 /// The most objects whose paths are searched, and about the most steps of these paths. Of more objects, some
@@ -29,43 +29,6 @@ pub struct PathTree {
     pub object_count: u64,
     /// The number of objects that were asked for and are held.
     pub asked_count: u64,
-}
-
-/// Objects of a class that the same path leads to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PathNode {
-    /// The number of nodes above.
-    pub depth: usize,
-    /// The place of the reference in the node above; an element has no index where several are one. Roots
-    /// have none.
-    pub label: Option<Place>,
-    /// The first kind of root that it is, at the top.
-    pub root: Option<RootKind>,
-    /// The class; classes of one name are one.
-    pub class: ClassIndex,
-    /// The class that the objects represent, where they represent classes.
-    pub stands_for: Option<ClassIndex>,
-    /// The object, where it is one.
-    pub object: Option<ObjectId>,
-    /// The number of such references after each other, as in a list, at most.
-    pub level_count: u64,
-    /// The number of objects asked for whose path leads here.
-    pub path_count: u64,
-    /// The number of them that are at this node.
-    pub end_count: u64,
-}
-
-/// The place of a reference in an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Place {
-    /// A field, or another place with a name.
-    Named(Label),
-    /// A local variable in the frames of several threads.
-    Local,
-    /// An element, its index where it is one and known.
-    Element(Option<u64>),
-    /// Several references together, over other objects.
-    Several,
 }
 
 impl Place {

@@ -4,12 +4,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::findings::BIGGEST;
 use crate::memory::MOST_OBJECTS;
 use crate::namesakes::Namesakes;
-use crate::{ClassIndex, Error, Heap, Holder, ObjectId, PathNode, PathTree, RootKind};
+use crate::{
+    ClassIndex, Error, Heap, HeldPart, Holder, ObjectId, PathNode, PathTree, RootKind, Suspect,
+    SuspectKind,
+};
 
 /// The part of the reachable bytes from which on something is a suspect in reports.
 pub const SUSPECT_SHARE: f64 = 0.1;
@@ -24,55 +25,6 @@ const LEAST_SHARE: f64 = 0.01;
 const PART_SHARE: f64 = 0.1;
 /// The longest way. One that is longer leads along a structure of objects that hold each other.
 const MOST_LEVELS: usize = 1000;
-
-/// What is suspected.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SuspectKind {
-    /// One object.
-    Object(ObjectId),
-    /// The objects of a class of which none is held by another object; the number of them. No class of
-    /// classes is among them.
-    Class(ClassIndex, u64),
-    /// The class objects whose class loaders are of a class, of which none is held by another object; the
-    /// number of them.
-    ClassesOf(ClassIndex, u64),
-}
-
-/// An object or a class that retains much, and where its memory accumulates.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Suspect {
-    /// The object or the class. Of the objects on the way from the roots down to the accumulation point it is
-    /// the last class object or thread; without these, the first object.
-    pub suspected: SuspectKind,
-    /// The bytes that it retains; of a class, the sum over its objects.
-    pub retained_bytes: u64,
-    /// The accumulation point: the last object down the dominator tree that keeps [`WAY_SHARE`] of its holder.
-    /// A class has none.
-    pub point: Option<ObjectId>,
-    /// The parts of the memory: what the accumulation point or the objects of the class hold immediately,
-    /// most first.
-    pub parts: Vec<HeldPart>,
-    /// A path from a root to the accumulation point. Of a class, the path that most of its objects share, or
-    /// where it is not the shortest, one to the object that retains most.
-    pub path: Vec<PathNode>,
-    /// Whether it is the shortest path; otherwise it leads over all dominators.
-    pub is_shortest: bool,
-    /// The number of objects whose paths were compared.
-    pub compared_count: u64,
-}
-
-/// A part of what an accumulation point holds: an object, or the other objects of a class together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldPart {
-    /// The class.
-    pub class: ClassIndex,
-    /// The object, where it is one.
-    pub object: Option<ObjectId>,
-    /// The number of objects.
-    pub count: u64,
-    /// The bytes that they retain.
-    pub retained_bytes: u64,
-}
 
 /// The objects of a class that no other object holds.
 #[derive(Clone, Copy, Debug, Default)]
