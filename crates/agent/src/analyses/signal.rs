@@ -254,7 +254,7 @@ impl Signals {
         let book = self.books.map(|it| it.0);
         let Reader { last_traces, without_java_count, .. } = &mut *reader;
         for ended in &ended {
-            let &ThreadEnd { owner, lives, expired_count, unseen_count, at_ns, .. } = ended;
+            let &ThreadEnd { owner, expired_count, unseen_count, at_ns, .. } = ended;
             let Owner::Java(slot) = owner else { continue };
             if let Some(xprof) = self.xprof {
                 xprof.thread_settled(ended.number(), expired_count, unseen_count);
@@ -267,9 +267,7 @@ impl Signals {
                 }
                 None => *without_java_count += unseen_count,
             }
-            if !lives {
-                lock(self.common.recorder).let_go(slot);
-            }
+            lock(self.common.recorder).let_go(slot);
         }
         drop(reader);
         lock(&self.timers).forget(&ended);

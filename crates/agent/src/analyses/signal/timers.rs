@@ -93,8 +93,6 @@ enum Clock {
 pub(super) struct ThreadEnd {
     watched: &'static TimerThread,
     pub(super) owner: Owner,
-    /// Whether it lives on, and only its clock has ended.
-    pub(super) lives: bool,
     /// The time of the end, by the clock of `System.nanoTime`.
     pub(super) at_ns: u64,
     /// The intervals for which there were signals.
@@ -112,14 +110,14 @@ impl ThreadEnd {
 
 impl ThreadTimer {
     /// Deletes the timer.
-    fn end(self, owner: Owner, lives: bool) -> ThreadEnd {
+    fn end(self, owner: Owner) -> ThreadEnd {
         let Self { watched, clock, tid } = self;
         // It may be gone.
         let cpu_ns = tid.cpu_ns().unwrap_or(0);
         drop(clock);
         let expired_count = watched.expired_count.load(Relaxed);
         let unseen_count = watched.pass(cpu_ns);
-        ThreadEnd { watched, owner, lives, at_ns: os::nano_time(), expired_count, unseen_count }
+        ThreadEnd { watched, owner, at_ns: os::nano_time(), expired_count, unseen_count }
     }
 }
 
@@ -252,13 +250,13 @@ impl Timers {
     /// Takes the clock from a thread that ends. Those that run Java code call this themselves.
     pub(super) fn remove(&mut self, owner: Owner) {
         if let Some(running) = self.running.remove(&owner) {
-            self.ended.push(running.end(owner, false));
+            self.ended.push(running.end(owner));
         }
     }
 
     /// Takes all clocks.
     pub(super) fn clear(&mut self) {
-        let ended = self.running.drain().map(|(owner, running)| running.end(owner, true));
+        let ended = self.running.drain().map(|(owner, running)| running.end(owner));
         self.ended.extend(ended);
     }
 
