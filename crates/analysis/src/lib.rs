@@ -8,6 +8,7 @@
 
 pub mod advice;
 pub mod allocations;
+mod bits;
 pub mod bottom_up;
 pub mod calls;
 pub mod charges;

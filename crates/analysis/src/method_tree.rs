@@ -7,6 +7,7 @@ mod chains;
 use std::cell::{Cell, OnceCell};
 use std::sync::{Arc, OnceLock};
 
+use crate::bits::Bits;
 use crate::top::MethodMerger;
 pub(crate) use chains::{Below, Chains};
 use perk_profile::{CallTree, FrameId, KeyedMap, MethodId, NodeId, PathId, Profile, Trace};
@@ -25,8 +26,8 @@ pub struct MethodTree {
     /// The path of each node of the profile's tree; `None` where they have the same indexes.
     paths: Option<Arc<Vec<PathId>>>,
     chains: Arc<Chains>,
-    /// A bit for each path: whether its method is not on it twice.
-    outermost: OnceLock<Vec<u64>>,
+    /// The paths whose method is not on them twice.
+    outermost: OnceLock<Bits>,
     method_count: usize,
 }
 
@@ -39,8 +40,8 @@ pub struct OutermostEdges<'t> {
     tree: &'t MethodTree,
     /// The paths that may still be looked at one by one.
     steps: Cell<usize>,
-    /// A bit for each path: whether its last pair is on it once; made where steps are too many.
-    bits: OnceCell<Vec<u64>>,
+    /// The paths whose last pair is on them once; made where steps are too many.
+    found: OnceCell<Bits>,
 }
 
 /// The nodes of one path of methods, in which a method's direct calls of itself count as one call.
@@ -220,13 +221,15 @@ impl MethodTree {
     #[inline]
     pub fn is_outermost(&self, path: PathId) -> bool {
         let outermost = self.outermost.get_or_init(|| {
-            let mut bits = vec![0_u64; self.len().div_ceil(64)];
+            let mut outermost = Bits::new(self.len());
             self.walk(|path, is_outermost| {
-                bits[path.index() / 64] |= u64::from(is_outermost) << (path.index() % 64);
+                if is_outermost {
+                    outermost.set(path.index());
+                }
             });
-            bits
+            outermost
         });
-        outermost[path.index() / 64] >> (path.index() % 64) & 1 != 0
+        outermost.has(path.index())
     }
 
     /// The pair of caller and callee at the path's end; `None` for the root.
@@ -238,7 +241,7 @@ impl MethodTree {
     /// The paths whose last pair of caller and callee is not on them twice: sums of the totals of these paths alone
     /// count recursion once.
     pub fn outermost_edges(&self) -> OutermostEdges<'_> {
-        OutermostEdges { tree: self, steps: Cell::new(STEPS * self.len()), bits: OnceCell::new() }
+        OutermostEdges { tree: self, steps: Cell::new(STEPS * self.len()), found: OnceCell::new() }
     }
 
     /// The branches that begin at the root.
@@ -285,12 +288,11 @@ impl OutermostEdges<'_> {
         if self.tree.is_outermost(path) {
             return true;
         }
-        match self.bits.get() {
-            Some(bits) => bits[path.index() / 64] >> (path.index() % 64) & 1 != 0,
-            None => self.look(path).unwrap_or_else(|| {
-                self.bits.get_or_init(|| self.of_all());
-                self.has(path)
-            }),
+        match self.found.get() {
+            Some(found) => found.has(path.index()),
+            None => self
+                .look(path)
+                .unwrap_or_else(|| self.found.get_or_init(|| self.of_all()).has(path.index())),
         }
     }
 
@@ -314,8 +316,8 @@ impl OutermostEdges<'_> {
         }
     }
 
-    /// Finds the bits of all paths on one walk.
-    fn of_all(&self) -> Vec<u64> {
+    /// Finds all on one walk.
+    fn of_all(&self) -> Bits {
         let tree = self.tree;
         let mut places: KeyedMap<MethodPair, u32> = KeyedMap::default();
         let place_of = |index| {
@@ -324,12 +326,14 @@ impl OutermostEdges<'_> {
             edge.map_or(0, |edge| *places.entry(edge).or_insert(count))
         };
         let place_of: Vec<u32> = (0..tree.len()).map(place_of).collect();
-        let mut bits = vec![0_u64; tree.len().div_ceil(64)];
+        let mut found = Bits::new(tree.len());
         let place = |path: PathId| place_of[path.index()] as usize;
         tree.walk_by(places.len(), place, |path, is_outermost| {
-            bits[path.index() / 64] |= u64::from(is_outermost) << (path.index() % 64);
+            if is_outermost {
+                found.set(path.index());
+            }
         });
-        bits
+        found
     }
 }
 

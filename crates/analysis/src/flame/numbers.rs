@@ -6,6 +6,7 @@ use perk_profile::{FrameId, KeyedMap, Metric, NamePattern, PathId, Profile};
 
 use super::label::{FlameLabel, HIDDEN, LabelKind, Labels, Level};
 use super::rows::{Namer, visit};
+use crate::bits::Bits;
 use crate::filter::{KeptChains, KeptNodes};
 use crate::label_tree::StartFold;
 use crate::sums::{Ends, Row, Sums};
@@ -79,8 +80,8 @@ pub(super) struct Part {
     pub(super) leaves: Vec<Leaf>,
     /// The sums of all paths, where the profile keeps them.
     totals: Option<Arc<Sums>>,
-    /// A bit for each path: whether it is not shown, as it is above the program's own code.
-    above: Arc<Vec<u64>>,
+    /// The paths that are not shown, as they are above the program's own code.
+    above: Arc<Bits>,
 }
 
 /// Why numbers are a part.
@@ -381,8 +382,7 @@ impl Part {
 
     /// Whether the frame of a path is above the program's own code, and not shown.
     pub(super) fn is_above(&self, path: PathId) -> bool {
-        let word = self.above.get(path.index() / 64).copied().unwrap_or(0);
-        word >> (path.index() % 64) & 1 != 0
+        self.above.has(path.index())
     }
 
     /// The subjects of a path.

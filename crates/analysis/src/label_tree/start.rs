@@ -4,24 +4,20 @@ use std::sync::Arc;
 
 use perk_profile::{KeyedSet, NodeId, PathId, Profile, Subject, TraceId};
 
+use crate::bits::Bits;
 use crate::{MethodTree, Owner, Owners, limits};
 
 /// What a tree has as one node each: the frames above the program's own code, and the time of threads that do
 /// not work. The default folds nothing.
 #[derive(Clone, Debug, Default)]
 pub struct StartFold {
-    /// A bit for each path of methods: whether it has no frame of the program's own code; empty if no frames are
-    /// folded.
-    above: Arc<Vec<u64>>,
-    /// A bit for each path: whether the program's own code begins on it, below other frames.
-    below: Vec<u64>,
+    /// The paths of methods without a frame of the program's own code; empty if no frames are folded.
+    above: Arc<Bits>,
+    /// The paths on which the program's own code begins below other frames.
+    below: Bits,
     /// The path of each node of the profile's tree; `None` where they have the same indexes.
     paths: Option<Arc<Vec<PathId>>>,
     idle: KeyedSet<(TraceId, Subject)>,
-}
-
-fn has(bits: &[u64], path: PathId) -> bool {
-    bits.get(path.index() / 64).is_some_and(|word| word >> (path.index() % 64) & 1 != 0)
 }
 
 impl StartFold {
@@ -30,25 +26,24 @@ impl StartFold {
     pub fn new(profile: &Profile, methods: &MethodTree, owners: &Owners) -> Self {
         let idle = limits::idle(profile, methods, owners);
         let paths = methods.paths().cloned();
-        let [mut above, mut below] = [(); 2].map(|()| vec![0_u64; methods.len().div_ceil(64)]);
-        let set =
-            |bits: &mut [u64], path: PathId| bits[path.index() / 64] |= 1 << (path.index() % 64);
-        set(&mut above, methods.root());
+        let is_yours = |method| owners.of(method) == Owner::Yours;
+        let [mut above, mut below] = [(); 2].map(|()| Bits::new(methods.len()));
+        above.set(methods.root().index());
         let mut has_above = false;
         // A parent's index is below its children's.
         for path in (1..methods.len()).map(PathId::new) {
             let parent = methods.parent(path);
-            if !has(&above, parent) {
-                if has(&below, parent) {
-                    set(&mut below, path);
+            if !above.has(parent.index()) {
+                if below.has(parent.index()) {
+                    below.set(path.index());
                 }
                 continue;
             }
-            match methods.method(path).is_some_and(|it| owners.of(it) == Owner::Yours) {
-                false => set(&mut above, path),
+            match methods.method(path).is_some_and(is_yours) {
+                false => above.set(path.index()),
                 true if parent == methods.root() => {}
                 true => {
-                    set(&mut below, path);
+                    below.set(path.index());
                     has_above = true;
                 }
             }
@@ -81,14 +76,14 @@ impl StartFold {
         &self.idle
     }
 
-    /// A bit for each path of methods: whether it has no frame of the program's own code.
-    pub(crate) fn above(&self) -> Arc<Vec<u64>> {
+    /// The paths of methods without a frame of the program's own code.
+    pub(crate) fn above(&self) -> Arc<Bits> {
         Arc::clone(&self.above)
     }
 
     /// Whether frames above the program's own code are on the way to `end`.
     pub(crate) fn has_above(&self, end: PathId) -> bool {
-        has(&self.below, end)
+        self.below.has(end.index())
     }
 
     pub(crate) fn is_idle(&self, trace: TraceId, subject: Subject) -> bool {
@@ -97,7 +92,7 @@ impl StartFold {
 
     /// Whether the frame of `node` is above the program's own code on the way to `end`.
     pub(super) fn is_above(&self, end: NodeId, node: NodeId) -> bool {
-        self.has_above(self.path(end)) && has(&self.above, self.path(node))
+        self.has_above(self.path(end)) && self.above.has(self.path(node).index())
     }
 
     fn path(&self, node: NodeId) -> PathId {

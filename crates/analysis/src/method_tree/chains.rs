@@ -10,13 +10,15 @@ use std::ops::Range;
 
 use perk_profile::{CallTree, FrameId, NodeId, PathId};
 
+use crate::bits::Bits;
+
 /// The chains of the paths of a tree. A path's index is that of its node.
 #[derive(Clone, Debug)]
 pub(crate) struct Chains {
     path_count: usize,
-    /// A bit for each path: whether a chain begins with it.
-    begins: Vec<u64>,
-    /// The number of chains that begin before the paths of each word.
+    /// The paths with which chains begin.
+    begins: Bits,
+    /// The number of chains that begin before each 64 paths.
     before: Vec<u32>,
     /// The number of each chain, in the order of their first paths.
     ids: Vec<u32>,
@@ -41,32 +43,25 @@ impl Chains {
     /// Finds the chains of a tree in which stacks end at these nodes.
     pub(super) fn new(tree: &CallTree, ends: impl Iterator<Item = NodeId>) -> Self {
         let path_count = tree.len();
-        // At first the paths after which a chain ends.
-        let mut is_end = vec![0_u64; path_count.div_ceil(64)];
-        let set = |bits: &mut [u64], index: usize| bits[index / 64] |= 1 << (index % 64);
-        set(&mut is_end, 0);
-        ends.for_each(|node| set(&mut is_end, node.index()));
+        // The paths after which a chain ends.
+        let mut last = Bits::new(path_count);
+        last.set(0);
+        ends.for_each(|node| last.set(node.index()));
         for (index, (parent, _)) in (1..).zip(tree.edges()) {
             if tree.first_child(parent) != Some(NodeId::new(index)) {
-                set(&mut is_end, parent.index());
+                last.set(parent.index());
             }
         }
-        let mut begins = vec![0_u64; is_end.len()];
-        set(&mut begins, 0);
+        let mut begins = Bits::new(path_count);
+        begins.set(0);
         for (index, (parent, _)) in (1..).zip(tree.edges()) {
             let above = parent.index();
-            if above + 1 != index || is_end[above / 64] >> (above % 64) & 1 != 0 {
-                set(&mut begins, index);
+            if above + 1 != index || last.has(above) {
+                begins.set(index);
             }
         }
-        drop(is_end);
-        let mut count = 0_u32;
-        let before = begins.iter().map(|word| {
-            count += word.count_ones();
-            count - word.count_ones()
-        });
-        let before: Vec<u32> = before.collect();
-        let count = count as usize;
+        drop(last);
+        let (before, count) = begins.count_before();
         let mut chains = Self {
             path_count,
             begins,
@@ -125,17 +120,15 @@ impl Chains {
     /// The place of the chain of a path in the order of their first paths.
     #[inline]
     fn rank(&self, path: PathId) -> usize {
-        let (place, bit) = (path.index() / 64, path.index() % 64);
-        // The bits up to that of the path.
-        let word = self.begins[place] << (63 - bit);
-        (self.before[place] + word.count_ones()) as usize - 1
+        let count = self.before[path.index() / 64] + self.begins.count_up_to(path.index());
+        count as usize - 1
     }
 
     /// Whether no path follows in the same chain.
     #[inline]
     pub(crate) fn is_last(&self, path: PathId) -> bool {
         let next = path.index() + 1;
-        next == self.path_count || self.begins[next / 64] >> (next % 64) & 1 != 0
+        next == self.path_count || self.begins.has(next)
     }
 
     /// What follows a path.
@@ -179,14 +172,12 @@ impl Chains {
 
     /// The paths of each chain, in their order.
     fn ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        let bits = |word: u64| {
-            let left = iter::successors(Some(word), |left| Some(left & left.wrapping_sub(1)));
-            left.take_while(|left| *left != 0).map(|left| left.trailing_zeros() as usize)
-        };
-        let words = self.begins.iter().enumerate();
-        let begins = words.flat_map(move |(at, &word)| bits(word).map(move |bit| 64 * at + bit));
-        let ends = begins.clone().skip(1).chain([self.path_count]);
-        begins.zip(ends).map(|(begin, end)| begin..end)
+        let mut end = 0;
+        iter::from_fn(move || {
+            let begin = end;
+            end = self.begins.next_from(begin + 1).unwrap_or(self.path_count);
+            (begin < end).then_some(begin..end)
+        })
     }
 }
 

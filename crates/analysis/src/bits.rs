@@ -1,0 +1,94 @@
+//! A set of small numbers, such as indexes of paths.
+
+/// A bit for each number below a limit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// None of the numbers below `limit`.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { words: vec![0; limit.div_ceil(64)] }
+    }
+
+    /// Whether its limit is 0.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Adds a number.
+    ///
+    /// # Panics
+    /// If it is not below the limit.
+    #[inline]
+    pub(crate) fn set(&mut self, number: usize) {
+        self.words[number / 64] |= 1 << (number % 64);
+    }
+
+    /// Whether a number is in it.
+    #[inline]
+    pub(crate) fn has(&self, number: usize) -> bool {
+        self.words.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 != 0)
+    }
+
+    /// The first of its numbers that is `from` or more.
+    #[inline]
+    pub(crate) fn next_from(&self, from: usize) -> Option<usize> {
+        let mut place = from / 64;
+        let mut left = self.words.get(place)? & (u64::MAX << (from % 64));
+        while left == 0 {
+            place += 1;
+            left = *self.words.get(place)?;
+        }
+        Some(64 * place + left.trailing_zeros() as usize)
+    }
+
+    /// How many of its numbers are below the first of each 64 numbers, and how many there are.
+    pub(crate) fn count_before(&self) -> (Vec<u32>, usize) {
+        let mut count = 0;
+        let before = self.words.iter().map(|word| {
+            count += word.count_ones();
+            count - word.count_ones()
+        });
+        let before = before.collect();
+        (before, count as usize)
+    }
+
+    /// How many of its numbers are in the same 64 as a number, up to it.
+    ///
+    /// # Panics
+    /// If it is not below the limit.
+    #[inline]
+    pub(crate) fn count_up_to(&self, number: usize) -> u32 {
+        (self.words[number / 64] << (63 - number % 64)).count_ones()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_in_order() {
+        let all = [0, 1, 63, 64, 200, 255, 256];
+        let mut bits = Bits::new(257);
+        all.iter().for_each(|&number| bits.set(number));
+        let mut from = 0;
+        let found = std::iter::from_fn(|| {
+            let next = bits.next_from(from)?;
+            from = next + 1;
+            Some(next)
+        });
+        assert_eq!(found.collect::<Vec<_>>(), all);
+        assert_eq!(bits.next_from(1_000), None);
+        let (before, count) = bits.count_before();
+        assert_eq!((before.as_slice(), count), (&[0, 3, 4, 4, 6][..], 7));
+        for number in 0..257 {
+            assert_eq!(bits.has(number), all.contains(&number));
+            let up_to = all.iter().filter(|&&it| it <= number).count() as u32;
+            assert_eq!(before[number / 64] + bits.count_up_to(number), up_to);
+        }
+        assert!(!bits.has(257) && !bits.has(1_000));
+    }
+}
