@@ -7,14 +7,15 @@ use std::sync::Arc;
 use perk_profile::{CpuSamples, KeyedMap, MethodId, Metric, PathId, Profile, ThreadId, TraceId};
 
 use crate::MethodTree;
-use crate::sums::{Ends, Sums};
+use crate::method_tree::MethodPair;
+use crate::sums::{Rows, Sums};
 
 /// The numbers of one metric by path.
 #[derive(Clone, Debug)]
 pub struct Columns {
     /// The number of the whole profile, including what has no path.
     pub all: u64,
-    pub(crate) ends: Arc<Ends>,
+    pub(crate) ends: Arc<Rows>,
     pub(crate) totals: Arc<Sums>,
 }
 
@@ -56,7 +57,7 @@ impl Columns {
         metric: &Metric,
         thread: Option<ThreadId>,
     ) -> Self {
-        let mut ends = Ends::default();
+        let mut ends = Rows::default();
         let all = metric.visit(profile, |key, number| {
             let trace = profile.get_trace(key.trace);
             if number > 0 && (thread.is_none() || trace.thread == thread) {
@@ -78,10 +79,10 @@ impl Columns {
         let rows = rows.iter().filter(|row| row.1 > 0);
         let end =
             |&(trace, number): &(TraceId, u64)| (tree.path(profile.get_trace(trace).node), number);
-        Self::of_ends(tree, Ends::new(rows.map(end)), all)
+        Self::of_ends(tree, Rows::new(rows.map(end)), all)
     }
 
-    fn of_ends(tree: &MethodTree, ends: Ends, all: u64) -> Self {
+    fn of_ends(tree: &MethodTree, ends: Rows, all: u64) -> Self {
         let totals = Sums::new(tree, ends.iter(), ends.sum());
         Self { all, ends: ends.into(), totals: totals.into() }
     }
@@ -120,9 +121,10 @@ impl Columns {
                 add(&mut own, method, number);
             }
         }
-        self.totals.visit(|path, number| {
-            if let Some(method) = tree.method(path).filter(|_| tree.is_outermost(path)) {
-                add(&mut totals, method, number);
+        let outermost = tree.outermost();
+        self.totals.visit(tree, |path, frame, number| {
+            if outermost.has(path.index()) {
+                add(&mut totals, tree.method_of(frame), number);
             }
         });
         let rows = own.into_iter().zip(totals).enumerate();
@@ -139,30 +141,29 @@ impl Columns {
         paths
     }
 
-    /// The pairs of caller and callee that are meant, by total, descending.
-    pub fn edges(
-        &self,
-        tree: &MethodTree,
-        is_meant: impl Fn(Option<MethodId>, MethodId) -> bool,
-    ) -> Vec<Edge> {
+    /// The pairs of caller and callee of which one is meant, by total, descending.
+    pub fn edges(&self, tree: &MethodTree, is_meant: impl Fn(MethodId) -> bool) -> Vec<Edge> {
         let mut edges: Vec<Edge> = Vec::new();
-        let mut places: KeyedMap<(Option<MethodId>, MethodId), usize> = KeyedMap::default();
-        let mut place = |edges: &mut Vec<Edge>, path| {
-            let (caller, callee) = tree.edge(path).filter(|it| is_meant(it.0, it.1))?;
-            Some(*places.entry((caller, callee)).or_insert_with(|| {
-                edges.push(Edge { caller, callee, own: 0, total: 0 });
-                edges.len() - 1
-            }))
-        };
-        for (path, number) in self.ends.iter() {
-            if let Some(place) = place(&mut edges, path) {
-                edges[place].own = edges[place].own.saturating_add(number);
-            }
-        }
+        let mut places: KeyedMap<MethodPair, usize> = KeyedMap::default();
         let outermost = tree.outermost_edges();
-        self.totals.visit(|path, number| {
-            if let Some(place) = place(&mut edges, path).filter(|_| outermost.has(path)) {
-                edges[place].total = edges[place].total.saturating_add(number);
+        let mut ends = self.ends.iter().peekable();
+        tree.visit_edges(is_meant, |path, pair| {
+            let total = self.totals.get(path);
+            if total == 0 {
+                return;
+            }
+            let place = *places.entry(pair).or_insert_with(|| {
+                edges.push(Edge { caller: pair.0, callee: pair.1, own: 0, total: 0 });
+                edges.len() - 1
+            });
+            let edge = &mut edges[place];
+            // Both are in the order of paths.
+            while ends.next_if(|end| end.0 < path).is_some() {}
+            if let Some((_, own)) = ends.next_if(|end| end.0 == path) {
+                edge.own = edge.own.saturating_add(own);
+            }
+            if outermost.has(path) {
+                edge.total = edge.total.saturating_add(total);
             }
         });
         edges.sort_by_key(|edge| (Reverse((edge.total, edge.own)), edge.caller, edge.callee));
@@ -202,7 +203,7 @@ mod tests {
         let paths: Vec<_> = columns.paths().iter().map(|path| path.1).collect();
         assert_eq!(paths, [4, 3, 2, 1]);
         let edges: Vec<_> = columns
-            .edges(&tree, |_, _| true)
+            .edges(&tree, |_| true)
             .iter()
             .map(|it| (it.caller.map_or(String::new(), name), name(it.callee), it.own, it.total))
             .collect();
@@ -221,6 +222,52 @@ mod tests {
         );
     }
 
+    /// The pairs of random stacks are those that are found stack by stack.
+    #[test]
+    fn edges_are_the_sums_of_their_stacks() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for _ in 0..20 {
+            let mut stack = || {
+                let frames = (0..1 + random(9)).map(|_| format!("T.m{}", random(5)));
+                frames.collect::<Vec<_>>().join("<")
+            };
+            let stacks: Vec<_> = (0..60).map(|_| stack()).collect();
+            let rows: Vec<_> = stacks.iter().zip(1..).map(|(it, count)| (&**it, count)).collect();
+            let profile = samples(&rows);
+            let (tree, columns) = columns(&profile, &Metric::Samples);
+            for pattern in ["T.m1", "T.m3", "T.*", "none"] {
+                let pattern = perk_profile::NamePattern::new(pattern).unwrap();
+                let mut expected: std::collections::BTreeMap<_, (u64, u64)> = Default::default();
+                for (trace, count) in profile.total_cpu_samples().rows {
+                    let of_frame = |frame| profile.symbols.get_frame(frame).method;
+                    let methods: Vec<_> = profile.frames(trace).map(of_frame).collect();
+                    let callers = methods.iter().skip(1).copied().map(Some).chain([None]);
+                    let pairs: Vec<_> = callers.zip(methods.iter().copied()).collect();
+                    let is_meant = |method| pattern.matches_method(&profile.symbols, method);
+                    let is_meant = |pair: &&(Option<MethodId>, MethodId)| {
+                        is_meant(pair.1) || pair.0.is_some_and(is_meant)
+                    };
+                    let distinct: std::collections::BTreeSet<_> =
+                        pairs.iter().filter(is_meant).collect();
+                    distinct
+                        .into_iter()
+                        .for_each(|pair| expected.entry(*pair).or_default().1 += count);
+                    if let Some(pair) = pairs.first().filter(|it| is_meant(it)) {
+                        expected.entry(*pair).or_default().0 += count;
+                    }
+                }
+                let edges =
+                    columns.edges(&tree, |method| pattern.matches_method(&profile.symbols, method));
+                let found = edges.iter().map(|it| ((it.caller, it.callee), (it.own, it.total)));
+                assert_eq!(found.collect::<std::collections::BTreeMap<_, _>>(), expected);
+            }
+        }
+    }
+
     #[test]
     fn objects_of_several_classes_are_one_row() {
         let mut profile = Profile::default();
@@ -237,7 +284,7 @@ mod tests {
         let profile = samples(&[("T.f<T.main", u64::MAX / 2), ("T.g<T.main", u64::MAX / 2)]);
         let (tree, columns) = columns(&profile, &Metric::Samples);
         let first = columns.ends().next().unwrap().0;
-        let ends = Ends::new(columns.ends().chain([(first, u64::MAX)]));
+        let ends = Rows::new(columns.ends().chain([(first, u64::MAX)]));
         let columns = Columns::of_ends(&tree, ends, columns.all);
         assert_eq!(columns.methods(&tree).iter().map(|row| row.total).max(), Some(u64::MAX));
     }

@@ -117,6 +117,13 @@ impl MethodTree {
         self.methods[frame.index()]
     }
 
+    /// The frame of the path with the next index; of the last path its own, and that of the root has no meaning.
+    #[inline]
+    pub(crate) fn frame_after(&self, path: PathId) -> FrameId {
+        let next = (path.index() + 1).min(self.len() - 1);
+        self.frame(PathId::new(next)).unwrap_or(FrameId::new(0))
+    }
+
     /// The path of each node of the profile's tree; `None` where they have the same indexes.
     pub(crate) fn paths(&self) -> Option<&Arc<Vec<PathId>>> {
         self.paths.as_ref()
@@ -220,7 +227,12 @@ impl MethodTree {
     /// Whether a path's method is not on it twice: sums of the totals of these paths alone count recursion once.
     #[inline]
     pub fn is_outermost(&self, path: PathId) -> bool {
-        let outermost = self.outermost.get_or_init(|| {
+        self.outermost().has(path.index())
+    }
+
+    /// The paths whose method is not on them twice.
+    pub(crate) fn outermost(&self) -> &Bits {
+        self.outermost.get_or_init(|| {
             let mut outermost = Bits::new(self.len());
             self.walk(|path, is_outermost| {
                 if is_outermost {
@@ -228,14 +240,39 @@ impl MethodTree {
                 }
             });
             outermost
-        });
-        outermost.has(path.index())
+        })
     }
 
     /// The pair of caller and callee at the path's end; `None` for the root.
     #[inline]
     pub fn edge(&self, path: PathId) -> Option<MethodPair> {
         Some((self.method(self.parent(path)), self.method(path)?))
+    }
+
+    /// Visits the paths whose last pair of caller and callee has a method that is meant, in their order, each with that
+    /// pair.
+    pub(crate) fn visit_edges(
+        &self,
+        is_meant: impl Fn(MethodId) -> bool,
+        mut visit: impl FnMut(PathId, MethodPair),
+    ) {
+        let is_meant: Vec<bool> = self.methods.iter().map(|&method| is_meant(method)).collect();
+        let is_meant = |frame: FrameId| is_meant[frame.index()];
+        // The path before is most often the caller's.
+        let mut last = (self.tree.root(), false);
+        for (index, (parent, frame)) in (1..).zip(self.tree.edges()) {
+            let is_of_caller = match last {
+                (node, is_meant) if node == parent => is_meant,
+                _ => self.tree.frame(parent).is_some_and(is_meant),
+            };
+            let path = PathId::new(index);
+            last = (node_of(path), is_meant(frame));
+            if (last.1 || is_of_caller)
+                && let Some(pair) = self.edge(path)
+            {
+                visit(path, pair);
+            }
+        }
     }
 
     /// The paths whose last pair of caller and callee is not on them twice: sums of the totals of these paths alone

@@ -1,4 +1,4 @@
-//! The numbers at the ends of paths, and a sum for each path of a tree.
+//! Numbers of paths, and a sum for each path of a tree.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ pub(crate) enum Numbers {
     Large(Vec<u64>),
 }
 
-/// The numbers at the ends of paths: in the order of the paths, each path once.
+/// Rows in the least memory.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ends {
+pub(crate) struct Rows {
     paths: Vec<PathId>,
     numbers: Numbers,
 }
@@ -57,6 +57,13 @@ impl Numbers {
         }
     }
 
+    fn clear(&mut self) {
+        match self {
+            Self::Small(numbers) => numbers.clear(),
+            Self::Large(_) => *self = Self::default(),
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Self::Small(numbers) => size_of_val(&**numbers),
@@ -65,17 +72,30 @@ impl Numbers {
     }
 }
 
-impl Ends {
-    /// Those of rows in any order; a path can have several.
+impl Rows {
+    /// Those of rows in any order, in the order of their paths; a path can have several.
     pub(crate) fn new(rows: impl IntoIterator<Item = Row>) -> Self {
-        let mut ends = Self::default();
-        rows.into_iter().for_each(|(path, number)| ends.push(path, number));
-        ends.finish()
+        let mut all = Self::default();
+        rows.into_iter().for_each(|(path, number)| all.push(path, number));
+        all.finish()
+    }
+
+    /// None, with the memory for this number of rows.
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self {
+            paths: Vec::with_capacity(count),
+            numbers: Numbers::Small(Vec::with_capacity(count)),
+        }
     }
 
     pub(crate) fn push(&mut self, path: PathId, number: u64) {
         self.paths.push(path);
         self.numbers.push(number);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.paths.clear();
+        self.numbers.clear();
     }
 
     /// Orders what was pushed, and makes one of the numbers of a path.
@@ -92,17 +112,16 @@ impl Ends {
         let mut rows: Vec<Row> = self.iter().collect();
         drop(self);
         add_up_rows(&mut rows);
-        let mut ends = Self::default();
-        ends.paths.reserve_exact(rows.len());
-        rows.into_iter().for_each(|(path, number)| ends.push(path, number));
-        ends
+        let mut finished = Self::with_capacity(rows.len());
+        rows.into_iter().for_each(|(path, number)| finished.push(path, number));
+        finished
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Row> + Clone + '_ {
         self.paths.iter().enumerate().map(|(place, &path)| (path, self.numbers.get(place)))
     }
 
-    /// The number at the end of a path.
+    /// The number of a path; they have to be in order.
     pub(crate) fn get(&self, path: PathId) -> u64 {
         self.paths.binary_search(&path).map_or(0, |place| self.numbers.get(place))
     }
@@ -133,31 +152,33 @@ impl Sums {
         self.numbers.get(self.chains.of(path))
     }
 
-    /// Visits the sums other than 0, in the order of the paths.
-    pub(crate) fn visit(&self, mut visit: impl FnMut(PathId, u64)) {
+    /// Visits the sums other than 0 in the order of the paths, each with its path and the frame of that; not the sum of
+    /// the root.
+    pub(crate) fn visit(&self, tree: &MethodTree, mut visit: impl FnMut(PathId, FrameId, u64)) {
         for (paths, chain, _) in self.chains.all() {
             let sum = self.numbers.get(chain);
             if sum > 0 {
-                paths.for_each(|index| visit(PathId::new(index), sum));
+                for path in paths.map(PathId::new) {
+                    if let Some(frame) = tree.frame(path) {
+                        visit(path, frame, sum);
+                    }
+                }
             }
         }
     }
 
-    /// Visits the callees of a path whose sums are not 0, each with its frame and its sum.
+    /// Visits the callees of a path whose sums are not 0, each with its frame and its sum. `sum` is that of the path,
+    /// and `next` the frame of the path with the next index.
     #[inline]
     pub(crate) fn visit_callees(
         &self,
-        tree: &MethodTree,
-        path: PathId,
+        (path, sum): Row,
+        next: FrameId,
         mut visit: impl FnMut(PathId, FrameId, u64),
     ) {
         match self.chains.below(path) {
-            Below::Next(next) => {
-                let sum = self.get(path);
-                if let Some(frame) = tree.frame(next).filter(|_| sum > 0) {
-                    visit(next, frame, sum);
-                }
-            }
+            Below::Next(path) if sum > 0 => visit(path, next, sum),
+            Below::Next(_) => {}
             Below::Chains(numbers) => {
                 let heads = self.chains.heads(numbers.clone()).iter();
                 let heads = heads.zip(self.chains.frames(numbers.clone()));

@@ -129,11 +129,13 @@ impl CallTree {
     }
 
     /// The parent of `node`; `None` for the root.
+    #[inline]
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
         self.inner(node).map(|node| node.parent)
     }
 
     /// The innermost frame of `node`; `None` for the root.
+    #[inline]
     pub fn frame(&self, node: NodeId) -> Option<FrameId> {
         self.inner(node).map(|node| node.frame)
     }
@@ -145,6 +147,7 @@ impl CallTree {
     }
 
     /// A node that is not the root.
+    #[inline]
     fn inner(&self, node: NodeId) -> Option<Node> {
         (node != self.root()).then(|| self.nodes[node.index()])
     }

@@ -9,7 +9,7 @@ use super::rows::{Namer, visit};
 use crate::bits::Bits;
 use crate::filter::{KeptChains, KeptNodes};
 use crate::label_tree::StartFold;
-use crate::sums::{Ends, Row, Sums};
+use crate::sums::{Row, Rows, Sums};
 use crate::{Columns, Filter, MethodTree, Owners, Window};
 
 /// What numbers are grouped by, at the root of the graph.
@@ -75,13 +75,22 @@ pub(super) struct Part {
     /// The label of that node.
     pub(super) label: Option<u32>,
     pub(super) total: u64,
-    ends: Arc<Ends>,
+    ends: Arc<Rows>,
     /// The numbers with a subject, by path.
     pub(super) leaves: Vec<Leaf>,
     /// The sums of all paths, where the profile keeps them.
     totals: Option<Arc<Sums>>,
     /// The paths that are not shown, as they are above the program's own code.
     above: Arc<Bits>,
+}
+
+/// The stacks through one of several labels.
+#[derive(Debug)]
+pub(super) struct Through {
+    /// Whether one is on the way to the end of each chain.
+    is_chain: Vec<bool>,
+    /// The paths that end with one and have none before.
+    pub(super) outermost: Vec<PathId>,
 }
 
 /// Why numbers are a part.
@@ -155,8 +164,8 @@ impl FlameGraph {
         let is_found = self.labels.with_text(text);
         let mut sums = [0; 2];
         for ((sum, side), tree) in sums.iter_mut().zip(&self.sides).zip(trees) {
-            let is_through = side.through(tree, &is_found);
-            let is_through = |path: PathId| is_through[path.index()];
+            let through = side.through(tree, &is_found);
+            let is_through = |end: PathId| through.is_chain[tree.chains().of(end)];
             for part in &side.parts {
                 let rows = part.ends.iter().filter(|row| is_through(row.0));
                 *sum = rows.map(|row| row.1).fold(*sum, u64::saturating_add);
@@ -207,7 +216,7 @@ impl Side {
             add(PartKind::Idle, LabelKind::Idle, "[idle threads]");
             parts[YOURS].above = start.above();
         }
-        let mut ends: Vec<Ends> = parts.iter().map(|_| Ends::default()).collect();
+        let mut ends: Vec<Rows> = parts.iter().map(|_| Rows::default()).collect();
         let place_of = |path| match start {
             Some(it) if question.folds_frames && it.has_above(path) => YOURS,
             _ => REST,
@@ -243,7 +252,7 @@ impl Side {
             let place = match namer.group((profile, labels), (key, thread)) {
                 Some(label) => *places.entry(label).or_insert_with(|| {
                     parts.push(Part::new(PartKind::Group, Some(label)));
-                    ends.push(Ends::default());
+                    ends.push(Rows::default());
                     parts.len() - 1
                 }),
                 None => match start {
@@ -276,28 +285,23 @@ impl Side {
         self.of_frame[frame.index()]
     }
 
-    /// Whether each path has one of these labels on it.
-    fn through(&self, tree: &MethodTree, is_meant: &[bool]) -> Vec<bool> {
+    /// The stacks through one of these labels.
+    pub(super) fn through(&self, tree: &MethodTree, is_meant: &[bool]) -> Through {
         let of_frame =
             self.of_frame.iter().map(|&label| label != HIDDEN && is_meant[label as usize]);
         let of_frame: Vec<bool> = of_frame.collect();
-        let mut is_through = vec![false; tree.len()];
-        // A parent's index is below its children's.
-        for index in 1..tree.len() {
-            let path = PathId::new(index);
-            let is_one = tree.frame(path).is_some_and(|frame| of_frame[frame.index()]);
-            is_through[index] = is_one || is_through[tree.parent(path).index()];
+        let is_one = |path: &PathId| tree.frame(*path).is_some_and(|frame| of_frame[frame.index()]);
+        let chains = tree.chains();
+        let (mut is_chain, mut outermost) = (vec![false; chains.len()], Vec::new());
+        for (paths, chain, below) in chains.all() {
+            if !is_chain[chain] {
+                let Some(path) = paths.map(PathId::new).find(is_one) else { continue };
+                outermost.push(path);
+                is_chain[chain] = true;
+            }
+            is_chain[below].fill(true);
         }
-        is_through
-    }
-
-    /// The paths that end with one of these labels and have none of them before.
-    pub(super) fn outermost(&self, tree: &MethodTree, is_meant: &[bool]) -> Vec<PathId> {
-        let is_through = self.through(tree, is_meant);
-        let paths = (1..tree.len()).map(PathId::new);
-        let is_first =
-            |path: &PathId| is_through[path.index()] && !is_through[tree.parent(*path).index()];
-        paths.filter(is_first).collect()
+        Through { is_chain, outermost }
     }
 
     /// The part of a label at the root.
@@ -351,7 +355,7 @@ impl Part {
     }
 
     /// Takes the numbers without a subject, orders the leaves, and makes one of those of a path with the same label.
-    fn finish(&mut self, ends: Ends) {
+    fn finish(&mut self, ends: Rows) {
         self.ends = ends.finish().into();
         self.leaves.sort_unstable_by_key(|leaf| (leaf.path, leaf.label));
         self.leaves.dedup_by(|next, kept| {

@@ -275,3 +275,103 @@ fn a_graph_starts_at_the_programs_own_code() {
     let plain = Fixture::of(&profile, Question::default());
     assert_eq!(it.shown(&bottom_up), plain.shown(&bottom_up));
 }
+
+/// The stacks of a random program, the numbers of some of which are 0 for a filter.
+fn random_profile(seed: u64) -> Profile {
+    let mut state = seed;
+    let mut random = move |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut stack = || {
+        let frames = (0..1 + random(12)).map(|_| format!("p{}.C.m{}", random(3), random(4)));
+        frames.collect::<Vec<_>>().join("<")
+    };
+    let stacks: Vec<_> = (0..200).map(|_| stack()).collect();
+    let stacks: Vec<_> = stacks.iter().zip(1..).map(|(stack, count)| (&**stack, count)).collect();
+    samples(&stacks)
+}
+
+/// The nodes below one: the stacks, innermost frame last, their numbers by what comes next, the names of what is shown.
+fn expected(stacks: &[(Vec<String>, u64)], level: usize, lines: &mut Vec<String>) {
+    let mut below: std::collections::BTreeMap<&str, Vec<(Vec<String>, u64)>> = Default::default();
+    for (stack, count) in stacks {
+        if let Some((first, rest)) = stack.split_first() {
+            below.entry(first).or_default().push((rest.to_vec(), *count));
+        }
+    }
+    for (label, stacks) in below {
+        let total: u64 = stacks.iter().map(|it| it.1).sum();
+        let own: u64 = stacks.iter().filter(|it| it.0.is_empty()).map(|it| it.1).sum();
+        lines.push(format!("{level} {label} {own} {total}"));
+        expected(&stacks, level + 1, lines);
+    }
+}
+
+/// Graphs of random stacks are those that adding up stack by stack makes.
+#[test]
+fn graphs_are_the_sums_of_their_stacks() {
+    for seed in 0..40 {
+        let profile = random_profile(seed);
+        let names = |frame| profile.symbols.method_name(profile.symbols.get_frame(frame).method);
+        let by_package = seed % 2 == 1;
+        let hide = if seed % 4 < 2 { &["m2"][..] } else { &[] };
+        let focus = if seed % 8 < 4 { &["p1.C.m1"][..] } else { &[] };
+        let filter = Filter { hide: patterns(hide), focus: patterns(focus), ..Filter::default() };
+        let level = if by_package { Level::Package } else { Level::Method };
+        let it = Fixture::of(&profile, Question { filter, level, ..Question::default() });
+        for direction in [Direction::TopDown, Direction::BottomUp] {
+            let stacks =
+                profile.total_cpu_samples().rows.into_iter().filter_map(|(trace, count)| {
+                    let mut stack: Vec<String> = profile.frames(trace).map(names).collect();
+                    if !focus.is_empty() && !stack.iter().any(|it| it == "p1.C.m1") {
+                        return None;
+                    }
+                    stack.retain(|it| hide.is_empty() || !it.ends_with(".m2"));
+                    if by_package {
+                        stack.iter_mut().for_each(|it| it.truncate(2));
+                        stack.dedup();
+                    }
+                    if stack.is_empty() {
+                        stack.push("[no stack]".to_owned());
+                    }
+                    if direction == Direction::TopDown {
+                        stack.reverse();
+                    }
+                    Some((stack, count))
+                });
+            let mut lines = Vec::new();
+            expected(&stacks.collect::<Vec<_>>(), 1, &mut lines);
+            let line = |node: &FlameNode| {
+                let label = it.graph.label(node.label).map_or("all", |it| &it.text);
+                format!("{} {label} {} {}", node.level, node.own[0], node.total[0])
+            };
+            let view = it.view(&Place { direction, ..Place::default() });
+            let mut shown: Vec<_> = view.nodes.iter().skip(1).map(line).collect();
+            shown.sort();
+            lines.sort();
+            assert_eq!(shown, lines, "{seed} {direction:?}");
+        }
+        let found = it.graph.search(&[&it.tree], if by_package { "p2" } else { "p2.c.m" }).1[0];
+        let around = |direction| {
+            let around = NamePattern::new("p2.C.*");
+            it.view(&Place { around, direction, ..Place::default() }).nodes[0].total[0]
+        };
+        if !by_package {
+            assert_eq!(around(Direction::TopDown), found, "{seed}");
+            assert_eq!(around(Direction::BottomUp), found, "{seed}");
+        }
+        let is_through = |trace| {
+            profile
+                .frames(trace)
+                .map(names)
+                .any(|it| it.starts_with("p2.") && (hide.is_empty() || !it.ends_with(".m2")))
+        };
+        let is_kept =
+            |trace| focus.is_empty() || profile.frames(trace).map(names).any(|it| it == "p1.C.m1");
+        let rows = profile.total_cpu_samples().rows.into_iter();
+        let rows = rows.filter(|row| is_through(row.0) && is_kept(row.0));
+        assert_eq!(found, rows.map(|row| row.1).sum::<u64>(), "{seed}");
+    }
+}

@@ -1,20 +1,22 @@
 //! The part of a flame graph that is seen.
 
 use std::cell::RefCell;
-use std::iter;
+use std::mem;
 use std::sync::Arc;
 
-use perk_profile::{NamePattern, PathId, add_up_rows};
+use perk_profile::{FrameId, NamePattern, PathId};
 
 use super::label::{BELOW_CUTOFF, HIDDEN, Level, NO_STACK};
 use super::numbers::{FlameGraph, Part, PartKind, Side};
 use crate::MethodTree;
-use crate::sums::{Row, Sums};
+use crate::sums::{Row, Rows, Sums};
 
 /// The most nodes of a view: where it would have more, narrow ones are left out.
 const MOST_NODES: usize = 20_000;
 /// The groups whose stacks are shown where nothing is zoomed.
 const GROUPS: usize = 24;
+/// The paths whose frames are read together: reads of memory that do not depend on each other overlap.
+const TOGETHER: usize = 512;
 
 /// The beginning of a flame graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,9 +78,9 @@ struct Set {
     part: Option<u32>,
     kind: SetKind,
     total: Sum,
-    /// From the root on: paths. From the top of stacks: the path whose label is the next caller's, and the number
-    /// that came from there.
-    paths: [Vec<Row>; 2],
+    /// From the root on: paths and their sums. From the top of stacks: the path whose label is the next caller's, and
+    /// the number that came from there.
+    paths: [Rows; 2],
 }
 
 /// What the children of a set are.
@@ -121,13 +123,11 @@ struct Scratch {
     found: [FoundPaths; 2],
 }
 
-/// The paths of children, in the order in which they are found.
+/// The paths of children with their labels, in the order in which they are found.
 #[derive(Default)]
 struct FoundPaths {
     labels: Vec<u32>,
-    paths: Vec<PathId>,
-    /// The numbers that come from there: from the top of stacks alone.
-    numbers: Vec<u64>,
+    rows: Rows,
 }
 
 impl FlameGraph {
@@ -173,7 +173,7 @@ impl<'v> Viewer<'v> {
         for (at, (side, tree)) in self.sides().enumerate() {
             let Some(part) = side.part(None) else { continue };
             let totals = self.sums(at, part);
-            for path in side.outermost(tree, is_meant) {
+            for path in side.through(tree, is_meant).outermost {
                 let total = totals.get(path);
                 if total == 0 {
                     continue;
@@ -182,10 +182,11 @@ impl<'v> Viewer<'v> {
                 if let Some(label) = side.label(tree, path) {
                     set.label = set.label.min(label);
                 }
-                set.paths[at].push(match self.direction {
-                    Direction::TopDown => (path, 0),
-                    Direction::BottomUp => (tree.parent(path), total),
-                });
+                let path = match self.direction {
+                    Direction::TopDown => path,
+                    Direction::BottomUp => tree.parent(path),
+                };
+                set.paths[at].push(path, total);
             }
         }
         set
@@ -263,12 +264,8 @@ impl<'v> Viewer<'v> {
             total[at] = total[at].saturating_add(number);
             below[at] = below[at].saturating_add(number);
             if let Some(path) = path {
-                let found = &mut found[at];
-                found.labels.push(label);
-                found.paths.push(path);
-                if is_bottom_up {
-                    found.numbers.push(number);
-                }
+                found[at].labels.push(label);
+                found[at].rows.push(path, number);
             }
         });
         let count = labels.len();
@@ -284,22 +281,16 @@ impl<'v> Viewer<'v> {
                 places[label as usize] = sets.len() as u32;
             }
         }
-        let are_none = sets.is_empty();
         for (at, found) in found.iter_mut().enumerate() {
-            let numbers = found.numbers.drain(..).chain(iter::repeat(0));
-            let rows = found.labels.drain(..).zip(found.paths.drain(..)).zip(numbers);
-            for ((label, path), number) in rows.filter(|_| !are_none) {
-                if let Some(place) = (places[label as usize] as usize).checked_sub(1) {
-                    sets[place].paths[at].push((path, number));
-                }
-            }
+            found.part(places, &mut sets, at);
         }
         for &label in &*labels {
             (totals[label as usize], places[label as usize]) = ([0; 2], 0);
         }
         labels.clear();
         if is_bottom_up {
-            sets.iter_mut().flat_map(|set| &mut set.paths).for_each(add_up_rows);
+            let rows = sets.iter_mut().flat_map(|set| &mut set.paths);
+            rows.for_each(|rows| *rows = mem::take(rows).finish());
         }
         // The largest first; of equal ones in the order of their labels.
         sets.sort_by_key(|set| (std::cmp::Reverse(set.total[0].max(set.total[1])), set.label));
@@ -347,9 +338,7 @@ impl<'v> Viewer<'v> {
                     }
                 }
                 SetKind::Inner => {
-                    for &(path, number) in &set.paths[at] {
-                        self.up((at, side, tree), (path, number), Some(set.label), found);
-                    }
+                    self.callers((at, side, tree), set.paths[at].iter(), Some(set.label), found);
                 }
             }
         }
@@ -372,9 +361,7 @@ impl<'v> Viewer<'v> {
     fn all_of(&self, at: usize, part: &Part, found: &mut impl FnMut(Child)) {
         let (side, tree) = (&self.graph.sides[at], self.trees[at]);
         if self.direction == Direction::BottomUp {
-            for row in part.rows() {
-                self.up((at, side, tree), row, None, found);
-            }
+            self.callers((at, side, tree), part.rows(), None, found);
             for leaf in &part.leaves {
                 found((at, leaf.label, leaf.number, Some(leaf.path)));
             }
@@ -382,7 +369,7 @@ impl<'v> Viewer<'v> {
         }
         let mut below = 0_u64;
         let mut root = Set::new(u32::MAX, part.label);
-        root.paths[at].push((tree.root(), 0));
+        root.paths[at].push(tree.root(), part.total);
         let sums = self.sums(at, part);
         self.callees((at, side, tree), (part, &sums), &root, &mut |child| {
             below = below.saturating_add(child.2);
@@ -393,6 +380,7 @@ impl<'v> Viewer<'v> {
         }
     }
 
+    /// Visits the callees of a set: below paths that are not shown, or are of the set, those below them.
     fn callees(
         &self,
         (at, side, tree): (usize, &Side, &MethodTree),
@@ -400,20 +388,22 @@ impl<'v> Viewer<'v> {
         set: &Set,
         found: &mut impl FnMut(Child),
     ) {
-        let mut open: Vec<PathId> = Vec::new();
-        for &(path, _) in &set.paths[at] {
-            open.push(path);
-            while let Some(path) = open.pop() {
-                for leaf in part.leaves_of(path) {
+        let mut open = OpenRows::new(set.paths[at].iter());
+        let mut next: Vec<FrameId> = Vec::new();
+        while let Some(rows) = open.take() {
+            next.clear();
+            next.extend(rows.iter().map(|row| tree.frame_after(row.0)));
+            for (&row, &next) in rows.iter().zip(&next) {
+                for leaf in part.leaves_of(row.0) {
                     found((at, leaf.label, leaf.number, None));
                 }
-                sums.visit_callees(tree, path, |child, frame, total| {
+                sums.visit_callees(row, next, |child, frame, total| {
                     let label = side.label_of(frame);
                     match label == HIDDEN
                         || self.merges && label == set.label
                         || part.is_above(child)
                     {
-                        true => open.push(child),
+                        true => open.push((child, total)),
                         false => found((at, label, total, Some(child))),
                     }
                 });
@@ -421,25 +411,75 @@ impl<'v> Viewer<'v> {
         }
     }
 
-    /// Finds the label of a path, or the first one above it that is shown. Below a callee the number of a stack
+    /// Visits the labels of paths, or of the first one above each that is shown. Below a callee the number of a stack
     /// without further frames ends there.
-    fn up(
+    fn callers(
         &self,
         (at, side, tree): (usize, &Side, &MethodTree),
-        (mut path, number): Row,
+        rows: impl Iterator<Item = Row>,
         callee: Option<u32>,
         found: &mut impl FnMut(Child),
     ) {
-        while let Some(label) = side.label(tree, path) {
-            let above = tree.parent(path);
-            if label != HIDDEN && !(self.merges && callee == Some(label)) {
-                return found((at, label, number, Some(above)));
+        let mut open = OpenRows::new(rows);
+        let mut labels: Vec<Option<u32>> = Vec::new();
+        while let Some(rows) = open.take() {
+            labels.clear();
+            labels.extend(rows.iter().map(|row| side.label(tree, row.0)));
+            for (&(path, number), &label) in rows.iter().zip(&labels) {
+                match label {
+                    Some(label) if label == HIDDEN || self.merges && callee == Some(label) => {
+                        open.push((tree.parent(path), number));
+                    }
+                    Some(label) => found((at, label, number, Some(tree.parent(path)))),
+                    None if callee.is_none() => found((at, NO_STACK, number, None)),
+                    None => {}
+                }
             }
-            path = above;
         }
-        if callee.is_none() {
-            found((at, NO_STACK, number, None));
+    }
+}
+
+/// Rows that are looked at, some of them together, and those that are found meanwhile.
+struct OpenRows<I> {
+    rows: I,
+    found: Vec<Row>,
+}
+
+impl<I: Iterator<Item = Row>> OpenRows<I> {
+    fn new(rows: I) -> Self {
+        Self { rows, found: Vec::new() }
+    }
+
+    /// The next rows; `None` where there are no more.
+    fn take(&mut self) -> Option<Vec<Row>> {
+        let mut rows = self.found.split_off(self.found.len().saturating_sub(TOGETHER));
+        rows.extend(self.rows.by_ref().take(TOGETHER - rows.len()));
+        (!rows.is_empty()).then_some(rows)
+    }
+
+    fn push(&mut self, row: Row) {
+        self.found.push(row);
+    }
+}
+
+impl FoundPaths {
+    /// Moves the paths of one side to the sets of their labels, whose places and one `places` has.
+    fn part(&mut self, places: &[u32], sets: &mut [Set], side: usize) {
+        if !sets.is_empty() {
+            let place = |label: &u32| (places[*label as usize] as usize).checked_sub(1);
+            let mut counts = vec![0; sets.len()];
+            self.labels.iter().filter_map(place).for_each(|place| counts[place] += 1);
+            for (set, count) in sets.iter_mut().zip(counts) {
+                set.paths[side] = Rows::with_capacity(count);
+            }
+            for (place, (path, number)) in self.labels.iter().map(place).zip(self.rows.iter()) {
+                if let Some(place) = place {
+                    sets[place].paths[side].push(path, number);
+                }
+            }
         }
+        self.labels.clear();
+        self.rows.clear();
     }
 }
 

@@ -345,12 +345,10 @@ impl<'a> MetricView<'a> {
     /// Callers and callees, by total: all, or those with a method of `pattern`.
     fn edges(&self, pattern: Option<&NamePattern>) -> Vec<Edge> {
         let symbols = &self.profile.symbols;
-        let Some(pattern) = pattern else { return self.columns().edges(self.tree, |_, _| true) };
         let methods = (0..symbols.method_count()).map(MethodId::new);
-        let is_meant: Vec<bool> = methods.map(|it| pattern.matches_method(symbols, it)).collect();
-        let is_meant = |method: MethodId| is_meant[method.index()];
-        self.columns()
-            .edges(self.tree, |caller, callee| is_meant(callee) || caller.is_some_and(is_meant))
+        let is_meant = |it| pattern.is_none_or(|pattern| pattern.matches_method(symbols, it));
+        let is_meant: Vec<bool> = methods.map(is_meant).collect();
+        self.columns().edges(self.tree, |method| is_meant[method.index()])
     }
 
     /// Callers and callees as a table: all, or those with a method of `pattern`.
