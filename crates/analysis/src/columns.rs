@@ -116,15 +116,17 @@ impl Columns {
             let sum = &mut sums[method.index()];
             *sum = sum.saturating_add(number);
         };
-        for (path, number) in self.ends.iter() {
-            if let Some(method) = tree.method(path) {
+        let outermost = tree.outermost();
+        let mut ends = self.ends.iter().peekable();
+        ends.next_if(|end| end.0 == tree.root());
+        self.totals.visit(tree, |path, frame, number| {
+            let method = tree.method_of(frame);
+            // Both are in the order of paths.
+            if let Some((_, number)) = ends.next_if(|end| end.0 == path) {
                 add(&mut own, method, number);
             }
-        }
-        let outermost = tree.outermost();
-        self.totals.visit(tree, |path, frame, number| {
             if outermost.has(path.index()) {
-                add(&mut totals, tree.method_of(frame), number);
+                add(&mut totals, method, number);
             }
         });
         let rows = own.into_iter().zip(totals).enumerate();

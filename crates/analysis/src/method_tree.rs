@@ -117,11 +117,11 @@ impl MethodTree {
         self.methods[frame.index()]
     }
 
-    /// The frame of the path with the next index; of the last path its own, and that of the root has no meaning.
+    /// The frame of the path that follows in the same chain, if one does.
     #[inline]
-    pub(crate) fn frame_after(&self, path: PathId) -> FrameId {
-        let next = (path.index() + 1).min(self.len() - 1);
-        self.frame(PathId::new(next)).unwrap_or(FrameId::new(0))
+    pub(crate) fn frame_after(&self, path: PathId) -> Option<FrameId> {
+        let next = PathId::new(path.index() + 1);
+        if self.chains.is_last(path) { None } else { self.frame(next) }
     }
 
     /// The path of each node of the profile's tree; `None` where they have the same indexes.

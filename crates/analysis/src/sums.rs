@@ -5,7 +5,7 @@ use std::sync::Arc;
 use perk_profile::{FrameId, PathId, add_up_rows};
 
 use crate::MethodTree;
-use crate::method_tree::{Below, Chains};
+use crate::method_tree::Chains;
 
 /// A number of a path.
 pub(crate) type Row = (PathId, u64);
@@ -168,18 +168,19 @@ impl Sums {
     }
 
     /// Visits the callees of a path whose sums are not 0, each with its frame and its sum. `sum` is that of the path,
-    /// and `next` the frame of the path with the next index.
+    /// and `next` the frame of the path that follows in the same chain.
     #[inline]
     pub(crate) fn visit_callees(
         &self,
         (path, sum): Row,
-        next: FrameId,
+        next: Option<FrameId>,
         mut visit: impl FnMut(PathId, FrameId, u64),
     ) {
-        match self.chains.below(path) {
-            Below::Next(path) if sum > 0 => visit(path, next, sum),
-            Below::Next(_) => {}
-            Below::Chains(numbers) => {
+        match next {
+            Some(next) if sum > 0 => visit(PathId::new(path.index() + 1), next, sum),
+            Some(_) => {}
+            None => {
+                let numbers = self.chains.below_last(path);
                 let heads = self.chains.heads(numbers.clone()).iter();
                 let heads = heads.zip(self.chains.frames(numbers.clone()));
                 for ((&head, &frame), chain) in heads.zip(numbers) {

@@ -389,7 +389,7 @@ impl<'v> Viewer<'v> {
         found: &mut impl FnMut(Child),
     ) {
         let mut open = OpenRows::new(set.paths[at].iter());
-        let mut next: Vec<FrameId> = Vec::new();
+        let mut next: Vec<Option<FrameId>> = Vec::new();
         while let Some(rows) = open.take() {
             next.clear();
             next.extend(rows.iter().map(|row| tree.frame_after(row.0)));

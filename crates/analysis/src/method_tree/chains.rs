@@ -135,9 +135,15 @@ impl Chains {
     #[inline]
     pub(crate) fn below(&self, path: PathId) -> Below {
         match self.is_last(path) {
-            true => Below::Chains(self.below_rank(self.rank(path))),
+            true => Below::Chains(self.below_last(path)),
             false => Below::Next(PathId::new(path.index() + 1)),
         }
+    }
+
+    /// The numbers of the chains below the last path of one.
+    #[inline]
+    pub(crate) fn below_last(&self, path: PathId) -> Range<usize> {
+        self.below_rank(self.rank(path))
     }
 
     fn below_rank(&self, rank: usize) -> Range<usize> {
