@@ -194,7 +194,7 @@ pub(crate) trait Analysis: Send + Sync {
     fn monitor_enter(&self, jni: Jni<'_>, thread: ObjectRef<'_>, monitor: ObjectRef<'_>) {}
 
     /// Handles [`Event::MonitorEntered`]: the calling thread has entered the monitor.
-    fn monitor_entered(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {}
+    fn monitor_entered(&self, jni: Jni<'_>, thread: ObjectRef<'_>, monitor: ObjectRef<'_>) {}
 
     /// Handles [`Event::MonitorWait`]: the calling thread waits to be notified, for at most this
     /// number of milliseconds, for ever if it is 0.

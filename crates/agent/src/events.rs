@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use perk_jvm::archive;
-use perk_jvm::guard::{Feature, contain, guard, inside, is_unheard};
+use perk_jvm::guard::{Feature, brief, contain, guard, is_unheard};
 use perk_jvm::hook;
 use perk_jvm::os;
 use perk_jvm::{Jni, Jvmti, MethodRef, NewObject, ObjectRef};
@@ -513,7 +513,7 @@ unsafe extern "system" fn monitor_contended_enter(
     thread: jthread,
     monitor: jobject,
 ) {
-    guard(Feature::Monitors, || {
+    brief(Feature::Monitors, || {
         // SAFETY: the JVM passes what is valid until the callback returns.
         unsafe {
             monitor_event(Event::MonitorEnter, env, thread, monitor, |it, jni, thread, monitor| {
@@ -529,17 +529,19 @@ unsafe extern "system" fn monitor_contended_entered(
     thread: jthread,
     monitor: jobject,
 ) {
-    // The thread has the monitor: reading its CPU clock would take longer than all the rest.
-    inside(|| {
-        contain(Feature::Monitors, || {
-            // SAFETY: the JVM passes the calling thread's environment, and references that are
-            // valid until the callback returns.
-            unsafe {
-                monitor_event(Event::MonitorEntered, env, thread, monitor, |it, jni, thread, _| {
-                    it.monitor_entered(jni, thread);
-                });
-            }
-        });
+    brief(Feature::Monitors, || {
+        // SAFETY: the JVM passes what is valid until the callback returns.
+        unsafe {
+            monitor_event(
+                Event::MonitorEntered,
+                env,
+                thread,
+                monitor,
+                |it, jni, thread, monitor| {
+                    it.monitor_entered(jni, thread, monitor);
+                },
+            );
+        }
     });
 }
 
@@ -550,10 +552,9 @@ unsafe extern "system" fn monitor_wait(
     monitor: jobject,
     timeout_ms: jlong,
 ) {
-    guard(Feature::Monitors, || {
+    brief(Feature::Monitors, || {
         let timeout_ms = timeout_ms.unsigned_abs();
-        // SAFETY: the JVM passes the calling thread's environment, and references that are valid
-        // until the callback returns.
+        // SAFETY: the JVM passes what is valid until the callback returns.
         unsafe {
             monitor_event(Event::MonitorWait, env, thread, monitor, |it, jni, thread, monitor| {
                 it.monitor_wait(jni, thread, monitor, timeout_ms);
@@ -569,20 +570,19 @@ unsafe extern "system" fn monitor_waited(
     monitor: jobject,
     _: jboolean,
 ) {
-    inside(|| {
-        contain(Feature::Monitors, || {
-            // SAFETY: the JVM passes the calling thread's environment, and references that are
-            // valid until the callback returns.
-            unsafe {
-                let body = |it: &dyn Analysis,
-                            jni: Jni<'_>,
-                            thread: ObjectRef<'_>,
-                            monitor: ObjectRef<'_>| {
+    brief(Feature::Monitors, || {
+        // SAFETY: the JVM passes what is valid until the callback returns.
+        unsafe {
+            monitor_event(
+                Event::MonitorWaited,
+                env,
+                thread,
+                monitor,
+                |it, jni, thread, monitor| {
                     it.monitor_waited(jni, thread, monitor);
-                };
-                monitor_event(Event::MonitorWaited, env, thread, monitor, body);
-            }
-        });
+                },
+            );
+        }
     });
 }
 

@@ -18,10 +18,21 @@ use crate::recorder::Recorder;
 use crate::roster::Slot;
 
 thread_local! {
-    /// The slot of this platform thread in the registry of that number, once it is known.
-    static SLOT: Cell<Option<(u32, Slot)>> = const { Cell::new(None) };
+    static CALLER: Cell<Caller> = const { Cell::new(Caller { known: None, is_carrier: false }) };
     /// Whether this thread is one of perk's own that the JVM did not start.
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The class of the threads that carry virtual ones.
+const CARRIER: &str = "Ljdk/internal/misc/CarrierThread;";
+
+/// What is known of the calling platform thread.
+#[derive(Clone, Copy, Debug)]
+struct Caller {
+    /// Its slot in the registry of that number.
+    known: Option<(u32, Slot)>,
+    /// Whether it carries virtual threads, now and then.
+    is_carrier: bool,
 }
 
 /// The number of registries so far: each session has one.
@@ -201,7 +212,7 @@ impl Threads {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
     ) -> Option<Arc<LiveThread>> {
-        SLOT.set(None);
+        CALLER.set(Caller { known: None, is_carrier: false });
         let thread = self.current(jni, thread)?;
         thread.saw_cpu_ns(os::thread_cpu_ns());
         let mut table = lock(&self.table);
@@ -288,10 +299,10 @@ impl Threads {
 
     /// Returns the slot of the calling thread, which may be virtual; `None` for perk's own threads.
     pub(crate) fn slot(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<Slot> {
-        match jni.is_virtual(thread) {
+        self.slot_of_caller().or_else(|| match jni.is_virtual(thread) {
             true => self.slot_of_virtual(jni, thread),
             false => self.slot_of_platform(jni, thread),
-        }
+        })
     }
 
     /// Returns the same, but `None` for a virtual thread without a slot.
@@ -300,10 +311,27 @@ impl Threads {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
     ) -> Option<Slot> {
-        match jni.is_virtual(thread) {
+        self.slot_of_caller().or_else(|| match jni.is_virtual(thread) {
             true => self.known_slot_of_virtual(thread),
             false => self.slot_of_platform(jni, thread),
-        }
+        })
+    }
+
+    /// Returns the slot of the calling thread if it is known to be no virtual one, without a question to the JVM.
+    pub(crate) fn slot_of_caller(&self) -> Option<Slot> {
+        let caller = CALLER.get();
+        let (number, slot) = caller.known.filter(|_| !caller.is_carrier)?;
+        (number == self.number).then_some(slot)
+    }
+
+    /// Whether the calling thread is a virtual one.
+    pub(crate) fn is_virtual(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> bool {
+        self.slot_of_caller().is_none() && jni.is_virtual(thread)
+    }
+
+    /// Notes that the calling platform thread carries virtual ones.
+    pub(crate) fn carries(&self) {
+        CALLER.set(Caller { is_carrier: true, ..CALLER.get() });
     }
 
     /// Returns the slot of a thread other than the calling one; `None` for perk's own threads.
@@ -315,14 +343,21 @@ impl Threads {
     }
 
     fn slot_of_platform(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> Option<Slot> {
-        match SLOT.get() {
+        let caller = CALLER.get();
+        match caller.known {
             Some((number, slot)) if number == self.number => Some(slot),
             _ => {
                 let slot = self.current(jni, thread).map(|thread| thread.slot);
-                SLOT.set(slot.map(|slot| (self.number, slot)));
+                let is_carrier = caller.is_carrier || self.is_carrier(jni, thread);
+                CALLER.set(Caller { known: slot.map(|slot| (self.number, slot)), is_carrier });
                 slot
             }
         }
+    }
+
+    fn is_carrier(&self, jni: Jni<'_>, thread: &(impl Reference + ?Sized)) -> bool {
+        let class = jni.class_of(thread);
+        class.is_some_and(|class| self.jvmti.class_signature(&class).is_ok_and(|it| it == CARRIER))
     }
 
     /// Returns the slot of a virtual thread, which gets one if it has none; `None` if it has given it back.

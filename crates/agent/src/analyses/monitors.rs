@@ -3,27 +3,30 @@
 //!
 //! The slow work is done when a thread begins to wait, as the thread loses no time by that: its
 //! stack is walked and its row is found. When the thread continues, it may have the monitor that
-//! others want, so only a clock is read and a number is added, without the recorder's lock.
+//! others want, so only a clock is read and a number is added, without the recorder's lock. Where waits
+//! are sampled, a stack is walked only for a sample, at its end.
 //!
 //! Threads are distinguished by themselves and not by their carriers: a virtual thread can begin to
 //! wait on one carrier and continue on another.
 
 mod holders;
 mod moment;
+mod parked;
 mod parking;
 mod sampled;
 mod sections;
+mod wait;
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use perk_control::options::OutputFormat;
 use perk_hotspot::since;
-use perk_jvm::guard::{Feature, guard};
+use perk_jvm::guard::{Feature, measured};
 use perk_jvm::sync::lock;
-use perk_jvm::{Global, Jni, MethodRef, ObjectRef, Reference, VirtualThreadFunction, Walker};
+use perk_jvm::{Jni, MethodRef, ObjectRef, Reference, VirtualThreadFunction, Walker};
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{
     Accounting, ClassId, HolderRow, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits,
@@ -31,13 +34,14 @@ use perk_profile::{
 use rustc_hash::FxHashMap;
 
 use self::holders::{HolderRecord, Holders};
+use self::parked::ParkedThreads;
 use self::parking::Parking;
 use self::sampled::{SampleKind, WaitGoal, WaitSampler, WaitStart, Weight};
+use self::wait::{Row, ThreadWait, delete, nanoseconds};
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::recorder::{Book, DumpSection, Recorder};
 use crate::roster::Slot;
-use crate::series::{SeriesBook, SeriesKind};
 
 /// The measurement of contention; see the module.
 #[derive(Debug)]
@@ -52,6 +56,8 @@ pub(crate) struct Monitors {
     is_alone_with_natives: bool,
     is_paused: AtomicBool,
     parking: OnceLock<Parking>,
+    /// The platform threads that park, if waits are sampled.
+    parked: ParkedThreads,
     virtual_thread: Option<VirtualThreadFunction>,
     /// Whether the JVM can be asked for the monitors of virtual threads.
     asks_virtual: bool,
@@ -68,66 +74,6 @@ pub(crate) struct Monitors {
     sampled: Option<WaitSampler>,
 }
 
-/// The counts of a row since the last section.
-#[derive(Debug, Default)]
-struct Row {
-    /// The serial number of the thread that waits, if traces distinguish threads.
-    thread: Option<u32>,
-    blocked_count: AtomicU64,
-    blocked_ns: AtomicU64,
-    wait_count: AtomicU64,
-    waited_ns: AtomicU64,
-}
-
-/// A thread that waits.
-#[derive(Debug)]
-struct ThreadWait {
-    /// The row of the wait, with its weight; `None` if it is decided at its end whether it is booked.
-    row: Option<(Arc<Row>, u64)>,
-    class: ClassId,
-    kind: LockKind,
-    what: WaitGoal,
-    begun: WaitStart,
-    /// The time from which the wait is not booked yet.
-    since: Instant,
-    /// The thread if it is virtual: the registry has no reference to it.
-    thread: Option<Arc<Global>>,
-    /// The lock whose holder is looked for; the monitor of a virtual thread, or of a thread that waits to
-    /// be notified: the JVM does not report it from JDK 23 on. In a program that runs already it
-    /// reports none.
-    object: Option<Arc<Global>>,
-    held: HolderRecord,
-}
-
-impl Row {
-    fn add(&self, what: WaitGoal, Weight { count, ns }: Weight) {
-        let (counts, times) = match what {
-            WaitGoal::Lock => (&self.blocked_count, &self.blocked_ns),
-            WaitGoal::Notice => (&self.wait_count, &self.waited_ns),
-        };
-        counts.fetch_add(count, Relaxed);
-        times.fetch_add(ns, Relaxed);
-    }
-
-    fn get(&self) -> Waits {
-        Waits {
-            blocked_count: self.blocked_count.load(Relaxed),
-            blocked_ns: self.blocked_ns.load(Relaxed),
-            wait_count: self.wait_count.load(Relaxed),
-            waited_ns: self.waited_ns.load(Relaxed),
-        }
-    }
-
-    fn take(&self) -> Waits {
-        Waits {
-            blocked_count: self.blocked_count.swap(0, Relaxed),
-            blocked_ns: self.blocked_ns.swap(0, Relaxed),
-            wait_count: self.wait_count.swap(0, Relaxed),
-            waited_ns: self.waited_ns.swap(0, Relaxed),
-        }
-    }
-}
-
 impl Monitors {
     pub(crate) fn new(common: &'static Common, is_alone_with_natives: bool) -> Self {
         let jvmti = common.jvmti;
@@ -139,6 +85,7 @@ impl Monitors {
             is_alone_with_natives,
             is_paused: AtomicBool::new(false),
             parking: OnceLock::new(),
+            parked: ParkedThreads::default(),
             virtual_thread: jvmti.virtual_thread_function(),
             asks_virtual: jvmti.feature_version() >= since::MONITORS_OF_VIRTUAL_THREADS,
             rows: Mutex::default(),
@@ -153,32 +100,36 @@ impl Monitors {
     }
 
     /// Notes that the calling thread begins to wait at a monitor. Returns its slot and the
-    /// monitor's class.
+    /// monitor's class, if that is needed now.
     fn at_monitor(
         &self,
         jni: Jni<'_>,
         thread: &ObjectRef<'_>,
         monitor: &ObjectRef<'_>,
         what: WaitGoal,
-    ) -> Option<(Slot, ClassId)> {
-        let class = jni.class_of(monitor)?;
-        let lock: (&dyn Reference, Option<&dyn Reference>) = (&class, Some(monitor));
-        self.begin(jni, thread, lock, (LockKind::Monitor, what))
+    ) -> Option<(Slot, Option<ClassId>)> {
+        let is_virtual = self.common.threads.is_virtual(jni, thread);
+        let class = match self.sampled.is_none() || is_virtual {
+            true => Some(jni.class_of(monitor)?),
+            false => None,
+        };
+        let class = class.as_ref().map(|class| class as &dyn Reference);
+        let lock: (_, Option<&dyn Reference>) = (class, Some(monitor));
+        self.begin(jni, (thread, is_virtual), lock, (LockKind::Monitor, what))
     }
 
-    /// Notes that the calling thread begins to wait for a lock of a given class; the object is given if
-    /// it can have an owner. Returns the thread's slot and the lock's class.
+    /// Notes that the calling thread begins to wait for a lock; the class is given unless the wait becomes a sample,
+    /// or not, at its end, and the object if it can have an owner. Returns the thread's slot and the lock's class.
     fn begin(
         &self,
         jni: Jni<'_>,
-        thread: &(impl Reference + ?Sized),
-        (class, object): (&dyn Reference, Option<&dyn Reference>),
+        (thread, is_virtual): (&(impl Reference + ?Sized), bool),
+        (class, object): (Option<&dyn Reference>, Option<&dyn Reference>),
         (kind, what): (LockKind, WaitGoal),
-    ) -> Option<(Slot, ClassId)> {
+    ) -> Option<(Slot, Option<ClassId>)> {
         if self.is_paused.load(Relaxed) {
             return None;
         }
-        let is_virtual = jni.is_virtual(thread);
         let weight = match &self.sampled {
             None => Some(1),
             Some(sampled) if is_virtual => Some(sampled.weight_of_virtual()?),
@@ -189,13 +140,13 @@ impl Monitors {
             None => WaitStart::now(),
         };
         let slot = self.common.threads.slot(jni, thread)?;
-        let class = self.common.class(class);
-        let row = weight.map(|weight| {
+        let class = class.map(|class| self.common.class(class));
+        let row = weight.zip(class).map(|(weight, class)| {
             let place = || self.row(self.trace(jni, thread, slot), class, kind);
-            let row = match &self.sampled {
+            let row = measured(|| match &self.sampled {
                 Some(sampled) => sampled.count(SampleKind::OfVirtual, place),
                 None => place(),
-            };
+            });
             row.add(what, Weight { count: weight, ns: 0 });
             (row, weight)
         });
@@ -215,71 +166,54 @@ impl Monitors {
         Some((slot, class))
     }
 
-    /// Notes that the calling thread continues. Returns its slot, the lock's class and the time it
-    /// waited.
+    /// Notes that the calling thread continues; `class` finds the lock's class where it is not known. Returns the
+    /// thread's slot, the class and the time it waited.
     fn end(
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
         kind: LockKind,
-    ) -> Option<(Slot, ClassId, Duration)> {
+        class: impl FnOnce() -> Option<ClassId>,
+    ) -> Option<(Slot, Option<ClassId>, Duration)> {
         let now = Instant::now();
         let slot = self.common.threads.known_slot(jni, thread)?;
         let mut threads = lock(&self.waiting);
         threads.get(&slot).filter(|waiting| waiting.kind == kind)?;
         let waiting = threads.remove(&slot)?;
         drop(threads);
-        let (class, time) = (waiting.class, now - waiting.begun.at);
-        if waiting.row.is_none() {
-            self.sample(jni, thread, slot, waiting.begun, (class, kind, waiting.what), now);
+        let (known, time) = (waiting.class, now - waiting.begun.at);
+        if waiting.row.is_none()
+            && let Some(sampled) = &self.sampled
+            && let Some(weight) = sampled.end(waiting.begun, now)
+        {
+            let class = || Some((known.or_else(class)?, kind));
+            self.sample(jni, (thread, slot), (waiting.what, weight, now - waiting.begun.at), class);
         }
         waiting.end(jni, &self.common.series, now);
-        Some((slot, class, time))
+        Some((slot, known, time))
     }
 
-    /// Takes a sample of a wait of the calling platform thread that has ended, if it is one of those.
+    /// Takes a sample of a wait of the calling platform thread that has ended, if the class and the kind of the
+    /// lock are known.
     fn sample(
         &self,
         jni: Jni<'_>,
-        thread: &(impl Reference + ?Sized),
-        slot: Slot,
-        begun: WaitStart,
-        (class, kind, what): (ClassId, LockKind, WaitGoal),
-        now: Instant,
+        (thread, slot): (&(impl Reference + ?Sized), Slot),
+        (what, weight, lasted): (WaitGoal, Weight, Duration),
+        lock: impl FnOnce() -> Option<(ClassId, LockKind)>,
     ) {
         let Some(sampled) = &self.sampled else { return };
-        if let Some(weight) = sampled.end(begun, now) {
+        measured(|| {
+            let Some((class, kind)) = lock() else { return };
             let place = || self.row(self.trace(jni, thread, slot), class, kind);
             let row = sampled.count(SampleKind::Of(what), place);
             row.add(what, weight);
-            let lasted_ns = nanoseconds(now - begun.at);
-            self.common.series.add(what.series(), row.thread, lasted_ns, weight.ns);
-        }
+            self.common.series.add(what.series(), row.thread, nanoseconds(lasted), weight.ns);
+        });
     }
 
-    /// Takes a sample, likewise, of a wait to be notified by an object of a class.
-    fn sample_notice(
-        &self,
-        jni: Jni<'_>,
-        thread: &(impl Reference + ?Sized),
-        begun: WaitStart,
-        class: impl FnOnce() -> Option<(ClassId, LockKind)>,
-    ) {
-        let now = Instant::now();
-        let Some(sampled) = &self.sampled else { return };
-        let Some(weight) = sampled.end(begun, now) else { return };
-        // Only samples have a cost that is worth a look at the clock.
-        guard(Feature::Monitors, || {
-            if let Some(slot) = self.common.threads.slot(jni, thread)
-                && let Some((class, kind)) = class()
-            {
-                let place = || self.row(self.trace(jni, thread, slot), class, kind);
-                let row = sampled.count(SampleKind::Of(WaitGoal::Notice), place);
-                row.add(WaitGoal::Notice, weight);
-                let lasted_ns = nanoseconds(now - begun.at);
-                self.common.series.add(SeriesKind::Waited, row.thread, lasted_ns, weight.ns);
-            }
-        });
+    fn class_of(&self, jni: Jni<'_>, object: &(impl Reference + ?Sized)) -> Option<ClassId> {
+        Some(self.common.class(&jni.class_of(object)?))
     }
 
     fn row(
@@ -288,7 +222,7 @@ impl Monitors {
         class: ClassId,
         kind: LockKind,
     ) -> Arc<Row> {
-        let new = || Arc::new(Row { thread, ..Row::default() });
+        let new = || Arc::new(Row::of(thread));
         Arc::clone(lock(&self.rows).entry((trace, class, kind)).or_insert_with(new))
     }
 
@@ -296,20 +230,39 @@ impl Monitors {
     /// still.
     fn place_waiting(&self, jni: Jni<'_>) {
         let now = Instant::now();
+        self.know_classes(jni);
         let long: Vec<_> = lock(&self.waiting)
             .iter()
             .filter(|(_, it)| it.row.is_none() && it.is_long(now))
-            .map(|(&slot, it)| (slot, it.begun.at))
+            .filter_map(|(&slot, it)| Some((slot, it.begun.at, it.class?)))
             .collect();
-        for (slot, begun) in long {
+        for (slot, begun, class) in long {
             let Some(thread) = self.common.threads.find(slot) else { continue };
             let trace = self.trace(jni, &*thread, slot);
             let mut threads = lock(&self.waiting);
             if let Some(waiting) = threads.get_mut(&slot).filter(|it| it.begun.at == begun) {
-                let row = self.row(trace, waiting.class, waiting.kind);
+                let row = self.row(trace, class, waiting.kind);
                 row.add(waiting.what, Weight { count: 1, ns: 0 });
                 waiting.row = Some((row, 1));
             }
+        }
+    }
+
+    /// Finds the classes of the locks that threads wait for, where they are not known yet.
+    fn know_classes(&self, jni: Jni<'_>) {
+        let unknown: Vec<_> = lock(&self.waiting)
+            .iter()
+            .filter(|(_, it)| it.class.is_none())
+            .filter_map(|(&slot, it)| Some((slot, it.begun.at, Arc::clone(it.object.as_ref()?))))
+            .collect();
+        for (slot, begun, object) in unknown {
+            let class = jni.class_of(&*object).map(|class| self.common.class(&class));
+            let mut threads = lock(&self.waiting);
+            if let Some(waiting) = threads.get_mut(&slot).filter(|it| it.begun.at == begun) {
+                waiting.class = class;
+            }
+            drop(threads);
+            delete(jni, Some(object));
         }
     }
 
@@ -456,8 +409,8 @@ impl Analysis for Monitors {
         self.at_monitor(jni, &thread, &monitor, WaitGoal::Lock);
     }
 
-    fn monitor_entered(&self, jni: Jni<'_>, thread: ObjectRef<'_>) {
-        self.end(jni, &thread, LockKind::Monitor);
+    fn monitor_entered(&self, jni: Jni<'_>, thread: ObjectRef<'_>, monitor: ObjectRef<'_>) {
+        self.end(jni, &thread, LockKind::Monitor, || self.class_of(jni, &monitor));
     }
 
     fn monitor_wait(
@@ -469,11 +422,12 @@ impl Analysis for Monitors {
     ) {
         // A session that has ended may have left one.
         WaitSampler::take_notice();
-        if let Some(sampled) = self.sampled.as_ref().filter(|_| !jni.is_virtual(&thread)) {
+        let is_sampled = |_: &&_| !self.common.threads.is_virtual(jni, &thread);
+        if let Some(sampled) = self.sampled.as_ref().filter(is_sampled) {
             if !self.is_paused.load(Relaxed) {
                 sampled.begin_notice();
             }
-        } else if let Some((slot, class)) =
+        } else if let Some((slot, Some(class))) =
             self.at_monitor(jni, &thread, &monitor, WaitGoal::Notice)
         {
             self.line(slot, class, WaitKind::Wait, timeout_ms);
@@ -481,10 +435,19 @@ impl Analysis for Monitors {
     }
 
     fn monitor_waited(&self, jni: Jni<'_>, thread: ObjectRef<'_>, monitor: ObjectRef<'_>) {
+        let class = || self.class_of(jni, &monitor);
         if let Some(begun) = WaitSampler::take_notice() {
-            let class = || Some((self.common.class(&jni.class_of(&monitor)?), LockKind::Monitor));
-            self.sample_notice(jni, &thread, begun, class);
-        } else if let Some((slot, class, time)) = self.end(jni, &thread, LockKind::Monitor) {
+            let now = Instant::now();
+            if let Some(sampled) = &self.sampled
+                && let Some(weight) = sampled.end(begun, now)
+                && let Some(slot) = self.common.threads.slot(jni, &thread)
+            {
+                let wait = (WaitGoal::Notice, weight, now - begun.at);
+                self.sample(jni, (&thread, slot), wait, || Some((class()?, LockKind::Monitor)));
+            }
+        } else if let Some((slot, Some(class), time)) =
+            self.end(jni, &thread, LockKind::Monitor, class)
+        {
             self.line(slot, class, WaitKind::Waited, time.as_millis() as u64);
         }
     }
@@ -538,6 +501,7 @@ impl Analysis for Monitors {
         let mut moment = None;
         if let Some(jni) = jni {
             jni.with_room(u8::MAX, || {
+                self.note_parked(jni);
                 moment = Some(self.moment(jni));
                 self.place_waiting(jni);
             });
@@ -553,47 +517,5 @@ impl Analysis for Monitors {
         if self.finds_holders {
             sections::write_holders(&mut recorder, holders);
         }
-    }
-}
-
-impl ThreadWait {
-    /// Books the rest of a wait that has ended.
-    fn end(mut self, jni: Jni<'_>, series: &SeriesBook, now: Instant) {
-        self.book(series, now);
-        self.held.end(now);
-        delete(jni, self.thread);
-        delete(jni, self.object);
-    }
-
-    /// Books the time up to now, if the wait has a row.
-    fn book(&mut self, series: &SeriesBook, now: Instant) {
-        if let Some((row, weight)) = &self.row {
-            let lasted_ns = nanoseconds(now - self.since);
-            let ns = lasted_ns.saturating_mul(*weight);
-            row.add(self.what, Weight { count: 0, ns });
-            series.add(self.what.series(), row.thread, lasted_ns, ns);
-        }
-        self.since = now;
-    }
-
-    /// Whether it has lasted so long that it is recorded for sure.
-    fn is_long(&self, now: Instant) -> bool {
-        now - self.begun.at >= Duration::from_nanos(self.begun.interval_ns)
-    }
-
-    fn delete(self, jni: Jni<'_>) {
-        delete(jni, self.thread);
-        delete(jni, self.object);
-    }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    duration.as_nanos() as u64
-}
-
-/// Deletes a reference unless it is still used elsewhere.
-fn delete(jni: Jni<'_>, reference: Option<Arc<Global>>) {
-    if let Some(reference) = reference.and_then(Arc::into_inner) {
-        jni.delete(reference);
     }
 }

@@ -11,7 +11,7 @@
 //! for a moment, so that a look asks for few monitors. The owner of a lock of `java.util.concurrent` is in a
 //! field. A holder is not known if the lock does not say who has it (read locks, `StampedLock`).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -138,10 +138,11 @@ impl Monitors {
                 pause_ns = random.around(period_ns);
                 idle_looks = if self.look(jni, &mut random) { 0 } else { idle_looks + 1 };
                 if idle_looks >= MOST_IDLE_LOOKS {
-                    if self.sleep() {
+                    if self.sleep(jni) {
                         return;
                     }
-                    idle_looks = 0;
+                    // A thread that parks for something else wakes it, too.
+                    idle_looks = MOST_IDLE_LOOKS - 1;
                     // The wait that has begun is met as likely as any other of its length.
                     pause_ns = random.below(period_ns);
                 }
@@ -149,19 +150,22 @@ impl Monitors {
         })
     }
 
-    /// Sleeps until a thread waits for a lock. Returns true if the looks must stop.
-    fn sleep(&self) -> bool {
+    /// Sleeps until a thread waits for a lock, or parks. Returns true if the looks must stop.
+    fn sleep(&self, jni: Jni<'_>) -> bool {
         let is_asleep = &self.holders.is_asleep;
-        is_asleep.store(true, Relaxed);
-        // A thread that begins to wait afterwards has held this lock after it: it sees the flag.
+        is_asleep.store(true, SeqCst);
+        // A thread that begins to wait or parks afterwards sees the flag.
+        self.note_parked(jni);
         let is_waited = lock(&self.waiting).values().any(|it| it.what == WaitGoal::Lock);
-        let must_stop = self.holders.worker.wait_while(|| !is_waited && is_asleep.load(Relaxed));
-        is_asleep.store(false, Relaxed);
+        let must_stop = self.holders.worker.wait_while(|| !is_waited && is_asleep.load(SeqCst));
+        is_asleep.store(false, SeqCst);
         must_stop
     }
 
     /// Looks at the holders of all locks that threads wait for. Returns whether there are any.
     fn look(&self, jni: Jni<'_>, random: &mut Random) -> bool {
+        self.note_parked(jni);
+        self.know_classes(jni);
         let mut wanted = self.wanted(jni);
         if wanted.is_empty() {
             return false;
@@ -187,8 +191,9 @@ impl Monitors {
             .iter()
             .filter(|(_, waiting)| waiting.what == WaitGoal::Lock)
             .filter_map(|(&slot, waiting)| {
+                let class = (waiting.class?, waiting.kind);
                 let object = Arc::clone(waiting.object.as_ref()?);
-                Some((slot, waiting.begun.at, (waiting.class, waiting.kind), object))
+                Some((slot, waiting.begun.at, class, object))
             })
             .collect();
         let mut wanted: Vec<LockQueue> = Vec::new();
@@ -297,9 +302,9 @@ impl Holders {
         Arc::clone(lock(&self.books).entry((trace, class)).or_default())
     }
 
-    /// Notes that a thread begins to wait for a lock: it is among those that wait.
+    /// Notes that a thread begins to wait, maybe for a lock: it is among those that wait or park.
     pub(super) fn wait_begins(&self) {
-        if self.is_asleep.load(Relaxed) && self.is_asleep.swap(false, Relaxed) {
+        if self.is_asleep.load(SeqCst) && self.is_asleep.swap(false, SeqCst) {
             self.worker.wake();
         }
     }

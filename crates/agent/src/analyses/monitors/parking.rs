@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
 use perk_jvm::binder;
-use perk_jvm::guard::{Feature, contain, guard, inside};
+use perk_jvm::guard::{Feature, brief};
 use perk_jvm::{Global, IntField, Jni, Local, MethodRef, ObjectField, ObjectRef, Reference};
 use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jboolean, jlong, jobject};
 use perk_jvmti_sys::{JVMTI_EVENT_NATIVE_METHOD_BIND, JvmtiEnv};
 use perk_profile::{ClassId, LockKind};
 
-use super::sampled::WaitStart;
+use super::sampled::ParkStart;
 use super::{Monitors, WaitGoal};
 use crate::common::Life;
 use crate::roster::Slot;
@@ -77,7 +77,7 @@ pub(crate) struct Parking {
     /// The counts of a lock's entries by its owner, if the JDK has these classes.
     entries: Option<Entries>,
     /// The placeholder for an unknown blocker.
-    unknown: Global,
+    pub(super) unknown: Global,
     /// The states of virtual threads, if there are any.
     states: Option<States>,
 }
@@ -121,12 +121,12 @@ struct Entries {
     read_write_lock: Global,
 }
 
-/// How the parking of a platform thread is measured.
-enum ParkingMode {
+/// How the parking of a thread that keeps its carrier is measured.
+pub(super) enum ParkingMode {
     /// It is one of the threads that wait.
     Noted,
     /// It is a sample, or not, when it has ended.
-    Sampled(WaitStart),
+    Sampled(Slot, ParkStart),
 }
 
 impl Entries {
@@ -243,18 +243,20 @@ impl Monitors {
 
     /// Notes that the calling thread parks. Returns how that is measured, if it is.
     fn parks(&self, jni: Jni<'_>) -> Option<ParkingMode> {
-        let parking = self.parking.get()?;
-        let thread = self.common.jvmti.current_thread(jni)?;
-        let blocker = parking.blocker(jni, &thread);
         if self.is_paused.load(Relaxed) {
             return None;
         }
-        if let Some(sampled) = &self.sampled
-            && !blocker.as_ref().is_some_and(|it| parking.what(jni, it) == WaitGoal::Lock)
-        {
-            return Some(ParkingMode::Sampled(sampled.begin(WaitGoal::Notice)));
+        let threads = &self.common.threads;
+        let known = self.sampled.as_ref().and_then(|_| threads.slot_of_caller());
+        if let Some(slot) = known {
+            return self.parks_sampled(slot);
         }
-        match blocker {
+        let parking = self.parking.get()?;
+        let thread = self.common.jvmti.current_thread(jni)?;
+        if self.sampled.is_some() && !jni.is_virtual(&thread) {
+            return self.parks_sampled(threads.slot(jni, &thread)?);
+        }
+        match parking.blocker(jni, &thread) {
             Some(blocker) => self.parks_for(jni, &thread, &blocker),
             None => self.parks_for_unknown(jni, &thread),
         }
@@ -263,18 +265,13 @@ impl Monitors {
 
     /// Notes that the calling thread continues.
     fn parked(&self, jni: Jni<'_>, parked: ParkingMode) {
-        let Some(thread) = self.common.jvmti.current_thread(jni) else { return };
         match parked {
-            ParkingMode::Noted => _ = self.end(jni, &thread, LockKind::Parking),
-            // Its blocker is there until the method has returned.
-            ParkingMode::Sampled(begun) => self.sample_notice(jni, &thread, begun, || {
-                let parking = self.parking.get()?;
-                let class = match parking.blocker(jni, &thread) {
-                    Some(blocker) => self.common.class(&jni.class_of(&blocker)?),
-                    None => self.common.class(&parking.unknown),
-                };
-                Some((class, LockKind::Parking))
-            }),
+            ParkingMode::Noted => {
+                if let Some(thread) = self.common.jvmti.current_thread(jni) {
+                    self.end(jni, &thread, LockKind::Parking, || None);
+                }
+            }
+            ParkingMode::Sampled(slot, begun) => self.parked_sampled(jni, slot, begun),
         }
     }
 
@@ -293,9 +290,15 @@ impl Monitors {
         &self,
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
-    ) -> Option<(Slot, ClassId)> {
+    ) -> Option<(Slot, Option<ClassId>)> {
         let unknown = &self.parking.get()?.unknown;
-        self.begin(jni, thread, (unknown, None), (LockKind::Parking, WaitGoal::Notice))
+        let lock = (Some(unknown as &dyn Reference), None);
+        self.begin(
+            jni,
+            (thread, jni.is_virtual(thread)),
+            lock,
+            (LockKind::Parking, WaitGoal::Notice),
+        )
     }
 
     /// Notes that the calling thread parks for an object. Returns its slot and the object's class.
@@ -304,11 +307,12 @@ impl Monitors {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
         blocker: &Local<'_>,
-    ) -> Option<(Slot, ClassId)> {
+    ) -> Option<(Slot, Option<ClassId>)> {
         let what = self.parking.get()?.what(jni, blocker);
         let class = jni.class_of(blocker)?;
         let lock = (what == WaitGoal::Lock).then_some(blocker as &dyn Reference);
-        self.begin(jni, thread, (&class, lock), (LockKind::Parking, what))
+        let class = Some(&class as &dyn Reference);
+        self.begin(jni, (thread, jni.is_virtual(thread)), (class, lock), (LockKind::Parking, what))
     }
 
     /// Returns the function to bind in place of `Unsafe.park`, if that is the native method being
@@ -353,39 +357,39 @@ unsafe extern "system" fn park(
     // SAFETY: this function replaces the JVM's function, and so it is called like that.
     let jni = unsafe { Jni::from_raw(env) };
     let mut begun = None;
-    guard(Feature::Monitors, || {
+    brief(Feature::Monitors, || {
         begun = current().and_then(|monitors| Some((monitors, monitors.parks(jni)?)));
     });
     // SAFETY: the caller's arguments.
     unsafe { original(env, this, is_absolute, time) };
     if let Some((monitors, parked)) = begun {
-        // A session in a running program may have ended meanwhile.
-        inside(|| {
+        brief(Feature::Monitors, || {
+            // A session in a running program may have ended meanwhile.
             if MONITORS.load(SeqCst) == from_ref(monitors).cast_mut() {
-                contain(Feature::Monitors, || monitors.parked(jni, parked));
+                monitors.parked(jni, parked);
             }
         });
     }
 }
 
 unsafe extern "C" fn virtual_unmount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobject) {
-    guard(Feature::Monitors, || {
+    brief(Feature::Monitors, || {
         // SAFETY: the JVM passes the calling thread's environment and a valid reference.
         let (jni, thread) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread)) };
         if let (Some(monitors), Some(thread)) = (current(), thread) {
+            monitors.common.threads.carries();
             monitors.unmounts(jni, thread);
         }
     });
 }
 
 unsafe extern "C" fn virtual_mount(_: JvmtiEnv, env: *mut JNIEnv, thread: jobject) {
-    inside(|| {
-        contain(Feature::Monitors, || {
-            // SAFETY: the JVM passes the calling thread's environment and a valid reference.
-            let (jni, thread) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread)) };
-            if let (Some(monitors), Some(thread)) = (current(), thread) {
-                monitors.end(jni, &thread, LockKind::Parking);
-            }
-        });
+    brief(Feature::Monitors, || {
+        // SAFETY: the JVM passes the calling thread's environment and a valid reference.
+        let (jni, thread) = unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread)) };
+        if let (Some(monitors), Some(thread)) = (current(), thread) {
+            monitors.common.threads.carries();
+            monitors.end(jni, &thread, LockKind::Parking, || None);
+        }
     });
 }
