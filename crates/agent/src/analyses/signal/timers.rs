@@ -4,8 +4,9 @@
 //! met at some of its places alone, however random the points are. Events have no ticks, and cost a
 //! thread that starts and ends a tenth of a millisecond. So where the system permits events, threads
 //! that run Java code have one after their first sample, and all threads at once if the interval is
-//! shorter than the ticks or the kernel's frames are wanted. An event also costs at each switch to the
-//! thread, and the JIT's threads switch often while their samples have no phases to tell.
+//! shorter than the ticks or the kernel's frames are wanted. An event also costs some microseconds at each
+//! switch to the thread. Threads that are switched to often have timers: they wait often, which no tick does
+//! in step. So have the JIT's threads, whose samples have no phases to tell.
 
 use std::ffi::c_int;
 use std::io;
@@ -74,11 +75,40 @@ pub(super) struct Start {
     pub(super) interval_ns: u64,
 }
 
+/// The CPU time of a thread after which the switches to it are counted again.
+const PACE_NS: u64 = 100_000_000;
+/// The switches to a thread in a second of its CPU time, from which on it has a timer, and up to which it has an
+/// event.
+const OFTEN: u64 = 1000;
+const SELDOM: u64 = 500;
+
 #[derive(Debug)]
 struct ThreadTimer {
     watched: &'static TimerThread,
     clock: Clock,
     tid: Tid,
+    pace: Pace,
+}
+
+/// The switches to a thread, as last seen.
+#[derive(Debug, Default)]
+struct Pace {
+    expired_count: u64,
+    seen: Option<(u64, u64)>,
+}
+
+impl Pace {
+    /// Returns the switches in a second of CPU time since the last answer, if there was enough time; 0 if
+    /// the kernel does not count them.
+    fn look(&mut self, tid: Tid, cpu_ns: u64) -> Option<u64> {
+        if self.seen.is_some_and(|(then_ns, _)| cpu_ns.saturating_sub(then_ns) < PACE_NS) {
+            return None;
+        }
+        let switch_count = tid.switch_count().unwrap_or(0);
+        let (then_ns, then_count) = self.seen.replace((cpu_ns, switch_count))?;
+        let switches = u128::from(switch_count.saturating_sub(then_count));
+        Some((switches * 1_000_000_000 / u128::from(cpu_ns - then_ns)) as u64)
+    }
 }
 
 /// What sends signals when intervals end.
@@ -111,7 +141,7 @@ impl ThreadEnd {
 impl ThreadTimer {
     /// Deletes the timer.
     fn end(self, owner: Owner) -> ThreadEnd {
-        let Self { watched, clock, tid } = self;
+        let Self { watched, clock, tid, .. } = self;
         // It may be gone.
         let cpu_ns = tid.cpu_ns().unwrap_or(0);
         drop(clock);
@@ -167,7 +197,8 @@ impl Timers {
         match self.clock(tid, watched, cpu_ns, points.next_ns()) {
             Ok(clock) => {
                 self.owners.insert(self.pool.last, owner);
-                self.running.insert(owner, ThreadTimer { watched, clock, tid });
+                self.running
+                    .insert(owner, ThreadTimer { watched, clock, tid, pace: Pace::default() });
             }
             Err(_) => {
                 self.pool.free.push(watched);
@@ -224,23 +255,41 @@ impl Timers {
         }
     }
 
-    /// Gives events to the threads that run Java code and had a sample by their timers.
+    /// Gives events to the threads that run Java code, had samples by their timers and are seldom switched to, and
+    /// timers to those that are switched to often.
     pub(super) fn refine(&mut self) {
         let mut running = std::mem::take(&mut self.running);
         let of_java = running.iter_mut().filter(|(owner, _)| matches!(owner, Owner::Java(_)));
-        for it in of_java.map(|it| it.1).filter(|it| matches!(it.clock, Clock::Timer { .. })) {
+        for (_, it) in of_java {
             if !self.has_events {
                 break;
             }
             let watched = it.watched;
-            if watched.expired_count.load(Relaxed) == 0 {
+            let expired_count = watched.expired_count.load(Relaxed);
+            if std::mem::replace(&mut it.pace.expired_count, expired_count) == expired_count {
                 continue;
             }
             let Some(cpu_ns) = it.tid.cpu_ns() else { continue };
+            let pace = match self.begins_with_events {
+                true => Some(0),
+                false => it.pace.look(it.tid, cpu_ns),
+            };
             // The handler sets the next signal if this one comes too early.
-            match self.event(it.tid, watched, watched.next_ns().saturating_sub(cpu_ns)) {
-                Ok(Some(event)) => it.clock = Clock::Event { _event: event },
-                Err(error) if is_out_of_descriptors(&error) => break,
+            match (&it.clock, pace) {
+                (Clock::Timer { .. }, Some(..=SELDOM)) => {
+                    match self.event(it.tid, watched, watched.next_ns().saturating_sub(cpu_ns)) {
+                        Ok(Some(event)) => it.clock = Clock::Event { _event: event },
+                        Err(error) if is_out_of_descriptors(&error) => break,
+                        _ => {}
+                    }
+                }
+                (Clock::Event { .. }, Some(OFTEN..)) => {
+                    let value = std::ptr::from_ref(watched).addr();
+                    if let Ok(timer) = CpuTimer::new(it.tid, self.signal, value, watched.next_ns())
+                    {
+                        it.clock = Clock::Timer { _timer: timer };
+                    }
+                }
                 _ => {}
             }
         }

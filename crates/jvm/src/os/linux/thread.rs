@@ -61,7 +61,12 @@ impl Tid {
 
     /// Returns the time that the thread had a CPU; `None` if the kernel does not say.
     pub fn run_ns(self) -> Option<u64> {
-        ThreadFiles::default().times_ns(self).map(|[run, _]| run)
+        ThreadFiles::default().schedule(self).map(|[run, ..]| run)
+    }
+
+    /// Returns how often the thread was switched to; `None` if the kernel does not say.
+    pub fn switch_count(self) -> Option<u64> {
+        ThreadFiles::default().schedule(self).map(|[.., slices]| slices)
     }
 }
 
@@ -85,15 +90,15 @@ impl ThreadFiles {
 
     /// Does as [`Tid::run_delay_ns`].
     pub fn run_delay_ns(&mut self, tid: Tid) -> Option<u64> {
-        self.times_ns(tid).map(|[_, delay]| delay)
+        self.schedule(tid).map(|[_, delay, _]| delay)
     }
 
-    fn times_ns(&mut self, tid: Tid) -> Option<[u64; 2]> {
+    /// Returns the nanoseconds on a CPU, those of waits for one, and the number of slices of time on a CPU.
+    fn schedule(&mut self, tid: Tid) -> Option<[u64; 3]> {
         let mut schedstat = [0; 128];
-        // `ns-on-a-CPU ns-waiting-for-one slices`
         let text = std::str::from_utf8(self.read(tid, "schedstat", &mut schedstat)?).ok()?;
         let mut numbers = text.split_ascii_whitespace().map(|it| it.parse().ok());
-        Some([numbers.next()??, numbers.next()??])
+        Some([numbers.next()??, numbers.next()??, numbers.next()??])
     }
 
     /// Reads a file of a thread.
