@@ -4,20 +4,10 @@
 //! most parks are neither long nor for a lock. Who looks for the holders of locks asks what the threads that park
 //! still are waiting for, once for each park.
 
-use std::cell::OnceCell;
-use std::collections::hash_map::Entry;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use perk_jvm::Jni;
-use perk_jvm::sync::lock;
-use perk_profile::LockKind;
-
-use super::holders::HolderRecord;
-use super::parking::ParkingMode;
-use super::sampled::ParkStart;
-use super::{Monitors, ThreadWait, WaitGoal};
 use crate::roster::Slot;
 
 /// The places of the first block; each further one has twice as many.
@@ -100,89 +90,6 @@ impl ParkedThreads {
     pub(super) fn note(&self, park: Park) -> bool {
         let place = self.place(park.slot);
         place.park.compare_exchange(park.park, park.park | NOTED, SeqCst, SeqCst).is_ok()
-    }
-}
-
-impl Monitors {
-    /// Notes that the calling platform thread parks, for what is asked later.
-    pub(super) fn parks_sampled(&self, slot: Slot) -> Option<ParkingMode> {
-        let begun = self.sampled.as_ref()?.begin_park();
-        self.parked.begins(slot, begun.notice.at);
-        self.holders.wait_begins();
-        Some(ParkingMode::Sampled(slot, begun))
-    }
-
-    /// Notes that the calling platform thread continues.
-    pub(super) fn parked_sampled(&self, jni: Jni<'_>, slot: Slot, begun: ParkStart) {
-        let now = Instant::now();
-        let is_noted = self.parked.ends(slot);
-        let waiting = is_noted.then(|| lock(&self.waiting).remove(&slot)).flatten();
-        if let Some(waiting) = waiting {
-            let is_booked = waiting.row.is_some();
-            waiting.end(jni, &self.common.series, now);
-            if is_booked {
-                return;
-            }
-        }
-        let (Some(sampled), Some(parking)) = (&self.sampled, self.parking.get()) else { return };
-        // Its blocker is there until the method has returned.
-        let found = OnceCell::new();
-        let find = || {
-            let thread = self.common.jvmti.current_thread(jni)?;
-            let blocker = parking.blocker(jni, &thread);
-            Some((thread, blocker))
-        };
-        let goal = || match found.get_or_init(find) {
-            Some((_, Some(blocker))) => parking.what(jni, blocker),
-            _ => WaitGoal::Notice,
-        };
-        let end = sampled.end_park(begun, now, goal);
-        if let (Some((what, weight)), Some(Some((thread, blocker)))) = (end, found.get()) {
-            let class = match blocker {
-                Some(blocker) => self.class_of(jni, blocker),
-                None => Some(self.common.class(&parking.unknown)),
-            };
-            let wait = (what, weight, now - begun.notice.at);
-            self.sample(jni, (thread, slot), wait, || Some((class?, LockKind::Parking)));
-        }
-    }
-
-    /// Adds the platform threads that park for locks to those that wait.
-    pub(super) fn note_parked(&self, jni: Jni<'_>) {
-        let (Some(sampled), Some(parking)) = (&self.sampled, self.parking.get()) else { return };
-        for park in self.parked.new_parks() {
-            let Some(thread) = self.common.threads.find(park.slot) else { continue };
-            let Some(blocker) = parking.blocker(jni, &*thread) else { continue };
-            if parking.what(jni, &blocker) != WaitGoal::Lock {
-                continue;
-            }
-            let (class, object) = (self.class_of(jni, &blocker), jni.global(&blocker));
-            let begun = sampled.begin_at(WaitGoal::Lock, park.begun);
-            let waiting = ThreadWait {
-                row: None,
-                class,
-                kind: LockKind::Parking,
-                what: WaitGoal::Lock,
-                begun,
-                since: park.begun,
-                thread: None,
-                object: object.map(Arc::new),
-                held: HolderRecord::new(park.begun),
-            };
-            let mut threads = lock(&self.waiting);
-            // The thread may have continued, and wait for something else.
-            let ended = match threads.entry(park.slot) {
-                Entry::Occupied(_) => Some(waiting),
-                Entry::Vacant(place) => {
-                    place.insert(waiting);
-                    if self.parked.note(park) { None } else { threads.remove(&park.slot) }
-                }
-            };
-            drop(threads);
-            if let Some(ended) = ended {
-                ended.delete(jni);
-            }
-        }
     }
 }
 
