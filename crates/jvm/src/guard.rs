@@ -53,8 +53,8 @@ const LOOK: Duration = Duration::from_micros(200);
 /// The number of spans, of which the shortest is that of the readings alone.
 const READINGS: u32 = 16;
 
-/// One of so many brief callbacks is measured.
-const BRIEF: u32 = 32;
+/// Of this many brief callbacks, one is measured. The number is odd, as the begins and the ends of waits take turns.
+const BRIEF: u32 = 31;
 
 /// The state of the callbacks of a thread. It is one variable, as each one costs a call to find it.
 struct ThreadState {
