@@ -464,7 +464,7 @@ unsafe extern "system" fn native_method_bind(
 }
 
 /// Runs `body` with each analysis that asked for an event of a monitor, the thread's environment,
-/// thread and monitor.
+/// thread and monitor. Such events are frequent, and most of their callbacks brief.
 ///
 /// # Safety
 /// The environment must be the calling thread's, the references valid or null.
@@ -475,12 +475,15 @@ unsafe fn monitor_event(
     monitor: jobject,
     body: impl Fn(&'static dyn Analysis, Jni<'_>, ObjectRef<'_>, ObjectRef<'_>),
 ) {
-    // SAFETY: the caller's promise.
-    let (jni, thread, monitor) =
-        unsafe { (Jni::from_raw(env), ObjectRef::from_raw(thread), ObjectRef::from_raw(monitor)) };
-    if let (Some(thread), Some(monitor)) = (thread, monitor) {
-        asked(event).iter().for_each(|it| body(*it, jni, thread, monitor));
-    }
+    brief(Feature::Monitors, || {
+        // SAFETY: the caller's promise.
+        let (jni, thread, monitor) = unsafe {
+            (Jni::from_raw(env), ObjectRef::from_raw(thread), ObjectRef::from_raw(monitor))
+        };
+        if let (Some(thread), Some(monitor)) = (thread, monitor) {
+            asked(event).iter().for_each(|it| body(*it, jni, thread, monitor));
+        }
+    });
 }
 
 unsafe extern "system" fn exception(
@@ -513,14 +516,12 @@ unsafe extern "system" fn monitor_contended_enter(
     thread: jthread,
     monitor: jobject,
 ) {
-    brief(Feature::Monitors, || {
-        // SAFETY: the JVM passes what is valid until the callback returns.
-        unsafe {
-            monitor_event(Event::MonitorEnter, env, thread, monitor, |it, jni, thread, monitor| {
-                it.monitor_enter(jni, thread, monitor);
-            });
-        }
-    });
+    // SAFETY: the JVM passes what is valid until the callback returns.
+    unsafe {
+        monitor_event(Event::MonitorEnter, env, thread, monitor, |it, jni, thread, monitor| {
+            it.monitor_enter(jni, thread, monitor);
+        });
+    }
 }
 
 unsafe extern "system" fn monitor_contended_entered(
@@ -529,20 +530,12 @@ unsafe extern "system" fn monitor_contended_entered(
     thread: jthread,
     monitor: jobject,
 ) {
-    brief(Feature::Monitors, || {
-        // SAFETY: the JVM passes what is valid until the callback returns.
-        unsafe {
-            monitor_event(
-                Event::MonitorEntered,
-                env,
-                thread,
-                monitor,
-                |it, jni, thread, monitor| {
-                    it.monitor_entered(jni, thread, monitor);
-                },
-            );
-        }
-    });
+    // SAFETY: the JVM passes what is valid until the callback returns.
+    unsafe {
+        monitor_event(Event::MonitorEntered, env, thread, monitor, |it, jni, thread, monitor| {
+            it.monitor_entered(jni, thread, monitor);
+        });
+    }
 }
 
 unsafe extern "system" fn monitor_wait(
@@ -552,15 +545,13 @@ unsafe extern "system" fn monitor_wait(
     monitor: jobject,
     timeout_ms: jlong,
 ) {
-    brief(Feature::Monitors, || {
-        let timeout_ms = timeout_ms.unsigned_abs();
-        // SAFETY: the JVM passes what is valid until the callback returns.
-        unsafe {
-            monitor_event(Event::MonitorWait, env, thread, monitor, |it, jni, thread, monitor| {
-                it.monitor_wait(jni, thread, monitor, timeout_ms);
-            });
-        }
-    });
+    let timeout_ms = timeout_ms.unsigned_abs();
+    // SAFETY: the JVM passes what is valid until the callback returns.
+    unsafe {
+        monitor_event(Event::MonitorWait, env, thread, monitor, |it, jni, thread, monitor| {
+            it.monitor_wait(jni, thread, monitor, timeout_ms);
+        });
+    }
 }
 
 unsafe extern "system" fn monitor_waited(
@@ -570,20 +561,12 @@ unsafe extern "system" fn monitor_waited(
     monitor: jobject,
     _: jboolean,
 ) {
-    brief(Feature::Monitors, || {
-        // SAFETY: the JVM passes what is valid until the callback returns.
-        unsafe {
-            monitor_event(
-                Event::MonitorWaited,
-                env,
-                thread,
-                monitor,
-                |it, jni, thread, monitor| {
-                    it.monitor_waited(jni, thread, monitor);
-                },
-            );
-        }
-    });
+    // SAFETY: the JVM passes what is valid until the callback returns.
+    unsafe {
+        monitor_event(Event::MonitorWaited, env, thread, monitor, |it, jni, thread, monitor| {
+            it.monitor_waited(jni, thread, monitor);
+        });
+    }
 }
 
 unsafe extern "system" fn compiled_method_load(

@@ -18,7 +18,7 @@ use crate::recorder::Recorder;
 use crate::roster::Slot;
 
 thread_local! {
-    static CALLER: Cell<Caller> = const { Cell::new(Caller { known: None, is_carrier: false }) };
+    static CALLER: Cell<Caller> = const { Cell::new(Caller::UNKNOWN) };
     /// Whether this thread is one of perk's own that the JVM did not start.
     static IS_OWN: Cell<bool> = const { Cell::new(false) };
 }
@@ -33,6 +33,10 @@ struct Caller {
     known: Option<(u32, Slot)>,
     /// Whether it carries virtual threads, now and then.
     is_carrier: bool,
+}
+
+impl Caller {
+    const UNKNOWN: Self = Self { known: None, is_carrier: false };
 }
 
 /// The number of registries so far: each session has one.
@@ -212,7 +216,7 @@ impl Threads {
         jni: Jni<'_>,
         thread: &(impl Reference + ?Sized),
     ) -> Option<Arc<LiveThread>> {
-        CALLER.set(Caller { known: None, is_carrier: false });
+        CALLER.set(Caller::UNKNOWN);
         let thread = self.current(jni, thread)?;
         thread.saw_cpu_ns(os::thread_cpu_ns());
         let mut table = lock(&self.table);

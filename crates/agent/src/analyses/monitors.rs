@@ -9,15 +9,17 @@
 //! Threads are distinguished by themselves and not by their carriers: a virtual thread can begin to
 //! wait on one carrier and continue on another.
 
+mod held;
 mod holders;
 mod moment;
 mod parked;
 mod parking;
 mod sampled;
 mod sections;
+mod wait;
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -25,22 +27,23 @@ use perk_control::options::OutputFormat;
 use perk_hotspot::since;
 use perk_jvm::guard::{Feature, measured};
 use perk_jvm::sync::lock;
-use perk_jvm::{Global, Jni, MethodRef, ObjectRef, Reference, VirtualThreadFunction, Walker};
+use perk_jvm::{Jni, MethodRef, ObjectRef, Reference, VirtualThreadFunction, Walker};
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{
     Accounting, ClassId, HolderRow, LockKind, MonitorRow, TraceId, WaitEvent, WaitKind, Waits,
 };
 use rustc_hash::FxHashMap;
 
-use self::holders::{HolderRecord, Holders};
+use self::held::nanoseconds;
+use self::holders::Holders;
 use self::parked::ParkedThreads;
 use self::parking::Parking;
 use self::sampled::{SampleKind, WaitGoal, WaitSampler, WaitStart, Weight};
+use self::wait::{Row, ThreadWait, delete};
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::recorder::{Book, DumpSection, Recorder};
 use crate::roster::Slot;
-use crate::series::SeriesBook;
 
 /// The measurement of contention; see the module.
 #[derive(Debug)]
@@ -154,8 +157,8 @@ impl Monitors {
         let thread = is_virtual.then(|| jni.global(thread)).flatten().map(Arc::new);
         let object = object.filter(|_| keeps_object).and_then(|object| jni.global(object));
         let object = object.map(Arc::new);
-        let (since, held) = (begun.at, HolderRecord::new(begun.at));
-        let waiting = ThreadWait { row, class, kind, what, begun, since, thread, object, held };
+        let mut waiting = ThreadWait::new((class, kind), what, begun, object);
+        (waiting.row, waiting.thread) = (row, thread);
         if let Some(lost) = lock(&self.waiting).insert(slot, waiting) {
             lost.delete(jni);
         }
@@ -516,113 +519,5 @@ impl Analysis for Monitors {
         if self.finds_holders {
             sections::write_holders(&mut recorder, holders);
         }
-    }
-}
-
-/// The counts of a row since the last section.
-#[derive(Debug, Default)]
-struct Row {
-    /// The serial number of the thread that waits, if traces distinguish threads.
-    thread: Option<u32>,
-    blocked_count: AtomicU64,
-    blocked_ns: AtomicU64,
-    wait_count: AtomicU64,
-    waited_ns: AtomicU64,
-}
-
-/// A thread that waits.
-#[derive(Debug)]
-struct ThreadWait {
-    /// The row of the wait, with its weight; `None` if it is decided at its end whether it is booked.
-    row: Option<(Arc<Row>, u64)>,
-    /// The lock's class; `None` if nobody asked for it yet.
-    class: Option<ClassId>,
-    kind: LockKind,
-    what: WaitGoal,
-    begun: WaitStart,
-    /// The time from which the wait is not booked yet.
-    since: Instant,
-    /// The thread if it is virtual: the registry has no reference to it.
-    thread: Option<Arc<Global>>,
-    /// The lock whose holder is looked for; the monitor of a virtual thread, or of a thread that waits to
-    /// be notified: the JVM does not report it from JDK 23 on. In a program that runs already it
-    /// reports none.
-    object: Option<Arc<Global>>,
-    held: HolderRecord,
-}
-
-impl Row {
-    /// Returns a row of waits of a thread, if traces distinguish threads.
-    fn of(thread: Option<u32>) -> Self {
-        Self { thread, ..Self::default() }
-    }
-
-    fn add(&self, what: WaitGoal, Weight { count, ns }: Weight) {
-        let (counts, times) = match what {
-            WaitGoal::Lock => (&self.blocked_count, &self.blocked_ns),
-            WaitGoal::Notice => (&self.wait_count, &self.waited_ns),
-        };
-        counts.fetch_add(count, Relaxed);
-        times.fetch_add(ns, Relaxed);
-    }
-
-    fn get(&self) -> Waits {
-        Waits {
-            blocked_count: self.blocked_count.load(Relaxed),
-            blocked_ns: self.blocked_ns.load(Relaxed),
-            wait_count: self.wait_count.load(Relaxed),
-            waited_ns: self.waited_ns.load(Relaxed),
-        }
-    }
-
-    fn take(&self) -> Waits {
-        Waits {
-            blocked_count: self.blocked_count.swap(0, Relaxed),
-            blocked_ns: self.blocked_ns.swap(0, Relaxed),
-            wait_count: self.wait_count.swap(0, Relaxed),
-            waited_ns: self.waited_ns.swap(0, Relaxed),
-        }
-    }
-}
-
-impl ThreadWait {
-    /// Books the rest of a wait that has ended.
-    fn end(mut self, jni: Jni<'_>, series: &SeriesBook, now: Instant) {
-        self.book(series, now);
-        self.held.end(now);
-        delete(jni, self.thread);
-        delete(jni, self.object);
-    }
-
-    /// Books the time up to now, if the wait has a row.
-    fn book(&mut self, series: &SeriesBook, now: Instant) {
-        if let Some((row, weight)) = &self.row {
-            let lasted_ns = nanoseconds(now - self.since);
-            let ns = lasted_ns.saturating_mul(*weight);
-            row.add(self.what, Weight { count: 0, ns });
-            series.add(self.what.series(), row.thread, lasted_ns, ns);
-        }
-        self.since = now;
-    }
-
-    /// Whether it has lasted so long that it is recorded for sure.
-    fn is_long(&self, now: Instant) -> bool {
-        now - self.begun.at >= Duration::from_nanos(self.begun.interval_ns)
-    }
-
-    fn delete(self, jni: Jni<'_>) {
-        delete(jni, self.thread);
-        delete(jni, self.object);
-    }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    duration.as_nanos() as u64
-}
-
-/// Deletes a reference unless it is still used elsewhere.
-fn delete(jni: Jni<'_>, reference: Option<Arc<Global>>) {
-    if let Some(reference) = reference.and_then(Arc::into_inner) {
-        jni.delete(reference);
     }
 }

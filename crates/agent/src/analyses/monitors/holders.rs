@@ -11,7 +11,7 @@
 //! for a moment, so that a look asks for few monitors. The owner of a lock of `java.util.concurrent` is in a
 //! field. A holder is not known if the lock does not say who has it (read locks, `StampedLock`).
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,9 @@ use perk_profile::monitors::UNKNOWN_HOLDER;
 use perk_profile::{ClassId, HolderRow, LockKind, MonitorRow, TraceId};
 use rustc_hash::FxHashMap;
 
-use super::{Monitors, ThreadWait, WaitGoal, delete};
+use super::held::{HolderBook, HolderView};
+use super::wait::{ThreadWait, delete};
+use super::{Monitors, WaitGoal};
 use crate::random::Random;
 use crate::roster::Slot;
 use crate::worker::Worker;
@@ -49,28 +51,9 @@ pub(super) struct Holders {
     worker: Worker,
     /// Whether the thread sleeps until another one waits for a lock.
     is_asleep: AtomicBool,
-    books: Mutex<FxHashMap<(TraceId, LockClass), Arc<Book>>>,
+    books: Mutex<FxHashMap<(TraceId, LockClass), Arc<HolderBook>>>,
     unknown: OnceLock<TraceId>,
     walker: Walker,
-}
-
-/// What is booked on a stack that has a lock of a class, since the last section.
-#[derive(Debug, Default)]
-struct Book {
-    blocking_ns: AtomicU64,
-    /// The number of waits that looks met.
-    sample_count: AtomicU64,
-    /// Those that a single look met.
-    short_count: AtomicU64,
-}
-
-/// What is known of the holder in a wait.
-#[derive(Debug)]
-pub(super) struct HolderRecord {
-    by: Option<Arc<Book>>,
-    /// The time from which the wait is not booked on a holder yet.
-    since: Instant,
-    look_count: u32,
 }
 
 /// A lock that threads wait for, and these threads with the beginnings of their waits.
@@ -78,49 +61,6 @@ struct LockQueue {
     class: LockClass,
     object: Arc<Global>,
     waits: Vec<(Slot, Instant)>,
-}
-
-/// The holder of a lock at a look.
-struct HolderView {
-    thread: Option<Slot>,
-    book: Arc<Book>,
-    is_known: bool,
-}
-
-impl HolderRecord {
-    pub(super) fn new(begun: Instant) -> Self {
-        Self { by: None, since: begun, look_count: 0 }
-    }
-
-    /// Books the time up to now on the holder seen last.
-    pub(super) fn settle(&mut self, now: Instant) {
-        if let Some(book) = &self.by {
-            book.blocking_ns.fetch_add(nanos(now - self.since), Relaxed);
-        }
-        self.since = now;
-    }
-
-    /// Books the rest of a wait that has ended.
-    pub(super) fn end(mut self, now: Instant) {
-        self.settle(now);
-        if let Some(book) = self.by.filter(|_| self.look_count == 1) {
-            book.short_count.fetch_add(1, Relaxed);
-        }
-    }
-
-    /// Notes what a look has found. A lock without an owner may be between two of them: then the holder
-    /// seen before or after has the time.
-    fn saw(&mut self, found: &HolderView, now: Instant) {
-        if !found.is_known && self.by.is_some() {
-            return;
-        }
-        self.look_count += 1;
-        found.book.sample_count.fetch_add(1, Relaxed);
-        self.by = Some(Arc::clone(&found.book));
-        if found.is_known {
-            self.settle(now);
-        }
-    }
 }
 
 impl Monitors {
@@ -298,7 +238,7 @@ impl Monitors {
 }
 
 impl Holders {
-    fn book(&self, trace: TraceId, class: LockClass) -> Arc<Book> {
+    fn book(&self, trace: TraceId, class: LockClass) -> Arc<HolderBook> {
         Arc::clone(lock(&self.books).entry((trace, class)).or_default())
     }
 
@@ -384,10 +324,6 @@ pub(super) fn divide(
     }
     rows.retain(|row| row.blocking_ns > 0);
     rows
-}
-
-fn nanos(time: Duration) -> u64 {
-    time.as_nanos() as u64
 }
 
 #[cfg(test)]

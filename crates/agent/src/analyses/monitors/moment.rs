@@ -21,7 +21,8 @@ use perk_jvmti_sys::{
 use perk_profile::{LockKind, Monitor, MonitorDump, Status, ThreadState};
 use rustc_hash::FxHashMap;
 
-use super::{Monitors, WaitGoal, delete};
+use super::wait::delete;
+use super::{Monitors, WaitGoal};
 use crate::common::Common;
 use crate::roster::Slot;
 use crate::threads::LiveThread;

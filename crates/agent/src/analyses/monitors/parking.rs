@@ -24,9 +24,9 @@ use perk_jvmti_sys::jni_sys::{JNIEnv, JNINativeMethod, jboolean, jlong, jobject}
 use perk_jvmti_sys::{JVMTI_EVENT_NATIVE_METHOD_BIND, JvmtiEnv};
 use perk_profile::{ClassId, LockKind};
 
-use super::holders::HolderRecord;
 use super::sampled::ParkStart;
-use super::{Monitors, ThreadWait, WaitGoal};
+use super::wait::ThreadWait;
+use super::{Monitors, WaitGoal};
 use crate::common::Life;
 use crate::roster::Slot;
 
@@ -346,9 +346,7 @@ impl Monitors {
         MONITORS.store(from_ref(self).cast_mut(), SeqCst);
         Some(park as Park as *mut c_void)
     }
-}
 
-impl Monitors {
     /// Notes that the calling platform thread parks, for what is asked later.
     fn parks_sampled(&self, slot: Slot) -> Option<ParkingMode> {
         let begun = self.sampled.as_ref()?.begin_park();
@@ -403,17 +401,9 @@ impl Monitors {
             }
             let (class, object) = (self.class_of(jni, &blocker), jni.global(&blocker));
             let begun = sampled.begin_at(WaitGoal::Lock, park.begun);
-            let waiting = ThreadWait {
-                row: None,
-                class,
-                kind: LockKind::Parking,
-                what: WaitGoal::Lock,
-                begun,
-                since: park.begun,
-                thread: None,
-                object: object.map(Arc::new),
-                held: HolderRecord::new(park.begun),
-            };
+            let lock_class = (class, LockKind::Parking);
+            let object = object.map(Arc::new);
+            let waiting = ThreadWait::new(lock_class, WaitGoal::Lock, begun, object);
             let mut threads = lock(&self.waiting);
             // The thread may have continued, and wait for something else.
             let ended = match threads.entry(park.slot) {

@@ -3,10 +3,10 @@
 //! The kernel looks at timers at its ticks alone: a program whose phases are in step with the ticks is
 //! met at some of its places alone, however random the points are. Events have no ticks, and cost a
 //! thread that starts and ends a tenth of a millisecond. So where the system permits events, threads
-//! that run Java code have one after their first sample, and all threads at once if the interval is
+//! that run Java code have one after some CPU time, and all threads at once if the interval is
 //! shorter than the ticks or the kernel's frames are wanted. An event also costs some microseconds at each
-//! switch to the thread. Threads that are switched to often have timers: they wait often, which no tick does
-//! in step. So have the JIT's threads, whose samples have no phases to tell.
+//! switch to the thread. So threads that are switched to often keep timers: waits take a program out of step
+//! with the ticks. The JIT's threads keep them, too: their samples have no phases to tell.
 
 use std::ffi::c_int;
 use std::io;
@@ -93,7 +93,9 @@ struct ThreadTimer {
 /// The switches to a thread, as last seen.
 #[derive(Debug, Default)]
 struct Pace {
+    /// The intervals for which there were signals.
     expired_count: u64,
+    /// The CPU time at the last count, in nanoseconds, and the count.
     seen: Option<(u64, u64)>,
 }
 
@@ -226,6 +228,11 @@ impl Timers {
         {
             return Ok(Clock::Event { _event: event });
         }
+        self.timer(tid, watched, at_ns)
+    }
+
+    /// Makes a timer for a thread that sends its first signal at this CPU time.
+    fn timer(&self, tid: Tid, watched: &'static TimerThread, at_ns: u64) -> io::Result<Clock> {
         let value = std::ptr::from_ref(watched).addr();
         Ok(Clock::Timer { _timer: CpuTimer::new(tid, self.signal, value, at_ns)? })
     }
@@ -284,10 +291,8 @@ impl Timers {
                     }
                 }
                 (Clock::Event { .. }, Some(OFTEN..)) => {
-                    let value = std::ptr::from_ref(watched).addr();
-                    if let Ok(timer) = CpuTimer::new(it.tid, self.signal, value, watched.next_ns())
-                    {
-                        it.clock = Clock::Timer { _timer: timer };
+                    if let Ok(timer) = self.timer(it.tid, watched, watched.next_ns()) {
+                        it.clock = timer;
                     }
                 }
                 _ => {}
