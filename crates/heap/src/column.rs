@@ -105,15 +105,6 @@ impl<T: Number> Column<T> {
         }
     }
 
-    /// Visits all numbers with their places.
-    #[inline]
-    pub(crate) fn visit(&self, mut visit: impl FnMut(usize, T)) {
-        match self {
-            Self::Memory(array) => array.iter().enumerate().for_each(|(at, &it)| visit(at, it)),
-            Self::Scratch(..) => (0..self.count()).for_each(|at| visit(at, self.get(at))),
-        }
-    }
-
     #[inline]
     pub(crate) fn set(&mut self, index: usize, value: T) {
         match self {

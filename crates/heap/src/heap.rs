@@ -100,15 +100,6 @@ impl Classes {
             Self::Many(classes) => classes.get(object as usize),
         }
     }
-
-    /// Visits the class of each object.
-    #[inline]
-    pub(crate) fn visit(&self, mut visit: impl FnMut(u32, u32)) {
-        match self {
-            Self::Few(classes) => classes.visit(|object, class| visit(object as u32, class.into())),
-            Self::Many(classes) => classes.visit(|object, class| visit(object as u32, class)),
-        }
-    }
 }
 
 /// What each object retains, in the unit of sizes: four bytes where the whole heap fits.
@@ -249,17 +240,6 @@ impl Heap {
     /// Returns the class of an object. That of class objects is `java.lang.Class`.
     pub fn class_of(&self, object: ObjectId) -> ClassIndex {
         ClassIndex(self.classes.get(object.0))
-    }
-
-    /// Calls with each instance of the classes, in the order of objects; those of the classes below them are left out.
-    pub fn each_instance(&self, classes: &[ClassIndex], mut found: impl FnMut(ObjectId)) {
-        let mut is_meant = vec![false; self.classes().len()];
-        classes.iter().for_each(|class| is_meant[class.0 as usize] = true);
-        self.classes.visit(|object, class| {
-            if is_meant[class as usize] {
-                found(ObjectId(object));
-            }
-        });
     }
 
     /// Returns the class that an object represents.

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use perk_heap::{ClassIndex, Content, Heap, NoWatch, ObjectId, Options, Reach, Refs, RootKind};
+use perk_heap::{Content, Heap, NoWatch, Options, Reach, Refs, RootKind};
 
 use crate::dump;
 use crate::graph::{Body, Dice, Graph, known};
@@ -93,20 +93,6 @@ fn references_have_labels() {
         let refs = [Refs::Strong, Refs::Soft, Refs::All][seed as usize % 3];
         let heap = open(graph, &options(refs, seed));
         Truth::new(graph, refs, &[]).compare_references(&heap);
-    });
-}
-
-#[test]
-fn instances_are_those_of_their_classes() {
-    each(600_000, 100, |graph, seed| {
-        let heap = open(graph, &options(Refs::Strong, seed));
-        let mut dice = Dice(seed);
-        let classes = (0..heap.classes().len() as u32).map(ClassIndex);
-        let classes: Vec<_> = classes.filter(|_| dice.chance(30)).collect();
-        let mut found = Vec::new();
-        heap.each_instance(&classes, |object| found.push(object));
-        let is_one = |object: &ObjectId| classes.contains(&heap.class_of(*object));
-        assert_eq!(found, heap.objects().filter(is_one).collect::<Vec<_>>());
     });
 }
 
