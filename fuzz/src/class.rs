@@ -11,15 +11,16 @@ use perk_instrument::{Events, MethodName, Methods, Names, Places, Probes, SitePl
 pub(super) fn edit_and_probe(bytes: &[u8]) {
     let Ok(class) = ClassFile::parse(bytes) else { return };
     assert_eq!(ClassEditor::new(&class).finish().bytes, bytes);
-    // Calls, allocations, both with everything else, accesses, and blocks with and without calls.
-    for (calls, heap, accesses, blocks) in [
-        (true, false, false, false),
-        (false, true, false, false),
-        (true, true, false, false),
-        (true, false, true, false),
-        (true, true, false, true),
-        (false, false, false, true),
-        (false, false, false, false),
+    // Calls, allocations, both with everything else, accesses, blocks with and without calls, entries.
+    for (calls, heap, accesses, blocks, entries) in [
+        (true, false, false, false, false),
+        (false, true, false, false, false),
+        (true, true, false, false, false),
+        (true, false, true, false, false),
+        (true, true, false, true, false),
+        (false, false, false, true, false),
+        (false, false, false, false, true),
+        (false, false, false, false, false),
     ] {
         let [unwinding, timed, leaving, object_record] = [calls && heap; 4];
         let places = match (unwinding, blocks) {
@@ -28,7 +29,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             (true, true) => Places::Positions,
         };
         // Without any others.
-        let all = !(calls || heap || accesses || blocks);
+        let all = !(calls || heap || accesses || blocks || entries);
         let events = Events { brackets: all, steps: all, monitors: all };
         let names = Names::PLAIN;
         let probes = Probes {
@@ -42,11 +43,13 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             extended: accesses,
             calls: calls || heap || accesses,
             blocks,
+            entries,
             events,
             late: false,
             names,
         };
-        let probed = instrument(bytes, probes, &mut EveryMethod { calls: calls || blocks });
+        let probed =
+            instrument(bytes, probes, &mut EveryMethod { calls: calls || blocks || entries });
         if let Ok(Some(probed)) = probed.map(|it| it.bytes) {
             ClassFile::parse(&probed).expect("a class with probes parses");
         }

@@ -9,13 +9,16 @@ pub(crate) mod books;
 pub(crate) mod bytecodes;
 pub(crate) mod census;
 pub(crate) mod counters;
+pub(crate) mod counts;
 pub(crate) mod exact;
 pub(crate) mod fields;
 pub(crate) mod heap_dump;
+pub(crate) mod late;
 pub(crate) mod monitors;
 mod polling;
 pub(crate) mod samples;
 mod signal;
+pub(crate) mod skipped;
 pub(crate) mod wall;
 pub(crate) mod xprof;
 

@@ -34,6 +34,7 @@ use crate::analyses::allocations::AllocationSampler;
 use crate::analyses::books::sites::SiteBook;
 use crate::analyses::bytecodes::Bytecodes;
 use crate::analyses::census::Census;
+use crate::analyses::counts::CallCounts;
 use crate::analyses::exact::{ExactCalls, ExactEngine, ExactSites};
 use crate::analyses::fields::SharedFields;
 use crate::analyses::heap_dump::{HeapDumps, ObjectRecords};
@@ -322,6 +323,9 @@ fn analyses(
     }
     if let Some(output) = own_output {
         analyses.push(leak(SharedFields::new(common, output)?));
+    }
+    if options.cpu.counts {
+        analyses.push(leak(CallCounts::new(common)?));
     }
     let bytecodes =
         options.jamaica.map(|counts| Bytecodes::new(common, counts, sites)).transpose()?;

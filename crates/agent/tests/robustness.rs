@@ -32,8 +32,14 @@ fn names(profile: &Profile) -> (BTreeSet<String>, BTreeSet<String>) {
 /// them.
 #[test]
 fn an_empty_finalize_stays_empty() {
-    let measurements =
-        ["cpu=times", "heap=sites", "jamaica=bytecodes", "fields=shared", "cpu=times,heap=all"];
+    let measurements = [
+        "cpu=times",
+        "cpu=counts",
+        "heap=sites",
+        "jamaica=bytecodes",
+        "fields=shared",
+        "cpu=times,heap=all",
+    ];
     jdk::each(|jdk| {
         for options in measurements {
             let agent = JavaRun::new(jdk).agent(&format!("{options},file=o"));

@@ -12,7 +12,7 @@ const FILE: &str = "o.hprof";
 const VECTORS: &str = "jdk.incubator.vector";
 
 /// The analyses that add fields, with HPROF's default among them, which is `heap=all`.
-const OPTIONS: [&str; 3] = ["heap=sites", "", "cpu=times"];
+const OPTIONS: [&str; 4] = ["heap=sites", "", "cpu=times", "cpu=counts"];
 
 /// Runs a program under perk, which must print the same as without.
 #[track_caller]
@@ -96,7 +96,9 @@ fn flight_recorder_records_input_and_output() {
         let plain = run.run();
         plain.assert_success();
         assert!(plain.stdout.ends_with(" events=true\n"), "{}", plain.report());
-        for options in ["cpu=times", "heap=sites", "cpu=times,heap=sites,include=java.io.*"] {
+        for options in
+            ["cpu=times", "cpu=counts", "heap=sites", "cpu=times,heap=sites,include=java.io.*"]
+        {
             assert_same(&run, &plain, options);
         }
     });

@@ -132,7 +132,7 @@ impl DumpPart {
             (options.aprof, DumpPart::Aprof),
             (options.cpu.samples, DumpPart::Samples),
             (options.wall_ns.is_some(), DumpPart::Wall),
-            (options.cpu.times == Some(TimesForm::Times), DumpPart::Times),
+            (options.cpu.times == Some(TimesForm::Times) || options.cpu.counts, DumpPart::Times),
             (options.cpu.times == Some(TimesForm::Old), DumpPart::Old),
             (options.jamaica.is_some(), DumpPart::Jamaica),
         ]

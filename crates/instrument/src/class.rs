@@ -3,13 +3,14 @@
 mod constants;
 
 use perk_classfile::{
-    ClassEdit, ClassEditor, ClassFile, Code, Error, Member, PoolError, Reach, SkipReason, access,
-    opcode,
+    ClassEdit, ClassEditor, ClassFile, Code, Error, Member, MethodEdit, PoolError, Reach,
+    SkipReason, access, opcode,
 };
 use perk_hotspot::annotations::Marks;
 
 use crate::accesses::Accesses;
 use crate::counts::{Counts, MethodCounts};
+use crate::entries::Entries;
 use crate::events::{EventProbes, Subject};
 use crate::helper::{
     COUNTS_HELPER, EVENTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses,
@@ -58,6 +59,7 @@ pub fn instrument(
     let add = match () {
         () if probes.accesses => add_accesses,
         () if probes.events != Events::NONE => add_events,
+        () if probes.entries => add_entries,
         () => add_calls,
     };
     add(&class, name, probes, methods, &mut editor, &mut instrumented)?;
@@ -146,6 +148,52 @@ fn add_calls(
                 counts.report(&member, &code, blocks, methods, editor)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Adds the probes for entries and the calls of methods.
+fn add_entries(
+    class: &ClassFile<'_>,
+    name: &[u8],
+    probes: Probes,
+    methods: &mut dyn Methods,
+    editor: &mut ClassEditor<'_>,
+    instrumented: &mut ClassProbes,
+) -> Result<(), Error> {
+    let source = source_file(class);
+    let mut entries = Entries::new(class, name, probes);
+    let mut edit = MethodEdit::new();
+    for (index, method) in class.methods().enumerate() {
+        let Some(code) = method.code()? else { continue };
+        let member = method_name(name, &method, source)?;
+        let marks = Marks::of(class, &method);
+        // Probes would be missing in the JIT's replacement code: the calls of such methods are counted.
+        let can_be_counted = can_have_any(&member, marks) && !marks.is_intrinsic;
+        let is_counted = methods.selected(name, member.name)
+            && can_be_counted
+            && !must_stay_empty(&member, &code);
+        edit.clear();
+        let mut skipped = |reason| {
+            let full_name = [member.name, member.descriptor].concat();
+            instrumented.skipped.push((full_name, reason));
+        };
+        if !probes.late
+            && let Err(full) = entries.add_mounting(&member, (editor.pool(), &mut edit))
+        {
+            skipped(full.to_string());
+        }
+        if is_counted {
+            let is_static = method.access_flags() & access::STATIC != 0;
+            let to = (editor.pool(), &mut edit);
+            match entries.add(&member, &code, is_static, methods, to)? {
+                Ok(true) => {}
+                Ok(false) => skipped("its calls are too many for HotSpot to compile it".to_owned()),
+                Err(reason) => skipped(reason),
+            }
+        }
+        instrumented.method_count +=
+            usize::from(!edit.is_empty() && editor.edit_method(index, &edit));
     }
     Ok(())
 }
@@ -349,7 +397,7 @@ fn add_of_jvm(
 fn add_fields(
     editor: &mut ClassEditor<'_>,
     class: &[u8],
-    Probes { accesses, calls, blocks, names, .. }: Probes,
+    Probes { accesses, calls, blocks, entries, names, .. }: Probes,
     skipped: &mut Vec<(Vec<u8>, String)>,
 ) -> bool {
     let helper = match () {
@@ -361,7 +409,7 @@ fn add_fields(
     match class {
         b"java/lang/Thread" => {
             let state = helper.map(|it| (fields::THREAD_STATE, format!("L{};", names.of(it))));
-            let counters = blocks.then(|| (fields::THREAD_COUNTERS, "J".to_owned()));
+            let counters = (blocks || entries).then(|| (fields::THREAD_COUNTERS, "J".to_owned()));
             for (plain, descriptor) in state.into_iter().chain(counters) {
                 added.push((plain, editor.add_field(ADDED, names.of(plain), descriptor)));
             }

@@ -248,7 +248,7 @@ impl Candidate {
 }
 
 /// Returns the pcs of the first instructions of all blocks, sorted.
-fn leaders(code: &Code<'_>) -> Result<Vec<u16>, Error> {
+pub(crate) fn leaders(code: &Code<'_>) -> Result<Vec<u16>, Error> {
     let mut leaders = vec![0];
     leaders.extend(code.exception_table().map(|handler| handler.handler_pc));
     for instruction in code.instructions() {

@@ -72,8 +72,12 @@ pub const FIELDS_METHODS: [(&str, &str); 18] = [
 ];
 
 /// The name and descriptor of every method of [`COUNTS_HELPER`] that probes call. All are static.
-pub const COUNTS_METHODS: [(&str, &str); 3] =
-    [("count", "(I)V"), ("countMoving", "(I)V"), ("mounting", "(Ljava/lang/Thread;)V")];
+pub const COUNTS_METHODS: [(&str, &str); 4] = [
+    ("count", "(I)V"),
+    ("countMoving", "(I)V"),
+    ("mounting", "(Ljava/lang/Thread;)V"),
+    ("countShared", "(I)V"),
+];
 
 /// The name and descriptor of every method of [`EVENTS_HELPER`] that probes call. All are static.
 pub const EVENTS_METHODS: [(&str, &str); 9] = [
@@ -140,6 +144,7 @@ impl Helper {
     pub(crate) const COUNT: Self = Self::of_counts(0);
     pub(crate) const COUNT_MOVING: Self = Self::of_counts(1);
     pub(crate) const MOUNTING: Self = Self::of_counts(2);
+    pub(crate) const COUNT_SHARED: Self = Self::of_counts(3);
 
     pub(crate) const ENTER_EVENT: Self = Self::of_events(0);
     pub(crate) const ENTER_EVENT_OF_OBJECT: Self = Self::of_events(1);

@@ -63,6 +63,9 @@
 //! execution at each place of a [`Flow`], `countMoving(I)` in the classes of virtual threads;
 //! `mounting(Thread)` is at the entry of `VirtualThread.mount`.
 //!
+//! If [`Probes::entries`] asks for it, there are these probes alone: `count(I)` or `countMoving(I)` counts an entry of
+//! the method, and the calls that it makes ([`MethodCalls`]); `countShared(I)` does in a JVM that runs already.
+//!
 //! If [`Probes::events`] has any, there are other probes, which call [`EVENTS_HELPER`]:
 //!
 //! | probe | where |
@@ -85,6 +88,7 @@
 mod accesses;
 mod class;
 mod counts;
+mod entries;
 mod events;
 mod extended;
 mod flow;
@@ -98,6 +102,7 @@ mod scan;
 mod site;
 
 pub use class::{VIRTUAL_THREAD, instrument};
+pub use entries::{CountedCall, MethodCalls};
 pub use flow::{Block, Counter, Flow, Handler};
 pub use helper::{
     COUNTS_HELPER, COUNTS_METHODS as COUNTS_HELPER_METHODS, EVENTS_HELPER,
@@ -107,7 +112,7 @@ pub use helper::{
 };
 pub use leaves::{Leaf, Leaves, leaves};
 pub use names::Names;
-pub use perk_classfile::{ClassFile, Error};
+pub use perk_classfile::{ClassFile, Error, access};
 pub use record::with_record;
 pub use site::SitePlace;
 
@@ -171,6 +176,9 @@ pub struct Probes {
     /// Count the executions of basic blocks, from which those of bytecodes follow, by
     /// [`COUNTS_HELPER`].
     pub blocks: bool,
+    /// Count the entries of methods and the calls that they make, by [`COUNTS_HELPER`]. There are no
+    /// other probes then.
+    pub entries: bool,
     /// What is reported to [`EVENTS_HELPER`]. There are no other probes then.
     pub events: Events,
     /// The JVM runs already: its own classes do not get fields.
@@ -193,6 +201,7 @@ impl Probes {
             extended: false,
             calls: true,
             blocks: false,
+            entries: false,
             events: Events::NONE,
             late: false,
             names,
@@ -297,6 +306,9 @@ pub trait Methods {
 
     /// Notes that a method has got its counters.
     fn counted(&mut self, _method: &MethodName<'_>, _code: CountedCode<'_>) {}
+
+    /// Notes the counters of a method's entries and calls.
+    fn entered(&mut self, _method: &MethodName<'_>, _calls: MethodCalls<'_>) {}
 
     /// Returns a number for the keys of a `lookupswitch`.
     fn keys(&mut self, _keys: Vec<i32>) -> u32 {

@@ -10,7 +10,7 @@ use crate::{PLACE_SHIFT, Probes};
 
 /// The maximum size of code that HotSpot compiles, in bytes (`-XX:-DontCompileHugeMethods` lifts
 /// it). Longer methods are always interpreted.
-const HUGE_METHOD_BYTES: usize = 8000;
+pub(crate) const HUGE_METHOD_BYTES: usize = 8000;
 
 /// The maximum size of the code that pushes an `int`, in bytes, and of a call.
 const PUSH_BYTES: usize = 3;

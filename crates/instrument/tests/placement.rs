@@ -25,6 +25,7 @@ const CALLS: Probes = Probes {
     extended: false,
     calls: true,
     blocks: false,
+    entries: false,
     events: Events::NONE,
     late: false,
     names: Names::PLAIN,

@@ -21,6 +21,7 @@ const PROBES: Probes = Probes {
     extended: false,
     calls: true,
     blocks: false,
+    entries: false,
     events: Events::NONE,
     late: false,
     names: Names::PLAIN,

@@ -444,6 +444,14 @@ impl Jvmti {
         }
     }
 
+    /// Returns the access flags of a method, as in class files.
+    pub fn method_modifiers(self, method: MethodRef) -> Result<u16> {
+        let mut modifiers = 0;
+        // SAFETY: the environment is valid, the method id came from the JVM.
+        unsafe { call!(self.0, GetMethodModifiers, method.0, &mut modifiers).ok()? };
+        Ok(modifiers as u16)
+    }
+
     /// Returns the class that declares a method.
     pub fn declaring_class<'a>(self, jni: Jni<'a>, method: MethodRef) -> Result<Local<'a>> {
         let mut class: jclass = null_mut();

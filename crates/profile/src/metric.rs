@@ -101,6 +101,13 @@ metrics! {
     /// Time of calls, including the calls that they make. By call path it does not add up: the time
     /// of a path includes the times of the paths that continue it.
     TotalTime = second(["total_time", "total_time", "total_ns"], "total_time", Unit::Nanoseconds),
+    /// The calls of which the caller is estimated: several methods can run where the callers make them. They are
+    /// among the calls.
+    EstimatedCalls = second(
+        ["estimated_calls", "estimated_calls", "estimated_call_count"],
+        "calls by estimated callers",
+        Unit::Count,
+    ),
     /// Wall-clock time of threads, estimated from samples, whatever they did. The subject is their
     /// state.
     WallTime = first(["wall", "wall", "wall_ns"], "wall-clock time", Unit::Nanoseconds),

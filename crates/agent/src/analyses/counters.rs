@@ -9,8 +9,9 @@ use std::sync::OnceLock;
 use perk_instrument::Names;
 use perk_jvm::probes::{self, HelperClass};
 use perk_jvm::{Global, Jni, ObjectRef, Reference, Vm};
+use perk_jvmti_sys::jni_sys::jvalue;
 
-use self::threads::{States, Tables};
+use self::threads::{SharedSets, States, Tables};
 use crate::common::Common;
 use crate::random;
 pub(crate) use threads::MOST_COUNTERS;
@@ -22,6 +23,7 @@ pub(crate) struct Counters {
     helper: OnceLock<&'static Global>,
     tables: Tables,
     states: OnceLock<States>,
+    shared: OnceLock<SharedSets>,
     vm: OnceLock<Vm>,
 }
 
@@ -36,6 +38,7 @@ impl Counters {
             helper: OnceLock::new(),
             tables: Tables::new()?,
             states: OnceLock::new(),
+            shared: OnceLock::new(),
             vm: OnceLock::new(),
         })
     }
@@ -96,6 +99,35 @@ impl Counters {
         started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
     }
 
+    /// Defines the helper class in a program that runs already, and starts counting.
+    ///
+    /// # Errors
+    /// The reason why that is not possible, in one line.
+    pub(crate) fn start_late(&self, jni: Jni<'_>) -> Result<&'static Global, String> {
+        let helper = probes::define_late(jni, self.names, self.helper_class())?;
+        self.set_helper(helper);
+        let shared = SharedSets::new(&self.tables)?;
+        let argument = jvalue { j: shared.address() };
+        let _ = self.shared.set(shared);
+        // SAFETY: the argument is that of the method.
+        let started = unsafe { jni.call_static_long(helper, c"startShared", c"(J)J", &[argument]) };
+        started.map(|_| helper).ok_or_else(|| "the helper class does not start".to_owned())
+    }
+
+    /// Has probes that are left count in counters that nobody reads. Returns whether that is possible.
+    pub(crate) fn end_late(&self, len: usize) -> bool {
+        self.shared.get().is_none_or(|shared| shared.redirect(len))
+    }
+
+    /// Gives the memory back to the system.
+    ///
+    /// # Safety
+    /// Counting has ended, by [`end_late`](Self::end_late), and no thread is inside of the helper class.
+    pub(crate) unsafe fn free(&self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.tables.free() };
+    }
+
     /// Gives a thread that has begun its counters.
     pub(crate) fn thread_began(&self, common: &Common, thread: &dyn Reference) {
         if let Some(jni) = self.jni() {
@@ -126,7 +158,7 @@ impl Counters {
 
     /// Returns the sum over all threads of each of the first counters.
     pub(crate) fn sums(&self, count: usize) -> Vec<u64> {
-        self.states.get().map(|states| states.sums(count)).unwrap_or_default()
+        self.tables.sums(count)
     }
 
     /// Returns the number of threads without counters.

@@ -49,7 +49,6 @@ use self::calls::book::CallBook;
 use self::classes::Classes;
 use self::clock::{Clock, Timing};
 use self::cost::Calibration;
-use self::late::LateStart;
 pub(crate) use self::objects::ExactSites;
 use self::objects::book::ObjectBook;
 use self::sites::AllocationSites;
@@ -57,6 +56,7 @@ use self::state::{Position, States};
 use self::tree::{Contexts, ParkedThreads, Tree, TreePool};
 use super::books::sites::SiteBook;
 use super::bytecodes::Bytecodes;
+use super::late::LateProbes;
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
 use crate::random;
@@ -86,7 +86,7 @@ pub(crate) struct ExactEngine {
     trampolines: Trampolines,
     helper: OnceLock<&'static Global>,
     /// What is different in a program that runs already.
-    late: Option<LateStart>,
+    late: Option<LateProbes>,
     states: OnceLock<States>,
     parked: ParkedThreads,
     vm: OnceLock<Vm>,
@@ -143,6 +143,7 @@ impl ExactEngine {
             extended: false,
             calls: true,
             blocks: bytecodes.is_some(),
+            entries: false,
             events: Events::NONE,
             late: is_late,
             names,
@@ -178,7 +179,7 @@ impl ExactEngine {
             ),
             trampolines: Trampolines::default(),
             helper: OnceLock::new(),
-            late: is_late.then(LateStart::default),
+            late: is_late.then(LateProbes::default),
             states: OnceLock::new(),
             parked: ParkedThreads::default(),
             vm: OnceLock::new(),
@@ -360,7 +361,7 @@ impl Analysis for ExactEngine {
 
     fn needs(&self) -> Needs {
         if self.late.is_some() {
-            return LateStart::needs();
+            return LateProbes::needs();
         }
         let mut needs = Needs {
             events: vec![Event::VmStart, Event::ClassFile, Event::VirtualThreadEnd],
@@ -471,9 +472,7 @@ impl Analysis for ExactEngine {
         accounting.call_node_count = self.pool.node_count();
         accounting.instrumented_class_count = read(&counts.classes);
         accounting.instrumented_method_count = read(&counts.methods);
-        let skipped = self.classes.skipped();
-        accounting.skipped_method_count = skipped.count;
-        accounting.skipped_methods = skipped.names.join(NAME_SEPARATOR);
+        self.classes.skipped().account(accounting);
         accounting.excluded_class_count = read(&counts.excluded_classes);
         accounting.unmatched_patterns = self.classes.unmatched_patterns().join(NAME_SEPARATOR);
         accounting.unseen_class_count = read(&self.unseen_class_count);

@@ -7,6 +7,7 @@ mod cache;
 mod classes;
 mod counts;
 mod crowds;
+mod flat;
 mod jvms;
 mod late;
 mod natives;

@@ -44,7 +44,7 @@ fn transformers_get_the_original_classes() {
     let classes = fixture::fixtures().join("");
     let jar = fixture::agent_jar(folder.path(), "TransformingAgent", &[classes]);
     jdk::each(|jdk| {
-        for options in [CALLS, "cpu=times,heap=sites,depth=2"] {
+        for options in [CALLS, "cpu=counts", "cpu=times,heap=sites,depth=2"] {
             let main = |run: JavaRun| run.main("TransformingAgent");
             let [plain, before, after] = three_ways(jdk, options, &jar, main);
             for outcome in [before, after] {
@@ -67,7 +67,7 @@ fn classes_are_redefined_as_without_perk() {
     let classes = fixture::fixtures().join("");
     let jar = fixture::agent_jar(folder.path(), "RedefiningAgent", &[classes]);
     jdk::each(|jdk| {
-        for options in ["heap=sites,depth=2", "cpu=times,heap=sites,depth=2", CALLS] {
+        for options in ["heap=sites,depth=2", "cpu=times,heap=sites,depth=2", CALLS, "cpu=counts"] {
             let main = |run: JavaRun| run.main("RedefiningAgent");
             let [plain, before, after] = three_ways(jdk, options, &jar, main);
             for outcome in [before, after] {

@@ -20,7 +20,7 @@ const TABLE: &str = "testdata/hprof/combinations/original.tsv";
 /// the numbers of values, so that all values occur.
 const STEP: usize = 11;
 /// The analyses that perk has and the original does not, together with those that both have.
-const PERKS_OWN: [&str; 12] = [
+const PERKS_OWN: [&str; 14] = [
     "cpu=old,aprof=y",
     "cpu=old,heap=sites,aprof=between",
     "cpu=old,heap=sites,sample=64k",
@@ -32,6 +32,8 @@ const PERKS_OWN: [&str; 12] = [
     "cpu=samples,cpu=times,heap=sites,aprof=y,format=p",
     "cpu=samples,cpu=old,heap=all,monitor=y,thread=y,format=p",
     "cpu=old,format=p",
+    "cpu=counts,monitor=y,locks=y,heap=dump",
+    "cpu=counts,heap=sites,sample=64k,thread=y,format=p",
     "cpu=samples,aprof=y,heap=dump,format=b",
 ];
 
@@ -129,7 +131,10 @@ fn has_all(outcome: &Outcome, options: &str) {
         (asked.heap_dump, has(|it| matches!(it, Event::Heap(_)))),
         (asked.heap_sites || asked.aprof, profile.sites().is_some()),
         (asked.cpu.samples, profile.cpu_samples().next().is_some()),
-        (asked.cpu.times == Some(TimesForm::Times), profile.call_times().next().is_some()),
+        (
+            asked.cpu.counts || asked.cpu.times == Some(TimesForm::Times),
+            profile.call_times().next().is_some(),
+        ),
         (asked.cpu.times == Some(TimesForm::Old), profile.call_edges().next().is_some()),
     ];
     for (index, (is_asked_for, is_there)) in sections.into_iter().enumerate() {

@@ -9,8 +9,10 @@ use super::types::{Jamaica, OutputFormat};
 pub enum Measurement {
     /// Stacks of threads that use CPU time.
     Samples,
-    /// Every call.
+    /// Every call, by call path.
     Calls,
+    /// Every call, by method and call site.
+    Counts,
     /// All objects at the end.
     HeapDump,
     /// Every allocation.
@@ -106,7 +108,7 @@ const BASE: MeasurementRow = MeasurementRow {
 };
 
 /// All measurements, in the order of [`Measurement`], in which sentences name them.
-pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
+pub(super) static MEASUREMENTS: [MeasurementRow; 12] = [
     MeasurementRow {
         measurement: Measurement::Samples,
         option: "cpu",
@@ -125,6 +127,23 @@ pub(super) static MEASUREMENTS: [MeasurementRow; 11] = [
         start: Some(&FromStart {
             applies: |options| options.include.is_empty(),
             agent: "calls of all methods (cpu=times and cpu=old without include=)",
+            with: "include",
+            instead: "name the methods to count (--include 'com.acme.*')",
+        }),
+        changes_classes: true,
+        can_pause: false,
+        ..BASE
+    },
+    MeasurementRow {
+        measurement: Measurement::Counts,
+        option: "cpu",
+        agent: "cpu=counts",
+        command_line: &["--cpu counts"],
+        is_on: |options| options.cpu.counts,
+        holder: NO_BINARY,
+        start: Some(&FromStart {
+            applies: |options| options.include.is_empty(),
+            agent: "calls of all methods (cpu=counts without include=)",
             with: "include",
             instead: "name the methods to count (--include 'com.acme.*')",
         }),

@@ -6,7 +6,7 @@
 use perk_profile::{NamePattern, WholePattern};
 
 use super::measurements::Measurement::{
-    Calls, Fields, Jamaica as JamaicaProfile, Monitors, SampledSites, Samples, Sites, Wall,
+    Calls, Counts, Fields, Jamaica as JamaicaProfile, Monitors, SampledSites, Samples, Sites, Wall,
     Xprof as XprofTables,
 };
 use super::row::{Addition, AgentOption, Argument, Clash, Needs, OptionRow, Section, Word};
@@ -251,8 +251,8 @@ const TREES: Needs = Needs {
 };
 /// The measurements with probes in methods.
 const PROBES: Needs = Needs {
-    of: &[Calls, Sites, Fields, JamaicaProfile],
-    is_met: Some(|options| options.has_call_trees() || options.fields || options.jamaica.is_some()),
+    of: &[Calls, Counts, Sites, Fields, JamaicaProfile],
+    is_met: Some(|options| options.changes_classes()),
     ..Needs::BASE
 };
 const BINARY: Needs = Needs {
@@ -312,7 +312,18 @@ pub(super) const ROWS: &[OptionRow] = &[
             Choice { name: "samples", set: |o| o.cpu.samples = true },
             Choice { name: "times", set: |o| o.cpu.times = Some(TimesForm::Times) },
             Choice { name: "old", set: |o| o.cpu.times = Some(TimesForm::Old) },
+            Choice { name: "counts", set: |o| (o.cpu.samples, o.cpu.counts) = (true, true) },
         ]),
+        clash: Some(&Clash {
+            is_there: |o| o.cpu.counts && (o.has_call_trees() || o.aprof),
+            agent: "cpu=counts is not supported with cpu=times, cpu=old, aprof and heap=sites without sample, \
+                    which count by call path",
+            command_line: "--cpu counts does not work with --aprof and --heap sites, which count by call path: \
+                           use --cpu times with them, or --alloc",
+        }),
+        note: "\
+- `cpu=counts` counts the calls of each method and call site exactly, and takes `cpu=samples` for times and
+  paths. It costs a fraction of `cpu=times`, which counts each call path.",
         arguments: &[Argument {
             long: "cpu",
             position: 10,
@@ -320,6 +331,7 @@ pub(super) const ROWS: &[OptionRow] = &[
             value_name: "KIND",
             words: &[
                 Word::new("samples", "Sample the stacks of threads that use CPU time"),
+                Word::new("counts", "Count every call, by method and call site, and sample the time"),
                 Word::new("times", "Count and time every call, by call path"),
                 Word::new("old", "Count and time every call, by caller and callee"),
                 Word { name: "off", value: None, help: "Measure no time" },

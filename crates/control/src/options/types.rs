@@ -7,6 +7,8 @@ pub struct Cpu {
     pub samples: bool,
     /// `cpu=times` or `cpu=old`
     pub times: Option<TimesForm>,
+    /// `cpu=counts`
+    pub counts: bool,
 }
 
 /// The tables of `-Xprof`, which differ from the original's by these.

@@ -48,6 +48,7 @@ pub(crate) const EVERYTHING: RequestKind = RequestKind {
         extended: false,
         calls: true,
         blocks: false,
+        entries: false,
         events: Events::NONE,
         late: false,
         names: Names::PLAIN,
@@ -73,6 +74,13 @@ pub(crate) const ACCESSES: RequestKind = RequestKind {
 pub(crate) const BLOCKS: RequestKind = RequestKind {
     name: "blocks",
     probes: Probes { calls: false, blocks: true, ..NONE },
+    calls: Calls::All,
+};
+
+/// Entries of methods, and the calls that they make.
+pub(crate) const ENTRIES: RequestKind = RequestKind {
+    name: "entries",
+    probes: Probes { calls: false, entries: true, ..NONE },
     calls: Calls::All,
 };
 
@@ -113,13 +121,14 @@ pub(crate) const EVENTS: RequestKind = RequestKind {
 };
 
 /// The combinations that are tested with whole JDKs: each kind of probe with few others, and all.
-pub(crate) const KINDS: [RequestKind; 9] = [
+pub(crate) const KINDS: [RequestKind; 10] = [
     RequestKind { name: "calls", probes: NONE, calls: Calls::All },
     CALLS_OF_SOME,
     RequestKind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
     EVERYTHING,
     ACCESSES,
     BLOCKS,
+    ENTRIES,
     CALLS_AND_BLOCKS,
     BRACKETS,
     EVENTS,

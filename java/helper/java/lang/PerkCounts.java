@@ -1,7 +1,6 @@
 package java.lang;
 
 import jdk.internal.misc.Unsafe;
-import jdk.internal.vm.annotation.ForceInline;
 import jdk.internal.vm.annotation.Stable;
 
 /**
@@ -16,6 +15,9 @@ import jdk.internal.vm.annotation.Stable;
  * A probe has no branch in compiled code: each one that may be taken would keep the values of all
  * methods around it for a return to the interpreter. So a thread that does not have counters has an
  * offset of 0, to counters that are not read.
+ *
+ * In a program that runs already, threads have no place for the address: they share some sets of counters,
+ * and add to them atomically.
  */
 public final class PerkCounts extends PerkHeaders {
     /** The number of bits of the size of a counter. */
@@ -24,12 +26,19 @@ public final class PerkCounts extends PerkHeaders {
     /** Represents the address of counters that are not read: the agent replaces it in the class file. */
     private static final long UNREAD = 0x5065726b436e7473L;
 
+    /** The number of shared sets of counters, less one: a mask of the numbers of threads. */
+    private static final long SHARED_MASK = 15;
+
     // The JIT compilers treat a stable field as a constant once it is not zero.
 
     /** Null until the agent has called {@link #start}. */
     @Stable private static Unsafe U;
     /** The place in a thread of the address of its counters, less {@link #UNREAD}. */
     @Stable private static long COUNTERS_FIELD;
+    /** The place in a thread of its number. */
+    @Stable private static long NUMBER_FIELD;
+    /** The address of the addresses of the shared sets of counters. */
+    @Stable private static long SHARED;
 
     private PerkCounts() {}
 
@@ -41,6 +50,15 @@ public final class PerkCounts extends PerkHeaders {
         return 0;
     }
 
+    /** Starts counting in sets of counters that threads share. */
+    private static long startShared(long shared) {
+        Unsafe unsafe = Unsafe.getUnsafe();
+        NUMBER_FIELD = unsafe.objectFieldOffset(Thread.class, "tid");
+        SHARED = shared;
+        U = unsafe;
+        return 0;
+    }
+
     /** The calling thread is about to run a virtual thread. */
     public static void mounting(Thread thread) {
         if (U != null) {
@@ -48,11 +66,14 @@ public final class PerkCounts extends PerkHeaders {
         }
     }
 
-    /** Counts an execution. The condition is constant in compiled code. */
-    @ForceInline
+    /**
+     * Counts an execution. The condition is constant in compiled code. C2 inlines it where it is called often; C1
+     * should not, as it would compile twice as long: at more than 35 bytes of bytecode it does not.
+     */
     public static void count(int counter) {
         if (U != null) {
-            long address = address(counter);
+            long place = UNREAD + ((long) counter << COUNTER_SHIFT);
+            long address = place + U.getLong(Thread.currentThread(), COUNTERS_FIELD);
             U.putLong(null, address, U.getLong(null, address) + 1);
         }
     }
@@ -63,13 +84,17 @@ public final class PerkCounts extends PerkHeaders {
      */
     public static void countMoving(int counter) {
         if (U != null) {
-            U.getAndAddLong(null, address(counter), 1);
+            long place = UNREAD + ((long) counter << COUNTER_SHIFT);
+            U.getAndAddLong(null, place + U.getLong(Thread.currentThread(), COUNTERS_FIELD), 1);
         }
     }
 
-    @ForceInline
-    private static long address(int counter) {
-        long place = UNREAD + ((long) counter << COUNTER_SHIFT);
-        return place + U.getLong(Thread.currentThread(), COUNTERS_FIELD);
+    /** Counts an execution in a set that threads share. The agent redirects the sets when counting is over. */
+    public static void countShared(int counter) {
+        if (U != null) {
+            long set = U.getLong(Thread.currentThread(), NUMBER_FIELD) & SHARED_MASK;
+            long counters = U.getLong(null, SHARED + (set << COUNTER_SHIFT));
+            U.getAndAddLong(null, counters + ((long) counter << COUNTER_SHIFT), 1);
+        }
     }
 }

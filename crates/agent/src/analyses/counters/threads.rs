@@ -2,8 +2,11 @@
 
 use std::ffi::CString;
 use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::sync::{Mutex, OnceLock};
 
 use perk_instrument::Names;
 use perk_instrument::fields::THREAD_COUNTERS;
@@ -22,6 +25,19 @@ pub(super) struct Tables {
     /// the start.
     unread: Counters,
     read: Mutex<CounterTable>,
+}
+
+/// The number of sets of counters that the threads of a program share that runs already: as in `PerkCounts.java`.
+const SHARED_SETS: usize = 16;
+
+/// The counters of probes that are left when a recording is over.
+static ENDED: OnceLock<Option<Counters>> = OnceLock::new();
+
+/// The sets of counters that threads share, by the last bits of their numbers.
+#[derive(Debug)]
+pub(super) struct SharedSets {
+    /// The addresses of the sets. A probe that is left reads them for ever.
+    addresses: &'static [AtomicU64; SHARED_SETS],
 }
 
 /// The access to the counters of threads.
@@ -74,9 +90,60 @@ impl Tables {
         Some(counters)
     }
 
+    /// Returns the sum over all threads of each of the first counters.
+    pub(super) fn sums(&self, count: usize) -> Vec<u64> {
+        let read = lock(&self.read);
+        let mut sums = vec![0; count];
+        for counters in &read.all {
+            for (sum, counter) in sums.iter_mut().zip(counters.all()) {
+                *sum += counter.load(Relaxed);
+            }
+        }
+        sums
+    }
+
+    /// Gives the memory back to the system.
+    ///
+    /// # Safety
+    /// No probe counts in them any more.
+    pub(super) unsafe fn free(&self) {
+        let all = std::mem::take(&mut *lock(&self.read)).all;
+        // SAFETY: the caller's promise; nobody else has them.
+        all.iter().chain([&self.unread]).for_each(|it| unsafe { it.give_back() });
+    }
+
     /// Returns the address of the counters that are not read.
     pub(super) fn unread(&self) -> i64 {
         address(self.unread)
+    }
+}
+
+impl SharedSets {
+    /// Makes the sets, the first ones of these tables.
+    ///
+    /// # Errors
+    /// The reason why there is no memory for them, in one line.
+    pub(super) fn new(tables: &Tables) -> Result<Self, String> {
+        let addresses: &'static [AtomicU64; SHARED_SETS] = Box::leak(Box::default());
+        for set in addresses {
+            let counters = tables.take().ok_or("perk has no memory for counters")?;
+            set.store(counters.address(), SeqCst);
+        }
+        Ok(Self { addresses })
+    }
+
+    /// Returns the address of the sets' addresses.
+    pub(super) fn address(&self) -> i64 {
+        self.addresses.as_ptr() as i64
+    }
+
+    /// Has probes that are left count in counters that nobody reads. Returns whether there is memory for this
+    /// number of them.
+    pub(super) fn redirect(&self, len: usize) -> bool {
+        let unread = ENDED.get_or_init(|| counters().ok());
+        let Some(unread) = unread.filter(|it| it.grow(len)) else { return false };
+        self.addresses.iter().for_each(|it| it.store(unread.address(), SeqCst));
+        true
     }
 }
 
@@ -130,18 +197,6 @@ impl States {
         let mut read = lock(&self.tables.read);
         let known = read.all.iter().find(|known| address(known) == counters).copied();
         read.free.extend(known);
-    }
-
-    /// Returns the sum over all threads of each of the first counters.
-    pub(super) fn sums(&self, count: usize) -> Vec<u64> {
-        let read = lock(&self.tables.read);
-        let mut sums = vec![0; count];
-        for counters in &read.all {
-            for (sum, counter) in sums.iter_mut().zip(counters.all()) {
-                *sum += counter.load(Relaxed);
-            }
-        }
-        sums
     }
 }
 

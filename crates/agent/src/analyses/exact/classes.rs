@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::cache::{CacheHit, ClassCache};
 use crate::analyses::bytecodes::Bytecodes;
+use crate::analyses::skipped::SkippedMethods;
 use crate::recorder::{MethodText, Recorder};
 use crate::selection::Selection;
 
@@ -54,17 +55,6 @@ pub(super) struct Counts {
     pub(super) excluded_classes: AtomicU64,
     pub(super) cpu_ns: AtomicU64,
 }
-
-/// The methods that should have probes but do not.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SkippedMethods {
-    pub(super) count: u64,
-    /// The names of the first ones, each with the reason.
-    pub(super) names: Vec<String>,
-}
-
-/// The number of methods without probes that are named.
-const MOST_NAMES: usize = 100;
 
 #[derive(Debug)]
 struct LeafClass {
@@ -205,11 +195,7 @@ impl Classes {
 
     /// Notes a method that does not have probes, given with the reason.
     pub(super) fn skip(&self, method: String) {
-        let mut skipped = lock(&self.counts.skipped);
-        skipped.count += 1;
-        if skipped.names.len() < MOST_NAMES {
-            skipped.names.push(method);
-        }
+        lock(&self.counts.skipped).add(method);
     }
 
     /// Returns the methods that do not have probes.
@@ -235,10 +221,9 @@ impl Classes {
         self.selection.selects(class, method)
     }
 
-    /// Whether the calls of one of a class's methods are to be counted; the class's name is an internal
-    /// one.
-    pub(super) fn selects_any(&self, class: &str, methods: impl FnOnce() -> Vec<String>) -> bool {
-        self.selection.selects_any(&class.replace('/', "."), methods)
+    /// Returns the methods that are to be counted.
+    pub(super) fn selection(&self) -> &Selection {
+        &self.selection
     }
 
     /// Forgets the classes.

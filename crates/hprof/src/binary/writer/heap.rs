@@ -199,7 +199,7 @@ impl<W: Write> Segments<'_, W> {
     /// Fills up an array whose head is written, if the input ends within it. Its length must be
     /// right for the records after it to be found.
     fn complete_array(&mut self) -> io::Result<()> {
-        static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
+        static ZEROES: [u8; 1 << 12] = [0; 1 << 12];
         while let Some((element, left_count)) = self.large.filter(|large| large.1 > 0) {
             let count = (left_count as usize).min(ZEROES.len() / element.bytes(8));
             self.more_elements(&ZEROES[..count * element.bytes(8)])?;
