@@ -24,6 +24,8 @@ const CHATTY_PART: u64 = 8;
 pub struct CallColumns {
     /// The number of calls of the path's last method on it.
     pub counts: Vec<u64>,
+    /// How many of these calls are estimated to be on it; empty if all are counted.
+    pub estimated_counts: Vec<u64>,
     /// The time in these calls, in nanoseconds, without the calls that they make.
     pub self_ns: Vec<u64>,
     /// The time in these calls, in nanoseconds, including the calls that they make.
@@ -49,8 +51,19 @@ impl CallColumns {
                 self_ns[path] = self_ns[path].saturating_add(ns);
             }
         }
+        let mut estimated_counts = Vec::new();
+        for section in profile.sections().filter(|it| it.head.has(&[Metric::EstimatedCalls])) {
+            estimated_counts.resize(tree.len(), 0_u64);
+            for (key, [count]) in section.of_metrics([Metric::EstimatedCalls]) {
+                let trace = profile.get_trace(key.trace);
+                if thread.is_none() || trace.thread == thread {
+                    let sum = &mut estimated_counts[tree.path(trace.node).index()];
+                    *sum = sum.saturating_add(count);
+                }
+            }
+        }
         let total_ns = tree.totals(&self_ns, |sum, more| *sum = sum.saturating_add(*more));
-        Self { counts, self_ns, total_ns }
+        Self { counts, estimated_counts, self_ns, total_ns }
     }
 }
 
@@ -90,6 +103,8 @@ pub struct Edge {
     pub callee: Option<MethodId>,
     /// The number of calls.
     pub count: u64,
+    /// How many of them are estimated: these calls are those of an instruction that can run several methods.
+    pub estimated_count: u64,
     /// The time in these calls, in nanoseconds, including the calls that they make.
     pub total_ns: u64,
 }
@@ -162,7 +177,7 @@ impl CallTable {
         for row in profile.call_edges().flat_map(|edges| edges.rows) {
             let callee = row.callee.map(|method| merged.method(method));
             let caller = row.caller.map(|method| merged.method(method));
-            let new = Edge { caller, callee, count: 0, total_ns: 0 };
+            let new = Edge { caller, callee, count: 0, estimated_count: 0, total_ns: 0 };
             let edge = edges.entry((caller, callee)).or_insert(new);
             edge.count = edge.count.saturating_add(row.count);
             edge.total_ns = edge.total_ns.saturating_add(row.total_ns);
@@ -260,9 +275,12 @@ fn edges_of_tree(tree: &MethodTree, columns: &CallColumns) -> Vec<Edge> {
     for at in 1..tree.len() {
         let (path, count, total_ns) = (PathId::new(at), columns.counts[at], columns.total_ns[at]);
         let Some(pair) = tree.edge(path).filter(|_| count > 0 || total_ns > 0) else { continue };
-        let new = || Edge { caller: pair.0, callee: Some(pair.1), count: 0, total_ns: 0 };
+        let (caller, callee) = (pair.0, Some(pair.1));
+        let new = || Edge { caller, callee, count: 0, estimated_count: 0, total_ns: 0 };
         let edge = edges.entry(pair).or_insert_with(new);
         edge.count = edge.count.saturating_add(count);
+        let estimated = columns.estimated_counts.get(at).copied().unwrap_or(0);
+        edge.estimated_count = edge.estimated_count.saturating_add(estimated);
         if outermost.has(path) {
             edge.total_ns = edge.total_ns.saturating_add(total_ns);
         }

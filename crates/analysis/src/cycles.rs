@@ -61,6 +61,7 @@ mod tests {
             caller: Some(caller),
             callee: Some(callee),
             count: 1,
+            estimated_count: 0,
             total_ns: 0,
         };
         let edges = vec![

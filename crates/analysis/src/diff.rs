@@ -8,6 +8,7 @@ mod metrics;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::hash::Hash;
 
 use crate::allocations::{self, SiteRow};
@@ -23,7 +24,7 @@ use crate::{MethodTree, columns, locks};
 
 pub use cpu_time::align_cpu_time;
 use ids::Names;
-pub use metrics::{MethodNumbers, MetricDiff};
+pub use metrics::{MethodNumbers, MetricDiff, sample_margin};
 
 /// The numbers of one key in both profiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,8 +105,10 @@ pub struct Diff {
     /// Calls by method; `None` if one of the profiles has no calls. The other options are `None` in
     /// the same way.
     pub methods: Option<Vec<Change<MethodId, Calls>>>,
-    /// Numbers of calls by caller and callee.
+    /// Numbers of calls by caller and callee, without those that one of the profiles estimates.
     pub edges: Option<Vec<Change<Pair, u64>>>,
+    /// The number of pairs of caller and callee whose calls one of the profiles estimates.
+    pub estimated_edge_count: u64,
     /// Allocations by class.
     pub classes: Option<Vec<Change<ClassId, Allocations>>>,
     /// Allocations by class and path.
@@ -143,6 +146,7 @@ impl Diff {
         if both(has_calls) {
             let mut methods = Vec::new();
             let mut edges = Vec::new();
+            let mut estimated = HashSet::new();
             for (side, profile) in profiles.into_iter().enumerate() {
                 let table = calls(profile);
                 let method = |id: MethodId| sides[side].methods[id.index()];
@@ -152,13 +156,15 @@ impl Diff {
                     methods.push((method(row.method), side, calls));
                 }
                 for edge in &table.edges {
-                    edges.push((
-                        (edge.caller.map(method), edge.callee.map(method)),
-                        side,
-                        edge.count,
-                    ));
+                    let pair = (edge.caller.map(method), edge.callee.map(method));
+                    edges.push((pair, side, edge.count));
+                    if edge.estimated_count > 0 {
+                        estimated.insert(pair);
+                    }
                 }
             }
+            edges.retain(|edge| !estimated.contains(&edge.0));
+            diff.estimated_edge_count = estimated.len() as u64;
             diff.methods = Some(join(methods));
             diff.edges = Some(join(edges));
         }

@@ -151,7 +151,7 @@ Examples:
   perk run -- java -cp classes Main arg
   perk run -o main.html -o main.hprof -- java -jar app.jar
   perk run --only cpu --interval 1ms --threads --top 30 -- java -jar app.jar
-  perk run --cpu times --include 'com.acme.*' -- java -jar app.jar
+  perk run --cpu counts -- java -jar app.jar
   perk run --heap sites -- java -jar app.jar
   perk run --heap dump -o heap.hprof -- java -jar app.jar
   perk run --aprof --from-signal -- java -jar app.jar

@@ -34,7 +34,7 @@ fn scripts(folder: &Folder) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ci.md");
     let page = fs::read_to_string(page).unwrap();
     let blocks: Vec<_> = page.split("```sh\n").skip(1).collect();
-    assert_eq!(blocks.len(), 3);
+    assert_eq!(blocks.len(), 4);
     for block in blocks {
         let (script, _) = block.split_once("```\n").unwrap();
         let name = script.split(' ').nth(1).unwrap();
@@ -65,6 +65,7 @@ fn the_gate_of_the_documentation_opens_and_closes() {
             ["baseline.sh", "before.prof", "base.prof"],
             ["baseline.sh", "after.prof", "base.prof"],
             ["calls.sh", "before", "after"],
+            ["counts.sh", "before", "after"],
         ] {
             let output = sh(&folder, jdk, &script);
             assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
@@ -88,12 +89,15 @@ fn the_gate_of_the_documentation_opens_and_closes() {
         let output = sh(&folder, jdk, &["calls.sh", "before", "after"]);
         assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
         folder.file("after/src/com/acme/Main.java", program(1, 51));
-        let output = sh(&folder, jdk, &["calls.sh", "before", "after"]);
-        let text = stdout(&output);
-        assert_eq!(output.status.code(), Some(1), "{text}{}", stderr(&output));
-        let line = "EXCEEDED  calls(com.acme.*)>+0: ";
-        let line = text.lines().find(|it| it.starts_with(line)).unwrap();
-        assert!(line.contains("; most in com.acme.Main.work(I)J: 50 → 51 (+2.00 %)"), "{line}");
+        for script in ["calls.sh", "counts.sh"] {
+            let output = sh(&folder, jdk, &[script, "before", "after"]);
+            let text = stdout(&output);
+            assert_eq!(output.status.code(), Some(1), "{text}{}", stderr(&output));
+            let line = "EXCEEDED  calls(com.acme.*)>+0: ";
+            let line = text.lines().find(|it| it.starts_with(line)).unwrap();
+            let most = "; most in com.acme.Main.work(I)J: 50 → 51 (+2.00 %)";
+            assert!(line.contains(most), "{line}");
+        }
     });
 }
 

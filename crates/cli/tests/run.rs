@@ -2,6 +2,7 @@
 
 mod advice;
 mod archives;
+mod counts;
 mod diff;
 mod exact;
 mod fields;

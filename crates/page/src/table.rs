@@ -51,6 +51,7 @@ pub(crate) const ASSETS: &[(&str, &str)] = assets![
     "fields/page.html",
     "fields/page.js",
     "flame/account.js",
+    "flame/calls.js",
     "flame/chart.js",
     "flame/data.js",
     "flame/fold.js",

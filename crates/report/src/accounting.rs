@@ -82,8 +82,11 @@ fn samples(a: &Accounting) -> [String; 2] {
 fn calls(a: &Accounting) -> Vec<String> {
     let mut lines = Vec::new();
     if a.call_count > 0 {
-        let nodes = plural(a.call_node_count, "node");
-        lines.push(line("calls", &format!("{} counted in {nodes} of call trees", a.call_count)));
+        let place = match a.call_node_count {
+            0 => "by method and call site".to_owned(),
+            nodes => format!("in {} of call trees", plural(nodes, "node")),
+        };
+        lines.push(line("calls", &format!("{} counted {place}", a.call_count)));
     }
     if a.folded_call_count > 0 {
         let folded = a.folded_call_count;

@@ -63,8 +63,9 @@ const EXACT: [Column; 5] = [
 ];
 
 /// The exact engine's modes, together with sampling.
-pub(super) const MODES: [Variant; 11] = [
+pub(super) const MODES: [Variant; 12] = [
     with("samples", "cpu=samples,format=p"),
+    with("counts", "cpu=counts,format=p"),
     with("times-none", "cpu=times,timing=none,format=p"),
     with("times-tick", "cpu=times,timing=tick,format=p"),
     with("times-exact", "cpu=times,timing=exact,format=p"),

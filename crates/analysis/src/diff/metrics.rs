@@ -12,6 +12,12 @@ use crate::{columns, top};
 /// Standard errors on each side of a number that 95 % of all measurements are within.
 const ERRORS_OF_95_PERCENT: f64 = 1.96;
 
+/// The most by which a number of samples can be wrong, with a confidence of 95 %: samples are taken to be
+/// independent, so that the error of their number is its square root. It is at least one sample.
+pub fn sample_margin(count: u64) -> u64 {
+    (ERRORS_OF_95_PERCENT * (count as f64).sqrt()).round().max(1.0) as u64
+}
+
 /// The numbers of one metric for a method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodNumbers {

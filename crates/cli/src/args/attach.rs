@@ -20,10 +20,10 @@ Examples:
   perk attach Main --duration 30s
   perk attach app.jar --duration 1m -o app.html -o app.hprof
   perk attach Main --cpu samples --wall --alloc --lock --duration 30s -o app.pb.gz
-  perk attach Main --cpu times --include 'com.acme.*' --duration 30s
+  perk attach Main --cpu counts --include 'com.acme.*' --duration 30s
 
---cpu times counts every call of the methods that --include names, from the next call on. Their classes have
-probes only during the recording.
+--cpu counts and --cpu times count every call of the methods that --include names, from the next call on. Their
+classes have probes only during the recording.
 
 A NAME is a main class or a jar, with or without its package or folder, or a part of that. perk ps lists the
 JVMs. perk must run as the JVM's user, or as root. To attach to a JVM in a container, run perk within the

@@ -116,7 +116,7 @@ fn time_below(profile: &Profile, method: &str) -> u64 {
 }
 
 #[track_caller]
-fn assert_calls(profile: &Profile, n: u64) {
+pub(super) fn assert_calls(profile: &Profile, n: u64) {
     let counted = calls(profile);
     for (method, count) in calls_of_call_counts(n) {
         assert_eq!(counted.get(method), Some(&count), "{method}");

@@ -34,6 +34,9 @@ pub(super) struct PageData {
     /// The strings. The first is empty.
     pub(super) strings: Vec<String>,
     pub(super) frames: FrameColumns,
+    /// The counted calls of the frames' methods, beside samples.
+    #[serde(default, skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub(super) calls: Option<CountedCalls>,
     pub(super) nodes: NodeColumns,
     /// The times of the numbers, if the profile has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,6 +97,19 @@ pub(super) struct FrameColumns {
     /// code, 4 the kernel's, 5 no code. The first pages had none.
     #[serde(default)]
     pub(super) owner: Vec<u8>,
+}
+
+/// Counted calls.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct CountedCalls {
+    /// The calls of each frame's method; 0 where none is known.
+    pub(super) count: Vec<u64>,
+    /// The frames of callers and callees, and the calls of each pair.
+    pub(super) caller: Vec<u32>,
+    pub(super) callee: Vec<u32>,
+    pub(super) pair_count: Vec<u64>,
+    /// How many of these are estimated.
+    pub(super) estimated: Vec<u64>,
 }
 
 /// The nodes of the tree in preorder.

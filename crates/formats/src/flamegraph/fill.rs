@@ -2,13 +2,15 @@
 
 use std::io;
 
+use perk_analysis::calls::{CallColumns, CallTable};
 use perk_analysis::label_tree::{LevelNode, LevelTree, Part};
 use perk_analysis::{MethodTree, Owners, limits};
-use perk_profile::{Accounting, KeyedMap, Metric, Profile, TraceId, deep};
+use perk_profile::{Accounting, KeyedMap, MethodId, Metric, Profile, TraceId, deep};
 
 use super::VERSION;
 use super::data::{
-    FrameColumns, LimitColumns, LimitEntry, NodeColumns, NodeKind, OtherMetric, PageData,
+    CountedCalls, FrameColumns, LimitColumns, LimitEntry, NodeColumns, NodeKind, OtherMetric,
+    PageData, is_samples,
 };
 use super::index::index;
 use super::label::FrameLabel;
@@ -54,6 +56,8 @@ impl PageData {
         tables.frames.owner = tables.labels.iter().map(|label| ownership.of(label)).collect();
         data.app = ownership.app;
         data.limits = view.lead.map(|lead| tables.limits(view.profile, lead));
+        let has_calls = Metric::Calls.is_in(view.profile) && is_samples(&data.value);
+        data.calls = (has_calls && !is_compared).then(|| tables.calls(view.profile));
         (data.strings, data.frames) = (tables.strings, tables.frames);
         Ok(data)
     }
@@ -74,6 +78,7 @@ impl PageData {
             limits: None,
             strings: Vec::new(),
             frames: FrameColumns::default(),
+            calls: None,
             nodes: NodeColumns::default(),
             times: None,
             others: Vec::new(),
@@ -127,21 +132,45 @@ impl<'a> Tables<'a> {
         frame
     }
 
+    /// Returns the frame of a method, if it is on the page.
+    fn frame_of(&self, profile: &'a Profile, id: MethodId) -> Option<u32> {
+        let label = |native| FrameLabel::new(profile, Part::Method { id, native });
+        [false, true].into_iter().find_map(|native| self.frame_ids.get(&label(native)).copied())
+    }
+
+    /// Returns the counted calls of the frames' methods.
+    fn calls(&self, profile: &'a Profile) -> CountedCalls {
+        let tree = MethodTree::new(profile);
+        let table = CallTable::of_tree(profile, &tree, &CallColumns::new(profile, &tree, None));
+        let count = vec![0; self.labels.len()];
+        let mut calls = CountedCalls { count, ..CountedCalls::default() };
+        for row in &table.methods {
+            if let Some(frame) = self.frame_of(profile, row.method) {
+                calls.count[frame as usize] = row.count;
+            }
+        }
+        for edge in &table.edges {
+            let frame = |method: Option<MethodId>| self.frame_of(profile, method?);
+            let Some((caller, callee)) = frame(edge.caller).zip(frame(edge.callee)) else {
+                continue;
+            };
+            calls.caller.push(caller);
+            calls.callee.push(callee);
+            calls.pair_count.push(edge.count);
+            calls.estimated.push(edge.estimated_count);
+        }
+        calls
+    }
+
     /// Returns the list of what limits the program, with the frames of its methods.
     fn limits(&self, profile: &'a Profile, lead: &Lead) -> LimitColumns {
-        let entry = |row: &LeadRow| {
-            let label = |native| {
-                let id = row.method?;
-                self.frame_ids.get(&FrameLabel::new(profile, Part::Method { id, native })).copied()
-            };
-            LimitEntry {
-                share: row.share.clone(),
-                reason: row.reason.clone(),
-                place: row.place.clone(),
-                hint: row.hint.clone(),
-                value: row.metric.name().to_owned(),
-                frame: label(false).or_else(|| label(true)),
-            }
+        let entry = |row: &LeadRow| LimitEntry {
+            share: row.share.clone(),
+            reason: row.reason.clone(),
+            place: row.place.clone(),
+            hint: row.hint.clone(),
+            value: row.metric.name().to_owned(),
+            frame: row.method.and_then(|id| self.frame_of(profile, id)),
         };
         let [rows, more] = [&lead.rows, &lead.more].map(|rows| rows.iter().map(entry).collect());
         let [summary, more_title] = [&lead.summary, &lead.more_title].map(String::clone);

@@ -1,5 +1,6 @@
 // A frame in words: the line below the graph, the tip, the path, the copied stack.
 
+import { callsOf } from "./calls.js";
 import { KIND, shortName, sortOf } from "./names.js";
 import { by, interval, names } from "./data.js";
 import { duration } from "./units.js";
@@ -22,10 +23,11 @@ export function describe(at, node) {
   const { model } = at;
   const [total, self] = [model.total[node], model.own(node)];
   const time = interval > 0 ? `, ${duration(total * interval)} CPU` : "";
+  const calls = callsOf(model, node);
   detail.classList.remove("hint");
   detail.textContent =
     `${model.name(node)} — ${amountOf(total)} (${percent(total, samples)}${time})` +
-    `${model.isUpward ? "" : `, self ${amount(self)} (${percent(self, samples)})`}${before(at, node)}`;
+    `${model.isUpward ? "" : `, self ${amount(self)} (${percent(self, samples)})`}${before(at, node)}${calls && `; ${calls}`}`;
   by("copy").hidden = false;
 }
 
@@ -65,6 +67,8 @@ function fillTip(at, node) {
   if (name?.signature) tip.append(element("div", name.signature, "signature"));
   if (name && sortOf(name) !== name.method) tip.append(element("div", sortOf(name), "class"));
   tip.append(table);
+  const calls = callsOf(model, node);
+  if (calls) tip.append(element("div", calls, "calls"));
 }
 
 export function moveTip(x, y) {

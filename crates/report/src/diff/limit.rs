@@ -80,6 +80,9 @@ fn limit(text: &str) -> Result<Limit, String> {
     let (number, bound) = text.split_at(at);
     let (direction, bound) = if let Some(bound) = bound.strip_prefix(">+") {
         (Direction::Growth, bound)
+    } else if let Some(bound) = bound.strip_prefix('>').filter(|it| it.ends_with('%')) {
+        // A share can only be one of the change.
+        (Direction::Growth, bound)
     } else if let Some(bound) = bound.strip_prefix("<-") {
         (Direction::Shrinking, bound)
     } else {

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use perk_analysis::diff::{Accesses, Calls, Change, Diff, HeapObjects, MetricDiff};
-use perk_profile::units::amount;
+use perk_profile::units::{amount, plural};
 use perk_profile::{Allocations, ClassId, Field, MethodId, Metric, NodeId, Unit, Waits};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Section};
 
@@ -198,7 +198,12 @@ impl<'d> List<'d> {
     pub(super) fn edges(diff: &'d Diff) -> Option<Self> {
         let edge = |&(caller, callee): &_| DiffSubject::Edge(caller, callee);
         let rows = pairs(diff.edges.as_ref()?, edge, |&count| [count]);
-        let list = Self::new(diff, "edges", "Calls by caller and callee", rows);
+        let estimated = match diff.estimated_edge_count {
+            0 => String::new(),
+            count => format!(" (without {}, which are estimated)", plural(count, "pair")),
+        };
+        let heading = format!("Calls by caller and callee{estimated}");
+        let list = Self::new(diff, "edges", &heading, rows);
         Some(Self { numbers: CALLS[..1].to_vec(), shown: COUNTS.to_vec(), ..list })
     }
 

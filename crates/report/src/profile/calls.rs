@@ -1,5 +1,7 @@
 //! Exact calls.
 
+mod sampled;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -10,6 +12,7 @@ use perk_profile::units::{duration, percent, plural, printable};
 use perk_profile::{KeyedMap, MethodId, Metric, NamePattern, Profile, ThreadId};
 use perk_render::{Cell, Column, Json, LazyTable, Part, Section};
 
+use self::sampled::SampledTime;
 use super::blocks::{NO_CALLER, blocks, no_threads};
 
 /// Callers shown under a chatty method.
@@ -29,6 +32,8 @@ pub(super) struct Calls<'a> {
     /// The bytecode positions of the calls, and the calls at each, by caller and callee; for those
     /// pairs whose file has them.
     positions: KeyedMap<(MethodId, MethodId), BTreeMap<i32, u64>>,
+    /// The time of calls that were only counted, where CPU samples show it.
+    sampled: Option<SampledTime>,
 }
 
 impl<'a> Calls<'a> {
@@ -38,11 +43,17 @@ impl<'a> Calls<'a> {
             let columns = CallColumns::new(profile, tree, None);
             let table = CallTable::of_tree(profile, tree, &columns);
             let positions = positions(profile, tree);
-            return Some(Self { profile, columns: Some(columns), table, positions });
+            let is_timed = table.self_ns > 0;
+            let sampled = if is_timed { None } else { SampledTime::new(profile, tree) };
+            return Some(Self { profile, columns: Some(columns), table, positions, sampled });
         }
-        let table = || CallTable::of_edges(profile);
-        let positions = KeyedMap::default();
-        profile.has_pairs().then(|| Self { profile, columns: None, table: table(), positions })
+        profile.has_pairs().then(|| Self {
+            profile,
+            columns: None,
+            table: CallTable::of_edges(profile),
+            positions: KeyedMap::default(),
+            sampled: None,
+        })
     }
 
     /// Whether the calls have times.
@@ -77,6 +88,11 @@ impl<'a> Calls<'a> {
         if self.is_timed() {
             text += &format!(", {} of {}", duration(self.all_ns()), self.time());
         }
+        let estimated_count = self.estimated_count();
+        if estimated_count > 0 {
+            let share = percent(estimated_count, self.table.count);
+            text += &format!(" (counted; the callers of {share} % of them are estimated)");
+        }
         let hidden = self.all_ns() - self.table.self_ns;
         if self.is_timed() && hidden > 0 {
             text += &format!(", {} of it in rows the file leaves out", duration(hidden));
@@ -84,8 +100,16 @@ impl<'a> Calls<'a> {
         text
     }
 
+    /// The calls by estimated callers.
+    fn estimated_count(&self) -> u64 {
+        self.table.edges.iter().map(|edge| edge.estimated_count).fold(0, u64::saturating_add)
+    }
+
     /// The methods with most time of their own, or with most calls where nothing was timed.
     pub(super) fn by_self(&self) -> LazyTable<'_> {
+        if let Some(sampled) = &self.sampled {
+            return self.with_sampled_time(sampled);
+        }
         let heading = if self.is_timed() { "Top methods by self" } else { "Top methods by calls" };
         let table = self.methods(heading.to_owned(), &self.table, self.table.methods.clone());
         match self.table.is_recursion_counted_again && self.is_timed() {
@@ -260,6 +284,11 @@ impl<'a> Calls<'a> {
                 (edge.count > 0).then_some(edge.count)
             })
             .column(total, move |edge| is_timed.then_some(edge.total_ns));
+        let estimated = Column::count("estimated_call_count").at(4, "estimated");
+        let rows = match self.estimated_count() {
+            0 => rows,
+            _ => rows.column(estimated, |edge| edge.estimated_count),
+        };
         if self.positions.is_empty() {
             return rows.table();
         }
@@ -316,7 +345,10 @@ impl<'a> Calls<'a> {
         match (row.is_listed(), self.is_timed()) {
             (false, false) => "no calls in the file".to_owned(),
             (false, true) => format!("not in the file's rows, total {total} ({total_share} %)"),
-            (true, false) => plural(row.count, "call"),
+            (true, false) => {
+                let time = self.sampled.as_ref().and_then(|it| it.of(row.method));
+                plural(row.count, "call") + &time.map_or_else(String::new, |it| format!(", {it}"))
+            }
             (true, true) => format!(
                 "{}, self {own} ({own_share} %), {} per call, total {total} ({total_share} %)",
                 plural(row.count, "call"),
@@ -330,6 +362,8 @@ impl<'a> Calls<'a> {
         Json::object([
             ("count", self.table.count.into()),
             ("self_ns", self.is_timed().then(|| self.all_ns()).into()),
+            ("sampled_self_ns", self.sampled.as_ref().map(SampledTime::total_ns).into()),
+            ("estimated_call_count", self.estimated_count().into()),
             ("is_recursion_counted_again", self.table.is_recursion_counted_again.into()),
             ("methods", self.by_self().top(top).into()),
             ("edges", self.edges(None).top(top).into()),
@@ -400,10 +434,12 @@ fn sum(edges: &[Edge]) -> u64 {
 
 /// The self time of a call on average; where it is less than a nanosecond, with a decimal.
 pub(super) fn average_text(row: &MethodCalls) -> String {
-    match row.average_ns() {
-        0 if row.self_ns > 0 && row.count > 0 => {
-            format!("{:.1} ns", row.self_ns as f64 / row.count as f64)
-        }
+    average(row.self_ns, row.count)
+}
+
+fn average(self_ns: u64, count: u64) -> String {
+    match self_ns.checked_div(count).unwrap_or(0) {
+        0 if self_ns > 0 && count > 0 => format!("{:.1} ns", self_ns as f64 / count as f64),
         average_ns => duration(average_ns),
     }
 }

@@ -95,6 +95,7 @@ fn check(text: &str, numbers: (u64, u64), is_exceeded: bool) {
 fn growth_past_a_limit() {
     check("calls>+5%", (100, 105), false);
     check("calls>+4.9%", (100, 105), true);
+    check("calls>4.9%", (100, 105), true);
     check("calls>+4", (100, 105), true);
     check("calls>+5", (100, 105), false);
     check("calls(com.acme.Foo.bar)>+0", (10, 10), false);
