@@ -105,6 +105,22 @@ fn own() -> Folder {
     folder
 }
 
+/// Counted calls, some of an estimated caller, beside samples.
+fn counted() -> Folder {
+    let mut profile = Profile::default();
+    let called = "T.main;T.f";
+    push_times(&mut profile, &[("T.main", 1, 0), (called, 40, 0)]);
+    let node = path(&mut profile, called);
+    let trace = profile.trace(node, None);
+    profile.events.push(Section::of(Metric::EstimatedCalls, 10, [(trace, 10)]).into());
+    profile.events.push(Section::of(Metric::Samples, 4, [(trace, 4)]).into());
+    profile.accounting =
+        Some(Accounting { interval_ns: 10_000_000, call_count: 41, ..Accounting::default() });
+    let folder = Folder::new();
+    write(&folder, "counted.hprof", &profile);
+    folder
+}
+
 /// The JSON of a file of each kind, by the name of the file.
 fn reports() -> Vec<(String, Value)> {
     let mut reports = Vec::new();
@@ -127,6 +143,7 @@ fn reports() -> Vec<(String, Value)> {
         (&calls, "p.hprof", &["--min", "0"]),
         (&calls, "x.aprof", &[]),
         (&own(), "own.hprof", &[]),
+        (&counted(), "counted.hprof", &[]),
         (&monitors::deadlock(), "d.hprof", &[]),
         (&jamaica::folder(), "a.prof", &[]),
         (&source::acme(), "Main.prof", &["--source", "src"]),

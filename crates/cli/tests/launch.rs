@@ -24,7 +24,7 @@ fn refused_before_the_program_starts() {
         (&["-o", "a.txt", "-o", "a.txt"], &["a.txt", "twice"]),
         (&["--interval", "0ms"], &["--interval", "10ms"]),
         (&["--depth", "0"], &["--depth"]),
-        (&["--cpu", "wall"], &["--cpu", "samples, times, old, off"]),
+        (&["--cpu", "wall"], &["--cpu", "samples, counts, times, old, off"]),
         (&["--cpu", "off"], &["--cpu off", "--heap sites, --aprof or --monitor"]),
         (&["--heap", "tree"], &["--heap", "sites, dump, all"]),
         (&["--heap", "dump", "-o", "a.txt"], &["a.txt", ".hprof"]),

@@ -111,7 +111,7 @@ fn values_that_are_wrong() {
         ("run --alloc=1x -- java Hi", &["'1x'", "512k"]),
         ("run --top x -- java Hi", &["'x'", "--top", "use a whole number"]),
         ("run --depth 0 -- java Hi", &["'0'", "--depth"]),
-        ("run --cpu time -- java Hi", &["'time'", "samples, times", "'times'"]),
+        ("run --cpu time -- java Hi", &["'time'", "samples, counts, times", "'times'"]),
         ("run --cpu samples,times -- java Hi", &["'samples,times'"]),
         ("run --only memory -- java Hi", &["'memory'", "cpu, waits, locks, alloc"]),
         ("run --only cpu --cpu times -- java Hi", &["--cpu", "--only"]),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use perk_analysis::flame::{FlameGraph, FlameLabel, FlameNode, FlameView};
+use perk_analysis::flame::{FlameGraph, FlameLabel, FlameNode, FlameView, LabelCalls};
 use perk_analysis::times::{HeatMap, PauseSeries, Series};
 use perk_analysis::{Filter, Owner};
 use perk_profile::units::printable;
@@ -25,6 +25,26 @@ pub fn of_metric(metric: &Metric, profile: &Profile) -> Vec<(&'static str, Json)
         ("title", metric.title().into()),
         ("unit", metric.unit().name().into()),
         ("sample_ns", sample_ns(metric, profile).into()),
+    ]
+}
+
+/// The counted calls of what is seen of a graph from the top down: of the method of each node in all, and by the node
+/// above it.
+pub fn calls(view: &FlameView, calls: &LabelCalls) -> Vec<(&'static str, Json)> {
+    let mut above: Vec<u32> = Vec::new();
+    let (mut all, mut by_caller, mut estimated) = (Vec::new(), Vec::new(), Vec::new());
+    for node in &view.nodes {
+        above.truncate(node.level as usize);
+        let pair = above.last().map_or_else(Default::default, |it| calls.by(*it, node.label));
+        all.push(calls.count(node.label));
+        by_caller.push(pair.count);
+        estimated.push(pair.estimated_count);
+        above.push(node.label);
+    }
+    vec![
+        ("calls", Json::list(all)),
+        ("calls_by_caller", Json::list(by_caller)),
+        ("estimated_calls", Json::list(estimated)),
     ]
 }
 

@@ -279,6 +279,11 @@ impl Side {
         tree.frame(path).map(|frame| self.label_of(frame))
     }
 
+    /// The number of frames with a label.
+    pub(super) fn frame_count(&self) -> usize {
+        self.of_frame.len()
+    }
+
     /// The label of a frame.
     #[inline]
     pub(super) fn label_of(&self, frame: FrameId) -> u32 {

@@ -453,8 +453,8 @@ mod tests {
             ),
             (
                 "--wall --heap dump",
-                "a heap dump that other tools read has no place for --cpu times, --cpu old, --monitor, \
-                 --locks, --aprof and --wall: run twice",
+                "a heap dump that other tools read has no place for --cpu times, --cpu old, \
+                 --cpu counts, --monitor, --locks, --aprof and --wall: run twice",
             ),
             ("--cpu times --interval 1ms", "--interval works only with --cpu samples or --xprof"),
             ("--aprof --interval 1ms", "--interval works only with --cpu samples or --xprof"),
@@ -471,7 +471,8 @@ mod tests {
             ("--heap sites --clock wall", "--clock works only with --cpu times or --cpu old"),
             (
                 "--include a.*",
-                "--include works only with --cpu times, --cpu old, --heap sites, --fields or --jamaica",
+                "--include works only with --cpu times, --cpu old, --cpu counts, --heap sites, --fields or \
+                 --jamaica",
             ),
             (
                 "--fields shared --cpu samples",
@@ -484,6 +485,11 @@ mod tests {
             (
                 "--jamaica --cpu times",
                 "--jamaica measures alone: run once with it and once with the others",
+            ),
+            (
+                "--cpu counts --heap sites",
+                "--cpu counts does not work with --aprof and --heap sites, which count by call path: use \
+                 --cpu times with them, or --alloc",
             ),
             ("--aprof --force", "--force works only with --jamaica"),
             (

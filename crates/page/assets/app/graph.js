@@ -147,7 +147,18 @@ export class Graph {
     const more = answer.more[node] > 0 ? `, ${counted(answer.more[node], "narrow frame")} below: zoom in` : "";
     const then = answer.before_total ? `, before ${this.unit(answer.before_total[node])}: ${this.changeAt(node)}` : "";
     const total = answer.total_of[node];
-    return `${this.nameAt(node)} — ${this.unit(total)} (${shareOf(total, this.whole)}), self ${this.unit(answer.self[node])}${then}${more}`;
+    const calls = this.callsOf(node);
+    return `${this.nameAt(node)} — ${this.unit(total)} (${shareOf(total, this.whole)}), self ${this.unit(answer.self[node])}${then}${calls && `, ${calls}`}${more}`;
+  }
+
+  /** The counted calls of the method of a node, and of those the ones by the node above; empty where none were counted. */
+  callsOf(node) {
+    const { answer } = this;
+    const count = answer.calls?.[node] ?? 0;
+    if (count === 0) return "";
+    const by = answer.calls_by_caller[node];
+    const estimate = answer.estimated_calls[node] > 0 ? ", by estimate," : "";
+    return `${counted(count, "call")} counted${by > 0 ? `, ${by.toLocaleString("en-US")} of them${estimate} by the caller` : ""}`;
   }
 
   /** The numbers of a node, as terms and values. */
@@ -159,6 +170,8 @@ export class Graph {
       const before = answer.before_total[node];
       entries.push(["before", `${this.unit(before)} (${shareOf(before, answer.before)})`], ["change", this.changeAt(node)]);
     }
+    const calls = this.callsOf(node);
+    if (calls) entries.push(["calls", calls]);
     entries.push(["code", this.ownerAt(node)]);
     return make("dl", {}, ...entries.flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)]));
   }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use perk_analysis::calls::{CallColumns, CallTable};
 use perk_analysis::label_tree::StartFold;
 use perk_analysis::window::WindowExtent;
 use perk_analysis::{Columns, Filter, InferredCallers, MethodTree, Owners, Window, inferred};
@@ -38,6 +39,7 @@ pub struct Selection {
     /// Whether it has other call paths than the profile that it is a part of.
     has_own_paths: bool,
     start: OnceLock<StartFold>,
+    calls: OnceLock<Option<CallTable>>,
 }
 
 impl ProfileRequest {
@@ -58,7 +60,7 @@ impl ProfileRequest {
             false => inferred::infer(&mut profile),
         };
         let (filtered, notes) = (None, Vec::new());
-        let (tree, owners, start) = Default::default();
+        let (tree, owners, start, calls) = Default::default();
         let mut selection = Selection {
             name,
             format,
@@ -73,6 +75,7 @@ impl ProfileRequest {
             columns: Some(ColumnStore::default()),
             has_own_paths: true,
             start,
+            calls,
         };
         selection.narrow(&self.filter, self.by.as_deref())?;
         Ok(selection)
@@ -114,6 +117,17 @@ impl Selection {
         self.start.get_or_init(|| StartFold::new(&self.profile, self.tree(), self.owners()))
     }
 
+    /// The calls that were counted; `None` where none were.
+    pub fn calls(&self) -> Option<&CallTable> {
+        let profile = &self.profile;
+        let table = || {
+            let columns = CallColumns::new(profile, self.tree(), None);
+            CallTable::of_tree(profile, self.tree(), &columns)
+        };
+        let calls = || Metric::Calls.is_in(profile).then(table);
+        self.calls.get_or_init(calls).as_ref()
+    }
+
     /// The name of its file for messages.
     pub fn name(&self) -> &str {
         &self.name
@@ -153,6 +167,7 @@ impl Selection {
             columns: None,
             has_own_paths: false,
             start: OnceLock::new(),
+            calls: OnceLock::new(),
         };
         part.narrow(&request.filter, request.by.as_deref())?;
         if !part.profile.has_paths_of(&self.profile) {

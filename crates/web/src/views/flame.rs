@@ -190,6 +190,14 @@ pub(crate) fn seen(
     let view = view.ok_or_else(|| Fault::nothing("the graph has no such node"))?;
     let mut members = vec![("root", Json::list(place.path.iter().copied()))];
     members.extend(flame::nodes(graph, &view, &place.path, viewed.len() > 1));
+    // Calls beside the time that samples show.
+    if let [one] = viewed
+        && one.asked.metric == Metric::Samples
+        && (one.asked.level, place.direction) == (Level::Method, Direction::TopDown)
+        && let Some(table) = one.selection.calls()
+    {
+        members.extend(flame::calls(&view, &graph.calls(one.tree(), table)));
+    }
     Ok(members)
 }
 

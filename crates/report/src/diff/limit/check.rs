@@ -61,7 +61,8 @@ impl Limit {
     pub(in crate::diff) fn check(&self, compared: LimitInput<'_>) -> anyhow::Result<Verdict> {
         let diff = compared.diff;
         let Some(numbers) = self.numbers(compared) else {
-            let own = Metric::OWN.iter().map(Metric::name);
+            let own = Metric::OWN.iter().filter(|it| **it != Metric::EstimatedCalls);
+            let own = own.map(Metric::name);
             let others = diff.metrics.iter().filter(|it| it.metric.is_other());
             let others = others.map(|it| it.metric.name());
             let known: Vec<_> = own.chain(OF_OBJECTS).chain(others).chain(CHOSEN).collect();
