@@ -273,18 +273,22 @@ pub struct CountedCode<'a> {
 pub trait Methods {
     /// Returns a number for a method, which its probes push as an `int`. This is called once per
     /// instrumented method, and for each called leaf once per class and way of calling.
-    fn number(&mut self, method: &MethodName<'_>) -> u32;
+    fn number(&mut self, _method: &MethodName<'_>) -> u32 {
+        0
+    }
 
     /// Whether calls of exactly this target are counted at the call, because nothing can be counted
     /// inside: it is native, the JIT replaces its code, or it is not selected. `owner` is the class
     /// that the call names (`java/lang/Object` for arrays); the target may be inherited.
     fn leaf(
         &mut self,
-        owner: &[u8],
-        name: &[u8],
-        descriptor: &[u8],
-        is_virtual_dispatch: bool,
-    ) -> bool;
+        _owner: &[u8],
+        _name: &[u8],
+        _descriptor: &[u8],
+        _is_virtual_dispatch: bool,
+    ) -> bool {
+        false
+    }
 
     /// Whether a method is to be counted. For [`Probes::heap`], allocations are counted in every
     /// method.
@@ -292,7 +296,9 @@ pub trait Methods {
 
     /// Returns a number for a field, given as instructions name it: `owner` is the class in which
     /// the search for the field begins. This is called once per field and class that accesses it.
-    fn field(&mut self, owner: &[u8], name: &[u8], descriptor: &[u8]) -> u32;
+    fn field(&mut self, _owner: &[u8], _name: &[u8], _descriptor: &[u8]) -> u32 {
+        0
+    }
 
     /// Notes that an instruction writes a field, and not in a constructor of the class that it
     /// names: such a field cannot be `final`.
@@ -318,7 +324,9 @@ pub trait Methods {
     /// Returns a number for a site of allocation in a method; `None` for objects that the method
     /// makes by reflection. This is called once per site, and in `Array.newInstance` once per
     /// return.
-    fn site(&mut self, method: &MethodName<'_>, place: Option<SitePlace>) -> u32;
+    fn site(&mut self, _method: &MethodName<'_>, _place: Option<SitePlace>) -> u32 {
+        0
+    }
 }
 
 /// The result of instrumenting a class.

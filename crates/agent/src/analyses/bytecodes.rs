@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use perk_control::intrinsics::CodeMetric;
 use perk_control::options::Jamaica;
-use perk_instrument::{CountedCode, MethodName, Methods, Probes, SitePlace, instrument};
+use perk_instrument::{CountedCode, MethodName, Methods, Probes, instrument};
 use perk_jvm::guard::Feature;
 use perk_jvm::hook;
 use perk_jvm::os;
@@ -234,24 +234,8 @@ impl Bytecodes {
 struct View<'a>(&'a Bytecodes);
 
 impl Methods for View<'_> {
-    fn number(&mut self, _: &MethodName<'_>) -> u32 {
-        0
-    }
-
-    fn leaf(&mut self, _: &[u8], _: &[u8], _: &[u8], _: bool) -> bool {
-        false
-    }
-
     fn selected(&mut self, class: &[u8], method: &[u8]) -> bool {
         self.0.selection.selects(class, method)
-    }
-
-    fn field(&mut self, _: &[u8], _: &[u8], _: &[u8]) -> u32 {
-        0
-    }
-
-    fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
-        0
     }
 
     fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {

@@ -15,7 +15,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use perk_instrument::{ClassFile, MethodCalls, MethodName, Methods, Probes, SitePlace, instrument};
+use perk_instrument::{ClassFile, MethodCalls, MethodName, Methods, Probes, instrument};
 use perk_jvm::guard::Feature;
 use perk_jvm::hook;
 use perk_jvm::os;
@@ -99,24 +99,8 @@ impl CallCounts {
 struct View<'a>(&'a CallCounts);
 
 impl Methods for View<'_> {
-    fn number(&mut self, _: &MethodName<'_>) -> u32 {
-        0
-    }
-
-    fn leaf(&mut self, _: &[u8], _: &[u8], _: &[u8], _: bool) -> bool {
-        false
-    }
-
     fn selected(&mut self, class: &[u8], method: &[u8]) -> bool {
         self.0.selection.selects(class, method)
-    }
-
-    fn field(&mut self, _: &[u8], _: &[u8], _: &[u8]) -> u32 {
-        0
-    }
-
-    fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
-        0
     }
 
     fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {

@@ -2,6 +2,7 @@
 
 mod sampled;
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -32,28 +33,36 @@ pub(super) struct Calls<'a> {
     /// The bytecode positions of the calls, and the calls at each, by caller and callee; for those
     /// pairs whose file has them.
     positions: KeyedMap<(MethodId, MethodId), BTreeMap<i32, u64>>,
-    /// The time of calls that were only counted, where CPU samples show it.
-    sampled: Option<SampledTime>,
+    tree: &'a MethodTree,
+    sampled: OnceCell<Option<SampledTime>>,
 }
 
 impl<'a> Calls<'a> {
     /// The calls of `profile`; `None` where it has none.
-    pub(super) fn new(profile: &'a Profile, tree: &MethodTree) -> Option<Self> {
+    pub(super) fn new(profile: &'a Profile, tree: &'a MethodTree) -> Option<Self> {
         if profile.has(&Metric::OF_CALLS) {
             let columns = CallColumns::new(profile, tree, None);
             let table = CallTable::of_tree(profile, tree, &columns);
             let positions = positions(profile, tree);
-            let is_timed = table.self_ns > 0;
-            let sampled = if is_timed { None } else { SampledTime::new(profile, tree) };
-            return Some(Self { profile, columns: Some(columns), table, positions, sampled });
+            let (columns, sampled) = (Some(columns), OnceCell::new());
+            return Some(Self { profile, columns, table, positions, tree, sampled });
         }
         profile.has_pairs().then(|| Self {
             profile,
             columns: None,
             table: CallTable::of_edges(profile),
             positions: KeyedMap::default(),
-            sampled: None,
+            tree,
+            sampled: OnceCell::new(),
         })
+    }
+
+    /// The time of calls that were only counted, where CPU samples show it.
+    fn sampled(&self) -> Option<&SampledTime> {
+        let is_counted_alone = self.columns.is_some() && !self.is_timed();
+        let sampled =
+            || is_counted_alone.then(|| SampledTime::new(self.profile, self.tree)).flatten();
+        self.sampled.get_or_init(sampled).as_ref()
     }
 
     /// Whether the calls have times.
@@ -107,7 +116,7 @@ impl<'a> Calls<'a> {
 
     /// The methods with most time of their own, or with most calls where nothing was timed.
     pub(super) fn by_self(&self) -> LazyTable<'_> {
-        if let Some(sampled) = &self.sampled {
+        if let Some(sampled) = self.sampled() {
             return self.with_sampled_time(sampled);
         }
         let heading = if self.is_timed() { "Top methods by self" } else { "Top methods by calls" };
@@ -346,7 +355,7 @@ impl<'a> Calls<'a> {
             (false, false) => "no calls in the file".to_owned(),
             (false, true) => format!("not in the file's rows, total {total} ({total_share} %)"),
             (true, false) => {
-                let time = self.sampled.as_ref().and_then(|it| it.of(row.method));
+                let time = self.sampled().and_then(|it| it.of(row.method));
                 plural(row.count, "call") + &time.map_or_else(String::new, |it| format!(", {it}"))
             }
             (true, true) => format!(
@@ -362,7 +371,7 @@ impl<'a> Calls<'a> {
         Json::object([
             ("count", self.table.count.into()),
             ("self_ns", self.is_timed().then(|| self.all_ns()).into()),
-            ("sampled_self_ns", self.sampled.as_ref().map(SampledTime::total_ns).into()),
+            ("sampled_self_ns", self.sampled().map(SampledTime::total_ns).into()),
             ("estimated_call_count", self.estimated_count().into()),
             ("is_recursion_counted_again", self.table.is_recursion_counted_again.into()),
             ("methods", self.by_self().top(top).into()),

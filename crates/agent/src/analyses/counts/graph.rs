@@ -34,7 +34,7 @@ pub(super) struct CallGraph {
     methods: Vec<Method>,
     methods_by_name: FxHashMap<(Name, Name, Name), MethodNumber>,
     /// The methods with counters; one that is redefined is there several times.
-    counted: Vec<Counted>,
+    counted: Vec<MethodCounters>,
     counter_count: u32,
 }
 
@@ -45,11 +45,11 @@ struct Type {
     super_type: Option<Name>,
     interfaces: Vec<Name>,
     /// The methods that it declares, by name and descriptor.
-    methods: FxHashMap<(Name, Name), Declared>,
+    methods: FxHashMap<(Name, Name), Declaration>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Declared {
+struct Declaration {
     method: MethodNumber,
     /// Whether it has code, or is native.
     has_body: bool,
@@ -71,7 +71,7 @@ pub(super) struct Method {
 
 /// The counters of a method.
 #[derive(Debug)]
-struct Counted {
+struct MethodCounters {
     method: MethodNumber,
     entries: u32,
     calls: Box<[Call]>,
@@ -87,6 +87,9 @@ struct Call {
     /// The method that the instruction names.
     named: MethodNumber,
 }
+
+/// The callee, or the method that a call names, with the caller and its line.
+type CallKey = (MethodNumber, MethodNumber, u16);
 
 /// Calls of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -161,7 +164,7 @@ impl CallGraph {
         methods: &[(&[u8], &[u8], u16)],
     ) {
         let methods = methods.iter().map(|&(name, descriptor, flags)| {
-            let declared = Declared {
+            let declared = Declaration {
                 method: self.method(class, name, descriptor),
                 has_body: flags & access::ABSTRACT == 0,
                 is_dispatched: flags & (access::STATIC | access::PRIVATE) == 0
@@ -195,7 +198,7 @@ impl CallGraph {
             named: self.method(call.class, call.name, call.descriptor),
         });
         let calls = calls.collect();
-        self.counted.push(Counted { method, entries, calls });
+        self.counted.push(MethodCounters { method, entries, calls });
     }
 
     /// Returns the calls that these counts of all counters are.
@@ -207,8 +210,8 @@ impl CallGraph {
         }
         let mut resolution =
             Resolution { graph: self, entries: &entries, known: FxHashMap::default() };
-        let mut exact: FxHashMap<(MethodNumber, MethodNumber, u16), u64> = FxHashMap::default();
-        let mut open: FxHashMap<(MethodNumber, MethodNumber, u16), u64> = FxHashMap::default();
+        let mut exact: FxHashMap<CallKey, u64> = FxHashMap::default();
+        let mut open: FxHashMap<CallKey, u64> = FxHashMap::default();
         for counted in &self.counted {
             for call in counted.calls.iter().filter(|call| count(call.counter) > 0) {
                 let caller = (counted.method, call.line);
@@ -259,10 +262,10 @@ impl CallGraph {
     /// are the named method or the callee, the caller and its line.
     fn shared(
         &self,
-        open: Vec<((MethodNumber, MethodNumber, u16), u64)>,
+        open: Vec<(CallKey, u64)>,
         resolution: &mut Resolution<'_>,
         rest: &mut [u64],
-    ) -> Vec<((MethodNumber, MethodNumber, u16), u64)> {
+    ) -> Vec<(CallKey, u64)> {
         let mut shares = Vec::new();
         // All calls that could have entered each method.
         let mut asked = vec![0_f64; rest.len()];
@@ -341,8 +344,8 @@ impl<'g> Resolution<'g> {
         &self,
         of_type: &'g Type,
         signature: &(Name, Name),
-        is_meant: impl Fn(&Declared) -> bool,
-    ) -> Option<Declared> {
+        is_meant: impl Fn(&Declaration) -> bool,
+    ) -> Option<Declaration> {
         let mut above = Some(of_type);
         let mut chain = Vec::new();
         // A cycle of names of several loaders would have no end.
