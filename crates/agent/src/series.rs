@@ -36,6 +36,11 @@ impl SeriesBook {
         Self { are_written, books: Mutex::default() }
     }
 
+    /// Notes the recording's start.
+    pub(crate) fn begin_at(&self, begin_ns: u64) {
+        lock(&self.books).iter_mut().for_each(|it| it.begin_at(begin_ns));
+    }
+
     /// Adds a number of a thread that came about in the last `duration_ns`.
     pub(crate) fn add(&self, what: SeriesKind, thread: Option<u32>, duration_ns: u64, number: u64) {
         let now_ns = os::nano_time();
@@ -63,12 +68,11 @@ impl Book for SeriesBook {
     }
 
     fn write(&self, recorder: &mut Recorder, sections: &mut Sections<'_>) -> io::Result<()> {
-        let begun_ns = recorder.begun_ns();
         let mut books = lock(&self.books);
         let series: Vec<_> = METRICS
             .into_iter()
             .zip(&*books)
-            .filter_map(|(metric, book)| book.series(metric, begun_ns))
+            .filter_map(|(metric, book)| book.series(metric))
             .collect();
         if !sections.are_of_flush() {
             books.iter_mut().for_each(TimeSeriesBook::clear);
@@ -78,10 +82,10 @@ impl Book for SeriesBook {
     }
 
     fn reset(&self, _: bool) {
-        *lock(&self.books) = Default::default();
+        lock(&self.books).iter_mut().for_each(TimeSeriesBook::clear);
     }
 
     fn release(&self) {
-        self.reset(false);
+        *lock(&self.books) = Default::default();
     }
 }

@@ -270,7 +270,10 @@ impl Session {
             Life::Attached => self.now(),
         };
         self.analyses.iter().for_each(|analysis| analysis.prepare(jni));
-        lock(recorder).begin(options.depth);
+        let mut held = lock(recorder);
+        held.begin(options.depth);
+        self.common.series.begin_at(held.begun_ns());
+        drop(held);
         if writes_all_classes(options) {
             for class in jvmti.loaded_classes(jni).unwrap_or_default() {
                 self.class_loaded(&class);

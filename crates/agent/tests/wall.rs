@@ -91,7 +91,12 @@ fn threads_are_in_the_states_that_they_are_in() {
                 let name = profile.symbols.strings.get(serials[&subject.thread.unwrap()]);
                 let key = (name.to_owned(), subject.state.unwrap());
                 *over_time.entry(key).or_default() += ns;
-                assert!(series.time_ns(*tick) <= accounting.wall_ns, "{series:?}");
+                assert!(
+                    series.time_ns(*tick) <= accounting.wall_ns,
+                    "{jdk:?}: {name}: {ns} ns in {subject:?} at {}, after the end at {}",
+                    series.time_ns(*tick),
+                    accounting.wall_ns
+                );
             }
         }
         assert_eq!(over_time, states);

@@ -95,6 +95,8 @@ impl TimeSeries {
 /// first ones alone have numbers of their own, so that its memory is bounded.
 #[derive(Clone, Debug)]
 pub struct TimeSeriesBook {
+    /// The recording's start, by the clock of the times: what was before is in the first tick.
+    begin_ns: u64,
     tick_ns: u64,
     numbers: BTreeMap<(u64, SeriesSubject), u64>,
     /// The threads that have numbers of their own, also in the series that follow.
@@ -104,11 +106,16 @@ pub struct TimeSeriesBook {
 impl Default for TimeSeriesBook {
     fn default() -> Self {
         let (numbers, threads) = (BTreeMap::new(), BTreeSet::new());
-        Self { tick_ns: SERIES_TICK_NS, numbers, threads }
+        Self { begin_ns: u64::MAX, tick_ns: SERIES_TICK_NS, numbers, threads }
     }
 }
 
 impl TimeSeriesBook {
+    /// Notes the recording's start, by the clock of the times. What was added before is in the first tick.
+    pub fn begin_at(&mut self, begin_ns: u64) {
+        self.begin_ns = begin_ns;
+    }
+
     /// Adds a number that came about evenly between two times. A state is one of a thread: it is left out where the
     /// thread has no numbers of its own.
     pub fn add(&mut self, subject: SeriesSubject, (from_ns, to_ns): (u64, u64), number: u64) {
@@ -117,6 +124,8 @@ impl TimeSeriesBook {
             return;
         }
         let subject = SeriesSubject { thread, ..subject };
+        let since_begin = |ns: u64| ns.saturating_sub(self.begin_ns);
+        let (from_ns, to_ns) = (since_begin(from_ns), since_begin(to_ns));
         while to_ns.saturating_sub(from_ns) / self.tick_ns >= MOST_TICKS {
             self.coarsen();
         }
@@ -136,10 +145,10 @@ impl TimeSeriesBook {
         self.threads.contains(&thread) || has_room && self.threads.insert(thread)
     }
 
-    /// Begins anew, with the same threads.
+    /// Begins anew, with the same threads in the same recording.
     pub fn clear(&mut self) {
         let threads = std::mem::take(&mut self.threads);
-        *self = Self { threads, ..Self::default() };
+        *self = Self { begin_ns: self.begin_ns, threads, ..Self::default() };
     }
 
     fn coarsen(&mut self) {
@@ -147,14 +156,12 @@ impl TimeSeriesBook {
         self.numbers = added_up(&self.numbers, |tick| tick / 2);
     }
 
-    /// The numbers of a recording that begins at `begin_ns`, by the clock of the times; `None` without any. What was
-    /// before is in the first tick.
-    pub fn series(&self, metric: Metric, begin_ns: u64) -> Option<TimeSeries> {
+    /// The numbers from the first tick that has one; `None` without any.
+    pub fn series(&self, metric: Metric) -> Option<TimeSeries> {
         let tick_ns = self.tick_ns;
-        let first = self.numbers.keys().next()?.0.max(begin_ns / tick_ns);
-        let numbers = added_up(&self.numbers, |tick| tick.saturating_sub(first));
-        let begin_ns = (first * tick_ns).saturating_sub(begin_ns);
-        Some(TimeSeries { metric, tick_ns, begin_ns, numbers })
+        let first = self.numbers.keys().next()?.0;
+        let numbers = added_up(&self.numbers, |tick| tick - first);
+        Some(TimeSeries { metric, tick_ns, begin_ns: first * tick_ns, numbers })
     }
 }
 
@@ -180,20 +187,31 @@ mod tests {
 
     #[test]
     fn numbers_are_in_all_ticks_through_which_they_last() {
-        let mut book = TimeSeriesBook::default();
-        book.add(ONE, (150 * MS, 350 * MS), 200 * MS);
-        book.add(ONE, (199 * MS, 199 * MS), 7);
-        book.add(ONE, (199 * MS, 202 * MS), 10);
-        let series = |begin_ms| book.series(Metric::BlockedTime, begin_ms * MS).unwrap();
-        let numbers: Vec<_> = series(0).numbers.into_iter().map(|it| (it.0.0, it.1)).collect();
-        assert_eq!(numbers, [(0, 50 * MS + 7 + 3), (1, 100 * MS + 7), (2, 50 * MS)]);
-        let later = series(70);
-        assert_eq!((later.begin_ns, later.time_ns(2)), (30 * MS, 230 * MS));
+        let book = |begin_ms: u64| {
+            let mut book = TimeSeriesBook::default();
+            book.begin_at(begin_ms * MS);
+            book.add(ONE, (150 * MS, 350 * MS), 200 * MS);
+            book.add(ONE, (199 * MS, 199 * MS), 7);
+            book.add(ONE, (199 * MS, 202 * MS), 10);
+            book
+        };
+        let series = |begin_ms| book(begin_ms).series(Metric::BlockedTime).unwrap();
+        let numbers = |it: &TimeSeries| {
+            let numbers = it.numbers.iter().map(|(key, &number)| (it.time_ns(key.0) / MS, number));
+            numbers.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            numbers(&series(0)),
+            [(100, 50 * MS + 7 + 3), (200, 100 * MS + 7), (300, 50 * MS)]
+        );
+        // Ticks begin with the recording, whatever its clock shows.
+        assert_eq!(numbers(&series(70)), [(0, 20 * MS), (100, 100 * MS + 17), (200, 80 * MS)]);
+        // What was before is in the first tick.
         let mut later = series(310);
-        assert_eq!((later.begin_ns, later.numbers[&(0, ONE)]), (0, 200 * MS + 17));
+        assert_eq!(numbers(&later), [(0, 200 * MS + 17)]);
         later.retain_window(1, u64::MAX);
         assert!(later.numbers.is_empty());
-        assert_eq!(TimeSeriesBook::default().series(Metric::BlockedTime, 0), None);
+        assert_eq!(TimeSeriesBook::default().series(Metric::BlockedTime), None);
         let mut coarse = series(0);
         coarse.coarsen(150 * MS);
         let numbers: Vec<_> = coarse.numbers.into_values().collect();
@@ -209,7 +227,7 @@ mod tests {
         }
         book.add(ONE, (0, u64::MAX), 1000);
         assert!(book.numbers.len() <= MOST_NUMBERS);
-        let series = book.series(Metric::AllocatedBytes, 0).unwrap();
+        let series = book.series(Metric::AllocatedBytes).unwrap();
         assert_eq!(series.numbers.values().sum::<u64>(), 301_000);
     }
 

@@ -174,12 +174,23 @@ pub(super) struct Recording {
 }
 
 impl Recording {
+    /// Begins the numbers over time with the recording.
+    fn begin_at(&mut self, begin_ns: u64) {
+        let sampled = &mut self.sampled_sites.series;
+        for book in [&mut self.buffers, sampled, &mut self.blocked, &mut self.waited] {
+            book.begin_at(begin_ns);
+        }
+    }
+
     /// Reads a chunk whose types are known.
     pub(super) fn chunk(&mut self, chunk: &JfrChunk, view: &View<'_>) {
         if self.profile.created.is_none() {
             let utc_offset_s = view.types.utc_offset_s;
             self.profile.created =
                 Some(Timestamp { unix_ms: chunk.start_ns / 1_000_000, utc_offset_s });
+        }
+        if self.span_ns.is_none() {
+            self.begin_at(chunk.start_ns);
         }
         let span_ns = self.span_ns.get_or_insert((chunk.start_ns, 0));
         span_ns.1 = span_ns.1.max(chunk.start_ns.saturating_add(chunk.duration_ns));
@@ -492,7 +503,7 @@ impl Recording {
                 (Metric::BlockedTime, &self.blocked),
                 (Metric::WaitedTime, &self.waited),
             ];
-            let series = books.into_iter().filter_map(|(metric, it)| it.series(metric, begin_ns));
+            let series = books.into_iter().filter_map(|(metric, it)| it.series(metric));
             self.profile.events.extend(series.map(Event::TimeSeries));
         }
         if !self.accounting.is_empty() {
