@@ -60,6 +60,14 @@ fn assert_time(ns: u64, counted_ns: u64, count: u64, what: &str) {
     assert!(off_ns <= limit_ns, "{what}: {ns} ns, the program says {counted_ns}");
 }
 
+/// As [`assert_time`], of waits to be notified. The program's clocks also have the time until the thread runs again and has
+/// the monitor, which may be long on a busy machine: at least what the program asked for was waited.
+#[track_caller]
+fn assert_waited(ns: u64, least_ns: u64, counted_ns: u64, count: u64, what: &str) {
+    let most_ns = counted_ns + counted_ns / 50 + count * 2 * MS_NS;
+    assert!((least_ns..=most_ns).contains(&ns), "{what}: {ns} ns, the program says {counted_ns}");
+}
+
 /// Fails unless the times of waits add up to them, and no more than `most_threads` waited at once.
 #[track_caller]
 fn assert_series(profile: &Profile, most_threads: u64, what: &str) {
@@ -316,9 +324,13 @@ fn wait_events(profile: &Profile) -> Vec<WaitEvent> {
 fn waits_are_counted_and_reported() {
     const THREADS: u64 = 5;
     const FIRST_MS: u64 = 40;
+    const PAUSE_MS: u64 = 100;
+    // Times in the text are whole milliseconds.
+    const LEAST_NS: u64 = THREADS * (FIRST_MS + PAUSE_MS - 2) * MS_NS;
     jdk::each(|jdk| {
         for threads in ["platform", "virtual"] {
-            let args = [&THREADS.to_string(), &FIRST_MS.to_string(), "100", threads];
+            let (first_ms, pause_ms) = (FIRST_MS.to_string(), PAUSE_MS.to_string());
+            let args = [&THREADS.to_string(), &first_ms, &pause_ms, threads];
             let run = |format, file| {
                 let run = monitored(jdk, format, file, ",depth=16").main("WaitNotify");
                 CARRIERS.iter().fold(run, |run, flag| run.jvm_arg(flag)).args(args).run()
@@ -332,7 +344,7 @@ fn waits_are_counted_and_reported() {
             assert_eq!(outcome.number("wait_count"), 2 * THREADS);
             let waits = sum(&rows(&profile, "WaitNotify.waitTwice"));
             assert_eq!(waits.wait_count, 2 * THREADS, "{what}");
-            assert_time(waits.waited_ns, outcome.number("waited_ns"), THREADS, &what);
+            assert_waited(waits.waited_ns, LEAST_NS, outcome.number("waited_ns"), THREADS, &what);
 
             let outcome = run("a", "o.txt");
             let profile = read(&outcome, "o.txt");
@@ -343,7 +355,8 @@ fn waits_are_counted_and_reported() {
             let timeouts = of(WaitKind::Wait).filter(|wait| wait.time_ms == FIRST_MS).count();
             assert_eq!(timeouts as u64, THREADS, "{what}");
             let counted_ns = of(WaitKind::Waited).map(|wait| wait.time_ms * MS_NS).sum();
-            assert_time(counted_ns, outcome.number("waited_ns"), 2 * THREADS, &what);
+            let said_ns = outcome.number("waited_ns");
+            assert_waited(counted_ns, LEAST_NS, said_ns, 2 * THREADS, &what);
             let mut serials: Vec<_> = of(WaitKind::Wait).map(|wait| wait.thread.unwrap()).collect();
             serials.sort_unstable();
             serials.dedup();

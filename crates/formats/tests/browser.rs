@@ -2,6 +2,8 @@
 //!
 //! Without chromedriver the tests print a message and pass, unless `PERK_REQUIRE_BROWSER` is set.
 
+#[path = "browser/calls.rs"]
+mod calls;
 #[path = "browser/fields.rs"]
 mod fields;
 #[path = "browser/fold.rs"]

@@ -278,6 +278,21 @@ fn the_flame_graph_is_zoomed_by_keys_and_by_its_address() {
 }
 
 #[test]
+fn frames_have_the_counted_calls_of_their_methods() {
+    let Some(page) = Page::open(&[&testdata("hprof/samples-and-calls.txt")]) else { return };
+    page.go("/s/s1/flame");
+    page.run("document.querySelector('.chart').focus()");
+    page.browser.keys(&format!("{DOWN}{DOWN}"));
+    let words = "42 calls counted, 40 of them by the caller";
+    let detail = page.text("return document.getElementById('detail').textContent");
+    assert!(detail.starts_with("T.leaf — ") && detail.contains(words), "{detail}");
+    page.browser.keys(" ");
+    let side = "return [...document.querySelectorAll('dt')].find((it) => it.textContent === 'calls')?.nextSibling.textContent ?? ''";
+    page.wait_for(side, &json!(words));
+    page.assert_silent();
+}
+
+#[test]
 fn times_select_a_window() {
     let Some(page) = Page::open(&[&testdata("jfr/jdk17.jfr.gz")]) else { return };
     page.go("/s/s1/time");

@@ -31,36 +31,9 @@ fn lines(graph: &Value) -> Vec<String> {
         .collect()
 }
 
-/// A text of HPROF's agent with samples, and calls that were counted.
-const COUNTED: &str = "\
-JAVA PROFILE 1.0.1, created Sat Nov 28 09:00:00 2026
-
-TRACE 300001:
-\tT.leaf(T.java:3)
-\tT.main(T.java:1)
-TRACE 300002:
-\tT.main(T.java:1)
-TRACE 300003:
-\tT.leaf(T.java:3)
-\tT.other(T.java:2)
-CPU SAMPLES BEGIN (total = 5) Sat Nov 28 09:00:00 2026
-rank   self  accum   count trace method
-   1 100.00% 100.00%       5 300001 T.leaf
-CPU SAMPLES END
-CPU TIME (ms) BEGIN (total = 0) Sat Nov 28 09:00:00 2026
-rank   self  accum   count trace method
-   1  0.00%  0.00%      40 300001 T.leaf
-   2  0.00%  0.00%       2 300003 T.leaf
-   3  0.00%  0.00%       1 300002 T.main
-CPU TIME (ms) END
-";
-
 #[test]
 fn frames_have_the_counted_calls_of_their_methods() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("counted.txt");
-    fs::write(&file, COUNTED).unwrap();
-    let served = Served::new(&[&file]);
+    let served = Served::new(&[&testdata().join("hprof/samples-and-calls.txt")]);
     let graph = served.json("/api/s1/flame");
     assert_eq!(lines(&graph), ["all 0 5", "-T.main 0 5", "--T.leaf 5 5"]);
     assert_eq!(graph["calls"], serde_json::json!([0, 1, 42]));

@@ -3,6 +3,7 @@
 import { CHANGE_GROUPS, Chart, coloursBy } from "../flame/chart.js";
 import { Model } from "../flame/model.js";
 import { KIND, OWNERS } from "../flame/names.js";
+import { callWords } from "../flame/units.js";
 import { counted, make, printable } from "./dom.js";
 import { amount, split } from "./numbers.js";
 
@@ -156,9 +157,7 @@ export class Graph {
     const { answer } = this;
     const count = answer.calls?.[node] ?? 0;
     if (count === 0) return "";
-    const by = answer.calls_by_caller[node];
-    const estimate = answer.estimated_calls[node] > 0 ? ", by estimate," : "";
-    return `${counted(count, "call")} counted${by > 0 ? `, ${by.toLocaleString("en-US")} of them${estimate} by the caller` : ""}`;
+    return callWords(count, { count: answer.calls_by_caller[node], isEstimate: answer.estimated_calls[node] > 0 });
   }
 
   /** The numbers of a node, as terms and values. */

@@ -1,7 +1,7 @@
 // The counted calls of methods, beside samples.
 
 import { data } from "./data.js";
-import { counted, number } from "./words.js";
+import { callWords } from "./units.js";
 
 const pairs = new Map();
 data.calls?.callee.forEach((callee, index) => {
@@ -15,6 +15,5 @@ export function callsOf(model, node) {
   const count = data.calls?.count[frame] ?? 0;
   if (count === 0) return "";
   const pair = model.isUpward ? undefined : pairs.get(`${model.frame[model.parent[node]]} ${frame}`);
-  const by = pair ? `, ${number(pair.count)} of them${pair.isEstimate ? ", by estimate," : ""} by the caller` : "";
-  return `${counted(count, "call")} counted${by}`;
+  return callWords(count, pair);
 }

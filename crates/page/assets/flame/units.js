@@ -30,3 +30,10 @@ export function bytes(size) {
   if (size < 1e9) return `${short(size / 1e6)} MB`;
   return `${short(size / 1e9)} GB`;
 }
+
+/** The counted calls of a method and, of those, the ones by a caller: a count, and whether it is an estimate. */
+export function callWords(count, { count: byCaller = 0, isEstimate = false } = {}) {
+  const number = (value) => value.toLocaleString("en-US");
+  const by = byCaller > 0 ? `, ${isEstimate ? "about " : ""}${number(byCaller)} of them by the caller` : "";
+  return `${number(count)} ${count === 1 ? "call" : "calls"} counted${by}`;
+}
