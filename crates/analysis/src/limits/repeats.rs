@@ -14,6 +14,8 @@ const LEAST: u64 = 5;
 const FEW: u64 = 20;
 /// The kinds of work of which each call costs a message or a system call.
 const KINDS: [&str; 5] = ["SQL", "other databases", "network", "messages", "files"];
+/// The ends of classes whose objects are names of files: they cost nothing.
+const NAMES_OF_FILES: [&str; 2] = ["Path", ".Paths"];
 
 /// A method that one of its callers calls many times for each of its own calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,28 +38,38 @@ pub fn repeats(profile: &Profile, owners: &Owners, calls: &CallTable) -> Vec<Rep
     let is_yours = |method: MethodId| owners.of(method) == Owner::Yours;
     let kind = |method: MethodId| {
         let id = symbols.get_method(method);
-        let word = charges::word(symbols.class_name(id.class), symbols.strings.get(id.name))?;
-        KINDS.into_iter().find(|kind| word == *kind)
+        let class = symbols.class_name(id.class);
+        if NAMES_OF_FILES.iter().any(|end| class.ends_with(end)) {
+            return None;
+        }
+        let word = charges::word(class, symbols.strings.get(id.name))?;
+        KINDS.iter().position(|kind| word == *kind)
     };
-    // What the program's methods call outside of it.
-    let mut kinds: KeyedMap<MethodId, (&'static str, u64)> = KeyedMap::default();
+    let counts: KeyedMap<MethodId, u64> =
+        calls.methods.iter().map(|row| (row.method, row.count)).collect();
+    let calls_of = |method: MethodId| counts.get(&method).copied();
+    // What the program's methods call outside of it: the calls and the time of each kind.
+    let mut work: KeyedMap<MethodId, [(u64, u64); KINDS.len()]> = KeyedMap::default();
     for edge in &calls.edges {
         let (Some(caller), Some(callee)) = (edge.caller, edge.callee) else { continue };
         if !is_yours(caller) || is_yours(callee) {
             continue;
         }
         let Some(kind) = kind(callee) else { continue };
-        let known = kinds.entry(caller).or_insert((kind, 0));
-        if edge.total_ns >= known.1 {
-            *known = (kind, edge.total_ns);
-        }
+        let (count, ns) = &mut work.entry(caller).or_default()[kind];
+        (*count, *ns) = (count.saturating_add(edge.count), ns.saturating_add(edge.total_ns));
     }
-    let counts: KeyedMap<MethodId, u64> =
-        calls.methods.iter().map(|row| (row.method, row.count)).collect();
+    // The kind with the most time, if most calls of the method do such work. What they do now and then is another
+    // object's method, or fills a cache.
+    let kind_of = |method: MethodId| {
+        let (kind, &(count, _)) =
+            work.get(&method)?.iter().enumerate().max_by_key(|(_, (count, ns))| (*ns, *count))?;
+        (count >= calls_of(method)? / 2).then_some(KINDS[kind])
+    };
     let repeat = |edge: &crate::calls::Edge| {
         let (caller, callee) = (edge.caller?, edge.callee?);
-        let kind = kinds.get(&callee)?.0;
-        let calls = (*counts.get(&caller)?).max(1);
+        let kind = kind_of(callee)?;
+        let calls = calls_of(caller)?.max(1);
         // Calls that had begun before they were counted are missing on one side alone.
         let each = edge.count.saturating_add(calls / 2) / calls;
         let is_loop = is_yours(caller) && caller != callee && each >= LEAST && edge.count >= FEW;

@@ -446,6 +446,11 @@ fn calls_in_a_loop_are_found_where_calls_were_counted() {
         (&query("java.sql.Statement.execute"), 99, 500),
         (&format!("a.Price.line<{page}"), 500, 10),
         (&format!("java.lang.String.format<a.Price.line<{page}"), 500, 10),
+        // Work that few of the calls do, and names of files.
+        (&format!("a.Cache.get<{page}"), 500, 10),
+        (&format!("java.sql.Statement.execute<a.Cache.get<{page}"), 3, 500),
+        (&format!("a.Names.find<{page}"), 500, 10),
+        (&format!("sun.nio.fs.UnixPath.hashCode<a.Names.find<{page}"), 500, 10),
     ]);
     let tree = MethodTree::new(&profile);
     let columns = crate::calls::CallColumns::new(&profile, &tree, None);
