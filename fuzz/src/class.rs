@@ -38,6 +38,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             leaving,
             places,
             heap,
+            sites: heap && !calls,
             object_record,
             accesses,
             extended: accesses,

@@ -283,6 +283,9 @@ fn begin(
     Ok(session)
 }
 
+/// The least average number of bytes between samples of the callers of counted sites.
+const CALLERS_INTERVAL_BYTES: u64 = 64 << 10;
+
 /// Returns the book of allocation sites, if an analysis fills it or a peer may ask for it.
 fn site_book(options: &Options) -> Option<&'static SiteBook> {
     let is_filled = options.heap_sites
@@ -344,13 +347,17 @@ fn analyses(
             analyses.push(leak(ExactCalls(exact)));
         }
         if exact.counts_allocations() {
-            let sites = leak(ExactSites(exact));
+            let has_samples = exact.has_numbered_sites();
+            let sampler = || leak(AllocationSampler::new(common, CALLERS_INTERVAL_BYTES, None));
+            let samples = has_samples.then(sampler);
+            analyses.extend(samples.map(|it| it as &dyn Analysis));
+            let sites = leak(ExactSites::new(exact, samples));
             records = (options.heap_sites && options.live).then_some(sites);
             analyses.push(sites);
         }
     }
     if let (Some(interval_bytes), Some(book)) = (options.heap_sample_bytes, sites) {
-        analyses.push(leak(AllocationSampler::new(common, interval_bytes, book)));
+        analyses.push(leak(AllocationSampler::new(common, interval_bytes, Some(book))));
     }
     if options.monitor {
         analyses.push(leak(Monitors::new(common, exact.is_none())));

@@ -219,6 +219,12 @@ impl Options {
         Measurement::Sites.is_on(self) && !self.heap_dump
     }
 
+    /// Whether objects are counted by site, and nothing else by path or by class.
+    fn counts_objects_alone(&self) -> bool {
+        let is_by_path = self.cpu.times.is_some() || self.jamaica.is_some();
+        self.counts_sites_alone() && !is_by_path && !self.aprof
+    }
+
     fn apply_defaults(&mut self) {
         self.timing_depth = if self.cpu.times == Some(TimesForm::Old) { 2 } else { self.depth };
         if self.are_idle() {

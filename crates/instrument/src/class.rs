@@ -106,7 +106,12 @@ fn add_calls(
         let is_synchronized = method.access_flags() & access::SYNCHRONIZED != 0;
         let kinds = kinds(&member, marks, is_synchronized, is_selected, probes);
         scanner.plan.clear();
-        if probes.calls {
+        if probes.sites {
+            if let Some(reason) = scanner.scan_sites(&code, kinds, &member, methods)? {
+                let full_name = [member.name, member.descriptor].concat();
+                instrumented.skipped.push((full_name, reason));
+            }
+        } else if probes.calls {
             scanner.scan(&code, kinds, member.name == b"<init>", methods)?;
         }
         add_of_jvm(&mut scanner.plan, &code, &member, probes)?;
@@ -348,7 +353,11 @@ fn kinds(
     // Probes would be missing in the JIT's replacement code: such methods are leaves.
     let calls = can_have_any && is_selected && !marks.is_intrinsic;
     let can_allocate = can_have_any && probes.heap;
-    let withholds = can_allocate && fresh::is_counted_elsewhere(class, name, descriptor);
+    let withholds = can_allocate
+        && match probes.sites {
+            true => fresh::is_counted_at_calls(class, name, descriptor),
+            false => fresh::is_counted_elsewhere(class, name, descriptor),
+        };
     Kinds {
         calls,
         is_small: !is_synchronized && name != b"<clinit>",
@@ -368,7 +377,7 @@ fn add_of_jvm(
     probes: Probes,
 ) -> Result<(), Error> {
     match (method.class, method.name, method.descriptor) {
-        (b"java/lang/Object", b"<init>", _) if probes.heap => {
+        (b"java/lang/Object", b"<init>", _) if probes.heap && !probes.sites => {
             plan.add(0, Reach::FallThrough, ProbeCall::This(Helper::ALLOCATED));
         }
         // The carrier calls both methods. When `mount` returns and when `unmount` begins, the

@@ -2,6 +2,7 @@
 
 use perk_classfile::{ClassFile, Error, Instruction, MemberRef, opcode};
 
+use crate::MethodName;
 use crate::class::OBJECT;
 use crate::helper::Helper;
 
@@ -120,10 +121,27 @@ pub(crate) fn has_probe_inside(callee: &MemberRef<'_>) -> bool {
 /// Whether the objects that a method makes are counted elsewhere: after its calls, or in a
 /// constructor.
 pub(crate) fn is_counted_elsewhere(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
-    // Method handles of constructors call constructors on the result of this method.
-    let is_of_constructor =
-        class == b"java/lang/invoke/DirectMethodHandle" && name == b"allocateInstance";
-    is_of_constructor || find(class, name, descriptor).is_some()
+    is_for_constructor(class, name) || is_counted_at_calls(class, name, descriptor)
+}
+
+/// Whether method handles of constructors call constructors on the result of a method.
+fn is_for_constructor(class: &[u8], name: &[u8]) -> bool {
+    class == b"java/lang/invoke/DirectMethodHandle" && name == b"allocateInstance"
+}
+
+/// Whether constructors are called on the objects that a method makes.
+pub(crate) fn makes_for_constructor(method: &MethodName<'_>) -> bool {
+    is_for_constructor(method.class, method.name)
+}
+
+/// Whether the objects that a method makes are counted after its calls.
+pub(crate) fn is_counted_at_calls(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
+    find(class, name, descriptor).is_some()
+}
+
+/// Whether a call of reflection returns the object of a constructor that the JVM has called.
+pub(crate) fn is_construction(callee: &MemberRef<'_>) -> bool {
+    callee.name == b"newInstance0" && callee.class.starts_with(b"jdk/internal/reflect/")
 }
 
 fn find(class: &[u8], name: &[u8], descriptor: &[u8]) -> Option<Helper> {

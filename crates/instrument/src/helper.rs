@@ -23,7 +23,7 @@ pub const EVENTS_HELPER: &str = "java/lang/PerkEvents";
 pub const HELPER_BASE: &str = "java/lang/PerkHeaders";
 
 /// The name and descriptor of every method of [`HELPER`] that probes call. All are static.
-pub const METHODS: [(&str, &str); 23] = [
+pub const METHODS: [(&str, &str); 41] = [
     ("enter", "(I)Ljava/lang/PerkProbes;"),
     ("leave", "(Ljava/lang/PerkProbes;J)V"),
     ("enterLeaf", "(I)V"),
@@ -47,6 +47,24 @@ pub const METHODS: [(&str, &str); 23] = [
     ("traced", "(Ljava/lang/Throwable;)V"),
     ("mounted", "(Ljava/lang/Thread;)V"),
     ("unmounted", "(Ljava/lang/Thread;)V"),
+    ("array", "([ZI)V"),
+    ("array", "([CI)V"),
+    ("array", "([FI)V"),
+    ("array", "([DI)V"),
+    ("array", "([BI)V"),
+    ("array", "([SI)V"),
+    ("array", "([II)V"),
+    ("array", "([JI)V"),
+    ("array", "([Ljava/lang/Object;I)V"),
+    ("arrays", "(Ljava/lang/Object;I)V"),
+    ("made", "(Ljava/lang/Object;I)V"),
+    ("reflected", "(Ljava/lang/Object;I)V"),
+    ("cloned", "(Ljava/lang/Object;Ljava/lang/Object;I)V"),
+    ("clonedAbove", "(Ljava/lang/Object;Ljava/lang/Class;I)V"),
+    ("traced", "(Ljava/lang/Throwable;I)V"),
+    ("created", "(Ljava/lang/Object;I)V"),
+    ("captured", "(Ljava/lang/Object;I)V"),
+    ("constructed", "(Ljava/lang/Object;I)V"),
 ];
 
 /// The name and descriptor of every method of [`FIELDS_HELPER`] that probes call. All are static.
@@ -122,6 +140,13 @@ impl Helper {
     pub(crate) const MOUNTED: Self = Self(21);
     pub(crate) const UNMOUNTED: Self = Self(22);
 
+    /// The methods that also take the number of a site.
+    pub(crate) const CLONED_AT: Self = Self(35);
+    pub(crate) const CLONED_ABOVE_AT: Self = Self(36);
+    pub(crate) const CREATED_AT: Self = Self(38);
+    pub(crate) const CAPTURED_AT: Self = Self(39);
+    pub(crate) const CONSTRUCTED_AT: Self = Self(40);
+
     pub(crate) const ALLOCATED_OBJECT: Self = Self::of_fields(0);
     pub(crate) const READ: Self = Self::of_fields(1);
     pub(crate) const WRITE: Self = Self::of_fields(2);
@@ -175,6 +200,14 @@ impl Helper {
     /// Returns the method with an index in [`EVENTS_METHODS`].
     const fn of_events(index: u8) -> Self {
         Self((METHODS.len() + FIELDS_METHODS.len() + COUNTS_METHODS.len()) as u8 + index)
+    }
+
+    /// Returns the method that does the same for a new object or array, and takes the number of its site.
+    pub(crate) fn at_site(self) -> Self {
+        match self {
+            Self::TRACED => Self(37),
+            Self(index) => Self(index + 18),
+        }
     }
 
     /// Returns the plain name of its class, its name and its descriptor.

@@ -25,6 +25,15 @@
 //! | `traced(Throwable)` | after an exception has got its backtrace |
 //! | `mounted(Thread)`, `unmounted(Thread)` | when a virtual thread is mounted on a carrier, and when it is unmounted |
 //!
+//! If [`Probes::sites`] is set, the probes from `array` to `traced` also take the number of the site, and there are these in
+//! place of `allocated`:
+//!
+//! | probe | where |
+//! |---|---|
+//! | `created(Object, I)` | after the constructor's call for a `new` |
+//! | `captured(Object, I)` | after an `invokedynamic` that passes values and returns an object, which may be a new lambda |
+//! | `constructed(Object, I)` | after the calls by which reflection and method handles make an object |
+//!
 //! A method with `enter` keeps in local variables of its own: the thread's state, the position of
 //! its caller, and, if it needs it, its own. The stores do not call anything: they cannot throw, and
 //! cost little in code that is interpreted. A position is the address of a context in native memory;
@@ -100,6 +109,7 @@ mod probe;
 mod record;
 mod scan;
 mod site;
+mod sites;
 
 pub use class::{VIRTUAL_THREAD, instrument};
 pub use entries::{CountedCall, MethodCalls};
@@ -163,6 +173,9 @@ pub struct Probes {
     pub places: Places,
     /// Add the probes that report each new object and array.
     pub heap: bool,
+    /// With [`heap`](Self::heap): pass the number of the site to each of these probes. Objects are reported after the
+    /// calls of their constructors, and not in `Object.<init>`, which does not know the site.
+    pub sites: bool,
     /// Add a field to objects for their record.
     pub object_record: bool,
     /// Report accesses of fields and components of arrays, and the sites of allocations, to
@@ -196,6 +209,7 @@ impl Probes {
             leaving: false,
             places: Places::None,
             heap: false,
+            sites: false,
             object_record: false,
             accesses: false,
             extended: false,
@@ -312,6 +326,11 @@ pub trait Methods {
 
     /// Notes that a method has got its counters.
     fn counted(&mut self, _method: &MethodName<'_>, _code: CountedCode<'_>) {}
+
+    /// Returns a number for an instruction that makes objects or arrays, in a line of a method; 0 for an unknown line.
+    fn allocation(&mut self, _method: &MethodName<'_>, _line: u16) -> u32 {
+        0
+    }
 
     /// Notes the counters of a method's entries and calls.
     fn entered(&mut self, _method: &MethodName<'_>, _calls: MethodCalls<'_>) {}

@@ -48,6 +48,12 @@ pub(crate) enum ProbeCall {
     Place(u16),
     /// Passes the new object or array on top of the operand stack.
     Fresh(Helper),
+    /// The same with the number of the site.
+    FreshAt(Helper, u32),
+    /// Passes a new object in a local variable, and the number of its site.
+    LocalAt(u16, u32),
+    /// Passes a duplicate of a new object on top of the operand stack, which is removed, and the number of its site.
+    SpareAt(u32),
     /// Passes `this`.
     This(Helper),
     /// Passes nothing.
@@ -58,6 +64,10 @@ pub(crate) enum ProbeCall {
     Cloned,
     /// Passes the new object, and the class of the method, by its constant.
     ClonedAbove(u16),
+    /// As [`Cloned`](Self::Cloned), with the number of the site.
+    ClonedAt(u32),
+    /// As [`ClonedAbove`](Self::ClonedAbove), with the number of the site.
+    ClonedAboveAt(u16, u32),
 }
 
 /// The way in which a position becomes the thread's again.
@@ -117,9 +127,12 @@ impl ProbeCall {
             Self::Exit | Self::Caught | Self::ExitLeaf => restoring.bytes(local),
             Self::Place(_) => 2 * local + LDC_BYTES + 1 + FIELD_BYTES,
             Self::Fresh(_) | Self::This(_) | Self::Cloned => 1 + CALL_BYTES,
+            Self::FreshAt(..) | Self::ClonedAt(_) | Self::SpareAt(_) => 1 + PUSH_BYTES + CALL_BYTES,
+            Self::LocalAt(..) => 4 + PUSH_BYTES + CALL_BYTES,
             Self::Plain(_) => CALL_BYTES,
             Self::Receiver => 1,
             Self::ClonedAbove(_) => 1 + LDC_BYTES + CALL_BYTES,
+            Self::ClonedAboveAt(..) => 1 + LDC_BYTES + PUSH_BYTES + CALL_BYTES,
         }
     }
 
@@ -129,10 +142,10 @@ impl ProbeCall {
         match self {
             Self::Place(_) => 5,
             Self::Exit | Self::Caught | Self::ExitLeaf => 4,
-            Self::Enter => 3,
-            Self::Cloned | Self::ClonedAbove(_) => 2,
+            Self::Enter | Self::ClonedAt(_) | Self::ClonedAboveAt(..) => 3,
+            Self::Cloned | Self::ClonedAbove(_) | Self::FreshAt(..) | Self::LocalAt(..) => 2,
             Self::Touch | Self::EnterLeaf(_) => 1,
-            Self::Fresh(_) | Self::This(_) | Self::Receiver => 1,
+            Self::Fresh(_) | Self::This(_) | Self::Receiver | Self::SpareAt(_) => 1,
             Self::Plain(_) => 0,
         }
     }
@@ -142,6 +155,8 @@ impl ProbeCall {
         match self {
             Self::Touch | Self::Fresh(_) | Self::This(_) | Self::Plain(_) => true,
             Self::Receiver | Self::Cloned | Self::ClonedAbove(_) => true,
+            Self::FreshAt(..) | Self::LocalAt(..) | Self::SpareAt(_) => true,
+            Self::ClonedAt(_) | Self::ClonedAboveAt(..) => true,
             Self::Enter | Self::Exit | Self::Caught => false,
             Self::Place(_) | Self::EnterLeaf(_) | Self::ExitLeaf => false,
         }
@@ -194,6 +209,8 @@ pub(crate) struct Plan {
     /// The pc from which unwinding is observed, if at all.
     pub(crate) unwinding: Option<u16>,
     pub(crate) switch_count: usize,
+    /// The most words that duplicates of new objects hold on the operand stack while their constructors run.
+    pub(crate) held_words: u16,
 }
 
 impl Plan {
@@ -201,6 +218,7 @@ impl Plan {
         self.probes.clear();
         self.unwinding = None;
         self.switch_count = 0;
+        self.held_words = 0;
     }
 
     pub(crate) fn add(&mut self, pc: u16, reach: Reach, what: ProbeCall) {
@@ -313,7 +331,7 @@ impl Plan {
         let mut bytes = Vec::new();
         for Probe { pc, reach, what } in &self.probes {
             bytes.clear();
-            edit.need_stack(what.stack_words());
+            edit.need_stack(what.stack_words() + self.held_words);
             writer.write(*what, &mut bytes)?;
             if what.is_contained(restoring) {
                 edit.insert_contained(*pc, &bytes);
@@ -393,6 +411,15 @@ impl ProbeAssembler<'_, '_> {
                 out.push(opcode::DUP);
                 self.call(helper, out)?;
             }
+            ProbeCall::FreshAt(helper, site) => {
+                out.push(opcode::DUP);
+                self.call_at(helper, site, out)?;
+            }
+            ProbeCall::LocalAt(local, site) => {
+                push_access(out, opcode::ALOAD, local);
+                self.call_at(Helper::CREATED_AT, site, out)?;
+            }
+            ProbeCall::SpareAt(site) => self.call_at(Helper::CREATED_AT, site, out)?,
             ProbeCall::This(helper) => {
                 out.push(opcode::ALOAD_0);
                 self.call(helper, out)?;
@@ -408,6 +435,15 @@ impl ProbeAssembler<'_, '_> {
                 out.extend([opcode::DUP, opcode::LDC_W, high, low]);
                 self.call(Helper::CLONED_ABOVE, out)?;
             }
+            ProbeCall::ClonedAt(site) => {
+                out.push(opcode::DUP_X1);
+                self.call_at(Helper::CLONED_AT, site, out)?;
+            }
+            ProbeCall::ClonedAboveAt(class, site) => {
+                let [high, low] = class.to_be_bytes();
+                out.extend([opcode::DUP, opcode::LDC_W, high, low]);
+                self.call_at(Helper::CLONED_ABOVE_AT, site, out)?;
+            }
         }
         Ok(())
     }
@@ -415,6 +451,12 @@ impl ProbeAssembler<'_, '_> {
     fn call(&mut self, helper: Helper, out: &mut Vec<u8>) -> Result<(), PoolError> {
         out.extend(self.uses.call(helper, self.pool)?);
         Ok(())
+    }
+
+    /// Passes the number of a site as well.
+    fn call_at(&mut self, helper: Helper, site: u32, out: &mut Vec<u8>) -> Result<(), PoolError> {
+        self.pool.push_int(out, site as i32)?;
+        self.call(helper, out)
     }
 
     /// Moves a field of the thread's state, which is on the operand stack, to a local variable.

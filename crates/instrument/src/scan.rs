@@ -46,7 +46,7 @@ struct Callee {
 /// A scanner of the methods of a class. It reuses its memory from one method to the next.
 #[derive(Debug)]
 pub(crate) struct Scanner<'c> {
-    class: &'c ClassFile<'c>,
+    pub(crate) class: &'c ClassFile<'c>,
     name: &'c [u8],
     /// The callees by index in the constant pool and opcode.
     callees: FxHashMap<(u16, u8), Callee>,

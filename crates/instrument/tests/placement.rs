@@ -20,6 +20,7 @@ const CALLS: Probes = Probes {
     leaving: false,
     places: Places::None,
     heap: false,
+    sites: false,
     object_record: false,
     accesses: false,
     extended: false,

@@ -16,6 +16,7 @@ const PROBES: Probes = Probes {
     leaving: false,
     places: Places::Lines,
     heap: true,
+    sites: false,
     object_record: false,
     accesses: false,
     extended: false,

@@ -24,7 +24,8 @@ pub fn lines(accounting: &Accounting) -> Vec<String> {
     }
     if a.allocation_sample_count > 0 {
         let samples = plural(a.allocation_sample_count, "allocation");
-        lines.push(line("sites", &format!("estimated from {samples} sampled")));
+        let what = if a.probe_object_count > 0 { "counted, their callers " } else { "" };
+        lines.push(line("sites", &format!("{what}estimated from {samples} sampled")));
     }
     if a.sampled_wait_count > 0 {
         let waits = plural(a.sampled_wait_count, "wait");

@@ -41,7 +41,8 @@ const SWEEP_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct AllocationSampler {
     common: &'static Common,
-    book: &'static SiteBook,
+    /// The book of its estimates; `None` if others count, and ask for callers.
+    book: Option<&'static SiteBook>,
     /// The average number of bytes between samples; never 0.
     rate: Rate,
     /// The number of frames of a walk.
@@ -104,9 +105,9 @@ impl AllocationSampler {
     pub(crate) fn new(
         common: &'static Common,
         interval_bytes: u64,
-        book: &'static SiteBook,
+        book: Option<&'static SiteBook>,
     ) -> Self {
-        let has_budget = common.options.budget;
+        let has_budget = common.options.budget || book.is_none();
         let most_bytes = if has_budget { MOST_INTERVAL_BYTES } else { interval_bytes };
         Self {
             common,
@@ -162,6 +163,12 @@ impl AllocationSampler {
         for dead in lock(&self.table).remove(&gone) {
             jni.delete_weak(dead.object);
         }
+    }
+
+    /// Returns the number of objects that the samples of each class and trace represent.
+    pub(crate) fn weights(&self) -> Vec<(ClassId, TraceId, f64)> {
+        let table = lock(&self.table);
+        table.rows.iter().map(|row| (row.class, row.trace, row.allocated.count)).collect()
     }
 
     /// Returns the estimates for each site, since the program's start.
@@ -234,7 +241,9 @@ impl Analysis for AllocationSampler {
             self.failed_walk_count.fetch_add(stack.is_none().into(), Relaxed);
             common.trace(jni, thread, stack.unwrap_or_default())
         });
-        let object = common.options.live.then(|| jni.weak(&picked.object)).flatten();
+        let object = (common.options.live && self.book.is_some())
+            .then(|| jni.weak(&picked.object))
+            .flatten();
         let sample = Estimate::of(picked.size_bytes, self.drawn_interval());
         let thread = lock(common.recorder).profile.serial_of_trace(trace);
         common.series.add(SeriesKind::Allocated, thread, 0, sample.bytes.round() as u64);
@@ -243,7 +252,7 @@ impl Analysis for AllocationSampler {
         if due && let Ok(sweeping) = self.sweeping.try_lock() {
             self.sweep(jni, &sweeping);
         }
-        if common.options.budget
+        if (common.options.budget || self.book.is_none())
             && let Some(interval_bytes) = self.rate.sampled(begun_ns)
         {
             let _ = common.jvmti.set_heap_sampling_interval(interval_bytes);
@@ -275,9 +284,10 @@ impl Analysis for AllocationSampler {
     }
 
     fn settle(&self, _: bool) {
+        let Some(book) = self.book else { return };
         let sites = self.sites();
         let _recorder = lock(self.common.recorder);
-        self.book.book(sites);
+        book.book(sites);
     }
 
     /// Sites are booked anew each time.

@@ -29,7 +29,7 @@ mod tree;
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_control::options::{Clock as ClockOption, TimesForm, TimingMethod};
 use perk_instrument::{Events, Names, Places, Probes, with_record};
@@ -42,6 +42,7 @@ use perk_jvm::{Global, Image, Jni, Local, MethodRef, ObjectRef, Reference, Vm};
 use perk_jvmti_sys::jni_sys::jvalue;
 use perk_jvmti_sys::{Capability, JVMTI_EVENT_NATIVE_METHOD_BIND};
 use perk_profile::{Accounting, NAME_SEPARATOR, mutf8};
+use rustc_hash::FxHashMap;
 
 use self::budget::Budget;
 pub(crate) use self::calls::ExactCalls;
@@ -51,7 +52,7 @@ use self::clock::{Clock, Timing};
 use self::cost::Calibration;
 pub(crate) use self::objects::ExactSites;
 use self::objects::book::ObjectBook;
-use self::sites::AllocationSites;
+use self::sites::{AllocationSites, Origins};
 use self::state::{Position, States};
 use self::tree::{Contexts, ParkedThreads, Tree, TreePool};
 use super::books::sites::SiteBook;
@@ -91,6 +92,8 @@ pub(crate) struct ExactEngine {
     parked: ParkedThreads,
     vm: OnceLock<Vm>,
     calibration: OnceLock<Calibration>,
+    /// The numbers of native methods that have made objects, where sites have numbers.
+    running_natives: Mutex<FxHashMap<MethodRef, u32>>,
     unseen_class_count: AtomicU64,
     stopped: AtomicBool,
 }
@@ -123,7 +126,9 @@ impl ExactEngine {
         };
         let is_late = common.life == Life::Attached;
         let selection = Selection::new(&options.include, &options.exclude);
-        let with_paths = sites.as_ref().is_some_and(AllocationSites::with_paths);
+        let origins = sites.as_ref().map_or(Origins::None, AllocationSites::origins);
+        let with_paths = origins == Origins::Paths;
+        let with_sites = origins == Origins::Instructions;
         let places = match bytecodes {
             Some(_) => Places::Positions,
             None if with_paths && options.lineno => Places::Lines,
@@ -138,6 +143,7 @@ impl ExactEngine {
             leaving: timing == Timing::WallExact,
             places,
             heap: sites.is_some(),
+            sites: with_sites,
             object_record,
             accesses: false,
             extended: false,
@@ -157,9 +163,12 @@ impl ExactEngine {
         if with_paths {
             depth = depth.max(options.depth);
         }
+        if with_sites {
+            depth = depth.max(1);
+        }
         Ok(Some(Self {
             common,
-            pool: TreePool::new(contexts(depth), options.max_nodes, budget)
+            pool: TreePool::new(contexts(depth), options.max_nodes, budget, with_sites)
                 .map_err(|error| format!("perk has no memory for a call tree: {error}"))?,
             clock: Box::leak(Box::new(Clock::new(timing))),
             timing,
@@ -184,6 +193,7 @@ impl ExactEngine {
             parked: ParkedThreads::default(),
             vm: OnceLock::new(),
             calibration: OnceLock::new(),
+            running_natives: Mutex::default(),
             unseen_class_count: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
         }))
@@ -249,7 +259,12 @@ impl ExactEngine {
 
     /// Whether calls of native methods are counted.
     fn counts_natives(&self) -> bool {
-        self.with_calls || self.sites.as_ref().is_some_and(AllocationSites::with_paths)
+        self.with_calls || self.sites.as_ref().is_some_and(|it| it.origins() == Origins::Paths)
+    }
+
+    /// Whether the probes of allocations pass the number of the site, and the thread has no other place.
+    pub(crate) fn has_numbered_sites(&self) -> bool {
+        self.sites.as_ref().is_some_and(|it| it.origins() == Origins::Instructions)
     }
 
     /// Returns the function to bind in place of a native method's function, which the JVM binds.
@@ -269,9 +284,10 @@ impl ExactEngine {
         }
         if class == probes::HIDDEN_CLASS_MAKER && self.changes_hidden_classes() {
             let (name, signature) = jvmti.method_name(method).ok()?;
-            let (names, bytecodes) = (self.names(), self.bytecodes);
-            let change = move |class: &[u8]| match bytecodes {
+            let names = self.names();
+            let change = move |class: &[u8]| match self.bytecodes {
                 Some(bytecodes) => bytecodes.instrument(class),
+                None if self.has_numbered_sites() => self.classes.transform(recorder, class, None),
                 // The JVM will report what is wrong with a class.
                 None => with_record(class, names).ok().flatten(),
             };

@@ -12,7 +12,7 @@ const PROGRAM: &str = "AllocationKinds";
 
 /// The objects that each method of `AllocationKinds` makes: class (its own ones begin with `$`),
 /// the number for each `n` and in addition, kind, and the percentage that lives.
-const MADE: [(&str, &str, u64, u64, Kind, u64); 23] = [
+pub(crate) const MADE: [(&str, &str, u64, u64, Kind, u64); 23] = [
     ("objects", "$Plain", 1, 0, Object(&[]), 50),
     ("boxes", "java.lang.Integer", 1, 0, Object(&[FourBytes]), 100),
     ("primitives", "boolean[]", 1, 0, Array(OneByte, 3), 0),
@@ -38,7 +38,7 @@ const MADE: [(&str, &str, u64, u64, Kind, u64); 23] = [
     ("threaded", "$Threaded", 2, 0, Object(&[]), 0),
 ];
 
-fn counted(jdk: &Jdk, options: &str) -> JavaRun {
+pub(crate) fn counted(jdk: &Jdk, options: &str) -> JavaRun {
     crate::counted(jdk, options).main(PROGRAM).args([N.to_string()])
 }
 

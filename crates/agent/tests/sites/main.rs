@@ -6,6 +6,7 @@
 mod clones;
 mod fillers;
 mod identities;
+mod instructions;
 mod kinds;
 mod natives;
 mod totals;

@@ -38,6 +38,8 @@ fields! {
     heap_dump: bool = false,
     /// Write allocation sites (`heap=sites`).
     heap_sites: bool = false,
+    /// Count the call paths of allocations, and not only the instructions that make objects.
+    paths: bool = true,
     /// CPU profiling.
     cpu: Cpu = Cpu::default(),
     /// Monitor contention.
@@ -1102,6 +1104,35 @@ pub(super) const ROWS: &[OptionRow] = &[
   and waits: all virtual threads are one, and exact counts are those of all threads. perk refuses it
   without `thread=y`.",
         ..OWN
+    },
+    OptionRow {
+        name: "paths",
+        about: "allocations by call path",
+        default: "y",
+        value: Value::Switch(|o| &mut o.paths),
+        needs: Some(&Needs {
+            is_met: Some(|o| o.counts_objects_alone() && o.format == OutputFormat::Extended),
+            agent: "heap=sites and format=p, without sample, cpu=times, aprof and jamaica",
+            ..Needs::BASE
+        }),
+        note: "\
+- `paths=n` counts the objects that each instruction makes, and no call paths: those are estimated from samples.
+  It costs a fraction of `paths=y`. perk refuses it without `heap=sites` and `format=p`.",
+        arguments: &[Argument {
+            long: "no-paths",
+            position: 285,
+            help: "Count the objects of --heap sites by line, which costs less, and estimate their callers from \
+                   samples",
+            plain: "n",
+            is_from_start: true,
+            needs: Some(&Needs {
+                is_met: Some(|o| o.counts_objects_alone()),
+                command_line: "--heap sites, without --sample, --cpu times and --aprof",
+                ..Needs::BASE
+            }),
+            ..FLAG
+        }],
+        ..OWN_SWITCH
     },
     OptionRow {
         name: "live",

@@ -43,6 +43,7 @@ pub(crate) const EVERYTHING: RequestKind = RequestKind {
         leaving: true,
         places: Places::Lines,
         heap: true,
+        sites: false,
         object_record: true,
         accesses: false,
         extended: false,
@@ -121,10 +122,15 @@ pub(crate) const EVENTS: RequestKind = RequestKind {
 };
 
 /// The combinations that are tested with whole JDKs: each kind of probe with few others, and all.
-pub(crate) const KINDS: [RequestKind; 10] = [
+pub(crate) const KINDS: [RequestKind; 11] = [
     RequestKind { name: "calls", probes: NONE, calls: Calls::All },
     CALLS_OF_SOME,
     RequestKind { name: "allocations", probes: Probes { heap: true, ..NONE }, calls: Calls::None },
+    RequestKind {
+        name: "allocations with the numbers of sites",
+        probes: Probes { heap: true, sites: true, object_record: true, ..NONE },
+        calls: Calls::None,
+    },
     EVERYTHING,
     ACCESSES,
     BLOCKS,

@@ -218,13 +218,24 @@ impl<'a> Objects<'a> {
         Json::object(self.members(objects))
     }
 
+    /// The number of samples from which the callers of counted sites are estimated; `None` if they are counted.
+    fn caller_sample_count(&self) -> Option<u64> {
+        let is_counted = self.section.sample_interval_bytes.is_none();
+        let accounting = self.profile.accounting.as_ref().filter(|_| is_counted)?;
+        Some(accounting.allocation_sample_count).filter(|count| *count > 0)
+    }
+
     /// The sites with most bytes, each with its call path.
     pub(super) fn sites(&self) -> LazyTable<'_> {
         let order = match self.by {
             Metric::AllocatedBytes => String::new(),
             _ => format!(" by {}", self.order()),
         };
-        let heading = format!("Top allocation sites{order}, innermost frame first");
+        let callers = match self.caller_sample_count() {
+            Some(count) => format!(": counted, callers estimated from {}", plural(count, "sample")),
+            None => String::new(),
+        };
+        let heading = format!("Top allocation sites{order}, innermost frame first{callers}");
         let heading = self.heading(&heading);
         let rows = allocations::sites(self.profile, &self.section, &self.by);
         LazyTable::of(&self.profile.symbols, heading, rows)

@@ -49,6 +49,7 @@ public final class PerkProbes extends PerkHeaders {
     private static final int TREE_SITES = 16;
     private static final int TREE_SITES_MASK = 24;
     private static final int TREE_LOST = 32;
+    private static final int TREE_BY_SITE = 40;
 
     /** The class; the line and the tree are as in the key of a node. */
     private static final int RECORD_KEY = 0;
@@ -131,6 +132,8 @@ public final class PerkProbes extends PerkHeaders {
     private boolean withheld;
 
     private static final int FEWEST_STATES = 64;
+    /** Represents the place where the thread is. */
+    private static final int NO_SITE = -1;
 
     /** The beginning of the allocation records. The first one has no site; its counts are ignored. */
     @Stable private static long RECORDS;
@@ -251,6 +254,9 @@ public final class PerkProbes extends PerkHeaders {
 
     /** Makes a record and returns its index. */
     private static native int record(long tree, long node, int number, int line);
+
+    /** Returns the index of the record for objects of a class that a site makes; 0 if there is none. */
+    private static native int recordOfSite(long tree, int site, int number);
 
     /** Gives a record the next block of seeds and returns its first seed; 0 if there is none. */
     private static native int block(int index);
@@ -651,17 +657,21 @@ public final class PerkProbes extends PerkHeaders {
         if (U != null) {
             PerkProbes state = stateOf(Thread.currentThread());
             Class<?> type = object.getClass();
-            int index = site(state, type);
-            long record = RECORDS + ((long) index << RECORD_SHIFT);
-            long count = U.getLong(null, record + RECORD_COUNT) + 1;
-            U.putLong(null, record + RECORD_COUNT, count);
-            if (LIVENESS == 2) {
-                long offset = U.getLong(type, RECORDS_FIELD) >>> OFFSET_SHIFT;
-                if (offset != 0) {
-                    U.putInt(object, offset, index);
-                } else {
-                    identify(object, index, count, 0);
-                }
+            countObject(object, type, site(state, type));
+        }
+    }
+
+    @ForceInline
+    private static void countObject(Object object, Class<?> type, int index) {
+        long record = RECORDS + ((long) index << RECORD_SHIFT);
+        long count = U.getLong(null, record + RECORD_COUNT) + 1;
+        U.putLong(null, record + RECORD_COUNT, count);
+        if (LIVENESS == 2) {
+            long offset = U.getLong(type, RECORDS_FIELD) >>> OFFSET_SHIFT;
+            if (offset != 0) {
+                U.putInt(object, offset, index);
+            } else {
+                identify(object, index, count, 0);
             }
         }
     }
@@ -746,6 +756,11 @@ public final class PerkProbes extends PerkHeaders {
      * chunk differs from the other Object[], of classes, in that it contains arrays.
      */
     public static void traced(Throwable exception) {
+        traced(exception, NO_SITE);
+    }
+
+    /** The same with the number of the site. */
+    public static void traced(Throwable exception, int site) {
         if (U == null) {
             return;
         }
@@ -756,25 +771,34 @@ public final class PerkProbes extends PerkHeaders {
         while (next != null) {
             Object[] chunk = next;
             next = null;
-            array(chunk);
+            part(chunk, site);
             Object methods = chunk[0];
             for (Object part : chunk) {
                 if (part instanceof int[] array) {
-                    array(array);
+                    part(array, site);
                 } else if (part instanceof long[] array) {
-                    array(array);
+                    part(array, site);
                 } else if (part instanceof Object[] array) {
                     if (array.length > 0 && array[0] instanceof short[]) {
                         next = array;
                     } else {
-                        array(array);
+                        part(array, site);
                     }
                 }
             }
             // This array may be in the chunk twice, as a mark.
             if (methods instanceof short[] array) {
-                array(array);
+                part(array, site);
             }
+        }
+    }
+
+    /** A part of a backtrace has been made. */
+    private static void part(Object array, int site) {
+        if (site == NO_SITE) {
+            made(array);
+        } else {
+            made(array, site);
         }
     }
 
@@ -791,7 +815,7 @@ public final class PerkProbes extends PerkHeaders {
     }
 
     public static void array(Object[] array) {
-        count(array, (REFERENCE == 8 ? BASE8 : BASE) + (long) array.length * REFERENCE);
+        count(array, end(array));
     }
 
     public static void array(boolean[] array) {
@@ -832,7 +856,11 @@ public final class PerkProbes extends PerkHeaders {
         if (U == null) {
             return;
         }
-        int index = site(stateOf(Thread.currentThread()), array.getClass());
+        countArray(array, end, site(stateOf(Thread.currentThread()), array.getClass()));
+    }
+
+    @ForceInline
+    private static void countArray(Object array, long end, int index) {
         long record = RECORDS + ((long) index << RECORD_SHIFT);
         long bytes = end + ALIGNMENT_MASK & ~ALIGNMENT_MASK;
         long count = U.getLong(null, record + RECORD_COUNT) + 1;
@@ -962,6 +990,182 @@ public final class PerkProbes extends PerkHeaders {
         }
         U.putInt(null, node + SITE, index);
         return index;
+    }
+
+    /** An object has been made, and its constructor has run. */
+    public static void created(Object object, int site) {
+        if (U != null) {
+            Class<?> type = object.getClass();
+            countObject(object, type, recordAt(site, type));
+        }
+    }
+
+    /** A call site has made a lambda of values. */
+    public static void captured(Object object, int site) {
+        if (U != null && object != null && object.getClass().isHidden()) {
+            made(object, site);
+        }
+    }
+
+    /** Reflection or a method handle makes an object. That of a lambda is counted where the lambda is. */
+    public static void constructed(Object object, int site) {
+        if (U != null && object != null && !object.getClass().isHidden()) {
+            made(object, site);
+        }
+    }
+
+    /** An object or array has been made without a constructor, of any class. */
+    public static void made(Object object, int site) {
+        if (U == null || object == null) {
+            return;
+        }
+        if (object instanceof Object[] array) {
+            countArray(array, end(array), recordOf(site, array));
+        } else if (object instanceof byte[] array) {
+            countArray(array, BASE + array.length, recordOf(site, array));
+        } else if (object instanceof int[] array) {
+            countArray(array, BASE + ((long) array.length << 2), recordOf(site, array));
+        } else if (object instanceof long[] array) {
+            countArray(array, BASE8 + ((long) array.length << 3), recordOf(site, array));
+        } else if (object instanceof char[] array) {
+            countArray(array, BASE + ((long) array.length << 1), recordOf(site, array));
+        } else if (object instanceof short[] array) {
+            countArray(array, BASE + ((long) array.length << 1), recordOf(site, array));
+        } else if (object instanceof boolean[] array) {
+            countArray(array, BASE + array.length, recordOf(site, array));
+        } else if (object instanceof double[] array) {
+            countArray(array, BASE8 + ((long) array.length << 3), recordOf(site, array));
+        } else if (object instanceof float[] array) {
+            countArray(array, BASE + ((long) array.length << 2), recordOf(site, array));
+        } else {
+            countObject(object, object.getClass(), recordOf(site, object));
+        }
+    }
+
+    /** An array has been made by reflection. */
+    public static void reflected(Object array, int site) {
+        if (U == null) {
+            return;
+        }
+        PerkProbes state = stateOf(Thread.currentThread());
+        if (state != null && state.withheld) {
+            state.withheld = false;
+            return;
+        }
+        made(array, site);
+    }
+
+    /** A clone() was called on an object and has returned another object. */
+    public static void cloned(Object from, Object clone, int site) {
+        if (U != null && clone != null && inheritsClone(from.getClass())) {
+            made(clone, site);
+        }
+    }
+
+    /** A method of a class has called the clone() of the superclass. */
+    public static void clonedAbove(Object clone, Class<?> type, int site) {
+        if (U != null && clone != null && inheritsClone(type.getSuperclass())) {
+            made(clone, site);
+        }
+    }
+
+    /** An array has been made together with the arrays in it. */
+    public static void arrays(Object array, int site) {
+        made(array, site);
+        if (array instanceof Object[] inner) {
+            for (Object it : inner) {
+                if (it != null) {
+                    arrays(it, site);
+                }
+            }
+        }
+    }
+
+    public static void array(Object[] array, int site) {
+        countAt(array, end(array), site);
+    }
+
+    public static void array(boolean[] array, int site) {
+        countAt(array, BASE + array.length, site);
+    }
+
+    public static void array(byte[] array, int site) {
+        countAt(array, BASE + array.length, site);
+    }
+
+    public static void array(char[] array, int site) {
+        countAt(array, BASE + ((long) array.length << 1), site);
+    }
+
+    public static void array(short[] array, int site) {
+        countAt(array, BASE + ((long) array.length << 1), site);
+    }
+
+    public static void array(int[] array, int site) {
+        countAt(array, BASE + ((long) array.length << 2), site);
+    }
+
+    public static void array(float[] array, int site) {
+        countAt(array, BASE + ((long) array.length << 2), site);
+    }
+
+    public static void array(long[] array, int site) {
+        countAt(array, BASE8 + ((long) array.length << 3), site);
+    }
+
+    public static void array(double[] array, int site) {
+        countAt(array, BASE8 + ((long) array.length << 3), site);
+    }
+
+    /** Returns the offset at which the last element of an array ends. */
+    @ForceInline
+    private static long end(Object[] array) {
+        return (REFERENCE == 8 ? BASE8 : BASE) + (long) array.length * REFERENCE;
+    }
+
+    @ForceInline
+    private static void countAt(Object array, long end, int site) {
+        if (U != null) {
+            countArray(array, end, recordAt(site, array.getClass()));
+        }
+    }
+
+    /** Returns the index of the record of a site that makes objects of one class; 0 if not counted. */
+    @ForceInline
+    private static int recordAt(int site, Class<?> type) {
+        PerkProbes state = stateOf(Thread.currentThread());
+        int index = known(state, site);
+        return index == 0 ? findRecord(state, site, type) : index;
+    }
+
+    /** Returns the index of the record of a site for the class of an object; 0 if not counted. */
+    @ForceInline
+    private static int recordOf(int site, Object object) {
+        PerkProbes state = stateOf(Thread.currentThread());
+        int index = known(state, site);
+        long record = RECORDS + ((long) index << RECORD_SHIFT);
+        int number = (int) U.getLong(object.getClass(), RECORDS_FIELD);
+        boolean isRight = index != 0 && (int) U.getLong(null, record + RECORD_KEY) == number;
+        return isRight ? index : findRecord(state, site, object.getClass());
+    }
+
+    /** Returns the index of the record that a thread used last at a site; 0 if there is none. */
+    @ForceInline
+    private static int known(PerkProbes state, int site) {
+        if (state == null || state.tree == 0) {
+            return 0;
+        }
+        long table = U.getLong(null, state.tree + TREE_BY_SITE);
+        return table == 0 ? 0 : U.getInt(null, table + ((long) site << 2));
+    }
+
+    @DontInline
+    private static int findRecord(PerkProbes state, int site, Class<?> type) {
+        if (state == null) {
+            state = begun();
+        }
+        int number = state.tree == 0 ? 0 : numberOf(type);
+        return number == 0 ? 0 : recordOfSite(state.tree, site, number);
     }
 
     /** Returns the number of a class; 0 if the class does not get one. */

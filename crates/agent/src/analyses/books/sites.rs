@@ -54,6 +54,7 @@ impl SiteBook {
         let is_direct = writes_from_trees(options)
             && options.heap_sites
             && is_exact
+            && options.paths
             && !options.heap_dump
             && !options.aprof;
         let has_peer = options.has_peer();

@@ -39,6 +39,8 @@ pub(super) struct Classes {
     image: Option<&'static Image>,
     /// The numbers of the native methods that are called.
     natives: Mutex<FxHashSet<u32>>,
+    /// The method and the line of each site, by its number less 1.
+    sites: Mutex<Vec<(u32, u16)>>,
     cache: OnceLock<ClassCache>,
     /// The leaves of the JDK's classes and of the loaded classes; `None` for a class whose leaves
     /// cannot be known.
@@ -86,6 +88,7 @@ impl Classes {
             selection,
             image,
             natives: Mutex::default(),
+            sites: Mutex::default(),
             cache: OnceLock::new(),
             leaves: Mutex::default(),
             counts: Counts::default(),
@@ -119,8 +122,9 @@ impl Classes {
     /// Returns the cache, which is opened for the JVM's first class.
     fn cache(&self, recorder: &Mutex<Recorder>) -> &ClassCache {
         // The patterns of a selection match the classes that are changed in this JVM, and the
-        // counters of blocks are those of this JVM.
-        let is_cached = self.selection.is_everything() && self.bytecodes.is_none();
+        // counters of blocks and the numbers of sites are those of this JVM.
+        let is_cached =
+            self.selection.is_everything() && self.bytecodes.is_none() && !self.probes.sites;
         let open = || match self.image.filter(|_| is_cached) {
             Some(image) => ClassCache::open(image, self.probes, self.with_calls, recorder),
             None => ClassCache::closed(),
@@ -193,6 +197,11 @@ impl Classes {
         }
     }
 
+    /// Returns the method and the line of a site.
+    pub(super) fn site(&self, number: u32) -> Option<(u32, u16)> {
+        lock(&self.sites).get((number as usize).checked_sub(1)?).copied()
+    }
+
     /// Notes a method that does not have probes, given with the reason.
     pub(super) fn skip(&self, method: String) {
         lock(&self.counts.skipped).add(method);
@@ -230,6 +239,7 @@ impl Classes {
     pub(super) fn release(&self) {
         *lock(&self.leaves) = FxHashMap::default();
         *lock(&self.natives) = FxHashSet::default();
+        *lock(&self.sites) = Vec::new();
     }
 
     /// Returns the number of a native method; the class's name is an internal one.
@@ -406,6 +416,13 @@ impl Methods for View<'_> {
 
     fn site(&mut self, _: &MethodName<'_>, _: Option<SitePlace>) -> u32 {
         0
+    }
+
+    fn allocation(&mut self, method: &MethodName<'_>, line: u16) -> u32 {
+        let number = self.number(method);
+        let mut sites = lock(&self.classes.sites);
+        sites.push((number, line));
+        sites.len() as u32
     }
 
     fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {

@@ -20,7 +20,7 @@ const HELPER_CLASS: &[u8] = include_bytes!("PerkProbes.class");
 /// The engine of the present recording.
 static ENGINE: AtomicPtr<ExactEngine> = AtomicPtr::new(null_mut());
 /// The native methods of the helper class.
-static NATIVES: [HelperNative; 10] = [
+static NATIVES: [HelperNative; 11] = [
     HelperNative(c"begin", "(Ljava/lang/Thread;)Ljava/lang/PerkProbes;", begin as *const c_void),
     HelperNative(c"grow", "(JJII)J", grow as *const c_void),
     HelperNative(c"translate", "(JJ)J", translate as *const c_void),
@@ -29,6 +29,7 @@ static NATIVES: [HelperNative; 10] = [
     HelperNative(c"number", "(Ljava/lang/Class;)I", number as *const c_void),
     HelperNative(c"inherits", "(Ljava/lang/Class;)Z", inherits as *const c_void),
     HelperNative(c"record", "(JJII)I", record as *const c_void),
+    HelperNative(c"recordOfSite", "(JII)I", record_of_site as *const c_void),
     HelperNative(c"block", "(I)I", block as *const c_void),
     HelperNative(c"keep", "(JLjava/lang/Object;IJ)V", keep as *const c_void),
 ];
@@ -158,6 +159,20 @@ extern "system" fn record(
         let tree = unsafe { Tree::at(tree as u64) };
         let key = Key { node: node as u64, class: class as u32, line: line as u16 };
         engine.sites.as_ref().map_or(0, |sites| sites.record(tree, key)).into()
+    }) as jint
+}
+
+extern "system" fn record_of_site(
+    _: *mut JNIEnv,
+    _: jclass,
+    tree: jlong,
+    site: jint,
+    class: jint,
+) -> jint {
+    answer(0, |engine| {
+        // SAFETY: as in `grow`.
+        let tree = unsafe { Tree::at(tree as u64) };
+        engine.record_of_site(tree, site as u32, class as u32).into()
     }) as jint
 }
 

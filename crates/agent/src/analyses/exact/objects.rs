@@ -2,6 +2,7 @@
 //! dump.
 
 pub(super) mod book;
+mod callers;
 pub(super) mod stream;
 
 use std::io;
@@ -18,9 +19,11 @@ use self::stream::{SiteCallers, SiteStream};
 use super::ExactEngine;
 use super::sites::{AllocationSites, Key};
 use super::tree::Tree;
+use crate::analyses::allocations::AllocationSampler;
 use crate::analyses::books::sites::SiteBook;
 use crate::analyses::heap_dump::{ObjectRecords, RecordSite};
 use crate::analyses::{Analysis, Event, Needs, Order};
+use crate::common::Common;
 use crate::recorder::{Book, Flush};
 use crate::roster::Slot;
 
@@ -28,7 +31,11 @@ use crate::roster::Slot;
 const SITES_AT_ONCE: usize = 1 << 13;
 
 /// The analysis of exact allocation sites; see the module.
-pub(crate) struct ExactSites(pub(crate) &'static ExactEngine);
+pub(crate) struct ExactSites {
+    engine: &'static ExactEngine,
+    /// The source of the callers of sites that are instructions.
+    samples: Option<&'static AllocationSampler>,
+}
 
 impl Analysis for ExactSites {
     fn name(&self) -> Option<&'static str> {
@@ -48,23 +55,23 @@ impl Analysis for ExactSites {
     }
 
     fn books(&'static self) -> Vec<&'static dyn Book> {
-        vec![&self.0.object_book]
+        vec![&self.engine.object_book]
     }
 
     fn obey(&'static self, _: Jni<'_>, order: Order) -> Result<(), String> {
         if let Order::Depth(depth) = order {
-            self.0.object_book.set_depth(depth.min(self.0.common.options.depth));
+            self.engine.object_book.set_depth(depth.min(self.engine.common.options.depth));
         }
         Ok(())
     }
 
     /// Ignores objects that were made by Java code that the JVM called.
     fn object_made(&self, jni: Jni<'_>, made: &NewObject<'_>) {
-        let Some(sites) = &self.0.sites else { return };
+        let Some(sites) = &self.engine.sites else { return };
         if sites.is_probed(jni) {
             return;
         }
-        self.0.at_place(jni, made, |tree, key| {
+        self.engine.at_place(jni, made, |tree, key| {
             if !sites.is_counted(jni, tree, key.class, made) {
                 sites.count(jni, tree, key, made);
             }
@@ -72,8 +79,12 @@ impl Analysis for ExactSites {
     }
 
     fn survey(&self) {
-        if let Some(sites) = &self.0.sites {
-            sites.settle(&self.0.classes, self.0.common.recorder, &self.0.pool.trees());
+        if let Some(sites) = &self.engine.sites {
+            sites.settle(
+                &self.engine.classes,
+                self.engine.common.recorder,
+                &self.engine.pool.trees(),
+            );
         }
     }
 
@@ -84,7 +95,7 @@ impl Analysis for ExactSites {
     }
 
     fn reset(&self, with_live: bool) {
-        if let (Some(sites), Some(_)) = (&self.0.sites, self.direct()) {
+        if let (Some(sites), Some(_)) = (&self.engine.sites, self.direct()) {
             sites.reset(with_live);
         }
     }
@@ -93,7 +104,9 @@ impl Analysis for ExactSites {
         let Some(book) = self.direct() else { return };
         match self.writes_trees() {
             // The recorder reports the errors of its file.
-            true => drop(self.write(SiteStream::of_dump(self.0.common.recorder, book), &|| true)),
+            true => {
+                drop(self.write(SiteStream::of_dump(self.engine.common.recorder, book), &|| true))
+            }
             false => self.book(),
         }
     }
@@ -108,7 +121,7 @@ impl Analysis for ExactSites {
     fn show_more(&self, flush: &mut Flush, is_wanted: &dyn Fn() -> bool) -> io::Result<()> {
         match self.direct().filter(|book| !book.is_shown()) {
             Some(book) => {
-                let stream = SiteStream::of_flush(self.0.common.recorder, book, flush);
+                let stream = SiteStream::of_flush(self.engine.common.recorder, book, flush);
                 self.write(stream, is_wanted)
             }
             None => Ok(()),
@@ -116,42 +129,51 @@ impl Analysis for ExactSites {
     }
 
     fn account(&self, accounting: &mut Accounting) {
-        if let Some(sites) = &self.0.sites {
-            accounting.unsited_object_count = sites.unsited_count(&self.0.pool.trees());
+        if let Some(sites) = &self.engine.sites {
+            accounting.unsited_object_count = sites.unsited_count(&self.engine.pool.trees());
             accounting.perk_peak_bytes += sites.used_bytes();
         }
     }
 }
 
 impl ExactSites {
+    pub(crate) fn new(
+        engine: &'static ExactEngine,
+        samples: Option<&'static AllocationSampler>,
+    ) -> Self {
+        Self { engine, samples }
+    }
+
     /// Returns the book of sites if sites go to the file from their records.
     fn direct(&self) -> Option<&'static SiteBook> {
-        self.0.object_book.direct()
+        self.engine.object_book.direct()
     }
 
     /// Whether those of the trees do as they are now: of deeper ones, the paths are cut.
     fn writes_trees(&self) -> bool {
-        let depth = self.0.object_book.depth();
-        !self.0.pool.trees().iter().any(|tree| tree.is_deeper(depth))
+        let depth = self.engine.object_book.depth();
+        !self.engine.pool.trees().iter().any(|tree| tree.is_deeper(depth))
     }
 
     /// Books all sites.
     fn book(&self) {
         // Taken before the paths: the paths of objects made in between would not be known.
-        let objects = self.0.sites.as_ref().map(AllocationSites::objects);
+        let objects = self.engine.sites.as_ref().map(AllocationSites::objects);
         let moment = Instant::now();
-        for (thread, tree) in self.0.trees() {
-            self.0.book_paths(thread, tree);
+        for (thread, tree) in self.engine.trees() {
+            self.engine.book_paths(thread, tree);
         }
         if let Some(objects) = objects {
-            self.0.object_book.book(&mut lock(self.0.common.recorder), &objects, moment);
+            let samples = self.samples.map(AllocationSampler::weights);
+            let recorder = &mut lock(self.engine.common.recorder);
+            self.engine.object_book.book(recorder, &objects, samples, moment);
         }
     }
 
     /// Writes all sites from their records, as long as that `is_wanted`.
     fn write(&self, mut stream: SiteStream<'_>, is_wanted: &dyn Fn() -> bool) -> io::Result<()> {
-        let Some(sites) = &self.0.sites else { return Ok(()) };
-        for tree in self.0.pool.trees() {
+        let Some(sites) = &self.engine.sites else { return Ok(()) };
+        for tree in self.engine.pool.trees() {
             let (nodes, records) = sites.records_of(tree);
             let wanted = records.iter().map(|&record| nodes.row(sites.key(record).node));
             let mut callers = SiteCallers::of(&nodes, wanted);
@@ -174,11 +196,11 @@ impl ObjectRecords for ExactSites {
         if !PLAIN_ADDRESS_FLAGS.iter().any(|flag| bool_flag(flag) == Some(true)) {
             return FxHashMap::default();
         }
-        self.0.sites.as_ref().map(|sites| sites.addresses(jni)).unwrap_or_default()
+        self.engine.sites.as_ref().map(|sites| sites.addresses(jni)).unwrap_or_default()
     }
 
     fn with_sites(&self, body: &mut dyn FnMut(&[RecordSite])) {
-        self.0.object_book.with_records(body);
+        self.engine.object_book.with_records(body);
     }
 }
 
@@ -190,6 +212,16 @@ impl ExactEngine {
             let recorder = &mut lock(self.common.recorder);
             self.object_book.book_paths(recorder, thread, &nodes, &paths);
         }
+    }
+
+    /// Returns the index of the record for objects of a class that a site makes; 0 if there is no room.
+    pub(super) fn record_of_site(&self, tree: &Tree, site: u32, class: u32) -> u32 {
+        let Some(sites) = &self.sites else { return 0 };
+        let (node, line) = match self.classes.site(site) {
+            Some((method, line)) => (tree.method(&self.pool, method), line),
+            None => (tree.root(), 0),
+        };
+        sites.numbered_record(tree, site, Key { node, class, line })
     }
 
     /// Returns the number of a class; 0 if it gets none.
@@ -236,11 +268,36 @@ impl ExactEngine {
         }
     }
 
+    /// Returns the number of the native method that the calling thread runs.
+    fn running_native(&self, jni: Jni<'_>) -> Option<u32> {
+        let Common { jvmti, recorder, .. } = *self.common;
+        let method = jvmti.current_method()?;
+        if let Some(&known) = lock(&self.running_natives).get(&method) {
+            return Some(known);
+        }
+        let class = jvmti.declaring_class(jni, method).ok()?;
+        let class = jvmti.class_signature(&class).ok()?;
+        let (name, signature) = jvmti.method_name(method).ok()?;
+        let class = class.strip_prefix('L')?.strip_suffix(';')?;
+        let number = self.classes.native_number(recorder, class, &name, &signature);
+        lock(&self.running_natives).insert(method, number);
+        Some(number)
+    }
+
     /// Runs `body` with the site at which the calling thread has received an object.
     fn at_place(&self, jni: Jni<'_>, made: &NewObject<'_>, body: impl FnOnce(&Tree, Key)) {
         let Some(current) = self.current(jni) else { return };
         let class = self.class_number(jni, &made.class);
-        if class != 0 {
+        if class == 0 {
+            return;
+        }
+        if self.has_numbered_sites() {
+            // It is a native method, which does not have lines.
+            let method = self.running_native(jni);
+            let of = |method| current.tree.method(&self.pool, method);
+            let node = method.map_or(current.tree.root(), of);
+            body(current.tree, Key { node, class, line: 0 });
+        } else {
             let position = current.position(jni);
             let node = current.node(self, position);
             body(current.tree, Key { node, class, line: position.line() });

@@ -51,8 +51,8 @@ use crate::resolve::class_id;
 pub(super) struct AllocationSites {
     jvmti: Jvmti,
     records: Records,
-    /// Whether the origins of objects are counted, and not only their classes.
-    with_paths: bool,
+    /// The origins of objects that are counted.
+    origins: Origins,
     liveness: Liveness,
     /// Whether a probe counts the JVM's allocations in these methods.
     probed: Mutex<FxHashMap<MethodRef, bool>>,
@@ -110,6 +110,17 @@ struct RemovedObjects {
     others: FxHashMap<ClassId, Allocations>,
 }
 
+/// The origins of objects that are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origins {
+    /// None but their classes.
+    None,
+    /// The instructions that make them.
+    Instructions,
+    /// These, and the call paths to them.
+    Paths,
+}
+
 /// Whether the live objects are determined; the numbers are those of PerkProbes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Liveness {
@@ -132,6 +143,11 @@ impl AllocationSites {
         if !with_sites && !by_class {
             return Ok(None);
         }
+        let origins = match with_sites {
+            true if options.paths => Origins::Paths,
+            true => Origins::Instructions,
+            false => Origins::None,
+        };
         let has_live = with_sites && options.live;
         let liveness = if has_live { Liveness::Known } else { Liveness::Unknown };
         let records = Records::new(budget.clone())
@@ -139,7 +155,7 @@ impl AllocationSites {
         Ok(Some(Self {
             jvmti,
             records,
-            with_paths: with_sites,
+            origins,
             liveness,
             probed: Mutex::default(),
             sizes: OnceLock::new(),
@@ -153,9 +169,9 @@ impl AllocationSites {
         }))
     }
 
-    /// Whether the origins of objects are counted, and not only their classes.
-    pub(super) fn with_paths(&self) -> bool {
-        self.with_paths
+    /// The origins of objects that are counted.
+    pub(super) fn origins(&self) -> Origins {
+        self.origins
     }
 
     /// Whether objects hold the index of their record, by which the live objects are found.
@@ -258,6 +274,11 @@ impl AllocationSites {
     /// Returns the index of the record of a site.
     pub(super) fn record(&self, tree: &Tree, key: Key) -> u32 {
         tree.site(&self.records, key)
+    }
+
+    /// Returns the index of the record of a site with a number.
+    pub(super) fn numbered_record(&self, tree: &Tree, site: u32, key: Key) -> u32 {
+        tree.numbered_site(&self.records, site, key)
     }
 
     /// Gives a record its next block of identity hashes and returns its first seed; 0 if there is
@@ -539,7 +560,7 @@ impl AllocationSites {
     /// which nothing but the class was counted. Their records are at the roots of these trees.
     pub(super) fn unsited_count(&self, trees: &[&'static Tree]) -> u64 {
         let others: u64 = self.others().map(|(_, objects)| objects.allocated_count).sum();
-        if !self.with_paths {
+        if self.origins == Origins::None {
             return others;
         }
         let roots: FxHashSet<_> = trees.iter().map(|tree| tree.root()).collect();

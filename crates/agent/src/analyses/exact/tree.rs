@@ -64,6 +64,8 @@ pub(super) struct TreePool {
     nil: &'static Node,
     max_nodes: u64,
     budget: Arc<Budget>,
+    /// Whether sites have numbers, by which a tree's records are found.
+    has_numbered_sites: bool,
     node_count: AtomicU64,
     trees: Mutex<Trees>,
 }
@@ -102,6 +104,8 @@ pub(super) struct Tree {
     sites_mask: AtomicU64,
     /// The address of the node above the methods whose path is not known, once there is one.
     lost: AtomicU64,
+    /// The address of the records by site, if sites have numbers; or 0.
+    by_site: AtomicU64,
     /// The tree's part of the keys of its nodes; 0 if threads do not leave it.
     number: u64,
     users: Users,
@@ -138,6 +142,7 @@ impl TreePool {
         contexts: Contexts,
         max_nodes: u64,
         budget: Arc<Budget>,
+        has_numbered_sites: bool,
     ) -> std::io::Result<Self> {
         // Trees grow by chunks, and have nodes for methods whose path is not known.
         let nodes = max_nodes.saturating_mul(5) / 4;
@@ -149,7 +154,7 @@ impl TreePool {
         nil.next.store(address(nil), Relaxed);
         nil.last.store(address(nil) as u32, Relaxed);
         let (node_count, trees) = (AtomicU64::new(0), Mutex::default());
-        Ok(Self { contexts, arena, nil, max_nodes, budget, node_count, trees })
+        Ok(Self { contexts, arena, nil, max_nodes, budget, has_numbered_sites, node_count, trees })
     }
 
     /// Returns the address of the node that is nobody's child.
@@ -250,7 +255,7 @@ pub(super) enum Reading {
 impl Tree {
     fn new(pool: &TreePool, number: u64, users: Users) -> Self {
         let table = Table::small(FIRST_TABLE);
-        let site_table = SiteTable::new();
+        let site_table = SiteTable::new(pool.has_numbered_sites);
         let (sites, sites_mask) = site_table.words();
         let (words, mask) = (table.as_ptr() as u64, size_of_val(&*table) as u64 - 4);
         let mut inner = Inner {
@@ -270,6 +275,7 @@ impl Tree {
             sites: AtomicU64::new(sites),
             sites_mask: AtomicU64::new(sites_mask),
             lost: AtomicU64::new(0),
+            by_site: AtomicU64::new(site_table.by_site_address()),
             number,
             users,
             root,
@@ -349,6 +355,13 @@ impl Tree {
             pool.arena.set_short();
         }
         has_grown
+    }
+
+    /// Returns the node of a method that no caller is known of.
+    pub(super) fn method(&self, pool: &TreePool, method: u32) -> u64 {
+        let inner = &mut lock(&self.inner);
+        let key = (self.root(), 0);
+        inner.find(pool, key, method).unwrap_or_else(|| self.add(inner, pool, key, method))
     }
 
     /// Returns a node if it is one of this tree, or else the one that has its path.

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use perk_control::options::{Options, OutputFormat};
 use perk_hprof::aprof;
 use perk_jvm::sync::lock;
-use perk_profile::{Allocations, ClassId, NodeId, Site, Sites};
+use perk_profile::{Allocations, ClassId, NodeId, Site, Sites, TraceId};
 use rustc_hash::FxHashMap;
 
-use crate::analyses::books::sites::SiteBook;
+use super::callers::with_callers;
+use crate::analyses::books::sites::{SiteBook, SiteRows};
 use crate::analyses::exact::counts::{ObjectCounts, PathSite};
 use crate::analyses::heap_dump::RecordSite;
 use crate::recorder::{Book, Calls, PathNode, PathNodes, Place, Recorder, Sections, entry};
@@ -158,7 +159,14 @@ impl ObjectBook {
     }
 
     /// Books all objects up to `moment`, for the dump that follows.
-    pub(super) fn book(&self, recorder: &mut Recorder, objects: &ObjectCounts, moment: Instant) {
+    /// Samples say how the objects of a site divide among its callers, unless these are counted.
+    pub(super) fn book(
+        &self,
+        recorder: &mut Recorder,
+        objects: &ObjectCounts,
+        samples: Option<Vec<(ClassId, TraceId, f64)>>,
+        moment: Instant,
+    ) {
         let state = &mut *lock(&self.objects);
         let ObjectState { records, by_class, until, .. } = state;
         let sites = || {
@@ -179,7 +187,18 @@ impl ObjectBook {
         if let Some(book) = self.sites {
             let system = recorder.profile.system_trace();
             let others = objects.others.iter().map(|&(class, counts)| (class, system, counts));
-            book.book(sites().chain(others));
+            match samples {
+                None => book.book(sites().chain(others)),
+                Some(samples) => {
+                    let mut by_site = SiteRows::default();
+                    for (class, trace, objects) in sites().chain(others) {
+                        by_site.entry((class, trace)).or_default().add(objects);
+                    }
+                    let sites = by_site.into_iter().map(|((class, trace), it)| (class, trace, it));
+                    let rows = with_callers(&mut recorder.profile, sites.collect(), samples);
+                    book.book(rows.into_iter().map(|((class, trace), it)| (class, trace, it)));
+                }
+            }
         }
     }
 }

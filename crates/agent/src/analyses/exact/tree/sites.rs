@@ -3,29 +3,56 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use perk_jvm::memory::Table;
+use perk_jvm::memory::{self, Table};
 use perk_jvm::sync::lock;
 
+use super::Tree;
+use super::memory::first_slot as first_slot_of;
 use super::nodes::TreeNodes;
-use super::{Tree, memory};
 use crate::analyses::exact::counts::PathSite;
 use crate::analyses::exact::sites::{Keeper, Key, Records};
 
 /// The initial capacity of a tree's table, in records.
 const FIRST_TABLE: usize = 4;
 
+/// The most sites with numbers, whose records are found without a search.
+const NUMBERED_SITES: usize = 1 << 20;
+
 /// The records of a tree, found by their keys.
 #[derive(Debug)]
 pub(in crate::analyses::exact) struct SiteTable {
     table: Table<AtomicU32>,
     count: usize,
+    /// The record that was used last at each site, by the site's number; and the sites that have one.
+    by_site: Option<&'static [AtomicU32]>,
+    used_sites: Vec<u32>,
     /// The references that show which of them live.
     pub(in crate::analyses::exact) keeper: Keeper,
 }
 
 impl SiteTable {
-    pub(super) fn new() -> Self {
-        Self { table: Table::small(FIRST_TABLE), count: 0, keeper: Keeper::default() }
+    pub(super) fn new(has_numbers: bool) -> Self {
+        let by_site = has_numbers.then(|| memory::reserve(NUMBERED_SITES).ok()).flatten();
+        Self {
+            table: Table::small(FIRST_TABLE),
+            count: 0,
+            by_site,
+            used_sites: Vec::new(),
+            keeper: Keeper::default(),
+        }
+    }
+
+    /// Returns the address of the records by site; 0 if there are none.
+    pub(super) fn by_site_address(&self) -> u64 {
+        self.by_site.map_or(0, |it| it.as_ptr() as u64)
+    }
+
+    /// Notes the record that a site has used.
+    fn note(&mut self, site: u32, record: u32) {
+        let Some(place) = self.by_site.and_then(|it| it.get(site as usize)) else { return };
+        if place.swap(record, Relaxed) == 0 {
+            self.used_sites.push(site);
+        }
     }
 
     /// Returns the table's address, and its size in bytes less one entry.
@@ -96,6 +123,18 @@ impl Tree {
         index.unwrap_or(0)
     }
 
+    /// Returns the index of the record of a site with a number, as [`site`](Self::site) does.
+    pub(in crate::analyses::exact) fn numbered_site(
+        &self,
+        records: &Records,
+        site: u32,
+        key: Key,
+    ) -> u32 {
+        let record = self.site(records, key);
+        lock(&self.site_table).note(site, record);
+        record
+    }
+
     /// Returns the tree's nodes, and the indexes of its records.
     pub(in crate::analyses::exact) fn site_records(&self) -> (TreeNodes, Vec<u32>) {
         let sites = lock(&self.site_table);
@@ -125,6 +164,10 @@ impl Tree {
         let mut sites = lock(&self.site_table);
         sites.table.iter().for_each(|index| index.store(0, Relaxed));
         sites.count = 0;
+        let by_site = sites.by_site.unwrap_or_default();
+        for site in std::mem::take(&mut sites.used_sites) {
+            by_site[site as usize].store(0, Relaxed);
+        }
         let inner = lock(&self.inner);
         inner.nodes().for_each(|node| node.site.store(0, Relaxed));
     }
@@ -133,5 +176,5 @@ impl Tree {
 /// Returns the index at which the search for a record begins; PerkProbes.findSite computes the
 /// same.
 fn first_slot(key: Key) -> usize {
-    memory::first_slot(key.node, key.class, key.line)
+    first_slot_of(key.node, key.class, key.line)
 }
