@@ -128,7 +128,7 @@ fn the_strip_has_what_was_recorded_over_time_and_the_pauses() {
         };
         let series = of(&strip["series"]);
         assert_eq!(sum(&series["numbers"]), of(&metrics)["total"], "{metric}");
-        assert!(series["numbers"].as_array().unwrap().iter().filter(|it| **it != 0).count() > 2);
+        assert!(series["numbers"].as_array().unwrap().iter().filter(|it| **it != 0).count() > 1);
     }
     let part = served.json("/api/s1/strip?focus=Recorded.compute");
     assert_eq!(part["series"].as_array().unwrap().len(), 1, "these have no paths to filter by");
