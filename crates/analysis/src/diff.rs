@@ -128,6 +128,8 @@ pub struct Diff {
     pub has_extended: [bool; 2],
     /// Whether the allocations of one of the profiles are estimates.
     pub is_estimated: bool,
+    /// Whether the callers of objects are left out, as one of the profiles estimates them.
+    pub is_without_callers: bool,
     /// The methods of each profile, in the ids of the comparison.
     methods_of: [Vec<MethodId>; 2],
 }
@@ -135,14 +137,23 @@ pub struct Diff {
 impl Diff {
     /// Compares `before` with `after`.
     pub fn new(before: &Profile, after: &Profile) -> Self {
-        let profiles = [before, after];
+        let is_without_callers =
+            [before, after].iter().any(|profile| profile.caller_sample_count().is_some());
+        let [before, after] = [before, after].map(|profile| {
+            let mut profile = Cow::Borrowed(profile);
+            if is_without_callers {
+                profile.to_mut().drop_callers_of_objects();
+            }
+            profile
+        });
+        let profiles = [&*before, &*after];
         // A text without signatures does not distinguish overloads, so the comparison cannot
         // either.
         let has_signatures = profiles.iter().all(|profile| has_signatures(profile));
         let mut names = Names { symbols: Symbols::default(), has_signatures };
         let sides = profiles.map(|profile| names.side(profile));
         let both = |has: fn(&Profile) -> bool| profiles.iter().all(|profile| has(profile));
-        let mut diff = Self::default();
+        let mut diff = Self { is_without_callers, ..Self::default() };
         if both(has_calls) {
             let mut methods = Vec::new();
             let mut edges = Vec::new();

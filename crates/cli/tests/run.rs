@@ -353,7 +353,7 @@ fn exact_counts_of_several_jvms_add_up() {
 #[test]
 fn a_jvm_that_outlives_its_launcher() {
     let folder = Folder::new();
-    let line = shell_line(&work(jdk::compiler(), &["100", "wait", "ready"]));
+    let line = shell_line(&work(jdk::compiler(), &["600", "wait", "ready"]));
     let script = format!("{line} > out 2>&1 & while [ ! -e ready ]; do sleep 0.05; done");
     let command = ["sh", "-c", &script].map(str::to_owned);
     let output = perk_run(&folder, &["-o", "o.txt"], &command);

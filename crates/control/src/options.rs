@@ -219,10 +219,11 @@ impl Options {
         Measurement::Sites.is_on(self) && !self.heap_dump
     }
 
-    /// Whether objects are counted by site, and nothing else by path or by class.
+    /// Whether the objects that all methods make are counted by site, and nothing else by path or by class.
     fn counts_objects_alone(&self) -> bool {
         let is_by_path = self.cpu.times.is_some() || self.jamaica.is_some();
-        self.counts_sites_alone() && !is_by_path && !self.aprof
+        let is_of_all = self.include.is_empty() && self.exclude.is_empty();
+        self.counts_sites_alone() && is_of_all && !is_by_path && !self.aprof
     }
 
     fn apply_defaults(&mut self) {

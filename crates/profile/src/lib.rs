@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounting;
+mod callers;
 pub mod deep;
 pub mod exact;
 pub mod fields;

@@ -107,7 +107,9 @@ fn callers_are_from_samples_and_sums_are_exact() {
     const EACH: u64 = 50_000;
     jdk::each(|jdk| {
         for threads in ["platform", "virtual"] {
-            let options = format!("{BY_INSTRUCTION},live=n");
+            // Samples distinguish the threads, and counts do not.
+            let options =
+                format!("{BY_INSTRUCTION},live=n,cpu=samples,thread=y,thread-kinds=platform");
             let run = counted(jdk, &options).main("AllocationCallers");
             let profile = read(&run.args([&EACH.to_string(), threads]).run());
             let what = format!("{} {threads}", jdk.version);
@@ -126,12 +128,10 @@ fn callers_are_from_samples_and_sums_are_exact() {
                 let all: u64 = by_caller.values().sum();
                 assert_eq!(all, 16 * EACH, "{what}: {class}: {by_caller:?}");
                 if class == "byte[]" {
-                    // 800 MB, of which each 64 kB have a sample unless these cost too much.
-                    let often = by_caller["AllocationCallers.often"] as f64;
-                    let share = often / all as f64;
-                    let samples = profile.accounting.as_ref().unwrap().allocation_sample_count;
-                    let deviation = (0.75 * 0.25 / samples as f64).sqrt();
-                    assert!((share - 0.75).abs() < 6.0 * deviation, "{what}: {share} of {samples}");
+                    // 800 MB. Samples that cost too much become fewer, and weigh more: one may weigh as some hundred
+                    // of the first ones.
+                    let share = by_caller["AllocationCallers.often"] as f64 / all as f64;
+                    assert!((share - 0.75).abs() < 0.2, "{what}: {share}");
                 }
             }
         }
@@ -142,8 +142,7 @@ fn callers_are_from_samples_and_sums_are_exact() {
 fn options_are_checked() {
     let jdk = jdk::compiler();
     for options in ["heap=sites,paths=n", "cpu=samples,format=p,paths=n"] {
-        let outcome =
-            perk_testkit::JavaRun::new(&jdk).agent(options).main("ExitBySystemExit").run();
+        let outcome = perk_testkit::JavaRun::new(jdk).agent(options).main("ExitBySystemExit").run();
         assert!(outcome.stderr.contains("paths"), "{options}: {}", outcome.report());
     }
 }

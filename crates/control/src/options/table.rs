@@ -1112,7 +1112,7 @@ pub(super) const ROWS: &[OptionRow] = &[
         value: Value::Switch(|o| &mut o.paths),
         needs: Some(&Needs {
             is_met: Some(|o| o.counts_objects_alone() && o.format == OutputFormat::Extended),
-            agent: "heap=sites and format=p, without sample, cpu=times, aprof and jamaica",
+            agent: "heap=sites and format=p, without sample, cpu=times, aprof, jamaica, include and exclude",
             ..Needs::BASE
         }),
         note: "\
@@ -1127,7 +1127,7 @@ pub(super) const ROWS: &[OptionRow] = &[
             is_from_start: true,
             needs: Some(&Needs {
                 is_met: Some(|o| o.counts_objects_alone()),
-                command_line: "--heap sites, without --sample, --cpu times and --aprof",
+                command_line: "--heap sites, without --sample, --cpu times, --aprof, --include and --exclude",
                 ..Needs::BASE
             }),
             ..FLAG

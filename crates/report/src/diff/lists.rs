@@ -218,7 +218,7 @@ impl<'d> List<'d> {
         let site = |&(class, node): &_| DiffSubject::Site(class, node);
         Some(Self::of_objects(
             diff,
-            "Allocations by site",
+            if diff.is_without_callers { "Allocations by line" } else { "Allocations by site" },
             pairs(diff.sites.as_ref()?, site, objects),
         ))
     }

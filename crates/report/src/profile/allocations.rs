@@ -218,20 +218,13 @@ impl<'a> Objects<'a> {
         Json::object(self.members(objects))
     }
 
-    /// The number of samples from which the callers of counted sites are estimated; `None` if they are counted.
-    fn caller_sample_count(&self) -> Option<u64> {
-        let is_counted = self.section.sample_interval_bytes.is_none();
-        let accounting = self.profile.accounting.as_ref().filter(|_| is_counted)?;
-        Some(accounting.allocation_sample_count).filter(|count| *count > 0)
-    }
-
     /// The sites with most bytes, each with its call path.
     pub(super) fn sites(&self) -> LazyTable<'_> {
         let order = match self.by {
             Metric::AllocatedBytes => String::new(),
             _ => format!(" by {}", self.order()),
         };
-        let callers = match self.caller_sample_count() {
+        let callers = match self.profile.caller_sample_count() {
             Some(count) => format!(": counted, callers estimated from {}", plural(count, "sample")),
             None => String::new(),
         };

@@ -42,9 +42,11 @@ pub(super) fn with_callers(
         let mut node = Some(trace.node);
         for _ in 0..MOST_INNER_FRAMES {
             let Some(at) = node else { break };
-            let found = key(profile, class, at, trace.thread).and_then(|key| by_key.get(&key));
-            if let Some(&site) = found {
-                let trace = profile.trace(at, trace.thread);
+            // Samples may distinguish threads where counts do not.
+            let of = |thread| by_key.get(&key(profile, class, at, thread)?).copied();
+            if let Some(site) = of(trace.thread).or_else(|| of(None)) {
+                let thread = profile.get_trace(sites[site].1).thread;
+                let trace = profile.trace(at, thread);
                 *callers[site].entry(trace).or_default() += weight;
                 break;
             }
@@ -61,17 +63,33 @@ pub(super) fn with_callers(
         let mut callers: Vec<_> = callers.into_iter().collect();
         callers.sort_unstable_by_key(|it| it.0);
         let whole: f64 = callers.iter().map(|it| it.1).sum();
+        let [live_bytes, live_count, allocated_bytes, allocated_count] = objects.numbers();
         let (mut sum, mut given) = (0.0, [0; 4]);
         for (index, (trace, weight)) in callers.iter().enumerate() {
             sum += weight;
-            let share = if index + 1 == callers.len() { 1.0 } else { sum / whole };
-            let until = objects.numbers().map(|number| (number as f64 * share).round() as u64);
+            let is_last = index + 1 == callers.len();
+            let share = if is_last { 1.0 } else { sum / whole };
+            // All numbers follow that of objects: no part has more that live than were allocated.
+            let allocated = (allocated_count as f64 * share).round() as u64;
+            let live = scaled(live_count, allocated, allocated_count);
+            let until = [
+                scaled(live_bytes, live, live_count),
+                live,
+                scaled(allocated_bytes, allocated, allocated_count),
+                allocated,
+            ];
             let part = std::array::from_fn(|at| until[at].saturating_sub(given[at]));
             given = until;
             add(*trace, Allocations::of(part));
         }
     }
     rows
+}
+
+/// Returns as much of a number as a part is of a whole; all of it where the whole is 0.
+fn scaled(number: u64, part: u64, whole: u64) -> u64 {
+    let scaled = u128::from(number) * u128::from(part);
+    scaled.checked_div(u128::from(whole)).map_or(number, |it| it as u64)
 }
 
 /// The key of the site whose instruction is at a node; `None` for the root.
@@ -136,7 +154,7 @@ mod tests {
             rows
         };
         let parts: Vec<_> = of(known).iter().map(|row| row.1.numbers()).collect();
-        assert_eq!(parts, [[33, 0, 333, 3], [34, 1, 334, 4], [33, 0, 333, 3]]);
+        assert_eq!(parts, [[0, 0, 300, 3], [0, 0, 400, 4], [100, 1, 300, 3]]);
         // The frames above the instruction are left out.
         let frames: Vec<_> = profile.frames(of(known)[0].0.1).collect();
         assert_eq!(frames, [site_in_samples, callers[0]]);
