@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::extended::HelperCall;
 use crate::helper::{Helper, Uses};
-use crate::site::SitePlaces;
+use crate::site::{NEW_BYTES, SitePlaces};
 use crate::{MethodName, Methods, Probes};
 
 /// A probe and its place.
@@ -396,9 +396,6 @@ impl<'c> Accesses<'c> {
         Ok(())
     }
 }
-
-/// The length of `new` in bytes.
-const NEW_BYTES: u16 = 3;
 
 /// Returns the probe for the result of a method that makes objects by reflection, and the method
 /// that the objects' site names. `Class.newInstance` does not call `Constructor.newInstance`, but

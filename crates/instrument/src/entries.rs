@@ -14,6 +14,7 @@ use crate::class::{OBJECT, VIRTUAL_THREAD};
 use crate::flow::leaders;
 use crate::helper::{Helper, Uses};
 use crate::probe::HUGE_METHOD_BYTES;
+use crate::site::SourceLines;
 use crate::{MethodName, Methods, Probes};
 
 /// The words of the operand stack that a probe needs.
@@ -133,8 +134,7 @@ impl<'c> Entries<'c> {
         let mut places = vec![Place { pc: 0, reach: Reach::FallThrough }];
         let mut calls = Vec::new();
         let leaders = leaders(code)?;
-        let mut lines: Vec<_> = code.line_numbers()?.map(|it| (it.start_pc, it.line)).collect();
-        lines.sort_unstable();
+        let lines = SourceLines::of(code)?;
         let mut this = This { is_there: !is_static, is_on_top: false };
         let mut jumps_back = false;
         for instruction in code.instructions() {
@@ -152,8 +152,7 @@ impl<'c> Entries<'c> {
                 if !is_as_entry {
                     places.push(Place { pc, reach: Reach::All });
                 }
-                let next = lines.partition_point(|(start_pc, _)| *start_pc <= pc);
-                let line = next.checked_sub(1).map_or(0, |index| lines[index].1);
+                let line = lines.at(pc);
                 // The methods of arrays are those of Object, and nothing overrides them.
                 let is_array = class.starts_with(b"[");
                 let class = if is_array { OBJECT } else { class };

@@ -15,6 +15,26 @@ pub struct SitePlace {
     pub disl2012: u32,
 }
 
+/// The length of `new` in bytes.
+pub(crate) const NEW_BYTES: u16 = 3;
+
+/// The source lines of a method.
+pub(crate) struct SourceLines(Vec<(u16, u16)>);
+
+impl SourceLines {
+    pub(crate) fn of(code: &Code<'_>) -> Result<Self, Error> {
+        let mut lines: Vec<_> = code.line_numbers()?.map(|it| (it.start_pc, it.line)).collect();
+        lines.sort_unstable();
+        Ok(Self(lines))
+    }
+
+    /// Returns the line of the instruction at a pc; 0 if it is not known.
+    pub(crate) fn at(&self, pc: u16) -> u16 {
+        let next = self.0.partition_point(|(start_pc, _)| *start_pc <= pc);
+        next.checked_sub(1).map_or(0, |index| self.0[index].1)
+    }
+}
+
 /// Finds the places of a method.
 pub(crate) struct SitePlaces<'p, 'c> {
     code: &'p Code<'c>,

@@ -11,10 +11,8 @@ use crate::fresh;
 use crate::helper::Helper;
 use crate::probe::ProbeCall;
 use crate::scan::{Kinds, Scanner, array_probe};
+use crate::site::{NEW_BYTES, SourceLines};
 use crate::{MethodName, Methods};
-
-/// The length of `new` in bytes.
-const NEW_BYTES: u16 = 3;
 
 impl Scanner<'_> {
     /// Fills the empty plan with the probes of a method, in the order of pcs. Returns the reason if some are missing.
@@ -25,12 +23,8 @@ impl Scanner<'_> {
         method: &MethodName<'_>,
         methods: &mut dyn Methods,
     ) -> Result<Option<String>, Error> {
-        let mut lines: Vec<_> = code.line_numbers()?.map(|it| (it.start_pc, it.line)).collect();
-        lines.sort_unstable();
-        let mut site = |pc: u16| {
-            let next = lines.partition_point(|(start_pc, _)| *start_pc <= pc);
-            methods.allocation(method, next.checked_sub(1).map_or(0, |at| lines[at].1))
-        };
+        let lines = SourceLines::of(code)?;
+        let mut site = |pc: u16| methods.allocation(method, lines.at(pc));
         // The pcs of `new`, with the sites.
         let mut news = Vec::new();
         for instruction in code.instructions() {

@@ -101,14 +101,19 @@ const SHARE: u64 = 500;
 /// The JVM takes an interval as a signed number of 32 bits.
 const MOST_INTERVAL_BYTES: u64 = i32::MAX as u64;
 
+/// Whether the interval becomes longer where samples cost much. Callers of counted objects need no more of them.
+fn has_budget(common: &Common, book: Option<&SiteBook>) -> bool {
+    common.options.budget || book.is_none()
+}
+
 impl AllocationSampler {
     pub(crate) fn new(
         common: &'static Common,
         interval_bytes: u64,
         book: Option<&'static SiteBook>,
     ) -> Self {
-        let has_budget = common.options.budget || book.is_none();
-        let most_bytes = if has_budget { MOST_INTERVAL_BYTES } else { interval_bytes };
+        let most_bytes =
+            if has_budget(common, book) { MOST_INTERVAL_BYTES } else { interval_bytes };
         Self {
             common,
             book,
@@ -252,7 +257,7 @@ impl Analysis for AllocationSampler {
         if due && let Ok(sweeping) = self.sweeping.try_lock() {
             self.sweep(jni, &sweeping);
         }
-        if (common.options.budget || self.book.is_none())
+        if has_budget(common, self.book)
             && let Some(interval_bytes) = self.rate.sampled(begun_ns)
         {
             let _ = common.jvmti.set_heap_sampling_interval(interval_bytes);

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use perk_profile::{Allocations, Profile};
 use perk_testkit::{Jdk, jdk};
 
-use crate::kinds::{self, MADE};
-use crate::{N, counted, frames, made, read, sites, usual};
+use crate::{counted, frames, kinds, made, read, sites, usual};
 
 const BY_INSTRUCTION: &str = ",paths=n";
 
@@ -34,15 +33,7 @@ fn assert_made_with(jdk: &Jdk, flags: &[&str]) {
     if flags.contains(&"-XX:+UseZGC") {
         jvm.oop_bytes = 8;
     }
-    for (method, class, each, besides, kind, live_percent) in MADE {
-        let (count, bytes) = (each * N + besides, kind.bytes(&jvm));
-        let live = each * N * live_percent / 100;
-        let expected = Allocations {
-            live_bytes: live * bytes,
-            live_count: live,
-            allocated_bytes: count * bytes,
-            allocated_count: count,
-        };
+    for (method, class, expected) in kinds::expected(&jvm) {
         // The instruction is one of the JDK's.
         let found = match method {
             "reflected" | "clones" if class.starts_with('$') => {

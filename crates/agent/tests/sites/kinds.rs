@@ -12,7 +12,7 @@ const PROGRAM: &str = "AllocationKinds";
 
 /// The objects that each method of `AllocationKinds` makes: class (its own ones begin with `$`),
 /// the number for each `n` and in addition, kind, and the percentage that lives.
-pub(crate) const MADE: [(&str, &str, u64, u64, Kind, u64); 23] = [
+const MADE: [(&str, &str, u64, u64, Kind, u64); 23] = [
     ("objects", "$Plain", 1, 0, Object(&[]), 50),
     ("boxes", "java.lang.Integer", 1, 0, Object(&[FourBytes]), 100),
     ("primitives", "boolean[]", 1, 0, Array(OneByte, 3), 0),
@@ -46,18 +46,27 @@ fn made(profile: &Profile, method: &str, class: &str) -> Allocations {
     crate::made(profile, PROGRAM, method, class)
 }
 
-#[track_caller]
-fn assert_made(profile: &Profile, jvm: &Jvm, what: &str) {
-    for (method, class, each, besides, kind, live_percent) in MADE {
+/// Returns the method, the class and the objects of each row of [`MADE`].
+pub(crate) fn expected(
+    jvm: &Jvm,
+) -> impl Iterator<Item = (&'static str, &'static str, Allocations)> {
+    MADE.into_iter().map(|(method, class, each, besides, kind, live_percent)| {
         let count = each * N + besides;
         let bytes = kind.bytes(jvm);
         let live = each * N * live_percent / 100;
-        let expected = Allocations {
+        let objects = Allocations {
             live_bytes: live * bytes,
             live_count: live,
             allocated_bytes: count * bytes,
             allocated_count: count,
         };
+        (method, class, objects)
+    })
+}
+
+#[track_caller]
+fn assert_made(profile: &Profile, jvm: &Jvm, what: &str) {
+    for (method, class, expected) in expected(jvm) {
         assert_eq!(made(profile, method, class), expected, "{what}: {method} {class}");
     }
     let rows = made(profile, "reflected", "float[]");

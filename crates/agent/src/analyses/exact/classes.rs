@@ -17,6 +17,7 @@ use perk_profile::mutf8;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::cache::{CacheHit, ClassCache};
+use super::tree::NUMBERED_SITES;
 use crate::analyses::bytecodes::Bytecodes;
 use crate::analyses::skipped::SkippedMethods;
 use crate::recorder::{MethodText, Recorder};
@@ -39,7 +40,7 @@ pub(super) struct Classes {
     image: Option<&'static Image>,
     /// The numbers of the native methods that are called.
     natives: Mutex<FxHashSet<u32>>,
-    /// The method and the line of each site, by its number less 1.
+    /// The method and the line of each site, by its number less 1. Sites beyond the places for them have the number 0.
     sites: Mutex<Vec<(u32, u16)>>,
     cache: OnceLock<ClassCache>,
     /// The leaves of the JDK's classes and of the loaded classes; `None` for a class whose leaves
@@ -421,6 +422,10 @@ impl Methods for View<'_> {
     fn allocation(&mut self, method: &MethodName<'_>, line: u16) -> u32 {
         let number = self.number(method);
         let mut sites = lock(&self.classes.sites);
+        if sites.len() + 1 >= NUMBERED_SITES {
+            // Its objects are counted by class alone.
+            return 0;
+        }
         sites.push((number, line));
         sites.len() as u32
     }

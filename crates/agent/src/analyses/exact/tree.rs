@@ -33,6 +33,7 @@ use self::memory::{Arena, NO_METHOD, Node, address, first_slot, key, node_at};
 use self::nodes::LastCounts;
 pub(super) use self::nodes::{TreeCalls, TreeNodes};
 pub(super) use self::parked::{OpenCalls, ParkedThreads};
+pub(super) use self::sites::NUMBERED_SITES;
 use self::sites::SiteTable;
 use self::suffixes::Suffixes;
 use super::budget::{Budget, NODE_BYTES};

@@ -15,8 +15,8 @@ use crate::analyses::exact::sites::{Keeper, Key, Records};
 /// The initial capacity of a tree's table, in records.
 const FIRST_TABLE: usize = 4;
 
-/// The most sites with numbers, whose records are found without a search.
-const NUMBERED_SITES: usize = 1 << 20;
+/// The places of the records that are found by the number of their site. Probes read them by each number below.
+pub(in crate::analyses::exact) const NUMBERED_SITES: usize = 1 << 20;
 
 /// The records of a tree, found by their keys.
 #[derive(Debug)]
@@ -47,8 +47,11 @@ impl SiteTable {
         self.by_site.map_or(0, |it| it.as_ptr() as u64)
     }
 
-    /// Notes the record that a site has used.
+    /// Notes the record that a site has used. Many sites share the number 0, and have none.
     fn note(&mut self, site: u32, record: u32) {
+        if site == 0 {
+            return;
+        }
         let Some(place) = self.by_site.and_then(|it| it.get(site as usize)) else { return };
         if place.swap(record, Relaxed) == 0 {
             self.used_sites.push(site);
