@@ -24,7 +24,7 @@ as_root tar -C "$root/tmp/perk" --strip-components=1 -xzf "$1"
 as_root cp target/dist/classes/*.class "$root/tmp/perk/out"
 
 in_root ldd --version | sed -n 1p
-for kind in "--cpu samples" "--cpu times" "--heap sites --locks"; do
+for kind in "--cpu samples" "--cpu times" "--heap sites --locks" "--heap sites --paths"; do
     # shellcheck disable=SC2086
     in_root sh -c 'cd /tmp/perk/out && ../bin/perk run "$@" -o p.hprof -- java HotSpots 1000 && ../bin/perk report --top 3 p.hprof' \
         sh $kind

@@ -35,7 +35,7 @@ use crate::analyses::books::sites::SiteBook;
 use crate::analyses::bytecodes::Bytecodes;
 use crate::analyses::census::Census;
 use crate::analyses::counts::CallCounts;
-use crate::analyses::exact::{ExactCalls, ExactEngine, ExactSites};
+use crate::analyses::exact::{Companion, ExactCalls, ExactEngine, ExactSites};
 use crate::analyses::fields::SharedFields;
 use crate::analyses::heap_dump::{HeapDumps, ObjectRecords};
 use crate::analyses::monitors::Monitors;
@@ -327,15 +327,16 @@ fn analyses(
     if let Some(output) = own_output {
         analyses.push(leak(SharedFields::new(common, output)?));
     }
-    if options.cpu.counts {
-        analyses.push(leak(CallCounts::new(common)?));
-    }
+    let calls = options.cpu.counts.then(|| CallCounts::new(common)).transpose()?.map(leak);
+    analyses.extend(calls.map(|it| it as &dyn Analysis));
     let bytecodes =
         options.jamaica.map(|counts| Bytecodes::new(common, counts, sites)).transpose()?;
     let bytecodes = bytecodes.map(leak);
     analyses.extend(bytecodes.map(|it| it as &dyn Analysis));
     let with_calls = options.jamaica == Some(Jamaica::All);
-    let exact = ExactEngine::new(common, bytecodes.filter(|_| with_calls), sites)?;
+    let guest = bytecodes.filter(|_| with_calls).map(Companion::Bytecodes);
+    let companion = guest.or(calls.map(Companion::Calls));
+    let exact = ExactEngine::new(common, companion, sites)?;
     let exact = exact.map(leak);
     if let Some(bytecodes) = bytecodes.filter(|_| with_calls) {
         analyses.push(leak(Census::new(common, bytecodes.book())));

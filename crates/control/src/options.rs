@@ -214,16 +214,23 @@ impl Options {
         self.measure_only(Measurement::Xprof)
     }
 
-    /// Whether the allocations of sites are counted exactly, without a heap dump.
-    fn counts_sites_alone(&self) -> bool {
-        Measurement::Sites.is_on(self) && !self.heap_dump
+    /// Whether the allocations of sites are counted exactly, and not sampled.
+    pub fn counts_sites(&self) -> bool {
+        Measurement::Sites.is_on(self)
     }
 
-    /// Whether the objects that all methods make are counted by site, and nothing else by path or by class.
-    fn counts_objects_alone(&self) -> bool {
-        let is_by_path = self.cpu.times.is_some() || self.jamaica.is_some();
-        let is_of_all = self.include.is_empty() && self.exclude.is_empty();
-        self.counts_sites_alone() && is_of_all && !is_by_path && !self.aprof
+    /// Whether the allocations of sites are counted exactly, without a heap dump.
+    fn counts_sites_alone(&self) -> bool {
+        self.counts_sites() && !self.heap_dump
+    }
+
+    /// Whether sites can be counted without call paths: nothing else needs these, and no choice of methods hides
+    /// lines from the objects' counts.
+    pub fn can_count_by_line(&self) -> bool {
+        let has_paths = self.cpu.times.is_some() || self.jamaica.is_some() || self.aprof;
+        // With counted calls, the choice is one of calls.
+        let is_of_all = self.cpu.counts || self.include.is_empty() && self.exclude.is_empty();
+        self.counts_sites_alone() && is_of_all && !has_paths
     }
 
     fn apply_defaults(&mut self) {

@@ -3,14 +3,14 @@
 mod constants;
 
 use perk_classfile::{
-    ClassEdit, ClassEditor, ClassFile, Code, Error, Member, MethodEdit, PoolError, Reach,
-    SkipReason, access, opcode,
+    ClassEdit, ClassEditor, ClassFile, Code, Error, Member, PoolError, Reach, SkipReason, access,
+    opcode,
 };
 use perk_hotspot::annotations::Marks;
 
 use crate::accesses::Accesses;
 use crate::counts::{Counts, MethodCounts};
-use crate::entries::Entries;
+use crate::entries::{Entries, MethodEntries};
 use crate::events::{EventProbes, Subject};
 use crate::helper::{
     COUNTS_HELPER, EVENTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses,
@@ -20,6 +20,9 @@ use crate::scan::{Kinds, Scanner};
 use crate::{ClassProbes, Events, MethodName, Methods, Places, Probes, fields, fresh, record};
 pub use constants::VIRTUAL_THREAD;
 pub(crate) use constants::{ADDED, OBJECT};
+
+/// The reason why a method is not counted if all numbers of counters are taken.
+const NO_COUNTERS: &str = "there are no more counters";
 
 /// The annotation of a field that keeps its first value other than 0. The JIT compilers treat this
 /// value as a constant.
@@ -59,7 +62,6 @@ pub fn instrument(
     let add = match () {
         () if probes.accesses => add_accesses,
         () if probes.events != Events::NONE => add_events,
-        () if probes.entries => add_entries,
         () => add_calls,
     };
     add(&class, name, probes, methods, &mut editor, &mut instrumented)?;
@@ -78,7 +80,7 @@ pub fn instrument(
     Ok(instrumented)
 }
 
-/// Adds the probes for calls, allocations and the executions of blocks.
+/// Adds the probes for calls, allocations, and the executions of blocks or entries.
 fn add_calls(
     class: &ClassFile<'_>,
     name: &[u8],
@@ -92,6 +94,7 @@ fn add_calls(
     let mut scanner = Scanner::new(class, name);
     let mut uses = Uses::new(probes.names);
     let mut counts = Counts::new(class, name, probes.names);
+    let mut entries = Entries::new(class, name, probes);
     for (index, method) in class.methods().enumerate() {
         let is_selected = methods.selected(name, method.name()?);
         if !(is_selected || probes.heap || name == VIRTUAL_THREAD) {
@@ -119,28 +122,44 @@ fn add_calls(
             let full_name = [member.name, member.descriptor].concat();
             instrumented.skipped.push((full_name, reason));
         };
-        let is_counted = probes.blocks && is_selected && can_have_any(&member, marks);
+        let is_counted = is_selected && can_have_any(&member, marks);
         let mut blocks = None;
-        if is_counted {
+        if probes.blocks && is_counted {
             blocks = Counts::plan(&member, &code, methods)?;
             if blocks.is_none() {
-                skipped("there are no more counters".to_owned());
+                skipped(NO_COUNTERS.to_owned());
             }
         }
-        let block_bytes = blocks.as_ref().map(MethodCounts::most_bytes);
-        if let Err(reason) = scanner.plan.fit(&code, restoring, block_bytes) {
+        let mut calls = None;
+        // Probes would be missing in the JIT's replacement code: the calls of such methods are counted.
+        if probes.entries && is_counted && !marks.is_intrinsic {
+            let is_static = method.access_flags() & access::STATIC != 0;
+            let other_bytes = scanner.plan.most_bytes(&code, restoring) - code.bytes().len();
+            calls = entries.plan(&member, &code, is_static, other_bytes, methods)?;
+            match &calls {
+                Some(calls) if calls.is_whole() => {}
+                Some(_) => skipped("its calls are too many for HotSpot to compile it".to_owned()),
+                None => skipped(NO_COUNTERS.to_owned()),
+            }
+        }
+        let counter_bytes = blocks.as_ref().map_or(0, MethodCounts::most_bytes)
+            + calls.as_ref().map_or(0, MethodEntries::most_bytes);
+        if let Err(reason) = scanner.plan.fit(&code, restoring, counter_bytes, blocks.is_some()) {
             skipped(reason);
             scanner.plan.clear();
         }
-        if scanner.plan.probes.is_empty() && blocks.is_none() {
+        if scanner.plan.probes.is_empty() && blocks.is_none() && calls.is_none() {
             continue;
         }
         let Scanner { plan, edit, .. } = &mut scanner;
-        let number = if kinds.calls && probes.calls { methods.number(&member) } else { 0 };
+        let number = if kinds.calls { methods.number(&member) } else { 0 };
         let mut write = || {
             plan.write(&code, number, restoring, &mut uses, editor.pool(), edit)?;
-            let Some(blocks) = &blocks else { return Ok(()) };
-            counts.write(blocks, editor.pool(), edit)
+            if let Some(blocks) = &blocks {
+                counts.write(blocks, editor.pool(), edit)?;
+            }
+            let Some(calls) = &calls else { return Ok(()) };
+            entries.write(calls, editor.pool(), edit)
         };
         if let Err(full) = write() {
             let full: PoolError = full;
@@ -152,53 +171,10 @@ fn add_calls(
             if let Some(blocks) = blocks {
                 counts.report(&member, &code, blocks, methods, editor)?;
             }
-        }
-    }
-    Ok(())
-}
-
-/// Adds the probes for entries and the calls of methods.
-fn add_entries(
-    class: &ClassFile<'_>,
-    name: &[u8],
-    probes: Probes,
-    methods: &mut dyn Methods,
-    editor: &mut ClassEditor<'_>,
-    instrumented: &mut ClassProbes,
-) -> Result<(), Error> {
-    let source = source_file(class);
-    let mut entries = Entries::new(class, name, probes);
-    let mut edit = MethodEdit::new();
-    for (index, method) in class.methods().enumerate() {
-        let Some(code) = method.code()? else { continue };
-        let member = method_name(name, &method, source)?;
-        let marks = Marks::of(class, &method);
-        // Probes would be missing in the JIT's replacement code: the calls of such methods are counted.
-        let can_be_counted = can_have_any(&member, marks) && !marks.is_intrinsic;
-        let is_counted = methods.selected(name, member.name)
-            && can_be_counted
-            && !must_stay_empty(&member, &code);
-        edit.clear();
-        let mut skipped = |reason| {
-            let full_name = [member.name, member.descriptor].concat();
-            instrumented.skipped.push((full_name, reason));
-        };
-        if !probes.late
-            && let Err(full) = entries.add_mounting(&member, (editor.pool(), &mut edit))
-        {
-            skipped(full.to_string());
-        }
-        if is_counted {
-            let is_static = method.access_flags() & access::STATIC != 0;
-            let to = (editor.pool(), &mut edit);
-            match entries.add(&member, &code, is_static, methods, to)? {
-                Ok(true) => {}
-                Ok(false) => skipped("its calls are too many for HotSpot to compile it".to_owned()),
-                Err(reason) => skipped(reason),
+            if let Some(calls) = calls {
+                methods.entered(&member, calls.into_calls());
             }
         }
-        instrumented.method_count +=
-            usize::from(!edit.is_empty() && editor.edit_method(index, &edit));
     }
     Ok(())
 }
@@ -351,7 +327,8 @@ fn kinds(
     let MethodName { class, name, descriptor, .. } = *method;
     let can_have_any = can_have_any(method, marks);
     // Probes would be missing in the JIT's replacement code: such methods are leaves.
-    let calls = can_have_any && is_selected && !marks.is_intrinsic;
+    let is_bracketed = probes.calls && !probes.sites;
+    let calls = can_have_any && is_bracketed && is_selected && !marks.is_intrinsic;
     let can_allocate = can_have_any && probes.heap;
     let withholds = can_allocate
         && match probes.sites {
@@ -383,7 +360,7 @@ fn add_of_jvm(
         // The carrier calls both methods. When `mount` returns and when `unmount` begins, the
         // virtual thread is the current thread and knows its carrier.
         (VIRTUAL_THREAD, b"mount", b"()V") => {
-            if probes.blocks {
+            if (probes.blocks || probes.entries) && !probes.late {
                 plan.add(0, Reach::FallThrough, ProbeCall::This(Helper::MOUNTING));
             }
             for instruction in code.instructions().filter(|_| probes.calls) {

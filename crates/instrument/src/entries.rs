@@ -10,7 +10,7 @@ use perk_classfile::{
     Reach, opcode, tag,
 };
 
-use crate::class::{OBJECT, VIRTUAL_THREAD};
+use crate::class::OBJECT;
 use crate::flow::leaders;
 use crate::helper::{Helper, Uses};
 use crate::probe::HUGE_METHOD_BYTES;
@@ -63,6 +63,32 @@ struct Place {
     reach: Reach,
 }
 
+/// The probes of a method.
+pub(crate) struct MethodEntries<'c> {
+    first: u32,
+    /// The places of the counters, the entry's first.
+    places: Vec<Place>,
+    calls: Vec<CountedCall<'c>>,
+    is_whole: bool,
+}
+
+impl<'c> MethodEntries<'c> {
+    /// Returns the maximum size of their code in bytes.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.places.len() * PROBE_BYTES
+    }
+
+    /// Whether the calls are counted.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Returns the counters.
+    pub(crate) fn into_calls(self) -> MethodCalls<'c> {
+        MethodCalls { entries: self.first, calls: self.calls }
+    }
+}
+
 /// Places the probes in the methods of a class.
 pub(crate) struct Entries<'c> {
     class: &'c ClassFile<'c>,
@@ -78,50 +104,28 @@ impl<'c> Entries<'c> {
         Self { class, name, uses: Uses::new(probes.names), count }
     }
 
-    /// Adds the probes of a method to an edit, and notes its counters. Returns whether the calls are counted,
-    /// for which HotSpot may have no room: it does not compile methods above a size.
-    ///
-    /// # Errors
-    /// The outer one if the code cannot be read, the inner one if the method cannot have probes.
-    pub(crate) fn add(
-        &mut self,
+    /// Plans the probes of a method, whose code grows by `other_bytes` besides. HotSpot may have no room for the
+    /// calls: it does not compile methods above a size. `None` if there are no more counters.
+    pub(crate) fn plan(
+        &self,
         method: &MethodName<'_>,
         code: &Code<'_>,
         is_static: bool,
+        other_bytes: usize,
         methods: &mut dyn Methods,
-        (pool, edit): (&mut PoolEditor<'_>, &mut MethodEdit),
-    ) -> Result<Result<bool, String>, Error> {
+    ) -> Result<Option<MethodEntries<'c>>, Error> {
         let (mut places, mut calls) = self.scan(code, is_static)?;
-        let bytes = code.bytes().len() + places.len() * PROBE_BYTES;
+        let bytes = code.bytes().len() + other_bytes + places.len() * PROBE_BYTES;
         let is_whole = bytes <= HUGE_METHOD_BYTES || code.bytes().len() > HUGE_METHOD_BYTES;
         if !is_whole {
             places.truncate(1);
             calls.retain(|call| call.counter == 0);
         }
-        let Some(first) = methods.counters(method, places.len()) else {
-            return Ok(Err("there are no more counters".to_owned()));
-        };
-        calls.iter_mut().for_each(|call| call.counter += first);
-        if let Err(full) = self.write(first, &places, pool, edit) {
-            return Ok(Err(full.to_string()));
-        }
-        methods.entered(method, MethodCalls { entries: first, calls });
-        Ok(Ok(is_whole))
-    }
-
-    /// Adds the probe that tells a virtual thread's counters before it is mounted.
-    pub(crate) fn add_mounting(
-        &mut self,
-        method: &MethodName<'_>,
-        (pool, edit): (&mut PoolEditor<'_>, &mut MethodEdit),
-    ) -> Result<(), PoolError> {
-        if (method.class, method.name, method.descriptor) == (VIRTUAL_THREAD, b"mount", b"()V") {
-            edit.need_stack(STACK_WORDS);
-            let mut bytes = vec![opcode::ALOAD_0];
-            bytes.extend(self.uses.call(Helper::MOUNTING, pool)?);
-            edit.insert(0, Reach::FallThrough, &bytes);
-        }
-        Ok(())
+        let first = methods.counters(method, places.len());
+        Ok(first.map(|first| {
+            calls.iter_mut().for_each(|call| call.counter += first);
+            MethodEntries { first, places, calls, is_whole }
+        }))
     }
 
     /// Returns the places of the counters, the entry's first, and the calls, with the indexes of their
@@ -197,16 +201,16 @@ impl<'c> Entries<'c> {
         })
     }
 
-    fn write(
+    /// Adds the probes to an edit.
+    pub(crate) fn write(
         &mut self,
-        first: u32,
-        places: &[Place],
+        planned: &MethodEntries<'_>,
         pool: &mut PoolEditor<'_>,
         edit: &mut MethodEdit,
     ) -> Result<(), PoolError> {
         edit.need_stack(STACK_WORDS);
         let mut bytes = Vec::new();
-        for (number, place) in (first..).zip(places) {
+        for (number, place) in (planned.first..).zip(&planned.places) {
             bytes.clear();
             pool.push_int(&mut bytes, number as i32)?;
             bytes.extend(self.uses.call(self.count, pool)?);

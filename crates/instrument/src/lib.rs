@@ -72,8 +72,9 @@
 //! execution at each place of a [`Flow`], `countMoving(I)` in the classes of virtual threads;
 //! `mounting(Thread)` is at the entry of `VirtualThread.mount`.
 //!
-//! If [`Probes::entries`] asks for it, there are these probes alone: `count(I)` or `countMoving(I)` counts an entry of
-//! the method, and the calls that it makes ([`MethodCalls`]); `countShared(I)` does in a JVM that runs already.
+//! If [`Probes::entries`] asks for it, `count(I)` or `countMoving(I)` counts an entry of the method, and the calls that
+//! it makes ([`MethodCalls`]); `countShared(I)` does in a JVM that runs already. The only other probes then are those of
+//! [`Probes::sites`].
 //!
 //! If [`Probes::events`] has any, there are other probes, which call [`EVENTS_HELPER`]:
 //!
@@ -189,8 +190,8 @@ pub struct Probes {
     /// Count the executions of basic blocks, from which those of bytecodes follow, by
     /// [`COUNTS_HELPER`].
     pub blocks: bool,
-    /// Count the entries of methods and the calls that they make, by [`COUNTS_HELPER`]. There are no
-    /// other probes then.
+    /// Count the entries of methods and the calls that they make, by [`COUNTS_HELPER`]. It takes neither
+    /// [`blocks`](Self::blocks), nor [`calls`](Self::calls) without [`sites`](Self::sites).
     pub entries: bool,
     /// What is reported to [`EVENTS_HELPER`]. There are no other probes then.
     pub events: Events,

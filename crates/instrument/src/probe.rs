@@ -232,20 +232,19 @@ impl Plan {
     ///
     /// A method without a loop that does not have room even for these, such as the table of a
     /// resource bundle, is counted and not compiled, because it runs once. So is each method whose
-    /// blocks are counted, by probes of `block_bytes`: its counts must be exact.
+    /// blocks are counted: its counts must be exact. Counters take `counter_bytes` of the code.
     pub(crate) fn fit(
         &mut self,
         code: &Code<'_>,
         restoring: Restoration,
-        block_bytes: Option<usize>,
+        counter_bytes: usize,
+        has_blocks: bool,
     ) -> Result<(), String> {
-        let is_huge = block_bytes.is_some()
+        let is_huge = has_blocks
             || code.bytes().len() > HUGE_METHOD_BYTES
-            || self.least_bytes(code) > HUGE_METHOD_BYTES && !has_loop(code);
-        let limit = match is_huge {
-            true => MAX_CODE_BYTES - block_bytes.unwrap_or(0).min(MAX_CODE_BYTES),
-            false => HUGE_METHOD_BYTES,
-        };
+            || self.least_bytes(code) + counter_bytes > HUGE_METHOD_BYTES && !has_loop(code);
+        let limit = if is_huge { MAX_CODE_BYTES } else { HUGE_METHOD_BYTES };
+        let limit = limit.saturating_sub(counter_bytes);
         if self.most_bytes(code, restoring) <= limit {
             return Ok(());
         }
@@ -285,7 +284,7 @@ impl Plan {
 
     /// Returns the maximum size of the code with all probes, in bytes, unless branches must be
     /// widened.
-    fn most_bytes(&self, code: &Code<'_>, restoring: Restoration) -> usize {
+    pub(crate) fn most_bytes(&self, code: &Code<'_>, restoring: Restoration) -> usize {
         let local = local_bytes(code);
         let probes: usize =
             self.probes.iter().map(|probe| probe.what.bytes(local, restoring)).sum();

@@ -42,6 +42,8 @@ pub(crate) struct CallCounts {
     probes: Probes,
     selection: Selection,
     counters: Counters,
+    /// Whether the exact engine places its probes.
+    is_guest: bool,
     /// The state of counting in a program that runs already.
     late: Option<LateProbes>,
     book: CountBook,
@@ -54,7 +56,7 @@ pub(crate) struct CallCounts {
 }
 
 impl CallCounts {
-    /// Makes the analysis.
+    /// Makes the analysis. Where sites are counted too, the exact engine places its probes.
     ///
     /// # Errors
     /// The reason why it is not possible, in one line.
@@ -66,6 +68,7 @@ impl CallCounts {
         Ok(Self {
             common,
             probes: Probes { calls: false, entries: true, late, ..least },
+            is_guest: options.counts_sites(),
             late: late.then(LateProbes::default),
             selection: Selection::new(&options.include, &options.exclude),
             counters,
@@ -81,11 +84,33 @@ impl CallCounts {
         self.book.graph().counter_count()
     }
 
+    /// Returns the counters of threads.
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Notes the methods of a class file, and what they inherit. Returns whether it can be read: if not, the JVM will
+    /// report what is wrong with it.
+    pub(crate) fn see(&self, file: &ClassFile<'_>) -> bool {
+        self.book.graph().add_file(file).is_ok()
+    }
+
+    /// Returns the first of new counters: see [`Methods::counters`].
+    pub(crate) fn new_counters(&self, count: usize) -> Option<u32> {
+        let first = self.book.graph().counters(count, MOST_COUNTERS)?;
+        self.counters.grow(first as usize + count).then_some(first)
+    }
+
+    /// Notes a method with counters: see [`Methods::entered`].
+    pub(crate) fn entered(&self, method: &MethodName<'_>, calls: MethodCalls<'_>) {
+        self.book.graph().add_counted(method, calls);
+    }
+
     /// Returns a class with probes.
     fn instrument(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let file = ClassFile::parse(bytes).ok()?;
-        // The JVM will report what is wrong with a class.
-        self.book.graph().add_file(&file).ok()?;
+        if !self.see(&ClassFile::parse(bytes).ok()?) {
+            return None;
+        }
         let done = instrument(bytes, self.probes, &mut View(self)).ok()?;
         self.class_count.fetch_add((done.method_count > 0).into(), Relaxed);
         self.method_count.fetch_add(done.method_count as u64, Relaxed);
@@ -104,12 +129,11 @@ impl Methods for View<'_> {
     }
 
     fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {
-        let first = self.0.book.graph().counters(count, MOST_COUNTERS)?;
-        self.0.counters.grow(first as usize + count).then_some(first)
+        self.0.new_counters(count)
     }
 
     fn entered(&mut self, method: &MethodName<'_>, calls: MethodCalls<'_>) {
-        self.0.book.graph().add_counted(method, calls);
+        self.0.entered(method, calls);
     }
 }
 
@@ -157,6 +181,9 @@ impl Analysis for CallCounts {
         if self.late.is_some() {
             return LateProbes::needs();
         }
+        if self.is_guest {
+            return Needs::default();
+        }
         let events = vec![Event::VmStart, Event::ClassFile, Event::NativeBind];
         let capabilities = vec![Capability::CanGenerateEarlyVmstart];
         Needs { events, capabilities, ..Needs::default() }
@@ -171,7 +198,7 @@ impl Analysis for CallCounts {
     }
 
     fn prepare(&'static self, _: Jni<'_>) {
-        if let Some(helper) = self.counters.helper() {
+        if let Some(helper) = self.counters.helper().filter(|_| !self.is_guest) {
             self.common.set_helpers([helper]);
         }
     }
@@ -245,6 +272,9 @@ impl Analysis for CallCounts {
     }
 
     fn account(&self, accounting: &mut Accounting) {
+        if self.is_guest {
+            return;
+        }
         accounting.instrumented_class_count = self.class_count.load(Relaxed);
         accounting.instrumented_method_count = self.method_count.load(Relaxed);
         accounting.instrument_cpu_ns = self.instrument_ns.load(Relaxed);

@@ -16,6 +16,7 @@ mod calibration;
 mod calls;
 mod classes;
 mod clock;
+mod companion;
 mod cost;
 mod counts;
 mod interception;
@@ -49,6 +50,7 @@ pub(crate) use self::calls::ExactCalls;
 use self::calls::book::CallBook;
 use self::classes::Classes;
 use self::clock::{Clock, Timing};
+pub(crate) use self::companion::Companion;
 use self::cost::Calibration;
 pub(crate) use self::objects::ExactSites;
 use self::objects::book::ObjectBook;
@@ -79,7 +81,7 @@ pub(crate) struct ExactEngine {
     per_thread: bool,
     with_calls: bool,
     /// The analysis whose probes the engine places, too.
-    bytecodes: Option<&'static Bytecodes>,
+    companion: Option<Companion>,
     sites: Option<AllocationSites>,
     call_book: CallBook,
     object_book: ObjectBook,
@@ -99,18 +101,19 @@ pub(crate) struct ExactEngine {
 }
 
 impl ExactEngine {
-    /// Returns the engine if the options need one. It places the probes of `bytecodes`, too, and books
+    /// Returns the engine if the options need one. It places the probes of a companion, too, and books
     /// objects on `site_book`.
     ///
     /// # Errors
     /// A fault in the options, in one line.
     pub(crate) fn new(
         common: &'static Common,
-        bytecodes: Option<&'static Bytecodes>,
+        companion: Option<Companion>,
         site_book: Option<&'static SiteBook>,
     ) -> Result<Option<Self>, String> {
         let Common { jvmti, options, .. } = common;
         let jvmti = *jvmti;
+        let bytecodes = companion.and_then(Companion::bytecodes);
         let with_calls = options.cpu.times.is_some() || bytecodes.is_some();
         let budget = Arc::new(Budget::new(options.tree_limit_bytes()));
         let sites = AllocationSites::new(jvmti, options, &budget)?;
@@ -135,7 +138,7 @@ impl ExactEngine {
             None => Places::None,
         };
         let unwinding = !selection.is_everything();
-        let names = bytecodes.map_or_else(random::names, |it| it.counters().names());
+        let names = companion.map_or_else(random::names, |it| it.counters().names());
         let object_record = sites.as_ref().is_some_and(AllocationSites::with_records);
         let probes = Probes {
             unwinding,
@@ -149,7 +152,7 @@ impl ExactEngine {
             extended: false,
             calls: true,
             blocks: bytecodes.is_some(),
-            entries: false,
+            entries: companion.and_then(Companion::calls).is_some(),
             events: Events::NONE,
             late: is_late,
             names,
@@ -175,14 +178,14 @@ impl ExactEngine {
             places,
             per_thread: options.distinguishes_all_threads(),
             with_calls,
-            bytecodes,
+            companion,
             sites,
             call_book: CallBook::new(options),
             object_book: ObjectBook::new(options, site_book),
             classes: Classes::new(
                 probes,
                 with_calls || with_paths,
-                bytecodes,
+                companion,
                 selection,
                 Image::of(jvmti),
             ),
@@ -247,9 +250,14 @@ impl ExactEngine {
         self.sites.as_ref().is_some_and(AllocationSites::with_records)
     }
 
+    /// Returns the analysis of bytecodes, whose probes the engine places, too.
+    fn bytecodes(&self) -> Option<&'static Bytecodes> {
+        self.companion.and_then(Companion::bytecodes)
+    }
+
     /// Whether hidden classes get a field for records, or probes.
     fn changes_hidden_classes(&self) -> bool {
-        self.with_records() || self.bytecodes.is_some()
+        self.with_records() || self.has_numbered_sites() || self.companion.is_some()
     }
 
     /// Whether allocations are counted.
@@ -285,7 +293,7 @@ impl ExactEngine {
         if class == probes::HIDDEN_CLASS_MAKER && self.changes_hidden_classes() {
             let (name, signature) = jvmti.method_name(method).ok()?;
             let names = self.names();
-            let change = move |class: &[u8]| match self.bytecodes {
+            let change = move |class: &[u8]| match self.bytecodes() {
                 Some(bytecodes) => bytecodes.instrument(class),
                 None if self.has_numbered_sites() => self.classes.transform(recorder, class, None),
                 // The JVM will report what is wrong with a class.
@@ -394,13 +402,13 @@ impl Analysis for ExactEngine {
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let own = natives::helper(self);
-        let more = self.bytecodes.map(|it| it.counters().helper_class());
+        let more = self.companion.map(|it| it.counters().helper_class());
         let helpers = [own].into_iter().chain(more).collect();
         let defined = probes::define_helpers(self.common.jvmti, jni, self.names(), helpers)?;
         if let [own, more @ ..] = defined.as_slice() {
             let _ = self.helper.set(own);
-            for (bytecodes, helper) in self.bytecodes.iter().zip(more) {
-                bytecodes.counters().set_helper(helper);
+            for (companion, helper) in self.companion.iter().zip(more) {
+                companion.counters().set_helper(helper);
             }
         }
         Ok(())
@@ -410,7 +418,7 @@ impl Analysis for ExactEngine {
         if self.late.is_some() {
             return;
         }
-        let more = self.bytecodes.and_then(|it| it.counters().helper());
+        let more = self.companion.and_then(Companion::helper);
         self.common.set_helpers(self.helper.get().copied().into_iter().chain(more));
     }
 

@@ -8,6 +8,8 @@ use perk_testkit::{Jdk, jdk};
 use crate::{counted, frames, kinds, made, read, sites, usual};
 
 const BY_INSTRUCTION: &str = ",paths=n";
+/// The same methods have counters of their calls, too.
+const BESIDE_CALLS: &str = ",paths=n,cpu=counts";
 
 /// Returns all objects of a class.
 fn of_class(profile: &Profile, class: &str) -> Allocations {
@@ -19,8 +21,8 @@ fn of_class(profile: &Profile, class: &str) -> Allocations {
 }
 
 /// Runs `AllocationKinds` with flags of the JVM, unless this JVM does not have them.
-fn assert_made_with(jdk: &Jdk, flags: &[&str]) {
-    let mut run = kinds::counted(jdk, BY_INSTRUCTION);
+fn assert_made_with(jdk: &Jdk, options: &str, flags: &[&str]) {
+    let mut run = kinds::counted(jdk, options);
     for flag in flags {
         run = run.jvm_arg(flag);
     }
@@ -43,13 +45,22 @@ fn assert_made_with(jdk: &Jdk, flags: &[&str]) {
             "boxes" => continue,
             _ => made(&profile, "AllocationKinds", method, class),
         };
-        assert_eq!(found, expected, "{} {flags:?}: {method} {class}", jdk.version);
+        assert_eq!(found, expected, "{} {options} {flags:?}: {method} {class}", jdk.version);
     }
 }
 
 #[test]
 fn whatever_is_made_is_counted() {
-    jdk::each(|jdk| assert_made_with(jdk, &[]));
+    jdk::each(|jdk| assert_made_with(jdk, BY_INSTRUCTION, &[]));
+}
+
+#[test]
+fn whatever_is_made_is_counted_beside_calls() {
+    jdk::each(|jdk| {
+        for flags in [&[][..], &["-XX:TieredStopAtLevel=1"], &["-XX:-TieredCompilation"]] {
+            assert_made_with(jdk, BESIDE_CALLS, flags);
+        }
+    });
 }
 
 #[test]
@@ -62,7 +73,7 @@ fn by_every_compiler_and_by_collectors() {
             &["-XX:+UseSerialGC"],
             &["-XX:+UseZGC"],
         ] {
-            assert_made_with(jdk, flags);
+            assert_made_with(jdk, BY_INSTRUCTION, flags);
         }
     });
 }

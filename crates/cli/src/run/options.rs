@@ -89,6 +89,8 @@ impl<'a> Analyses<'a> {
             true => OutputFormat::Extended,
             false => OutputFormat::Ascii,
         };
+        let is_by_line = can_flush && this.options.can_count_by_line();
+        this.options.paths |= !is_by_line;
         Ok(this)
     }
 
@@ -383,10 +385,12 @@ mod tests {
             ("--heap dump --gc", "heap=dump,gc=y,depth=2048"),
             ("--heap all --cpu samples", "cpu=samples,heap=all,gc=y,depth=2048"),
             ("--heap dump", "heap=dump,depth=2048"),
-            ("--heap sites", "heap=sites,gc=y,depth=2048"),
-            ("--heap sites --no-gc", "heap=sites,depth=2048"),
+            ("--heap sites", "heap=sites,paths=n,gc=y,depth=2048"),
+            ("--heap sites --paths", "heap=sites,gc=y,depth=2048"),
+            ("--heap sites --cpu counts", "cpu=counts,heap=sites,paths=n,gc=y,depth=2048"),
+            ("--heap sites --no-gc", "heap=sites,paths=n,depth=2048"),
             ("--alloc --no-gc", "heap=sites,sample=512k,depth=2048"),
-            ("--heap sites --no-live", "heap=sites,live=n,depth=2048"),
+            ("--heap sites --no-live", "heap=sites,paths=n,live=n,depth=2048"),
             ("--wall", "wall=y,depth=2048"),
             (
                 "--wall=5ms --wall-threads main,http-*",
@@ -487,9 +491,9 @@ mod tests {
                 "--jamaica measures alone: run once with it and once with the others",
             ),
             (
-                "--cpu counts --heap sites",
-                "--cpu counts does not work with --aprof and --heap sites, which count by call path: use \
-                 --cpu times with them, or --alloc",
+                "--cpu counts --heap sites --paths",
+                "--cpu counts does not work with --aprof, --heap all and --heap sites --paths, which count by \
+                 call path: use --cpu times with them",
             ),
             ("--aprof --force", "--force works only with --jamaica"),
             (

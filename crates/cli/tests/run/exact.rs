@@ -304,24 +304,34 @@ pub(super) fn allocated(profile: &Profile, method: &str, class: &str) -> Allocat
     sum
 }
 
+/// By line, by call path, and by line beside counted calls.
+const SITES: [&[&str]; 3] = [
+    &["--heap", "sites"],
+    &["--heap", "sites", "--paths"],
+    &["--heap", "sites", "--cpu", "counts"],
+];
+
 #[test]
 fn allocations_are_counted_exactly() {
     jdk::each(|jdk| {
-        let folder = Folder::new();
-        let options = ["--heap", "sites", "-o", "o.hprof", "-o", "o.txt"];
-        run(&folder, jdk, &options, &["AllocationCounts", &N.to_string()]);
-        for file in ["o.hprof", "o.txt"] {
-            let profile = read(&folder, file);
-            assert_eq!(profile.sites().unwrap().sample_interval_bytes, None);
-            for (method, class, count, bytes, is_kept) in ALLOCATIONS {
-                let live = if is_kept { count } else { 0 };
-                let expected = Allocations {
-                    live_bytes: live * bytes,
-                    live_count: live,
-                    allocated_bytes: count * bytes,
-                    allocated_count: count,
-                };
-                assert_eq!(allocated(&profile, method, class), expected, "{file} {method} {class}");
+        for way in SITES {
+            let folder = Folder::new();
+            let options = [way, &["-o", "o.hprof", "-o", "o.txt"]].concat();
+            run(&folder, jdk, &options, &["AllocationCounts", &N.to_string()]);
+            for file in ["o.hprof", "o.txt"] {
+                let profile = read(&folder, file);
+                assert_eq!(profile.sites().unwrap().sample_interval_bytes, None);
+                for (method, class, count, bytes, is_kept) in ALLOCATIONS {
+                    let live = if is_kept { count } else { 0 };
+                    let expected = Allocations {
+                        live_bytes: live * bytes,
+                        live_count: live,
+                        allocated_bytes: count * bytes,
+                        allocated_count: count,
+                    };
+                    let found = allocated(&profile, method, class);
+                    assert_eq!(found, expected, "{way:?} {file} {method} {class}");
+                }
             }
         }
     });
@@ -354,15 +364,17 @@ fn the_time_of_probes_is_estimated() {
 
 #[test]
 fn live_objects_are_left_out_where_nobody_looked_for_them() {
-    let folder = Folder::new();
-    let options = ["--heap", "sites", "--no-live", "-o", "o.hprof"];
-    let report = run(&folder, jdk::compiler(), &options, &["AllocationCounts", &N.to_string()]);
-    assert!(report.contains("allocated") && !report.contains("live"), "{report}");
-    let profile = read(&folder, "o.hprof");
-    assert!(!profile.sites().unwrap().known.live);
-    for (method, class, count, bytes, _) in ALLOCATIONS {
-        let expected = Allocations::of([0, 0, count * bytes, count]);
-        assert_eq!(allocated(&profile, method, class), expected, "{method} {class}");
+    for way in SITES {
+        let folder = Folder::new();
+        let options = [way, &["--no-live", "-o", "o.hprof"]].concat();
+        let report = run(&folder, jdk::compiler(), &options, &["AllocationCounts", &N.to_string()]);
+        assert!(report.contains("allocated") && !report.contains("live"), "{report}");
+        let profile = read(&folder, "o.hprof");
+        assert!(!profile.sites().unwrap().known.live);
+        for (method, class, count, bytes, _) in ALLOCATIONS {
+            let expected = Allocations::of([0, 0, count * bytes, count]);
+            assert_eq!(allocated(&profile, method, class), expected, "{way:?} {method} {class}");
+        }
     }
 }
 

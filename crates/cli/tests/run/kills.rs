@@ -69,11 +69,12 @@ fn sum_of(folder: &Folder, file: &str, metric: &str, frames: &[&str]) -> u64 {
 }
 
 /// Each kind of measurement, with a metric that it has.
-const KINDS: [(&[&str], &str); 7] = [
+const KINDS: [(&[&str], &str); 8] = [
     (&["--cpu", "samples"], "samples"),
     (&["--cpu", "times", "--include", "Rounds"], "calls"),
     (&["--cpu", "old", "--include", "Rounds", "--threads"], "calls"),
     (&["--heap", "sites"], "allocated"),
+    (&["--heap", "sites", "--cpu", "counts"], "calls"),
     (&["--locks"], "blocked"),
     (&["--wall"], "wall"),
     (&["--cpu", "samples", "--wall", "--alloc", "--lock", "--threads"], "samples"),

@@ -25,7 +25,11 @@ fn kept_objects_alone_live() {
     jdk::each(|jdk| {
         for collector in collectors(jdk) {
             // With a sample of each byte an estimate is exact.
-            for options in [&["--heap", "sites"][..], &["--alloc=1", "--depth", "100"]] {
+            for options in [
+                &["--heap", "sites"][..],
+                &["--heap", "sites", "--paths"],
+                &["--alloc=1", "--depth", "100"],
+            ] {
                 let what = format!("{} {collector} {options:?}", jdk.version);
                 let folder = Folder::new();
                 let options = [options, &["-o", "o.hprof"]].concat();

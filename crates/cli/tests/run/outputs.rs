@@ -8,7 +8,7 @@ use super::kills::rounds;
 use super::perk_run;
 use crate::util::{Folder, stderr, stdout};
 
-const MEASUREMENTS: [&[&str]; 16] = [
+const MEASUREMENTS: [&[&str]; 18] = [
     &[],
     &["--cpu", "times", "--include", "Rounds"],
     &["--cpu", "times", "--timing", "none", "--include", "Rounds"],
@@ -16,6 +16,8 @@ const MEASUREMENTS: [&[&str]; 16] = [
     &["--wall"],
     &["--alloc=16k"],
     &["--heap", "sites"],
+    &["--heap", "sites", "--paths"],
+    &["--heap", "sites", "--cpu", "counts"],
     &["--heap", "sites", "--no-live"],
     &["--aprof"],
     &["--monitor"],

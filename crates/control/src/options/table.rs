@@ -317,11 +317,14 @@ pub(super) const ROWS: &[OptionRow] = &[
             Choice { name: "counts", set: |o| (o.cpu.samples, o.cpu.counts) = (true, true) },
         ]),
         clash: Some(&Clash {
-            is_there: |o| o.cpu.counts && (o.has_call_trees() || o.aprof),
-            agent: "cpu=counts is not supported with cpu=times, cpu=old, aprof and heap=sites without sample, \
-                    which count by call path",
-            command_line: "--cpu counts does not work with --aprof and --heap sites, which count by call path: \
-                           use --cpu times with them, or --alloc",
+            is_there: |o| {
+                let has_paths = o.counts_sites() && o.paths;
+                o.cpu.counts && (o.cpu.times.is_some() || o.aprof || has_paths)
+            },
+            agent: "cpu=counts is not supported with cpu=times, cpu=old, aprof and heap=sites, which count by \
+                    call path: paths=n or sample do not",
+            command_line: "--cpu counts does not work with --aprof, --heap all and --heap sites --paths, which \
+                           count by call path: use --cpu times with them",
         }),
         note: "\
 - `cpu=counts` counts the calls of each method and call site exactly, and takes `cpu=samples` for times and
@@ -1111,23 +1114,26 @@ pub(super) const ROWS: &[OptionRow] = &[
         default: "y",
         value: Value::Switch(|o| &mut o.paths),
         needs: Some(&Needs {
-            is_met: Some(|o| o.counts_objects_alone() && o.format == OutputFormat::Extended),
-            agent: "heap=sites and format=p, without sample, cpu=times, aprof, jamaica, include and exclude",
+            is_met: Some(|o| o.can_count_by_line() && o.format == OutputFormat::Extended),
+            agent: "heap=sites and format=p, without sample, cpu=times, aprof and jamaica; include and exclude \
+                    with cpu=counts alone",
             ..Needs::BASE
         }),
         note: "\
 - `paths=n` counts the objects that each instruction makes, and no call paths: those are estimated from samples.
-  It costs a fraction of `paths=y`. perk refuses it without `heap=sites` and `format=p`.",
+  It costs a fraction of `paths=y`. perk refuses it without `heap=sites` and `format=p`. It is the default of
+  `perk run`, except with what counts by call path, or in chosen methods.",
         arguments: &[Argument {
-            long: "no-paths",
+            long: "paths",
             position: 285,
-            help: "Count the objects of --heap sites by line, which costs less, and estimate their callers from \
-                   samples",
-            plain: "n",
+            help: "Count the objects of --heap sites by call path, and not by line: exact callers, at several \
+                   times the cost",
+            plain: "y",
+            default: "n",
             is_from_start: true,
             needs: Some(&Needs {
-                is_met: Some(|o| o.counts_objects_alone()),
-                command_line: "--heap sites, without --sample, --cpu times, --aprof, --include and --exclude",
+                is_met: Some(|o| o.counts_sites_alone()),
+                command_line: "--heap sites, without --sample",
                 ..Needs::BASE
             }),
             ..FLAG

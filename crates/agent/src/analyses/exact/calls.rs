@@ -190,7 +190,7 @@ impl ExactEngine {
         reading: Reading,
     ) {
         let Some(form) = self.common.options.cpu.times else {
-            if let Some(bytecodes) = self.bytecodes {
+            if let Some(bytecodes) = self.bytecodes() {
                 let calls = &mut tree.calls(&self.pool, running, reading);
                 self.book_invocations(bytecodes.book(), calls);
             }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use perk_instrument::{
-    CountedCode, Leaves, MethodName, Methods, Names, Probes, SitePlace, instrument, leaves,
+    CountedCode, Leaves, MethodCalls, MethodName, Methods, Names, Probes, SitePlace, instrument,
+    leaves,
 };
 use perk_jvm::Image;
 use perk_jvm::os;
@@ -17,8 +18,8 @@ use perk_profile::mutf8;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::cache::{CacheHit, ClassCache};
+use super::companion::Companion;
 use super::tree::NUMBERED_SITES;
-use crate::analyses::bytecodes::Bytecodes;
 use crate::analyses::skipped::SkippedMethods;
 use crate::recorder::{MethodText, Recorder};
 use crate::selection::Selection;
@@ -35,7 +36,7 @@ pub(super) struct Classes {
     /// Whether calls are counted, and not only allocations.
     with_calls: bool,
     /// The analysis whose counters the classes get, too.
-    bytecodes: Option<&'static Bytecodes>,
+    companion: Option<Companion>,
     selection: Selection,
     image: Option<&'static Image>,
     /// The numbers of the native methods that are called.
@@ -78,14 +79,14 @@ impl Classes {
     pub(super) fn new(
         probes: Probes,
         with_calls: bool,
-        bytecodes: Option<&'static Bytecodes>,
+        companion: Option<Companion>,
         selection: Selection,
         image: Option<&'static Image>,
     ) -> Self {
         Self {
             probes,
             with_calls,
-            bytecodes,
+            companion,
             selection,
             image,
             natives: Mutex::default(),
@@ -125,7 +126,7 @@ impl Classes {
         // The patterns of a selection match the classes that are changed in this JVM, and the
         // counters of blocks and the numbers of sites are those of this JVM.
         let is_cached =
-            self.selection.is_everything() && self.bytecodes.is_none() && !self.probes.sites;
+            self.selection.is_everything() && self.companion.is_none() && !self.probes.sites;
         let open = || match self.image.filter(|_| is_cached) {
             Some(image) => ClassCache::open(image, self.probes, self.with_calls, recorder),
             None => ClassCache::closed(),
@@ -150,6 +151,9 @@ impl Classes {
         has_record: Option<bool>,
     ) -> Option<Vec<u8>> {
         let mut is_new = has_record.is_none();
+        if !self.companion.is_none_or(|it| it.see(bytes)) {
+            return None;
+        }
         if self.with_calls
             && let Ok(found) = leaves(bytes)
         {
@@ -401,7 +405,7 @@ impl Methods for View<'_> {
     }
 
     fn selected(&mut self, class: &[u8], method: &[u8]) -> bool {
-        if !self.classes.with_calls {
+        if !self.classes.with_calls && !self.classes.probes.entries {
             return false;
         }
         let selected = self.classes.selects(class, method);
@@ -431,12 +435,18 @@ impl Methods for View<'_> {
     }
 
     fn counters(&mut self, _: &MethodName<'_>, count: usize) -> Option<u32> {
-        self.classes.bytecodes?.new_counters(count)
+        self.classes.companion?.new_counters(count)
     }
 
     fn counted(&mut self, method: &MethodName<'_>, code: CountedCode<'_>) {
-        if let Some(bytecodes) = self.classes.bytecodes {
-            bytecodes.counted(method, code);
+        if let Some(companion) = self.classes.companion {
+            companion.counted(method, code);
+        }
+    }
+
+    fn entered(&mut self, method: &MethodName<'_>, calls: MethodCalls<'_>) {
+        if let Some(companion) = self.classes.companion {
+            companion.entered(method, calls);
         }
     }
 }
