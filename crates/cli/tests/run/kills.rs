@@ -74,7 +74,7 @@ const KINDS: [(&[&str], &str); 8] = [
     (&["--cpu", "times", "--include", "Rounds"], "calls"),
     (&["--cpu", "old", "--include", "Rounds", "--threads"], "calls"),
     (&["--heap", "sites"], "allocated"),
-    (&["--heap", "sites", "--cpu", "counts"], "calls"),
+    (&["--heap", "sites", "--cpu", "counts"], "allocated"),
     (&["--locks"], "blocked"),
     (&["--wall"], "wall"),
     (&["--cpu", "samples", "--wall", "--alloc", "--lock", "--threads"], "samples"),
