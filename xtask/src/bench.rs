@@ -66,7 +66,7 @@ pub(crate) enum Benchmark {
 }
 
 fn modes() -> PossibleValuesParser {
-    variants::MODES.map(|mode| mode.name).into()
+    variants::MODES.iter().chain(&variants::OTHERS).map(|mode| mode.name).collect::<Vec<_>>().into()
 }
 
 /// A measurement of programs under perk.
@@ -175,6 +175,9 @@ impl Bench<'_> {
         }
         let bytes = fs::read(file).context("the profiler wrote no file").with_context(failed)?;
         fs::remove_file(file).context("cannot remove the profile")?;
+        if let Profiler::Other(_) = variant.profiler {
+            return Ok(run);
+        }
         let is_recording = matches!(variant.profiler, Profiler::FlightRecorder(_));
         let profile = if is_recording {
             perk_formats::jfr::read(&bytes[..]).map_err(anyhow::Error::from)
@@ -197,6 +200,7 @@ impl Bench<'_> {
             Profiler::FlightRecorder(settings) => {
                 vec![format!("-XX:StartFlightRecording:filename={file},settings={settings}")]
             }
+            Profiler::Other(option) => vec![format!("{option}{file}")],
         }
     }
 }

@@ -34,6 +34,7 @@ pub(super) fn heading(jdk: &Jdk, comparison: &Comparison) -> String {
             Profiler::FlightRecorder(settings) => {
                 format!("the JVM's recorder, settings={settings}")
             }
+            Profiler::Other(option) => format!("`{option}`"),
         };
         writeln!(text, "* {name}: {about}").expect(TEXT);
     }

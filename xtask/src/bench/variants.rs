@@ -18,6 +18,8 @@ pub(super) enum Profiler {
     Perk(&'static str),
     /// The JVM's flight recorder, with the settings of this name.
     FlightRecorder(&'static str),
+    /// Another tool, by the JVM's option that starts it, which ends with the name of a file to write.
+    Other(&'static str),
 }
 
 /// A number of the agent's own account.
@@ -63,7 +65,7 @@ const EXACT: [Column; 5] = [
 ];
 
 /// The exact engine's modes, together with sampling.
-pub(super) const MODES: [Variant; 12] = [
+pub(super) const MODES: [Variant; 14] = [
     with("samples", "cpu=samples,format=p"),
     with("counts", "cpu=counts,format=p"),
     with("times-none", "cpu=times,timing=none,format=p"),
@@ -74,9 +76,21 @@ pub(super) const MODES: [Variant; 12] = [
     with("times-exact-text", "cpu=times,timing=exact,depth=4"),
     with("old", "cpu=old"),
     with("sites", "heap=sites"),
+    with("sites-lines", "heap=sites,paths=n,format=p"),
+    with("counts-sites-lines", "cpu=counts,heap=sites,paths=n,format=p"),
     with("sites-512k", "heap=sites,sample=512k"),
     with("aprof", "aprof=y"),
 ];
+
+/// Another tool that counts, which runs if it is named: the recorder of JDK 25 times the methods of the classes that are
+/// named.
+pub(super) const OTHERS: [Variant; 1] = [Variant {
+    name: "method-timing",
+    profiler: Profiler::Other(
+        "-XX:StartFlightRecording:method-timing=com.sun.tools.javac.code.Type;com.sun.tools.javac.code.Symbol;\
+         com.sun.tools.javac.code.Types;java.util.HashMap;java.lang.String,filename=",
+    ),
+}];
 
 impl Comparison {
     /// Returns the comparison of both engines that sample, at the usual interval and at a short one,
@@ -93,11 +107,12 @@ impl Comparison {
         Self::new(&profilers, &SAMPLING)
     }
 
-    /// Returns the comparison of the modes with these names, or of all if there are no names.
+    /// Returns the comparison of the modes and other tools with these names, or of all modes if there are no names.
     pub(super) fn exact(names: &[String]) -> Self {
-        let chosen = |mode: &Variant| names.is_empty() || names.iter().any(|it| it == mode.name);
-        let modes: Vec<Variant> = MODES.into_iter().filter(chosen).collect();
-        Self::new(&modes, &EXACT)
+        let is_named = |mode: &Variant| names.iter().any(|it| it == mode.name);
+        let modes = MODES.into_iter().filter(|it| names.is_empty() || is_named(it));
+        let chosen: Vec<Variant> = modes.chain(OTHERS.into_iter().filter(is_named)).collect();
+        Self::new(&chosen, &EXACT)
     }
 
     fn new(profilers: &[Variant], columns: &[Column]) -> Self {
