@@ -255,9 +255,14 @@ impl ExactEngine {
         self.companion.and_then(Companion::bytecodes)
     }
 
+    /// Whether hidden classes get probes.
+    fn gives_hidden_classes_probes(&self) -> bool {
+        self.has_numbered_sites() || self.companion.is_some()
+    }
+
     /// Whether hidden classes get a field for records, or probes.
     fn changes_hidden_classes(&self) -> bool {
-        self.with_records() || self.has_numbered_sites() || self.companion.is_some()
+        self.with_records() || self.gives_hidden_classes_probes()
     }
 
     /// Whether allocations are counted.
@@ -334,9 +339,12 @@ impl ExactEngine {
         self.helper.get().is_some_and(|helper| jni.same(*helper, class))
     }
 
-    /// Counts the classes that agents do not receive: the hidden ones. The JVM writes their
+    /// Counts the classes that agents do not receive and that have no probes: the hidden ones. The JVM writes their
     /// signature with a dot before the unique part.
     fn count_unseen(&self, jni: Jni<'_>) {
+        if self.gives_hidden_classes_probes() {
+            return;
+        }
         let classes = self.common.jvmti.loaded_classes(jni).unwrap_or_default();
         let is_hidden = |class: &Local<'_>| {
             self.common.jvmti.class_signature(class).is_ok_and(|signature| signature.contains('.'))

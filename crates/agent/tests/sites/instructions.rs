@@ -31,6 +31,8 @@ fn assert_made_with(jdk: &Jdk, options: &str, flags: &[&str]) {
         return;
     }
     let profile = read(&outcome);
+    // Lambdas have hidden classes, which have probes.
+    assert_eq!(profile.accounting.as_ref().expect("an account").unseen_class_count, 0);
     let mut jvm = usual(jdk);
     if flags.contains(&"-XX:+UseZGC") {
         jvm.oop_bytes = 8;
