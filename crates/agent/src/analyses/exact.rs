@@ -501,7 +501,9 @@ impl Analysis for ExactEngine {
         accounting.probe_call_ns = call_ns.min(most_ns);
         accounting.probe_object_count = object_count;
         accounting.probe_object_ns = object_ns.min(most_ns - accounting.probe_call_ns);
-        accounting.call_node_count = self.pool.node_count();
+        // Calls that a companion counts are in no tree.
+        let has_calls_elsewhere = self.companion.and_then(Companion::calls).is_some();
+        accounting.call_node_count = if has_calls_elsewhere { 0 } else { self.pool.node_count() };
         accounting.instrumented_class_count = read(&counts.classes);
         accounting.instrumented_method_count = read(&counts.methods);
         self.classes.skipped().account(accounting);

@@ -76,6 +76,7 @@ fn assert_calls(profile: &Profile, by_arithmetic: &Pairs) {
         assert_eq!(all.get(&pair(callee, caller)), Some(&count), "{callee} <- {caller}");
     }
     assert_eq!(all.values().sum::<u64>(), accounting(profile).call_count);
+    assert_eq!(accounting(profile).call_node_count, 0);
     assert_eq!(all[&pair("CallsDeep.down", "CallsDeep.down")], 10 * DEPTH);
 }
 
