@@ -92,12 +92,7 @@ fn assert_made(profile: &Profile, what: &str) {
     let found = made(profile);
     for (method, class, count, bytes, is_kept) in MADE {
         let live = if is_kept { count } else { 0 };
-        let expected = Allocations {
-            live_bytes: live * bytes,
-            live_count: live,
-            allocated_bytes: count * bytes,
-            allocated_count: count,
-        };
+        let expected = Allocations::of([live * bytes, live, count * bytes, count]);
         let key = (method.to_owned(), class.to_owned());
         assert_eq!(found.get(&key), Some(&expected), "{what}: {method} {class}");
     }

@@ -9,8 +9,8 @@ use perk_classfile::{
 use perk_hotspot::annotations::Marks;
 
 use crate::accesses::Accesses;
-use crate::counts::{Counts, MethodCounts};
-use crate::entries::{Entries, MethodEntries};
+use crate::counts::{self, Counts, PROBE_BYTES};
+use crate::entries::Entries;
 use crate::events::{EventProbes, Subject};
 use crate::helper::{
     COUNTS_HELPER, EVENTS_HELPER, FIELDS_HELPER, HELPER, HELPER_BASE, Helper, Uses,
@@ -40,6 +40,7 @@ pub fn instrument(
 ) -> Result<ClassProbes, Error> {
     let class = ClassFile::parse(bytes)?;
     let name = class.name()?;
+    methods.class(&class)?;
     let mut instrumented = ClassProbes {
         bytes: None,
         method_count: 0,
@@ -93,8 +94,9 @@ fn add_calls(
     let restoring = Restoration::of(probes);
     let mut scanner = Scanner::new(class, name);
     let mut uses = Uses::new(probes.names);
-    let mut counts = Counts::new(class, name, probes.names);
-    let mut entries = Entries::new(class, name, probes);
+    let counts = Counts::new(class);
+    let entries = Entries::new(class, name);
+    let count = if probes.late { Helper::COUNT_SHARED } else { Helper::counting(name) };
     for (index, method) in class.methods().enumerate() {
         let is_selected = methods.selected(name, method.name()?);
         if !(is_selected || probes.heap || name == VIRTUAL_THREAD) {
@@ -142,24 +144,23 @@ fn add_calls(
                 None => skipped(NO_COUNTERS.to_owned()),
             }
         }
-        let counter_bytes = blocks.as_ref().map_or(0, MethodCounts::most_bytes)
-            + calls.as_ref().map_or(0, MethodEntries::most_bytes);
+        let of_blocks = blocks.as_ref().map(|it| (it.first, it.places()));
+        let of_calls = calls.as_ref().map(|it| (it.first, it.places()));
+        let counters = of_blocks.or(of_calls);
+        let counter_bytes = counters.map_or(0, |(_, places)| places.len() * PROBE_BYTES);
         if let Err(reason) = scanner.plan.fit(&code, restoring, counter_bytes, blocks.is_some()) {
             skipped(reason);
             scanner.plan.clear();
         }
-        if scanner.plan.probes.is_empty() && blocks.is_none() && calls.is_none() {
+        if scanner.plan.probes.is_empty() && counters.is_none() {
             continue;
         }
         let Scanner { plan, edit, .. } = &mut scanner;
         let number = if kinds.calls { methods.number(&member) } else { 0 };
         let mut write = || {
             plan.write(&code, number, restoring, &mut uses, editor.pool(), edit)?;
-            if let Some(blocks) = &blocks {
-                counts.write(blocks, editor.pool(), edit)?;
-            }
-            let Some(calls) = &calls else { return Ok(()) };
-            entries.write(calls, editor.pool(), edit)
+            let Some((first, places)) = counters else { return Ok(()) };
+            counts::write(count, first, places, (&mut uses, editor.pool(), edit))
         };
         if let Err(full) = write() {
             let full: PoolError = full;

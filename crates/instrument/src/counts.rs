@@ -7,38 +7,54 @@ use perk_classfile::{
 
 use crate::helper::{Helper, Uses};
 use crate::scan::array_probe;
-use crate::{Call, CountedCode, Flow, MethodName, Methods, Names};
+use crate::{Call, CountedCode, Counter, Flow, MethodName, Methods};
 
 /// The words of the operand stack that a probe needs.
 const STACK_WORDS: u16 = 1;
 
 /// The maximum size of a probe in bytes: the push of an `int`, and a call.
-const PROBE_BYTES: usize = 6;
+pub(crate) const PROBE_BYTES: usize = 6;
 
-/// Places the probes in the methods of a class.
+/// Adds the probes of counters to an edit: one at each place, with the numbers from `first` on. `count` is the method
+/// that counts.
+pub(crate) fn write(
+    count: Helper,
+    first: u32,
+    places: &[Counter],
+    (uses, pool, edit): (&mut Uses, &mut PoolEditor<'_>, &mut MethodEdit),
+) -> Result<(), PoolError> {
+    edit.need_stack(STACK_WORDS);
+    let mut bytes = Vec::new();
+    for (number, place) in (first..).zip(places) {
+        bytes.clear();
+        pool.push_int(&mut bytes, number as i32)?;
+        bytes.extend(uses.call(count, pool)?);
+        edit.insert(place.pc, place.reach, &bytes);
+    }
+    Ok(())
+}
+
+/// Plans the probes in the methods of a class.
 pub(crate) struct Counts<'c> {
     class: &'c ClassFile<'c>,
-    uses: Uses,
-    /// The method that counts.
-    count: Helper,
 }
 
 /// The probes of a method.
 pub(crate) struct MethodCounts {
-    first: u32,
+    pub(crate) first: u32,
     flow: Flow,
 }
 
 impl MethodCounts {
-    /// Returns the maximum size of their code in bytes.
-    pub(crate) fn most_bytes(&self) -> usize {
-        self.flow.counters().len() * PROBE_BYTES
+    /// Returns their places.
+    pub(crate) fn places(&self) -> &[Counter] {
+        self.flow.counters()
     }
 }
 
 impl<'c> Counts<'c> {
-    pub(crate) fn new(class: &'c ClassFile<'c>, name: &[u8], names: Names) -> Self {
-        Self { class, uses: Uses::new(names), count: Helper::counting(name) }
+    pub(crate) fn new(class: &'c ClassFile<'c>) -> Self {
+        Self { class }
     }
 
     /// Plans the probes of a method; `None` if there are no more counters.
@@ -50,24 +66,6 @@ impl<'c> Counts<'c> {
         let flow = Flow::of(code)?;
         let first = methods.counters(method, flow.counters().len());
         Ok(first.map(|first| MethodCounts { first, flow }))
-    }
-
-    /// Adds the probes to an edit.
-    pub(crate) fn write(
-        &mut self,
-        planned: &MethodCounts,
-        pool: &mut PoolEditor<'_>,
-        edit: &mut MethodEdit,
-    ) -> Result<(), PoolError> {
-        edit.need_stack(STACK_WORDS);
-        let mut bytes = Vec::new();
-        for (number, counter) in (planned.first..).zip(planned.flow.counters()) {
-            bytes.clear();
-            pool.push_int(&mut bytes, number as i32)?;
-            bytes.extend(self.uses.call(self.count, pool)?);
-            edit.insert(counter.pc, counter.reach, &bytes);
-        }
-        Ok(())
     }
 
     /// Reports a method that the editor has just edited.

@@ -6,22 +6,15 @@
 //! jumped to.
 
 use perk_classfile::{
-    ClassFile, Code, Error, Instruction, MemberRef, MethodEdit, Operands, PoolEditor, PoolError,
-    Reach, opcode, tag,
+    ClassFile, Code, Error, Instruction, MemberRef, Operands, Reach, opcode, tag,
 };
 
 use crate::class::OBJECT;
+use crate::counts::PROBE_BYTES;
 use crate::flow::leaders;
-use crate::helper::{Helper, Uses};
 use crate::probe::HUGE_METHOD_BYTES;
 use crate::site::SourceLines;
-use crate::{MethodName, Methods, Probes};
-
-/// The words of the operand stack that a probe needs.
-const STACK_WORDS: u16 = 1;
-
-/// The maximum size of a probe in bytes: the push of an `int`, and a call.
-const PROBE_BYTES: usize = 6;
+use crate::{Counter, MethodName, Methods};
 
 /// Methods that are called everywhere, and are compiled to one instruction.
 const UNCOUNTED: [(&[u8], &[u8]); 3] =
@@ -56,26 +49,19 @@ pub struct CountedCall<'a> {
     pub is_virtual: bool,
 }
 
-/// A place at which executions are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    pc: u16,
-    reach: Reach,
-}
-
 /// The probes of a method.
 pub(crate) struct MethodEntries<'c> {
-    first: u32,
+    pub(crate) first: u32,
     /// The places of the counters, the entry's first.
-    places: Vec<Place>,
+    places: Vec<Counter>,
     calls: Vec<CountedCall<'c>>,
     is_whole: bool,
 }
 
 impl<'c> MethodEntries<'c> {
-    /// Returns the maximum size of their code in bytes.
-    pub(crate) fn most_bytes(&self) -> usize {
-        self.places.len() * PROBE_BYTES
+    /// Returns their places.
+    pub(crate) fn places(&self) -> &[Counter] {
+        &self.places
     }
 
     /// Whether the calls are counted.
@@ -89,19 +75,15 @@ impl<'c> MethodEntries<'c> {
     }
 }
 
-/// Places the probes in the methods of a class.
+/// Plans the probes in the methods of a class.
 pub(crate) struct Entries<'c> {
     class: &'c ClassFile<'c>,
     name: &'c [u8],
-    uses: Uses,
-    /// The method that counts.
-    count: Helper,
 }
 
 impl<'c> Entries<'c> {
-    pub(crate) fn new(class: &'c ClassFile<'c>, name: &'c [u8], probes: Probes) -> Self {
-        let count = if probes.late { Helper::COUNT_SHARED } else { Helper::counting(name) };
-        Self { class, name, uses: Uses::new(probes.names), count }
+    pub(crate) fn new(class: &'c ClassFile<'c>, name: &'c [u8]) -> Self {
+        Self { class, name }
     }
 
     /// Plans the probes of a method, whose code grows by `other_bytes` besides. HotSpot may have no room for the
@@ -134,8 +116,8 @@ impl<'c> Entries<'c> {
         &self,
         code: &Code<'_>,
         is_static: bool,
-    ) -> Result<(Vec<Place>, Vec<CountedCall<'c>>), Error> {
-        let mut places = vec![Place { pc: 0, reach: Reach::FallThrough }];
+    ) -> Result<(Vec<Counter>, Vec<CountedCall<'c>>), Error> {
+        let mut places = vec![Counter { pc: 0, reach: Reach::FallThrough }];
         let mut calls = Vec::new();
         let leaders = leaders(code)?;
         let lines = SourceLines::of(code)?;
@@ -154,7 +136,7 @@ impl<'c> Entries<'c> {
             if let Some(MemberRef { class, name, descriptor, .. }) = self.callee(&instruction)? {
                 let counter = if is_as_entry { 0 } else { places.len() as u32 };
                 if !is_as_entry {
-                    places.push(Place { pc, reach: Reach::All });
+                    places.push(Counter { pc, reach: Reach::All });
                 }
                 let line = lines.at(pc);
                 // The methods of arrays are those of Object, and nothing overrides them.
@@ -199,24 +181,6 @@ impl<'c> Entries<'c> {
             }
             (opcode, _) => !is_plain(opcode),
         })
-    }
-
-    /// Adds the probes to an edit.
-    pub(crate) fn write(
-        &mut self,
-        planned: &MethodEntries<'_>,
-        pool: &mut PoolEditor<'_>,
-        edit: &mut MethodEdit,
-    ) -> Result<(), PoolError> {
-        edit.need_stack(STACK_WORDS);
-        let mut bytes = Vec::new();
-        for (number, place) in (planned.first..).zip(&planned.places) {
-            bytes.clear();
-            pool.push_int(&mut bytes, number as i32)?;
-            bytes.extend(self.uses.call(self.count, pool)?);
-            edit.insert(place.pc, place.reach, &bytes);
-        }
-        Ok(())
     }
 }
 

@@ -286,6 +286,14 @@ pub struct CountedCode<'a> {
 
 /// The facts about methods that the instrumentation of a class needs.
 pub trait Methods {
+    /// Notes the class, before its methods.
+    ///
+    /// # Errors
+    /// What is wrong with it: it gets no probes.
+    fn class(&mut self, _class: &ClassFile<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Returns a number for a method, which its probes push as an `int`. This is called once per
     /// instrumented method, and for each called leaf once per class and way of calling.
     fn number(&mut self, _method: &MethodName<'_>) -> u32 {

@@ -15,7 +15,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use perk_instrument::{ClassFile, MethodCalls, MethodName, Methods, Probes, instrument};
+use perk_instrument::{ClassFile, Error, MethodCalls, MethodName, Methods, Probes, instrument};
 use perk_jvm::guard::Feature;
 use perk_jvm::hook;
 use perk_jvm::os;
@@ -89,10 +89,12 @@ impl CallCounts {
         &self.counters
     }
 
-    /// Notes the methods of a class file, and what they inherit. Returns whether it can be read: if not, the JVM will
-    /// report what is wrong with it.
-    pub(crate) fn see(&self, file: &ClassFile<'_>) -> bool {
-        self.book.graph().add_file(file).is_ok()
+    /// Notes the methods of a class, and what they inherit: see [`Methods::class`].
+    ///
+    /// # Errors
+    /// What is wrong with its file.
+    pub(crate) fn class(&self, file: &ClassFile<'_>) -> Result<(), Error> {
+        self.book.graph().add_file(file)
     }
 
     /// Returns the first of new counters: see [`Methods::counters`].
@@ -108,9 +110,7 @@ impl CallCounts {
 
     /// Returns a class with probes.
     fn instrument(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        if !self.see(&ClassFile::parse(bytes).ok()?) {
-            return None;
-        }
+        // The JVM will report what is wrong with a class.
         let done = instrument(bytes, self.probes, &mut View(self)).ok()?;
         self.class_count.fetch_add((done.method_count > 0).into(), Relaxed);
         self.method_count.fetch_add(done.method_count as u64, Relaxed);
@@ -124,6 +124,10 @@ impl CallCounts {
 struct View<'a>(&'a CallCounts);
 
 impl Methods for View<'_> {
+    fn class(&mut self, file: &ClassFile<'_>) -> Result<(), Error> {
+        self.0.class(file)
+    }
+
     fn selected(&mut self, class: &[u8], method: &[u8]) -> bool {
         self.0.selection.selects(class, method)
     }

@@ -311,8 +311,8 @@ const SITES: [&[&str]; 3] = [
     &["--heap", "sites", "--cpu", "counts"],
 ];
 
-/// Returns the allocations of the methods that a way of counting tells apart. By line, these are those that make objects
-/// themselves, and not in a constructor or by reflection.
+/// Returns the allocations whose method is known in a way of counting. By line, it is that of the methods that make
+/// objects themselves, and not in a constructor or by reflection.
 fn counted_by(way: &[&str]) -> impl Iterator<Item = (&'static str, &'static str, u64, u64, bool)> {
     let is_by_path = way.contains(&"--paths");
     let is_elsewhere = |method| ["reflected", "throwing"].contains(&method);
@@ -331,12 +331,7 @@ fn allocations_are_counted_exactly() {
                 assert_eq!(profile.sites().unwrap().sample_interval_bytes, None);
                 for (method, class, count, bytes, is_kept) in counted_by(way) {
                     let live = if is_kept { count } else { 0 };
-                    let expected = Allocations {
-                        live_bytes: live * bytes,
-                        live_count: live,
-                        allocated_bytes: count * bytes,
-                        allocated_count: count,
-                    };
+                    let expected = Allocations::of([live * bytes, live, count * bytes, count]);
                     let found = allocated(&profile, method, class);
                     assert_eq!(found, expected, "{way:?} {file} {method} {class}");
                 }

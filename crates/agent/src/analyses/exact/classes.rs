@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use perk_instrument::{
-    CountedCode, Leaves, MethodCalls, MethodName, Methods, Names, Probes, SitePlace, instrument,
-    leaves,
+    ClassFile, CountedCode, Error, Leaves, MethodCalls, MethodName, Methods, Names, Probes,
+    SitePlace, instrument, leaves,
 };
 use perk_jvm::Image;
 use perk_jvm::os;
@@ -151,9 +151,6 @@ impl Classes {
         has_record: Option<bool>,
     ) -> Option<Vec<u8>> {
         let mut is_new = has_record.is_none();
-        if !self.companion.is_none_or(|it| it.see(bytes)) {
-            return None;
-        }
         if self.with_calls
             && let Ok(found) = leaves(bytes)
         {
@@ -363,6 +360,10 @@ impl View<'_> {
 }
 
 impl Methods for View<'_> {
+    fn class(&mut self, file: &ClassFile<'_>) -> Result<(), Error> {
+        self.classes.companion.map_or(Ok(()), |it| it.class(file))
+    }
+
     fn number(&mut self, method: &MethodName<'_>) -> u32 {
         // A leaf is named by the class in the call, without a file.
         let of_leaf = method.source.is_none().then(|| self.classes.of_leaf(method)).flatten();

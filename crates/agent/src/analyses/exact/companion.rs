@@ -1,6 +1,6 @@
 //! The analyses whose probes the engine places together with its own: a class is changed once.
 
-use perk_instrument::{ClassFile, CountedCode, MethodCalls, MethodName};
+use perk_instrument::{ClassFile, CountedCode, Error, MethodCalls, MethodName};
 use perk_jvm::Global;
 
 use crate::analyses::bytecodes::Bytecodes;
@@ -46,11 +46,14 @@ impl Companion {
         self.counters().helper()
     }
 
-    /// Notes a class that is about to get probes. Returns whether its code can be read.
-    pub(super) fn see(self, bytes: &[u8]) -> bool {
+    /// Notes a class that gets probes: see [`Methods::class`](perk_instrument::Methods::class).
+    ///
+    /// # Errors
+    /// What is wrong with its file.
+    pub(super) fn class(self, file: &ClassFile<'_>) -> Result<(), Error> {
         match self {
-            Self::Bytecodes(_) => true,
-            Self::Calls(calls) => ClassFile::parse(bytes).is_ok_and(|file| calls.see(&file)),
+            Self::Bytecodes(_) => Ok(()),
+            Self::Calls(counts) => counts.class(file),
         }
     }
 
