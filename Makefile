@@ -12,7 +12,7 @@ all: build
 build: ## build perk, with the agent in it, optimized
 	cargo build --release -p perk-cli
 
-test test-all: export PERK_AGENT_SO := $(TARGET)/release/libperk.so
+test test-all: export PERK_AGENT_SO := $(TARGET)/agent/libperk.so
 test test-all: export PERK_TOOLS := $(CURDIR)/.tools
 test-all: export PERK_JDK := all
 test: ## run the tests, each on one JDK of this machine

@@ -8,14 +8,14 @@ cd "$(dirname "$0")/.."
 
 glibc=2.17
 triple=x86_64-unknown-linux-gnu
-built=target/dist/build/$triple/release
+built=target/dist/build/$triple
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 name=perk-$version-x86_64-linux
 folder=target/dist/$name
 
 zigbuild() {
     PYTHONPATH=$PWD/.tools/zig PATH=$PWD/.tools/zig/bin:$PATH \
-        cargo zigbuild --release --locked --target "$triple.$glibc" --target-dir target/dist/build "$@"
+        cargo zigbuild --locked --target "$triple.$glibc" --target-dir target/dist/build "$@"
 }
 
 # Fails if a file takes a symbol from a newer glibc.
@@ -29,14 +29,14 @@ check_glibc() {
     fi
 }
 
-zigbuild -p perk-agent
-PERK_AGENT_SO=$PWD/$built/libperk.so zigbuild -p perk-cli
-check_glibc "$built/libperk.so"
-check_glibc "$built/perk"
+zigbuild --profile agent -p perk-agent
+PERK_AGENT_SO=$PWD/$built/agent/libperk.so zigbuild --release -p perk-cli
+check_glibc "$built/agent/libperk.so"
+check_glibc "$built/release/perk"
 
 rm -rf "$folder"
-tools/install.sh "$built/perk" "$folder"
-install -D -m 755 "$built/libperk.so" "$folder/lib/libperk.so"
+tools/install.sh "$built/release/perk" "$folder"
+install -D -m 755 "$built/agent/libperk.so" "$folder/lib/libperk.so"
 install -D -m 644 include/jvmpi.h "$folder/include/jvmpi.h"
 cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$folder"
 tools/pack.sh "$folder"

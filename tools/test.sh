@@ -11,7 +11,7 @@ fi
 
 # The optimizer of the agent uses one CPU for most of its time: the tests are built beside it, but for
 # those of perk-cli, which has the agent in it.
-cargo build --release -p perk-agent &
+cargo build --profile agent -p perk-agent &
 agent=$!
 cargo test --workspace --exclude perk-cli --no-run --quiet || { kill "$agent"; exit 1; }
 wait "$agent"

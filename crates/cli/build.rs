@@ -40,7 +40,7 @@ fn build_agent(target: &Path) -> PathBuf {
     let triple = variable("TARGET");
     let mut cargo = Command::new(variable("CARGO"));
     cargo
-        .args(["build", "--release", "--locked", "--package", "perk-agent"])
+        .args(["build", "--profile", "agent", "--locked", "--package", "perk-agent"])
         .args(["--target", &triple, "--jobs", &variable("NUM_JOBS")])
         .arg("--target-dir")
         .arg(target)
@@ -59,9 +59,9 @@ fn build_agent(target: &Path) -> PathBuf {
         )),
         Err(error) => fail(&format!("cannot start cargo to build the agent: {error}")),
     }
-    let release = target.join(triple).join("release");
-    watch_sources(&workspace, &release.join("libperk.d"));
-    release.join(LIBRARY)
+    let built = target.join(triple).join("agent");
+    watch_sources(&workspace, &built.join("libperk.d"));
+    built.join(LIBRARY)
 }
 
 fn is_of_the_outer_build(name: &str) -> bool {

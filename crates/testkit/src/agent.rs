@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::workspace;
 
-/// Returns the path of the agent library: `$PERK_AGENT_SO`, or a library built in release mode.
+/// Returns the path of the agent library: `$PERK_AGENT_SO`, or a library built as it is shipped.
 ///
 /// # Panics
 ///
@@ -17,7 +17,9 @@ use crate::workspace;
 pub fn agent_so() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT
-        .get_or_init(|| given_or_built("PERK_AGENT_SO", &["--release", "-p", "perk-agent"]))
+        .get_or_init(|| {
+            given_or_built("PERK_AGENT_SO", &["--profile", "agent", "-p", "perk-agent"])
+        })
         .clone()
 }
 

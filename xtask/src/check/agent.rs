@@ -46,11 +46,11 @@ pub(super) fn check_deps(metadata: &Metadata) -> Result<Vec<String>> {
 /// Builds the agent as it is shipped, and checks its size and its exported symbols.
 pub(super) fn check_size(metadata: &Metadata) -> Result<Vec<String>> {
     let status = workspace::cargo()
-        .args(["build", "--quiet", "--release", "--package", AGENT])
+        .args(["build", "--quiet", "--profile", "agent", "--package", AGENT])
         .status()
         .context("cannot start cargo build")?;
     ensure!(status.success(), "the agent does not build");
-    let path = metadata.target_directory.join("release/libperk.so");
+    let path = metadata.target_directory.join("agent/libperk.so");
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     eprintln!("{}: {} KiB", path.display(), bytes.len().div_ceil(1024));
     let mut found = wrong_exports(&exports(&bytes)?);
