@@ -118,15 +118,20 @@ impl Columns {
         };
         let outermost = tree.outermost();
         let mut ends = self.ends.iter().peekable();
-        ends.next_if(|end| end.0 == tree.root());
-        self.totals.visit(tree, |path, frame, number| {
-            let method = tree.method_of(frame);
-            // Both are in the order of paths.
-            if let Some((_, number)) = ends.next_if(|end| end.0 == path) {
-                add(&mut own, method, number);
+        self.totals.visit(|paths, sum| {
+            let mut last = None;
+            for path in paths.clone().map(PathId::new) {
+                last = tree.method(path);
+                if outermost.has(path.index())
+                    && let Some(method) = last
+                {
+                    add(&mut totals, method, sum);
+                }
             }
-            if outermost.has(path.index()) {
-                add(&mut totals, method, number);
+            // Stacks end at the ends of chains, and both are in the order of paths.
+            let own_number = ends.next_if(|end| end.0.index() + 1 == paths.end);
+            if let Some((method, (_, number))) = last.zip(own_number) {
+                add(&mut own, method, number);
             }
         });
         let rows = own.into_iter().zip(totals).enumerate();

@@ -1,5 +1,6 @@
 //! Numbers of paths, and a sum for each path of a tree.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use perk_profile::{FrameId, PathId, add_up_rows};
@@ -152,17 +153,12 @@ impl Sums {
         self.numbers.get(self.chains.of(path))
     }
 
-    /// Visits the sums other than 0 in the order of the paths, each with its path and the frame of that; not the sum of
-    /// the root.
-    pub(crate) fn visit(&self, tree: &MethodTree, mut visit: impl FnMut(PathId, FrameId, u64)) {
+    /// Visits the sums other than 0 in the order of the paths, each with the indexes of its paths.
+    pub(crate) fn visit(&self, mut visit: impl FnMut(Range<usize>, u64)) {
         for (paths, chain, _) in self.chains.all() {
             let sum = self.numbers.get(chain);
             if sum > 0 {
-                for path in paths.map(PathId::new) {
-                    if let Some(frame) = tree.frame(path) {
-                        visit(path, frame, sum);
-                    }
-                }
+                visit(paths, sum);
             }
         }
     }

@@ -105,6 +105,16 @@ impl<T: Number> Column<T> {
         }
     }
 
+    /// Calls with each index and its number.
+    pub(crate) fn each(&self, mut found: impl FnMut(usize, T)) {
+        match self {
+            Self::Memory(array) => {
+                array.iter().enumerate().for_each(|(index, &number)| found(index, number));
+            }
+            Self::Scratch(..) => (0..self.count()).for_each(|index| found(index, self.get(index))),
+        }
+    }
+
     #[inline]
     pub(crate) fn set(&mut self, index: usize, value: T) {
         match self {

@@ -100,6 +100,14 @@ impl Classes {
             Self::Many(classes) => classes.get(object as usize),
         }
     }
+
+    /// Calls with each object and its class.
+    fn each(&self, mut found: impl FnMut(u32, u32)) {
+        match self {
+            Self::Few(classes) => classes.each(|object, class| found(object as u32, class.into())),
+            Self::Many(classes) => classes.each(|object, class| found(object as u32, class)),
+        }
+    }
 }
 
 /// What each object retains, in the unit of sizes: four bytes where the whole heap fits.
@@ -200,6 +208,17 @@ impl Heap {
     /// Returns all objects.
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> + use<> {
         (0..self.ids.count()).map(ObjectId)
+    }
+
+    /// Calls with each instance of these classes, in the order of their addresses.
+    pub fn each_instance(&self, classes: &[ClassIndex], mut found: impl FnMut(ObjectId)) {
+        let mut is_meant = vec![false; self.classes().len()];
+        classes.iter().for_each(|class| is_meant[class.0 as usize] = true);
+        self.classes.each(|object, class| {
+            if is_meant[class as usize] {
+                found(ObjectId(object));
+            }
+        });
     }
 
     /// Returns the classes.

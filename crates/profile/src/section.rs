@@ -339,21 +339,19 @@ impl Section {
 
     /// Keeps the rows for which `keep` returns true, and sets the totals to their sums.
     pub fn retain(&mut self, mut keep: impl FnMut(Key) -> bool) {
-        let kept = (0..self.len()).filter(|&row| keep(self.key(row))).collect::<Vec<_>>();
+        let is_kept: Vec<bool> = (0..self.len()).map(|row| keep(self.key(row))).collect();
+        let count = is_kept.iter().filter(|&&it| it).count();
         // Others may share the rows: those that are kept are copied.
-        if kept.len() < self.len() {
+        if count < self.len() {
             let width = self.head.columns.len();
-            let numbers = |&row: &usize| &self.numbers[row * width..(row + 1) * width];
-            let numbers = kept.iter().flat_map(numbers).copied().collect();
-            let (has_subjects, has_labels) = (self.has_subjects(), self.has_labels());
-            self.traces = kept.iter().map(|&row| self.traces[row]).collect();
-            if has_subjects {
-                self.subjects = kept.iter().map(|&row| self.subjects[row]).collect();
+            let mut numbers = Vec::with_capacity(count * width);
+            for (row, _) in is_kept.iter().enumerate().filter(|it| *it.1) {
+                numbers.extend_from_slice(&self.numbers[row * width..(row + 1) * width]);
             }
-            if has_labels {
-                self.labels = kept.iter().map(|&row| self.labels[row]).collect();
-            }
-            self.numbers = numbers;
+            self.numbers = numbers.into();
+            self.traces = of_kept(&self.traces, &is_kept, count).into();
+            self.subjects = of_kept(&self.subjects, &is_kept, count).into();
+            self.labels = of_kept(&self.labels, &is_kept, count).into();
         }
         for place in 0..self.head.columns.len() {
             self.head.columns[place].total = self.listed(place);
@@ -438,6 +436,13 @@ impl Section {
             change(key, &mut self.numbers[row * width..(row + 1) * width]);
         }
     }
+}
+
+/// The `count` values of the rows that are kept; none where rows have no values.
+fn of_kept<T: Copy>(values: &[T], is_kept: &[bool], count: usize) -> Vec<T> {
+    let mut kept = Vec::with_capacity(if values.is_empty() { 0 } else { count });
+    kept.extend(values.iter().zip(is_kept).filter(|it| *it.1).map(|it| *it.0));
+    kept
 }
 
 #[cfg(test)]

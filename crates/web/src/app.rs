@@ -25,9 +25,9 @@ const WORKERS: usize = 2;
 /// The bytes of answers that are kept: tables that are sorted and scrolled.
 const ANSWER_BYTES: usize = 64 << 20;
 /// The bytes of parts of profiles that are kept.
-const PART_BYTES: usize = 16 << 20;
+const PART_BYTES: usize = 8 << 20;
 /// The bytes of flame graphs that are kept.
-const FLAME_BYTES: usize = 16 << 20;
+const FLAME_BYTES: usize = 8 << 20;
 
 /// Parts of recordings of running JVMs that are kept: one that a page has frozen is asked for each second.
 const MOMENTS: usize = 4;

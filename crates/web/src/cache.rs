@@ -93,9 +93,16 @@ pub(crate) trait Weight {
     fn bytes(&self) -> usize;
 }
 
+/// An answer that is kept.
+struct Kept<T> {
+    key: String,
+    it: Arc<T>,
+    bytes: usize,
+}
+
 /// Answers by their question, the last used first.
 pub(crate) struct Answers<T> {
-    kept: Mutex<VecDeque<(String, Arc<T>)>>,
+    kept: Mutex<VecDeque<Kept<T>>>,
     most_bytes: usize,
     most_count: usize,
 }
@@ -113,12 +120,12 @@ impl<T: Weight> Answers<T> {
 
     /// The keys of the answers that are kept.
     pub(crate) fn keys(&self) -> Vec<String> {
-        lock(&self.kept).iter().map(|it| it.0.clone()).collect()
+        lock(&self.kept).iter().map(|kept| kept.key.clone()).collect()
     }
 
     /// Drops the answers whose keys are not wanted.
     pub(crate) fn retain(&self, is_wanted: impl Fn(&str) -> bool) {
-        lock(&self.kept).retain(|it| is_wanted(&it.0));
+        lock(&self.kept).retain(|kept| is_wanted(&kept.key));
     }
 
     /// The answer of a question, made where it is not there.
@@ -129,19 +136,20 @@ impl<T: Weight> Answers<T> {
     ) -> Result<Arc<T>, Fault> {
         {
             let mut kept = lock(&self.kept);
-            if let Some(index) = kept.iter().position(|it| it.0 == key)
+            if let Some(index) = kept.iter().position(|kept| kept.key == key)
                 && let Some(found) = kept.remove(index)
             {
-                let it = Arc::clone(&found.1);
+                let it = Arc::clone(&found.it);
                 kept.push_front(found);
                 return Ok(it);
             }
         }
         // The new one is most likely as large as the others: they go before it comes.
-        let largest = lock(&self.kept).iter().map(|it| it.1.bytes()).max();
+        let largest = lock(&self.kept).iter().map(|kept| kept.bytes).max();
         self.shrink(self.most_bytes.saturating_sub(largest.unwrap_or(0)), 0);
         let it = Arc::new(make()?);
-        lock(&self.kept).push_front((key.to_owned(), Arc::clone(&it)));
+        let kept = Kept { key: key.to_owned(), bytes: it.bytes(), it: Arc::clone(&it) };
+        lock(&self.kept).push_front(kept);
         self.shrink(self.most_bytes, 1);
         Ok(it)
     }
@@ -150,8 +158,8 @@ impl<T: Weight> Answers<T> {
     fn shrink(&self, bytes: usize, least: usize) {
         let mut kept = lock(&self.kept);
         let mut sum = 0_usize;
-        let sums = kept.iter().map(|it| {
-            sum = sum.saturating_add(it.1.bytes());
+        let sums = kept.iter().map(|kept| {
+            sum = sum.saturating_add(kept.bytes);
             sum
         });
         let count = sums.take_while(|&sum| sum <= bytes).count();

@@ -144,11 +144,11 @@ impl Set {
         let sizes = heap.sets(1, &|it| is_meant(it).then_some(0));
         let mut amount = Amount::default();
         let mut unheld_count = 0;
-        for object in heap.objects().filter(|&it| is_meant(it)) {
+        heap.each_instance(classes, |object| {
             amount.count += 1;
             amount.bytes += heap.shallow_bytes(object);
             unheld_count += u64::from(heap.reach(object) != Reach::Held);
-        }
+        });
         let name = match classes {
             [class] => heap.class(*class).name.clone(),
             classes => format!("{} ({})", name.as_str(), classes_of(classes.len())),

@@ -131,13 +131,11 @@ fn each_instance(
     classes: &[ClassIndex],
     mut found: impl FnMut(ObjectId),
 ) -> anyhow::Result<()> {
-    let mut is_meant = vec![false; heap.classes().len()];
-    classes.iter().for_each(|class| is_meant[class.0 as usize] = true);
     let mut is_there = false;
-    for object in heap.objects().filter(|&it| is_meant[heap.class_of(it).0 as usize]) {
+    heap.each_instance(classes, |object| {
         is_there = true;
         found(object);
-    }
+    });
     if !is_there {
         let name = &heap.class(classes[0]).name;
         bail!("the dump has no instance of {name} ('class {name}' is the class itself)");
