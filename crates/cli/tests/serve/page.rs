@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-use perk_testkit::jdk;
 use perk_testkit::webdriver::Browser;
+use perk_testkit::{Jdk, jdk};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -36,8 +36,44 @@ fn wait_for_other(browser: &Browser, script: &str, before: &Value) -> Value {
     wait_for(browser, script, |value| value != before && value.as_str() != Some(""))
 }
 
+/// No view of a running JVM is wider than a narrow window.
+fn assert_narrow(browser: &Browser, origin: &str) {
+    let size = json!({"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": false});
+    browser.devtools("Emulation.setDeviceMetricsOverride", &size);
+    let ready = "return document.getElementById('view').getAttribute('aria-busy') !== 'true'
+        && document.getElementById('view').childElementCount > 0";
+    for view in [
+        "overview",
+        "flame",
+        "methods",
+        "threads",
+        "monitors",
+        "time",
+        "compare",
+        "compare?before-thread=format-*&after-thread=monitor-*",
+    ] {
+        let part = if view.contains('?') { "&last=10s" } else { "?last=10s" };
+        browser.open(&format!("{origin}/s/j1/{view}{part}"));
+        wait_for(browser, STATE, |it| *it == json!("live"));
+        wait_for(browser, ready, |it| *it == json!(true));
+        wait_for(browser, SAMPLES, |it| it.as_str() != Some(""));
+        let fault = browser.run("return document.getElementById('fault').textContent");
+        assert_eq!(fault, json!(""), "{view}");
+        let wide = browser.run("return document.documentElement.scrollWidth > innerWidth");
+        assert_eq!(wide, json!(false), "{view} is wider than 400");
+    }
+    // What differs is said in words, and newly each second.
+    let said = "return document.querySelector('.sentences .first')?.textContent ?? ''";
+    wait_for(browser, said, |it| it.as_str() != Some(""));
+    browser.devtools("Emulation.clearDeviceMetricsOverride", &json!({}));
+}
+
 #[test]
 fn a_running_jvm_is_shown_newly_and_frozen() {
+    jdk::each(is_shown_newly_and_frozen);
+}
+
+fn is_shown_newly_and_frozen(jdk: &Jdk) {
     let Some(browser) = Browser::start() else {
         assert!(
             std::env::var_os("PERK_REQUIRE_BROWSER").is_none(),
@@ -47,7 +83,7 @@ fn a_running_jvm_is_shown_newly_and_frozen() {
         return;
     };
     let folder = Folder::new();
-    let java = program(&jdk::all()[0], "300");
+    let java = program(jdk, "300");
     let server = Server::new(&folder, &[&java.pid().to_string()]);
     browser.open(&server.url);
     let origin = server.url.split("/#").next().unwrap();
@@ -104,6 +140,9 @@ fn a_running_jvm_is_shown_newly_and_frozen() {
         );
         assert_eq!(serious, json!([]));
     }
+    assert_narrow(&browser, origin);
+    browser.open(&format!("{origin}/s/j1/threads?last=1m"));
+    wait_for(&browser, STATE, |it| *it == json!("live"));
     let log = browser.log("browser");
     assert!(log.is_empty(), "{log:?}");
     // The page says how it ends, and what was recorded stays.

@@ -50,19 +50,33 @@ impl Page {
 fn every_view_is_accessible_at_any_width_in_any_colours() {
     let Some(axe) = perk_testkit::peer("axe/axe.min.js", "axe") else { return };
     let axe = fs::read_to_string(axe).unwrap();
-    let files = ["jfr/jdk17.jfr.gz", "hprof/all-b-alloc.hprof.gz", "hprof/samples-b-cpu.hprof"];
+    let files = [
+        "jfr/jdk17.jfr.gz",
+        "hprof/all-b-alloc.hprof.gz",
+        "hprof/samples-b-cpu.hprof",
+        "hprof/times-cpu.txt",
+    ];
     let files = files.map(testdata);
-    let Some(page) = Page::open(&[&files[0], &files[1], &files[2]]) else { return };
-    let mut all: Vec<_> = ["/s/s1/overview", "/s/s2/overview"]
+    let Some(page) = Page::open(&files.each_ref().map(|it| &**it)) else { return };
+    let mut all: Vec<_> = ["/s/s1/overview", "/s/s2/overview", "/s/s4/overview"]
         .into_iter()
         .flat_map(|file| {
             page.go(file);
             views(&page)
         })
         .collect();
-    page.go("/s/s2/biggest?at=0");
-    let object = "return document.querySelector('#side .links a').getAttribute('href')";
-    all.push(page.text(object));
+    // What is linked beside an object and a class: it, its paths and references, the objects of a class.
+    let links = "return [...document.querySelectorAll('#side .links a')].map((it) => it.getAttribute('href'))";
+    for place in ["/s/s2/biggest?at=0", "/s/s2/classes?at=0"] {
+        page.go(place);
+        let links = page.run(links);
+        all.extend(links.as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()));
+    }
+    for hidden in ["object", "paths", "refs-of", "refs-to", "instances"] {
+        let is_it = |view: &&String| view.contains(&format!("/s2/{hidden}?"));
+        assert!(all.iter().any(|view| is_it(&view)), "{hidden}: {all:?}");
+    }
+    assert!(all.iter().any(|view| view.starts_with("/s/s4/edges")), "{all:?}");
     let others =
         ["/", "/s/s1/methods?at=0&from=0.10s&to=0.50s", "/s/s2/tree?at=1", "/s/s1/flame?with=s3"];
     all.extend(others.map(str::to_owned));
