@@ -105,13 +105,23 @@ impl<T: Number> Column<T> {
         }
     }
 
-    /// Calls with each index and its number.
-    pub(crate) fn each(&self, mut found: impl FnMut(usize, T)) {
-        match self {
-            Self::Memory(array) => {
-                array.iter().enumerate().for_each(|(index, &number)| found(index, number));
+    /// Calls with the index of each number that is meant.
+    pub(crate) fn each_of(&self, is_meant: impl Fn(T) -> bool, mut found: impl FnMut(usize)) {
+        let array = match self {
+            Self::Memory(array) => array,
+            Self::Scratch(..) => {
+                let all = 0..self.count();
+                return all.filter(|&index| is_meant(self.get(index))).for_each(found);
             }
-            Self::Scratch(..) => (0..self.count()).for_each(|index| found(index, self.get(index))),
+        };
+        // What is meant has no order: a processor cannot guess it, and is not asked for each number.
+        for (place, numbers) in array.chunks(64).enumerate() {
+            let bits = numbers.iter().rev();
+            let mut bits = bits.fold(0_u64, |bits, &it| bits << 1 | u64::from(is_meant(it)));
+            while bits != 0 {
+                found(64 * place + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
         }
     }
 

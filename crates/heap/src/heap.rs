@@ -100,14 +100,6 @@ impl Classes {
             Self::Many(classes) => classes.get(object as usize),
         }
     }
-
-    /// Calls with each object and its class.
-    fn each(&self, mut found: impl FnMut(u32, u32)) {
-        match self {
-            Self::Few(classes) => classes.each(|object, class| found(object as u32, class.into())),
-            Self::Many(classes) => classes.each(|object, class| found(object as u32, class)),
-        }
-    }
 }
 
 /// What each object retains, in the unit of sizes: four bytes where the whole heap fits.
@@ -214,11 +206,12 @@ impl Heap {
     pub fn each_instance(&self, classes: &[ClassIndex], mut found: impl FnMut(ObjectId)) {
         let mut is_meant = vec![false; self.classes().len()];
         classes.iter().for_each(|class| is_meant[class.0 as usize] = true);
-        self.classes.each(|object, class| {
-            if is_meant[class as usize] {
-                found(ObjectId(object));
-            }
-        });
+        let is_meant = |class: usize| is_meant[class];
+        let mut found = |place: usize| found(ObjectId(place as u32));
+        match &self.classes {
+            Classes::Few(classes) => classes.each_of(|it| is_meant(it.into()), &mut found),
+            Classes::Many(classes) => classes.each_of(|it| is_meant(it as usize), &mut found),
+        }
     }
 
     /// Returns the classes.

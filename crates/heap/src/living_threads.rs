@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::{Error, Heap, Local, ObjectId, ThreadFacts, Trace};
+use crate::{ClassIndex, Error, Heap, Local, ObjectId, ThreadFacts, Trace};
 
 /// A thread.
 #[derive(Clone, Debug)]
@@ -59,15 +59,16 @@ impl Heap {
         Ok(living)
     }
 
-    fn virtual_threads(&self) -> impl Iterator<Item = ObjectId> {
+    fn virtual_threads(&self) -> Vec<ObjectId> {
         let above = self.classes_named("java.lang.BaseVirtualThread");
-        let is_virtual: Vec<bool> = (0..self.classes().len() as u32)
-            .map(|index| above.iter().any(|&it| self.is_subclass(crate::ClassIndex(index), it)))
-            .collect();
-        let has_some = is_virtual.contains(&true);
-        let objects = has_some.then(|| self.objects()).into_iter().flatten();
-        objects.filter(move |&object| {
-            self.as_class(object).is_none() && is_virtual[self.class_of(object).0 as usize]
-        })
+        let classes = (0..self.classes().len() as u32).map(ClassIndex);
+        let classes: Vec<_> =
+            classes.filter(|&it| above.iter().any(|&above| self.is_subclass(it, above))).collect();
+        let mut threads = Vec::new();
+        if !classes.is_empty() {
+            self.each_instance(&classes, |object| threads.push(object));
+        }
+        threads.retain(|&object| self.as_class(object).is_none());
+        threads
     }
 }

@@ -106,17 +106,18 @@ pub(crate) fn biggest_instances(
 ) -> anyhow::Result<(u64, Vec<ObjectId>)> {
     let mut biggest: Vec<(Reverse<u64>, ObjectId)> = Vec::new();
     let mut count = 0;
-    let mut least_bytes = 0;
+    let mut least_bytes = None;
     each_instance(heap, classes, |object| {
         count += 1;
         let bytes = heap.retained_bytes(object);
-        if bytes < least_bytes {
+        // Of those that retain the same the first are listed, which come first.
+        if least_bytes.is_some_and(|least_bytes| bytes <= least_bytes) {
             return;
         }
         biggest.push((Reverse(bytes), object));
         if biggest.len() >= most.saturating_mul(2).max(SOME) {
-            let (_, (Reverse(bytes), _), _) = biggest.select_nth_unstable(most);
-            least_bytes = *bytes;
+            let (listed, _, _) = biggest.select_nth_unstable(most);
+            least_bytes = listed.iter().map(|(Reverse(bytes), _)| *bytes).min();
             biggest.truncate(most);
         }
     })?;
