@@ -23,6 +23,8 @@ const BUSY: f64 = 0.5;
 const LONG_NS: u64 = 2_000_000_000;
 /// Parts of less than this have no bar.
 const PART: f64 = 0.001;
+/// A JVM's start with at least this part is kept apart from the program's run.
+const MUCH: f64 = 0.05;
 /// The part that neither samples nor the collector have: the JVM's other threads, native code, and
 /// code between samples.
 const REST: &str = "not sampled";
@@ -167,15 +169,20 @@ impl WholeProcess {
         self.parts.iter().filter(|part| part.1 as f64 >= self.total_ns as f64 * PART)
     }
 
-    /// `17.4 s of CPU time in 10.9 s, 80 % of 2 CPUs`
+    /// `17.4 s of CPU time in 10.9 s, 80 % of 2 CPUs`; where much of the CPU time is the JVM's start, the time of the
+    /// program is said to be its own.
     fn total(&self) -> String {
         let mut text = format!("{} of CPU time", duration(self.total_ns));
+        let start = |part: &&(&str, u64)| part.0 == CpuGroup::Start.title();
+        let start_ns = self.parts.iter().find(start).map_or(0, |part| part.1);
+        let has_start = start_ns as f64 >= self.total_ns as f64 * MUCH;
+        let words = if has_start { ["; the program ran for", " and used"] } else { [" in", ","] };
         if self.wall_ns > 0 {
-            text += &format!(" in {}", duration(self.wall_ns));
+            text += &format!("{} {}", words[0], duration(self.wall_ns));
         }
         if let Some((idle_ns, all_ns, count)) = self.idle {
-            let used_ns = all_ns.saturating_sub(idle_ns);
-            text += &format!(", {} % of {}", short_percent(used_ns, all_ns), plural(count, "CPU"));
+            let used = short_percent(all_ns.saturating_sub(idle_ns), all_ns);
+            text += &format!("{} {used} % of {}", words[1], plural(count, "CPU"));
         }
         text
     }
@@ -328,6 +335,12 @@ mod tests {
         profile.accounting = Some(accounting);
         let text = "process: 1 us of CPU time in 2 us, 25 % of 2 CPUs: your code 30 %, \
                     JDK 10 %, GC 10 %, JIT C2 20 %, other JVM threads 25 %, perk 5 %";
+        assert_eq!(sentences(&profile), [text]);
+        // The JVM's start is no time of the program.
+        let accounting = profile.accounting.as_mut().unwrap();
+        (accounting.start_cpu_ns, accounting.process_cpu_ns) = (4000, 5000);
+        let text = "process: 5 us of CPU time; the program ran for 2 us and used 25 % of 2 CPUs: \
+                    your code 6 %, JDK 2 %, GC 2 %, JIT C2 4 %, JVM start 80 %, other JVM threads 5 %, perk 1 %";
         assert_eq!(sentences(&profile), [text]);
     }
 
