@@ -1,5 +1,7 @@
 //! A set of small numbers, such as indexes of paths.
 
+use std::iter;
+
 /// A bit for each number below a limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
@@ -44,6 +46,20 @@ impl Bits {
         Some(64 * place + left.trailing_zeros() as usize)
     }
 
+    /// Its numbers, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + Clone + '_ {
+        self.words.iter().enumerate().flat_map(|(place, &word)| {
+            let rest = |left: &u64| Some(left & left.wrapping_sub(1));
+            let words = iter::successors(Some(word), rest).take_while(|left| *left != 0);
+            words.map(move |left| 64 * place + left.trailing_zeros() as usize)
+        })
+    }
+
+    /// The memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.words)
+    }
+
     /// How many of its numbers are below the first of each 64 numbers, and how many there are.
     pub(crate) fn count_before(&self) -> (Vec<u32>, usize) {
         let mut count = 0;
@@ -81,6 +97,7 @@ mod tests {
             Some(next)
         });
         assert_eq!(found.collect::<Vec<_>>(), all);
+        assert_eq!(bits.iter().collect::<Vec<_>>(), all);
         assert_eq!(bits.next_from(1_000), None);
         let (before, count) = bits.count_before();
         assert_eq!((before.as_slice(), count), (&[0, 3, 4, 4, 6][..], 7));

@@ -8,14 +8,14 @@ use perk_profile::{CpuSamples, KeyedMap, MethodId, Metric, PathId, Profile, Thre
 
 use crate::MethodTree;
 use crate::method_tree::MethodPair;
-use crate::sums::{Rows, Sums};
+use crate::sums::{OrderedRows, Rows, Sums};
 
 /// The numbers of one metric by path.
 #[derive(Clone, Debug)]
 pub struct Columns {
     /// The number of the whole profile, including what has no path.
     pub all: u64,
-    pub(crate) ends: Arc<Rows>,
+    pub(crate) ends: Arc<OrderedRows>,
     pub(crate) totals: Arc<Sums>,
 }
 
@@ -64,7 +64,7 @@ impl Columns {
                 ends.push(tree.path(trace.node), number);
             }
         });
-        let ends = ends.finish();
+        let ends = ends.ordered();
         let all = if thread.is_some() { ends.sum() } else { all };
         Self::of_ends(tree, ends, all)
     }
@@ -79,10 +79,10 @@ impl Columns {
         let rows = rows.iter().filter(|row| row.1 > 0);
         let end =
             |&(trace, number): &(TraceId, u64)| (tree.path(profile.get_trace(trace).node), number);
-        Self::of_ends(tree, Rows::new(rows.map(end)), all)
+        Self::of_ends(tree, rows.map(end).collect::<Rows>().ordered(), all)
     }
 
-    fn of_ends(tree: &MethodTree, ends: Rows, all: u64) -> Self {
+    fn of_ends(tree: &MethodTree, ends: OrderedRows, all: u64) -> Self {
         let totals = Sums::new(tree, ends.iter(), ends.sum());
         Self { all, ends: ends.into(), totals: totals.into() }
     }
@@ -291,8 +291,8 @@ mod tests {
         let profile = samples(&[("T.f<T.main", u64::MAX / 2), ("T.g<T.main", u64::MAX / 2)]);
         let (tree, columns) = columns(&profile, &Metric::Samples);
         let first = columns.ends().next().unwrap().0;
-        let ends = Rows::new(columns.ends().chain([(first, u64::MAX)]));
-        let columns = Columns::of_ends(&tree, ends, columns.all);
+        let ends: Rows = columns.ends().chain([(first, u64::MAX)]).collect();
+        let columns = Columns::of_ends(&tree, ends.ordered(), columns.all);
         assert_eq!(columns.methods(&tree).iter().map(|row| row.total).max(), Some(u64::MAX));
     }
 }

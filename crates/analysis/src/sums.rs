@@ -6,6 +6,7 @@ use std::sync::Arc;
 use perk_profile::{FrameId, PathId, add_up_rows};
 
 use crate::MethodTree;
+use crate::bits::Bits;
 use crate::method_tree::Chains;
 
 /// A number of a path.
@@ -18,10 +19,22 @@ pub(crate) enum Numbers {
     Large(Vec<u64>),
 }
 
-/// Rows in the least memory.
+/// Rows in any order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     paths: Vec<PathId>,
+    numbers: Numbers,
+}
+
+/// Rows in the order of their paths, one of each path, in the least memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OrderedRows {
+    /// The paths; empty where `set` has them.
+    listed: Vec<PathId>,
+    /// The paths, where they are so many that a bit for each path takes less memory.
+    set: Bits,
+    /// The number of paths of `set` that are below each 64 paths.
+    before: Vec<u32>,
     numbers: Numbers,
 }
 
@@ -65,6 +78,13 @@ impl Numbers {
         }
     }
 
+    fn shrink_to_fit(&mut self) {
+        match self {
+            Self::Small(numbers) => numbers.shrink_to_fit(),
+            Self::Large(numbers) => numbers.shrink_to_fit(),
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             Self::Small(numbers) => size_of_val(&**numbers),
@@ -74,13 +94,6 @@ impl Numbers {
 }
 
 impl Rows {
-    /// Those of rows in any order, in the order of their paths; a path can have several.
-    pub(crate) fn new(rows: impl IntoIterator<Item = Row>) -> Self {
-        let mut all = Self::default();
-        rows.into_iter().for_each(|(path, number)| all.push(path, number));
-        all.finish()
-    }
-
     /// None, with the memory for this number of rows.
     pub(crate) fn with_capacity(count: usize) -> Self {
         Self {
@@ -99,32 +112,69 @@ impl Rows {
         self.numbers.clear();
     }
 
-    /// Orders what was pushed, and makes one of the numbers of a path.
-    pub(crate) fn finish(mut self) -> Self {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Row> + Clone + '_ {
+        self.paths.iter().enumerate().map(|(place, &path)| (path, self.numbers.get(place)))
+    }
+
+    /// The rows in order, with one of those of a path.
+    pub(crate) fn merged(mut self) -> Self {
         // Traces are in the order of their paths where each has a path of its own.
         if self.paths.is_sorted_by(|one, next| one < next) {
             self.paths.shrink_to_fit();
-            match &mut self.numbers {
-                Numbers::Small(numbers) => numbers.shrink_to_fit(),
-                Numbers::Large(numbers) => numbers.shrink_to_fit(),
-            }
+            self.numbers.shrink_to_fit();
             return self;
         }
         let mut rows: Vec<Row> = self.iter().collect();
         drop(self);
         add_up_rows(&mut rows);
-        let mut finished = Self::with_capacity(rows.len());
-        rows.into_iter().for_each(|(path, number)| finished.push(path, number));
-        finished
+        rows.into_iter().collect()
+    }
+
+    /// The same in the least memory.
+    pub(crate) fn ordered(self) -> OrderedRows {
+        OrderedRows::new(self.merged())
+    }
+}
+
+impl FromIterator<Row> for Rows {
+    fn from_iter<I: IntoIterator<Item = Row>>(rows: I) -> Self {
+        let rows = rows.into_iter();
+        let mut all = Self::with_capacity(rows.size_hint().0);
+        rows.for_each(|(path, number)| all.push(path, number));
+        all
+    }
+}
+
+impl OrderedRows {
+    /// The bits of a path in a list.
+    const LISTED_BITS: usize = u32::BITS as usize;
+
+    /// Those of rows in order.
+    fn new(Rows { paths, numbers }: Rows) -> Self {
+        let limit = paths.last().map_or(0, |last| last.index() + 1);
+        // The counts before each 64 paths take half a bit for each.
+        if paths.len() * Self::LISTED_BITS < limit + limit / 2 {
+            return Self { listed: paths, numbers, ..Self::default() };
+        }
+        let mut set = Bits::new(limit);
+        paths.iter().for_each(|path| set.set(path.index()));
+        let (before, _) = set.count_before();
+        Self { listed: Vec::new(), set, before, numbers }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Row> + Clone + '_ {
-        self.paths.iter().enumerate().map(|(place, &path)| (path, self.numbers.get(place)))
+        let paths = self.listed.iter().copied().chain(self.set.iter().map(PathId::new));
+        paths.enumerate().map(|(place, path)| (path, self.numbers.get(place)))
     }
 
-    /// The number of a path; they have to be in order.
+    /// The number of a path.
     pub(crate) fn get(&self, path: PathId) -> u64 {
-        self.paths.binary_search(&path).map_or(0, |place| self.numbers.get(place))
+        let index = path.index();
+        let place = match self.set.has(index) {
+            true => Some((self.before[index / 64] + self.set.count_up_to(index)) as usize - 1),
+            false => self.listed.binary_search(&path).ok(),
+        };
+        place.map_or(0, |place| self.numbers.get(place))
     }
 
     pub(crate) fn sum(&self) -> u64 {
@@ -133,7 +183,8 @@ impl Rows {
 
     /// The memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.paths) + self.numbers.bytes()
+        let paths = size_of_val(&*self.listed) + self.set.bytes() + size_of_val(&*self.before);
+        paths + self.numbers.bytes()
     }
 }
 
@@ -229,4 +280,34 @@ fn add_up<T: Number>(
         sums[chain] = all;
     }
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows have the same numbers whether their paths are listed or a set.
+    #[test]
+    fn ordered_rows_are_those_that_were_pushed() {
+        for step in [1, 3, 20, 64, 65, 1000] {
+            let paths = || (0..200).map(|it| PathId::new(7 + it * step));
+            // The last ones come first, and each comes twice.
+            let rows = paths().rev().chain(paths()).map(|path| (path, path.index() as u64));
+            let rows = rows.collect::<Rows>().ordered();
+            let expected = paths().map(|path| (path, 2 * path.index() as u64));
+            assert_eq!(rows.iter().collect::<Vec<_>>(), expected.clone().collect::<Vec<_>>());
+            assert_eq!(rows.listed.is_empty(), step < 22, "{step}");
+            assert_eq!(rows.sum(), expected.clone().map(|row| row.1).sum::<u64>());
+            for (path, number) in expected {
+                assert_eq!(rows.get(path), number);
+                let next = PathId::new(path.index() + 1);
+                assert!(step == 1 || rows.get(next) == 0, "{step}");
+            }
+            assert_eq!(rows.get(PathId::new(0)), 0);
+            assert_eq!(rows.get(PathId::new(1_000_000)), 0);
+        }
+        let large = [(PathId::new(1), u64::MAX), (PathId::new(2), 1)].into_iter().collect::<Rows>();
+        assert_eq!(large.ordered().get(PathId::new(1)), u64::MAX);
+        assert_eq!(Rows::default().ordered().iter().count(), 0);
+    }
 }

@@ -9,7 +9,7 @@ use super::rows::{Namer, visit};
 use crate::bits::Bits;
 use crate::filter::{KeptChains, KeptNodes};
 use crate::label_tree::StartFold;
-use crate::sums::{Row, Rows, Sums};
+use crate::sums::{OrderedRows, Row, Rows, Sums};
 use crate::{Columns, Filter, MethodTree, Owners, Window};
 
 /// What numbers are grouped by, at the root of the graph.
@@ -75,7 +75,7 @@ pub(super) struct Part {
     /// The label of that node.
     pub(super) label: Option<u32>,
     pub(super) total: u64,
-    ends: Arc<Rows>,
+    ends: Arc<OrderedRows>,
     /// The numbers with a subject, by path.
     pub(super) leaves: Vec<Leaf>,
     /// The sums of all paths, where the profile keeps them.
@@ -228,8 +228,8 @@ impl Side {
                 }
             }
             parts.iter_mut().zip(ends).for_each(|(part, ends)| {
-                part.total = ends.sum();
                 part.finish(ends);
+                part.total = part.ends.sum();
             });
             return Self { of_frame, parts, below_cutoff: below_cutoff(columns) };
         }
@@ -361,7 +361,7 @@ impl Part {
 
     /// Takes the numbers without a subject, orders the leaves, and makes one of those of a path with the same label.
     fn finish(&mut self, ends: Rows) {
-        self.ends = ends.finish().into();
+        self.ends = ends.ordered().into();
         self.leaves.sort_unstable_by_key(|leaf| (leaf.path, leaf.label));
         self.leaves.dedup_by(|next, kept| {
             let is_same = (next.path, next.label) == (kept.path, kept.label);

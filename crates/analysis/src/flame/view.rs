@@ -290,7 +290,7 @@ impl<'v> Viewer<'v> {
         labels.clear();
         if is_bottom_up {
             let rows = sets.iter_mut().flat_map(|set| &mut set.paths);
-            rows.for_each(|rows| *rows = mem::take(rows).finish());
+            rows.for_each(|rows| *rows = mem::take(rows).merged());
         }
         // The largest first; of equal ones in the order of their labels.
         sets.sort_by_key(|set| (std::cmp::Reverse(set.total[0].max(set.total[1])), set.label));

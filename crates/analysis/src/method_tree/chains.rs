@@ -22,7 +22,11 @@ pub(crate) struct Chains {
     before: Vec<u32>,
     /// The number of each chain, in the order of their first paths.
     ids: Vec<u32>,
-    /// The first number below each chain, in the order of their first paths, and the end.
+    /// The chains that have others below them, by their place in that order. Most have none.
+    inner: Bits,
+    /// The number of those before each 64 chains.
+    inner_before: Vec<u32>,
+    /// The first number below each of them, and the end.
     below: Vec<u32>,
     /// The first path of each chain, by its number.
     heads: Vec<PathId>,
@@ -67,7 +71,9 @@ impl Chains {
             begins,
             before,
             ids: vec![0; count],
-            below: vec![0; count + 1],
+            inner: Bits::new(count),
+            inner_before: Vec::new(),
+            below: Vec::new(),
             heads: vec![PathId::new(0); count],
             frames: vec![FrameId::new(0); count],
         };
@@ -83,10 +89,17 @@ impl Chains {
         };
         let heads: Vec<PathId> = self.ranges().map(|paths| PathId::new(paths.start)).collect();
         let rank_above = |chains: &Self, parent: NodeId| chains.rank(PathId::new(parent.index()));
-        for &head in &heads {
-            if let Some((parent, _)) = inner(head) {
-                let above = rank_above(self, parent);
-                self.below[above + 1] += 1;
+        let parents = || heads.iter().filter_map(|&head| Some(inner(head)?.0));
+        for parent in parents() {
+            self.inner.set(rank_above(self, parent));
+        }
+        let count;
+        (self.inner_before, count) = self.inner.count_before();
+        self.below = vec![0; count + 1];
+        let place_above = |chains: &Self, parent| chains.inner_place(rank_above(chains, parent));
+        for parent in parents() {
+            if let Some(place) = place_above(self, parent) {
+                self.below[place + 1] += 1;
             }
         }
         // The root has the first number.
@@ -96,11 +109,11 @@ impl Chains {
             *begin = sum;
         }
         let mut next = self.below.clone();
-        for (rank, head) in heads.into_iter().enumerate() {
+        for (rank, &head) in heads.iter().enumerate() {
             let Some((parent, frame)) = inner(head) else { continue };
-            let next = &mut next[rank_above(self, parent)];
-            let id = *next as usize;
-            *next += 1;
+            let Some(place) = place_above(self, parent) else { continue };
+            let id = next[place] as usize;
+            next[place] += 1;
             self.ids[rank] = id as u32;
             (self.heads[id], self.frames[id]) = (head, frame);
         }
@@ -146,8 +159,17 @@ impl Chains {
         self.below_rank(self.rank(path))
     }
 
+    /// The place of a chain among those that have others below them.
+    #[inline]
+    fn inner_place(&self, rank: usize) -> Option<usize> {
+        let count = || self.inner_before[rank / 64] + self.inner.count_up_to(rank);
+        self.inner.has(rank).then(|| count() as usize - 1)
+    }
+
+    #[inline]
     fn below_rank(&self, rank: usize) -> Range<usize> {
-        self.below[rank] as usize..self.below[rank + 1] as usize
+        let of_place = |place: usize| self.below[place] as usize..self.below[place + 1] as usize;
+        self.inner_place(rank).map_or(0..0, of_place)
     }
 
     /// The first paths of the chains of these numbers.
