@@ -8,6 +8,14 @@ pub(crate) struct Bits {
     words: Vec<u64>,
 }
 
+/// A set whose numbers have places, in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RankedBits {
+    bits: Bits,
+    /// How many of its numbers are below the first of each 64 numbers.
+    before: Vec<u32>,
+}
+
 impl Bits {
     /// None of the numbers below `limit`.
     pub(crate) fn new(limit: usize) -> Self {
@@ -54,30 +62,49 @@ impl Bits {
             words.map(move |left| 64 * place + left.trailing_zeros() as usize)
         })
     }
+}
 
-    /// The memory that it takes.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.words)
-    }
-
-    /// How many of its numbers are below the first of each 64 numbers, and how many there are.
-    pub(crate) fn count_before(&self) -> (Vec<u32>, usize) {
+impl RankedBits {
+    /// Counts the numbers of a set.
+    pub(crate) fn new(bits: Bits) -> Self {
         let mut count = 0;
-        let before = self.words.iter().map(|word| {
+        let before = bits.words.iter().map(|word| {
             count += word.count_ones();
             count - word.count_ones()
         });
-        let before = before.collect();
-        (before, count as usize)
+        Self { before: before.collect(), bits }
     }
 
-    /// How many of its numbers are in the same 64 as a number, up to it.
+    /// The set.
+    pub(crate) fn bits(&self) -> &Bits {
+        &self.bits
+    }
+
+    /// How many numbers it has.
+    pub(crate) fn len(&self) -> usize {
+        let last = self.before.last().zip(self.bits.words.last());
+        last.map_or(0, |(before, word)| (before + word.count_ones()) as usize)
+    }
+
+    /// How many of its numbers are not above a number.
     ///
     /// # Panics
-    /// If it is not below the limit.
+    /// If that is not below the limit.
     #[inline]
-    pub(crate) fn count_up_to(&self, number: usize) -> u32 {
-        (self.words[number / 64] << (63 - number % 64)).count_ones()
+    pub(crate) fn count_up_to(&self, number: usize) -> usize {
+        let in_word = (self.bits.words[number / 64] << (63 - number % 64)).count_ones();
+        (self.before[number / 64] + in_word) as usize
+    }
+
+    /// The place of a number among those of the set; `None` if it is not in it.
+    #[inline]
+    pub(crate) fn place(&self, number: usize) -> Option<usize> {
+        self.bits.has(number).then(|| self.count_up_to(number) - 1)
+    }
+
+    /// The memory that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.bits.words) + size_of_val(&*self.before)
     }
 }
 
@@ -99,12 +126,13 @@ mod tests {
         assert_eq!(found.collect::<Vec<_>>(), all);
         assert_eq!(bits.iter().collect::<Vec<_>>(), all);
         assert_eq!(bits.next_from(1_000), None);
-        let (before, count) = bits.count_before();
-        assert_eq!((before.as_slice(), count), (&[0, 3, 4, 4, 6][..], 7));
+        let ranked = RankedBits::new(bits.clone());
+        assert_eq!((ranked.before.as_slice(), ranked.len()), (&[0, 3, 4, 4, 6][..], 7));
         for number in 0..257 {
             assert_eq!(bits.has(number), all.contains(&number));
-            let up_to = all.iter().filter(|&&it| it <= number).count() as u32;
-            assert_eq!(before[number / 64] + bits.count_up_to(number), up_to);
+            let up_to = all.iter().filter(|&&it| it <= number).count();
+            assert_eq!(ranked.count_up_to(number), up_to);
+            assert_eq!(ranked.place(number), all.iter().position(|&it| it == number));
         }
         assert!(!bits.has(257) && !bits.has(1_000));
     }

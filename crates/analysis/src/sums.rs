@@ -6,7 +6,7 @@ use std::sync::Arc;
 use perk_profile::{FrameId, PathId, add_up_rows};
 
 use crate::MethodTree;
-use crate::bits::Bits;
+use crate::bits::{Bits, RankedBits};
 use crate::method_tree::Chains;
 
 /// A number of a path.
@@ -31,10 +31,8 @@ pub(crate) struct Rows {
 pub(crate) struct OrderedRows {
     /// The paths; empty where `set` has them.
     listed: Vec<PathId>,
-    /// The paths, where they are so many that a bit for each path takes less memory.
-    set: Bits,
-    /// The number of paths of `set` that are below each 64 paths.
-    before: Vec<u32>,
+    /// The paths of many rows: a bit for each path of the tree takes less memory than a list.
+    set: RankedBits,
     numbers: Numbers,
 }
 
@@ -158,22 +156,18 @@ impl OrderedRows {
         }
         let mut set = Bits::new(limit);
         paths.iter().for_each(|path| set.set(path.index()));
-        let (before, _) = set.count_before();
-        Self { listed: Vec::new(), set, before, numbers }
+        Self { listed: Vec::new(), set: RankedBits::new(set), numbers }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Row> + Clone + '_ {
-        let paths = self.listed.iter().copied().chain(self.set.iter().map(PathId::new));
+        let paths = self.listed.iter().copied().chain(self.set.bits().iter().map(PathId::new));
         paths.enumerate().map(|(place, path)| (path, self.numbers.get(place)))
     }
 
     /// The number of a path.
     pub(crate) fn get(&self, path: PathId) -> u64 {
-        let index = path.index();
-        let place = match self.set.has(index) {
-            true => Some((self.before[index / 64] + self.set.count_up_to(index)) as usize - 1),
-            false => self.listed.binary_search(&path).ok(),
-        };
+        let place = self.set.place(path.index());
+        let place = place.or_else(|| self.listed.binary_search(&path).ok());
         place.map_or(0, |place| self.numbers.get(place))
     }
 
@@ -183,8 +177,7 @@ impl OrderedRows {
 
     /// The memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        let paths = size_of_val(&*self.listed) + self.set.bytes() + size_of_val(&*self.before);
-        paths + self.numbers.bytes()
+        size_of_val(&*self.listed) + self.set.bytes() + self.numbers.bytes()
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) trait Weight {
 }
 
 /// An answer that is kept.
-struct Kept<T> {
+struct Entry<T> {
     key: String,
     it: Arc<T>,
     bytes: usize,
@@ -102,7 +102,7 @@ struct Kept<T> {
 
 /// Answers by their question, the last used first.
 pub(crate) struct Answers<T> {
-    kept: Mutex<VecDeque<Kept<T>>>,
+    kept: Mutex<VecDeque<Entry<T>>>,
     most_bytes: usize,
     most_count: usize,
 }
@@ -120,12 +120,12 @@ impl<T: Weight> Answers<T> {
 
     /// The keys of the answers that are kept.
     pub(crate) fn keys(&self) -> Vec<String> {
-        lock(&self.kept).iter().map(|kept| kept.key.clone()).collect()
+        lock(&self.kept).iter().map(|entry| entry.key.clone()).collect()
     }
 
     /// Drops the answers whose keys are not wanted.
     pub(crate) fn retain(&self, is_wanted: impl Fn(&str) -> bool) {
-        lock(&self.kept).retain(|kept| is_wanted(&kept.key));
+        lock(&self.kept).retain(|entry| is_wanted(&entry.key));
     }
 
     /// The answer of a question, made where it is not there.
@@ -136,7 +136,7 @@ impl<T: Weight> Answers<T> {
     ) -> Result<Arc<T>, Fault> {
         {
             let mut kept = lock(&self.kept);
-            if let Some(index) = kept.iter().position(|kept| kept.key == key)
+            if let Some(index) = kept.iter().position(|entry| entry.key == key)
                 && let Some(found) = kept.remove(index)
             {
                 let it = Arc::clone(&found.it);
@@ -145,11 +145,11 @@ impl<T: Weight> Answers<T> {
             }
         }
         // The new one is most likely as large as the others: they go before it comes.
-        let largest = lock(&self.kept).iter().map(|kept| kept.bytes).max();
+        let largest = lock(&self.kept).iter().map(|entry| entry.bytes).max();
         self.shrink(self.most_bytes.saturating_sub(largest.unwrap_or(0)), 0);
         let it = Arc::new(make()?);
-        let kept = Kept { key: key.to_owned(), bytes: it.bytes(), it: Arc::clone(&it) };
-        lock(&self.kept).push_front(kept);
+        let entry = Entry { key: key.to_owned(), bytes: it.bytes(), it: Arc::clone(&it) };
+        lock(&self.kept).push_front(entry);
         self.shrink(self.most_bytes, 1);
         Ok(it)
     }
@@ -158,8 +158,8 @@ impl<T: Weight> Answers<T> {
     fn shrink(&self, bytes: usize, least: usize) {
         let mut kept = lock(&self.kept);
         let mut sum = 0_usize;
-        let sums = kept.iter().map(|kept| {
-            sum = sum.saturating_add(kept.bytes);
+        let sums = kept.iter().map(|entry| {
+            sum = sum.saturating_add(entry.bytes);
             sum
         });
         let count = sums.take_while(|&sum| sum <= bytes).count();

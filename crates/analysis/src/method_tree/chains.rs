@@ -10,22 +10,18 @@ use std::ops::Range;
 
 use perk_profile::{CallTree, FrameId, NodeId, PathId};
 
-use crate::bits::Bits;
+use crate::bits::{Bits, RankedBits};
 
 /// The chains of the paths of a tree. A path's index is that of its node.
 #[derive(Clone, Debug)]
 pub(crate) struct Chains {
     path_count: usize,
     /// The paths with which chains begin.
-    begins: Bits,
-    /// The number of chains that begin before each 64 paths.
-    before: Vec<u32>,
+    begins: RankedBits,
     /// The number of each chain, in the order of their first paths.
     ids: Vec<u32>,
     /// The chains that have others below them, by their place in that order. Most have none.
-    inner: Bits,
-    /// The number of those before each 64 chains.
-    inner_before: Vec<u32>,
+    inner: RankedBits,
     /// The first number below each of them, and the end.
     below: Vec<u32>,
     /// The first path of each chain, by its number.
@@ -65,14 +61,13 @@ impl Chains {
             }
         }
         drop(last);
-        let (before, count) = begins.count_before();
+        let begins = RankedBits::new(begins);
+        let count = begins.len();
         let mut chains = Self {
             path_count,
             begins,
-            before,
             ids: vec![0; count],
-            inner: Bits::new(count),
-            inner_before: Vec::new(),
+            inner: RankedBits::default(),
             below: Vec::new(),
             heads: vec![PathId::new(0); count],
             frames: vec![FrameId::new(0); count],
@@ -90,13 +85,11 @@ impl Chains {
         let heads: Vec<PathId> = self.ranges().map(|paths| PathId::new(paths.start)).collect();
         let rank_above = |chains: &Self, parent: NodeId| chains.rank(PathId::new(parent.index()));
         let parents = || heads.iter().filter_map(|&head| Some(inner(head)?.0));
-        for parent in parents() {
-            self.inner.set(rank_above(self, parent));
-        }
-        let count;
-        (self.inner_before, count) = self.inner.count_before();
-        self.below = vec![0; count + 1];
-        let place_above = |chains: &Self, parent| chains.inner_place(rank_above(chains, parent));
+        let mut above = Bits::new(self.len());
+        parents().for_each(|parent| above.set(rank_above(self, parent)));
+        self.inner = RankedBits::new(above);
+        self.below = vec![0; self.inner.len() + 1];
+        let place_above = |chains: &Self, parent| chains.inner.place(rank_above(chains, parent));
         for parent in parents() {
             if let Some(place) = place_above(self, parent) {
                 self.below[place + 1] += 1;
@@ -133,15 +126,14 @@ impl Chains {
     /// The place of the chain of a path in the order of their first paths.
     #[inline]
     fn rank(&self, path: PathId) -> usize {
-        let count = self.before[path.index() / 64] + self.begins.count_up_to(path.index());
-        count as usize - 1
+        self.begins.count_up_to(path.index()) - 1
     }
 
     /// Whether no path follows in the same chain.
     #[inline]
     pub(crate) fn is_last(&self, path: PathId) -> bool {
         let next = path.index() + 1;
-        next == self.path_count || self.begins.has(next)
+        next == self.path_count || self.begins.bits().has(next)
     }
 
     /// What follows a path.
@@ -159,17 +151,10 @@ impl Chains {
         self.below_rank(self.rank(path))
     }
 
-    /// The place of a chain among those that have others below them.
-    #[inline]
-    fn inner_place(&self, rank: usize) -> Option<usize> {
-        let count = || self.inner_before[rank / 64] + self.inner.count_up_to(rank);
-        self.inner.has(rank).then(|| count() as usize - 1)
-    }
-
     #[inline]
     fn below_rank(&self, rank: usize) -> Range<usize> {
         let of_place = |place: usize| self.below[place] as usize..self.below[place + 1] as usize;
-        self.inner_place(rank).map_or(0..0, of_place)
+        self.inner.place(rank).map_or(0..0, of_place)
     }
 
     /// The first paths of the chains of these numbers.
@@ -203,7 +188,7 @@ impl Chains {
         let mut end = 0;
         iter::from_fn(move || {
             let begin = end;
-            end = self.begins.next_from(begin + 1).unwrap_or(self.path_count);
+            end = self.begins.bits().next_from(begin + 1).unwrap_or(self.path_count);
             (begin < end).then_some(begin..end)
         })
     }

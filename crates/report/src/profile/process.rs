@@ -23,7 +23,7 @@ const BUSY: f64 = 0.5;
 const LONG_NS: u64 = 2_000_000_000;
 /// Parts of less than this have no bar.
 const PART: f64 = 0.001;
-/// A JVM's start with at least this part is kept apart from the program's run.
+/// The share of the CPU time from which on the JVM's start is much.
 const MUCH: f64 = 0.05;
 /// The part that neither samples nor the collector have: the JVM's other threads, native code, and
 /// code between samples.
@@ -169,8 +169,8 @@ impl WholeProcess {
         self.parts.iter().filter(|part| part.1 as f64 >= self.total_ns as f64 * PART)
     }
 
-    /// `17.4 s of CPU time in 10.9 s, 80 % of 2 CPUs`; where much of the CPU time is the JVM's start, the time of the
-    /// program is said to be its own.
+    /// `17.4 s of CPU time in 10.9 s, 80 % of 2 CPUs`. Where much of the CPU time is the JVM's start, a sentence of its own has
+    /// the time of the program, as that begins later.
     fn total(&self) -> String {
         let mut text = format!("{} of CPU time", duration(self.total_ns));
         let start = |part: &&(&str, u64)| part.0 == CpuGroup::Start.title();
@@ -336,7 +336,7 @@ mod tests {
         let text = "process: 1 us of CPU time in 2 us, 25 % of 2 CPUs: your code 30 %, \
                     JDK 10 %, GC 10 %, JIT C2 20 %, other JVM threads 25 %, perk 5 %";
         assert_eq!(sentences(&profile), [text]);
-        // The JVM's start is no time of the program.
+        // The clock of the program begins after the JVM's start.
         let accounting = profile.accounting.as_mut().unwrap();
         (accounting.start_cpu_ns, accounting.process_cpu_ns) = (4000, 5000);
         let text = "process: 5 us of CPU time; the program ran for 2 us and used 25 % of 2 CPUs: \
