@@ -52,7 +52,7 @@ function lineTable({ columns, rows: found }, hasText) {
 }
 
 /** Fills the view of one method. */
-export async function around({ host, view, summary, sources, onFault }) {
+export async function around({ host, view, summary, onFault }) {
   const { question, source } = state;
   const { method } = question;
   if (!method) {
@@ -64,9 +64,7 @@ export async function around({ host, view, summary, sources, onFault }) {
     new Option("Graph", ""), new Option("Table", "table"));
   form.value = question.as ?? "";
   if (!hasGraph || question.as === "table") {
-    await rows({ host, view, summary, sources, onFault });
-    if (hasGraph) host.querySelector(".bar").append(form);
-    return;
+    return rows({ host, view, summary, onFault, heading: [make("strong", {}, nameOf(method))], form: hasGraph && form });
   }
   const [answer, lines] = await Promise.all([
     ask(`${encodeURIComponent(source)}/flame`, { ...filters(), tree: "around", method }),
@@ -110,8 +108,7 @@ export async function around({ host, view, summary, sources, onFault }) {
   down.start();
   const [side, ...ids] = question.node?.split(".") ?? [];
   const graph = side === "callers" ? up : down;
-  const places = new Map(graph.answer.ids.map((id, index) => [String(id), index]));
-  const node = graph.model.follow(ids.map((id) => places.get(id) ?? -1));
+  const node = graph.nodeOf(ids);
   graph.focus(node);
   if (node > 0) graph.onSelect(node);
   else detail.textContent = "Arrow keys move through the frames; Enter puts a frame's method into the middle.";

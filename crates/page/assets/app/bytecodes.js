@@ -13,7 +13,5 @@ export async function bytecodes(context) {
     hideSide();
     return files(context, { metric: state.question.metric ?? context.view.metric, forms: FORMS });
   }
-  const shown = await rows(context);
-  context.host.querySelector(".bar").append(formList("methods", FORMS));
-  return shown;
+  return rows({ ...context, form: formList("methods", FORMS) });
 }

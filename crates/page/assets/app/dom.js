@@ -25,4 +25,7 @@ export function make(tag, properties = {}, ...children) {
   return made;
 }
 
+/** Ends the task: the browser can draw before what follows. */
+export const pause = () => new Promise((done) => setTimeout(done));
+
 export const counted = (count, noun) => `${count.toLocaleString("en-US")} ${noun}${count === 1 ? "" : "s"}`;

@@ -26,9 +26,7 @@ export async function fields(context) {
   const { question, source } = state;
   // The numbers behind an advice: one field by allocation site.
   if (question.field) {
-    const given = await rows(context);
-    host.querySelector(".bar").prepend(make("a", { href: addressOf("field") }, "All fields"), make("strong", {}, question.field));
-    return given;
+    return rows({ ...context, heading: [make("a", { href: addressOf("field") }, "All fields"), make("strong", {}, question.field)] });
   }
   const model = new FieldsModel(await ask(`${encodeURIComponent(source)}/fields`, filters()));
   const todo = question.todo ?? "all";

@@ -2,8 +2,8 @@
 
 import { methodActions } from "./actions.js";
 import { ask } from "./api.js";
-import { byId, counted, make } from "./dom.js";
-import { Graph, shareOf } from "./graph.js";
+import { byId, counted, make, pause } from "./dom.js";
+import { Graph, shareOf, treeOf } from "./graph.js";
 import { nameOf } from "./numbers.js";
 import { hideSide, showSide } from "./side.js";
 import { addressOf, change, filters, note, state } from "./state.js";
@@ -38,52 +38,60 @@ function crumbsOf(answer) {
 
 /** Fills the view of the flame graph. */
 export async function flame({ host, view, summary }) {
-  const { question, source } = state;
-  const path = encodeURIComponent(source);
+  const path = encodeURIComponent(state.source);
   // At first the graph starts at the program's own code; groups have everything.
-  const fold = question.group || question.by ? undefined : question.fold ?? "start";
-  const load = () => ask(`${path}/flame`, { ...filters(), tree: question.tree, group: question.group, root: question.root, fold });
+  const foldOf = ({ group, by, fold }) => (group || by ? undefined : fold ?? "start");
+  const load = () => {
+    const { question } = state;
+    return ask(`${path}/flame`, { ...filters(), tree: question.tree, group: question.group, root: question.root, fold: foldOf(question) });
+  };
   const wholeOf = (it) => (it.above.length > 0 ? it.above[0] : it.total);
-  const answer = await load();
-  const root = answer.root.map(String);
-  const found = make("output", {});
   const detail = make("p", { id: "detail", role: "status", class: "bar" });
-  const direction = make("select", { "aria-label": "Direction", onchange: () => change({ tree: direction.value, root: undefined, node: undefined }) },
-    ...Object.entries(TREES).map(([value, text]) => new Option(text, value)));
-  direction.value = question.tree ?? "top-down";
-  const rootOf = (node) => [...root, ...graph.idsOf(node)].join(".");
+  const rootNow = () => graph.answer.root.map(String);
+  const rootOf = (node) => [...rootNow(), ...graph.idsOf(node)].join(".");
   const select = (node) => {
     if (node === 0) return hideSide();
     const method = graph.methodAt(node);
     note({ node: rootOf(node) });
     showSide(make("h2", {}, nameOf(graph.nameAt(node))),
       method && methodActions(method, { lines: summary.views.includes("lines") }),
-      make("p", { class: "links" }, make("a", { href: addressOf("flame", { ...question, root: rootOf(node), node: undefined }) }, "Zoom to this")),
+      make("p", { class: "links" }, make("a", { href: addressOf("flame", { ...state.question, root: rootOf(node), node: undefined }) }, "Zoom to this")),
       graph.numbers(node));
   };
-  const graph = new Graph(answer, {
+  const first = await load();
+  const graph = new Graph(first, {
     label: view.title,
-    whole: wholeOf(answer),
+    whole: wholeOf(first),
     onFocus: (node) => { detail.textContent = graph.describe(node); },
     onSelect: select,
     onZoom: (node) => {
-      const opened = OPENED[fold]?.[graph.kindAt(node)];
+      const opened = OPENED[foldOf(state.question)]?.[graph.kindAt(node)];
       if (opened) change({ fold: opened, root: undefined, node: undefined });
       else if (node > 0) change({ root: rootOf(node), node: undefined });
     },
     onLeave: () => {
+      const root = rootNow();
       if (root.length === 0 || !byId("side").hidden) return false;
       change({ root: root.slice(0, -1).join(".") || undefined, node: undefined });
       return true;
     },
   });
-  const bar = make("div", { class: "bar" },
-    searchField(question.search, (text) => {
-      note({ search: text || undefined });
-      search(text);
-    }), found, direction);
-  if (fold !== undefined) bar.append(foldButton(fold));
-  host.append(bar, crumbsOf(answer), graph.element, graph.legend(), detail);
+  searchField(state.question.search, (text) => {
+    note({ search: text || undefined });
+    search(text);
+  });
+  const found = make("output", {});
+  const direction = make("select", { "aria-label": "Direction", onchange: () => change({ tree: direction.value, root: undefined, node: undefined }) },
+    ...Object.entries(TREES).map(([value, text]) => new Option(text, value)));
+  /** What is above the graph, and what its colours mean. */
+  const surroundings = () => {
+    direction.value = state.question.tree ?? "top-down";
+    const fold = foldOf(state.question);
+    return [make("div", { class: "bar" }, found, direction, fold !== undefined && foldButton(fold)), crumbsOf(graph.answer), graph.legend()];
+  };
+  let around = surroundings();
+  const [bar, crumbs, legend] = around;
+  host.append(bar, crumbs, graph.element, legend, detail);
   graph.start();
 
   async function search(text) {
@@ -91,37 +99,60 @@ export async function flame({ host, view, summary }) {
       found.textContent = "";
       return graph.mark(null);
     }
-    const { total, found: sum, ids } = await ask(`${path}/search`, { ...filters(), group: question.group, fold, q: text });
+    const { question } = state;
+    const { total, found: sum, ids } = await ask(`${path}/search`, { ...filters(), group: question.group, fold: foldOf(question), q: text });
     graph.mark(new Set(ids));
     found.textContent = `${shareOf(sum, total)} · ${graph.unit(sum)} in ${counted(ids.length, "name")}`;
   }
-  if (question.search) await search(question.search);
-  hideSide();
-  const chosen = chosenNode(graph, root, question.node);
-  graph.focus(chosen);
-  if (chosen > 0) select(chosen);
-  const update = async () => {
-    let next;
-    try {
-      next = await load();
-    } catch (error) {
-      // What the graph is zoomed to did not run in this part.
-      if (error.status !== 404) throw error;
-      detail.textContent = "Nothing of it in this part of the recording.";
-      return;
-    }
-    graph.update(next, wholeOf(next));
-    if (state.question.search) await search(state.question.search);
-    detail.textContent = graph.describe(graph.chart.focus);
+  const showChosen = async () => {
+    await search(state.question.search);
+    hideSide();
+    const chosen = chosenNode(graph, state.question.node);
+    graph.focus(chosen);
+    if (chosen > 0) select(chosen);
   };
-  return { picture: () => graph.picture(), update };
+  await showChosen();
+  return {
+    picture: () => graph.picture(),
+    again: async (now) => {
+      summary = now;
+      const { question } = state;
+      const next = await load();
+      await pause();
+      const tree = treeOf(next);
+      await pause();
+      if (question !== state.question) return;
+      graph.use(tree, wholeOf(next));
+      const made = surroundings();
+      around.forEach((it, place) => it.replaceWith(made[place]));
+      around = made;
+      graph.start();
+      await showChosen();
+    },
+    update: async () => {
+      const { question } = state;
+      let next;
+      try {
+        next = await load();
+        if (question !== state.question) return;
+      } catch (error) {
+        // What the graph is zoomed to did not run in this part.
+        if (error.status !== 404) throw error;
+        detail.textContent = "Nothing of it in this part of the recording.";
+        return;
+      }
+      graph.update(next, wholeOf(next));
+      if (state.question.search) await search(state.question.search);
+      detail.textContent = graph.describe(graph.chart.focus);
+    },
+  };
 }
 
 /** The node that the address names, below the root that is shown; 0 where there is none. */
-function chosenNode(graph, root, path) {
+function chosenNode(graph, path) {
+  const root = graph.answer.root.map(String);
   const ids = path?.split(".") ?? [];
   if (ids.length <= root.length || root.some((id, index) => ids[index] !== id)) return 0;
-  const places = new Map(graph.answer.ids.map((id, index) => [String(id), index]));
-  const node = graph.model.follow(ids.slice(root.length).map((id) => places.get(id) ?? -1));
+  const node = graph.nodeOf(ids.slice(root.length));
   return graph.model.level[node] === ids.length - root.length ? node : 0;
 }

@@ -10,12 +10,19 @@ import { amount, split } from "./numbers.js";
 const KINDS = { native: KIND.native, no_stack: KIND.noStack, below_cutoff: KIND.belowCutoff, subject: KIND.objects, group: KIND.thread, above: KIND.fold, idle: KIND.fold };
 const OWNER_NAMES = ["yours", "library", "jdk", "jvm"];
 
+/** The texts of a frame, the longest first. */
+function labelsOf(full, packageName, short) {
+  if (!packageName) return [full];
+  const letters = packageName.split(".").filter(Boolean).map((part) => Array.from(part)[0]);
+  return [full, [...letters, short].join("."), short, short.replace(/\(.*/, "").split(".").at(-1)];
+}
+
 /** The name of a frame, as the picture needs it. */
 function frameName(text, kind, owner) {
   const full = printable(text);
   const { packageName, short } = split(full);
-  const letters = packageName.split(".").filter(Boolean).map((part) => Array.from(part)[0]);
   const place = OWNER_NAMES.indexOf(owner);
+  let labels = null;
   return {
     kind: KINDS[kind] ?? (owner === null ? KIND.objects : KIND.java),
     className: packageName ? `${packageName}.${short.split(".")[0]}` : "",
@@ -23,7 +30,8 @@ function frameName(text, kind, owner) {
     signature: "",
     package: packageName,
     full,
-    labels: packageName ? [full, [...letters, short].join("."), short, short.replace(/\(.*/, "").split(".").at(-1)] : [full],
+    // Most frames are too narrow for any.
+    get labels() { return (labels ??= labelsOf(full, packageName, short)); },
     owner: place < 0 ? OWNERS.length : place,
   };
 }
@@ -53,16 +61,19 @@ export const numberOf = ({ unit, title }) => (number) => `${amount(number, unit)
 /** The part of all of a number, in percent. */
 export const shareOf = (number, whole) => `${amount((100 * number) / (whole || 1), "percent")} %`;
 
+/** An answer as a graph draws it. */
+export function treeOf(answer) {
+  const model = modelOf(answer);
+  return { answer, model, colours: answer.before_total ? null : coloursBy("owner", model) };
+}
+
 export class Graph {
   /**
    * The graph of `answer`. `whole` is the number of which shares are; an upward graph has its root below. `onFocus`,
    * `onSelect` and `onZoom` get the node that the user moved to, chose and opened; `onLeave` is asked to go up.
    */
   constructor(answer, { label, whole, isUpward = false, onFocus, onSelect, onZoom, onLeave = () => false }) {
-    Object.assign(this, { answer, isUpward, onFocus, onSelect, onZoom, onLeave });
-    this.whole = whole ?? answer.total;
-    this.unit = numberOf(answer);
-    this.model = modelOf(answer);
+    Object.assign(this, { isUpward, onFocus, onSelect, onZoom, onLeave });
     this.element = make("div", {
       class: "chart", tabIndex: 0, role: "application", "aria-roledescription": "flame graph",
       "aria-label": `${label}: arrow keys move through the frames, Enter zooms, Escape leaves the zoom`, "aria-describedby": "detail",
@@ -72,27 +83,29 @@ export class Graph {
     this.element.append(this.canvas, spacer);
     this.chart = new Chart(this.element, this.canvas, spacer);
     this.chart.flame = isUpward;
-    this.colours = answer.before_total ? null : coloursBy("owner", this.model);
-    this.chart.use(this.model, this.colours);
+    this.use(treeOf(answer), whole);
     this.#listen();
   }
 
   /** Shows another answer in the same place: the frame that the user was at stays it, where it is there. */
-  update(answer, whole = answer.total) {
+  update(answer, whole) {
     const ids = this.idsOf(this.chart.focus);
-    Object.assign(this, { answer, whole, model: modelOf(answer) });
-    this.colours = answer.before_total ? null : coloursBy("owner", this.model);
-    this.chart.use(this.model, this.colours);
-    const places = new Map(answer.ids.map((id, index) => [id, index]));
-    this.chart.focus = this.model.follow(ids.map((id) => places.get(id) ?? -1));
-    this.mark(this.found ?? null);
-    this.chart.resize();
+    this.use(treeOf(answer), whole);
+    this.chart.focus = this.nodeOf(ids);
+    this.start();
   }
 
-  /** Draws; the element is in the page now. */
+  /** Takes another tree, to be shown from its root on. */
+  use({ answer, model, colours }, whole = answer.total) {
+    Object.assign(this, { answer, whole, model, colours, unit: numberOf(answer) });
+    this.chart.use(model, colours);
+    this.mark(this.found ?? null);
+  }
+
+  /** Draws what it has; the element is in the page now. */
   start() {
-    this.chart.resize();
-    return this;
+    this.chart.measure();
+    this.chart.schedule();
   }
 
   /** What the colours mean, of this graph and others beside it. */
@@ -132,6 +145,12 @@ export class Graph {
     const ids = [];
     for (let at = node; at > 0; at = this.model.parent[at]) ids.unshift(this.answer.ids[this.model.frame[at]]);
     return ids;
+  }
+
+  /** The node of a path of ids from the root on, or of the part of it that is there. */
+  nodeOf(ids) {
+    const places = new Map(this.answer.ids.map((id, index) => [String(id), index]));
+    return this.model.follow(ids.map((id) => places.get(String(id)) ?? -1));
   }
 
   /** By how much the share of a node changed, in percent points, with its sign; of a comparison. */

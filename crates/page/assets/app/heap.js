@@ -120,14 +120,21 @@ export function openRow(row, columns) {
 
 /** Fills a view that is a table. */
 export async function heapRows({ host, view, onFault }) {
-  const { question } = state;
-  const { search, sort, order, what, class: className } = question;
-  const asked = { as: "table", search, what, class: className, ...(view.isOrdered ? {} : { sort, order }) };
+  const path = pathOf(view.id);
+  /** What the address says of the table. */
+  const asked = () => {
+    const { question } = state;
+    const { search, sort, order, what, class: className } = question;
+    const parts = { as: "table", search, what, class: className, ...(view.isOrdered ? {} : { sort, order }) };
+    return {
+      load: (offset, limit) => ask(path, { ...parts, offset, limit }),
+      ...inAddress(view.isOrdered ? { at: question.at } : question, () => !view.isOrdered),
+    };
+  };
   const table = new Table({
     label: view.title,
-    load: (offset, limit) => ask(pathOf(view.id), { ...asked, offset, limit }),
     choose,
-    ...inAddress(view.isOrdered ? { at: question.at } : question, () => !view.isOrdered),
+    ...asked(),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
       if (row) describe(row, columns);
@@ -135,12 +142,23 @@ export async function heapRows({ host, view, onFault }) {
     onOpen: openRow,
     onFault,
   });
+  searchField(state.question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false }));
+  const subject = make("strong", {});
   const count = make("output", {});
-  host.append(make("div", { class: "bar" },
-    (what || className) && make("strong", {}, what ?? className),
-    searchField(search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count), table.element);
+  host.append(make("div", { class: "bar" }, subject, count), table.element);
+  const says = () => {
+    const { what, class: className } = state.question;
+    subject.textContent = printable(what ?? className ?? "");
+    count.textContent = [rowCount(table), ...notesOf(table)].join(" · ");
+  };
   await table.start();
-  count.textContent = [rowCount(table), ...notesOf(table)].join(" · ");
+  says();
+  return {
+    again: async () => {
+      await table.again(asked());
+      says();
+    },
+  };
 }
 
 /** Objects that refer to another, or to which it refers. */

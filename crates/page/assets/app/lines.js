@@ -142,7 +142,5 @@ export async function lines(context) {
     hideSide();
     return state.question.file ? oneFile(host, view) : files(context, { metric: state.question.metric });
   }
-  const shown = await rows(context);
-  context.host.querySelector(".bar").append(formList("lines"));
-  return shown;
+  return rows({ ...context, form: formList("lines") });
 }

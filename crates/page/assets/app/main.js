@@ -7,7 +7,7 @@ import { HEAP_VIEWS } from "./heap-views.js";
 import { heapRows } from "./heap.js";
 import { amount } from "./numbers.js";
 import { hideSide } from "./side.js";
-import { address, addressOf, change, filters, go, listen, moment, note, state } from "./state.js";
+import { FILTERS, address, addressOf, change, filters, go, listen, moment, note, state } from "./state.js";
 import { menu } from "./menu.js";
 import { follow, recordingText } from "./live.js";
 import { rows } from "./rows.js";
@@ -24,8 +24,23 @@ let known = { key: "", summary: null };
 let turn = 0;
 /** The drawing of the strip, while it is under way. */
 let strip = null;
-/** What the view that is shown gave back: `picture`, where it can be saved as one. */
+/**
+ * What the view that is shown gave back: `picture`, where it can be saved as one; `update`, where it can show newer
+ * numbers in its place; `again`, where it can show the answer to another question there.
+ */
 let shown = {};
+/** Where that is, and what the header was filled for. */
+let shownAt = "";
+let headOf = "";
+
+/** What may change in a question for a view to show it in its place. */
+const PARTS_OF_PLACE = ["sort", "order", "at", "search", "root", "node", "fold", "tree", "group", ...FILTERS];
+const placeNow = () => JSON.stringify([state.source, state.view, Object.entries(state.question).filter(([name]) => !PARTS_OF_PLACE.includes(name))]);
+
+/** Forgets what is shown, so that all of it is made anew. */
+function leave() {
+  [shown, shownAt, headOf] = [{}, "", ""];
+}
 
 function say(error) {
   if (error instanceof DOMException && error.name === "AbortError") return;
@@ -168,6 +183,23 @@ async function refresh() {
   }
 }
 
+/** Fills what is around the view: the header, the tabs and the foot. */
+function fillFrame(summary, view) {
+  const head = JSON.stringify([state.source, view.id, known.key, filters(), state.question.group, summary?.views]);
+  if (head === headOf) return;
+  headOf = head;
+  fillHead(summary, view);
+  byId("compare").hidden = !summary || sources.filter((it) => it.kind !== "heap").length === 0;
+  byId("compare").href = addressOf("compare");
+  byId("save").hidden = !state.source;
+  byId("conditions").textContent = "";
+  document.title = "perk";
+  if (!state.source) return byId("tabs").replaceChildren();
+  fillTabs(summary, view);
+  if (summary) sayConditions(summary);
+  document.title = `${view.title} · ${summary ? summary.program || summary.file : sourceOf(state.source).name} · perk`;
+}
+
 async function show() {
   const mine = ++turn;
   try {
@@ -181,49 +213,45 @@ async function show() {
     const summary = state.source && !isHeap ? await summaryOf() : null;
     if (mine !== turn) return;
     const view = viewOf(state.view, viewsOf(state.source));
-    fillHead(summary, view);
+    const isFocused = byId("view").contains(document.activeElement);
+    fillFrame(summary, view);
     // What leaves rows out is seen.
     if (state.question.search || byId("filters").querySelector(".chip")) fold(true);
-    const isFocused = byId("view").contains(document.activeElement);
-    const isTyping = document.activeElement?.id === "search";
-    const place = isTyping ? document.activeElement.selectionStart : 0;
-    byId("view").replaceChildren();
-    byId("find").replaceChildren();
-    shown = {};
     drawStrip(() => fillStrip(summary !== null));
-    byId("compare").hidden = !summary || sources.filter((it) => it.kind !== "heap").length === 0;
-    byId("compare").href = addressOf("compare");
-    byId("save").hidden = !state.source;
-    let given;
-    if (summary) {
-      document.title = `${view.title} · ${summary.program || summary.file} · perk`;
-      fillTabs(summary, view);
-      sayConditions(summary);
-      given = await view.show({ host: byId("view"), summary, view, sources, onFault: say });
-    } else if (isHeap) {
-      document.title = `${view.title} · ${sourceOf(state.source).name} · perk`;
-      fillTabs(null, view);
-      byId("conditions").textContent = "";
-      given = await view.show({ host: byId("view"), view, onFault: say });
+    const host = byId("view");
+    if (shown.again && shownAt === placeNow()) {
+      const field = byId("search");
+      if (field && field !== document.activeElement) field.value = state.question.search ?? "";
+      try {
+        await shown.again(summary);
+      } catch (error) {
+        // What is shown is no answer to this question.
+        if (mine === turn) host.replaceChildren();
+        throw error;
+      }
+      if (mine !== turn) return;
     } else {
-      document.title = "perk";
-      byId("tabs").replaceChildren();
-      byId("conditions").textContent = "";
-      listFiles(byId("view"));
+      leave();
+      const isTyping = document.activeElement?.id === "search";
+      const place = isTyping ? document.activeElement.selectionStart : 0;
+      host.replaceChildren();
+      byId("find").replaceChildren();
+      const given = state.source ? await view.show({ host, summary, view, sources, onFault: say }) : listFiles(host);
+      if (mine !== turn) return;
+      [shown, shownAt] = [given ?? {}, placeNow()];
+      if (isTyping) {
+        byId("search")?.focus();
+        byId("search")?.setSelectionRange(place, place);
+      }
     }
-    if (mine !== turn) return;
-    shown = given ?? {};
-    if (isTyping) {
-      byId("search")?.focus();
-      byId("search")?.setSelectionRange(place, place);
-    } else if (isFocused) {
-      byId("view").querySelector(".scroll, .page, .chart")?.focus();
-    }
+    // What had the focus may have made room for other choices.
+    if (isFocused && !host.contains(document.activeElement)) host.querySelector(".scroll, .page, .chart")?.focus();
     // What a test waits for.
     document.body.dataset.shown = String(mine);
   } catch (error) {
     if (mine !== turn) return;
     const isOutside = error instanceof Fault && [0, 401, 409].includes(error.status);
+    leave();
     // A part of a view is none.
     if (isOutside) byId("view").replaceChildren();
     if (!isOutside) say(error);
@@ -287,6 +315,7 @@ document.addEventListener("keydown", (event) => {
 function take(list) {
   const isNew = JSON.stringify(list) !== JSON.stringify(sources);
   sources = list;
+  if (isNew) headOf = "";
   holdVersions(list);
   return isNew;
 }
@@ -294,6 +323,7 @@ const news = watch({
   known: (list) => take(list) && !state.source && show(),
   load: () => {
     known.key = "";
+    leave();
     updateStrip().catch(say);
     show();
   },

@@ -83,54 +83,76 @@ function describe(row, columns, { hasLines, hasText }) {
   );
 }
 
-/** Fills a view that is a table. */
-export async function rows({ host, view, summary, onFault }) {
-  const { question, source } = state;
-  const own = Object.fromEntries([...(view.own ?? []), "search"].map((name) => [name, question[name] ?? view.defaults?.[name]]));
-  const sort = view.isOrdered ? {} : { sort: question.sort, order: question.order };
-  const asked = { view: view.table ?? view.id, metric: view.metric, ...filters(), ...own, ...sort };
-  const known = { hasLines: summary.views.includes("lines"), hasText: summary.views.includes("source") };
+/** Fills a view that is a table, with a `heading` above it and a choice of the view's `form`, where it has them. */
+export async function rows({ host, view, summary, onFault, heading = [], form = null }) {
+  const path = `${encodeURIComponent(state.source)}/report`;
+  /** What the address says of the table. */
+  const asked = () => {
+    const { question } = state;
+    const own = Object.fromEntries([...(view.own ?? []), "search"].map((name) => [name, question[name] ?? view.defaults?.[name]]));
+    const sort = view.isOrdered ? {} : { sort: question.sort, order: question.order };
+    const parts = { view: view.table ?? view.id, metric: view.metric, ...filters(), ...own, ...sort };
+    return {
+      load: (offset, limit) => ask(path, { ...parts, offset, limit }),
+      ...inAddress(view.isOrdered ? { at: question.at } : question, () => !view.isOrdered),
+    };
+  };
+  const known = () => ({ hasLines: summary.views.includes("lines"), hasText: summary.views.includes("source") });
   const table = new Table({
     label: view.title,
-    load: (offset, limit) => ask(`${encodeURIComponent(source)}/report`, { ...asked, offset, limit }),
     choose,
-    ...inAddress(view.isOrdered ? { at: question.at } : question, () => !view.isOrdered),
+    ...asked(),
     onSelect: (row, index, columns) => {
       note({ at: String(index) });
-      if (row) describe(row, columns, known);
+      if (row) describe(row, columns, known());
     },
     onOpen: (row, columns) => {
-      const text = known.hasText && textOf(row, columns);
+      const text = known().hasText && textOf(row, columns);
       const method = methodOf(row, columns);
       if (text) go(text);
       else if (method) go(addressOf("method", { method: patternOf(method) }));
     },
     onFault,
   });
-  const count = make("output", {});
-  const bar = make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count);
+  searchField(state.question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false }));
+  const barNow = () => make("div", { class: "bar" }, ...heading, make("output", {}), ...choices(view, summary), form);
+  let bar = barNow();
+  host.append(bar, table.element);
+  const says = () => { bar.querySelector("output").textContent = [rowCount(table), ...notesOf(table)].join(" · "); };
+  await table.start();
+  says();
+  return {
+    table,
+    again: async (now) => {
+      summary = now;
+      await table.again(asked());
+      const made = barNow();
+      bar.replaceWith(made);
+      bar = made;
+      says();
+    },
+    update: async () => {
+      await table.refresh();
+      says();
+    },
+  };
+}
+
+/** What can be chosen above the table. */
+function* choices(view, summary) {
   if (view.id === "tree") {
     const direction = make("select", { "aria-label": "Direction", onchange: () => change({ tree: direction.value, at: undefined }) },
       new Option("from callers to callees", "top-down"), new Option("from callees to callers", "bottom-up"));
-    direction.value = question.tree ?? "top-down";
-    bar.append(direction);
+    direction.value = state.question.tree ?? "top-down";
+    yield direction;
   }
   // Where objects are made, and what they are: two tables of one view.
   const forms = { sites: "By site", classes: "By class" };
   if (forms[view.id] && summary.views.includes("sites") && summary.views.includes("classes")) {
-    bar.append(make("nav", { class: "switch", "aria-label": "Allocations" }, ...Object.entries(forms).map(([id, text]) => {
+    yield make("nav", { class: "switch", "aria-label": "Allocations" }, ...Object.entries(forms).map(([id, text]) => {
       const link = make("a", { href: addressOf(id) }, text);
       if (id === view.id) link.ariaCurrent = "page";
       return link;
-    })));
+    }));
   }
-  if (question.method && view.id === "method") bar.prepend(make("strong", {}, nameOf(question.method)));
-  host.append(bar, table.element);
-  await table.start();
-  const says = () => { count.textContent = [rowCount(table), ...notesOf(table)].join(" · "); };
-  says();
-  return { table, update: async () => {
-    await table.refresh();
-    says();
-  } };
 }

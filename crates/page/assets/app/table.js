@@ -1,6 +1,6 @@
 // A table of as many rows as the server has: those in view are asked for and drawn.
 
-import { byId, counted, make } from "./dom.js";
+import { byId, counted, make, pause } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
 import { state } from "./state.js";
 
@@ -21,6 +21,8 @@ function pathOf(path) {
   return own === frames[0] ? [nameOf(own)] : [nameOf(own), " › ", nameOf(frames[0])];
 }
 
+const idsOf = (columns) => columns?.map((column) => column.id).join();
+
 export class Table {
   /**
    * `load` gives the answer of an offset; `onSort`, `onSelect` and `onOpen` say what the user did. `sort` and `order` are
@@ -31,7 +33,10 @@ export class Table {
     Object.assign(this, { load, choose, cell, onSort, onSelect, onOpen, onFault, sort, order, at });
     this.pages = new Map();
     this.total = 0;
+    /** The number of the last question: answers to earlier ones are left out. */
+    this.turn = 0;
     this.columns = null;
+    this.shown = [];
     this.body = make("tbody");
     this.head = make("thead");
     /** The rows that are drawn, by their place, and two that have the room of those before and after them. */
@@ -51,31 +56,64 @@ export class Table {
 
   /** Asks for the first rows; the answer has the columns. */
   async start() {
-    const first = Math.max(0, Math.floor(this.at / PAGE));
-    await this.#page(first);
+    return this.again(this);
+  }
+
+  /** Shows the answer to another question in the same place, from its selected row or the first on. */
+  async again({ load, sort, order, at = -1 }) {
+    const mine = ++this.turn;
+    const first = Math.max(0, Math.floor(at / PAGE));
+    const answer = await load(first * PAGE, PAGE);
+    await pause();
+    if (mine !== this.turn) return this;
+    Object.assign(this, { load, sort, order });
+    this.pages = new Map([[first, answer.rows]]);
+    const isOther = this.#take(answer);
     this.#fillHead();
-    this.grid.setAttribute("aria-rowcount", this.total + 1);
-    if (this.at >= this.total) this.at = -1;
-    this.draw();
-    this.#fix();
+    this.at = at < this.total ? at : -1;
+    this.element.scrollTop = 0;
+    this.draw(0);
+    if (isOther) this.#fix();
+    else requestAnimationFrame(() => this.#isCut() && this.#fix());
     // There is nothing to scroll before the first rows are drawn.
-    if (this.at >= 0) this.#reveal();
-    this.draw();
-    if (this.at >= 0) this.onSelect(this.row(this.at), this.at, this.columns);
+    if (this.at >= 0) {
+      this.#reveal();
+      this.draw(0);
+      this.onSelect(this.row(this.at), this.at, this.columns);
+    }
+    // The rows beyond the edges follow once these are seen.
+    requestAnimationFrame(() => this.schedule());
     return this;
   }
 
+  /** Takes an answer; says whether other columns are shown now. */
+  #take(answer) {
+    this.#count(answer);
+    const before = idsOf(this.shown);
+    this.columns = answer.columns;
+    this.shown = this.choose(answer).map((column) => ({ ...column, place: answer.columns.indexOf(column) }));
+    return before !== idsOf(this.shown);
+  }
+
+  #count(answer) {
+    [this.total, this.answer] = [answer.total_rows, answer];
+    this.grid.setAttribute("aria-rowcount", this.total + 1);
+  }
+
+  /** Whether a number is wider than its column. */
+  #isCut() {
+    return [...this.body.querySelectorAll("td.number")].some((cell) => cell.scrollWidth > cell.clientWidth);
+  }
+
   async #page(index) {
-    if (this.pages.has(index)) return;
-    this.pages.set(index, null);
+    const { pages } = this;
+    if (pages.has(index)) return;
+    pages.set(index, null);
     const answer = await this.load(index * PAGE, PAGE);
-    if (!this.columns) {
-      this.columns = answer.columns;
-      this.shown = this.choose(answer).map((column) => ({ ...column, place: answer.columns.indexOf(column) }));
-    }
+    pages.set(index, answer.rows);
+    // Rows of the question before are none of this one.
+    if (pages !== this.pages) return;
     this.total = answer.total_rows;
-    this.answer ??= answer;
-    this.pages.set(index, answer.rows);
     this.schedule();
   }
 
@@ -90,22 +128,21 @@ export class Table {
     const place = this.columns?.findIndex((column) => KEYS.includes(column.id)) ?? -1;
     const key = this.row(this.at)?.[place];
     const top = Math.floor(this.element.scrollTop / ROW / PAGE);
+    const mine = this.turn;
     const answers = await Promise.all([...pages].filter((page) => Math.abs(page - top) <= 1).map(async (page) => [page, await this.load(page * PAGE, PAGE)]));
-    if (answers.length === 0) return;
-    const [, first] = answers[0];
-    const isSame = this.columns && first.columns.map((it) => it.id).join() === this.columns.map((it) => it.id).join();
-    if (!isSame) {
-      this.columns = first.columns;
-      this.shown = this.choose(first).map((column) => ({ ...column, place: first.columns.indexOf(column) }));
+    if (answers.length === 0 || mine !== this.turn) return;
+    const [[, first]] = answers;
+    const isOther = idsOf(first.columns) !== idsOf(this.columns);
+    if (isOther) {
+      this.#take(first);
       this.#fillHead();
     }
+    this.#count(first);
     this.pages = new Map(answers.map(([page, answer]) => [page, answer.rows]));
-    [this.total, this.answer] = [first.total_rows, first];
-    this.grid.setAttribute("aria-rowcount", this.total + 1);
     const found = key === undefined ? undefined : answers.map(([page, { rows }]) => [page, rows.findIndex((row) => row[place] === key)]).find((it) => it[1] >= 0);
     if (found) this.at = found[0] * PAGE + found[1];
     this.draw();
-    if (!isSame) this.#fix();
+    if (isOther) this.#fix();
     if (found) this.onSelect(this.row(this.at), this.at, this.columns);
   }
 
@@ -136,11 +173,12 @@ export class Table {
     this.onSort(column.id, isDown ? "desc" : "asc");
   }
 
-  draw() {
+  /** Draws the rows in view, and `margin` rows beyond each edge. */
+  draw(margin = MARGIN) {
     if (!this.columns) return;
     const { element, body } = this;
-    const from = Math.max(0, Math.floor(element.scrollTop / ROW) - MARGIN);
-    const to = Math.min(this.total, Math.ceil((element.scrollTop + element.clientHeight) / ROW) + MARGIN);
+    const from = Math.max(0, Math.floor(element.scrollTop / ROW) - margin);
+    const to = Math.min(this.total, Math.ceil((element.scrollTop + element.clientHeight) / ROW) + margin);
     for (let page = Math.floor(from / PAGE); page <= Math.floor(Math.max(0, to - 1) / PAGE); page++) {
       if (!this.pages.has(page)) this.#page(page).catch((error) => this.onFault?.(error));
     }

@@ -7,6 +7,7 @@ const PADDING = 4;
 // Browsers have no higher canvas.
 const MOST_PIXELS = 16384;
 const TEXT_FROM = 24;
+const MOST_WIDTHS = 20000;
 export const FONT = `12px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
 // Neighbours in rank are far apart on the wheel.
 const HUES = [250, 60, 155, 340, 210, 30, 115, 305, 185, 5, 85, 275];
@@ -129,7 +130,8 @@ export class Chart {
     this.width = 0;
     this.height = 0;
     this.rowHeight = matchMedia("(pointer: coarse)").matches ? 28 : 20;
-    this.widths = [];
+    /** The widths of labels in pixels, by their text. */
+    this.widths = new Map();
     this.scheduled = false;
     /** The rows are drawn as if scrolled by this; null where the element says it. */
     this.scrolled = null;
@@ -141,7 +143,9 @@ export class Chart {
     };
     scheme.addEventListener("change", recolour);
     recolour();
-    new ResizeObserver(() => this.resize()).observe(element);
+    new ResizeObserver(() => {
+      if (element.clientWidth !== this.width || element.clientHeight !== this.height) this.resize();
+    }).observe(element);
     element.addEventListener("scroll", () => this.schedule());
   }
 
@@ -163,22 +167,30 @@ export class Chart {
   }
 
   resize() {
-    const { element, canvas } = this;
     if (!this.model) return;
+    this.measure();
+    this.draw();
+  }
+
+  /** Takes the size of the element and of the tree. */
+  measure() {
+    const { element, canvas } = this;
     // A flame begins at the lower edge, so the lower edge stays in place.
     const height = Math.max(this.height, element.clientHeight);
     const below = this.flame ? Math.max(0, element.scrollHeight - height - element.scrollTop) : 0;
     this.width = element.clientWidth;
     this.height = element.clientHeight;
     const ratio = devicePixelRatio || 1;
-    canvas.style.width = `${this.width}px`;
-    canvas.style.height = `${this.height}px`;
-    canvas.width = Math.round(this.width * ratio);
-    canvas.height = Math.round(this.height * ratio);
     this.ratio = ratio;
+    const [wide, high] = [this.width, this.height].map((it) => Math.round(it * ratio));
+    // A canvas that gets a size loses its picture, even if it is the same size.
+    if (canvas.width !== wide || canvas.height !== high) {
+      canvas.style.width = `${this.width}px`;
+      canvas.style.height = `${this.height}px`;
+      [canvas.width, canvas.height] = [wide, high];
+    }
     this.spacer.style.height = `${Math.max(0, this.rows * this.rowHeight - this.height)}px`;
     if (this.flame) element.scrollTop = element.scrollHeight - this.height - below;
-    this.draw();
   }
 
   /** Zooms to a node and brings it into view, with a few of its callers. */
@@ -246,7 +258,10 @@ export class Chart {
   schedule() {
     if (this.scheduled) return;
     this.scheduled = true;
-    requestAnimationFrame(() => this.draw());
+    requestAnimationFrame(() => {
+      // What resized it since has drawn it.
+      if (this.scheduled) this.draw();
+    });
   }
 
   draw() {
@@ -321,17 +336,28 @@ export class Chart {
     context.strokeRect(x + inset, y + inset, Math.max(width - 1 - line, 1), height - 1 - line);
   }
 
+  #widthOf(label) {
+    const { context, widths } = this;
+    let width = widths.get(label);
+    if (width === undefined) {
+      if (widths.size >= MOST_WIDTHS) widths.clear();
+      width = context.measureText(label).width;
+      widths.set(label, width);
+    }
+    return width;
+  }
+
   /** The longest label of a frame that fits, else the start of the shortest. */
   #label(frame, room) {
     const { context } = this;
     const labels = frame < 0 ? ["all"] : this.model.names[frame].labels;
-    const widths = frame < 0 ? [0] : (this.widths[frame] ??= []);
-    for (let index = 0; index < labels.length; index++) {
-      widths[index] ??= context.measureText(labels[index]).width;
-      if (widths[index] <= room) return labels[index];
+    let width = 0;
+    for (const label of labels) {
+      width = this.#widthOf(label);
+      if (width <= room) return label;
     }
     const letters = Array.from(labels.at(-1).slice(0, 200));
-    let length = Math.min(letters.length - 1, Math.floor((letters.length * room) / widths.at(-1)));
+    let length = Math.min(letters.length - 1, Math.floor((letters.length * room) / width));
     for (; length > 1; length--) {
       const text = letters.slice(0, length).join("") + "…";
       if (context.measureText(text).width <= room) return text;
