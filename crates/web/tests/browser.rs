@@ -14,6 +14,8 @@ mod fields;
 mod filters;
 #[path = "browser/lines.rs"]
 mod lines;
+#[path = "browser/questions.rs"]
+mod questions;
 #[path = "browser/sizes.rs"]
 mod sizes;
 #[path = "browser/waits.rs"]
