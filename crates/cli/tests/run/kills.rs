@@ -1,12 +1,13 @@
 //! Programs that are killed while they are profiled.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use perk_testkit::{Jdk, fixture, jdk};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 
 use crate::util::{Folder, PERK, shell_line, stderr, wait_for};
@@ -19,13 +20,40 @@ pub(super) fn rounds(jdk: &Jdk, arguments: &[&str]) -> Vec<String> {
     line
 }
 
+/// A process group of a test, which ends with the test, also where that fails.
+pub(super) struct Group {
+    pub(super) pid: Pid,
+    child: Option<Child>,
+}
+
+impl Group {
+    fn start(command: &mut Command) -> Self {
+        let child = command.process_group(0).spawn().unwrap();
+        Self { pid: Pid::from_child(&child), child: Some(child) }
+    }
+
+    /// Waits for the end of the first process, and of its output.
+    pub(super) fn output(mut self) -> Output {
+        self.child.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        if let Some(child) = &mut self.child {
+            child.wait().unwrap();
+        }
+    }
+}
+
 /// Starts perk, with its private folder in `tmp`.
-pub(super) fn start(folder: &Folder, options: &[&str], command: &[String]) -> Child {
+pub(super) fn start(folder: &Folder, options: &[&str], command: &[String]) -> Group {
     fs::create_dir_all(folder.join("tmp")).unwrap();
     let mut perk = Command::new(PERK);
     perk.current_dir(folder.path()).env("TMPDIR", folder.join("tmp"));
     perk.env_remove("JAVA_TOOL_OPTIONS").arg("run").args(options).arg("--").args(command);
-    perk.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    Group::start(perk.stdout(Stdio::piped()).stderr(Stdio::piped()))
 }
 
 /// The file of a JVM's last flush, as soon as there is one, and the JVM.
@@ -96,7 +124,7 @@ fn a_killed_program_has_the_profile_of_its_last_flush() {
             });
             std::thread::sleep(Duration::from_millis(round * 397 % 1100));
             kill_process(pid, Signal::KILL).unwrap();
-            let output = child.wait_with_output().unwrap();
+            let output = child.output();
             let text = stderr(&output);
             assert_eq!(output.status.code(), Some(137), "{text}");
             let line =
@@ -125,7 +153,7 @@ fn exact_counts_of_a_killed_program_fit_together() {
         (sum(&folder, "copy.hprof", "calls", "Rounds.round") == 7000).then_some(())
     });
     kill_process(pid, Signal::KILL).unwrap();
-    child.wait_with_output().unwrap();
+    child.output();
     let calls = |method| sum(&folder, "o.hprof", "calls", method);
     assert_eq!(calls("Rounds.leaf"), 3000);
     // Itself, three leaves, and the contended work with what it calls.
@@ -145,7 +173,7 @@ fn a_killed_jvm_of_a_launcher_has_a_profile() {
     let child = start(&folder, &["-o", "o.collapsed"], &command);
     let (_, pid) = flushed(&folder);
     kill_process(pid, Signal::KILL).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = child.output();
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(5), "{text}");
     assert!(text.contains(" ended without a last dump: ") && text.contains("is missing"), "{text}");
@@ -166,7 +194,7 @@ fn flushes_do_not_change_the_result() {
         let before = written();
         wait_for("another flush", || (written() > before).then_some(()));
         fs::write(&stop, "").unwrap();
-        let output = child.wait_with_output().unwrap();
+        let output = child.output();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         for method in ["Rounds.early", "Rounds.late"] {
             assert_eq!(sum(&folder, "o.hprof", "calls", method), 1 + 700 * 7, "{method}");
@@ -187,11 +215,10 @@ fn an_agent_flushes_into_its_file() {
     let agent = format!("-agentpath:{}={options}", agent.display());
     let mut line = rounds(jdk::compiler(), &["forever"]);
     line.insert(1, agent);
-    let mut java = Command::new(&line[0]).args(&line[1..]).spawn().unwrap();
+    let java = Group::start(Command::new(&line[0]).args(&line[1..]));
     wait_for("a flush with samples", || {
         (file.exists() && sum(&folder, "own.hprof", "samples", "Rounds.contend") > 20).then_some(())
     });
-    java.kill().unwrap();
-    java.wait().unwrap();
+    drop(java);
     assert!(sum(&folder, "own.hprof", "samples", "Rounds.contend") > 20);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use perk_testkit::jdk;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 
 use super::kills::{json, nodes, rounds, start, sum};
 use super::perk_run;
@@ -25,8 +25,8 @@ fn the_program_goes_on_after_the_duration() {
             assert!(sum(&folder, "o.hprof", metric, "Rounds.contend") > 0);
             let wall_ns = json(&folder, "o.hprof")["accounting"]["wall_ns"].as_u64().unwrap();
             assert!(wall_ns >= 2_000_000_000, "{wall_ns}");
-            kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-            let output = child.wait_with_output().unwrap();
+            kill_process(child.pid, Signal::TERM).unwrap();
+            let output = child.output();
             let text = stderr(&output);
             assert_eq!(output.status.code(), Some(143), "{text}");
             assert_eq!(text.matches("written   o.hprof").count(), 1, "{text}");
