@@ -149,6 +149,7 @@ export async function heapRows({ host, view, onFault }) {
   const says = () => {
     const { what, class: className } = state.question;
     subject.textContent = printable(what ?? className ?? "");
+    subject.hidden = !subject.textContent;
     count.textContent = [rowCount(table), ...notesOf(table)].join(" · ");
   };
   await table.start();

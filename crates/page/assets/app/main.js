@@ -37,9 +37,9 @@ let headOf = "";
 const PARTS_OF_PLACE = ["sort", "order", "at", "search", "root", "node", "fold", "tree", "group", ...FILTERS];
 const placeNow = () => JSON.stringify([state.source, state.view, Object.entries(state.question).filter(([name]) => !PARTS_OF_PLACE.includes(name))]);
 
-/** Forgets what is shown, so that all of it is made anew. */
+/** Forgets the view that is shown, so that it is made anew. */
 function leave() {
-  [shown, shownAt, headOf] = [{}, "", ""];
+  [shown, shownAt] = [{}, ""];
 }
 
 function say(error) {
@@ -322,7 +322,7 @@ function take(list) {
 const news = watch({
   known: (list) => take(list) && !state.source && show(),
   load: () => {
-    known.key = "";
+    known.key = headOf = "";
     leave();
     updateStrip().catch(say);
     show();

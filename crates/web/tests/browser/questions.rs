@@ -21,9 +21,10 @@ return nextFrame().then(nextFrame).then(() => ({
   title: document.title,
   picture: document.querySelector('#view canvas')?.toDataURL() ?? '',
 }))";
-const MARK: &str =
-    "document.querySelector('#view .chart, #view .scroll').dataset.mark = 'is the same'";
+const MARK: &str = "for (const part of ['#view .chart, #view .scroll', '#tabs a'])
+    document.querySelector(part).dataset.mark = 'is the same'";
 const MARKED: &str = "return document.querySelector('#view .chart, #view .scroll')?.dataset.mark";
+const MARKED_TAB: &str = "return document.querySelector('#tabs a').dataset.mark";
 
 fn follow(page: &Page, address: &str) {
     page.run(&format!(
@@ -60,9 +61,13 @@ fn assert_same_in_place(page: &Page, view: &str, questions: &[String]) {
         }
         assert_eq!(page.run(MARKED), json!("is the same"), "{address}");
     };
-    for (address, opened) in addresses.iter().zip(&opened) {
+    for (at, (address, opened)) in addresses.iter().zip(&opened).enumerate() {
         page.after(|page| follow(page, address));
         assert_is(address, opened);
+        // What is around the view is for all orders, and changes with the part that is shown.
+        if at == 0 {
+            assert_eq!(page.run(MARKED_TAB), json!("is the same"), "{address}");
+        }
     }
     // What is asked last is shown, whatever is answered last.
     let last = addresses.len() - 2;
