@@ -118,14 +118,12 @@ async function graphOf(asked, view) {
   // As the flame graph of one file, it starts at the program's own code.
   const fold = question.fold ?? "start";
   const load = () => ask("diff/flame", { ...asked, root: question.root, tree: question.tree, fold });
-  const wholeOf = (it) => (it.above.length > 0 ? it.above[0] : it.total);
   const answer = await load();
   const root = answer.root.map(String);
   const detail = make("p", { id: "detail", role: "status", class: "bar" });
   const rootOf = (node) => [...root, ...graph.idsOf(node)].join(".");
   const graph = new Graph(answer, {
     label: view.title,
-    whole: wholeOf(answer),
     onFocus: (node) => { detail.textContent = graph.describe(node); },
     onSelect: (node) => {
       const method = graph.methodAt(node);
@@ -144,7 +142,7 @@ async function graphOf(asked, view) {
   });
   const update = async () => {
     const next = await load();
-    graph.update(next, wholeOf(next));
+    graph.update(next);
     detail.textContent = graph.describe(graph.chart.focus);
   };
   return { graph, button: foldButton(fold), detail, update };
@@ -208,7 +206,7 @@ export async function compare({ host, view, sources, summary, onFault }) {
     onFault,
   });
   if (picture) page.append(make("div", { class: "bar" }, picture.button), picture.graph.element, picture.graph.legend(), picture.detail);
-  page.append(make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count), table.element);
+  page.append(make("div", { class: "bar" }, searchField(question.search), count), table.element);
   if (picture) {
     picture.graph.start();
     picture.graph.focus(0);

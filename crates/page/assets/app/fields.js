@@ -65,7 +65,7 @@ export async function fields(context) {
   const { total, extended, unknown } = model.facts();
   const hints = [extended, unknown, model.meaning(todo)].filter(Boolean).map((line) => make("p", { class: "hint" }, line));
   host.append(
-    make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), choice, make("output", {}, model.countOf(found))),
+    make("div", { class: "bar" }, searchField(question.search), choice, make("output", {}, model.countOf(found))),
     make("div", { class: "sentences" }, make("p", {}, make("strong", {}, total)), ...hints),
     table.element,
     make("p", { class: "bar legend-line" }, "Owner: the thread that made the object. Accesses:",

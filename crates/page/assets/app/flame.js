@@ -45,7 +45,6 @@ export async function flame({ host, view, summary }) {
     const { question } = state;
     return ask(`${path}/flame`, { ...filters(), tree: question.tree, group: question.group, root: question.root, fold: foldOf(question) });
   };
-  const wholeOf = (it) => (it.above.length > 0 ? it.above[0] : it.total);
   const detail = make("p", { id: "detail", role: "status", class: "bar" });
   const rootNow = () => graph.answer.root.map(String);
   const rootOf = (node) => [...rootNow(), ...graph.idsOf(node)].join(".");
@@ -61,7 +60,6 @@ export async function flame({ host, view, summary }) {
   const first = await load();
   const graph = new Graph(first, {
     label: view.title,
-    whole: wholeOf(first),
     onFocus: (node) => { detail.textContent = graph.describe(node); },
     onSelect: select,
     onZoom: (node) => {
@@ -122,7 +120,7 @@ export async function flame({ host, view, summary }) {
       const tree = treeOf(next);
       await pause();
       if (question !== state.question) return;
-      graph.use(tree, wholeOf(next));
+      graph.use(tree);
       const made = surroundings();
       around.forEach((it, place) => it.replaceWith(made[place]));
       around = made;
@@ -141,7 +139,7 @@ export async function flame({ host, view, summary }) {
         detail.textContent = "Nothing of it in this part of the recording.";
         return;
       }
-      graph.update(next, wholeOf(next));
+      graph.update(next);
       if (state.question.search) await search(state.question.search);
       detail.textContent = graph.describe(graph.chart.focus);
     },

@@ -69,7 +69,7 @@ export function treeOf(answer) {
 
 export class Graph {
   /**
-   * The graph of `answer`. `whole` is the number of which shares are; an upward graph has its root below. `onFocus`,
+   * The graph of `answer`. `whole` is the number of which shares are, without it that of all; an upward graph has its root below. `onFocus`,
    * `onSelect` and `onZoom` get the node that the user moved to, chose and opened; `onLeave` is asked to go up.
    */
   constructor(answer, { label, whole, isUpward = false, onFocus, onSelect, onZoom, onLeave = () => false }) {
@@ -88,15 +88,15 @@ export class Graph {
   }
 
   /** Shows another answer in the same place: the frame that the user was at stays it, where it is there. */
-  update(answer, whole) {
+  update(answer) {
     const ids = this.idsOf(this.chart.focus);
-    this.use(treeOf(answer), whole);
+    this.use(treeOf(answer));
     this.chart.focus = this.nodeOf(ids);
     this.start();
   }
 
   /** Takes another tree, to be shown from its root on. */
-  use({ answer, model, colours }, whole = answer.total) {
+  use({ answer, model, colours }, whole = answer.above?.[0] ?? answer.total) {
     Object.assign(this, { answer, whole, model, colours, unit: numberOf(answer) });
     this.chart.use(model, colours);
     this.mark(this.found ?? null);

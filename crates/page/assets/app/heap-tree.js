@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { counted, make, printable } from "./dom.js";
 import { amount } from "./numbers.js";
 import { showSide } from "./side.js";
-import { change, go, note, state } from "./state.js";
+import { go, note, state } from "./state.js";
 import { Table, notesOf, rowCount, searchField } from "./table.js";
 import { OWNERS, TreeMap } from "./treemap.js";
 import { describe, openRow, pathOf, toView } from "./heap.js";
@@ -54,7 +54,7 @@ export async function heapTree({ host, view, onFault }) {
   });
   const bar = make("div", { class: "bar" },
     what && make("a", { href: toView("tree", {}) }, "all"), what && make("strong", {}, what),
-    searchField(search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count);
+    searchField(search), count);
   const legend = make("ul", { class: "legend", "aria-label": "Colours" }, ...OWNERS.map(([name, variable]) => {
     const chip = make("i", {});
     chip.style.background = `var(${variable})`;

@@ -4,8 +4,8 @@ import { ask } from "./api.js";
 import { make, printable } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
 import { showSide } from "./side.js";
-import { address, change, go, inAddress, note, state } from "./state.js";
-import { Table, notesOf, rowCount, searchField } from "./table.js";
+import { address, go, note, state } from "./state.js";
+import { Table, inTable, notesOf, rowCount, searchField } from "./table.js";
 
 export const pathOf = (view) => `${encodeURIComponent(state.source)}/heap/${view}`;
 export const toView = (view, question) => address(state.source, view, question);
@@ -123,13 +123,8 @@ export async function heapRows({ host, view, onFault }) {
   const path = pathOf(view.id);
   /** What the address says of the table. */
   const asked = () => {
-    const { question } = state;
-    const { search, sort, order, what, class: className } = question;
-    const parts = { as: "table", search, what, class: className, ...(view.isOrdered ? {} : { sort, order }) };
-    return {
-      load: (offset, limit) => ask(path, { ...parts, offset, limit }),
-      ...inAddress(view.isOrdered ? { at: question.at } : question, () => !view.isOrdered),
-    };
+    const { search, what, class: className } = state.question;
+    return inTable(path, { as: "table", search, what, class: className }, view);
   };
   const table = new Table({
     label: view.title,
@@ -142,7 +137,7 @@ export async function heapRows({ host, view, onFault }) {
     onOpen: openRow,
     onFault,
   });
-  searchField(state.question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false }));
+  searchField(state.question.search);
   const subject = make("strong", {});
   const count = make("output", {});
   host.append(make("div", { class: "bar" }, subject, count), table.element);

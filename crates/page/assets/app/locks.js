@@ -5,7 +5,7 @@ import { ask } from "./api.js";
 import { counted, make } from "./dom.js";
 import { amount, nameOf } from "./numbers.js";
 import { hideSide } from "./side.js";
-import { addressOf, change, filters, inAddress, note, state } from "./state.js";
+import { addressOf, filters, inAddress, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
 
 /** Paths of a lock that are shown. */
@@ -109,7 +109,7 @@ export async function locks({ host, view, summary, onFault }) {
   list.element.classList.add("half");
   hideSide();
   host.append(
-    make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), sum, count),
+    make("div", { class: "bar" }, searchField(question.search), sum, count),
     ...(document ? deadlocks(document) : []), list.element,
     make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": "The selected lock" }, ways));
   await list.start();

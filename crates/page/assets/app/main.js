@@ -26,21 +26,15 @@ let turn = 0;
 let strip = null;
 /**
  * What the view that is shown gave back: `picture`, where it can be saved as one; `update`, where it can show newer
- * numbers in its place; `again`, where it can show the answer to another question there.
+ * numbers in its place; `again`, where it can show the answer to another question of the same `place`.
  */
 let shown = {};
-/** Where that is, and what the header was filled for. */
-let shownAt = "";
+/** What the header was filled for. */
 let headOf = "";
 
 /** What may change in a question for a view to show it in its place. */
 const PARTS_OF_PLACE = ["sort", "order", "at", "search", "root", "node", "fold", "tree", "group", ...FILTERS];
 const placeNow = () => JSON.stringify([state.source, state.view, Object.entries(state.question).filter(([name]) => !PARTS_OF_PLACE.includes(name))]);
-
-/** Forgets the view that is shown, so that it is made anew. */
-function leave() {
-  [shown, shownAt] = [{}, ""];
-}
 
 function say(error) {
   if (error instanceof DOMException && error.name === "AbortError") return;
@@ -219,7 +213,7 @@ async function show() {
     if (state.question.search || byId("filters").querySelector(".chip")) fold(true);
     drawStrip(() => fillStrip(summary !== null));
     const host = byId("view");
-    if (shown.again && shownAt === placeNow()) {
+    if (shown.again && shown.place === placeNow()) {
       const field = byId("search");
       if (field && field !== document.activeElement) field.value = state.question.search ?? "";
       try {
@@ -231,14 +225,14 @@ async function show() {
       }
       if (mine !== turn) return;
     } else {
-      leave();
+      shown = {};
       const isTyping = document.activeElement?.id === "search";
       const place = isTyping ? document.activeElement.selectionStart : 0;
       host.replaceChildren();
       byId("find").replaceChildren();
       const given = state.source ? await view.show({ host, summary, view, sources, onFault: say }) : listFiles(host);
       if (mine !== turn) return;
-      [shown, shownAt] = [given ?? {}, placeNow()];
+      shown = { ...given, place: placeNow() };
       if (isTyping) {
         byId("search")?.focus();
         byId("search")?.setSelectionRange(place, place);
@@ -251,7 +245,7 @@ async function show() {
   } catch (error) {
     if (mine !== turn) return;
     const isOutside = error instanceof Fault && [0, 401, 409].includes(error.status);
-    leave();
+    shown = {};
     // A part of a view is none.
     if (isOutside) byId("view").replaceChildren();
     if (!isOutside) say(error);
@@ -323,7 +317,7 @@ const news = watch({
   known: (list) => take(list) && !state.source && show(),
   load: () => {
     known.key = headOf = "";
-    leave();
+    shown = {};
     updateStrip().catch(say);
     show();
   },

@@ -1,12 +1,11 @@
 // Views that are a table: methods, lines, threads, locks and others.
 
 import { copyButton, methodActions, patternOf } from "./actions.js";
-import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
 import { showSide } from "./side.js";
-import { addressOf, change, filters, go, inAddress, note, state } from "./state.js";
-import { Table, notesOf, rowCount, searchField } from "./table.js";
+import { addressOf, change, filters, go, note, state } from "./state.js";
+import { Table, inTable, notesOf, rowCount, searchField } from "./table.js";
 
 /** What other columns say better. */
 const LEFT_OUT = ["metric", "depth", "is_recursive", "signature", "thread_serial"];
@@ -90,12 +89,7 @@ export async function rows({ host, view, summary, onFault, heading = [], form = 
   const asked = () => {
     const { question } = state;
     const own = Object.fromEntries([...(view.own ?? []), "search"].map((name) => [name, question[name] ?? view.defaults?.[name]]));
-    const sort = view.isOrdered ? {} : { sort: question.sort, order: question.order };
-    const parts = { view: view.table ?? view.id, metric: view.metric, ...filters(), ...own, ...sort };
-    return {
-      load: (offset, limit) => ask(path, { ...parts, offset, limit }),
-      ...inAddress(view.isOrdered ? { at: question.at } : question, () => !view.isOrdered),
-    };
+    return inTable(path, { view: view.table ?? view.id, metric: view.metric, ...filters(), ...own }, view);
   };
   const known = () => ({ hasLines: summary.views.includes("lines"), hasText: summary.views.includes("source") });
   const table = new Table({
@@ -114,7 +108,7 @@ export async function rows({ host, view, summary, onFault, heading = [], form = 
     },
     onFault,
   });
-  searchField(state.question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false }));
+  searchField(state.question.search);
   const barNow = () => make("div", { class: "bar" }, ...heading, make("output", {}), ...choices(view, summary), form);
   let bar = barNow();
   host.append(bar, table.element);

@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { make } from "./dom.js";
 import { threadCell } from "./live.js";
 import { showSide } from "./side.js";
-import { change, inAddress, note, state } from "./state.js";
+import { inAddress, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
 
 const TITLES = { cpu: "CPU", allocated: "allocates", blocked: "waited for locks", state: "mostly", thread: "thread" };
@@ -32,7 +32,7 @@ export async function running({ host, view, onFault }) {
   });
   const count = make("output", {});
   const says = () => { count.textContent = [rowCount(table), "CPU of one processor, in percent; states and rates are those of the part that is shown"].join(" · "); };
-  host.append(make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count), table.element);
+  host.append(make("div", { class: "bar" }, searchField(question.search), count), table.element);
   await table.start();
   says();
   return { update: async () => {

@@ -1,8 +1,9 @@
 // A table of as many rows as the server has: those in view are asked for and drawn.
 
+import { ask } from "./api.js";
 import { byId, counted, make, pause } from "./dom.js";
 import { amount, nameOf, titleOf } from "./numbers.js";
-import { state } from "./state.js";
+import { change, inAddress, state } from "./state.js";
 
 const ROW = 24;
 const PAGE = 200;
@@ -136,8 +137,9 @@ export class Table {
     if (isOther) {
       this.#take(first);
       this.#fillHead();
+    } else {
+      this.#count(first);
     }
-    this.#count(first);
     this.pages = new Map(answers.map(([page, answer]) => [page, answer.rows]));
     const found = key === undefined ? undefined : answers.map(([page, { rows }]) => [page, rows.findIndex((row) => row[place] === key)]).find((it) => it[1] >= 0);
     if (found) this.at = found[0] * PAGE + found[1];
@@ -307,6 +309,16 @@ export class Table {
   }
 }
 
+/** What the address says of a table: the rows that `path` has of these parts, in its order unless the view has one. */
+export function inTable(path, parts, { isOrdered }) {
+  const { sort, order, at } = state.question;
+  const asked = isOrdered ? parts : { ...parts, sort, order };
+  return {
+    load: (offset, limit) => ask(path, { ...asked, offset, limit }),
+    ...inAddress(isOrdered ? { at } : { sort, order, at }, () => !isOrdered),
+  };
+}
+
 /** Says how many rows a table has. */
 export const rowCount = (table) => counted(table.total, "row");
 
@@ -320,7 +332,7 @@ export function notesOf({ answer, total }) {
 }
 
 /** Puts a field that searches the view into the header: the address has the text. */
-export function searchField(text, onSearch) {
+export function searchField(text, onSearch = (found) => change({ search: found || undefined, at: undefined }, { isStep: false })) {
   const field = make("input", {
     type: "search", id: "search", value: text ?? "", placeholder: "Search", autocomplete: "off", spellcheck: false,
     "aria-keyshortcuts": "/", "aria-label": "Search rows",

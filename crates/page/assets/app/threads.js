@@ -6,7 +6,7 @@ import { duration } from "../flame/units.js";
 import { make } from "./dom.js";
 import { amount, titleOf } from "./numbers.js";
 import { showSide } from "./side.js";
-import { addressOf, change, filters, go, inAddress, note, state } from "./state.js";
+import { addressOf, filters, go, inAddress, note, state } from "./state.js";
 import { Table, rowCount, searchField } from "./table.js";
 
 /** The states, each with its words. */
@@ -177,7 +177,7 @@ export async function threads({ host, view, summary, onFault }) {
     onFault,
   });
   const count = make("output", {});
-  host.append(make("div", { class: "bar" }, searchField(question.search, (text) => change({ search: text || undefined, at: undefined }, { isStep: false })), count), table.element);
+  host.append(make("div", { class: "bar" }, searchField(question.search), count), table.element);
   if (states) {
     const used = new Set([...bySerial.values()].flat().map(([name]) => name));
     host.append(make("ul", { class: "legend", "aria-label": "States" }, ...[...used].sort((a, b) => Object.keys(STATES).indexOf(a) - Object.keys(STATES).indexOf(b))
