@@ -138,6 +138,18 @@ impl Page {
         assert_eq!(value, *expected);
     }
 
+    /// Clicks on a link to an address.
+    fn click_link(&self, address: &str) {
+        self.run(&format!(
+            "const link = document.createElement('a');
+             link.href = {};
+             document.body.append(link);
+             link.click();
+             link.remove()",
+            json!(address)
+        ));
+    }
+
     fn address(&self) -> String {
         self.text("return location.pathname + location.search")
     }

@@ -1,7 +1,5 @@
 //! A view that shows another question keeps its place, and shows what the address shows when it is opened.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
 use super::{Page, api, testdata};
@@ -26,14 +24,6 @@ const MARK: &str = "for (const part of ['#view .chart, #view .scroll', '#tabs a'
 const MARKED: &str = "return document.querySelector('#view .chart, #view .scroll')?.dataset.mark";
 const MARKED_TAB: &str = "return document.querySelector('#tabs a').dataset.mark";
 
-fn follow(page: &Page, address: &str) {
-    page.run(&format!(
-        "const link = document.createElement('a'); link.href = {};
-         document.body.append(link); link.click(); link.remove()",
-        json!(address)
-    ));
-}
-
 /// Shows the questions of a view one after the other in its place, all at once, and each anew.
 #[track_caller]
 fn assert_same_in_place(page: &Page, view: &str, questions: &[String]) {
@@ -45,13 +35,9 @@ fn assert_same_in_place(page: &Page, view: &str, questions: &[String]) {
             page.run(SEEN)
         })
         .collect();
-    let distinct: Vec<&Value> = opened
-        .iter()
-        .enumerate()
-        .filter(|(at, it)| !opened[..*at].contains(it))
-        .map(|it| it.1)
-        .collect();
-    assert_eq!(distinct.len(), opened.len(), "{view}: two questions have the same answer");
+    for (at, answer) in opened.iter().enumerate() {
+        assert!(!opened[..at].contains(answer), "{}: has the answer of another", addresses[at]);
+    }
     page.go(view);
     page.run(MARK);
     let assert_is = |address: &str, opened: &Value| {
@@ -62,7 +48,7 @@ fn assert_same_in_place(page: &Page, view: &str, questions: &[String]) {
         assert_eq!(page.run(MARKED), json!("is the same"), "{address}");
     };
     for (at, (address, opened)) in addresses.iter().zip(&opened).enumerate() {
-        page.after(|page| follow(page, address));
+        page.after(|page| page.click_link(address));
         assert_is(address, opened);
         // What is around the view is for all orders, and changes with the part that is shown.
         if at == 0 {
@@ -71,7 +57,7 @@ fn assert_same_in_place(page: &Page, view: &str, questions: &[String]) {
     }
     // What is asked last is shown, whatever is answered last.
     let last = addresses.len() - 2;
-    page.after(|page| addresses[..=last].iter().for_each(|address| follow(page, address)));
+    page.after(|page| addresses[..=last].iter().for_each(|address| page.click_link(address)));
     assert_is(&addresses[last], &opened[last]);
     page.assert_silent();
 }
@@ -82,10 +68,8 @@ fn questions(of: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_view_shows_another_question_in_its_place() {
-    let files: Vec<PathBuf> =
-        vec![testdata("jfr/jdk17.jfr.gz"), testdata("hprof/all-b-alloc.hprof.gz")];
-    let files: Vec<_> = files.iter().map(PathBuf::as_path).collect();
-    let Some(page) = Page::open(&files) else { return };
+    let files = [testdata("jfr/jdk17.jfr.gz"), testdata("hprof/all-b-alloc.hprof.gz")];
+    let Some(page) = Page::open(&files.each_ref().map(|it| it.as_path())) else { return };
     let flame = api(&page, "/api/s1/flame?fold=start");
     let id = |level: u64| {
         let at = flame["level"].as_array().unwrap().iter().position(|it| *it == level).unwrap();

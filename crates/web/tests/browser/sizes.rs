@@ -19,16 +19,7 @@ impl Page {
         if self.address() == address {
             return;
         }
-        self.after(|page| {
-            page.run(&format!(
-                "const link = document.createElement('a');
-                 link.href = {};
-                 document.body.append(link);
-                 link.click();
-                 link.remove()",
-                json!(address)
-            ));
-        });
+        self.after(|page| page.click_link(address));
     }
 
     /// A window of this width, in these colours.

@@ -48,11 +48,12 @@ const SCRIPTS: [(&str, &str); 3] = [
         for (const key of ['ArrowDown', 'ArrowDown', 'Enter']) chart.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))",
     ),
     ("methods", "document.querySelectorAll('.grid th button')[1].click()"),
-    ("flame", FOLLOW_FILTER),
+    (
+        "flame",
+        "const link = document.createElement('a'); link.href = '/s/s1/flame?focus=com.acme.p1.*';
+        document.body.append(link); link.click(); link.remove()",
+    ),
 ];
-const FOLLOW_FILTER: &str =
-    "const link = document.createElement('a'); link.href = '/s/s1/flame?focus=com.acme.p1.*';
-    document.body.append(link); link.click(); link.remove()";
 
 /// A page that is measured.
 struct Page {
