@@ -52,7 +52,9 @@ impl Table {
         let mut rows: Vec<_> = rows
             .map(|(class, (bytes, count))| AprofRow { class: class.into(), bytes, count })
             .collect();
-        rows.sort_by(|a, b| (Reverse(a.bytes), &a.class).cmp(&(Reverse(b.bytes), &b.class)));
+        rows.sort_unstable_by(|a, b| {
+            (Reverse(a.bytes), &a.class).cmp(&(Reverse(b.bytes), &b.class))
+        });
         let total = AprofRow {
             class: String::new(),
             bytes: sites.total.allocated_bytes,

@@ -272,7 +272,7 @@ impl<'a> JamaicaWriter<'a> {
             *count = count.saturating_add(edge.count);
         }
         let mut rows: Vec<_> = counts.into_iter().filter(|row| row.1 > 0).collect();
-        rows.sort();
+        rows.sort_unstable();
         for ((caller, bci, callee), count) in rows {
             self.line(format_args!("PROFILE_INVOKE: {count} @ {bci} {caller} -> {callee}"))?;
         }
@@ -286,7 +286,7 @@ impl<'a> JamaicaWriter<'a> {
         let shares = metric::THREAD_SHARES.map(by_trace);
         let stacks = [metric::C_STACK, metric::JAVA_STACK].map(by_trace);
         let mut traces: Vec<_> = priorities.keys().chain(cycles.keys()).copied().collect();
-        traces.sort();
+        traces.sort_unstable();
         traces.dedup();
         for trace in traces {
             let of = |numbers: &KeyedMap<TraceId, u64>| numbers.get(&trace).copied().unwrap_or(0);

@@ -85,7 +85,7 @@ impl HeapHistogram {
     /// first, then most objects, then in order of class.
     pub fn rank(&mut self) {
         // The classes of all lambdas of a class are one.
-        self.rows.sort_by_key(|row| row.class);
+        self.rows.sort_unstable_by_key(|row| row.class);
         self.rows.dedup_by(|row, first| {
             let is_same = row.class == first.class;
             if is_same {
@@ -94,7 +94,7 @@ impl HeapHistogram {
             }
             is_same
         });
-        self.rows.sort_by_key(|row| {
+        self.rows.sort_unstable_by_key(|row| {
             (Reverse(row.shallow_bytes), Reverse(row.instance_count), row.class)
         });
     }

@@ -232,7 +232,7 @@ impl Sum {
             return only;
         }
         let mut rows: Vec<_> = self.rows.into_iter().collect();
-        rows.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        rows.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         let mut section = Section::new(self.head);
         rows.iter().for_each(|(key, numbers)| section.push(*key, numbers));
         ranked(section, profile)

@@ -146,7 +146,7 @@ impl MonitorTimes {
     /// after these, most time first. Drops the rows whose shares of the time blocked and of the
     /// time waited are below `cutoff`.
     pub fn rank(&mut self, cutoff: f64) {
-        self.rows.sort_by_key(|row| (row.waits.order(), row.trace, row.class, row.kind));
+        self.rows.sort_unstable_by_key(|row| (row.waits.order(), row.trace, row.class, row.kind));
         let waited = self.rows.iter().map(|row| row.waits.waited_ns).fold(0, u64::saturating_add);
         let has = |part: u64, total: u64| part as f64 >= cutoff * total as f64;
         self.rows.retain(|MonitorRow { waits, .. }| {

@@ -162,7 +162,7 @@ impl CpuSamples {
     /// Orders the rows as HPROF prints them: most samples first, in order of trace where equal; and
     /// drops those below `cutoff`, a share of the total.
     pub fn rank(&mut self, cutoff: f64) {
-        self.rows.sort_by_key(|&(trace, count)| (Reverse(count), trace));
+        self.rows.sort_unstable_by_key(|&(trace, count)| (Reverse(count), trace));
         let total = self.total as f64;
         let listed = |&(_, count): &(TraceId, u64)| count > 0 && count as f64 / total >= cutoff;
         self.rows.truncate(self.rows.iter().take_while(|row| listed(row)).count());

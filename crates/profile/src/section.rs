@@ -412,7 +412,7 @@ impl Section {
             return self;
         }
         let mut order: Vec<_> = (0..self.len()).collect();
-        order.sort_by_key(|&row| self.key(row));
+        order.sort_unstable_by_key(|&row| self.key(row));
         let mut sum = Self::new(self.head.clone());
         let width = self.head.columns.len();
         for row in order {

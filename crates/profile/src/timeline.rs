@@ -164,7 +164,7 @@ impl TimelineBook {
 
     /// Sorts the rows and adds up those of the same tick, thread and trace.
     fn merge(&mut self) {
-        self.rows.sort();
+        self.rows.sort_unstable();
         self.rows.dedup_by(|next, row| {
             let is_same = (next.tick, next.thread, next.trace) == (row.tick, row.thread, row.trace);
             match row.count.checked_add(next.count).filter(|_| is_same) {

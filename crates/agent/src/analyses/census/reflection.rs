@@ -153,7 +153,7 @@ impl ReflectionCensus {
         let Classes { used, traces, .. } = &mut *classes;
         used.extend(found);
         let mut names: Vec<_> = used.iter().collect();
-        names.sort();
+        names.sort_unstable();
         let trace = |name: &String| {
             *traces.entry(name.clone()).or_insert_with(|| {
                 let mut recorder = lock(recorder);

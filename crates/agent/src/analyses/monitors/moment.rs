@@ -176,7 +176,7 @@ impl Monitors {
             })
             .collect();
         drop(recorder);
-        watched.sort_by_key(|thread| thread.serial);
+        watched.sort_unstable_by_key(|thread| thread.serial);
         watched
     }
 

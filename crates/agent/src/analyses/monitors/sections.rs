@@ -55,7 +55,7 @@ pub(super) fn times(rows: Vec<MonitorRow>, cutoff: f64) -> MonitorTimes {
 
 /// Writes the times for which others waited for the holders of locks.
 pub(super) fn write_holders(recorder: &mut Recorder, mut rows: Vec<HolderRow>) {
-    rows.sort_by_key(|row| (Reverse(row.blocking_ns), row.trace, row.class, row.kind));
+    rows.sort_unstable_by_key(|row| (Reverse(row.blocking_ns), row.trace, row.class, row.kind));
     let section = HolderRow::section(&rows, Some(now()));
     recorder.write_section(DumpSection::Other(&section));
 }

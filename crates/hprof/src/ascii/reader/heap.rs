@@ -82,7 +82,7 @@ impl SectionReader for HeapDumpSection {
         let profile = &mut contents.profile;
         let mut heap = HeapHistogram::default();
         let mut by_class: Vec<_> = self.by_class.into_iter().collect();
-        by_class.sort_by(|a, b| a.0.cmp(&b.0));
+        by_class.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for (name, objects) in by_class {
             let class = profile.symbols.class(&source_form(&text(&name)));
             heap.rows.push(HeapClassRow {

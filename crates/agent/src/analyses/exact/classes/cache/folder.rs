@@ -105,7 +105,7 @@ fn remove_oldest(folder: &Path) -> Option<()> {
     let paths = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
     let kept = paths.filter(|path| path.extension().is_some_and(|it| it == ENDING));
     let mut kept: Vec<(Option<SystemTime>, PathBuf)> = kept.map(|it| (age(&it), it)).collect();
-    kept.sort();
+    kept.sort_unstable();
     let count = kept.len().saturating_sub(MOST_FILES);
     kept.iter().take(count).for_each(|(_, path)| drop(fs::remove_file(path)));
     Some(())
