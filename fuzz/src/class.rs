@@ -45,6 +45,7 @@ pub(super) fn edit_and_probe(bytes: &[u8]) {
             calls: calls || heap || accesses,
             blocks,
             entries,
+            path_budget: calls && !blocks && !entries,
             events,
             late: false,
             names,

@@ -12,8 +12,9 @@ use perk_testkit::{JavaRun, Jdk, Outcome, RunningJava, Signal, jdk};
 
 const FILE: &str = "o";
 /// All that probes and samplers need memory of their own for.
-const MEASUREMENTS: [&str; 11] = [
+const MEASUREMENTS: [&str; 12] = [
     "cpu=times",
+    "cpu=times,path-budget=1",
     "heap=sites",
     "heap=all",
     "cpu=times,heap=sites,thread=y",

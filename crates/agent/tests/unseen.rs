@@ -12,8 +12,14 @@ const FILE: &str = "o.hprof";
 const VECTORS: &str = "jdk.incubator.vector";
 
 /// The analyses that add fields, with HPROF's default among them, which is `heap=all`.
-const OPTIONS: [&str; 5] =
-    ["heap=sites", "", "cpu=times", "cpu=counts", "cpu=counts,heap=sites,paths=n"];
+const OPTIONS: [&str; 6] = [
+    "heap=sites",
+    "",
+    "cpu=times",
+    "cpu=times,path-budget=1",
+    "cpu=counts",
+    "cpu=counts,heap=sites,paths=n",
+];
 
 /// Runs a program under perk, which must print the same as without.
 #[track_caller]

@@ -152,6 +152,16 @@ impl Sources<'_> {
         self.tree.method(self.charges.of(self.path(trace)).payer)
     }
 
+    /// Returns a path, or the one above it whose last method is known.
+    fn known(&self, path: PathId) -> Option<PathId> {
+        let symbols = &self.profile.symbols;
+        let mut path = path;
+        while self.tree.method(path).is_some_and(|method| symbols.is_unknown(method)) {
+            path = self.tree.parent(path);
+        }
+        (path != self.tree.root()).then_some(path)
+    }
+
     /// Adds the parts of the numbers: works, classes, callers, lines.
     fn add_parts(&self, rows: &[AdviceRow], all: &mut [Advice]) {
         let places: KeyedMap<_, _> =
@@ -173,6 +183,7 @@ impl Sources<'_> {
             let above = |outer: PathId| (depths[path.index()] - depths[outer.index()]) as usize;
             let known = above(self.tree.root()) - self.joined.inferred_frame_count(trace);
             let caller = self.charges.caller(self.tree, charge.payer);
+            let caller = caller.and_then(|caller| self.known(caller));
             let is_inferred = |at: Option<PathId>| at.is_some_and(|at| above(at) >= known);
             let caller_method = caller.and_then(|caller| self.tree.method(caller));
             sums.callers.add(caller_method, number);

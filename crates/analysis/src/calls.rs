@@ -74,6 +74,9 @@ pub struct MethodCalls {
     pub method: MethodId,
     /// The number of calls.
     pub count: u64,
+    /// How many of them the times are of: those of a method over budget are not timed
+    /// ([`OVER_BUDGET`](perk_profile::OVER_BUDGET)).
+    pub timed_count: u64,
     /// The time in its calls, in nanoseconds, without the calls that they make.
     pub self_ns: u64,
     /// The time in its calls, in nanoseconds, including the calls that they make. A call inside
@@ -88,9 +91,14 @@ impl MethodCalls {
         self.count > 0 || self.self_ns > 0
     }
 
+    /// Makes the row of a method with these calls, all of which are timed.
+    fn new(method: MethodId, count: u64, self_ns: u64, total_ns: u64) -> Self {
+        Self { method, count, timed_count: count, self_ns, total_ns }
+    }
+
     /// The self time of a call on average, in nanoseconds.
     pub fn average_ns(&self) -> u64 {
-        self.self_ns.checked_div(self.count).unwrap_or(0)
+        self.self_ns.checked_div(self.timed_count).unwrap_or(0)
     }
 }
 
@@ -142,26 +150,28 @@ impl CallTable {
     pub fn of_tree(profile: &Profile, tree: &MethodTree, columns: &CallColumns) -> Self {
         let mut table = Self::default();
         let mut rows: Vec<_> = (0..profile.symbols.method_count())
-            .map(|index| MethodCalls {
-                method: MethodId::new(index),
-                count: 0,
-                self_ns: 0,
-                total_ns: 0,
-            })
+            .map(|index| MethodCalls::new(MethodId::new(index), 0, 0, 0))
             .collect();
+        let untimed = tree.child_of_root(|method| profile.symbols.is_over_budget(method));
         tree.walk(|path, is_outermost| {
             let Some(method) = tree.method(path) else { return };
             let (row, at) = (&mut rows[method.index()], path.index());
             row.count = row.count.saturating_add(columns.counts[at]);
+            if untimed != Some(tree.parent(path)) {
+                row.timed_count = row.timed_count.saturating_add(columns.counts[at]);
+            }
             row.self_ns = row.self_ns.saturating_add(columns.self_ns[at]);
             if is_outermost {
                 row.total_ns = row.total_ns.saturating_add(columns.total_ns[at]);
             }
         });
+        let is_over_budget =
+            |path| tree.method(path).is_some_and(|method| profile.symbols.is_over_budget(method));
         table.are_paths_cut = (1..tree.len()).any(|index| {
             let parent = tree.parent(PathId::new(index));
             let is_called = |index: usize| columns.counts[index] > 0;
-            is_called(index) && parent != tree.root() && !is_called(parent.index())
+            let is_cut = parent != tree.root() && !is_called(parent.index());
+            is_called(index) && is_cut && !is_over_budget(parent)
         });
         table.methods = rows;
         table.edges = edges_of_tree(tree, columns);
@@ -194,7 +204,7 @@ impl CallTable {
         let methods = sums.into_iter().map(|(method, (count, total_ns, below_ns))| {
             // Recursive calls are in both sums, so the difference does not contain them.
             let self_ns = total_ns.saturating_sub(below_ns);
-            MethodCalls { method, count, self_ns, total_ns }
+            MethodCalls::new(method, count, self_ns, total_ns)
         });
         let table = Self {
             methods: methods.collect(),
@@ -230,7 +240,7 @@ impl CallTable {
         let mut rows: Vec<_> = called.collect();
         let mut known: KeyedSet<_> = rows.iter().map(|row| row.method).collect();
         for method in self.edges.iter().filter_map(|edge| edge.caller) {
-            let row = MethodCalls { method, count: 0, self_ns: 0, total_ns: 0 };
+            let row = MethodCalls::new(method, 0, 0, 0);
             if is_meant(&row) && known.insert(method) {
                 rows.push(row);
             }
@@ -292,6 +302,7 @@ fn edges_of_tree(tree: &MethodTree, columns: &CallColumns) -> Vec<Edge> {
 mod tests {
     use super::*;
     use crate::fixture::{self, push_times, times};
+    use perk_profile::{CallRow, CallTimes, Event, Frame, FrameId, Line, Method, OVER_BUDGET};
 
     fn table(profile: &Profile) -> CallTable {
         let tree = MethodTree::new(profile);
@@ -346,6 +357,38 @@ mod tests {
             ]
         );
         assert_eq!(table.methods[1].average_ns(), 2);
+    }
+
+    /// The time of a method that has given up its paths is of the calls before alone.
+    #[test]
+    fn calls_over_budget_are_not_timed() {
+        let mut profile = times(&[("T.main", 1, 50), ("T.hot<T.main", 10, 100)]);
+        let name = profile.symbols.strings.intern(OVER_BUDGET);
+        let class = profile.symbols.class(OVER_BUDGET);
+        let mark = profile.symbols.method(Method { class, name, signature: None, source: None });
+        let of_mark = profile.symbols.frame(Frame::new(mark, Line::Unknown));
+        let row = |profile: &mut Profile, frames: &[FrameId], count, self_ns| {
+            let node = profile.tree.insert(frames.iter().copied());
+            CallRow { trace: profile.trace(node, None), count, self_ns, total_ns: 0 }
+        };
+        let [main, hot, leaf] = ["T.main", "T.hot", "T.leaf"].map(|it| {
+            let method = fixture::method(&mut profile, it);
+            profile.symbols.frame(Frame::new(method, Line::Unknown))
+        });
+        let rows = vec![
+            row(&mut profile, &[of_mark, hot], 90, 0),
+            row(&mut profile, &[main, of_mark, leaf], 5, 20),
+        ];
+        profile.events.push(Event::from(CallTimes { total_ns: 20, rows, written: None }));
+        let table = table(&profile);
+        let row = |name: &str| {
+            let is_it = |it: &&MethodCalls| profile.symbols.method_name(it.method) == name;
+            *table.methods.iter().find(is_it).unwrap()
+        };
+        let (hot, leaf) = (row("T.hot"), row("T.leaf"));
+        assert_eq!((hot.count, hot.timed_count, hot.average_ns()), (100, 10, 10));
+        assert_eq!((leaf.count, leaf.timed_count, leaf.average_ns()), (5, 5, 4));
+        assert!(!table.are_paths_cut);
     }
 
     #[test]

@@ -249,6 +249,13 @@ impl MethodTree {
         Some((self.method(self.parent(path)), self.method(path)?))
     }
 
+    /// Returns the first path of one method that is meant.
+    pub(crate) fn child_of_root(&self, is_meant: impl Fn(MethodId) -> bool) -> Option<PathId> {
+        let paths = (1..self.len()).map(PathId::new);
+        let mut outer = paths.filter(|path| self.parent(*path) == self.root());
+        outer.find(|path| self.method(*path).is_some_and(&is_meant))
+    }
+
     /// Visits the paths whose last pair of caller and callee has a method that is meant, in their order, each with that
     /// pair.
     pub(crate) fn visit_edges(

@@ -13,8 +13,8 @@ mod known;
 use std::collections::BTreeSet;
 
 use perk_profile::{
-    FOLDED, FrameId, FrameKind, Line, MethodId, NAME_SEPARATOR, NamePattern, NodeId, Profile,
-    Symbols, TraceId,
+    FrameId, FrameKind, Line, MethodId, NAME_SEPARATOR, NamePattern, NodeId, Profile, Symbols,
+    TraceId,
 };
 
 use perk_profile::names::package;
@@ -63,9 +63,9 @@ impl Owners {
         let symbols = &profile.symbols;
         let native = Native::new(symbols);
         let methods = (0..symbols.method_count()).map(MethodId::new);
-        // Nobody's code: it represents callers that are not known.
-        let is_folded = |method| symbols.class_name(symbols.get_method(method).class) == FOLDED;
-        let owner = |method| match native.is_native(symbols, method) || is_folded(method) {
+        // Nobody's code: it represents methods that are not known.
+        let is_unknown = |method| symbols.is_unknown(method);
+        let owner = |method| match native.is_native(symbols, method) || is_unknown(method) {
             true => Owner::Jvm,
             false => rules.owner(symbols, method),
         };

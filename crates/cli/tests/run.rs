@@ -2,6 +2,7 @@
 
 mod advice;
 mod archives;
+mod budget;
 mod counts;
 mod diff;
 mod exact;

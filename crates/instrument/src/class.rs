@@ -157,6 +157,12 @@ fn add_calls(
         }
         let Scanner { plan, edit, .. } = &mut scanner;
         let number = if kinds.calls { methods.number(&member) } else { 0 };
+        if kinds.calls && probes.path_budget && methods.is_over_budget(number) {
+            let mut counter = |method| methods.counter(method);
+            if plan.give_up_position(number, count, &mut counter) {
+                methods.gave_up_position(number);
+            }
+        }
         let mut write = || {
             plan.write(&code, number, restoring, &mut uses, editor.pool(), edit)?;
             let Some((first, places)) = counters else { return Ok(()) };
@@ -361,7 +367,7 @@ fn add_of_jvm(
         // The carrier calls both methods. When `mount` returns and when `unmount` begins, the
         // virtual thread is the current thread and knows its carrier.
         (VIRTUAL_THREAD, b"mount", b"()V") => {
-            if (probes.blocks || probes.entries) && !probes.late {
+            if probes.have_counters() && !probes.late {
                 plan.add(0, Reach::FallThrough, ProbeCall::This(Helper::MOUNTING));
             }
             for instruction in code.instructions().filter(|_| probes.calls) {
@@ -384,9 +390,10 @@ fn add_of_jvm(
 fn add_fields(
     editor: &mut ClassEditor<'_>,
     class: &[u8],
-    Probes { accesses, calls, blocks, entries, names, .. }: Probes,
+    probes: Probes,
     skipped: &mut Vec<(Vec<u8>, String)>,
 ) -> bool {
+    let Probes { accesses, calls, names, .. } = probes;
     let helper = match () {
         () if accesses => Some(FIELDS_HELPER),
         () if calls => Some(HELPER),
@@ -396,7 +403,8 @@ fn add_fields(
     match class {
         b"java/lang/Thread" => {
             let state = helper.map(|it| (fields::THREAD_STATE, format!("L{};", names.of(it))));
-            let counters = (blocks || entries).then(|| (fields::THREAD_COUNTERS, "J".to_owned()));
+            let counters = (fields::THREAD_COUNTERS, "J".to_owned());
+            let counters = probes.have_counters().then_some(counters);
             for (plain, descriptor) in state.into_iter().chain(counters) {
                 added.push((plain, editor.add_field(ADDED, names.of(plain), descriptor)));
             }

@@ -72,6 +72,9 @@
 //! execution at each place of a [`Flow`], `countMoving(I)` in the classes of virtual threads;
 //! `mounting(Thread)` is at the entry of `VirtualThread.mount`.
 //!
+//! `count(I)` and `countMoving(I)` are also those of a method that has given up its position ([`Probes::path_budget`]): at
+//! its entry, and before its calls of leaves. It has no other probes.
+//!
 //! If [`Probes::entries`] asks for it, `count(I)` or `countMoving(I)` counts an entry of the method, and the calls that
 //! it makes ([`MethodCalls`]); `countShared(I)` does in a JVM that runs already. The only other probes then are those of
 //! [`Probes::sites`].
@@ -193,6 +196,9 @@ pub struct Probes {
     /// Count the entries of methods and the calls that they make, by [`COUNTS_HELPER`]. It takes neither
     /// [`blocks`](Self::blocks), nor [`calls`](Self::calls) without [`sites`](Self::sites).
     pub entries: bool,
+    /// With [`calls`](Self::calls): some methods give up their positions while the program runs, and have counters of
+    /// [`COUNTS_HELPER`] from then on ([`Methods::is_over_budget`]).
+    pub path_budget: bool,
     /// What is reported to [`EVENTS_HELPER`]. There are no other probes then.
     pub events: Events,
     /// The JVM runs already: its own classes do not get fields.
@@ -217,10 +223,16 @@ impl Probes {
             calls: true,
             blocks: false,
             entries: false,
+            path_budget: false,
             events: Events::NONE,
             late: false,
             names,
         }
+    }
+
+    /// Whether any of them may count in the counters of threads.
+    const fn have_counters(self) -> bool {
+        self.blocks || self.entries || self.path_budget
     }
 }
 
@@ -298,6 +310,22 @@ pub trait Methods {
     /// instrumented method, and for each called leaf once per class and way of calling.
     fn number(&mut self, _method: &MethodName<'_>) -> u32 {
         0
+    }
+
+    /// Whether the method with a number is to give up its position, as its calls have taken too much: it has a
+    /// [`counter`](Self::counter) then, and what it calls is attributed to its caller. A method that catches exceptions
+    /// keeps its position.
+    fn is_over_budget(&mut self, _number: u32) -> bool {
+        false
+    }
+
+    /// Notes that a method has given up its position.
+    fn gave_up_position(&mut self, _number: u32) {}
+
+    /// Returns the counter of a method that has no position, or of a leaf that one calls, by its number; `None` if there
+    /// are no more.
+    fn counter(&mut self, _number: u32) -> Option<u32> {
+        None
     }
 
     /// Whether calls of exactly this target are counted at the call, because nothing can be counted

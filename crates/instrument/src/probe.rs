@@ -44,6 +44,8 @@ pub(crate) enum ProbeCall {
     EnterLeaf(u32),
     /// Restores the method's own position after a leaf's call.
     ExitLeaf,
+    /// Counts an execution by a counter of the thread, given with the method that counts.
+    Count(Helper, u32),
     /// Stores the current place in the position.
     Place(u16),
     /// Passes the new object or array on top of the operand stack.
@@ -123,7 +125,7 @@ impl ProbeCall {
     fn bytes(self, local: usize, restoring: Restoration) -> usize {
         match self {
             Self::Enter => PUSH_BYTES + CALL_BYTES + 2 + 2 * FIELD_BYTES + 3 * local,
-            Self::Touch | Self::EnterLeaf(_) => PUSH_BYTES + CALL_BYTES,
+            Self::Touch | Self::EnterLeaf(_) | Self::Count(..) => PUSH_BYTES + CALL_BYTES,
             Self::Exit | Self::Caught | Self::ExitLeaf => restoring.bytes(local),
             Self::Place(_) => 2 * local + LDC_BYTES + 1 + FIELD_BYTES,
             Self::Fresh(_) | Self::This(_) | Self::Cloned => 1 + CALL_BYTES,
@@ -144,7 +146,7 @@ impl ProbeCall {
             Self::Exit | Self::Caught | Self::ExitLeaf => 4,
             Self::Enter | Self::ClonedAt(_) | Self::ClonedAboveAt(..) => 3,
             Self::Cloned | Self::ClonedAbove(_) | Self::FreshAt(..) | Self::LocalAt(..) => 2,
-            Self::Touch | Self::EnterLeaf(_) => 1,
+            Self::Touch | Self::EnterLeaf(_) | Self::Count(..) => 1,
             Self::Fresh(_) | Self::This(_) | Self::Receiver | Self::SpareAt(_) => 1,
             Self::Plain(_) => 0,
         }
@@ -153,7 +155,8 @@ impl ProbeCall {
     /// Whether it is needed if only the method's own calls and allocations are counted.
     fn is_least(self) -> bool {
         match self {
-            Self::Touch | Self::Fresh(_) | Self::This(_) | Self::Plain(_) => true,
+            Self::Touch | Self::Count(..) => true,
+            Self::Fresh(_) | Self::This(_) | Self::Plain(_) => true,
             Self::Receiver | Self::Cloned | Self::ClonedAbove(_) => true,
             Self::FreshAt(..) | Self::LocalAt(..) | Self::SpareAt(_) => true,
             Self::ClonedAt(_) | Self::ClonedAboveAt(..) => true,
@@ -270,6 +273,36 @@ impl Plan {
                 "its code could have {bytes} bytes, and HotSpot compiles none of more than {limit}"
             )),
         }
+    }
+
+    /// Makes the method one that has no position: `count` counts its entries and those of the leaves that it calls, each by
+    /// the counter that `counter` returns for it, and what it calls is attributed to its caller. Returns whether
+    /// that is possible: a method that catches exceptions has to restore a position.
+    pub(crate) fn give_up_position(
+        &mut self,
+        number: u32,
+        count: Helper,
+        counter: &mut dyn FnMut(u32) -> Option<u32>,
+    ) -> bool {
+        let needs_none = |probe: &Probe| {
+            use ProbeCall::{Enter, EnterLeaf, Exit, ExitLeaf, Touch};
+            matches!(probe.what, Enter | Touch | Exit | EnterLeaf(_) | ExitLeaf)
+        };
+        if !self.probes.iter().all(needs_none) {
+            return false;
+        }
+        let mut probes = Vec::with_capacity(self.probes.len());
+        for probe in &self.probes {
+            let counted = match probe.what {
+                ProbeCall::Enter | ProbeCall::Touch => number,
+                ProbeCall::EnterLeaf(leaf) => leaf,
+                _ => continue,
+            };
+            let Some(counter) = counter(counted) else { return false };
+            probes.push(Probe { what: ProbeCall::Count(count, counter), ..*probe });
+        }
+        (self.probes, self.unwinding) = (probes, None);
+        true
     }
 
     /// Returns the maximum size of the code with the fewest probes, in bytes.
@@ -398,6 +431,10 @@ impl ProbeAssembler<'_, '_> {
             ProbeCall::EnterLeaf(number) => {
                 self.pool.push_int(out, number as i32)?;
                 self.call(Helper::ENTER_LEAF, out)?;
+            }
+            ProbeCall::Count(helper, counter) => {
+                self.pool.push_int(out, counter as i32)?;
+                self.call(helper, out)?;
             }
             ProbeCall::Place(place) => {
                 push_access(out, opcode::ALOAD, state);

@@ -7,8 +7,8 @@ use std::fs;
 
 use perk_classfile::{ClassFile, Instruction, Operands, opcode};
 use perk_instrument::{
-    ClassProbes, Error, Events, HELPER, Names, Places, Probes, fields, instrument, leaves,
-    with_record,
+    COUNTS_HELPER, ClassProbes, Error, Events, HELPER, MethodName, Methods, Names, Places, Probes,
+    fields, instrument, leaves, with_record,
 };
 use perk_testkit::{fixture, jdk, workspace};
 use support::{CounterNumbers, image};
@@ -27,6 +27,7 @@ const CALLS: Probes = Probes {
     calls: true,
     blocks: false,
     entries: false,
+    path_budget: false,
     events: Events::NONE,
     late: false,
     names: Names::PLAIN,
@@ -62,7 +63,7 @@ fn calls(bytes: &[u8], method: &str) -> Vec<String> {
             continue;
         }
         let member = class.pool().member_ref(index).unwrap();
-        if member.class == HELPER.as_bytes() {
+        if [HELPER, COUNTS_HELPER].iter().any(|helper| member.class == helper.as_bytes()) {
             names.push(match opcode {
                 opcode::INVOKESTATIC => String::from_utf8(member.name.to_vec()).unwrap(),
                 _ if before == opcode::LOR => "line".to_owned(),
@@ -503,4 +504,64 @@ fn call_at(bytes: &[u8], method: &str) -> usize {
     let code = method.code().unwrap().unwrap();
     assert_eq!(code.bytes().len(), 5);
     code.bytes().as_ptr() as usize - bytes.as_ptr() as usize + 1
+}
+
+/// Methods that are all over budget, with the time as a leaf.
+#[derive(Default)]
+struct AllOverBudget {
+    names: Vec<Vec<u8>>,
+    gave_up: Vec<Vec<u8>>,
+    counted: Vec<Vec<u8>>,
+}
+
+impl Methods for AllOverBudget {
+    fn number(&mut self, method: &MethodName<'_>) -> u32 {
+        self.names.push(method.name.to_vec());
+        self.names.len() as u32 - 1
+    }
+
+    fn is_over_budget(&mut self, _: u32) -> bool {
+        true
+    }
+
+    fn gave_up_position(&mut self, number: u32) {
+        self.gave_up.push(self.names[number as usize].clone());
+    }
+
+    fn counter(&mut self, number: u32) -> Option<u32> {
+        self.counted.push(self.names[number as usize].clone());
+        Some(number)
+    }
+
+    fn leaf(&mut self, _: &[u8], name: &[u8], _: &[u8], _: bool) -> bool {
+        name == b"nanoTime"
+    }
+
+    fn selected(&mut self, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_method_over_budget_has_counters_and_no_other_probe() {
+    let text = "public class Over {
+        static long f() { g(); return System.nanoTime(); }
+        static void g() {}
+        static void h() { try { g(); } catch (RuntimeException e) { f(); } }
+    }";
+    let class = compile("Over", text);
+    let mut methods = AllOverBudget::default();
+    let placed = instrument(&class, Probes { path_budget: true, ..CALLS }, &mut methods).unwrap();
+    let bytes = placed.bytes.unwrap();
+    assert_eq!(calls(&bytes, "f"), ["count", "count"]);
+    assert_eq!(calls(&bytes, "g"), ["count"]);
+    // It has to restore its position where it catches an exception.
+    assert_eq!(calls(&bytes, "h")[0], "enter");
+    let of = ["<init>", "f", "nanoTime", "g"].map(|it| it.as_bytes().to_vec());
+    let [constructor, f, nano_time, g] = of;
+    assert_eq!(methods.gave_up, [constructor.clone(), f.clone(), g.clone()]);
+    assert_eq!(methods.counted, [constructor, f, nano_time, g]);
+    // Threads have a place for the address of counters.
+    let thread = place(&base_class("java/lang/Thread"), Probes { path_budget: true, ..CALLS });
+    assert!(field_names(&thread.bytes.unwrap()).contains(&fields::THREAD_COUNTERS.to_owned()));
 }

@@ -23,6 +23,7 @@ const PROBES: Probes = Probes {
     calls: true,
     blocks: false,
     entries: false,
+    path_budget: false,
     events: Events::NONE,
     late: false,
     names: Names::PLAIN,

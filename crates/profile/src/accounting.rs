@@ -84,6 +84,12 @@ accounting! {
     call_count: u64,
     /// Calls counted by method alone, without their path, because the call tree was full.
     folded_call_count: u64,
+    /// The methods over budget (`path-budget`): what they call is below their callers.
+    over_budget_method_count: u64,
+    /// The calls since then of these methods, and of the natives that they call: their callers are not known.
+    over_budget_call_count: u64,
+    /// The first of the methods over budget, with [`NAME_SEPARATOR`] between.
+    over_budget_methods: String,
     /// Nodes of the engine's call trees.
     call_node_count: u64,
     /// Classes that probes were placed in.
@@ -258,8 +264,8 @@ impl Accounting {
         sum!(
             sample_count walk_count failed_walk_count unattributed_count folded_count thread_count
             virtual_sample_count wall_sample_count wall_walk_count wall_thread_ns call_count
-            folded_call_count call_node_count instrumented_class_count instrumented_method_count
-            skipped_method_count excluded_class_count cached_class_count unseen_class_count
+            folded_call_count over_budget_method_count over_budget_call_count call_node_count
+            instrumented_class_count instrumented_method_count skipped_method_count excluded_class_count cached_class_count unseen_class_count
             instrument_cpu_ns probe_removed_ns probe_call_count probe_call_ns probe_object_count
             probe_object_ns allocation_sample_count sampled_wait_count unsited_object_count java_cpu_ns process_cpu_ns
             perk_cpu_ns start_cpu_ns gc_cpu_ns gc_count gc_pause_ns jit_c1_cpu_ns jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns
@@ -281,6 +287,7 @@ impl Accounting {
             (&mut self.timing, &more.timing, ", "),
             (&mut self.live, &more.live, ", "),
             (&mut self.skipped_methods, &more.skipped_methods, NAME_SEPARATOR),
+            (&mut self.over_budget_methods, &more.over_budget_methods, NAME_SEPARATOR),
         ] {
             if text.is_empty() {
                 text.clone_from(more);

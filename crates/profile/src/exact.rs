@@ -8,10 +8,6 @@ use crate::{
     SectionHead, SiteSelection, Span, Subject, Symbols, ThreadId, Timestamp, TraceId,
 };
 
-/// The class and the method above the methods whose call path is not known, because memory for it
-/// was short.
-pub const FOLDED: &str = "<folded>";
-
 /// Calls and their times by trace, as `cpu=times` counts them.
 ///
 /// In a profile of full depth every node of the call tree that was entered has a row. The exact
@@ -159,7 +155,7 @@ impl CallEdges {
     /// Orders the rows as `cpu=old` prints them: most calls first, then most time, then in order of
     /// callee, caller and thread.
     pub fn rank(&mut self) {
-        self.rows.sort_by_key(|row| {
+        self.rows.sort_unstable_by_key(|row| {
             (Reverse((row.count, row.total_ns)), row.callee, row.caller, row.thread)
         });
     }

@@ -50,8 +50,7 @@ pub use accounting::{
     Accounting, CALL_TICK_NS, CpuGroup, LIVE_COLLECTED, LIVE_UNCOLLECTED, NAME_SEPARATOR,
 };
 pub use exact::{
-    Allocations, CallEdge, CallEdges, CallRow, CallTimes, FOLDED, HeapSummary, KnownObjects, Site,
-    Sites,
+    Allocations, CallEdge, CallEdges, CallRow, CallTimes, HeapSummary, KnownObjects, Site, Sites,
 };
 pub use fields::{AccessCounts, AllocationSite, Field, FieldAccesses, FieldCounts, FieldModifier};
 pub use heap::{HeapClassRow, HeapHistogram, HeapRoot, ObjectLayout};
@@ -72,7 +71,7 @@ pub use section::{Column, Key, Section, SectionHead, SiteSelection, Span, Subjec
 pub use shared::Shared;
 pub use state::WallState;
 pub use strings::Interner;
-pub use symbols::{Class, Frame, FrameKind, Line, Method, Symbols};
+pub use symbols::{Class, FOLDED, Frame, FrameKind, Line, Method, OVER_BUDGET, Symbols};
 pub use time::Timestamp;
 pub use time_series::{SeriesSubject, TimeSeries, TimeSeriesBook, spread};
 pub use timeline::{TICK_NS, TimedSamples, Timeline, TimelineBook, TimelineHead, TimelineRow};

@@ -2,6 +2,15 @@
 
 use crate::{ClassId, FrameId, Interner, KeyedMap, MethodId, Shared, StrId, names};
 
+/// The class and the method above the methods whose call path is not known, because memory for it
+/// was short.
+pub const FOLDED: &str = "<folded>";
+
+/// The class and the method of the frames that stand for methods over budget (`path-budget`). Below the one of a caller are
+/// the methods that its callees over budget called; below the one of a thread are the methods over budget themselves,
+/// with all of their calls since they gave up their paths.
+pub const OVER_BUDGET: &str = "<over budget>";
+
 /// A loaded class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Class {
@@ -225,6 +234,16 @@ impl Symbols {
     /// The name of a class, in source form.
     pub fn class_name(&self, id: ClassId) -> &str {
         self.strings.get(self.get_class(id).name)
+    }
+
+    /// Whether a method stands for others that are not known: [`FOLDED`] and [`OVER_BUDGET`].
+    pub fn is_unknown(&self, id: MethodId) -> bool {
+        matches!(self.class_name(self.get_method(id).class), FOLDED | OVER_BUDGET)
+    }
+
+    /// Whether a method stands for methods over budget: [`OVER_BUDGET`].
+    pub fn is_over_budget(&self, id: MethodId) -> bool {
+        self.class_name(self.get_method(id).class) == OVER_BUDGET
     }
 
     /// The number of methods.

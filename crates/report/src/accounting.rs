@@ -96,6 +96,19 @@ fn calls(a: &Accounting) -> Vec<String> {
         );
         lines.push(line("", &text));
     }
+    if a.over_budget_method_count > 0 {
+        let (calls, methods) =
+            (a.over_budget_call_count, plural(a.over_budget_method_count, "method"));
+        let text = format!(
+            "{calls} of them without their callers: of {methods} over budget, and of natives below"
+        );
+        lines.push(line("", &text));
+        let text = "their time is that of their callers; what they call is below <over budget>";
+        lines.push(line("", text));
+        for name in a.over_budget_methods.split(NAME_SEPARATOR).take(MOST_NAMED) {
+            lines.push(line("", &format!("  {name}")));
+        }
+    }
     if a.unsited_object_count > 0 {
         let objects = plural(a.unsited_object_count, "object");
         lines.push(line("objects", &format!("{objects} allocated at no known site")));
@@ -108,8 +121,8 @@ fn calls(a: &Accounting) -> Vec<String> {
     lines
 }
 
-/// The number of methods without probes that are named.
-const MOST_SKIPPED: usize = 5;
+/// The number of methods without probes, and of those over budget, that are named.
+const MOST_NAMED: usize = 5;
 
 /// Where the probes are, and what they cost.
 fn probes(a: &Accounting) -> Vec<String> {
@@ -131,7 +144,7 @@ fn probes(a: &Accounting) -> Vec<String> {
         lines.push(line("", &text));
     }
     let named = a.skipped_methods.split(NAME_SEPARATOR).filter(|it| !it.is_empty());
-    lines.extend(named.take(MOST_SKIPPED).map(|method| line("", &format!("  {method}"))));
+    lines.extend(named.take(MOST_NAMED).map(|method| line("", &format!("  {method}"))));
     let cost = |ps: u64| format!("{:.1} ns", ps as f64 / 1e3);
     if a.probe_self_ps > 0 || a.probe_caller_ps > 0 {
         let (own, caller) = (cost(a.probe_self_ps), cost(a.probe_caller_ps));
@@ -302,6 +315,9 @@ mod tests {
             interval_ns: 10_000_000,
             call_count: 123_456,
             folded_call_count: 7,
+            over_budget_call_count: 99,
+            over_budget_method_count: 1,
+            over_budget_methods: "a.B.hot".into(),
             call_node_count: 890,
             unsited_object_count: 1,
             instrumented_class_count: 500,
@@ -320,10 +336,13 @@ mod tests {
             ..Accounting::default()
         };
         assert_eq!(
-            lines(&accounting)[..10],
+            lines(&accounting)[..13],
             [
                 "calls     123456 counted in 890 nodes of call trees",
                 "          7 of them without their path: the trees were full (memlimit, max-nodes)",
+                "          99 of them without their callers: of 1 method over budget, and of natives below",
+                "          their time is that of their callers; what they call is below <over budget>",
+                "            a.B.hot",
                 "objects   1 object allocated at no known site",
                 "clock     cpu, timing tick",
                 "probes    in 4000 methods of 500 classes",

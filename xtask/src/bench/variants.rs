@@ -65,11 +65,12 @@ const EXACT: [Column; 5] = [
 ];
 
 /// The exact engine's modes, together with sampling.
-pub(super) const MODES: [Variant; 14] = [
+pub(super) const MODES: [Variant; 15] = [
     with("samples", "cpu=samples,format=p"),
     with("counts", "cpu=counts,format=p"),
     with("times-none", "cpu=times,timing=none,format=p"),
     with("times-tick", "cpu=times,timing=tick,format=p"),
+    with("times-budget", "cpu=times,path-budget=1.3,format=p"),
     with("times-exact", "cpu=times,timing=exact,format=p"),
     with("times-none-text", "cpu=times,timing=none,depth=4"),
     with("times-tick-text", "cpu=times,timing=tick,depth=4"),

@@ -378,13 +378,7 @@ impl Analysis for Bytecodes {
     }
 
     fn finish(&self) {
-        let uncounted = self.counters.uncounted_threads();
-        if uncounted > 0 {
-            os::say(&format!(
-                "HPROF WARNING: bytecodes of {uncounted} threads are not in the file: there is no \
-                 address space for their counters\n"
-            ));
-        }
+        self.counters.warn_of_uncounted("bytecodes");
         selection::warn_of_missing("bytecodes", &lock(&self.skipped), &self.selection);
     }
 }

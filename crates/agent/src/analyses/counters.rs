@@ -7,6 +7,7 @@ mod threads;
 use std::sync::OnceLock;
 
 use perk_instrument::Names;
+use perk_jvm::os;
 use perk_jvm::probes::{self, HelperClass};
 use perk_jvm::{Global, Jni, ObjectRef, Reference, Vm};
 use perk_jvmti_sys::jni_sys::jvalue;
@@ -161,8 +162,14 @@ impl Counters {
         self.tables.sums(count)
     }
 
-    /// Returns the number of threads without counters.
-    pub(crate) fn uncounted_threads(&self) -> u64 {
-        self.states.get().map_or(0, States::uncounted)
+    /// Warns of threads without counters, given with what is not counted of them.
+    pub(crate) fn warn_of_uncounted(&self, what: &str) {
+        let count = self.states.get().map_or(0, States::uncounted);
+        if count > 0 {
+            os::say(&format!(
+                "HPROF WARNING: {what} of {count} threads are not in the file: there is no address space for their \
+                 counters\n"
+            ));
+        }
     }
 }

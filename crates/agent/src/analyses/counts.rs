@@ -266,13 +266,7 @@ impl Analysis for CallCounts {
     }
 
     fn finish(&self) {
-        let uncounted = self.counters.uncounted_threads();
-        if uncounted > 0 {
-            os::say(&format!(
-                "HPROF WARNING: calls of {uncounted} threads are not in the file: there is no address space \
-                 for their counters\n"
-            ));
-        }
+        self.counters.warn_of_uncounted("calls");
     }
 
     fn account(&self, accounting: &mut Accounting) {

@@ -21,8 +21,10 @@ mod cost;
 mod counts;
 mod interception;
 mod late;
+mod looks;
 mod natives;
 mod objects;
+mod path_budget;
 mod sites;
 mod state;
 mod threads;
@@ -54,11 +56,13 @@ pub(crate) use self::companion::Companion;
 use self::cost::Calibration;
 pub(crate) use self::objects::ExactSites;
 use self::objects::book::ObjectBook;
+use self::path_budget::PathBudget;
 use self::sites::{AllocationSites, Origins};
 use self::state::{Position, States};
 use self::tree::{Contexts, ParkedThreads, Tree, TreePool};
 use super::books::sites::SiteBook;
 use super::bytecodes::Bytecodes;
+use super::counters::Counters;
 use super::late::LateProbes;
 use super::{Analysis, Event, Needs};
 use crate::common::{Common, Life};
@@ -94,6 +98,7 @@ pub(crate) struct ExactEngine {
     parked: ParkedThreads,
     vm: OnceLock<Vm>,
     calibration: OnceLock<Calibration>,
+    path_budget: Option<&'static PathBudget>,
     /// The numbers of native methods that have made objects, where sites have numbers.
     running_natives: Mutex<FxHashMap<MethodRef, u32>>,
     unseen_class_count: AtomicU64,
@@ -138,7 +143,9 @@ impl ExactEngine {
             None => Places::None,
         };
         let unwinding = !selection.is_everything();
-        let names = companion.map_or_else(random::names, |it| it.counters().names());
+        let path_budget = PathBudget::new(options.path_budget)?;
+        let counters = companion.map(Companion::counters).or(path_budget.map(|it| it.counters()));
+        let names = counters.map_or_else(random::names, Counters::names);
         let object_record = sites.as_ref().is_some_and(AllocationSites::with_records);
         let probes = Probes {
             unwinding,
@@ -153,6 +160,7 @@ impl ExactEngine {
             calls: true,
             blocks: bytecodes.is_some(),
             entries: companion.and_then(Companion::calls).is_some(),
+            path_budget: path_budget.is_some(),
             events: Events::NONE,
             late: is_late,
             names,
@@ -169,10 +177,12 @@ impl ExactEngine {
         if with_sites {
             depth = depth.max(1);
         }
+        let has_marks = path_budget.is_some();
+        let pool = TreePool::new(contexts(depth), options.max_nodes, budget, with_sites, has_marks)
+            .map_err(|error| format!("perk has no memory for a call tree: {error}"))?;
         Ok(Some(Self {
             common,
-            pool: TreePool::new(contexts(depth), options.max_nodes, budget, with_sites)
-                .map_err(|error| format!("perk has no memory for a call tree: {error}"))?,
+            pool,
             clock: Box::leak(Box::new(Clock::new(timing))),
             timing,
             places,
@@ -187,6 +197,7 @@ impl ExactEngine {
                 with_calls || with_paths,
                 companion,
                 selection,
+                path_budget,
                 Image::of(jvmti),
             ),
             trampolines: Trampolines::default(),
@@ -196,6 +207,7 @@ impl ExactEngine {
             parked: ParkedThreads::default(),
             vm: OnceLock::new(),
             calibration: OnceLock::new(),
+            path_budget,
             running_natives: Mutex::default(),
             unseen_class_count: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
@@ -237,7 +249,8 @@ impl ExactEngine {
         hook::overtaken();
         // SAFETY: the arguments are those of the helper's method.
         let started = unsafe { jni.call_static_long(helper, c"start", c"(ZZZZZJ)J", &arguments) };
-        started.map(|_| ()).ok_or_else(|| "the helper class does not start".to_owned())
+        started.ok_or_else(|| "the helper class does not start".to_owned())?;
+        self.start_looks(jni)
     }
 
     /// Returns the names of perk's additions to the JVM.
@@ -253,6 +266,12 @@ impl ExactEngine {
     /// Returns the analysis of bytecodes, whose probes the engine places, too.
     fn bytecodes(&self) -> Option<&'static Bytecodes> {
         self.companion.and_then(Companion::bytecodes)
+    }
+
+    /// Returns the counters of threads, if probes count in them, too.
+    fn counters(&self) -> Option<&'static Counters> {
+        let of_budget = self.path_budget.map(PathBudget::counters);
+        self.companion.map(Companion::counters).or(of_budget)
     }
 
     /// Whether hidden classes get probes.
@@ -327,6 +346,9 @@ impl ExactEngine {
 
     /// Measures the cost of the probes, and ends the clock.
     fn end_counting(&self, jni: Jni<'_>) {
+        if let Some(budget) = self.path_budget {
+            budget.stop();
+        }
         self.calibrate(jni);
         self.count_unseen(jni);
         // New threads are not counted from now on.
@@ -356,6 +378,9 @@ impl ExactEngine {
     /// Returns all trees, each with the slot of the platform thread that it belongs to if threads are
     /// distinguished.
     fn trees(&self) -> Vec<(Option<Slot>, &'static Tree)> {
+        if let Some(budget) = self.path_budget {
+            budget.settle(&self.pool);
+        }
         let threads = self.clock.threads();
         let owned = self.pool.trees().into_iter().map(|tree| {
             let owner = threads.iter().find(|(_, own)| std::ptr::eq(*own, tree));
@@ -405,18 +430,21 @@ impl Analysis for ExactEngine {
             true => needs.events.push(Event::NativeBind),
             false => needs.later_events.push(Event::NativeBind),
         }
+        if self.path_budget.is_some() {
+            needs.capabilities.push(Capability::CanRetransformClasses);
+        }
         needs
     }
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let own = natives::helper(self);
-        let more = self.companion.map(|it| it.counters().helper_class());
+        let more = self.counters().map(Counters::helper_class);
         let helpers = [own].into_iter().chain(more).collect();
         let defined = probes::define_helpers(self.common.jvmti, jni, self.names(), helpers)?;
         if let [own, more @ ..] = defined.as_slice() {
             let _ = self.helper.set(own);
-            for (companion, helper) in self.companion.iter().zip(more) {
-                companion.counters().set_helper(helper);
+            for (counters, helper) in self.counters().iter().zip(more) {
+                counters.set_helper(helper);
             }
         }
         Ok(())
@@ -426,7 +454,7 @@ impl Analysis for ExactEngine {
         if self.late.is_some() {
             return;
         }
-        let more = self.companion.and_then(Companion::helper);
+        let more = self.counters().and_then(Counters::helper);
         self.common.set_helpers(self.helper.get().copied().into_iter().chain(more));
     }
 
@@ -437,7 +465,16 @@ impl Analysis for ExactEngine {
         }
     }
 
+    fn thread_began(&self, thread: &Arc<LiveThread>) {
+        if let Some(budget) = self.path_budget {
+            budget.counters().thread_began(self.common, &**thread);
+        }
+    }
+
     fn thread_ended(&self, jni: Jni<'_>, thread: ObjectRef<'_>, known: Option<&LiveThread>) {
+        if let Some(budget) = self.path_budget {
+            budget.counters().thread_ended(jni, thread);
+        }
         self.leave_platform(jni, &thread, || known.map(|known| known.slot));
     }
 
@@ -479,6 +516,9 @@ impl Analysis for ExactEngine {
     }
 
     fn finish(&self) {
+        if let Some(budget) = self.path_budget {
+            budget.counters().warn_of_uncounted("calls of methods over budget");
+        }
         if let Some(limit_bytes) = self.pool.budget().reached() {
             let folded_count = self.call_book.folded_count();
             os::say(&format!(
@@ -504,6 +544,9 @@ impl Analysis for ExactEngine {
         // Calls that a companion counts are in no tree.
         let has_calls_elsewhere = self.companion.and_then(Companion::calls).is_some();
         accounting.call_node_count = if has_calls_elsewhere { 0 } else { self.pool.node_count() };
+        if let Some(budget) = self.path_budget {
+            budget.account(accounting);
+        }
         accounting.instrumented_class_count = read(&counts.classes);
         accounting.instrumented_method_count = read(&counts.methods);
         self.classes.skipped().account(accounting);

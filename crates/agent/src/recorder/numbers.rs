@@ -5,7 +5,7 @@
 //! called.
 
 use perk_control::options::Options;
-use perk_profile::{FOLDED, Frame, FrameId, Line, Method, MethodId, Symbols};
+use perk_profile::{FOLDED, Frame, FrameId, Line, Method, MethodId, OVER_BUDGET, Symbols};
 use rustc_hash::FxHashMap;
 
 use super::counted::Calls;
@@ -54,8 +54,10 @@ impl Numbers {
 
     /// Returns the frame of the method with a number.
     pub(super) fn frame(&mut self, symbols: &mut Symbols, number: u32) -> FrameId {
-        if number == Calls::LOST {
-            return lost_frame(symbols);
+        match number {
+            Calls::LOST => return named_frame(symbols, FOLDED),
+            Calls::OVER_BUDGET => return named_frame(symbols, OVER_BUDGET),
+            _ => {}
         }
         if let Some(Some(known)) = self.frames.get(number as usize) {
             return *known;
@@ -67,7 +69,7 @@ impl Numbers {
 
     /// Returns the frame of a method at a line; 0 if it is not given.
     pub(super) fn frame_at(&mut self, symbols: &mut Symbols, number: u32, line: u16) -> FrameId {
-        if line == 0 || number == Calls::LOST {
+        if line == 0 || matches!(number, Calls::LOST | Calls::OVER_BUDGET) {
             return self.frame(symbols, number);
         }
         if let Some(known) = self.line_frames.get(&(number, line)) {
@@ -88,9 +90,10 @@ fn method_of(symbols: &mut Symbols, text: &MethodText<'_>) -> MethodId {
     symbols.method(Method { class, name, signature, source })
 }
 
-fn lost_frame(symbols: &mut Symbols) -> FrameId {
-    let class = symbols.class(FOLDED);
-    let name = symbols.strings.intern(FOLDED);
+/// Returns a frame that is no method, with a name that says what it stands for.
+fn named_frame(symbols: &mut Symbols, name: &str) -> FrameId {
+    let class = symbols.class(name);
+    let name = symbols.strings.intern(name);
     let method = symbols.method(Method { class, name, signature: None, source: None });
     symbols.frame(Frame::new(method, Line::Unknown))
 }

@@ -12,6 +12,7 @@ mod jvms;
 mod late;
 mod natives;
 mod output;
+mod over_budget;
 mod overflow;
 mod tables;
 mod times;

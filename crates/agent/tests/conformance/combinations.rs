@@ -20,7 +20,7 @@ const TABLE: &str = "testdata/hprof/combinations/original.tsv";
 /// the numbers of values, so that all values occur.
 const STEP: usize = 11;
 /// The analyses that perk has and the original does not, together with those that both have.
-const PERKS_OWN: [&str; 14] = [
+const PERKS_OWN: [&str; 15] = [
     "cpu=old,aprof=y",
     "cpu=old,heap=sites,aprof=between",
     "cpu=old,heap=sites,sample=64k",
@@ -32,6 +32,7 @@ const PERKS_OWN: [&str; 14] = [
     "cpu=samples,cpu=times,heap=sites,aprof=y,format=p",
     "cpu=samples,cpu=old,heap=all,monitor=y,thread=y,format=p",
     "cpu=old,format=p",
+    "cpu=samples,cpu=times,path-budget=1,monitor=y,locks=y,thread=y",
     "cpu=counts,monitor=y,locks=y,heap=dump",
     "cpu=counts,heap=sites,sample=64k,thread=y,format=p",
     "cpu=samples,aprof=y,heap=dump,format=b",

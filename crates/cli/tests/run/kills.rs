@@ -97,9 +97,10 @@ fn sum_of(folder: &Folder, file: &str, metric: &str, frames: &[&str]) -> u64 {
 }
 
 /// Each kind of measurement, with a metric that it has.
-const KINDS: [(&[&str], &str); 8] = [
+const KINDS: [(&[&str], &str); 9] = [
     (&["--cpu", "samples"], "samples"),
     (&["--cpu", "times", "--include", "Rounds"], "calls"),
+    (&["--cpu", "times", "--budget", "1", "--include", "Rounds"], "calls"),
     (&["--cpu", "old", "--include", "Rounds", "--threads"], "calls"),
     (&["--heap", "sites"], "allocated"),
     (&["--heap", "sites", "--cpu", "counts"], "allocated"),

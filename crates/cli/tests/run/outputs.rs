@@ -8,10 +8,11 @@ use super::kills::rounds;
 use super::perk_run;
 use crate::util::{Folder, stderr, stdout};
 
-const MEASUREMENTS: [&[&str]; 18] = [
+const MEASUREMENTS: [&[&str]; 19] = [
     &[],
     &["--cpu", "times", "--include", "Rounds"],
     &["--cpu", "times", "--timing", "none", "--include", "Rounds"],
+    &["--cpu", "times", "--budget", "1.3", "--include", "Rounds"],
     &["--cpu", "old", "--include", "Rounds"],
     &["--wall"],
     &["--alloc=16k"],

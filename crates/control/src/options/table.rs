@@ -59,6 +59,8 @@ fields! {
     interval_ns: Option<u64> = None,
     /// The share of the total below which rows are left out; a ratio, not a percentage.
     cutoff: f64 = 0.0001,
+    /// The CPU time that calls may take with `cpu=times`, by that of the program without perk; 0 without a limit.
+    path_budget: f64 = 0.0,
     /// Include line numbers in traces.
     lineno: bool = true,
     /// Treat the thread as part of a trace's identity.
@@ -824,6 +826,46 @@ pub(super) const ROWS: &[OptionRow] = &[
                    8m]",
             value_name: "N",
             ..SIZE_ARGUMENT
+        }],
+        ..OWN
+    },
+    OptionRow {
+        name: "path-budget",
+        values: "<ratio>",
+        about: "budget for call paths",
+        default: "none",
+        form: Some("DOUBLE"),
+        rule: "floating point and >= 1",
+        value: Value::Ratio(|o| &mut o.path_budget),
+        needs: Some(&Needs {
+            of: &[Calls],
+            is_met: Some(|o| {
+                o.cpu.times == Some(TimesForm::Times)
+                    && !(o.counts_sites() || o.aprof || o.jamaica.is_some())
+            }),
+            agent: "cpu=times, without heap=sites, aprof and jamaica",
+            command_line: "--cpu times, without --heap sites, --aprof and --jamaica",
+        }),
+        clash: Some(&Clash {
+            is_there: |o| o.path_budget > 0.0 && o.path_budget < 1.0,
+            agent: "path-budget is the CPU time with perk by that without: use a number from 1 on, such as 1.3",
+            command_line: "--budget is the CPU time with perk by that without: use a number from 1 on, such as 1.3",
+        }),
+        note: "\
+- With `path-budget=1.3` calls may take 0.3 of the CPU time that the program takes by itself. After 1, 3, 7 seconds and so
+  on perk compares an estimate of what they take with that. Where it is more, the methods with the most calls
+  give up their paths: each of their calls is still counted, in one number below a frame `<over budget>`.
+  Their time is that of their callers, and so are the methods that they call, with such a frame between. The
+  accounting has their number and names. A method that catches exceptions keeps its path.",
+        arguments: &[Argument {
+            long: "budget",
+            position: 235,
+            help: "Let the methods with the most calls give up their paths where the CPU time would be more than this \
+                   times that without perk",
+            value_name: "RATIO",
+            hint: "use a number from 1 on, such as 1.3",
+            is_from_start: true,
+            ..FLAG
         }],
         ..OWN
     },

@@ -50,6 +50,7 @@ pub(crate) const EVERYTHING: RequestKind = RequestKind {
         calls: true,
         blocks: false,
         entries: false,
+        path_budget: false,
         events: Events::NONE,
         late: false,
         names: Names::PLAIN,

@@ -443,7 +443,7 @@ fn sum(edges: &[Edge]) -> u64 {
 
 /// The self time of a call on average; where it is less than a nanosecond, with a decimal.
 pub(super) fn average_text(row: &MethodCalls) -> String {
-    average(row.self_ns, row.count)
+    average(row.self_ns, row.timed_count)
 }
 
 fn average(self_ns: u64, count: u64) -> String {

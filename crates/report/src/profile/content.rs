@@ -288,6 +288,19 @@ impl<'a> Content<'a> {
         (!losses.is_empty()).then(|| losses.join("; "))
     }
 
+    /// What has become of methods whose calls took more than the budget.
+    fn over_budget(&self) -> Option<String> {
+        let accounting = self.profile.accounting.as_ref()?;
+        let methods = plural(accounting.over_budget_method_count, "method");
+        let (count, all) = (accounting.over_budget_call_count, accounting.call_count);
+        (accounting.over_budget_method_count > 0).then(|| {
+            format!(
+                "over budget: {methods} with {} % of calls; these have no callers, and their time is their callers'",
+                percent(count, all)
+            )
+        })
+    }
+
     /// Lines that a reader of the numbers must know: the part of all that they are, and inferred
     /// callers.
     pub(super) fn conditions(&self) -> Vec<String> {
@@ -296,6 +309,7 @@ impl<'a> Content<'a> {
         lines.extend(self.fields.as_ref().and_then(Fields::extended));
         lines.extend(self.fields.as_ref().and_then(Fields::unknown));
         lines.extend(self.objects.as_ref().and_then(Objects::uncollected));
+        lines.extend(self.over_budget());
         let part = self.objects.as_ref().and_then(Objects::part);
         let is_main = self.main_view().is_some_and(|view| view.metric == Metric::AllocatedBytes);
         if let Some(part) = part.filter(|_| is_main) {

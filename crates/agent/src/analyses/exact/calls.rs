@@ -68,6 +68,9 @@ impl Analysis for ExactCalls {
     }
 
     fn reset(&self, _: bool) {
+        if let Some(budget) = self.0.path_budget {
+            budget.reset();
+        }
         if !self.0.call_book.is_direct() {
             return;
         }

@@ -19,6 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::cache::{CacheHit, ClassCache};
 use super::companion::Companion;
+use super::path_budget::PathBudget;
 use super::tree::NUMBERED_SITES;
 use crate::analyses::skipped::SkippedMethods;
 use crate::recorder::{MethodText, Recorder};
@@ -38,6 +39,7 @@ pub(super) struct Classes {
     /// The analysis whose counters the classes get, too.
     companion: Option<Companion>,
     selection: Selection,
+    path_budget: Option<&'static PathBudget>,
     image: Option<&'static Image>,
     /// The numbers of the native methods that are called.
     natives: Mutex<FxHashSet<u32>>,
@@ -81,6 +83,7 @@ impl Classes {
         with_calls: bool,
         companion: Option<Companion>,
         selection: Selection,
+        path_budget: Option<&'static PathBudget>,
         image: Option<&'static Image>,
     ) -> Self {
         Self {
@@ -88,6 +91,7 @@ impl Classes {
             with_calls,
             companion,
             selection,
+            path_budget,
             image,
             natives: Mutex::default(),
             sites: Mutex::default(),
@@ -403,6 +407,20 @@ impl Methods for View<'_> {
         let declared = self.classes.declaration(owner, name, descriptor);
         let leaf = declared.and_then(|(_, leaf)| leaf);
         leaf.is_some_and(|leaf| !is_virtual || !leaf.is_virtual)
+    }
+
+    fn is_over_budget(&mut self, number: u32) -> bool {
+        self.classes.path_budget.is_some_and(|it| it.is_over(number))
+    }
+
+    fn gave_up_position(&mut self, number: u32) {
+        if let Some(budget) = self.classes.path_budget {
+            budget.gave_up(number);
+        }
+    }
+
+    fn counter(&mut self, number: u32) -> Option<u32> {
+        self.classes.path_budget?.counter(number)
     }
 
     fn selected(&mut self, class: &[u8], method: &[u8]) -> bool {

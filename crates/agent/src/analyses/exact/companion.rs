@@ -1,7 +1,6 @@
 //! The analyses whose probes the engine places together with its own: a class is changed once.
 
 use perk_instrument::{ClassFile, CountedCode, Error, MethodCalls, MethodName};
-use perk_jvm::Global;
 
 use crate::analyses::bytecodes::Bytecodes;
 use crate::analyses::counters::Counters;
@@ -39,11 +38,6 @@ impl Companion {
             Self::Bytecodes(bytecodes) => bytecodes.counters(),
             Self::Calls(calls) => calls.counters(),
         }
-    }
-
-    /// Returns its helper class once it is defined.
-    pub(super) fn helper(self) -> Option<&'static Global> {
-        self.counters().helper()
     }
 
     /// Notes a class that gets probes: see [`Methods::class`](perk_instrument::Methods::class).

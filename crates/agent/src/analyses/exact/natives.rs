@@ -85,7 +85,7 @@ extern "system" fn begin(env: *mut JNIEnv, class: jclass, thread: jobject) -> jo
 }
 
 extern "system" fn grow(
-    _: *mut JNIEnv,
+    env: *mut JNIEnv,
     _: jclass,
     tree: jlong,
     context: jlong,
@@ -95,8 +95,11 @@ extern "system" fn grow(
     // A node that does not belong to the context is wrong, but harmless.
     answer(context, |engine| {
         // SAFETY: Java code passes the tree that `begin` gave its thread.
-        let tree = unsafe { Tree::at(tree as u64) };
-        tree.grow(&engine.pool, context as u64, method as u32, line as u16)
+        let (jni, tree) = unsafe { (Jni::from_raw(env), Tree::at(tree as u64)) };
+        let (context, method) = (context as u64, method as u32);
+        // SAFETY: the context is a node.
+        let is_through = unsafe { engine.is_called_over_budget(jni, tree, context, method) };
+        tree.grow(&engine.pool, (context, line as u16), method, is_through)
     })
 }
 

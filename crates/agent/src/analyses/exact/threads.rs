@@ -212,7 +212,11 @@ impl Current<'_> {
         let caller = self.position(jni);
         let from = self.node(engine, caller);
         // SAFETY: the node is of this tree, and the thread is the calling one.
-        let node = unsafe { self.tree.enter(&engine.pool, from, caller.line(), method) };
+        let node = unsafe {
+            let is_through =
+                |context| engine.is_called_over_budget(jni, self.tree, context, method);
+            self.tree.enter(&engine.pool, (from, caller.line()), method, is_through)
+        };
         self.states.set_position(jni, &self.state, Position(node));
         caller
     }

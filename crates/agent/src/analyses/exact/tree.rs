@@ -17,6 +17,7 @@
 
 mod memory;
 mod nodes;
+mod over_budget;
 mod parked;
 mod sites;
 mod suffixes;
@@ -32,6 +33,7 @@ pub(super) use self::memory::TREE_SHIFT;
 use self::memory::{Arena, NO_METHOD, Node, address, first_slot, key, node_at};
 use self::nodes::LastCounts;
 pub(super) use self::nodes::{TreeCalls, TreeNodes};
+pub(super) use self::over_budget::MethodCalls;
 pub(super) use self::parked::{OpenCalls, ParkedThreads};
 pub(super) use self::sites::NUMBERED_SITES;
 use self::sites::SiteTable;
@@ -67,6 +69,8 @@ pub(super) struct TreePool {
     budget: Arc<Budget>,
     /// Whether sites have numbers, by which a tree's records are found.
     has_numbered_sites: bool,
+    /// Whether there is a budget for paths: a node's [`site`](Node::site) is then the index of its mark.
+    has_marks: bool,
     node_count: AtomicU64,
     trees: Mutex<Trees>,
 }
@@ -144,6 +148,7 @@ impl TreePool {
         max_nodes: u64,
         budget: Arc<Budget>,
         has_numbered_sites: bool,
+        has_marks: bool,
     ) -> std::io::Result<Self> {
         // Trees grow by chunks, and have nodes for methods whose path is not known.
         let nodes = max_nodes.saturating_mul(5) / 4;
@@ -155,7 +160,17 @@ impl TreePool {
         nil.next.store(address(nil), Relaxed);
         nil.last.store(address(nil) as u32, Relaxed);
         let (node_count, trees) = (AtomicU64::new(0), Mutex::default());
-        Ok(Self { contexts, arena, nil, max_nodes, budget, has_numbered_sites, node_count, trees })
+        Ok(Self {
+            contexts,
+            arena,
+            nil,
+            max_nodes,
+            budget,
+            has_numbered_sites,
+            has_marks,
+            node_count,
+            trees,
+        })
     }
 
     /// Returns the address of the node that is nobody's child.
@@ -310,9 +325,16 @@ impl Tree {
         unsafe { &*(address as *const Self) }
     }
 
-    /// Adds the child of a context for `method`, called from `line`, which the table does not have.
-    pub(super) fn grow(&self, pool: &TreePool, context: u64, method: u32, line: u16) -> u64 {
-        self.add(&mut lock(&self.inner), pool, (context, line), method)
+    /// Adds the child of a context for `method`, called from `line`, which the table does not have. If a method over
+    /// budget has called it, it is marked so.
+    pub(super) fn grow(
+        &self,
+        pool: &TreePool,
+        (context, line): (u64, u16),
+        method: u32,
+        is_through: bool,
+    ) -> u64 {
+        self.add_through(&mut lock(&self.inner), pool, (context, line), method, is_through)
     }
 
     fn add(&self, inner: &mut Inner, pool: &TreePool, key: (u64, u16), method: u32) -> u64 {
@@ -333,10 +355,10 @@ impl Tree {
         }
         let Some(node) = node else { return key.0 };
         let context = key.0;
-        let its_context = if Some(context) == inner.lost.map(address) {
-            context
-        } else {
-            inner.context_of(pool, node)
+        let its_context = match method {
+            _ if Some(context) == inner.lost.map(address) => context,
+            Calls::OVER_BUDGET => address(node),
+            _ => inner.context_of(pool, node),
         };
         node.context.store(pool.arena.index_of(its_context), Relaxed);
         inner.put(pool, node);
@@ -400,18 +422,27 @@ impl Tree {
             }
             // SAFETY: it is the address of a node.
             let context = pool.context_of(unsafe { node_at(node) });
-            node = self.child(inner, pool, (context, step.line()), step.method());
+            let (key, method) = ((context, step.line()), step.method());
+            let is_through = pool.has_marks && step.site.load(Relaxed) != 0;
+            let known = inner.find(pool, key, method);
+            node = known.unwrap_or_else(|| self.add_through(inner, pool, key, method, is_through));
         }
         inner.translated.insert(foreign, node);
         node
     }
 
-    /// Enters a method that the one at a node calls from a line. Returns the node of the callee.
-    /// PerkProbes.enter does the same.
+    /// Enters a method that the one at a node calls from a line; `is_through` returns whether the context of that node does
+    /// so through a method over budget. Returns the node of the callee. PerkProbes.enter does the same.
     ///
     /// # Safety
     /// The address must be that of a node of this tree, which the calling thread uses.
-    pub(super) unsafe fn enter(&self, pool: &TreePool, from: u64, line: u16, method: u32) -> u64 {
+    pub(super) unsafe fn enter(
+        &self,
+        pool: &TreePool,
+        (from, line): (u64, u16),
+        method: u32,
+        is_through: impl FnOnce(u64) -> bool,
+    ) -> u64 {
         // SAFETY: the caller's promise; a node expects a node.
         let (caller, expected) = unsafe {
             let caller = node_at(from);
@@ -422,9 +453,11 @@ impl Tree {
         let other = pool.arena.get(last.other.load(Relaxed));
         let found = [expected, other].into_iter().find(|it| it.key.load(Relaxed) == wanted);
         let node = found.unwrap_or_else(|| {
-            let inner = &mut *lock(&self.inner);
             let context = pool.context_of(caller);
-            let node = self.child(inner, pool, (context, line), method);
+            let known = lock(&self.inner).find(pool, (context, line), method);
+            let grow = || self.grow(pool, (context, line), method, is_through(context));
+            let node = known.unwrap_or_else(grow);
+            let _inner = lock(&self.inner);
             // SAFETY: it is the address of a node.
             let node = unsafe { node_at(node) };
             // Callers share the nodes of unknown paths, and must not find each other's children by them.
@@ -475,7 +508,7 @@ impl Tree {
 
     /// Whether it has paths of more frames than a number of them.
     pub(super) fn is_deeper(&self, depth: usize) -> bool {
-        let nodes = TreeNodes::of(&lock(&self.inner));
+        let nodes = TreeNodes::of(&lock(&self.inner), None);
         nodes.count() > depth && nodes.depth() > depth
     }
 
@@ -487,7 +520,7 @@ impl Tree {
         reading: Reading,
     ) -> TreeCalls<'a> {
         let last = lock(&self.last);
-        let nodes = TreeNodes::of(&lock(&self.inner));
+        let nodes = TreeNodes::of(&lock(&self.inner), pool.has_marks.then(|| pool.nil()));
         TreeCalls::new(nodes, pool, running, reading, last)
     }
 }

@@ -19,6 +19,8 @@ pub(in crate::analyses::exact) struct TreeNodes {
     bases: Vec<(u64, usize)>,
     /// The number of nodes, with the root.
     count: usize,
+    /// The address of the first node of all trees, if nodes have marks.
+    first_of_all: Option<u64>,
 }
 
 /// The counts of a node at a moment, or since then.
@@ -104,7 +106,7 @@ impl Counts {
 }
 
 impl TreeNodes {
-    pub(super) fn of(inner: &Inner) -> Self {
+    pub(super) fn of(inner: &Inner, first_of_all: Option<u64>) -> Self {
         let chunks = inner.chunks.clone();
         let mut first = 0;
         let firsts: Vec<_> = chunks
@@ -118,7 +120,7 @@ impl TreeNodes {
         let mut bases: Vec<_> =
             chunks.iter().zip(&firsts).map(|(chunk, first)| (address(&chunk[0]), *first)).collect();
         bases.sort_unstable();
-        Self { chunks, firsts, bases, count: inner.count }
+        Self { chunks, firsts, bases, count: inner.count, first_of_all }
     }
 
     /// Returns the row of the node at an address.
@@ -129,11 +131,21 @@ impl TreeNodes {
         index.checked_sub(1).map_or(Calls::NO_PARENT, |row| row as u32)
     }
 
+    /// Returns the row of a node's parent; of a node that was called through methods over budget, that of the node which
+    /// stands for these.
+    fn parent_row(&self, node: &Node) -> u32 {
+        let mark = node.site.load(Relaxed);
+        match self.first_of_all.filter(|_| mark != 0) {
+            Some(first) => self.row(first + u64::from(mark) * size_of::<Node>() as u64),
+            None => self.row(node.parent()),
+        }
+    }
+
     /// Returns the most frames of a path, or a number above 65,000.
     pub(super) fn depth(&self) -> usize {
         let mut depths: Vec<u16> = Vec::with_capacity(self.count());
         for row in 0..self.count() {
-            let outer = depths.get(self.row(self.node(row).parent()) as usize);
+            let outer = depths.get(self.parent_row(self.node(row)) as usize);
             depths.push(outer.copied().unwrap_or(0).saturating_add(1));
         }
         depths.into_iter().max().unwrap_or(0).into()
@@ -154,7 +166,7 @@ impl PathNodes for TreeNodes {
     fn get(&self, row: u32) -> Option<PathNode> {
         let row = Some(row as usize).filter(|row| *row < self.count())?;
         let node = self.node(row);
-        Some(PathNode { method: node.method(), parent: self.row(node.parent()), line: node.line() })
+        Some(PathNode { method: node.method(), parent: self.parent_row(node), line: node.line() })
     }
 }
 
@@ -174,7 +186,7 @@ impl<'a> TreeCalls<'a> {
         let mut calls = Self { nodes, running, reading, last, entered_counts, totals_ns };
         for row in 0..count {
             let node = calls.nodes.node(row);
-            let parent = calls.nodes.row(node.parent());
+            let parent = calls.nodes.parent_row(node);
             if parent != Calls::NO_PARENT && pool.is_entered(node) {
                 let count = calls.since(row).count;
                 calls.entered_counts.add(parent as usize, count);
@@ -185,7 +197,7 @@ impl<'a> TreeCalls<'a> {
             // Children come after their parents.
             for row in (0..count).rev() {
                 calls.totals_ns[row] += calls.since(row).self_ns;
-                let parent = calls.nodes.row(calls.nodes.node(row).parent());
+                let parent = calls.nodes.parent_row(calls.nodes.node(row));
                 if parent != Calls::NO_PARENT {
                     calls.totals_ns[parent as usize] += calls.totals_ns[row];
                 }
@@ -238,7 +250,7 @@ impl CallNodes for TreeCalls<'_> {
             total_ns: self.totals_ns.get(row).map_or(0, |total_ns| self_ns.max(*total_ns)),
             entered_count: self.entered_counts.get(row),
             method: node.method(),
-            parent: self.nodes.row(node.parent()),
+            parent: self.nodes.parent_row(node),
             line: node.line(),
         }
     }

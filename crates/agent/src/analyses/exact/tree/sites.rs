@@ -145,7 +145,7 @@ impl Tree {
         indexes.extend(sites.indexes());
         drop(sites);
         // The nodes of the records are there before them.
-        (TreeNodes::of(&lock(&self.inner)), indexes)
+        (TreeNodes::of(&lock(&self.inner), None), indexes)
     }
 
     /// Returns the tree's nodes and records.
