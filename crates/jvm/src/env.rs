@@ -393,11 +393,6 @@ impl Jvmti {
         result.ok().ok().map(|()| method)
     }
 
-    /// Returns the method of a frame of the calling thread, the innermost being 0.
-    pub fn frame(self, depth: jint) -> Option<MethodRef> {
-        self.frame_method(depth).map(MethodRef)
-    }
-
     /// Returns the object of the method of a frame of the calling thread; `None` for a static method.
     pub fn receiver<'a>(self, jni: Jni<'a>, depth: jint) -> Option<Local<'a>> {
         let mut object: jobject = null_mut();

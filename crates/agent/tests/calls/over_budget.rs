@@ -7,9 +7,9 @@ use crate::{WHOLE, accounting, by_method, counted, methods, pairs, profile};
 
 /// The calls of each round, by method.
 const ROUND: [(&str, u64); 9] = [
-    ("OverBudget.hot", 10_008),
-    ("OverBudget.warm", 5_004),
-    ("OverBudget.trivial", 5_004),
+    ("OverBudget.hot", 100_008),
+    ("OverBudget.warm", 50_004),
+    ("OverBudget.trivial", 50_004),
     ("OverBudget.seldom", 2),
     ("OverBudget.inner", 6),
     ("OverBudget.catching", 4),
