@@ -6,7 +6,7 @@ use crate::{ClassId, FrameId, Interner, KeyedMap, MethodId, Shared, StrId, names
 /// was short.
 pub const FOLDED: &str = "<folded>";
 
-/// The class and the method of the frames that stand for methods over budget (`path-budget`). Below the one of a caller are
+/// The class and the method of the frames that represent methods over budget (`path-budget`). Below the one of a caller are
 /// the methods that its callees over budget called; below the one of a thread are the methods over budget themselves,
 /// with all of their calls since they gave up their paths.
 pub const OVER_BUDGET: &str = "<over budget>";
@@ -236,12 +236,12 @@ impl Symbols {
         self.strings.get(self.get_class(id).name)
     }
 
-    /// Whether a method stands for others that are not known: [`FOLDED`] and [`OVER_BUDGET`].
+    /// Whether a method represents others that are not known: [`FOLDED`] and [`OVER_BUDGET`].
     pub fn is_unknown(&self, id: MethodId) -> bool {
         matches!(self.class_name(self.get_method(id).class), FOLDED | OVER_BUDGET)
     }
 
-    /// Whether a method stands for methods over budget: [`OVER_BUDGET`].
+    /// Whether a method represents methods over budget: [`OVER_BUDGET`].
     pub fn is_over_budget(&self, id: MethodId) -> bool {
         self.class_name(self.get_method(id).class) == OVER_BUDGET
     }

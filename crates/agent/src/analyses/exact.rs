@@ -86,6 +86,8 @@ pub(crate) struct ExactEngine {
     with_calls: bool,
     /// The analysis whose probes the engine places, too.
     companion: Option<Companion>,
+    /// The counters of threads, if probes count in them, too.
+    counters: Option<&'static Counters>,
     sites: Option<AllocationSites>,
     call_book: CallBook,
     object_book: ObjectBook,
@@ -144,7 +146,8 @@ impl ExactEngine {
         };
         let unwinding = !selection.is_everything();
         let path_budget = PathBudget::new(options.path_budget)?;
-        let counters = companion.map(Companion::counters).or(path_budget.map(|it| it.counters()));
+        let of_budget = path_budget.map(PathBudget::counters);
+        let counters = companion.map(Companion::counters).or(of_budget);
         let names = counters.map_or_else(random::names, Counters::names);
         let object_record = sites.as_ref().is_some_and(AllocationSites::with_records);
         let probes = Probes {
@@ -189,6 +192,7 @@ impl ExactEngine {
             per_thread: options.distinguishes_all_threads(),
             with_calls,
             companion,
+            counters,
             sites,
             call_book: CallBook::new(options),
             object_book: ObjectBook::new(options, site_book),
@@ -266,12 +270,6 @@ impl ExactEngine {
     /// Returns the analysis of bytecodes, whose probes the engine places, too.
     fn bytecodes(&self) -> Option<&'static Bytecodes> {
         self.companion.and_then(Companion::bytecodes)
-    }
-
-    /// Returns the counters of threads, if probes count in them, too.
-    fn counters(&self) -> Option<&'static Counters> {
-        let of_budget = self.path_budget.map(PathBudget::counters);
-        self.companion.map(Companion::counters).or(of_budget)
     }
 
     /// Whether hidden classes get probes.
@@ -438,12 +436,12 @@ impl Analysis for ExactEngine {
 
     fn vm_started(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let own = natives::helper(self);
-        let more = self.counters().map(Counters::helper_class);
+        let more = self.counters.map(Counters::helper_class);
         let helpers = [own].into_iter().chain(more).collect();
         let defined = probes::define_helpers(self.common.jvmti, jni, self.names(), helpers)?;
         if let [own, more @ ..] = defined.as_slice() {
             let _ = self.helper.set(own);
-            for (counters, helper) in self.counters().iter().zip(more) {
+            for (counters, helper) in self.counters.iter().zip(more) {
                 counters.set_helper(helper);
             }
         }
@@ -454,7 +452,7 @@ impl Analysis for ExactEngine {
         if self.late.is_some() {
             return;
         }
-        let more = self.counters().and_then(Counters::helper);
+        let more = self.counters.and_then(Counters::helper);
         self.common.set_helpers(self.helper.get().copied().into_iter().chain(more));
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Calls {
 impl Calls {
     pub(crate) const NO_PARENT: u32 = u32::MAX;
     pub(crate) const LOST: u32 = u32::MAX >> 1;
-    /// The number of the nodes that stand for methods over budget. Those between are of methods of the helper.
+    /// The number of the nodes that represent methods over budget. Those between are of methods of the helper.
     pub(crate) const OVER_BUDGET: u32 = Self::LOST - 32;
 
     /// Whether the node represents unknown paths.

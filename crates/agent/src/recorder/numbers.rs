@@ -90,7 +90,7 @@ fn method_of(symbols: &mut Symbols, text: &MethodText<'_>) -> MethodId {
     symbols.method(Method { class, name, signature, source })
 }
 
-/// Returns a frame that is no method, with a name that says what it stands for.
+/// Returns a frame that is no method, with a name that says what it represents.
 fn named_frame(symbols: &mut Symbols, name: &str) -> FrameId {
     let class = symbols.class(name);
     let name = symbols.strings.intern(name);

@@ -1,7 +1,7 @@
 //! With a budget the methods with the most calls give up their paths, and no call is lost.
 
-use perk_profile::{Accounting, OVER_BUDGET};
-use perk_testkit::{JavaRun, jdk};
+use perk_profile::{Accounting, OVER_BUDGET, Profile};
+use perk_testkit::{JavaRun, Jdk, jdk};
 
 use crate::{WHOLE, accounting, by_method, counted, methods, pairs, profile};
 
@@ -28,20 +28,28 @@ const OPTIONS: [&str; 6] = [
 /// Those of them that are called the most.
 const MOST: [&str; 3] = ["OverBudget.hot", "OverBudget.warm", "OverBudget.trivial"];
 
+/// Returns the profile of a run, which has all calls of the rounds that the program prints.
+#[track_caller]
+fn counted_rounds(jdk: &Jdk, options: &str) -> Profile {
+    let outcome = counted(jdk, options).main("OverBudget").run();
+    outcome.assert_success();
+    let round_count: u64 = outcome.stdout.trim().parse().unwrap();
+    let profile = profile(&outcome);
+    let counts = pairs(&profile);
+    let counts = by_method(&counts);
+    for (method, count) in ROUND {
+        assert_eq!(counts.get(method), Some(&(count * round_count)), "{options} {method}");
+    }
+    profile
+}
+
 #[test]
 fn methods_over_budget_keep_their_counts_and_give_up_their_paths() {
     jdk::each(|jdk| {
         for options in OPTIONS {
             let options = format!("{WHOLE},path-budget=1{options}");
-            let outcome = counted(jdk, &options).main("OverBudget").run();
-            outcome.assert_success();
-            let round_count: u64 = outcome.stdout.trim().parse().unwrap();
-            let profile = profile(&outcome);
+            let profile = counted_rounds(jdk, &options);
             let all = pairs(&profile);
-            let counts = by_method(&all);
-            for (method, count) in ROUND {
-                assert_eq!(counts.get(method), Some(&(count * round_count)), "{options} {method}");
-            }
             let Accounting {
                 over_budget_call_count: over,
                 over_budget_methods,
@@ -90,15 +98,8 @@ fn methods_over_budget_keep_their_counts_and_give_up_their_paths() {
 #[test]
 fn a_large_budget_takes_no_path() {
     let jdk = jdk::compiler();
-    let outcome = counted(jdk, &format!("{WHOLE},path-budget=1000")).main("OverBudget").run();
-    outcome.assert_success();
-    let round_count: u64 = outcome.stdout.trim().parse().unwrap();
-    let profile = profile(&outcome);
+    let profile = counted_rounds(jdk, &format!("{WHOLE},path-budget=1000"));
     let all = pairs(&profile);
-    let counts = by_method(&all);
-    for (method, count) in ROUND {
-        assert_eq!(counts.get(method), Some(&(count * round_count)), "{method}");
-    }
     let account = accounting(&profile);
     assert_eq!((account.over_budget_method_count, account.over_budget_call_count), (0, 0));
     assert!(all.keys().all(|(_, caller)| !caller.contains(OVER_BUDGET)));

@@ -30,7 +30,7 @@ fn calls_over_budget_are_counted_and_reported() {
         }
         let first = stdout(&folder.run(&["report", "o.hprof"]));
         assert!(first.contains("\nover budget: "), "{first}");
-        // Nobody can call it less in what stands for methods.
+        // Nobody can call it less in a frame that is no method.
         let callers = ["call it less in: ", "fewer in: ", "called by: "];
         let is_of_callers = |line: &&str| callers.iter().any(|it| line.contains(it));
         let mut of_callers = first.lines().filter(is_of_callers);

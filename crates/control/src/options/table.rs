@@ -855,7 +855,7 @@ pub(super) const ROWS: &[OptionRow] = &[
 - With `path-budget=1.3` calls may take 0.3 of the CPU time that the program takes by itself. After 1, 3, 7 seconds and so
   on perk compares an estimate of what they take with that. Where it is more, the methods with the most calls
   give up their paths: each of their calls is still counted, in one number below a frame `<over budget>`.
-  Their time is that of their callers, and so are the methods that they call, with such a frame between. The
+  Their time is that of their callers. What they call is below their callers, with such a frame between. The
   accounting has their number and names. A method that catches exceptions keeps its path.",
         arguments: &[Argument {
             long: "budget",

@@ -131,8 +131,8 @@ impl TreeNodes {
         index.checked_sub(1).map_or(Calls::NO_PARENT, |row| row as u32)
     }
 
-    /// Returns the row of a node's parent; of a node that was called through methods over budget, that of the node which
-    /// stands for these.
+    /// Returns the row of a node's parent; of a node that was called through methods over budget, that of the node that
+    /// represents these.
     fn parent_row(&self, node: &Node) -> u32 {
         let mark = node.site.load(Relaxed);
         match self.first_of_all.filter(|_| mark != 0) {

@@ -1,4 +1,4 @@
-//! The nodes that stand for methods over budget, and the calls that the budget is compared with.
+//! The nodes that represent methods over budget, and the calls that the budget is compared with.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -22,7 +22,7 @@ pub(in crate::analyses::exact) struct MethodCalls {
 }
 
 impl Tree {
-    /// Adds the child of a context. If a method over budget has called it, the node that stands for these is between.
+    /// Adds the child of a context. If a method over budget has called it, the node that represents these is between.
     pub(super) fn add_through(
         &self,
         inner: &mut Inner,
