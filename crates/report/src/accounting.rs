@@ -356,13 +356,13 @@ mod tests {
         );
         let perk = "perk      18 ms of CPU time (0.60 %), 8 ms of it on class files, \
                     0 B of memory at its peak";
-        assert_eq!(lines(&accounting)[11], perk);
+        assert_eq!(lines(&accounting)[14], perk);
         let unknown =
             "          the probes' time in the program is not in this, and was not estimated";
-        assert_eq!(lines(&accounting)[12..], [unknown]);
+        assert_eq!(lines(&accounting)[15..], [unknown]);
         let sampled = Accounting { sample_count: 1, walk_count: 1, ..accounting.clone() };
         assert_eq!(lines(&sampled)[0], "samples   1 taken by 1 stack walk, 0 failed");
-        assert_eq!(lines(&sampled).len(), 15);
+        assert_eq!(lines(&sampled).len(), 18);
         let estimated = Accounting {
             probe_call_count: 123_456_789,
             probe_call_ns: 400_000_000,
@@ -371,7 +371,7 @@ mod tests {
             ..accounting
         };
         assert_eq!(
-            lines(&estimated)[12..],
+            lines(&estimated)[15..],
             [
                 "          probes: at least 411 ms (13.65 %) more in the program's threads, estimated:",
                 "            123456789 calls of 3.2 ns, 2000000 objects of 5.5 ns; caches and the JIT's \
