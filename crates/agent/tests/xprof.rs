@@ -79,11 +79,9 @@ fn read(text: &str) -> (Vec<Thread>, Vec<(String, u64)>) {
         } else if let Some(rest) = line.strip_prefix("Global summary of ") {
             assert!(rest.ends_with(" seconds:"), "{line}");
             is_summary = true;
-        } else if line.ends_with("+ native   Method                        ") {
-            let (title, _) = line.split_once(" + native").unwrap();
+        } else if let Some(title) = title(line) {
             assert_eq!(line.len(), 55, "{line:?}");
-            assert!(title.len() == 13, "{line:?}");
-            table = title.trim_start().to_owned();
+            table = title.to_owned();
         } else if line.as_bytes().get(5) == Some(&b'%') {
             let percent = line[..5].trim_start().parse().expect(line);
             let number = |columns: &str| columns.trim_start().parse::<u64>().expect(line);
@@ -111,6 +109,13 @@ fn read(text: &str) -> (Vec<Thread>, Vec<(String, u64)>) {
         assert_eq!(of_labels + of_tables, thread.total, "{thread:?}");
     }
     (threads, summary)
+}
+
+/// The title of the table that begins with a line. The longest one, `Runtime stub`, moves the others'
+/// columns.
+fn title(line: &str) -> Option<&str> {
+    let (title, rest) = line.split_once(" + native")?;
+    (rest.trim() == "Method").then(|| title.trim_start())
 }
 
 fn flat(jdk: &Jdk, options: &str) -> JavaRun {
