@@ -59,15 +59,19 @@ impl Session {
         self.await_screen(text, |shown| shown.contains(text))
     }
 
-    /// Waits until the screen is as `is_it` says. A screen comes in parts.
+    /// Waits until the screen is as `is_it` says, and whole: a screen comes in parts, so it must have been
+    /// the same for a while.
     pub(crate) fn await_screen(&self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + Duration::from_secs(30);
+        let (mut last, mut same_count) = (String::new(), 0);
         loop {
             let shown = self.screen.lock().unwrap().screen().contents();
-            if is_it(&shown) {
+            same_count = if shown == last { same_count + 1 } else { 0 };
+            if same_count >= 5 && is_it(&shown) {
                 return shown;
             }
             assert!(Instant::now() < end, "\"{what}\" does not come: {shown}");
+            last = shown;
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -247,7 +251,8 @@ fn the_classes_of_a_heap_dump_are_browsed() {
     let tabs = first.lines().nth(1).unwrap();
     let number = tabs.split("Heap").next().unwrap().trim_end().chars().last().unwrap();
     session.press(&number.to_string());
-    let first = session.await_text("heap dump: ");
+    let is_whole = |shown: &str| shown.contains("heap dump: ") && shown.contains(" each");
+    let first = session.await_screen("heap dump", is_whole);
     let lines: Vec<_> = first.lines().collect();
     assert!(lines[0].starts_with("heap.hprof "), "{first}");
     assert!(lines[2].contains("bytes %▾") && lines[3].contains("byte[]"), "{first}");
