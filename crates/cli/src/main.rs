@@ -2,7 +2,6 @@
 //! profiles. stdout is data, stderr is talk.
 #![forbid(unsafe_code)]
 
-mod agent;
 mod answer;
 mod args;
 mod attach;
@@ -11,7 +10,6 @@ mod diff;
 mod file_format;
 mod heap;
 mod input;
-mod jvms;
 mod listen;
 mod man;
 mod output;
@@ -35,6 +33,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::error::ErrorKind;
+use perk_attach::agent;
 use perk_control::remote::Request;
 use perk_render::Colour;
 use signal_hook::consts::SIGXFSZ;

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use perk_attach::Control;
+use perk_attach::jvms::{Jvm, JvmList, name_of_user, visible};
 use perk_control::jdk::Vm;
 use perk_control::remote::Request;
 use perk_profile::units::{plural, printable};
 use rustix::process::geteuid;
 
-use crate::attach::control::Control;
-use crate::jvms::{Jvm, JvmList, name_of_user, visible};
 use crate::talk::say;
 
 /// The time that an agent has to describe itself.

@@ -4,12 +4,11 @@ use std::io::{Write, stdout};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use perk_attach::jvms::find;
+use perk_attach::{Control, PATIENCE, load_agent, may_ask};
 use perk_control::remote::Request;
 
 use crate::args::RemoteArgs;
-use crate::attach::control::{Control, PATIENCE};
-use crate::attach::{load_agent, may_ask};
-use crate::jvms::find;
 
 /// Sends a request of the command line, and prints the fields of the answer.
 pub(crate) fn send(args: &RemoteArgs, request: &Request) -> anyhow::Result<ExitCode> {

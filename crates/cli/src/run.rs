@@ -31,8 +31,8 @@ use command::{Plan, Route};
 use finish::JvmEnd;
 pub(crate) use finish::{Finish, targets};
 pub(crate) use options::Analyses;
+pub(crate) use outcome::Folder;
 use outcome::Outcome;
-pub(crate) use outcome::{Folder, option_of_file};
 use signals::ProgramEnd;
 pub(crate) use signals::not_ignored;
 

@@ -12,9 +12,9 @@ use perk_files::PrivateFolder;
 use perk_web::{LiveSource, Options, Server, token_of_file};
 
 use crate::args::ServeArgs;
-use crate::jvms::{Jvm, find};
 use crate::talk;
 use crate::watched::WatchedJvm;
+use perk_attach::jvms::{Jvm, find};
 
 /// The program that opens a page in the user's browser.
 const OPENER: &str = "xdg-open";

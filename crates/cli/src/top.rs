@@ -12,10 +12,10 @@ use perk_profile::Profile;
 use perk_ui::LiveSource;
 
 use crate::args::TopArgs;
-use crate::jvms::find;
 use crate::output::{Target, write_file};
 use crate::talk::say;
 use crate::watched::WatchedJvm;
+use perk_attach::jvms::find;
 
 /// Shows a running JVM until the user leaves.
 pub(crate) fn top(args: &TopArgs) -> anyhow::Result<ExitCode> {

@@ -8,13 +8,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use perk_attach::jvms::{Counters, Jvm, Process};
+use perk_attach::{Control, PATIENCE, litter, load_agent, may_ask, thread_dump};
 use perk_control::remote::Request;
 use perk_live::{Jvm as _, JvmCounters, JvmState, LiveRecording, ending};
 
 use crate::args::{AgentArguments, MeasurementArgs};
-use crate::attach::control::{Control, PATIENCE};
-use crate::attach::{begin, litter, load_agent, may_ask, thread_dump};
-use crate::jvms::{Counters, Jvm, Process};
+use crate::attach::begin;
 use crate::run::Analyses;
 
 /// The time that a JVM has to send the end of its recording.

@@ -86,8 +86,20 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "perk-attach",
+        &[
+            "perk-analysis",
+            "perk-control",
+            "perk-files",
+            "perk-live",
+            "perk-profile",
+            "perk-report",
+        ],
+    ),
+    (
         "perk-cli",
         &[
+            "perk-attach",
             "perk-ui",
             "perk-web",
             "perk-live",

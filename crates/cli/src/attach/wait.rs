@@ -11,9 +11,9 @@ use rustix::io::Errno;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level::pipe};
 
-use super::socket::Deadline;
-use crate::jvms::Process;
 use crate::run::not_ignored;
+use perk_attach::Deadline;
+use perk_attach::jvms::Process;
 
 /// How often perk checks whether the JVM still runs.
 const INTERVAL: Duration = Duration::from_millis(100);

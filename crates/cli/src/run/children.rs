@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use procfs::process::all_processes;
 
-use crate::jvms::{Process, program_of};
 use crate::talk::say;
+use perk_attach::jvms::{Process, program_of};
 
 /// The least time between two looks at all processes.
 const LOOK: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::{fs, mem};
 
-use crate::jvms::WITH_VALUE;
+use perk_attach::jvms::WITH_VALUE;
 
 /// The variables from which every JVM takes options, before and after those of its command line, and the
 /// one that belongs to the `java` launcher.

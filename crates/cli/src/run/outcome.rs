@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{env, fs, fs::File, io, io::Write};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use perk_files::PrivateFolder;
 use perk_formats::jamaica::JAMAICA;
 use perk_formats::shared_fields::ALIKE;
@@ -19,7 +19,8 @@ use perk_render::Screen;
 
 use super::abandoned;
 use crate::input;
-use crate::jvms::Process;
+use perk_attach::jvms::Process;
+use perk_attach::{checked_path, literal_text};
 
 /// The folder the agents write to. It goes when it is dropped.
 #[derive(Debug)]
@@ -96,7 +97,7 @@ impl Folder {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let parent = env::temp_dir();
         abandoned::remove(&parent, BEGIN);
-        checked(&parent).context("set TMPDIR to another folder")?;
+        checked_path(&parent).context("set TMPDIR to another folder")?;
         Self::inside(&parent).map_err(|error| {
             let parent = parent.display();
             anyhow!("cannot make a folder in {parent}: {error:#}; set TMPDIR to a writable one")
@@ -109,7 +110,7 @@ impl Folder {
         let parent = parent.unwrap_or_else(|| Path::new("."));
         let cannot = || format!("cannot write to {}", parent.display());
         let absolute = fs::canonicalize(parent).with_context(cannot)?;
-        checked(&absolute).with_context(cannot)?;
+        checked_path(&absolute).with_context(cannot)?;
         Self::inside(&absolute).with_context(cannot)
     }
 
@@ -140,7 +141,7 @@ impl Folder {
 
     /// The value of the agent's option `file`.
     pub(crate) fn file_option(&self) -> String {
-        literal(&self.path().display().to_string()) + "/perk-%p." + self.ending
+        literal_text(&self.path().display().to_string()) + "/perk-%p." + self.ending
     }
 
     /// The file that the JVM's agent will have written.
@@ -229,29 +230,6 @@ impl Folder {
         outcome.unreadable.sort_by_key(|&(pid, _)| pid);
         Ok(outcome)
     }
-}
-
-/// The value of the agent's option `file` for this path.
-///
-/// # Errors
-/// Options cannot have the path.
-pub(crate) fn option_of_file(path: &Path) -> anyhow::Result<String> {
-    checked(path).map(literal)
-}
-
-/// The text of a path that the agent's options can have.
-fn checked(path: &Path) -> anyhow::Result<&str> {
-    let shown = path.display();
-    let name = path.to_str().with_context(|| format!("{shown}: not UTF-8"))?;
-    if name.contains([',', '\n']) {
-        bail!("{shown}: the agent takes no path with a comma or a line break");
-    }
-    Ok(name)
-}
-
-/// The text in which the agent replaces nothing.
-fn literal(text: &str) -> String {
-    text.replace('%', "%%")
 }
 
 impl Outcome {

@@ -14,32 +14,36 @@ const DELETED: &str = " (deleted)";
 
 /// A virtual machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Machine {
-    pub(crate) vm: Vm,
+pub struct Machine {
+    /// Whose it is.
+    pub vm: Vm,
     /// The version, if its folder gives it.
-    pub(crate) version: Option<String>,
+    pub version: Option<String>,
     /// The feature version: 17 for `17.0.15`.
-    pub(crate) feature_version: Option<u32>,
+    pub feature_version: Option<u32>,
     /// The C library, if it is one of the known ones.
-    pub(crate) libc: Option<Libc>,
+    pub libc: Option<Libc>,
     /// Whether the code is of another processor than perk's.
-    pub(crate) is_foreign: bool,
+    pub is_foreign: bool,
     /// Whether an agent of perk's is loaded.
-    pub(crate) has_perk: bool,
+    pub has_perk: bool,
 }
 
 /// A C library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Libc {
+pub enum Libc {
+    /// That of GNU.
     Glibc,
+    /// musl.
     Musl,
 }
 
 impl Libc {
     /// The C library of perk and of its agent.
-    pub(crate) const OWN: Self = if cfg!(target_env = "musl") { Self::Musl } else { Self::Glibc };
+    pub const OWN: Self = if cfg!(target_env = "musl") { Self::Musl } else { Self::Glibc };
 
-    pub(crate) fn name(self) -> &'static str {
+    /// Its name.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Glibc => "glibc",
             Self::Musl => "musl",

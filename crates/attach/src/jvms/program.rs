@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The options of `java` whose value is the next word (`java.c`, `IsWhiteSpaceOption`).
-pub(crate) const WITH_VALUE: [&str; 19] = [
+pub const WITH_VALUE: [&str; 19] = [
     "-cp",
     "-classpath",
     "--class-path",

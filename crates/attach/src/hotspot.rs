@@ -18,10 +18,10 @@ use rustix::fs::StatVfsMountFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use signal_hook::consts::SIGQUIT;
 
-use super::inside::JvmFolder;
-use super::socket::{self, Deadline, TimedStream};
-use super::user::User;
+use crate::inside::JvmFolder;
 use crate::jvms::Jvm;
+use crate::socket::{self, Deadline, TimedStream};
+use crate::user::User;
 
 /// The folder of the JVM's socket, whatever `java.io.tmpdir` is.
 const FOLDER: &str = "/tmp";
@@ -42,7 +42,7 @@ const RIVALS_TIME: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// The JVM cannot be reached, does not answer in time or refuses, in one line.
-pub(super) fn load(
+pub(crate) fn load(
     jvm: &Jvm,
     path: &Path,
     options: &str,
@@ -67,7 +67,7 @@ pub(super) fn load(
 ///
 /// # Errors
 /// As those of [`load`].
-pub(super) fn thread_dump(jvm: &Jvm, deadline: Deadline) -> anyhow::Result<String> {
+pub(crate) fn thread_dump(jvm: &Jvm, deadline: Deadline) -> anyhow::Result<String> {
     let folder = JvmFolder::open(jvm, Path::new(FOLDER));
     let folder = folder.with_context(|| format!("cannot reach {FOLDER} of {}", jvm.title()))?;
     let answer = ask(jvm, &folder, ["threaddump", "-l", "", ""], deadline)?;

@@ -16,16 +16,18 @@ const COMMAND_LINE: usize = 80;
 
 /// The JVMs on this machine that can be seen, and those that are hidden; each by process id.
 #[derive(Debug, Default)]
-pub(crate) struct JvmList {
-    pub(crate) jvms: Vec<Jvm>,
-    pub(crate) hidden: Vec<HiddenJvm>,
+pub struct JvmList {
+    /// Those that can be seen.
+    pub jvms: Vec<Jvm>,
+    /// Those that perk may not look into.
+    pub hidden: Vec<HiddenJvm>,
 }
 
 /// Looks at all processes.
 ///
 /// # Errors
 /// `/proc` cannot be read.
-pub(crate) fn visible() -> anyhow::Result<JvmList> {
+pub fn visible() -> anyhow::Result<JvmList> {
     let entries = fs::read_dir("/proc").context("cannot read /proc")?.flatten();
     let mut pids: Vec<u32> =
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -47,7 +49,7 @@ pub(crate) fn visible() -> anyhow::Result<JvmList> {
 ///
 /// # Errors
 /// There is none or more than one, in one line.
-pub(crate) fn find(wanted: &str) -> anyhow::Result<Jvm> {
+pub fn find(wanted: &str) -> anyhow::Result<Jvm> {
     match wanted.parse() {
         Ok(pid) => of_pid(pid),
         Err(_) => of_name(wanted),

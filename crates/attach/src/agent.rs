@@ -17,7 +17,7 @@ use rustix::process::geteuid;
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libperk.so"));
 
 /// The hash of the library, which differs between any two builds that differ.
-pub(crate) const HASH: &str = env!("PERK_AGENT_HASH");
+pub const HASH: &str = env!("PERK_AGENT_HASH");
 
 /// A file to unpack.
 #[derive(Clone, Copy, Debug)]
@@ -34,17 +34,17 @@ const HEADER: EmbeddedFile =
     EmbeddedFile { name: "jvmpi.h", bytes: include_bytes!("../../../include/jvmpi.h") };
 
 /// The path of the agent as `libperk.so`.
-pub(crate) fn library() -> anyhow::Result<PathBuf> {
+pub fn library() -> anyhow::Result<PathBuf> {
     Ok(unpack(PERK)?.join(PERK.name))
 }
 
 /// A folder that holds the agent as `libhprof.so`.
-pub(crate) fn hprof_folder() -> anyhow::Result<PathBuf> {
+pub fn hprof_folder() -> anyhow::Result<PathBuf> {
     unpack(HPROF)
 }
 
 /// A folder that holds JVMPI's header.
-pub(crate) fn include_folder() -> anyhow::Result<PathBuf> {
+pub fn include_folder() -> anyhow::Result<PathBuf> {
     unpack(HEADER)
 }
 
@@ -91,7 +91,7 @@ fn place(base: &Path, folder: &Path, packed: EmbeddedFile) -> anyhow::Result<()>
 }
 
 /// Puts the library into the file, unless one of the user `uid` exists already.
-pub(crate) fn write_library(file: &Path, uid: u32) -> anyhow::Result<()> {
+pub fn write_library(file: &Path, uid: u32) -> anyhow::Result<()> {
     write(file, LIBRARY, uid)
 }
 

@@ -15,8 +15,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::user::User;
 use crate::jvms::{Jvm, inner_id, path_in};
+use crate::user::User;
 
 /// The permissions of perk's folders: all of them for their owner, none for others.
 const OWNER: Mode = Mode::RWXU;
@@ -24,16 +24,16 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// A folder of the JVM's.
 #[derive(Debug)]
-pub(crate) struct JvmFolder {
+pub struct JvmFolder {
     /// The path that the JVM has for it.
-    pub(crate) seen: PathBuf,
+    pub seen: PathBuf,
     folder: OwnedFd,
     user: User,
 }
 
 /// The paths of perk's own folders for a JVM, as the JVM sees them, best first: those in which its
 /// agent has its socket, and others for when these cannot be used.
-pub(crate) fn bases(jvm: &Jvm) -> Vec<PathBuf> {
+pub fn bases(jvm: &Jvm) -> Vec<PathBuf> {
     let runtime_folder = jvm.process.variable("XDG_RUNTIME_DIR");
     let uid = inner_id(&jvm.process, jvm.status.uid).unwrap_or(jvm.status.uid);
     let mut bases = remote::folders(runtime_folder.as_deref(), uid);
@@ -44,7 +44,7 @@ pub(crate) fn bases(jvm: &Jvm) -> Vec<PathBuf> {
 
 impl JvmFolder {
     /// Opens a folder that exists. Links are followed within what the JVM sees.
-    pub(crate) fn open(jvm: &Jvm, path: &Path) -> io::Result<Self> {
+    pub fn open(jvm: &Jvm, path: &Path) -> io::Result<Self> {
         let root = openat(jvm.process.folder(), "root", OFlags::PATH | FOLDER, Mode::empty())?;
         let below = path.strip_prefix("/").unwrap_or(path);
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
@@ -61,7 +61,7 @@ impl JvmFolder {
     }
 
     /// Opens the working folder of the JVM.
-    pub(crate) fn working_folder(jvm: &Jvm) -> io::Result<Self> {
+    pub fn working_folder(jvm: &Jvm) -> io::Result<Self> {
         let flags = OFlags::RDONLY | FOLDER;
         let folder = openat(jvm.process.folder(), "cwd", flags, Mode::empty())?;
         let seen = jvm.process.inner_path(fs::read_link(jvm.process.path("cwd"))?);
@@ -70,7 +70,7 @@ impl JvmFolder {
 
     /// Opens a folder of perk's at `path`, and makes it if it is not there: it belongs to the JVM's
     /// user, and no other user has access.
-    pub(crate) fn own(jvm: &Jvm, path: &Path) -> anyhow::Result<Self> {
+    pub fn own(jvm: &Jvm, path: &Path) -> anyhow::Result<Self> {
         let parent = path.parent().context("it is the root")?;
         let name = path.file_name().context("it has no name")?;
         let parent = Self::open(jvm, parent)?;
@@ -78,13 +78,13 @@ impl JvmFolder {
     }
 
     /// Opens or makes such a folder in this one.
-    pub(crate) fn child(&self, name: &OsStr) -> anyhow::Result<Self> {
+    pub fn child(&self, name: &OsStr) -> anyhow::Result<Self> {
         let folder = self.user.act(|| self.open_child(name))??;
         Ok(Self { seen: self.seen.join(name), folder, user: self.user })
     }
 
     /// Opens such a folder that exists. Links are not followed.
-    pub(crate) fn existing_child(&self, name: &OsStr) -> io::Result<Self> {
+    pub fn existing_child(&self, name: &OsStr) -> io::Result<Self> {
         let flags = OFlags::RDONLY | FOLDER | OFlags::NOFOLLOW;
         let open = || openat(&self.folder, name, flags, Mode::empty());
         let child =
@@ -94,7 +94,7 @@ impl JvmFolder {
     }
 
     /// Fails unless the folder is the user's alone.
-    pub(crate) fn check_owner(&self) -> io::Result<()> {
+    pub fn check_owner(&self) -> io::Result<()> {
         let its = self.metadata()?;
         match its.uid() == self.user.uid && its.mode() & 0o777 == OWNER.bits() {
             true => Ok(()),
@@ -103,13 +103,13 @@ impl JvmFolder {
     }
 
     /// Describes the folder.
-    pub(crate) fn metadata(&self) -> io::Result<fs::Metadata> {
+    pub fn metadata(&self) -> io::Result<fs::Metadata> {
         fs::metadata(self.path(""))
     }
 
     /// Locks the folder until this is dropped, or perk ends. `false` if another has it locked, or the
     /// file system has no locks.
-    pub(crate) fn lock(&self) -> bool {
+    pub fn lock(&self) -> bool {
         flock(&self.folder, FlockOperation::NonBlockingLockExclusive).is_ok()
     }
 
@@ -134,17 +134,17 @@ impl JvmFolder {
     }
 
     /// Runs `work`, which uses files of this folder, with the rights of the JVM's user.
-    pub(crate) fn act<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    pub fn act<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         self.user.act(work)
     }
 
     /// The path of a file in the folder, for perk, as long as this handle is open.
-    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         path_in(&self.folder, name)
     }
 
     /// Whether the folder's file system has this property.
-    pub(crate) fn is_mounted(&self, how: StatVfsMountFlags) -> bool {
+    pub fn is_mounted(&self, how: StatVfsMountFlags) -> bool {
         fstatvfs(&self.folder).is_ok_and(|it| it.f_flag.contains(how))
     }
 }
@@ -153,7 +153,7 @@ impl JvmFolder {
 ///
 /// # Errors
 /// There is none. The message has the reason for each.
-pub(crate) fn first<T>(
+pub fn first<T>(
     jvm: &Jvm,
     bases: &[PathBuf],
     use_it: impl Fn(JvmFolder) -> anyhow::Result<T>,

@@ -5,7 +5,7 @@ use std::fs;
 use super::Process;
 
 /// The name of a user; the number, if it has no name here.
-pub(crate) fn name_of_user(uid: u32) -> String {
+pub fn name_of_user(uid: u32) -> String {
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     name_in(&users, uid).map_or_else(|| uid.to_string(), str::to_owned)
 }
@@ -21,7 +21,7 @@ fn name_in(users: &str, uid: u32) -> Option<&str> {
 
 /// The id that a user of perk's namespace has in the namespace of the process. `None` if it has none
 /// there, or if that cannot be seen.
-pub(crate) fn inner_id(process: &Process, uid: u32) -> Option<u32> {
+pub fn inner_id(process: &Process, uid: u32) -> Option<u32> {
     if process.shares("user")? {
         return Some(uid);
     }

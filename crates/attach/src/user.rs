@@ -9,19 +9,19 @@ use crate::jvms::Jvm;
 
 /// The user of a JVM.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct User {
-    pub(super) uid: u32,
+pub(crate) struct User {
+    pub(crate) uid: u32,
     gid: u32,
 }
 
 impl User {
-    pub(super) fn of(jvm: &Jvm) -> Self {
+    pub(crate) fn of(jvm: &Jvm) -> Self {
         Self { uid: jvm.status.uid, gid: jvm.status.gid }
     }
 
     /// Runs `work` with the rights of the user, where perk has those of root. Files are the user's
     /// then, and a JVM in a user namespace, in which root of the outside is nobody, knows the peer.
-    pub(super) fn act<T: Send>(self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    pub(crate) fn act<T: Send>(self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         if !geteuid().is_root() || self.uid == 0 {
             return Ok(work());
         }

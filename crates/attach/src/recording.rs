@@ -10,18 +10,18 @@ use std::time::SystemTime;
 use anyhow::{Context, bail};
 use rustix::fs::{OFlags, StatVfsMountFlags};
 
-use super::inside::{JvmFolder, bases, first};
+use crate::inside::{JvmFolder, bases, first};
 use crate::jvms::Jvm;
-use crate::run::option_of_file;
+use crate::option_of_file;
 
 /// The begin of the names of such folders.
-pub(super) const PREFIX: &str = "recording-";
+pub(crate) const PREFIX: &str = "recording-";
 /// The name of the agent's file.
 const FILE: &str = "recording.hprof";
 
 /// The folder of a recording. It is removed when this is dropped, and locked until then.
 #[derive(Debug)]
-pub(super) struct Recording {
+pub struct Recording {
     base: JvmFolder,
     folder: JvmFolder,
     name: OsString,
@@ -30,7 +30,7 @@ pub(super) struct Recording {
 
 impl Recording {
     /// Makes a folder that the JVM's user alone can access.
-    pub(super) fn new(jvm: &Jvm) -> anyhow::Result<Self> {
+    pub fn new(jvm: &Jvm) -> anyhow::Result<Self> {
         let made = first(jvm, &bases(jvm), |base| {
             if base.is_mounted(StatVfsMountFlags::RDONLY) {
                 bail!("read-only");
@@ -47,12 +47,12 @@ impl Recording {
     }
 
     /// The value of the agent's option `file`.
-    pub(super) fn file_option(&self) -> anyhow::Result<String> {
+    pub fn file_option(&self) -> anyhow::Result<String> {
         option_of_file(&self.folder.seen.join(FILE))
     }
 
     /// Copies the agent's file. `false` if the agent has not finished one.
-    pub(super) fn take(&self, to: &Path) -> anyhow::Result<bool> {
+    pub fn take(&self, to: &Path) -> anyhow::Result<bool> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let path = self.folder.path(FILE);
         let open = || File::options().read(true).custom_flags(flags.bits() as i32).open(path);
@@ -71,7 +71,7 @@ impl Recording {
     }
 
     /// Whether the agent is not done with its file: what it shows is of its last flush.
-    pub(super) fn is_unfinished(&self) -> bool {
+    pub fn is_unfinished(&self) -> bool {
         let list =
             || fs::read_dir(self.folder.path(".")).map(|it| it.flatten().collect::<Vec<_>>());
         let files = self.folder.act(list).flatten().unwrap_or_default();
@@ -79,7 +79,7 @@ impl Recording {
     }
 
     /// Leaves the folder where it is, and returns the path that the JVM has for the file.
-    pub(super) fn keep(mut self) -> PathBuf {
+    pub fn keep(mut self) -> PathBuf {
         self.is_kept = true;
         self.folder.seen.join(FILE)
     }

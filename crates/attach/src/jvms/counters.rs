@@ -22,11 +22,11 @@ const LONG: u8 = b'J';
 
 /// The numbers by name.
 #[derive(Debug)]
-pub(crate) struct Counters(Vec<(String, u64)>);
+pub struct Counters(Vec<(String, u64)>);
 
 impl Counters {
     /// The counters of a JVM; `None` if it keeps none, or perk cannot read them.
-    pub(crate) fn of(jvm: &Jvm) -> Option<Self> {
+    pub fn of(jvm: &Jvm) -> Option<Self> {
         let folder = format!("root/tmp/hsperfdata_{}", name_of_user(jvm.status.uid));
         let path = jvm.process.path(&format!("{folder}/{}", jvm.status.inner_pid));
         let mut bytes = Vec::new();
@@ -78,7 +78,7 @@ impl Counters {
     }
 
     /// The heap and the classes. The collector sets the counters of the heap at the end of a collection.
-    pub(crate) fn values(&self) -> JvmCounters {
+    pub fn values(&self) -> JvmCounters {
         let loaded = ["java.cls.loadedClasses", "java.cls.sharedLoadedClasses"];
         let unloaded = ["java.cls.unloadedClasses", "java.cls.sharedUnloadedClasses"];
         let total = |names: [&str; 2]| names.iter().filter_map(|name| self.get(name)).sum::<u64>();

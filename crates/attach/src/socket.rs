@@ -12,7 +12,7 @@ use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
 };
 
-use super::inside::JvmFolder;
+use crate::inside::JvmFolder;
 use crate::jvms::Jvm;
 
 /// The pause between two attempts.
@@ -20,10 +20,11 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// The end of the time that something may take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline(Instant);
+pub struct Deadline(Instant);
 
 impl Deadline {
-    pub(crate) fn after(time: Duration) -> Self {
+    /// The moment in this time from now.
+    pub fn after(time: Duration) -> Self {
         let now = Instant::now();
         // A time without an end is as good as a year.
         let year = Duration::from_secs(365 * 24 * 3600);
@@ -31,12 +32,12 @@ impl Deadline {
     }
 
     /// The time that is left; `None` if there is none.
-    pub(crate) fn left(self) -> Option<Duration> {
+    pub fn left(self) -> Option<Duration> {
         self.0.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
     }
 
     /// Waits a moment. `false` if there is no time left.
-    pub(crate) fn pause(self) -> bool {
+    pub fn pause(self) -> bool {
         let left = self.left();
         if let Some(left) = left {
             thread::sleep(left.min(PAUSE));
@@ -80,7 +81,7 @@ pub(crate) fn to(
     Ok(Some(stream))
 }
 
-pub(super) fn connect_to(path: &Path, deadline: Deadline) -> io::Result<UnixStream> {
+pub(crate) fn connect_to(path: &Path, deadline: Deadline) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let address = SocketAddrUnix::new(path)?;

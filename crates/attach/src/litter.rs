@@ -7,10 +7,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-use super::inside::{JvmFolder, bases};
-use super::recording::PREFIX;
-use super::socket::{Deadline, connect_to};
+use crate::inside::{JvmFolder, bases};
 use crate::jvms::Jvm;
+use crate::recording::PREFIX;
+use crate::socket::{Deadline, connect_to};
 
 /// The age of a socket from which on its agent listens at it, if there is one.
 const LISTENS_AFTER: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
 /// Removes the sockets of JVMs and the recordings of tools that were killed, from the folders of the
 /// JVM's user. What cannot be removed stays.
-pub(crate) fn remove(jvm: &Jvm) {
+pub fn remove(jvm: &Jvm) {
     for base in bases(jvm) {
         let Ok(folder) = JvmFolder::open(jvm, &base) else { continue };
         if folder.check_owner().is_err() {

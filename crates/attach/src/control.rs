@@ -12,9 +12,9 @@ use perk_control::remote::{Answer, AnswerError, PROTOCOL, Request, field, socket
 use perk_profile::NamePattern;
 use perk_report::words::did_you_mean;
 
-use super::inside::{JvmFolder, bases};
-use super::socket::{self, Deadline, TimedStream};
+use crate::inside::{JvmFolder, bases};
 use crate::jvms::Jvm;
+use crate::socket::{self, Deadline, TimedStream};
 
 /// The names in the program that are near to the one of the options that nothing there has.
 fn near(answer: &Answer) -> Vec<String> {
@@ -35,10 +35,11 @@ fn near(answer: &Answer) -> Vec<String> {
 }
 
 /// The time in which an agent obeys: it may have a large file to write.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The control socket of a JVM's agent.
-pub(crate) struct Control<'a> {
+#[derive(Debug)]
+pub struct Control<'a> {
     jvm: &'a Jvm,
     folder: JvmFolder,
     name: String,
@@ -46,7 +47,7 @@ pub(crate) struct Control<'a> {
 
 impl<'a> Control<'a> {
     /// The socket of the JVM's agent; `None` if there is no agent.
-    pub(crate) fn of(jvm: &'a Jvm) -> Option<Self> {
+    pub fn of(jvm: &'a Jvm) -> Option<Self> {
         let name = socket_name(jvm.status.inner_pid);
         let folders = bases(jvm).into_iter().filter_map(|base| JvmFolder::open(jvm, &base).ok());
         let mut folders = folders.filter(|folder| {
@@ -63,7 +64,7 @@ impl<'a> Control<'a> {
     ///
     /// # Errors
     /// The agent cannot be reached, or does not answer in time. An answer may be an error as well.
-    pub(crate) fn ask(&self, request: &Request, patience: Duration) -> anyhow::Result<Answer> {
+    pub fn ask(&self, request: &Request, patience: Duration) -> anyhow::Result<Answer> {
         self.talk(request, patience).map(|(answer, _)| answer)
     }
 
@@ -91,7 +92,7 @@ impl<'a> Control<'a> {
     }
 
     /// As [`Control::ask`], where an answer that is an error is one.
-    pub(crate) fn obey(&self, request: &Request, patience: Duration) -> anyhow::Result<Answer> {
+    pub fn obey(&self, request: &Request, patience: Duration) -> anyhow::Result<Answer> {
         self.obeyed(self.ask(request, patience)?)
     }
 
@@ -100,7 +101,7 @@ impl<'a> Control<'a> {
     ///
     /// # Errors
     /// As those of [`Control::obey`].
-    pub(crate) fn lease(&self, options: String, patience: Duration) -> anyhow::Result<UnixStream> {
+    pub fn lease(&self, options: String, patience: Duration) -> anyhow::Result<UnixStream> {
         let (answer, connection) = self.talk(&Request::Lease(options), patience)?;
         self.obeyed(answer).map(|_| connection)
     }
@@ -109,7 +110,7 @@ impl<'a> Control<'a> {
     ///
     /// # Errors
     /// As those of [`Control::obey`].
-    pub(crate) fn watch(&self, options: String, patience: Duration) -> anyhow::Result<UnixStream> {
+    pub fn watch(&self, options: String, patience: Duration) -> anyhow::Result<UnixStream> {
         let (answer, connection) = self.talk(&Request::Watch(options), patience)?;
         self.obeyed(answer)?;
         connection.set_read_timeout(None)?;
@@ -124,7 +125,7 @@ impl<'a> Control<'a> {
     }
 
     /// Fails if the agent speaks another language.
-    pub(crate) fn check(&self, patience: Duration) -> anyhow::Result<()> {
+    pub fn check(&self, patience: Duration) -> anyhow::Result<()> {
         let answer = self.obey(&Request::Status, patience)?;
         match answer.get(field::PROTOCOL) {
             Some(version) if version == PROTOCOL.to_string() => Ok(()),

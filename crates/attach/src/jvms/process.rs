@@ -26,9 +26,9 @@ const MOST_BYTES: u64 = 4 << 20;
 /// procfs's own type does not give its handle away, drops the empty words of a command line, and refuses
 /// text that is not UTF-8.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     /// Its id in perk's namespace.
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// Its folder in `/proc`. After the end of the process it has no files, even if the id is
     /// another's by then.
     folder: OwnedFd,
@@ -38,22 +38,22 @@ pub(crate) struct Process {
 ///
 /// procfs refuses a status without all fields of Linux, such as that of gVisor, whose JVMs are listed too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Status {
+pub struct Status {
     /// The letter of the state: `R`, `S`, `T`, `Z`, …
-    pub(crate) state: char,
+    pub state: char,
     /// The effective user, in perk's namespace.
-    pub(crate) uid: u32,
+    pub uid: u32,
     /// The effective group, in perk's namespace.
-    pub(crate) gid: u32,
+    pub gid: u32,
     /// Its id in its own namespace.
-    pub(crate) inner_pid: u32,
+    pub inner_pid: u32,
     /// The signals that have handlers, one bit each.
     caught: u64,
 }
 
 impl Process {
     /// Opens the process. `None` if there is none of that id.
-    pub(crate) fn open(pid: u32) -> io::Result<Option<Self>> {
+    pub fn open(pid: u32) -> io::Result<Option<Self>> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match open(format!("/proc/{pid}"), flags, Mode::empty()) {
             Ok(folder) => Ok(Some(Self { pid, folder })),
@@ -63,22 +63,22 @@ impl Process {
     }
 
     /// Another handle of the same process.
-    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+    pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { pid: self.pid, folder: self.folder.try_clone()? })
     }
 
     /// The handle, for functions that take paths relative to one.
-    pub(crate) fn folder(&self) -> BorrowedFd<'_> {
+    pub fn folder(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
     }
 
     /// The path of one of its files, valid as long as this handle.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         path_in(&self.folder, name)
     }
 
     /// The content of one of its files.
-    pub(crate) fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+    pub fn read(&self, name: &str) -> io::Result<Vec<u8>> {
         use io::Read;
         let mut bytes = Vec::new();
         fs::File::open(self.path(name))?.take(MOST_BYTES).read_to_end(&mut bytes)?;
@@ -86,17 +86,17 @@ impl Process {
     }
 
     /// Its current state.
-    pub(crate) fn status(&self) -> io::Result<Status> {
+    pub fn status(&self) -> io::Result<Status> {
         Ok(Status::of(&String::from_utf8_lossy(&self.read("status")?)))
     }
 
     /// Whether it has ended.
-    pub(crate) fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         self.stat().is_none_or(|stat| matches!(stat.state, 'Z' | 'X'))
     }
 
     /// How it has ended. The system keeps this until the parent has asked, and shows it to some users.
-    pub(crate) fn exit(&self) -> Option<ExitStatus> {
+    pub fn exit(&self) -> Option<ExitStatus> {
         let stat = self.stat().filter(|stat| matches!(stat.state, 'Z' | 'X'))?;
         // To others the status is 0.
         let user = rustix::process::geteuid();
@@ -105,7 +105,7 @@ impl Process {
     }
 
     /// Waits until it ends, and returns how, if that is known then.
-    pub(crate) fn wait_for_exit(&self) -> Option<ExitStatus> {
+    pub fn wait_for_exit(&self) -> Option<ExitStatus> {
         let pid = Pid::from_raw(self.pid.try_into().ok()?)?;
         let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         // It is still the same one.
@@ -123,14 +123,14 @@ impl Process {
     }
 
     /// The time since its start, if the system gives it.
-    pub(crate) fn age(&self) -> Option<Duration> {
+    pub fn age(&self) -> Option<Duration> {
         let start = self.stat()?.starttime as f64 / ticks_per_second() as f64;
         let now = Uptime::current().ok()?.uptime;
         Duration::try_from_secs_f64((now - start).max(0.0)).ok()
     }
 
     /// The words of its command line.
-    pub(crate) fn command_line(&self) -> Vec<String> {
+    pub fn command_line(&self) -> Vec<String> {
         let bytes = self.read("cmdline").unwrap_or_default();
         let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
         let words = bytes.split(|&byte| byte == 0);
@@ -138,7 +138,7 @@ impl Process {
     }
 
     /// A variable of the environment that it was started with.
-    pub(crate) fn variable(&self, name: &str) -> Option<OsString> {
+    pub fn variable(&self, name: &str) -> Option<OsString> {
         let environment = self.read("environ").ok()?;
         let mut variables = environment.split(|&byte| byte == 0);
         let value = variables.find_map(|variable| {
@@ -149,7 +149,7 @@ impl Process {
 
     /// The path that the process has for one of its files. `/proc` names them from perk's root, so that
     /// they begin with the folder that is the root of a process after `chroot`.
-    pub(crate) fn inner_path(&self, path: PathBuf) -> PathBuf {
+    pub fn inner_path(&self, path: PathBuf) -> PathBuf {
         let root = fs::read_link(self.path("root")).unwrap_or_default();
         match path.strip_prefix(root) {
             Ok(below) => Path::new("/").join(below),
@@ -159,14 +159,14 @@ impl Process {
 
     /// Whether it is in the same namespace of this kind as perk: `pid`, `mnt`, `user`. `None` if
     /// that cannot be seen.
-    pub(crate) fn shares(&self, namespace: &str) -> Option<bool> {
+    pub fn shares(&self, namespace: &str) -> Option<bool> {
         let its = fs::read_link(self.path(&format!("ns/{namespace}"))).ok()?;
         let own = fs::read_link(format!("/proc/self/ns/{namespace}")).ok()?;
         Some(its == own)
     }
 
     /// Whether one of its threads has this name, of which the kernel keeps 15 bytes.
-    pub(crate) fn has_thread(&self, name: &str) -> bool {
+    pub fn has_thread(&self, name: &str) -> bool {
         let tasks = fs::read_dir(self.path("task")).into_iter().flatten().flatten();
         let mut names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
         names.any(|it| it.trim_end() == name)
@@ -195,13 +195,13 @@ impl Status {
     }
 
     /// Whether the process has a handler for the signal.
-    pub(crate) fn catches(&self, signal: i32) -> bool {
+    pub fn catches(&self, signal: i32) -> bool {
         self.caught >> (signal - 1) & 1 == 1
     }
 }
 
 /// The path of a file in an open folder, valid as long as the folder is open.
-pub(crate) fn path_in(folder: &impl AsRawFd, name: impl AsRef<Path>) -> PathBuf {
+pub fn path_in(folder: &impl AsRawFd, name: impl AsRef<Path>) -> PathBuf {
     Path::new(&format!("/proc/self/fd/{}", folder.as_raw_fd())).join(name)
 }
 

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use rustix::fs::StatVfsMountFlags;
 
-use super::inside::{JvmFolder, bases, first};
 use crate::agent::{self, HASH};
+use crate::inside::{JvmFolder, bases, first};
 use crate::jvms::Jvm;
 
 /// The name of the library.
@@ -17,7 +17,7 @@ const NAME: &str = "libperk.so";
 ///
 /// # Errors
 /// No folder can be used. The line has the reasons.
-pub(super) fn place(jvm: &Jvm) -> anyhow::Result<PathBuf> {
+pub(crate) fn place(jvm: &Jvm) -> anyhow::Result<PathBuf> {
     let mut bases = bases(jvm);
     let name = bases.last().and_then(|base| base.file_name()).map(OsStr::to_owned);
     if let (Ok(folder), Some(name)) = (JvmFolder::working_folder(jvm), name) {

@@ -11,37 +11,38 @@ use std::io;
 
 use rustix::process::geteuid;
 
-pub(crate) use counters::Counters;
-pub(crate) use find::{JvmList, find, visible};
-pub(crate) use machine::{Libc, Machine};
-pub(crate) use process::{Process, Status, path_in};
-pub(crate) use program::WITH_VALUE;
-pub(crate) use user::{inner_id, name_of_user};
+pub use counters::Counters;
+pub use find::{JvmList, find, visible};
+pub use machine::{Libc, Machine};
+pub use process::{Process, Status, path_in};
+pub use program::WITH_VALUE;
+pub use user::{inner_id, name_of_user};
 
 /// A process that runs a JVM.
 #[derive(Debug)]
-pub(crate) struct Jvm {
-    pub(crate) process: Process,
+pub struct Jvm {
+    /// A handle of it.
+    pub process: Process,
     /// Its state when it was found.
-    pub(crate) status: Status,
+    pub status: Status,
     /// Its main class or jar.
-    pub(crate) program: String,
+    pub program: String,
     /// Its virtual machine.
-    pub(crate) machine: Machine,
+    pub machine: Machine,
     /// What it runs in, if its namespaces are not perk's.
-    pub(crate) container: Option<Container>,
+    pub container: Option<Container>,
 }
 
 /// Namespaces of a process that are not perk's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Container {
+pub struct Container {
     /// The begin of the id that the runtime gave it, if its control group has one.
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
 }
 
 /// A process, as far as it can be seen.
 #[derive(Debug)]
-pub(crate) enum ProcessView {
+pub enum ProcessView {
     /// It runs a JVM.
     Jvm(Jvm),
     /// It is called as a JVM is, but what it runs cannot be seen.
@@ -52,15 +53,19 @@ pub(crate) enum ProcessView {
 
 /// A process that is called `java`, and that the kernel does not let perk look into.
 #[derive(Debug)]
-pub(crate) struct HiddenJvm {
-    pub(crate) pid: u32,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) program: String,
+pub struct HiddenJvm {
+    /// Its id.
+    pub pid: u32,
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// Its main class or jar.
+    pub program: String,
 }
 
 /// The name of a JVM's program: its main class, jar or module.
-pub(crate) fn program_of(process: &Process) -> String {
+pub fn program_of(process: &Process) -> String {
     program::name(&process.command_line())
 }
 
@@ -69,7 +74,7 @@ impl ProcessView {
     ///
     /// # Errors
     /// The process has ended meanwhile.
-    pub(crate) fn of(process: Process) -> io::Result<Self> {
+    pub fn of(process: Process) -> io::Result<Self> {
         let status = process.status()?;
         let command_line = process.command_line();
         let program = program::name(&command_line);
@@ -93,7 +98,7 @@ impl ProcessView {
 
 impl HiddenJvm {
     /// Why it cannot be looked into, and what to do.
-    pub(crate) fn reason(&self) -> String {
+    pub fn reason(&self) -> String {
         let Self { pid, uid, gid, .. } = self;
         let own = geteuid().as_raw();
         if own != 0 && own != *uid {
@@ -112,13 +117,13 @@ impl HiddenJvm {
 
 impl Jvm {
     /// The JVM, for messages: `the JVM 12 (org.acme.Main)`.
-    pub(crate) fn title(&self) -> String {
+    pub fn title(&self) -> String {
         format!("the JVM {} ({})", self.process.pid, self.program)
     }
 
     /// Whether an option `-XX:+NAME` is in effect, by the command line and the variables from which a
     /// JVM takes options. The last one counts.
-    pub(crate) fn has_flag(&self, name: &str) -> Option<bool> {
+    pub fn has_flag(&self, name: &str) -> Option<bool> {
         let variable = |name| self.process.variable(name).unwrap_or_default();
         let before = [variable("JAVA_TOOL_OPTIONS"), variable("JDK_JAVA_OPTIONS")];
         let after = variable("_JAVA_OPTIONS");
