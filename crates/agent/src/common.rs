@@ -68,7 +68,8 @@ impl Common {
     ) -> Self {
         let recorder: &'static Mutex<Recorder> = Box::leak(Box::new(Mutex::new(recorder)));
         let marks_native = marks_native(&options);
-        let series = SeriesBook::new(options.format == OutputFormat::Extended);
+        let series =
+            SeriesBook::new(options.format == OutputFormat::Extended, options.every_ns.is_some());
         Self {
             jvmti,
             life,

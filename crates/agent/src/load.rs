@@ -219,7 +219,7 @@ pub(crate) fn stop(jni: Jni<'_>, session: &Session) {
 /// Makes a session, opens its output and asks the JVM for what it needs.
 fn install(
     new_jvmti: impl Fn() -> Option<Jvmti>,
-    options: Options,
+    mut options: Options,
     life: Life,
     watcher: Option<Arc<Watcher>>,
 ) -> Result<&'static Session, Stop> {
@@ -227,9 +227,16 @@ fn install(
     if options.pause {
         pause();
     }
-    let target = resolve_file_name(&options, std::process::id(), |path| path.exists());
+    let target = resolve_file_name(&options, std::process::id(), 1, |path| path.exists());
     // Relative names refer to the current folder: the program may change it.
     let target = std::path::absolute(&target).unwrap_or(target);
+    if options.every_ns.is_some()
+        && let OutputOption::File(name) = &mut options.output
+        && let Some(path) =
+            std::path::absolute(&*name).ok().and_then(|it| it.into_os_string().into_string().ok())
+    {
+        *name = path;
+    }
     let is_printed = options.has_only_xprof() && options.output == OutputOption::Default;
     let (output, connection) = match &watcher {
         Some(watcher) => (Some(Output::Watch(WatchOutput(Arc::clone(watcher)))), None),
@@ -408,7 +415,7 @@ fn create(options: &Options, target: &Path) -> Result<(Output, Option<Connection
         }
         let created = Output::create(target, access).map_err(|error| {
             // The message gives the file's name as it was in the options.
-            let name = resolve_file_name(options, std::process::id(), |path| path.exists());
+            let name = resolve_file_name(options, std::process::id(), 1, |path| path.exists());
             let name = name.display().to_string();
             // The original could write to this file, so the message gives the reason.
             if let Some(reason) = error.get_ref().filter(|_| !target.is_dir()) {

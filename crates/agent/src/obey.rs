@@ -20,6 +20,7 @@ pub(crate) fn obey(jni: Jni<'_>, request: &Request, watcher: Option<&Arc<Watcher
         Request::Start(Some(options)) | Request::Lease(options) => start(jni, options, None),
         Request::Watch(options) => start(jni, options, watcher.cloned()),
         Request::Start(None) => resume(jni),
+        Request::Hold => with_session(hold),
         Request::Stop => stop(jni),
         Request::Dump => with_session(|session| {
             session.dump();
@@ -49,8 +50,24 @@ fn with_session(body: impl FnOnce(&'static Session) -> Answer) -> Answer {
 /// Returns the answer that has the file of a recording, unless that is lost.
 fn of_file(session: &Session) -> Answer {
     match session.file() {
-        Ok(file) => Answer::ok().with(field::FILE, file),
+        Ok(file) => with_grace(Answer::ok().with(field::FILE, file), session),
         Err(reason) => Answer::error(reason),
+    }
+}
+
+/// Adds the time for which the recording continues without a connection, if it does.
+fn with_grace(answer: Answer, session: &Session) -> Answer {
+    match session.common().options.grace_ns {
+        Some(grace_ns) => answer.with(field::GRACE_MS, grace_ns / 1_000_000),
+        None => answer,
+    }
+}
+
+/// Lets a connection take over the recording. A file that is lost is not the last one.
+fn hold(session: &'static Session) -> Answer {
+    match session.common().life {
+        Life::Attached => with_grace(Answer::ok(), session),
+        Life::Program => Answer::error("the recording is that of the command line"),
     }
 }
 

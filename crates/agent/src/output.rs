@@ -7,8 +7,7 @@ mod watch;
 use std::io::{self, Write};
 use std::path::Path;
 
-pub(crate) use self::file::FileCopy;
-use self::file::OutputFile;
+use self::file::{FileCopy, OutputFile};
 pub(crate) use self::net::Connection;
 use self::net::Outbox;
 pub(crate) use self::watch::{WatchOutput, Watcher};
@@ -20,6 +19,9 @@ pub(crate) enum Output {
     File(OutputFile),
     Net(Outbox),
     Watch(WatchOutput),
+    /// A copy of a file so far, which is shown under its name when it is finished. As a variant it has the same
+    /// writers as the file: those of a second type would be a twelfth of the agent.
+    Copy(FileCopy),
 }
 
 impl Output {
@@ -43,7 +45,7 @@ impl Output {
                 Ok(())
             }
             Self::Net(outbox) => outbox.flush(),
-            Self::Watch(_) => Ok(()),
+            Self::Watch(_) | Self::Copy(_) => Ok(()),
         }
     }
 
@@ -51,7 +53,7 @@ impl Output {
     /// the previous setting. A file's disk is always waited for.
     pub(crate) fn set_patient(&mut self, is_patient: bool) -> bool {
         match self {
-            Self::File(_) => true,
+            Self::File(_) | Self::Copy(_) => true,
             Self::Net(outbox) => outbox.set_patient(is_patient),
             Self::Watch(_) => false,
         }
@@ -62,16 +64,21 @@ impl Output {
         match self {
             Self::File(file) => file.publish(),
             Self::Net(outbox) => outbox.flush(),
-            Self::Watch(_) => Ok(()),
+            Self::Watch(_) | Self::Copy(_) => Ok(()),
         }
     }
 
     /// Returns a copy of a file's data so far, which is still to be made; `None` if there is no file.
-    pub(crate) fn copy(&mut self) -> io::Result<Option<FileCopy>> {
+    pub(crate) fn copy(&mut self) -> io::Result<Option<Self>> {
         match self {
-            Self::File(file) => file.copy(),
-            Self::Net(_) | Self::Watch(_) => Ok(None),
+            Self::File(file) => Ok(file.copy()?.map(Self::Copy)),
+            Self::Net(_) | Self::Watch(_) | Self::Copy(_) => Ok(None),
         }
+    }
+
+    /// Copies the data so far, if this is a copy. Needs no lock.
+    pub(crate) fn make(&mut self) -> io::Result<()> {
+        if let Self::Copy(copy) = self { copy.make() } else { Ok(()) }
     }
 
     /// Ends writing; the file gets its name, the peer all that is left.
@@ -83,6 +90,7 @@ impl Output {
                 watch.finish();
                 Ok(())
             }
+            Self::Copy(copy) => copy.show(),
         }
     }
 
@@ -97,7 +105,7 @@ impl Output {
     pub(crate) fn part(&self) -> Option<&Path> {
         match self {
             Self::File(file) => file.part(),
-            Self::Net(_) | Self::Watch(_) => None,
+            Self::Net(_) | Self::Watch(_) | Self::Copy(_) => None,
         }
     }
 
@@ -107,6 +115,7 @@ impl Output {
             Self::File(file) => file.target().display().to_string(),
             Self::Net(outbox) => outbox.peer().to_owned(),
             Self::Watch(_) => "the connection of watch".to_owned(),
+            Self::Copy(_) => "the file so far".to_owned(),
         }
     }
 }
@@ -117,6 +126,7 @@ impl Write for Output {
             Self::File(file) => file.write(bytes),
             Self::Net(outbox) => outbox.write(bytes),
             Self::Watch(watch) => watch.write(bytes),
+            Self::Copy(copy) => copy.write(bytes),
         }
     }
 
@@ -125,6 +135,7 @@ impl Write for Output {
             Self::File(file) => file.flush(),
             Self::Net(outbox) => outbox.flush(),
             Self::Watch(watch) => watch.flush(),
+            Self::Copy(copy) => copy.flush(),
         }
     }
 }

@@ -94,6 +94,11 @@ impl Pauses {
         *recent = RecentPauses::default();
     }
 
+    /// The longest pause is that of a new file from now on.
+    pub(crate) fn begin_part(&self) {
+        self.longest_ns.store(0, Relaxed);
+    }
+
     /// Adds the sums to the account.
     pub(crate) fn sum_up(&self, accounting: &mut Accounting) {
         accounting.gc_count = self.count.load(Relaxed);

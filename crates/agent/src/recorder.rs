@@ -19,6 +19,8 @@ use std::io;
 use std::time::{Instant, SystemTime};
 
 use perk_control::options::Options;
+use perk_control::resolve_file_name;
+use perk_files::Access;
 use perk_hprof::Writer;
 use perk_jvm::ThreadInfo;
 use perk_jvm::os;
@@ -52,6 +54,17 @@ pub(crate) struct Recorder {
     per_thread: bool,
     /// Whether all virtual threads are one in traces.
     merges_virtual: bool,
+    /// What was accounted for before the file, if the recording has several.
+    parts: Option<Parts>,
+}
+
+/// The files of a recording that begins a new one now and then.
+#[derive(Debug, Default)]
+struct Parts {
+    /// The number of the current one, less 1.
+    ended_count: u64,
+    /// The accounting at its beginning.
+    begin: Accounting,
 }
 
 impl Recorder {
@@ -70,6 +83,7 @@ impl Recorder {
             file: ProfileFile::new(options, output),
             per_thread: options.thread,
             merges_virtual: options.platform_threads,
+            parts: options.every_ns.map(|_| Parts::default()),
         }
     }
 
@@ -203,9 +217,13 @@ impl Recorder {
 
     /// Writes the living threads to the file. Returns the threads of the file by their ids in Java.
     pub(crate) fn announce_all(&mut self) -> FxHashMap<u64, ThreadId> {
+        self.announce_living();
+        self.roster.by_java_id(&mut self.profile)
+    }
+
+    fn announce_living(&mut self) {
         let living: Vec<_> = self.roster.living().collect();
         living.into_iter().for_each(|slot| self.announce(slot));
-        self.roster.by_java_id(&mut self.profile)
     }
 
     pub(crate) fn thread_ended(&mut self, thread: Slot) {
@@ -318,7 +336,7 @@ impl Recorder {
     ) -> Option<Vec<u8>> {
         self.account(&mut accounting);
         books.iter().for_each(|book| book.account(&mut accounting, false));
-        self.profile.accounting = Some(accounting);
+        self.set_accounting(accounting);
         self.write(|writer, profile, _| writer.accounting(profile));
         for book in books {
             // The errors of the file are reported where they occur.
@@ -339,8 +357,46 @@ impl Recorder {
         }
         self.account(&mut accounting);
         books.iter().for_each(|book| book.account(&mut accounting, true));
-        self.profile.accounting = Some(accounting);
+        self.set_accounting(accounting);
         self.write(|writer, profile, _| writer.accounting(profile));
+    }
+
+    /// Ends the file with the data since its beginning, and begins the next one. If that cannot be created, the
+    /// current one continues.
+    pub(crate) fn begin_part(
+        &mut self,
+        mut accounting: Accounting,
+        books: &[&dyn Book],
+        options: &Options,
+    ) {
+        let Some(parts) = &self.parts else { return };
+        let number = parts.ended_count + 2;
+        let name = resolve_file_name(options, std::process::id(), number, |_| false);
+        let Ok(output) = Output::create(&name, Access::Usual) else { return };
+        self.account(&mut accounting);
+        books.iter().for_each(|book| book.account(&mut accounting, false));
+        let begin = accounting.clone();
+        self.set_accounting(accounting);
+        for book in books {
+            // A file that is lost has a number that is missing.
+            let _ = book.write(self, &mut Sections::of_file());
+        }
+        self.write(|writer, profile, _| writer.accounting(profile));
+        self.file.finish();
+        self.parts = Some(Parts { ended_count: number - 1, begin });
+        self.file = ProfileFile::new(options, Some(output));
+        self.begin(options.depth);
+        // Traces of threads, and times, refer to their records.
+        self.roster.forget_announced();
+        self.announce_living();
+    }
+
+    /// Keeps the accounting, of which a file has its part.
+    fn set_accounting(&mut self, accounting: Accounting) {
+        self.profile.accounting = Some(match &self.parts {
+            Some(parts) => accounting.since(&parts.begin),
+            None => accounting,
+        });
     }
 
     /// Adds the recorder's own counts.

@@ -2,7 +2,7 @@
 //!
 //! A thread of the agent's own, of which the JVM does not know, sleeps until somebody connects, and looks
 //! at the clocks of threads now and then. It is a thread of the JVM's only while it obeys a request, and its events are not the program's. A recording
-//! that was begun by `lease` or `watch` ends when its connection is lost.
+//! that was begun by `lease` or `watch` ends when its connection is lost, or the option `grace` later.
 
 mod socket;
 
@@ -13,9 +13,9 @@ use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use perk_control::remote::{Answer, Request};
+use perk_control::remote::{Answer, Request, field};
 use perk_jvm::guard::{Feature, contain};
 use perk_jvm::os;
 use perk_jvm::sync::lock;
@@ -47,8 +47,26 @@ static TICK: OnceLock<Tick> = OnceLock::new();
 static OBEYING: Mutex<()> = Mutex::new(());
 /// The path of the socket that is open.
 static OPEN: Mutex<Option<PathBuf>> = Mutex::new(None);
-/// The connection that the current recording ends with, if there is one.
-static LEASE: Mutex<Option<Arc<UnixStream>>> = Mutex::new(None);
+/// What the current recording ends with, if it is something.
+static LEASE: Mutex<Option<Lease>> = Mutex::new(None);
+
+/// What a recording ends with.
+#[derive(Clone, Debug)]
+enum Lease {
+    /// A connection, or its end and this time.
+    Held(Arc<UnixStream>, Option<Duration>),
+    /// A moment, unless a connection takes the recording over.
+    Lost(Instant),
+}
+
+impl Lease {
+    fn connection(&self) -> Option<&Arc<UnixStream>> {
+        match self {
+            Self::Held(connection, _) => Some(connection),
+            Self::Lost(_) => None,
+        }
+    }
+}
 
 /// Sets the function that obeys, and that which is called at each [`PERIOD`] without a request, once.
 pub(crate) fn set_duties(obedient: RequestHandler, tick: Tick) {
@@ -76,7 +94,8 @@ pub(crate) fn alone<T>(body: impl FnOnce() -> T) -> T {
 
 /// Closes the connection that the recording was to end with: it has ended.
 pub(crate) fn end_lease() {
-    if let Some(connection) = lock(&LEASE).take() {
+    let lease = lock(&LEASE).take();
+    if let Some(connection) = lease.as_ref().and_then(Lease::connection) {
         // This wakes the control thread, too.
         let _ = connection.shutdown(Shutdown::Both);
     }
@@ -114,16 +133,25 @@ fn serve(listener: &UnixListener, vm: Vm) {
     threads::become_own();
     loop {
         let lease = lock(&LEASE).clone();
-        match os::wait_for_peers(listener.as_fd(), lease.as_ref().map(|it| it.as_fd()), PERIOD) {
+        if matches!(lease, Some(Lease::Lost(until)) if until <= Instant::now()) {
+            contain(Feature::Commands, || end_recording(vm));
+            end_lease();
+            continue;
+        }
+        let connection = lease.as_ref().and_then(Lease::connection);
+        match os::wait_for_peers(listener.as_fd(), connection.map(|it| it.as_fd()), PERIOD) {
             Ok((false, false)) => contain(Feature::Commands, || {
                 if let Some(tick) = TICK.get() {
                     tick();
                 }
             }),
-            Ok((_, true)) => {
-                contain(Feature::Commands, || end_recording(vm));
-                end_lease();
-            }
+            Ok((_, true)) => match &lease {
+                Some(Lease::Held(lost, Some(grace))) => lose(lost, *grace),
+                _ => {
+                    contain(Feature::Commands, || end_recording(vm));
+                    end_lease();
+                }
+            },
             Ok(_) => match listener.accept() {
                 Ok((peer, _)) => contain(Feature::Commands, || {
                     // A peer that does not read its answer has given up.
@@ -134,6 +162,21 @@ fn serve(listener: &UnixListener, vm: Vm) {
             Err(error) => rest(&error),
         }
     }
+}
+
+/// Notes that the connection of a recording is lost, which then ends after `grace`.
+fn lose(connection: &Arc<UnixStream>, grace: Duration) {
+    let _ = connection.shutdown(Shutdown::Both);
+    let mut lease = lock(&LEASE);
+    // The recording may have ended meanwhile.
+    if lease.as_ref().and_then(Lease::connection).is_some_and(|it| Arc::ptr_eq(it, connection)) {
+        *lease = Some(Lease::Lost(Instant::now() + grace));
+    }
+}
+
+/// Whether a connection holds the recording.
+fn is_held() -> bool {
+    lock(&LEASE).as_ref().and_then(Lease::connection).is_some()
 }
 
 /// Waits after an error of a socket.
@@ -168,10 +211,17 @@ fn answer(peer: UnixStream, vm: Vm) -> io::Result<()> {
             let mut answer = Answer::error("the JVM is ending");
             vm.attached(THREAD, |jni| {
                 alone(|| {
+                    if request == Request::Hold && is_held() {
+                        answer = Answer::error("another perk holds the recording");
+                        return;
+                    }
                     answer = obey_alone(jni, &request, Some(&watcher));
-                    let has_lease = matches!(request, Request::Lease(_) | Request::Watch(_));
+                    let has_lease =
+                        matches!(request, Request::Lease(_) | Request::Watch(_) | Request::Hold);
                     if has_lease && answer.result.is_ok() {
-                        *lock(&LEASE) = Some(Arc::clone(&peer));
+                        let grace = answer.get(field::GRACE_MS).and_then(|it| it.parse().ok());
+                        let grace = grace.map(Duration::from_millis);
+                        *lock(&LEASE) = Some(Lease::Held(Arc::clone(&peer), grace));
                     }
                 });
             });

@@ -142,6 +142,12 @@ impl Roster {
         std::mem::replace(&mut entry.announced, true).then_some(entry.serial)
     }
 
+    /// Notes that a new file has no thread yet.
+    pub(crate) fn forget_announced(&mut self) {
+        let living = self.entries.iter_mut().filter(|entry| !entry.has_ended || entry.is_held);
+        living.for_each(|entry| entry.announced = false);
+    }
+
     /// Returns the record that announces the thread in the file, unless it is already written.
     pub(crate) fn announce(&mut self, slot: Slot) -> Option<ThreadStart<'_>> {
         let entry = &mut self.entries[slot.index()];

@@ -28,12 +28,14 @@ const METRICS: [Metric; 4] =
 pub(crate) struct SeriesBook {
     /// Whether the output holds them.
     are_written: bool,
+    /// Whether each dump begins a new file.
+    has_parts: bool,
     books: Mutex<[TimeSeriesBook; 4]>,
 }
 
 impl SeriesBook {
-    pub(crate) fn new(are_written: bool) -> Self {
-        Self { are_written, books: Mutex::default() }
+    pub(crate) fn new(are_written: bool, has_parts: bool) -> Self {
+        Self { are_written, has_parts, books: Mutex::default() }
     }
 
     /// Notes the recording's start.
@@ -76,6 +78,10 @@ impl Book for SeriesBook {
             .collect();
         if !sections.are_of_flush() {
             books.iter_mut().for_each(TimeSeriesBook::clear);
+            if self.has_parts {
+                let now_ns = os::nano_time();
+                books.iter_mut().for_each(|it| it.begin_at(now_ns));
+            }
         }
         drop(books);
         series.iter().try_for_each(|it| sections.put(recorder, DumpSection::TimeSeries(it)))

@@ -95,6 +95,13 @@ impl Options {
         matches!(self.output, Output::Net { .. })
     }
 
+    /// Whether the recording can be cut into files: it has samples alone, in a file with a number.
+    fn has_parts(&self) -> bool {
+        let has_number = matches!(&self.output, Output::File(name) if name.contains("%n"));
+        let is_sampled = !self.changes_classes() && !self.heap_dump && self.xprof.is_none();
+        has_number && is_sampled && self.format == OutputFormat::Extended
+    }
+
     /// Parses the agent's options, with the value of [`OPTIONS_VARIABLE`] if it is set.
     pub fn parse(agent_options: &str, env: Option<&str>) -> Result<AgentAction, OptionError> {
         if agent_options == "help" {
@@ -238,6 +245,9 @@ impl Options {
         if self.are_idle() {
             self.heap_dump = true;
             self.heap_sites = true;
+        }
+        if self.every_ns.is_some() {
+            self.live = false;
         }
     }
 }

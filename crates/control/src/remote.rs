@@ -2,9 +2,10 @@
 //!
 //! A connection carries one request, which is a line, and its answer. The answer consists of lines
 //! `NAME=VALUE` and a last line, `ok` or `error TEXT`. The agent then closes the connection, unless the
-//! request was `lease` or `watch`: that connection and the recording end together. The peer that requested
+//! request was `lease`, `hold` or `watch`: that connection and the recording end together. The peer that requested
 //! it closes the connection, or is killed, and the agent ends the recording; or the recording ends for
-//! another reason, and the agent closes the connection.
+//! another reason, and the agent closes the connection. With the option `grace` the recording continues for
+//! that time without a connection. A request `hold`, whose connection stays open as well, takes it over.
 //!
 //! After the answer to `watch`, the connection carries the recording in perk's extended format. Every second
 //! the agent adds an increment: the sections of what was measured since the last one, and the accounting so
@@ -25,7 +26,7 @@ pub use request::{LONGEST_REQUEST, Request, RequestError};
 pub use verb::Verb;
 
 /// The version of the protocol.
-pub const PROTOCOL: u32 = 2;
+pub const PROTOCOL: u32 = 3;
 
 /// A line of a peer's.
 enum PeerLine {

@@ -358,7 +358,7 @@ fn the_extended_format_holds_call_times() {
     for text in ["cpu=times,format=p", "cpu=old,format=b,format=p"] {
         let options = run_options(text);
         assert_eq!(options.format, OutputFormat::Extended, "{text}");
-        let name = resolve_file_name(&options, 1, |_| false);
+        let name = resolve_file_name(&options, 1, 1, |_| false);
         assert_eq!(name, Path::new("java.hprof"), "{text}");
     }
 }
@@ -375,7 +375,7 @@ proptest! {
     ) {
         if let Ok(AgentAction::Run(options)) = Options::parse(&text, None) {
             prop_assert!(options.sample_interval_ns() > 0 && options.cutoff >= 0.0);
-            resolve_file_name(&options, 1, |_| false);
+            resolve_file_name(&options, 1, 1, |_| false);
         }
     }
 }

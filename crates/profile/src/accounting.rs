@@ -248,7 +248,7 @@ impl Accounting {
             wall_ns sample_count walk_count failed_walk_count unattributed_count folded_count
             virtual_sample_count wall_sample_count wall_walk_count wall_thread_ns
             allocation_sample_count sampled_wait_count java_cpu_ns process_cpu_ns perk_cpu_ns
-            gc_cpu_ns gc_count gc_pause_ns cpu_period_count throttled_count throttled_ns
+            start_cpu_ns gc_cpu_ns gc_count gc_pause_ns cpu_period_count throttled_count throttled_ns
             jit_c1_cpu_ns jit_c2_cpu_ns jvm_cpu_ns native_cpu_ns perk_thread_cpu_ns
         );
         new

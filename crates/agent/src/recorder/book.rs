@@ -4,7 +4,7 @@
 //! the symbols, the call tree and the file. A book has a lock of its own, which is taken while the
 //! recorder is locked, so what is booked and the traces it is booked on are always of one moment.
 
-use std::io::{self, Write};
+use std::io;
 
 use perk_hprof::{TimedRow, Writer};
 use perk_profile::{
@@ -13,7 +13,7 @@ use perk_profile::{
 };
 
 use super::Recorder;
-use crate::output::FileCopy;
+use crate::output::Output;
 
 /// The place of a book's sections in a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,7 +101,7 @@ pub(crate) enum DumpSection<'a> {
 }
 
 impl DumpSection<'_> {
-    fn write<W: Write>(self, writer: &mut Writer<W>, profile: &mut Profile) -> io::Result<()> {
+    fn write(self, writer: &mut Writer<Output>, profile: &mut Profile) -> io::Result<()> {
         match self {
             Self::Sites(sites) => writer.sites(profile, sites),
             Self::Samples(samples) => writer.cpu_samples(profile, samples),
@@ -119,7 +119,7 @@ impl DumpSection<'_> {
 /// The destination of sections: the file, or a flush, which shows them and leaves the books as they are.
 #[derive(Debug)]
 pub(crate) struct Sections<'a> {
-    copy: Option<&'a mut Writer<FileCopy>>,
+    copy: Option<&'a mut Writer<Output>>,
 }
 
 impl<'a> Sections<'a> {
@@ -127,7 +127,7 @@ impl<'a> Sections<'a> {
         Self { copy: None }
     }
 
-    pub(super) fn of_flush(copy: &'a mut Writer<FileCopy>) -> Self {
+    pub(super) fn of_flush(copy: &'a mut Writer<Output>) -> Self {
         Self { copy: Some(copy) }
     }
 

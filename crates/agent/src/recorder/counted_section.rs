@@ -1,10 +1,12 @@
 //! Sections that go to the file part by part, from where they are counted. A profile with all their paths
 //! would take as much memory as the trees.
 
-use std::io::{self, Write};
+use std::io;
 
 use perk_hprof::{CountedPath, CountedRow, Writer};
 use perk_profile::{Profile, SectionHead};
+
+use crate::output::Output;
 
 /// The nodes that are written at once: some hundred KB.
 pub(crate) const NODES_AT_ONCE: usize = 1 << 13;
@@ -31,9 +33,9 @@ impl CountedSection {
     }
 
     /// Writes the next paths of a source, and their rows.
-    pub(crate) fn write<W: Write>(
+    pub(crate) fn write(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut Writer<Output>,
         profile: &Profile,
         source: u64,
         part: &CountedPart,
@@ -53,7 +55,7 @@ impl CountedSection {
     }
 
     /// Ends the section.
-    pub(crate) fn end<W: Write>(&self, writer: &mut Writer<W>) -> io::Result<()> {
+    pub(crate) fn end(&self, writer: &mut Writer<Output>) -> io::Result<()> {
         writer.end_counted(&self.head)
     }
 }

@@ -11,7 +11,7 @@ use perk_hprof::{BinaryForm, IdSize, Version, Writer};
 use perk_jvm::os;
 use perk_profile::Profile;
 
-use crate::output::{FileCopy, Output};
+use crate::output::Output;
 
 /// The file; see the module.
 #[derive(Debug)]
@@ -20,6 +20,9 @@ pub(super) struct ProfileFile {
     /// The name of the file, or the reason why it is lost.
     outcome: Result<String, String>,
     content: Content,
+    /// Whether it is one of several: one that is lost has a number that is missing, and nothing is said in the
+    /// program's output.
+    is_part: bool,
     begun: Instant,
     /// The same moment by the clock of [`os::nano_time`].
     begun_ns: u64,
@@ -67,6 +70,7 @@ impl ProfileFile {
             outcome: output.as_ref().map(Output::name).ok_or_else(|| "there is no file".to_owned()),
             state: output.map_or(State::Closed, State::Opened),
             content: Content::of(options),
+            is_part: options.every_ns.is_some(),
             begun: Instant::now(),
             begun_ns: os::nano_time(),
         }
@@ -96,7 +100,9 @@ impl ProfileFile {
             Ok(writer) => self.state = State::Begun(Box::new(writer)),
             Err(error) => {
                 self.outcome = Err(format!("can't write {name}: {error}"));
-                cannot_write(&name, &error, None);
+                if !self.is_part {
+                    cannot_write(&name, &error, None);
+                }
             }
         }
     }
@@ -134,7 +140,7 @@ impl ProfileFile {
     ///
     /// # Errors
     /// The error of the system.
-    pub(super) fn fork(&mut self) -> io::Result<Option<Writer<FileCopy>>> {
+    pub(super) fn fork(&mut self) -> io::Result<Option<Writer<Output>>> {
         let State::Begun(writer) = &mut self.state else { return Ok(None) };
         let Some(copy) = writer.out().copy()? else { return Ok(None) };
         Ok(writer.fork(copy))
@@ -189,9 +195,13 @@ impl ProfileFile {
 
     /// Reports that the output cannot be written, and closes it.
     fn lose(&mut self, error: &io::Error) {
+        let is_part = self.is_part;
         let mut lose = |output: &Output| {
-            let part = output.part().map(|part| part.display().to_string());
             self.outcome = Err(format!("can't write {}: {error}", output.name()));
+            if is_part {
+                return output.discard();
+            }
+            let part = output.part().map(|part| part.display().to_string());
             cannot_write(&output.name(), error, part);
         };
         match mem::replace(&mut self.state, State::Closed) {

@@ -11,12 +11,12 @@ use perk_profile::Accounting;
 
 use super::Recorder;
 use super::book::{Book, Sections};
-use crate::output::FileCopy;
+use crate::output::Output;
 
 /// A flush that is still to be shown: the file so far, and the sections that follow there.
 #[derive(Debug)]
 pub(crate) struct Flush {
-    pub(crate) writer: Writer<FileCopy>,
+    pub(crate) writer: Writer<Output>,
 }
 
 impl Flush {
@@ -34,7 +34,7 @@ impl Flush {
     /// The error of the system; what was shown before is still there.
     pub(crate) fn show(mut self, recorder: &Mutex<Recorder>) -> io::Result<()> {
         self.writer.accounting(&lock(recorder).profile)?;
-        self.writer.out().show()
+        self.writer.out().finish()
     }
 }
 
@@ -49,12 +49,14 @@ impl Recorder {
         mut accounting: Accounting,
         books: &[&dyn Book],
     ) -> io::Result<Option<Flush>> {
-        // Paths are written once, for all flushes and the dumps that follow.
-        self.write_traces();
+        if self.parts.is_none() {
+            // Paths are written once, for all flushes and the dumps that follow.
+            self.write_traces();
+        }
         let Some(mut writer) = self.file.fork()? else { return Ok(None) };
         self.account(&mut accounting);
         books.iter().for_each(|book| book.account(&mut accounting, true));
-        self.profile.accounting = Some(accounting);
+        self.set_accounting(accounting);
         let sections = &mut Sections::of_flush(&mut writer);
         books.iter().try_for_each(|book| book.write(self, sections))?;
         Ok(Some(Flush { writer }))

@@ -8,7 +8,7 @@ use std::ffi::CStr;
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use perk_control::remote::Request;
 use perk_jvm::guard::{Feature, contain, uncounted};
@@ -34,6 +34,9 @@ const FIRST_FLUSH: Duration = Duration::from_secs(1);
 const INCREMENT: Duration = Duration::from_secs(1);
 /// The time between two flushes or increments is at least this many times as long as a flush.
 const FLUSH_SHARE: u32 = 50;
+
+/// The divisor of the time of a file for the least time of one.
+const LEAST_PART: u32 = 8;
 
 /// Wakes the thread when the session has ended.
 #[derive(Debug, Default)]
@@ -66,6 +69,14 @@ impl Alarm {
     }
 }
 
+/// Returns the next moment at which the time of day is a multiple of `every`; the one after, if that is near.
+fn next_round_moment(every: Duration) -> Instant {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let past_ns = since_1970.as_nanos() % every.as_nanos();
+    let left = every.saturating_sub(Duration::from_nanos(past_ns as u64));
+    Instant::now() + if left < every / LEAST_PART { left + every } else { left }
+}
+
 /// Runs `body`, whose objects are not the program's. Its CPU time is the thread's, which is perk's own.
 fn own(feature: Feature, body: impl FnOnce()) {
     uncounted(|| contain(feature, body));
@@ -78,8 +89,8 @@ impl Session {
     /// The reason why it does not run, in one line.
     pub(super) fn start_schedule(&'static self, jni: Jni<'_>) -> Result<(), String> {
         let options = &self.common.options;
-        let has_times =
-            [options.delay_ns, options.duration_ns, options.flush_ns].iter().any(Option::is_some);
+        let times = [options.delay_ns, options.duration_ns, options.flush_ns, options.every_ns];
+        let has_times = times.iter().any(Option::is_some);
         if !has_times && self.common.watcher.is_none() {
             return Ok(());
         }
@@ -115,13 +126,20 @@ impl Session {
             None => time(options.flush_ns),
         };
         let mut next = flush.map(|flush| measured + FIRST_FLUSH.min(flush));
-        while let Some(moment) = [end, next].into_iter().flatten().min() {
+        let every = time(options.every_ns);
+        let mut part_end = every.map(next_round_moment);
+        while let Some(moment) = [end, next, part_end].into_iter().flatten().min() {
             if self.alarm.wait_until(moment) {
                 return;
             }
             if end.is_some_and(|end| end <= moment) {
                 vm.attached(THREAD, |jni| self.end_on_time(jni));
                 return;
+            }
+            if part_end.is_some_and(|part_end| part_end <= moment) {
+                own(Feature::Flushing, || self.begin_part());
+                part_end = every.map(next_round_moment);
+                continue;
             }
             let begin_ns = os::thread_cpu_ns();
             own(Feature::Flushing, || match &self.common.watcher {
@@ -188,6 +206,20 @@ impl Session {
         self.analyses.iter().for_each(|analysis| analysis.dump(None, false));
         let accounting = self.accounting();
         lock(recorder).increment(accounting, &self.books);
+    }
+
+    /// Ends the file, and begins the next one.
+    fn begin_part(&self) {
+        let recorder = self.common.recorder;
+        let _dumping = lock(&self.dumping);
+        if self.is_dying.load(Relaxed) || self.has_ended() {
+            return;
+        }
+        self.settle(false);
+        self.analyses.iter().for_each(|analysis| analysis.dump(None, false));
+        let accounting = self.accounting();
+        lock(recorder).begin_part(accounting, &self.books, &self.common.options);
+        self.pauses.begin_part();
     }
 
     /// Shows what was measured so far under the file's name.

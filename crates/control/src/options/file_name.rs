@@ -7,13 +7,19 @@ use super::types::{Output, OutputFormat};
 
 /// Returns the file to write, for a process with the id `pid`.
 ///
-/// In a file name from the options, `%p` becomes the process id and `%%` a percent sign. With
+/// In a file name from the options, `%p` becomes the process id, `%%` a percent sign, and with `every` `%n`
+/// the `number` of the file. With
 /// `force=n`, a name that `exists` is replaced by one with the process id in it: before a `.txt`
 /// ending of text output, at the end of binary output. With `net` the default name is returned, and
 /// temporary files are created beside it.
-pub fn resolve_file_name(options: &Options, pid: u32, exists: impl Fn(&Path) -> bool) -> PathBuf {
+pub fn resolve_file_name(
+    options: &Options,
+    pid: u32,
+    number: u64,
+    exists: impl Fn(&Path) -> bool,
+) -> PathBuf {
     let name = match (&options.output, options.format) {
-        (Output::File(name), _) => expand(name, pid),
+        (Output::File(name), _) => expand(name, pid, options.every_ns.map(|_| number)),
         _ if options.jamaica.is_some() => "java.prof".to_owned(),
         _ if options.fields => "java.fields.tsv.gz".to_owned(),
         (_, OutputFormat::Ascii) => "java.hprof.txt".to_owned(),
@@ -50,7 +56,7 @@ fn split_text_suffix(name: &str) -> (&str, &str) {
     }
 }
 
-fn expand(name: &str, pid: u32) -> String {
+fn expand(name: &str, pid: u32, number: Option<u64>) -> String {
     let mut expanded = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(percent) = rest.find('%') {
@@ -58,6 +64,9 @@ fn expand(name: &str, pid: u32) -> String {
         let escape = &rest[percent..];
         if let Some(after) = escape.strip_prefix("%p") {
             expanded.push_str(&pid.to_string());
+            rest = after;
+        } else if let (Some(after), Some(number)) = (escape.strip_prefix("%n"), number) {
+            expanded.push_str(&number.to_string());
             rest = after;
         } else {
             expanded.push('%');
@@ -78,7 +87,7 @@ mod tests {
             panic!("{options}");
         };
         let exists = |path: &Path| existing.iter().any(|name| Path::new(name) == path);
-        resolve_file_name(&options, 77, exists).to_str().unwrap().to_owned()
+        resolve_file_name(&options, 77, 3, exists).to_str().unwrap().to_owned()
     }
 
     #[test]
@@ -94,6 +103,8 @@ mod tests {
         assert_eq!(resolved("file=o-%p.txt", &[]), "o-77.txt");
         assert_eq!(resolved("file=%%p%p%%", &[]), "%p77%");
         assert_eq!(resolved("file=100%", &[]), "100%");
+        assert_eq!(resolved("file=%p-%n", &[]), "77-%n");
+        assert_eq!(resolved("file=%p-%n,cpu=samples,format=p,every=60s", &[]), "77-3");
         assert_eq!(resolved("file=%dé%é", &[]), "%dé%é");
     }
 

@@ -148,6 +148,11 @@ fields! {
     /// The time after which the file is written again with the profile so far, in nanoseconds, never
     /// 0.
     flush_ns: Option<u64> = None,
+    /// The time after which a new file begins, in nanoseconds, never 0.
+    every_ns: Option<u64> = None,
+    /// The time for which a recording continues that has lost the connection which holds it, in nanoseconds,
+    /// never 0.
+    grace_ns: Option<u64> = None,
     /// Keep the secrets of the program's command line, and do not mask them.
     secrets: bool = false,
     /// Wait for a debugger when the agent is loaded.
@@ -919,6 +924,38 @@ pub(super) const ROWS: &[OptionRow] = &[
   second on, so that it exists if the program is killed (`format=p`). Each flush that takes long makes
   the next ones rarer: all of them together take at most 2 % of the time. A flush does not count live
   objects.",
+        ..TIME
+    },
+    OptionRow {
+        name: "every",
+        about: "begin a new file",
+        default: "off",
+        value: Value::Time(|o| &mut o.every_ns),
+        needs: Some(&Needs {
+            is_met: Some(|o| o.has_parts()),
+            agent: "samples, format=p and a file with %n in its name",
+            ..Needs::BASE
+        }),
+        note: "\
+- `every=60s` begins a new file at each full minute: times are aligned to the clock. Each file has what was
+  measured since the one before, and is readable alone; their sum is the recording. `%n` in `file`
+  becomes the number of the file, from 1. The first file is up to an eighth longer, or shorter. Live objects
+  are not counted.",
+        ..TIME
+    },
+    OptionRow {
+        name: "grace",
+        about: "time without a holder",
+        default: "none",
+        value: Value::Time(|o| &mut o.grace_ns),
+        needs: Some(&Needs {
+            is_met: Some(|o| o.every_ns.is_some()),
+            agent: "every",
+            ..Needs::BASE
+        }),
+        note: "\
+- `grace=10m` lets a recording that a connection holds (`lease` of the control socket) continue for this time
+  without it, until the request `hold` of another connection takes it over.",
         ..TIME
     },
     OptionRow {

@@ -31,6 +31,8 @@ pub mod field {
     pub const FILE: &str = "file";
     /// The time since the recording began, in milliseconds.
     pub const ELAPSED_MS: &str = "elapsed_ms";
+    /// The time for which a recording continues without the connection that holds it, in milliseconds.
+    pub const GRACE_MS: &str = "grace_ms";
     /// A name of the options that nothing in the program has.
     pub const UNMATCHED: &str = "unmatched";
     /// Names in the program that could be meant instead, with [`SEPARATOR`] between; that of a method has a `#`
@@ -191,7 +193,7 @@ mod tests {
             (Answer::error("no room"), "error no room\n"),
             (
                 status.clone(),
-                "perk=0.1.0\nprotocol=2\nstate=recording\noptions=cpu=samples,file=/ü\nok\n",
+                "perk=0.1.0\nprotocol=3\nstate=recording\noptions=cpu=samples,file=/ü\nok\n",
             ),
         ] {
             let mut bytes = Vec::new();

@@ -19,6 +19,8 @@ pub enum Request {
     /// Begin a recording with these options of the agent. The agent sends it over the connection after its
     /// answer, and ends it when the connection ends.
     Watch(String),
+    /// Take over the recording that is under way: it ends when this connection does.
+    Hold,
     /// End the recording, or pause that of the command line.
     Stop,
     /// Write what was measured since the last dump.
@@ -65,6 +67,7 @@ impl Request {
             Self::Start(_) => Verb::Start,
             Self::Lease(_) => Verb::Lease,
             Self::Watch(_) => Verb::Watch,
+            Self::Hold => Verb::Hold,
             Self::Stop => Verb::Stop,
             Self::Dump => Verb::Dump,
             Self::Reset => Verb::Reset,
@@ -85,6 +88,7 @@ impl Request {
             Verb::Lease => Ok(Self::Lease(argument.to_owned())),
             Verb::Watch => Ok(Self::Watch(argument.to_owned())),
             verb if !argument.is_empty() => Err(RequestError::Argument(verb)),
+            Verb::Hold => Ok(Self::Hold),
             Verb::Stop => Ok(Self::Stop),
             Verb::Dump => Ok(Self::Dump),
             Verb::Reset => Ok(Self::Reset),
@@ -155,6 +159,7 @@ mod tests {
             (start(&"x".repeat(LONGEST_REQUEST - 6)), &*format!("start {:x<65530}\n", "")),
             (Request::Lease("cpu=samples".to_owned()), "lease cpu=samples\n"),
             (Request::Watch("cpu=samples".to_owned()), "watch cpu=samples\n"),
+            (Request::Hold, "hold\n"),
             (Request::Stop, "stop\n"),
             (Request::Dump, "dump\n"),
             (Request::Reset, "reset\n"),

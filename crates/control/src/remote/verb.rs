@@ -13,6 +13,8 @@ pub enum Verb {
     Lease,
     /// Begin a recording that is sent over the connection, and ends with it.
     Watch,
+    /// Take over the recording that is under way: it ends with this connection.
+    Hold,
     /// End a recording, or pause one.
     Stop,
     /// Write what was measured.
@@ -36,7 +38,7 @@ struct VerbRow {
 /// The share of HPROF's commands that leaves nothing out.
 const ALL_ROWS: f32 = 0.0;
 
-const TABLE: [VerbRow; 7] = [
+const TABLE: [VerbRow; 8] = [
     VerbRow {
         verb: Verb::Start,
         name: "start",
@@ -59,6 +61,14 @@ const TABLE: [VerbRow; 7] = [
         argument: "OPTIONS",
         about: "begin a recording with these options of the agent, which sends what it measures over the \
                 connection every second; it ends when the connection is closed",
+        hprof: &[],
+    },
+    VerbRow {
+        verb: Verb::Hold,
+        name: "hold",
+        argument: "",
+        about: "take over the recording that is under way from the connection that holds it; it ends when \
+                this connection is closed, or its option grace later",
         hprof: &[],
     },
     VerbRow {
@@ -149,7 +159,7 @@ mod tests {
         let error = "begin".parse::<Verb>().unwrap_err();
         assert_eq!(
             error,
-            "\"begin\" is not a command; the commands are start, lease, watch, stop, dump, reset, status"
+            "\"begin\" is not a command; the commands are start, lease, watch, hold, stop, dump, reset, status"
         );
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct SiteBook {
     /// Whether dumps have sites.
     is_written: bool,
     has_peer: bool,
+    /// Whether a section counts from the one before on.
+    has_parts: bool,
     cutoff: f64,
     sample_interval_bytes: Option<u64>,
     known: KnownObjects,
@@ -61,6 +63,7 @@ impl SiteBook {
         Self {
             is_written: options.heap_sites || options.aprof,
             has_peer,
+            has_parts: options.every_ns.is_some(),
             cutoff: if is_exact { cutoff_of_counts(options) } else { options.cutoff },
             sample_interval_bytes: options.heap_sample_bytes,
             known: KnownObjects { live: options.live, ..KnownObjects::default() },
@@ -225,7 +228,12 @@ impl Book for SiteBook {
             if mem::take(&mut lock(&self.sites).is_done) {
                 return Ok(());
             }
-            self.take(SiteSelection::default(), self.cutoff, self.known)
+            let booked = self.has_parts.then(|| lock(&self.sites).rows.clone());
+            let sites = self.take(SiteSelection::default(), self.cutoff, self.known);
+            if let Some(booked) = booked {
+                lock(&self.sites).removed = booked;
+            }
+            sites
         };
         sections.put(recorder, DumpSection::Sites(&sites))
     }

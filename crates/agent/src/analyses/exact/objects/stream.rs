@@ -14,7 +14,7 @@ use perk_profile::{KnownObjects, Sites, Subject};
 
 use crate::analyses::books::sites::SiteBook;
 use crate::analyses::exact::counts::CountedSite;
-use crate::output::FileCopy;
+use crate::output::Output;
 use crate::recorder::{
     Calls, CountedPart, CountedSection, Flush, NODES_AT_ONCE, PathNodes, Recorder, now,
 };
@@ -90,7 +90,7 @@ impl<'a> SiteCallers<'a> {
 pub(super) struct SiteStream<'a> {
     recorder: &'a Mutex<Recorder>,
     book: &'a SiteBook,
-    copy: Option<&'a mut Writer<FileCopy>>,
+    copy: Option<&'a mut Writer<Output>>,
     section: CountedSection,
 }
 
