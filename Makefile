@@ -9,8 +9,8 @@ install: export INSTALL_PREFIX := $(DESTDIR)$(PREFIX)
 
 all: build
 
-build: ## build perk, with the agent in it, optimized
-	cargo build --release -p perk-cli
+build: ## build perk and perk-fleet, with the agent in them, optimized
+	cargo build --release -p perk-cli -p perk-fleet
 
 test test-all: export PERK_AGENT_SO := $(TARGET)/agent/libperk.so
 test test-all: export PERK_TOOLS := $(CURDIR)/.tools

@@ -30,9 +30,10 @@ check_glibc() {
 }
 
 zigbuild --profile agent -p perk-agent
-PERK_AGENT_SO=$PWD/$built/agent/libperk.so zigbuild --release -p perk-cli
+PERK_AGENT_SO=$PWD/$built/agent/libperk.so zigbuild --release -p perk-cli -p perk-fleet
 check_glibc "$built/agent/libperk.so"
 check_glibc "$built/release/perk"
+check_glibc "$built/release/perk-fleet"
 
 rm -rf "$folder"
 tools/install.sh "$built/release/perk" "$folder"

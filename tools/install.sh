@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs perk, its manual pages and its completions:
+# Installs perk, perk-fleet, which lies beside it, manual pages and completions:
 #
 #   tools/install.sh PERK FOLDER
 #
@@ -16,9 +16,10 @@ if ! mkdir -p "$prefix/bin" 2>/dev/null || [[ ! -w $prefix/bin ]]; then
     exit 1
 fi
 install -m 755 "$perk" "$prefix/bin/perk"
+install -m 755 "$(dirname "$perk")/perk-fleet" "$prefix/bin/perk-fleet"
 mkdir -p "$share"/{man/man1,bash-completion/completions,zsh/site-functions,fish/vendor_completions.d}
 "$perk" man --folder "$share/man/man1"
 "$perk" completions bash >"$share/bash-completion/completions/perk"
 "$perk" completions zsh >"$share/zsh/site-functions/_perk"
 "$perk" completions fish >"$share/fish/vendor_completions.d/perk.fish"
-echo "installed $prefix/bin/perk, its manual pages and completions below $share"
+echo "installed $prefix/bin/perk and perk-fleet, manual pages and completions below $share"

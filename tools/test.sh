@@ -13,7 +13,7 @@ fi
 # those of perk-attach, which has the agent in it, and of what is made with it.
 cargo build --profile agent -p perk-agent &
 agent=$!
-cargo test --workspace --exclude perk-attach --exclude perk-cli --no-run --quiet || { kill "$agent"; exit 1; }
+cargo test --workspace --exclude perk-attach --exclude perk-cli --exclude perk-fleet --no-run --quiet || { kill "$agent"; exit 1; }
 wait "$agent"
 
 if cargo nextest --version >/dev/null 2>&1; then

@@ -106,6 +106,15 @@ impl<'a> Control<'a> {
         self.obeyed(answer).map(|_| connection)
     }
 
+    /// Takes over the recording that is under way: it ends with the connection, which this returns.
+    ///
+    /// # Errors
+    /// As those of [`Control::obey`].
+    pub fn hold(&self, patience: Duration) -> anyhow::Result<UnixStream> {
+        let (answer, connection) = self.talk(&Request::Hold, patience)?;
+        self.obeyed(answer).map(|_| connection)
+    }
+
     /// Begins a recording that the agent sends over the connection, which this returns.
     ///
     /// # Errors

@@ -121,6 +121,12 @@ impl Jvm {
         format!("the JVM {} ({})", self.process.pid, self.program)
     }
 
+    /// Whether a name means this JVM: its process id, or its main class or jar or a part of that.
+    pub fn is_meant(&self, wanted: &str) -> bool {
+        let of_pid = wanted.parse() == Ok(self.process.pid);
+        of_pid || program::likeness(&self.program, wanted).is_some()
+    }
+
     /// Whether an option `-XX:+NAME` is in effect, by the command line and the variables from which a
     /// JVM takes options. The last one counts.
     pub fn has_flag(&self, name: &str) -> Option<bool> {

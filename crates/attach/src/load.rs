@@ -69,6 +69,15 @@ pub fn load_agent(jvm: &Jvm, timeout: Duration) -> anyhow::Result<Control<'_>> {
     }
 }
 
+/// How the agent begins to say that the JVM lacks what a measurement needs.
+const REFUSALS: [&str; 3] = [": the JVM refused ", ": this JVM ", ": this JDK"];
+
+/// Whether an error says that the JVM refuses what a measurement needs, such as a capability that another agent
+/// has: other measurements may begin.
+pub fn is_refusal_of_jvm(error: &str) -> bool {
+    REFUSALS.iter().any(|begin| error.contains(begin))
+}
+
 /// Fails if the JVM cannot load this agent.
 fn can_load(jvm: &Jvm) -> anyhow::Result<()> {
     let (title, machine) = (jvm.title(), &jvm.machine);

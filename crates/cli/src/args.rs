@@ -108,6 +108,18 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  perk status 4711")]
     Status(RemoteArgs),
     Top(TopArgs),
+    /// Record all JVMs of this machine, all the time
+    ///
+    /// Runs the program perk-fleet, which make install installs: perk record --help has its options.
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  perk record --to /var/perk --keep 7d\n  perk record --help"
+    )]
+    Record {
+        /// The options of perk-fleet record
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<std::ffi::OsString>,
+    },
     Listen(ListenArgs),
     Report(ReportArgs),
     Diff(DiffArgs),

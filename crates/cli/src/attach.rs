@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use perk_attach::jvms::find;
-use perk_attach::{Control, PATIENCE, Recording, litter, load_agent, may_ask};
+use perk_attach::{Control, PATIENCE, Recording, is_refusal_of_jvm, litter, load_agent, may_ask};
 use perk_control::remote::Request;
 
 use crate::ERROR;
@@ -114,7 +114,7 @@ pub(crate) fn begin<'a>(
         Err(refusal) => refusal,
     };
     let text = format!("{refusal:#}");
-    if REFUSALS.iter().any(|begin| text.contains(begin)) {
+    if is_refusal_of_jvm(&text) {
         for (name, others) in analyses.each_left_out() {
             if let Ok(connection) = ask(&others) {
                 say(format_args!("no {name} are measured: {text}"));
@@ -124,6 +124,3 @@ pub(crate) fn begin<'a>(
     }
     Err(refusal)
 }
-
-/// How the agent begins to say that the JVM lacks what a measurement needs.
-const REFUSALS: [&str; 3] = [": the JVM refused ", ": this JVM ", ": this JDK"];

@@ -8,6 +8,7 @@ mod attach;
 mod convert;
 mod diff;
 mod file_format;
+mod fleet;
 mod heap;
 mod input;
 mod listen;
@@ -87,6 +88,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Convert(args) => convert::convert(&args).map(|()| ExitCode::SUCCESS),
         Command::View(args) => view::view(&args).map(|()| ExitCode::SUCCESS),
         Command::Serve(args) => serve::serve(&args).map(|()| ExitCode::SUCCESS),
+        Command::Record { arguments } => fleet::run("record", &arguments),
         Command::Formats => print(perk_formats::table().as_bytes()),
         Command::AgentPath(args) => {
             let path = match () {

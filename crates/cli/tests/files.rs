@@ -322,6 +322,26 @@ fn the_agent_is_unpacked_for_its_user_alone() {
 }
 
 #[test]
+fn record_is_run_by_a_program_that_may_be_missing() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let perk = folder.join("perk");
+    fs::copy(PERK, &perk).unwrap();
+    let record = |arguments: &[&str]| {
+        let mut command = Command::new(&perk);
+        command.arg("record").args(arguments).env("PATH", folder.join("bin"));
+        command.output().unwrap()
+    };
+    let output = record(&["--to", "x"]);
+    assert_refused(&output, &["perk record needs the program perk-fleet", "make install"]);
+    fs::create_dir(folder.join("bin")).unwrap();
+    let script = folder.file("bin/perk-fleet", "#!/bin/sh\necho \"$@\"\nexit 7\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = record(&["--to", "a b", "-x", "--help"]);
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(7), "record --to a b -x --help\n"));
+}
+
+#[test]
 fn who_reads_a_part_alone_is_no_error() {
     let folder = Folder::new();
     let stacks: String = (0..20_000).map(|index| format!("T.method{index} 1\n")).collect();

@@ -240,6 +240,28 @@ impl Options {
         self.counts_sites_alone() && is_of_all && !has_paths
     }
 
+    /// The options without one of the measurements of `budget`, for each of these: its name, and the others. A JVM
+    /// may refuse what one of them needs.
+    pub fn each_left_out(&self) -> impl Iterator<Item = (&'static str, Self)> {
+        type LeaveOut = fn(&mut Options);
+        let leave_out: [(&str, LeaveOut); 4] = [
+            ("allocations", |o| {
+                let Options { heap_sites, heap_sample_bytes, live, .. } = Options::default();
+                (o.heap_sites, o.heap_sample_bytes, o.live) = (heap_sites, heap_sample_bytes, live);
+            }),
+            ("locks", |o| (o.monitor, o.locks) = (false, false)),
+            ("waits", |o| o.wall_ns = None),
+            ("CPU samples", |o| o.cpu.samples = false),
+        ];
+        let leave_out = leave_out.into_iter().filter(|_| self.budget);
+        leave_out.filter_map(|(name, leave_out)| {
+            let mut options = self.clone();
+            leave_out(&mut options);
+            let is_there = options != *self && !options.are_idle();
+            is_there.then_some((name, options))
+        })
+    }
+
     fn apply_defaults(&mut self) {
         self.timing_depth = if self.cpu.times == Some(TimesForm::Old) { 2 } else { self.depth };
         if self.are_idle() {

@@ -5,7 +5,7 @@
 //! section can have a set of them. Each set is kept once per profile. A profile without labels has
 //! only the empty set.
 
-use crate::{KeyedMap, LabelSetId, StrId, Symbols};
+use crate::{Event, KeyedMap, LabelSetId, Profile, StrId, Symbols};
 
 /// The value of a [`Label`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,9 +94,29 @@ impl LabelSets {
     }
 }
 
+impl Profile {
+    /// Adds labels to all rows of all sections. A row's own label of the same key has precedence.
+    pub fn add_labels(&mut self, more: &[Label]) {
+        let Self { events, labels, .. } = self;
+        let mut known: KeyedMap<LabelSetId, LabelSetId> = KeyedMap::default();
+        for event in events {
+            let Event::Section(section) = event else { continue };
+            section.relabel(|old| {
+                *known.entry(old).or_insert_with(|| {
+                    let mut all = labels.get(old).to_vec();
+                    let new = more.iter().filter(|it| labels.of_key(old, it.key).next().is_none());
+                    all.extend(new);
+                    labels.set(all)
+                })
+            });
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Key, Metric, Section};
 
     #[test]
     fn equal_sets_are_one() {
@@ -114,5 +134,24 @@ mod tests {
         assert_eq!((sets.len(), sets.get(both)), (3, &[request, size][..]));
         let sizes: Vec<_> = sets.of_key(both, size.key).map(|it| it.value_text(&symbols)).collect();
         assert_eq!(sizes, ["-7 bytes"]);
+    }
+
+    #[test]
+    fn labels_are_added_to_all_rows() {
+        let mut profile = Profile::default();
+        let mut text = |text: &str| profile.symbols.strings.intern(text);
+        let (service, shop, web) = (text("service"), text("shop"), text("web"));
+        let label = |value| Label { key: service, value: LabelValue::Text(value) };
+        let host = Label { key: web, value: LabelValue::Text(web) };
+        let own = profile.labels.set(vec![label(web)]);
+        let trace = profile.system_trace();
+        let mut section = Section::of(Metric::Samples, 3, [(trace, 1)]);
+        section.push(Key { labels: own, ..trace.into() }, &[2]);
+        profile.events.push(section.into());
+        profile.add_labels(&[label(shop), host]);
+        let rows: Vec<_> =
+            profile.sections().next().unwrap().rows().map(|row| row.0.labels).collect();
+        assert_eq!(profile.labels.get(rows[0]), [label(shop), host]);
+        assert_eq!(profile.labels.get(rows[1]), [label(web), host]);
     }
 }

@@ -258,6 +258,12 @@ impl Section {
         }
     }
 
+    /// Replaces the labels of all rows.
+    pub(crate) fn relabel(&mut self, mut new: impl FnMut(LabelSetId) -> LabelSetId) {
+        self.labels.resize(self.traces.len(), LabelSetId::EMPTY);
+        self.labels.iter_mut().for_each(|labels| *labels = new(*labels));
+    }
+
     fn key(&self, row: usize) -> Key {
         let subject = self.subjects.get(row).copied().unwrap_or_default();
         let labels = self.labels.get(row).copied().unwrap_or_default();

@@ -27,6 +27,15 @@ impl Timestamp {
         format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
     }
 
+    /// The time in UTC as ISO 8601 has it, to the second: `2026-11-20T19:00:31Z`.
+    pub fn iso_utc(self) -> String {
+        let seconds = i64::try_from(self.unix_ms / 1000).unwrap_or(i64::MAX / 2);
+        let (days, second) = (seconds.div_euclid(DAY_S), seconds.rem_euclid(DAY_S));
+        let (year, month, day) = civil(days);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    }
+
     /// Reads what [`Timestamp::ctime`] prints. The text has no time zone. It is taken as UTC, so
     /// that it prints unchanged.
     pub fn from_ctime(text: &str) -> Option<Self> {
@@ -90,6 +99,12 @@ mod tests {
             assert_eq!(stamp.ctime(), text);
             assert_eq!(Timestamp::from_ctime(text).unwrap().ctime(), text);
         }
+    }
+
+    #[test]
+    fn prints_as_iso_8601() {
+        let stamp = Timestamp { unix_ms: 1_795_201_231_999, utc_offset_s: 3600 };
+        assert_eq!(stamp.iso_utc(), "2026-11-20T19:00:31Z");
     }
 
     #[test]

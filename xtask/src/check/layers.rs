@@ -117,6 +117,18 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-unpack",
         ],
     ),
+    (
+        "perk-fleet",
+        &[
+            "perk-attach",
+            "perk-control",
+            "perk-files",
+            "perk-formats",
+            "perk-hprof",
+            "perk-profile",
+            "perk-report",
+        ],
+    ),
     ("perk-testkit", &["perk-control"]),
     (
         "xtask",

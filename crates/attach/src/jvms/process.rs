@@ -122,6 +122,11 @@ impl Process {
         Stat::from_read(&*self.read("stat").ok()?).ok()
     }
 
+    /// The time of its start, in ticks since the system's; together with the id it is one process's alone.
+    pub fn start_ticks(&self) -> Option<u64> {
+        self.stat().map(|stat| stat.starttime)
+    }
+
     /// The time since its start, if the system gives it.
     pub fn age(&self) -> Option<Duration> {
         let start = self.stat()?.starttime as f64 / ticks_per_second() as f64;

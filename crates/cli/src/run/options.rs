@@ -97,23 +97,8 @@ impl<'a> Analyses<'a> {
     /// The analyses without one of those that are measured by default, for each of these: its name, and the
     /// others.
     pub(crate) fn each_left_out(&self) -> impl Iterator<Item = (&'static str, Self)> {
-        type LeaveOut = fn(&mut Options);
-        let leave_out: [(&str, LeaveOut); 4] = [
-            ("allocations", |o| {
-                let Options { heap_sites, heap_sample_bytes, live, .. } = Options::default();
-                (o.heap_sites, o.heap_sample_bytes, o.live) = (heap_sites, heap_sample_bytes, live);
-            }),
-            ("locks", |o| (o.monitor, o.locks) = (false, false)),
-            ("waits", |o| o.wall_ns = None),
-            ("CPU samples", |o| o.cpu.samples = false),
-        ];
-        let leave_out = leave_out.into_iter().filter(|_| self.options.budget);
-        leave_out.filter_map(|(name, leave_out)| {
-            let mut options = self.options.clone();
-            leave_out(&mut options);
-            let is_there = options != self.options && !options.are_idle();
-            is_there.then_some((name, Self { args: self.args, options }))
-        })
+        let others = self.options.each_left_out();
+        others.map(|(name, options)| (name, Self { args: self.args, options }))
     }
 
     /// Has the agent collect garbage before it counts live objects, unless the arguments say otherwise.

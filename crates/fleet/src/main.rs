@@ -1,0 +1,61 @@
+//! `perk-fleet`: records all JVMs of a machine, all the time. `perk record` runs it.
+#![forbid(unsafe_code)]
+
+mod record;
+mod talk;
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use record::RecordArgs;
+
+/// The exit code after an error.
+const ERROR: u8 = 2;
+
+/// Record all JVMs of a machine, all the time
+#[derive(Debug, Parser)]
+#[command(name = "perk", bin_name = "perk", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Record(RecordArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let Command::Record(args) = cli.command;
+    match record::record(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            talk::say(format_args!("{error:#}"));
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+/// Help goes to stdout; of a wrong command line one line goes to stderr.
+fn usage(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        _ => {
+            let text = error.to_string();
+            let text = text.strip_prefix("error: ").unwrap_or(&text);
+            let first: Vec<_> =
+                text.lines().map(str::trim).take_while(|it| !it.is_empty()).collect();
+            talk::say(format_args!("{}", first.join(" ")));
+            ExitCode::from(ERROR)
+        }
+    }
+}

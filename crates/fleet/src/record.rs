@@ -1,0 +1,37 @@
+//! `perk record`: records all JVMs of a machine, all the time, and delivers the files.
+//!
+//! A thread looks for JVMs (`jvms.rs`). Each JVM that is recorded has a thread (`recorded.rs`): it has the agent
+//! begin, and takes the files that the agent finishes (`parts.rs`, `files.rs`). Each file gets its labels (`identity.rs`) and
+//! its format (`profile_file.rs`), and goes to the queue of each destination (`queue.rs`), whose thread delivers
+//! it (`folder.rs`).
+
+mod args;
+mod cost;
+mod files;
+mod folder;
+mod identity;
+mod jvms;
+mod machine;
+mod metrics;
+mod parts;
+mod profile_file;
+mod queue;
+mod recorded;
+mod settings;
+mod state;
+
+use std::process::ExitCode;
+
+pub(crate) use args::RecordArgs;
+use settings::Settings;
+use state::Shared;
+
+/// Records until a signal ends it.
+///
+/// # Errors
+/// The options, in one line; or another perk records here.
+pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<ExitCode> {
+    let settings = Settings::of(args)?;
+    let shared = Shared::new(settings, args.clone())?;
+    jvms::follow(&shared)
+}

@@ -1,0 +1,238 @@
+//! The arguments of `perk record`, which a file can have, too.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use perk_control::options::scaled;
+use perk_report::parse;
+use serde::Deserialize;
+
+/// Record all JVMs of this machine, all the time
+///
+/// Records each JVM that this user may attach to (root: all, also in containers), and those that start later, until
+/// Ctrl-C. Each file has a minute of one JVM: CPU samples, waits, locks and sampled allocations.
+#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[command(after_help = "\
+Examples:
+  perk record --to /var/perk
+  perk record --to /var/perk --keep 7d --max-size 20g
+  perk record shop.jar 4711 --to profiles --format pprof
+  perk record --once --to profiles
+  perk record --config /etc/perk/record.toml
+
+A folder gets service=NAME/date=YYYY-MM-DD/hour=HH/FILE. The file of --config has the same options, such as
+to = [\"/var/perk\"] and every = \"60s\"; an argument has precedence. SIGHUP reads it again.")]
+pub(crate) struct RecordArgs {
+    /// The JVMs to record: process ids, main classes or jars, or parts of these [default: all]
+    #[arg(value_name = "PID|NAME")]
+    #[serde(default)]
+    pub(crate) jvms: Vec<String>,
+    /// Deliver the files to this folder (repeatable)
+    #[arg(long, value_name = "FOLDER")]
+    #[serde(default)]
+    pub(crate) to: Vec<String>,
+    /// The time of a file, aligned to the clock [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) every: Option<Time>,
+    /// The most of a JVM's CPU time that perk may take: it samples more rarely then [default: 1%]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) budget: Option<Percent>,
+    /// The format of the files: hprof (packed by zstd), jfr or pprof [default: hprof]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// Remove files of a folder that are older
+    #[arg(long, value_name = "TIME")]
+    pub(crate) keep: Option<Age>,
+    /// Remove the oldest files of a folder that has more
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_size: Option<Size>,
+    /// The name of the service, if all JVMs are of one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) service: Option<String>,
+    /// A label of all files (repeatable)
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    #[serde(default, rename = "label")]
+    pub(crate) labels: Vec<LabelArg>,
+    /// Keep the files that are not delivered yet in this folder [default: perk/record in the state folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) spool: Option<PathBuf>,
+    /// The most that wait there for a destination: the oldest are dropped, and counted [default: 1g]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) spool_size: Option<Size>,
+    /// Serve Prometheus metrics at this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Record each JVM that runs now once, for the time of a file, and end
+    #[arg(long)]
+    #[serde(default)]
+    pub(crate) once: bool,
+    /// Read options from this file
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub(crate) config: Option<PathBuf>,
+}
+
+impl RecordArgs {
+    /// These arguments, and those of a file for what they do not name.
+    pub(crate) fn or(self, file: Self) -> Self {
+        let list = |own: Vec<String>, its: Vec<String>| if own.is_empty() { its } else { own };
+        Self {
+            jvms: list(self.jvms, file.jvms),
+            to: list(self.to, file.to),
+            every: self.every.or(file.every),
+            budget: self.budget.or(file.budget),
+            format: self.format.or(file.format),
+            keep: self.keep.or(file.keep),
+            max_size: self.max_size.or(file.max_size),
+            service: self.service.or(file.service),
+            labels: if self.labels.is_empty() { file.labels } else { self.labels },
+            spool: self.spool.or(file.spool),
+            spool_size: self.spool_size.or(file.spool_size),
+            metrics: self.metrics.or(file.metrics),
+            once: self.once || file.once,
+            config: self.config,
+        }
+    }
+}
+
+/// Makes a value of an argument and of a file from its text.
+macro_rules! from_text {
+    ($($type:ident)*) => { $(
+        impl TryFrom<String> for $type {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<Self, String> {
+                text.parse()
+            }
+        }
+    )* };
+}
+
+from_text!(Time Age Size Percent Format LabelArg);
+
+/// The time of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Time(pub(crate) Duration);
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let range = Duration::from_secs(1)..=Duration::from_secs(3600);
+        match parse::time(text)? {
+            time if range.contains(&time) => Ok(Self(time)),
+            _ => Err("use a time from 1s to 60m, such as 60s".to_owned()),
+        }
+    }
+}
+
+/// The age of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Age(pub(crate) Duration);
+
+impl FromStr for Age {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let days = text.strip_suffix('d').and_then(|days| days.parse::<u64>().ok());
+        let time = match days.and_then(|days| days.checked_mul(24 * 3600)) {
+            Some(seconds) => Duration::from_secs(seconds),
+            None => parse::time(text).map_err(|_| "use a time such as 7d or 12h".to_owned())?,
+        };
+        match time.is_zero() {
+            true => Err("use a time above 0, such as 7d".to_owned()),
+            false => Ok(Self(time)),
+        }
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Size(pub(crate) u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        scaled(text).map(Self).ok_or_else(|| "use a size such as 500m or 20g".to_owned())
+    }
+}
+
+/// A share.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Percent(pub(crate) f64);
+
+impl FromStr for Percent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match parse::share(text)? {
+            share if share > 0.0 => Ok(Self(share)),
+            _ => Err("use a share above 0, such as 1%".to_owned()),
+        }
+    }
+}
+
+/// The format of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum Format {
+    /// perk's own, packed by zstd.
+    #[default]
+    Hprof,
+    /// Java Flight Recorder's.
+    Jfr,
+    /// pprof, packed by gzip.
+    Pprof,
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "hprof" => Ok(Self::Hprof),
+            "jfr" => Ok(Self::Jfr),
+            "pprof" => Ok(Self::Pprof),
+            _ => Err("use hprof, jfr or pprof".to_owned()),
+        }
+    }
+}
+
+/// A label that was given.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct LabelArg {
+    /// The key.
+    pub(crate) key: String,
+    /// The value.
+    pub(crate) value: String,
+}
+
+impl FromStr for LabelArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+                Ok(Self { key: key.to_owned(), value: value.to_owned() })
+            }
+            _ => Err("use a key and a value, such as team=shop".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} %", self.0)
+    }
+}

@@ -1,0 +1,140 @@
+//! The JVMs of this machine: those that run, and those that start later.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use perk_attach::jvms::{Jvm, Process, ProcessView};
+use perk_profile::units::plural;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::recorded;
+use super::state::{End, Shared, Woken};
+use crate::talk::say;
+
+/// The time between two looks at the processes.
+const LOOK: Duration = Duration::from_secs(1);
+/// The age of a process from which on it is no longer about to become a JVM.
+const YOUNG: Duration = Duration::from_secs(10);
+/// The bytes of the stack of a JVM's thread.
+const STACK_BYTES: usize = 512 << 10;
+
+/// A process that was looked at.
+#[derive(Debug)]
+struct SeenProcess {
+    /// The program that it runs, which it can change.
+    program: Option<PathBuf>,
+    since: Instant,
+    is_jvm: bool,
+}
+
+/// The processes that were looked at, and the threads of those that are JVMs.
+#[derive(Debug, Default)]
+struct Jvms {
+    seen: HashMap<u32, SeenProcess>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Records JVMs until a signal, or with `--once` each of them once.
+///
+/// # Errors
+/// The system has no thread, `/proc` cannot be read, or with `--once` there is no JVM.
+pub(crate) fn follow(shared: &Arc<Shared>) -> anyhow::Result<ExitCode> {
+    take_signals(shared)?;
+    let settings = shared.settings();
+    let mut jvms = Jvms::default();
+    if settings.is_once {
+        jvms.look(shared)?;
+        if jvms.threads.is_empty() {
+            bail!("there is no JVM to record (perk ps lists them)");
+        }
+        jvms.threads.drain(..).for_each(|thread| drop(thread.join()));
+    } else {
+        let names: Vec<_> = settings.folders.iter().map(|it| it.display().to_string()).collect();
+        say(format_args!("records files of {:?} to {}", settings.every, names.join(", ")));
+        while shared.ending().is_none() {
+            jvms.look(shared)?;
+            if let Woken::End(_) = shared.wait(None, Instant::now() + LOOK) {
+                break;
+            }
+        }
+        let count = jvms.threads.iter().filter(|it| !it.is_finished()).count();
+        if shared.ending() == Some(End::Recorder) && count > 0 {
+            let recordings = plural(count as u64, "recording");
+            say(format_args!("ends; {recordings} continue for 10 min, for the next perk record"));
+        }
+        jvms.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+    shared.finish();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// SIGHUP reads the settings again, Ctrl-C ends all recordings, and SIGTERM leaves them to the next recorder.
+fn take_signals(shared: &Arc<Shared>) -> anyhow::Result<()> {
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let shared = Arc::clone(shared);
+    let thread = thread::Builder::new().name("perk signals".to_owned());
+    thread.spawn(move || {
+        for signal in signals.forever() {
+            match signal {
+                SIGHUP => shared.reload(),
+                SIGINT => shared.end(End::All),
+                _ => shared.end(End::Recorder),
+            }
+        }
+    })?;
+    Ok(())
+}
+
+impl Jvms {
+    /// Looks for processes that have become JVMs, and begins to record them.
+    fn look(&mut self, shared: &Arc<Shared>) -> anyhow::Result<()> {
+        self.threads.retain(|thread| !thread.is_finished());
+        let entries = fs::read_dir("/proc").context("cannot read /proc")?.flatten();
+        let pids: HashSet<u32> =
+            entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        self.seen.retain(|pid, _| pids.contains(pid));
+        for pid in pids {
+            if let Some(jvm) = self.new_jvm(pid) {
+                let is_meant = |name: &String| jvm.is_meant(name);
+                let wanted = &shared.settings().jvms;
+                if wanted.is_empty() || wanted.iter().any(is_meant) {
+                    let shared = Arc::clone(shared);
+                    let builder = thread::Builder::new().stack_size(STACK_BYTES);
+                    let builder = builder.name(format!("perk {pid}"));
+                    self.threads.push(builder.spawn(move || recorded::record(&jvm, &shared))?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The JVM that a process has become since the last look.
+    fn new_jvm(&mut self, pid: u32) -> Option<Jvm> {
+        let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
+        if let Some(seen) = self.seen.get(&pid)
+            && seen.program == program
+            && (seen.is_jvm || seen.since.elapsed() > YOUNG)
+        {
+            return None;
+        }
+        let since = match self.seen.get(&pid) {
+            Some(seen) if seen.program == program => seen.since,
+            _ => Instant::now(),
+        };
+        // Threads of the kernel have no program.
+        let view = program.as_ref().and_then(|_| Process::open(pid).ok()?);
+        let jvm = match view.and_then(|process| ProcessView::of(process).ok()) {
+            Some(ProcessView::Jvm(jvm)) => Some(jvm),
+            _ => None,
+        };
+        self.seen.insert(pid, SeenProcess { program, since, is_jvm: jvm.is_some() });
+        jvm
+    }
+}

@@ -1,0 +1,208 @@
+//! The files that an agent finishes, in a folder of the JVM's own.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use perk_attach::jvms::Jvm;
+use perk_attach::{JvmFolder, bases, checked_path, first, literal_text};
+use rustix::fs::{OFlags, StatVfsMountFlags};
+
+/// The begin of the names of folders.
+const PREFIX: &str = "record-";
+/// The file with the JVM's labels.
+const LABELS: &str = "labels";
+/// The ending of the files.
+const ENDING: &str = ".hprof";
+/// The largest file that is read.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// The folder of a JVM's files.
+#[derive(Debug)]
+pub(crate) struct PartsFolder {
+    base: JvmFolder,
+    folder: JvmFolder,
+    name: OsString,
+}
+
+/// A file of the agent.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// Its number, from 1.
+    pub(crate) number: u64,
+    /// Whether the agent has finished it.
+    pub(crate) is_finished: bool,
+    name: OsString,
+}
+
+/// What distinguishes a process from all others of the machine, as its folder has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ProcessName {
+    /// Its id in its own namespace.
+    pub(crate) pid: u32,
+    /// The time of its start, in ticks.
+    pub(crate) start_ticks: u64,
+}
+
+impl ProcessName {
+    pub(crate) fn of(jvm: &Jvm) -> Self {
+        let start_ticks = jvm.process.start_ticks().unwrap_or_default();
+        Self { pid: jvm.status.inner_pid, start_ticks }
+    }
+
+    fn folder(self) -> OsString {
+        format!("{PREFIX}{}-{}", self.pid, self.start_ticks).into()
+    }
+
+    fn of_folder(name: &OsStr) -> Option<Self> {
+        let (pid, start) = name.to_str()?.strip_prefix(PREFIX)?.split_once('-')?;
+        Some(Self { pid: pid.parse().ok()?, start_ticks: start.parse().ok()? })
+    }
+}
+
+impl PartsFolder {
+    /// Makes the folder, or opens that of an earlier recorder.
+    ///
+    /// # Errors
+    /// None of perk's folders in the JVM can be used, in one line.
+    pub(crate) fn of(jvm: &Jvm, process: ProcessName) -> anyhow::Result<Self> {
+        let name = process.folder();
+        let opened = first(jvm, &bases(jvm), |base| {
+            if base.is_mounted(StatVfsMountFlags::RDONLY) {
+                bail!("read-only");
+            }
+            let folder = base.child(&name)?;
+            // Others that look for files of JVMs which have ended leave it alone.
+            let is_locked = folder.lock();
+            Ok((Self { base, folder, name: name.clone() }, is_locked))
+        });
+        let opened = opened.with_context(|| format!("{} has no folder for its files", jvm.title()));
+        match opened? {
+            (folder, true) => Ok(folder),
+            _ => bail!("another perk record has the files of {}", jvm.title()),
+        }
+    }
+
+    /// The folders that JVMs of the same user and namespace have left which have ended.
+    pub(crate) fn left(jvm: &Jvm) -> Vec<(ProcessName, Self)> {
+        let mut left = Vec::new();
+        for path in bases(jvm) {
+            let open = || JvmFolder::open(jvm, &path).ok();
+            let Some(base) = open().filter(|base| base.check_owner().is_ok()) else { continue };
+            let entries = fs::read_dir(base.path(".")).into_iter().flatten().flatten();
+            let names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+            for name in names {
+                let Some(process) = ProcessName::of_folder(&name) else { continue };
+                if process == ProcessName::of(jvm) || !has_ended(jvm, process.pid) {
+                    continue;
+                }
+                if let (Some(base), Ok(folder)) = (open(), base.existing_child(&name))
+                    && folder.lock()
+                {
+                    left.push((process, Self { base, folder, name }));
+                }
+            }
+        }
+        left
+    }
+
+    /// Keeps the labels of the JVM beside its files.
+    pub(crate) fn keep_labels(&self, text: &str) {
+        let path = self.folder.path(LABELS);
+        let _ = self.folder.act(|| fs::write(path, text));
+    }
+
+    /// The labels that were kept.
+    pub(crate) fn labels(&self) -> Option<String> {
+        let path = self.folder.path(LABELS);
+        let is_file = fs::symlink_metadata(&path).ok()?.is_file();
+        self.folder.act(|| fs::read_to_string(path)).ok()?.ok().filter(|_| is_file)
+    }
+
+    /// The value of the agent's option `file`.
+    ///
+    /// # Errors
+    /// Options cannot have the path.
+    pub(crate) fn file_option(&self) -> anyhow::Result<String> {
+        let folder = literal_text(checked_path(&self.folder.seen)?);
+        Ok(format!("{folder}/%n{ENDING}"))
+    }
+
+    /// The files, by number.
+    pub(crate) fn list(&self) -> Vec<Part> {
+        let list =
+            || fs::read_dir(self.folder.path(".")).map(|it| it.flatten().collect::<Vec<_>>());
+        let entries = self.folder.act(list).ok().and_then(Result::ok).unwrap_or_default();
+        let names: Vec<_> = entries.into_iter().map(|it| it.file_name()).collect();
+        let is_growing = |name: &str| {
+            names.iter().filter_map(|it| it.to_str()).any(|it| {
+                it.ends_with(".part") && it.strip_prefix(name).is_some_and(|it| it.starts_with('.'))
+            })
+        };
+        let part = |name: &OsString| {
+            let text = name.to_str()?;
+            let number = text.strip_suffix(ENDING)?.parse().ok()?;
+            Some(Part { number, is_finished: !is_growing(text), name: name.clone() })
+        };
+        let mut parts: Vec<_> = names.iter().filter_map(part).collect();
+        parts.sort_unstable_by_key(|part| part.number);
+        parts
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, in one line.
+    pub(crate) fn read(&self, part: &Part) -> anyhow::Result<Vec<u8>> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let path = self.folder.path(&part.name);
+        let open = || File::options().read(true).custom_flags(flags.bits() as i32).open(path);
+        let file = self.folder.act(open)??;
+        let its = file.metadata()?;
+        if !its.is_file() {
+            bail!("it is not a file");
+        }
+        if its.len() > MOST_BYTES {
+            bail!("it is larger than {MOST_BYTES} bytes");
+        }
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Removes a file that was taken.
+    pub(crate) fn remove(&self, part: &Part) {
+        let path = self.folder.path(&part.name);
+        let _ = self.folder.act(|| fs::remove_file(path));
+    }
+
+    /// Removes the folder: the recording has ended.
+    pub(crate) fn remove_all(&self) {
+        let _ = self.base.act(|| fs::remove_dir_all(self.base.path(&self.name)));
+    }
+}
+
+/// Whether the JVM's namespace has no such process, by the JVM's own `/proc`.
+fn has_ended(jvm: &Jvm, pid: u32) -> bool {
+    let process = |pid| JvmFolder::open(jvm, Path::new(&format!("/proc/{pid}")));
+    let is_gone = process(pid).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    is_gone && process(jvm.status.inner_pid).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_have_names_of_processes() {
+        let process = ProcessName { pid: 12, start_ticks: 345 };
+        assert_eq!(process.folder(), "record-12-345");
+        assert_eq!(ProcessName::of_folder(&process.folder()), Some(process));
+        for name in ["record-12", "recording-12-1", "record-x-1", "12.sock"] {
+            assert_eq!(ProcessName::of_folder(OsStr::new(name)), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A finished file of an agent as it is delivered: with labels, in its format, under its name.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use perk_formats::{View, by_name};
+use perk_profile::{Accounting, Label, LabelValue, Profile, Timestamp};
+
+use super::args::Format;
+use super::identity::Identity;
+
+/// The level of zstd: files are small, and are read more rarely than they are stored.
+const ZSTD_LEVEL: i32 = 9;
+/// The longest name of a service in a path, in bytes.
+const LONGEST: usize = 80;
+
+/// A profile of one JVM and a part of its time.
+#[derive(Debug)]
+pub(crate) struct ProfileFile {
+    pub(crate) profile: Profile,
+    /// What distinguishes it from all others: a repeat has the same.
+    pub(crate) id: String,
+}
+
+impl ProfileFile {
+    /// Reads a file of the agent, and gives its numbers the labels of the JVM and the file's id, which follows from
+    /// the time of its beginning.
+    ///
+    /// # Errors
+    /// It is no whole file, in one line.
+    pub(crate) fn read(
+        bytes: &[u8],
+        identity: &Identity,
+        id: impl FnOnce(Timestamp) -> String,
+    ) -> anyhow::Result<Self> {
+        let mut profile = perk_hprof::read(bytes)?;
+        let id = id(profile.created.unwrap_or_default());
+        let texts = identity.labels().chain([("file", &*id)]);
+        let strings = &mut profile.symbols.strings;
+        let labels = texts.map(|(key, value)| Label {
+            key: strings.intern(key),
+            value: LabelValue::Text(strings.intern(value)),
+        });
+        let labels: Vec<_> = labels.collect();
+        profile.add_labels(&labels);
+        Ok(Self { profile, id })
+    }
+
+    /// The account of the file.
+    pub(crate) fn accounting(&self) -> Option<&Accounting> {
+        self.profile.accounting.as_ref()
+    }
+
+    /// Its path in a folder, by service and time.
+    pub(crate) fn path(&self, identity: &Identity, format: Format) -> String {
+        let begin = self.profile.created.unwrap_or_default();
+        let length = self.accounting().map_or(0, |it| it.wall_ns);
+        let seconds = Duration::from_nanos(length).as_secs_f64().round();
+        let (date, time) = date_and_time(begin);
+        format!(
+            "service={}/date={date}/hour={}/{}T{}Z-{seconds}s-{}.{}",
+            part_of_path(identity.service()),
+            &time[..2],
+            date.replace('-', ""),
+            time.replace(':', ""),
+            self.id,
+            ending(format)
+        )
+    }
+
+    /// The file in a format.
+    ///
+    /// # Errors
+    /// The profile has nothing that the format holds.
+    pub(crate) fn bytes(&self, format: Format, title: &str) -> io::Result<Vec<u8>> {
+        let view = View::new(&self.profile, title);
+        let mut plain = Vec::new();
+        let written = by_name(name(format)).ok_or(io::ErrorKind::Unsupported)?;
+        written.write_view(&view, &mut plain)?;
+        match format {
+            Format::Hprof => zstd::bulk::compress(&plain, ZSTD_LEVEL),
+            Format::Jfr => Ok(plain),
+            Format::Pprof => {
+                let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+                packer.write_all(&plain)?;
+                packer.finish()
+            }
+        }
+    }
+}
+
+/// The name of a format in the registry.
+fn name(format: Format) -> &'static str {
+    match format {
+        Format::Hprof => "hprof",
+        Format::Jfr => "jfr",
+        Format::Pprof => "pprof",
+    }
+}
+
+fn ending(format: Format) -> &'static str {
+    match format {
+        Format::Hprof => "hprof.zst",
+        Format::Jfr => "jfr",
+        Format::Pprof => "pb.gz",
+    }
+}
+
+/// The date and the time of day in UTC: `2026-11-29`, `11:59:00`.
+fn date_and_time(at: Timestamp) -> (String, String) {
+    let text = at.iso_utc();
+    let (date, time) = text.split_once('T').unwrap_or((&text, "00:00:00"));
+    (date.to_owned(), time.trim_end_matches('Z').to_owned())
+}
+
+/// A text as a part of a path: without slashes and what shells treat specially.
+fn part_of_path(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.@+".contains(c);
+    let mut part: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    while part.len() > LONGEST {
+        part.pop();
+    }
+    if part.chars().all(|c| c == '.') { format!("_{part}") } else { part }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_are_parts_of_paths() {
+        for (text, part) in [("shop", "shop"), ("a/b c", "a_b_c"), ("..", "_.."), ("ü", "ü")] {
+            assert_eq!(part_of_path(text), part);
+        }
+        assert!(part_of_path(&"é".repeat(100)).len() <= LONGEST);
+    }
+}

@@ -1,0 +1,132 @@
+//! What is asked for: arguments, the file of `--config`, and defaults.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs};
+
+use anyhow::{Context, bail};
+use rustix::process::geteuid;
+
+use super::args::{Format, LabelArg, RecordArgs};
+use super::machine;
+
+/// The time of a file, unless another one is asked for.
+const EVERY: Duration = Duration::from_secs(60);
+/// The share of a JVM's CPU time, in percent.
+const BUDGET_PERCENT: f64 = 1.0;
+const SPOOL_BYTES: u64 = 1 << 30;
+
+/// All that is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) jvms: Vec<String>,
+    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) every: Duration,
+    pub(crate) budget_percent: f64,
+    pub(crate) format: Format,
+    pub(crate) keep: Option<Duration>,
+    pub(crate) most_bytes: Option<u64>,
+    pub(crate) service: Option<String>,
+    pub(crate) labels: Vec<LabelArg>,
+    pub(crate) spool: PathBuf,
+    pub(crate) spool_bytes: u64,
+    pub(crate) metrics: Option<std::net::SocketAddr>,
+    pub(crate) is_once: bool,
+}
+
+impl Settings {
+    /// The settings of arguments and of their file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or something is missing or cannot be, in one line.
+    pub(crate) fn of(args: &RecordArgs) -> anyhow::Result<Self> {
+        let args = match &args.config {
+            Some(path) => args.clone().or(read(path)?),
+            None => args.clone(),
+        };
+        if args.to.is_empty() {
+            bail!("there is no destination: add --to FOLDER");
+        }
+        if let Some(url) = args.to.iter().find(|it| it.contains("://")) {
+            bail!("--to {url}: perk delivers to folders: use the path of one");
+        }
+        let absolute = |path: &String| {
+            std::path::absolute(path).with_context(|| format!("--to {path} is no path"))
+        };
+        Ok(Self {
+            folders: args.to.iter().map(absolute).collect::<anyhow::Result<_>>()?,
+            jvms: args.jvms,
+            every: args.every.map_or(EVERY, |it| it.0),
+            budget_percent: args.budget.map_or(BUDGET_PERCENT, |it| it.0),
+            format: args.format.unwrap_or_default(),
+            keep: args.keep.map(|it| it.0),
+            most_bytes: args.max_size.map(|it| it.0),
+            service: args.service,
+            labels: args.labels,
+            spool: args.spool.unwrap_or_else(default_spool),
+            spool_bytes: args.spool_size.map_or(SPOOL_BYTES, |it| it.0),
+            metrics: args.metrics,
+            is_once: args.once,
+        })
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<RecordArgs> {
+    let cannot = || format!("cannot read {}", path.display());
+    let text = fs::read_to_string(path).with_context(cannot)?;
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+        anyhow::anyhow!("{}, line {line}: {}", path.display(), error.message())
+    })
+}
+
+/// `/var/lib/perk/record` for root, otherwise a folder of the user's.
+fn default_spool() -> PathBuf {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = || {
+        absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|it| it.join(".local/state")))
+    };
+    let base = match geteuid().is_root() {
+        true => Some(PathBuf::from("/var/lib")),
+        false => state(),
+    };
+    base.unwrap_or_else(|| env::temp_dir().join(machine::user())).join("perk/record")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> (tempfile::TempDir, RecordArgs) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.toml");
+        fs::write(&path, text).unwrap();
+        (folder, RecordArgs { config: Some(path), ..RecordArgs::default() })
+    }
+
+    #[test]
+    fn a_file_has_the_options_and_arguments_have_precedence() {
+        let text = "to = [\"/a\"]\nevery = \"30s\"\nkeep = \"7d\"\nmax-size = \"20g\"\nlabel = [\"team=a\"]\n";
+        let (_folder, mut args) = file(text);
+        let settings = Settings::of(&args).unwrap();
+        assert_eq!(settings.every, Duration::from_secs(30));
+        assert_eq!(settings.keep, Some(Duration::from_secs(7 * 24 * 3600)));
+        assert_eq!(settings.most_bytes, Some(20 << 30));
+        assert_eq!(settings.labels[0].key, "team");
+        args.every = Some("5s".parse().unwrap());
+        assert_eq!(Settings::of(&args).unwrap().every, Duration::from_secs(5));
+    }
+
+    #[test]
+    fn a_fault_of_a_file_has_its_line() {
+        for (text, message) in [
+            ("to = [\"/a\"]\nevery = \"x\"\n", "record.toml, line 2: "),
+            ("to = [\"/a\"]\nevry = \"1s\"\n", "record.toml, line 2: unknown field `evry`"),
+            ("", "there is no destination: add --to FOLDER"),
+            ("to = [\"s3://a\"]", "--to s3://a: perk delivers to folders: use the path of one"),
+        ] {
+            let error = Settings::of(&file(text).1).unwrap_err().to_string();
+            assert!(error.contains(message) || error.starts_with("cannot"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What all threads of the recorder share.
+
+use std::fs::{self, File};
+use std::io::{Seek, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use perk_profile::units::plural;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, flock};
+
+use super::RecordArgs;
+use super::folder::Folder;
+use super::metrics::{self, Metrics};
+use super::queue::{Destination, Queue};
+use super::settings::Settings;
+use crate::talk::say;
+
+/// The JVMs that load the agent at a time.
+const MOST_LOADING: usize = 2;
+/// The time that deliveries have when the recorder ends.
+const LAST_DELIVERIES: Duration = Duration::from_secs(5);
+
+/// The shared state.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    args: RecordArgs,
+    settings: RwLock<Arc<Settings>>,
+    pub(crate) metrics: Arc<Metrics>,
+    queues: Vec<Arc<Queue>>,
+    deliveries: Mutex<Vec<JoinHandle<()>>>,
+    /// The number of JVMs that load the agent now.
+    loading: Mutex<usize>,
+    loaded: Condvar,
+    /// How the recorder ends, once it does.
+    end: Mutex<Option<End>>,
+    /// Both ends of a connection: the first is closed when the recorder ends.
+    alarm: Mutex<Option<UnixStream>>,
+    bell: OwnedFd,
+    /// Held while this process records here.
+    _lock: File,
+}
+
+/// How the recorder ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The recordings end with it.
+    All,
+    /// The recordings continue for a time, for the next recorder.
+    Recorder,
+}
+
+/// What a thread has waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// Its time has come.
+    Time,
+    /// Its connection was closed.
+    Closed,
+    /// The recorder ends.
+    End(End),
+}
+
+/// The right to load the agent into a JVM.
+#[derive(Debug)]
+pub(crate) struct LoadingPermit<'a>(&'a Shared);
+
+impl Drop for LoadingPermit<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.loading) -= 1;
+        self.0.loaded.notify_one();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Opens the queues and begins to deliver.
+    ///
+    /// # Errors
+    /// A folder cannot be used, or another perk records with it.
+    pub(crate) fn new(settings: Settings, args: RecordArgs) -> anyhow::Result<Arc<Self>> {
+        let spool = &settings.spool;
+        let lock = lock_spool(spool)?;
+        let metrics = Arc::new(Metrics::default());
+        if let Some(address) = settings.metrics {
+            metrics::serve(&metrics, address)?;
+        }
+        let (mut queues, mut deliveries) = (Vec::new(), Vec::new());
+        for path in &settings.folders {
+            let folder = Folder::new(path.clone(), settings.keep, settings.most_bytes);
+            let queue = Queue::open(
+                spool.join(folder_name(path)),
+                settings.spool_bytes,
+                folder.name(),
+                Arc::clone(&metrics),
+            )?;
+            queues.push(Arc::clone(&queue));
+            let thread = thread::Builder::new().name("perk delivery".to_owned());
+            deliveries.push(thread.spawn(move || queue.deliver_to(folder))?);
+        }
+        let (alarm, bell) = UnixStream::pair()?;
+        Ok(Arc::new(Self {
+            args,
+            settings: RwLock::new(Arc::new(settings)),
+            metrics,
+            queues,
+            deliveries: Mutex::new(deliveries),
+            loading: Mutex::default(),
+            loaded: Condvar::new(),
+            end: Mutex::default(),
+            alarm: Mutex::new(Some(alarm)),
+            bell: bell.into(),
+            _lock: lock,
+        }))
+    }
+
+    /// The settings of now.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Reads the file of `--config` again. Destinations and the spool stay as they are.
+    pub(crate) fn reload(&self) {
+        let old = self.settings();
+        match Settings::of(&self.args) {
+            Err(error) => say(format_args!("the old settings stay: {error:#}")),
+            Ok(new) => {
+                let is_same = new.folders == old.folders
+                    && new.spool == old.spool
+                    && new.metrics == old.metrics
+                    && (new.keep, new.most_bytes) == (old.keep, old.most_bytes);
+                let note = if is_same { "" } else { "; destinations change with a restart" };
+                *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+                say(format_args!("the settings are read again{note}"));
+            }
+        }
+    }
+
+    /// Waits until few enough JVMs load the agent.
+    pub(crate) fn may_load(&self) -> LoadingPermit<'_> {
+        let mut loading = lock(&self.loading);
+        while *loading >= MOST_LOADING {
+            loading = self.loaded.wait(loading).unwrap_or_else(PoisonError::into_inner);
+        }
+        *loading += 1;
+        LoadingPermit(self)
+    }
+
+    /// Gives a file to all destinations.
+    ///
+    /// # Errors
+    /// It cannot wait for one of them.
+    pub(crate) fn deliver(&self, path: &str, content: &[u8]) -> anyhow::Result<()> {
+        self.queues.iter().try_for_each(|queue| queue.add(path, content))
+    }
+
+    /// Ends the recorder.
+    pub(crate) fn end(&self, end: End) {
+        lock(&self.end).get_or_insert(end);
+        drop(lock(&self.alarm).take());
+    }
+
+    /// How the recorder ends, if it does.
+    pub(crate) fn ending(&self) -> Option<End> {
+        *lock(&self.end)
+    }
+
+    /// Waits until `moment`, the end of `connection` or of the recorder.
+    pub(crate) fn wait(&self, connection: Option<&UnixStream>, moment: Instant) -> Woken {
+        loop {
+            if let Some(end) = self.ending() {
+                return Woken::End(end);
+            }
+            let left = moment.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Woken::Time;
+            }
+            let mut files = vec![PollFd::new(&self.bell, PollFlags::IN)];
+            files.extend(connection.map(|it| PollFd::new(it, PollFlags::IN)));
+            let left = Timespec::try_from(left).ok();
+            if poll(&mut files, left.as_ref()).is_err() {
+                continue;
+            }
+            if files.get(1).is_some_and(|it| !it.revents().is_empty()) && self.ending().is_none() {
+                return Woken::Closed;
+            }
+        }
+    }
+
+    /// Waits for the last deliveries. What waits then is there for the next recorder.
+    pub(crate) fn finish(&self) {
+        self.queues.iter().for_each(|queue| queue.close());
+        let end = Instant::now() + LAST_DELIVERIES;
+        for delivery in lock(&self.deliveries).drain(..) {
+            while !delivery.is_finished() && Instant::now() < end {
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+        let left: usize = self.queues.iter().map(|queue| queue.len()).sum();
+        if left > 0 {
+            let files = plural(left as u64, "file");
+            say(format_args!("{files} not delivered wait for the next perk record"));
+        }
+    }
+}
+
+/// The name of the folder of a destination's queue.
+fn folder_name(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+    let name: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let begin = name.len().saturating_sub(150);
+    format!("to{}", &name[begin..])
+}
+
+/// Locks the spool, so that one recorder uses it.
+fn lock_spool(spool: &Path) -> anyhow::Result<File> {
+    let cannot = || format!("cannot use the spool {}", spool.display());
+    fs::create_dir_all(spool).with_context(cannot)?;
+    let path = spool.join("lock");
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    let mut file = options.open(&path).with_context(cannot)?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let pid = fs::read_to_string(&path).unwrap_or_default();
+        bail!(
+            "another perk record (process {}) runs with the spool {}: end it, or use another --spool",
+            pid.trim(),
+            spool.display()
+        );
+    }
+    file.set_len(0).with_context(cannot)?;
+    file.rewind().with_context(cannot)?;
+    writeln!(file, "{}", std::process::id()).with_context(cannot)?;
+    Ok(file)
+}

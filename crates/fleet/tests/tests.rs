@@ -1,0 +1,3 @@
+//! `perk-fleet record` with real JVMs.
+
+mod record;
