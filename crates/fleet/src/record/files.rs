@@ -2,6 +2,7 @@
 
 use std::hash::Hasher;
 use std::io::ErrorKind;
+use std::sync::{Arc, Mutex};
 
 use perk_attach::jvms::Jvm;
 use perk_profile::Accounting;
@@ -13,7 +14,7 @@ use super::machine;
 use super::metrics::add;
 use super::parts::{Part, PartsFolder, ProcessName};
 use super::profile_file::ProfileFile;
-use super::state::Shared;
+use super::state::{Shared, lock};
 use crate::talk::say;
 
 /// The most files of a JVM that wait in its folder as the spool has no room.
@@ -21,8 +22,8 @@ const MOST_WAITING: usize = 60;
 
 /// The files; see the module.
 #[derive(Debug)]
-pub(crate) struct JvmFiles<'a> {
-    shared: &'a Shared,
+pub(crate) struct JvmFiles {
+    shared: Arc<Shared>,
     folder: PartsFolder,
     identity: Identity,
     /// The JVM, for messages.
@@ -32,17 +33,18 @@ pub(crate) struct JvmFiles<'a> {
     next_number: Option<u64>,
 }
 
-impl<'a> JvmFiles<'a> {
+impl JvmFiles {
     /// The files of a JVM that runs.
     ///
     /// # Errors
     /// It has no folder for them, in one line.
-    pub(crate) fn of(jvm: &Jvm, shared: &'a Shared) -> anyhow::Result<Self> {
+    pub(crate) fn of(jvm: &Jvm, shared: &Arc<Shared>) -> anyhow::Result<Self> {
         let identity = Identity::of(jvm, &shared.settings());
         let process = ProcessName::of(jvm);
         let folder = PartsFolder::of(jvm, process)?;
         folder.keep_labels(&identity.text());
-        Ok(Self { shared, folder, identity, title: jvm.title(), process, next_number: None })
+        let (shared, title) = (Arc::clone(shared), jvm.title());
+        Ok(Self { shared, folder, identity, title, process, next_number: None })
     }
 
     /// The name of the JVM's service.
@@ -65,7 +67,7 @@ impl<'a> JvmFiles<'a> {
 
     /// Takes the files that are finished, and with `is_last` also what is left of one that is not. Returns the
     /// account of the last one.
-    pub(crate) fn collect(&mut self, is_last: bool) -> Option<Accounting> {
+    fn collect(&mut self, is_last: bool) -> Option<Accounting> {
         let parts = self.folder.list();
         let mut waiting = parts.iter().filter(|part| part.is_finished).count();
         let mut last = None;
@@ -147,14 +149,23 @@ impl<'a> JvmFiles<'a> {
     }
 }
 
+/// Takes files on the thread that reads: see [`JvmFiles::collect`].
+pub(crate) fn collect(files: &Arc<Mutex<JvmFiles>>, is_last: bool) -> Option<Accounting> {
+    let shared = Arc::clone(&lock(files).shared);
+    let files = Arc::clone(files);
+    shared.read(move || lock(&files).collect(is_last)).flatten()
+}
+
 /// Takes the files of JVMs that ended while there was no recorder, from the folders of a JVM's user.
-pub(crate) fn collect_left(jvm: &Jvm, shared: &Shared) {
+pub(crate) fn collect_left(jvm: &Jvm, shared: &Arc<Shared>) {
     for (process, folder) in PartsFolder::left(jvm) {
         let labels = folder.labels();
         let identity = labels.map(|text| Identity::of_text(&text)).unwrap_or_default();
         let title = format!("the JVM {} ({})", process.pid, identity.service());
-        let mut files = JvmFiles { shared, folder, identity, title, process, next_number: None };
-        files.collect(true);
-        files.remove();
+        let shared = Arc::clone(shared);
+        let files = JvmFiles { shared, folder, identity, title, process, next_number: None };
+        let files = Arc::new(Mutex::new(files));
+        collect(&files, true);
+        lock(&files).remove();
     }
 }

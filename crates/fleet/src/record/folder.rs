@@ -69,10 +69,10 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<KeptFile>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(its) = entry.metadata() else { continue };
         match BEGINS.get(depth) {
-            Some(begin) if its.is_dir() => {
-                if entry.file_name().to_string_lossy().starts_with(begin) {
-                    list(&entry.path(), depth + 1, files);
-                }
+            Some(begin)
+                if its.is_dir() && entry.file_name().to_string_lossy().starts_with(begin) =>
+            {
+                list(&entry.path(), depth + 1, files);
             }
             None if its.is_file() => {
                 let modified = its.modified().unwrap_or(SystemTime::UNIX_EPOCH);

@@ -147,11 +147,11 @@ fn decoded(text: &str) -> String {
 
 /// The name that Spring's property gives, as a property of the JVM or an argument of the program.
 fn spring_name(line: &[String]) -> Option<String> {
-    let values = line.iter().filter_map(|word| {
+    let mut values = line.iter().filter_map(|word| {
         let word = word.strip_prefix("-D").or_else(|| word.strip_prefix("--"))?;
         word.strip_prefix("spring.application.name=")
     });
-    values.last().map(str::to_owned)
+    values.next_back().map(str::to_owned)
 }
 
 /// The jar of a command line.

@@ -1,7 +1,7 @@
 //! A JVM that is recorded: its thread, from the time it is found to its end.
 
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,10 +13,10 @@ use perk_control::options::{Classes, CommandLine, Options, Output, OutputFormat}
 use perk_control::remote::{AgentState, Request, field};
 
 use super::cost::Pace;
-use super::files::{JvmFiles, collect_left};
+use super::files::{JvmFiles, collect, collect_left};
 use super::metrics::add;
 use super::settings::Settings;
-use super::state::{End, Shared, Woken};
+use super::state::{End, Shared, Woken, lock};
 use crate::talk::say;
 
 /// The time that a JVM has to load the agent.
@@ -51,8 +51,8 @@ struct Recording {
 #[derive(Debug)]
 struct RecordedJvm<'a> {
     jvm: &'a Jvm,
-    shared: &'a Shared,
-    files: JvmFiles<'a>,
+    shared: &'a Arc<Shared>,
+    files: Arc<Mutex<JvmFiles>>,
     /// The pace that the cost of the last file asks for.
     pace: Pace,
     /// Whether the memory of call traces is used up.
@@ -95,9 +95,9 @@ pub(crate) fn record(jvm: &Jvm, shared: &Arc<Shared>) {
 }
 
 impl<'a> RecordedJvm<'a> {
-    fn new(jvm: &'a Jvm, shared: &'a Shared) -> anyhow::Result<Self> {
+    fn new(jvm: &'a Jvm, shared: &'a Arc<Shared>) -> anyhow::Result<Self> {
         may_ask(jvm)?;
-        let files = JvmFiles::of(jvm, shared)?;
+        let files = Arc::new(Mutex::new(JvmFiles::of(jvm, shared)?));
         Ok(Self { jvm, shared, files, pace: Pace::USUAL, is_full: false })
     }
 
@@ -105,21 +105,21 @@ impl<'a> RecordedJvm<'a> {
     fn record(&mut self) -> anyhow::Result<()> {
         collect_left(self.jvm, self.shared);
         let mut recording = self.begin()?;
-        let service = self.files.service();
+        let service = lock(&self.files).service().to_owned();
         say(format_args!("recording {}, service {service}", self.jvm.title()));
         add(&self.shared.metrics.jvm_count, 1);
         let end = loop {
             match self.follow(&recording) {
                 Over::Jvm => {
                     self.collect(true);
-                    self.files.remove();
+                    lock(&self.files).remove();
                     say(format_args!("{} has ended", self.jvm.title()));
                     break Ok(());
                 }
                 Over::Recorder(End::Recorder) => break Ok(()),
                 Over::Recorder(End::All) => {
                     self.stop();
-                    self.files.remove();
+                    lock(&self.files).remove();
                     break Ok(());
                 }
                 Over::Request => {
@@ -152,9 +152,9 @@ impl<'a> RecordedJvm<'a> {
             None => load_agent(self.jvm, TIMEOUT)?,
         };
         control.check(TIMEOUT)?;
-        let file = self.files.option()?;
+        let file = lock(&self.files).option()?;
         let status = control.obey(&Request::Status, TIMEOUT)?;
-        let of_its = status.get(field::OPTIONS).and_then(|it| options_of(it));
+        let of_its = status.get(field::OPTIONS).and_then(options_of);
         let earlier = of_its.filter(|_| status.state() != Some(AgentState::Idle));
         if let Some(earlier) = &earlier {
             self.pace = Pace::of(earlier);
@@ -179,7 +179,7 @@ impl<'a> RecordedJvm<'a> {
             }
         }
         self.collect(true);
-        self.files.begin();
+        lock(&self.files).begin();
         let connection = self.lease(&control, &options)?;
         Ok(Recording { connection, pace, every })
     }
@@ -277,7 +277,7 @@ impl<'a> RecordedJvm<'a> {
 
     /// Takes the files that are there, and decides what the cost of the last one means.
     fn collect(&mut self, is_last: bool) {
-        let Some(accounting) = self.files.collect(is_last) else { return };
+        let Some(accounting) = collect(&self.files, is_last) else { return };
         self.pace = self.pace.after(&accounting, self.shared.settings().budget_percent);
         self.is_full |= accounting.folded_count > 0;
     }

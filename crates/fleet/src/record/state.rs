@@ -4,7 +4,9 @@ use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -26,6 +28,9 @@ const MOST_LOADING: usize = 2;
 /// The time that deliveries have when the recorder ends.
 const LAST_DELIVERIES: Duration = Duration::from_secs(5);
 
+/// Work of the thread that reads files.
+type Job = Box<dyn FnOnce() + Send>;
+
 /// The shared state.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -34,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     queues: Vec<Arc<Queue>>,
     deliveries: Mutex<Vec<JoinHandle<()>>>,
+    /// The thread that reads files: with one, their memory is used again and not that of a thread for each JVM.
+    reader: SyncSender<Job>,
     /// The number of JVMs that load the agent now.
     loading: Mutex<usize>,
     loaded: Condvar,
@@ -77,7 +84,8 @@ impl Drop for LoadingPermit<'_> {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks what no panic leaves broken.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -106,6 +114,14 @@ impl Shared {
             let thread = thread::Builder::new().name("perk delivery".to_owned());
             deliveries.push(thread.spawn(move || queue.deliver_to(folder))?);
         }
+        let (reader, jobs) = sync_channel::<Job>(0);
+        let thread = thread::Builder::new().name("perk reader".to_owned());
+        thread.spawn(move || {
+            for job in jobs {
+                // The next file is another one.
+                let _ = catch_unwind(AssertUnwindSafe(job));
+            }
+        })?;
         let (alarm, bell) = UnixStream::pair()?;
         Ok(Arc::new(Self {
             args,
@@ -113,6 +129,7 @@ impl Shared {
             metrics,
             queues,
             deliveries: Mutex::new(deliveries),
+            reader,
             loading: Mutex::default(),
             loaded: Condvar::new(),
             end: Mutex::default(),
@@ -142,6 +159,19 @@ impl Shared {
                 say(format_args!("the settings are read again{note}"));
             }
         }
+    }
+
+    /// Runs work that reads files on the thread for it, and returns what it returns.
+    pub(crate) fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (sender, result) = sync_channel(1);
+        let job = move || {
+            let _ = sender.send(work());
+        };
+        self.reader.send(Box::new(job)).ok()?;
+        result.recv().ok()
     }
 
     /// Waits until few enough JVMs load the agent.
