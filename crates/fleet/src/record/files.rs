@@ -83,6 +83,9 @@ impl JvmFiles {
             }
             waiting = waiting.saturating_sub(1);
         }
+        if is_last && self.folder.has_unfinished() {
+            say(format_args!("{} was killed: its last seconds may be missing", self.title));
+        }
         last
     }
 
@@ -116,9 +119,6 @@ impl JvmFiles {
             self.lose(missing, "the JVM could not write them");
         }
         self.next_number = Some(part.number + 1);
-        if !part.is_finished {
-            say(format_args!("{} was killed: its last seconds may be missing", self.title));
-        }
         self.folder.remove(part);
         Ok(taken)
     }

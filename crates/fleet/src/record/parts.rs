@@ -17,6 +17,8 @@ const PREFIX: &str = "record-";
 const LABELS: &str = "labels";
 /// The ending of the files.
 const ENDING: &str = ".hprof";
+/// The ending of a file that is not finished.
+const PART: &str = ".part";
 /// The largest file that is read.
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -131,15 +133,24 @@ impl PartsFolder {
         Ok(format!("{folder}/%n{ENDING}"))
     }
 
-    /// The files, by number.
-    pub(crate) fn list(&self) -> Vec<Part> {
+    fn names(&self) -> Vec<OsString> {
         let list =
             || fs::read_dir(self.folder.path(".")).map(|it| it.flatten().collect::<Vec<_>>());
         let entries = self.folder.act(list).ok().and_then(Result::ok).unwrap_or_default();
-        let names: Vec<_> = entries.into_iter().map(|it| it.file_name()).collect();
+        entries.into_iter().map(|it| it.file_name()).collect()
+    }
+
+    /// Whether the agent has begun a file that it did not finish.
+    pub(crate) fn has_unfinished(&self) -> bool {
+        self.names().iter().any(|name| name.to_string_lossy().ends_with(PART))
+    }
+
+    /// The files, by number.
+    pub(crate) fn list(&self) -> Vec<Part> {
+        let names = self.names();
         let is_growing = |name: &str| {
             names.iter().filter_map(|it| it.to_str()).any(|it| {
-                it.ends_with(".part") && it.strip_prefix(name).is_some_and(|it| it.starts_with('.'))
+                it.ends_with(PART) && it.strip_prefix(name).is_some_and(|it| it.starts_with('.'))
             })
         };
         let part = |name: &OsString| {
