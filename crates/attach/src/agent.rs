@@ -3,7 +3,7 @@
 
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -126,7 +126,21 @@ fn check_private(folder: &Path) -> anyhow::Result<()> {
 fn is_whole(file: &Path, bytes: &[u8], uid: u32) -> bool {
     fs::symlink_metadata(file).is_ok_and(|metadata| {
         metadata.is_file() && metadata.uid() == uid && metadata.len() == bytes.len() as u64
-    }) && fs::read(file).is_ok_and(|found| found == bytes)
+    }) && fs::File::open(file).and_then(|file| has_content(file, bytes)).unwrap_or(false)
+}
+
+/// Whether a file has this content, read piece by piece: the agent has megabytes, and many JVMs can get it at a
+/// time.
+fn has_content(mut file: fs::File, bytes: &[u8]) -> std::io::Result<bool> {
+    let mut piece = vec![0; 64 << 10];
+    for expected in bytes.chunks(piece.len()) {
+        let found = &mut piece[..expected.len()];
+        file.read_exact(found)?;
+        if found != expected {
+            return Ok(false);
+        }
+    }
+    Ok(file.read(&mut piece)? == 0)
 }
 
 #[cfg(test)]

@@ -75,28 +75,26 @@ impl ProfileFile {
     /// # Errors
     /// The profile has nothing that the format holds.
     pub(crate) fn bytes(&self, format: Format, title: &str) -> io::Result<Vec<u8>> {
-        let view = View::new(&self.profile, title);
         let mut plain = Vec::new();
-        let written = by_name(name(format)).ok_or(io::ErrorKind::Unsupported)?;
-        written.write_view(&view, &mut plain)?;
+        let view = View::new(&self.profile, title);
+        let mut write = |name| {
+            let written = by_name(name).ok_or(io::ErrorKind::Unsupported)?;
+            written.write_view(&view, &mut plain)
+        };
         match format {
-            Format::Hprof => zstd::bulk::compress(&plain, ZSTD_LEVEL),
-            Format::Jfr => Ok(plain),
+            Format::Hprof => {
+                // An idle JVM has a file as well: its account says that it ran, and was recorded.
+                perk_hprof::write(&self.profile, perk_hprof::Format::Extended, &mut plain)?;
+                zstd::bulk::compress(&plain, ZSTD_LEVEL)
+            }
+            Format::Jfr => write("jfr").map(|()| plain),
             Format::Pprof => {
+                write("pprof")?;
                 let mut packer = GzEncoder::new(Vec::new(), Compression::default());
                 packer.write_all(&plain)?;
                 packer.finish()
             }
         }
-    }
-}
-
-/// The name of a format in the registry.
-fn name(format: Format) -> &'static str {
-    match format {
-        Format::Hprof => "hprof",
-        Format::Jfr => "jfr",
-        Format::Pprof => "pprof",
     }
 }
 
