@@ -31,6 +31,28 @@ pub struct JvmFolder {
     user: User,
 }
 
+/// Opens a file that the JVM sees, for reading. Links are followed within what the JVM sees, with the rights of its
+/// user: nobody can lead perk to a file of another.
+///
+/// # Errors
+/// There is no such file, the kernel cannot keep links inside, or it is not a regular file.
+pub fn open_file(jvm: &Jvm, path: &Path) -> io::Result<fs::File> {
+    let root = openat(jvm.process.folder(), "root", OFlags::PATH | FOLDER, Mode::empty())?;
+    let path = match path.is_absolute() {
+        true => path.to_owned(),
+        false => jvm.process.inner_path(fs::read_link(jvm.process.path("cwd"))?).join(path),
+    };
+    let below = path.strip_prefix("/").unwrap_or(&path);
+    // A pipe without a writer would be waited for.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let open = || openat2(&root, below, flags, Mode::empty(), ResolveFlags::IN_ROOT);
+    let file = fs::File::from(User::of(jvm).act(open)??);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is not a file")),
+    }
+}
+
 /// The paths of perk's own folders for a JVM, as the JVM sees them, best first: those in which its
 /// agent has its socket, and others for when these cannot be used.
 pub fn bases(jvm: &Jvm) -> Vec<PathBuf> {

@@ -19,6 +19,7 @@ mod queue;
 mod recorded;
 mod settings;
 mod state;
+mod triggers;
 
 use std::process::ExitCode;
 

@@ -5,12 +5,13 @@
 //! variability, and the offset of its value; offsets count from the entry. Facts: the files themselves, and
 //! the names that `jcmd PID PerfCounter.print` lists.
 
-use std::fs;
 use std::io::Read;
+use std::path::Path;
 
 use perk_live::JvmCounters;
 
 use super::{Jvm, name_of_user};
+use crate::open_file;
 
 /// The first bytes of the file.
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
@@ -27,10 +28,10 @@ pub struct Counters(Vec<(String, u64)>);
 impl Counters {
     /// The counters of a JVM; `None` if it keeps none, or perk cannot read them.
     pub fn of(jvm: &Jvm) -> Option<Self> {
-        let folder = format!("root/tmp/hsperfdata_{}", name_of_user(jvm.status.uid));
-        let path = jvm.process.path(&format!("{folder}/{}", jvm.status.inner_pid));
+        let folder = format!("/tmp/hsperfdata_{}", name_of_user(jvm.status.uid));
+        let path = format!("{folder}/{}", jvm.status.inner_pid);
         let mut bytes = Vec::new();
-        fs::File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+        open_file(jvm, Path::new(&path)).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
         Self::read(&bytes)
     }
 
@@ -73,8 +74,27 @@ impl Counters {
         parts.map(|it| it.1).fold(0, u64::saturating_add)
     }
 
-    fn get(&self, name: &str) -> Option<u64> {
+    /// A number by its name.
+    pub fn get(&self, name: &str) -> Option<u64> {
         self.0.iter().find(|(it, _)| it == name).map(|it| it.1)
+    }
+
+    /// The sum of the numbers `PREFIX N.NAME` of all N.
+    pub fn sum(&self, prefix: &str, name: &str) -> u64 {
+        let is_part = |it: &str| {
+            let rest = it.strip_prefix(prefix).and_then(|rest| rest.split_once('.'));
+            rest.is_some_and(|(number, rest)| number.parse::<u32>().is_ok() && rest == name)
+        };
+        let parts = self.0.iter().filter(|(it, _)| is_part(it));
+        parts.map(|it| it.1).fold(0, u64::saturating_add)
+    }
+
+    /// The most bytes that the heap may have. The generations of some collectors share them.
+    pub fn heap_most_bytes(&self) -> u64 {
+        let of = |number| self.get(&format!("sun.gc.generation.{number}.maxCapacity")).unwrap_or(0);
+        let (young, old) = (of(0), of(1));
+        // G1 gives each generation all of the heap.
+        if young.abs_diff(old) < 1 << 10 { young.max(old) } else { young.saturating_add(old) }
     }
 
     /// The heap and the classes. The collector sets the counters of the heap at the end of a collection.

@@ -127,6 +127,12 @@ impl Process {
         self.stat().map(|stat| stat.starttime)
     }
 
+    /// Its CPU time so far, in user and kernel mode.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        let stat = self.stat()?;
+        Some(Duration::from_secs_f64((stat.utime + stat.stime) as f64 / ticks_per_second() as f64))
+    }
+
     /// The time since its start, if the system gives it.
     pub fn age(&self) -> Option<Duration> {
         let start = self.stat()?.starttime as f64 / ticks_per_second() as f64;

@@ -11,6 +11,8 @@ use perk_control::options::scaled;
 use perk_report::parse;
 use serde::Deserialize;
 
+use super::triggers::{Action, Condition};
+
 /// Record all JVMs of this machine, all the time
 ///
 /// Records each JVM that this user may attach to (root: all, also in containers), and those that start later, until
@@ -67,6 +69,18 @@ pub(crate) struct RecordArgs {
     /// Serve Prometheus metrics at this address, such as 127.0.0.1:9464
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Measure more while this is so, such as cpu>90% for 30s: cpu, heap after a collection, pause, threads, blocked
+    /// (repeatable, each with --then)
+    #[arg(long, value_name = "CONDITION")]
+    #[serde(default)]
+    pub(crate) when: Vec<Condition>,
+    /// What to measure then and for how long, such as cpu=samples,interval=1ms,wall 30s
+    #[arg(long, value_name = "MEASUREMENT")]
+    #[serde(default)]
+    pub(crate) then: Vec<Action>,
+    /// How often a condition may do so in each JVM and hour [default: 4]
+    #[arg(long, value_name = "N")]
+    pub(crate) triggers_per_hour: Option<u32>,
     /// Record each JVM that runs now once, for the time of a file, and end
     #[arg(long)]
     #[serde(default)]
@@ -94,6 +108,9 @@ impl RecordArgs {
             spool: self.spool.or(file.spool),
             spool_size: self.spool_size.or(file.spool_size),
             metrics: self.metrics.or(file.metrics),
+            when: if self.when.is_empty() { file.when } else { self.when },
+            then: if self.then.is_empty() { file.then } else { self.then },
+            triggers_per_hour: self.triggers_per_hour.or(file.triggers_per_hour),
             once: self.once || file.once,
             config: self.config,
         }
@@ -113,7 +130,7 @@ macro_rules! from_text {
     )* };
 }
 
-from_text!(Time Age Size Percent Format LabelArg);
+from_text!(Time Age Size Percent Format LabelArg Condition Action);
 
 /// The time of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

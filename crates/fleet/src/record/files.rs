@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 
 use perk_attach::jvms::Jvm;
-use perk_profile::Accounting;
 use perk_profile::units::plural;
+use perk_profile::{Accounting, Metric};
 use rustc_hash::FxHasher;
 
 use super::identity::Identity;
@@ -31,6 +31,18 @@ pub(crate) struct JvmFiles {
     process: ProcessName,
     /// The number of the next file, once that is known.
     next_number: Option<u64>,
+    /// Why the files are not the usual ones.
+    reason: Option<String>,
+}
+
+/// A file that was taken.
+#[derive(Debug)]
+pub(crate) struct TakenFile {
+    pub(crate) accounting: Accounting,
+    /// The time for which threads waited for locks.
+    pub(crate) blocked_ns: u64,
+    /// Whether it has what is recorded usually.
+    pub(crate) is_usual: bool,
 }
 
 impl JvmFiles {
@@ -44,7 +56,7 @@ impl JvmFiles {
         let folder = PartsFolder::of(jvm, process)?;
         folder.keep_labels(&identity.text());
         let (shared, title) = (Arc::clone(shared), jvm.title());
-        Ok(Self { shared, folder, identity, title, process, next_number: None })
+        Ok(Self { shared, folder, identity, title, process, next_number: None, reason: None })
     }
 
     /// The name of the JVM's service.
@@ -65,15 +77,20 @@ impl JvmFiles {
         self.next_number = Some(1);
     }
 
+    /// Gives the files to come a label with the reason why they are not the usual ones.
+    pub(crate) fn set_reason(&mut self, reason: Option<String>) {
+        self.reason = reason;
+    }
+
     /// Takes the files that are finished, and with `is_last` also what is left of one that is not. Returns the
-    /// account of the last one.
-    fn collect(&mut self, is_last: bool) -> Option<Accounting> {
+    /// last one.
+    fn collect(&mut self, is_last: bool) -> Option<TakenFile> {
         let parts = self.folder.list();
         let mut waiting = parts.iter().filter(|part| part.is_finished).count();
         let mut last = None;
         for part in parts.iter().filter(|part| part.is_finished || is_last) {
             match self.take(part) {
-                Ok(accounting) => last = accounting.or(last),
+                Ok(taken) => last = taken.or(last),
                 Err(error) if waiting > MOST_WAITING => {
                     self.lose(1, &format!("{error:#}"));
                     self.folder.remove(part);
@@ -94,11 +111,11 @@ impl JvmFiles {
         self.folder.remove_all();
     }
 
-    /// Takes a file, and returns its account.
+    /// Takes a file, and returns what it says.
     ///
     /// # Errors
     /// It has no room, and is still there.
-    fn take(&mut self, part: &Part) -> anyhow::Result<Option<Accounting>> {
+    fn take(&mut self, part: &Part) -> anyhow::Result<Option<TakenFile>> {
         let format = self.shared.settings().format;
         let read = self.folder.read(part).and_then(|bytes| self.read(&bytes));
         let mut taken = None;
@@ -124,7 +141,7 @@ impl JvmFiles {
     }
 
     fn read(&self, bytes: &[u8]) -> anyhow::Result<ProfileFile> {
-        ProfileFile::read(bytes, &self.identity, |created| {
+        ProfileFile::read(bytes, &self.identity, self.reason.as_deref(), |created| {
             let mut hasher = FxHasher::default();
             hasher.write(machine::boot_id().as_bytes());
             hasher.write_u64(self.process.start_ticks);
@@ -133,14 +150,18 @@ impl JvmFiles {
         })
     }
 
-    fn account(&self, file: &ProfileFile, bytes: u64) -> Option<Accounting> {
+    fn account(&self, file: &ProfileFile, bytes: u64) -> Option<TakenFile> {
         let metrics = &self.shared.metrics;
         add(&metrics.file_count, 1);
         add(&metrics.file_bytes, bytes);
         let accounting = file.accounting()?;
         add(&metrics.agent_cpu_ns, accounting.perk_cpu_ns);
         add(&metrics.jvm_cpu_ns, accounting.process_cpu_ns);
-        Some(accounting.clone())
+        Some(TakenFile {
+            accounting: accounting.clone(),
+            blocked_ns: Metric::BlockedTime.rows(&file.profile).total,
+            is_usual: self.reason.is_none(),
+        })
     }
 
     fn lose(&self, count: u64, reason: &str) {
@@ -150,7 +171,7 @@ impl JvmFiles {
 }
 
 /// Takes files on the thread that reads: see [`JvmFiles::collect`].
-pub(crate) fn collect(files: &Arc<Mutex<JvmFiles>>, is_last: bool) -> Option<Accounting> {
+pub(crate) fn collect(files: &Arc<Mutex<JvmFiles>>, is_last: bool) -> Option<TakenFile> {
     let shared = Arc::clone(&lock(files).shared);
     let files = Arc::clone(files);
     shared.read(move || lock(&files).collect(is_last)).flatten()
@@ -163,7 +184,8 @@ pub(crate) fn collect_left(jvm: &Jvm, shared: &Arc<Shared>) {
         let identity = labels.map(|text| Identity::of_text(&text)).unwrap_or_default();
         let title = format!("the JVM {} ({})", process.pid, identity.service());
         let shared = Arc::clone(shared);
-        let files = JvmFiles { shared, folder, identity, title, process, next_number: None };
+        let files =
+            JvmFiles { shared, folder, identity, title, process, next_number: None, reason: None };
         let files = Arc::new(Mutex::new(files));
         collect(&files, true);
         lock(&files).remove();

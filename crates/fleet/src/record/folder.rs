@@ -44,6 +44,9 @@ impl Folder {
     fn sweep(&self) {
         let mut files = Vec::new();
         list(&self.path, 0, &mut files);
+        if self.keep.is_none() && self.most_bytes.is_none() {
+            return;
+        }
         files.sort_unstable_by(|a, b| (a.modified, &a.path).cmp(&(b.modified, &b.path)));
         let mut bytes: u64 = files.iter().map(|it| it.bytes).sum();
         for file in files {
@@ -73,6 +76,13 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<KeptFile>) {
                 if its.is_dir() && entry.file_name().to_string_lossy().starts_with(begin) =>
             {
                 list(&entry.path(), depth + 1, files);
+            }
+            // A process was killed while it wrote the file.
+            None if entry.file_name().to_string_lossy().ends_with(".part") => {
+                let modified = its.modified().unwrap_or(SystemTime::now());
+                if modified.elapsed().is_ok_and(|age| age > LOOK) {
+                    let _ = fs::remove_file(entry.path());
+                }
             }
             None if its.is_file() => {
                 let modified = its.modified().unwrap_or(SystemTime::UNIX_EPOCH);
@@ -106,7 +116,8 @@ impl Destination for Folder {
     }
 
     fn tidy(&mut self) {
-        if self.keep.is_none() && self.most_bytes.is_none() {
+        let has_limit = self.keep.is_some() || self.most_bytes.is_some();
+        if !has_limit && self.looked_at.is_some() {
             return;
         }
         let is_late = self.looked_at.is_none_or(|at| at.elapsed() >= LOOK);

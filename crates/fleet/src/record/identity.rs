@@ -7,7 +7,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use flate2::read::DeflateDecoder;
-use perk_attach::jvms::{Jvm, Process};
+use perk_attach::jvms::Jvm;
+use perk_attach::open_file;
 use perk_profile::secrets;
 
 use super::args::LabelArg;
@@ -36,9 +37,10 @@ impl Identity {
         };
         let attributes = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
         let attribute = |key: &str| attribute(&attributes, key);
-        let manifest = jar(&line).and_then(|jar| manifest(&jvm.process, &jar)).unwrap_or_default();
+        let jar = jar(&line).and_then(|jar| open_file(jvm, Path::new(&jar)).ok());
+        let manifest = jar.and_then(manifest).unwrap_or_default();
         let downward = |name: &str| {
-            DOWNWARD.iter().find_map(|folder| small_file(&jvm.process, &format!("{folder}/{name}")))
+            DOWNWARD.iter().find_map(|folder| small_file(jvm, &format!("{folder}/{name}")))
         };
         let host = machine::host();
         let mut this = Self::default();
@@ -79,7 +81,7 @@ impl Identity {
             &[
                 &|| attribute("k8s.namespace.name").or_else(|| attribute("service.namespace")),
                 &|| downward("namespace"),
-                &|| small_file(&jvm.process, NAMESPACE),
+                &|| small_file(jvm, NAMESPACE),
             ],
         );
         let pid = jvm.process.pid;
@@ -167,30 +169,16 @@ fn short_name(program: &str) -> String {
     if name.is_empty() { "java".to_owned() } else { name.to_owned() }
 }
 
-/// The path of a file of the process, from outside.
-fn inner(process: &Process, path: &str) -> std::path::PathBuf {
-    match path.strip_prefix('/') {
-        Some(below) => process.path("root").join(below),
-        None => process.path("cwd").join(path),
-    }
-}
-
-fn small_file(process: &Process, path: &str) -> Option<String> {
+fn small_file(jvm: &Jvm, path: &str) -> Option<String> {
     let mut text = String::new();
-    File::open(inner(process, path)).ok()?.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    let file = open_file(jvm, Path::new(path)).ok()?;
+    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     Some(text.trim().to_owned()).filter(|it| !it.is_empty())
 }
 
-/// The manifest of a jar.
-fn manifest(process: &Process, jar: &str) -> Option<String> {
-    let path = inner(process, jar);
-    let its = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
-    read_manifest(&path, its.len())
-}
-
 /// Reads `META-INF/MANIFEST.MF` of a zip: the end record, the directory, and the entry.
-fn read_manifest(path: &Path, bytes: u64) -> Option<String> {
-    let mut file = File::open(path).ok()?;
+fn manifest(mut file: File) -> Option<String> {
+    let bytes = file.metadata().ok()?.len();
     let mut read_at = |offset: u64, length: u64| {
         let mut part = Vec::new();
         file.seek(SeekFrom::Start(offset)).ok()?;
@@ -280,6 +268,64 @@ mod tests {
                     Implementation-Version: 2\r\n";
         assert_eq!(manifest_value(text, "Implementation-Title").as_deref(), Some("a long name"));
         assert_eq!(manifest_value(text, "Implementation-Version"), None);
+    }
+
+    #[test]
+    fn a_jar_has_a_manifest() {
+        for method in [0_u16, 8] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.jar");
+            let text = "Implementation-Title: shop\n";
+            std::fs::write(&path, jar_of(text, method)).unwrap();
+            assert_eq!(manifest(File::open(&path).unwrap()).as_deref(), Some(text));
+            // A jar that is cut has none, and nothing else happens.
+            let bytes = std::fs::read(&path).unwrap();
+            for length in 0..bytes.len() {
+                std::fs::write(&path, &bytes[..length]).unwrap();
+                assert_eq!(manifest(File::open(&path).unwrap()), None, "{length}");
+            }
+        }
+    }
+
+    /// A zip of one entry, which is stored or deflated.
+    fn jar_of(text: &str, method: u16) -> Vec<u8> {
+        use std::io::Write;
+        let name = b"META-INF/MANIFEST.MF";
+        let mut packer =
+            flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text.as_bytes()).unwrap();
+        let data = if method == 0 { text.as_bytes().to_vec() } else { packer.finish().unwrap() };
+        let numbers = |all: &[(u32, usize)]| -> Vec<u8> {
+            all.iter().flat_map(|(number, size)| number.to_le_bytes()[..*size].to_vec()).collect()
+        };
+        let (method, size, name_size) = (method.into(), data.len() as u32, name.len() as u32);
+        let common = numbers(&[
+            (20, 2),
+            (0, 2),
+            (method, 2),
+            (0, 8 - 4),
+            (0, 4),
+            (size, 4),
+            (text.len() as u32, 4),
+            (name_size, 2),
+            (0, 2),
+        ]);
+        let mut jar = [&b"PK\x03\x04"[..], &common, name, &data].concat();
+        let directory_at = jar.len() as u32;
+        let tail = numbers(&[(0, 2), (0, 2), (0, 2), (0, 4), (0, 4)]);
+        jar.extend([&b"PK\x01\x02\x14\x00"[..], &common, &tail, name].concat());
+        let directory = jar.len() as u32 - directory_at;
+        jar.extend(b"PK\x05\x06");
+        jar.extend(numbers(&[
+            (0, 2),
+            (0, 2),
+            (1, 2),
+            (1, 2),
+            (directory, 4),
+            (directory_at, 4),
+            (0, 2),
+        ]));
+        jar
     }
 
     #[test]

@@ -84,6 +84,8 @@ fn take_signals(shared: &Arc<Shared>) -> anyhow::Result<()> {
         for signal in signals.forever() {
             match signal {
                 SIGHUP => shared.reload(),
+                // It does not wait for JVMs that do not answer: their recordings end by themselves.
+                SIGINT if shared.ending().is_some() => std::process::exit(130),
                 SIGINT => shared.end(End::All),
                 _ => shared.end(End::Recorder),
             }

@@ -33,11 +33,13 @@ impl ProfileFile {
     pub(crate) fn read(
         bytes: &[u8],
         identity: &Identity,
+        reason: Option<&str>,
         id: impl FnOnce(Timestamp) -> String,
     ) -> anyhow::Result<Self> {
         let mut profile = perk_hprof::read(bytes)?;
         let id = id(profile.created.unwrap_or_default());
-        let texts = identity.labels().chain([("file", &*id)]);
+        let reason = reason.map(|reason| ("trigger", reason));
+        let texts = identity.labels().chain([("file", &*id)]).chain(reason);
         let strings = &mut profile.symbols.strings;
         let labels = texts.map(|(key, value)| Label {
             key: strings.intern(key),

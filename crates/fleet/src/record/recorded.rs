@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use perk_attach::jvms::Jvm;
 use perk_attach::{Control, PATIENCE, is_refusal_of_jvm, load_agent, may_ask};
 use perk_control::AgentAction;
@@ -17,6 +17,7 @@ use super::files::{JvmFiles, collect, collect_left};
 use super::metrics::add;
 use super::settings::Settings;
 use super::state::{End, Shared, Woken, lock};
+use super::triggers::{Fired, LOOK, Quantity, Watch};
 use crate::talk::say;
 
 /// The time that a JVM has to load the agent.
@@ -57,6 +58,9 @@ struct RecordedJvm<'a> {
     pace: Pace,
     /// Whether the memory of call traces is used up.
     is_full: bool,
+    watch: Watch,
+    /// A trigger that a finished file has fired.
+    fired: Option<Fired>,
 }
 
 /// How the end of a JVM's recording came.
@@ -69,6 +73,10 @@ enum Over {
     Recorder(End),
     /// To begin anew, with other options.
     Anew,
+    /// For what a trigger measures.
+    Fired(Fired),
+    /// For what a trigger has measured: nothing is recorded now.
+    Measured,
 }
 
 /// Records a JVM until it ends or the recorder does.
@@ -98,7 +106,15 @@ impl<'a> RecordedJvm<'a> {
     fn new(jvm: &'a Jvm, shared: &'a Arc<Shared>) -> anyhow::Result<Self> {
         may_ask(jvm)?;
         let files = Arc::new(Mutex::new(JvmFiles::of(jvm, shared)?));
-        Ok(Self { jvm, shared, files, pace: Pace::USUAL, is_full: false })
+        Ok(Self {
+            jvm,
+            shared,
+            files,
+            pace: Pace::USUAL,
+            is_full: false,
+            watch: Watch::default(),
+            fired: None,
+        })
     }
 
     /// Records until the JVM or the recorder ends.
@@ -109,7 +125,11 @@ impl<'a> RecordedJvm<'a> {
         say(format_args!("recording {}, service {service}", self.jvm.title()));
         add(&self.shared.metrics.jvm_count, 1);
         let end = loop {
-            match self.follow(&recording) {
+            let over = match self.follow(&recording) {
+                Over::Fired(fired) => self.measure(&fired),
+                over => over,
+            };
+            match over {
                 Over::Jvm => {
                     self.collect(true);
                     lock(&self.files).remove();
@@ -133,6 +153,7 @@ impl<'a> RecordedJvm<'a> {
                     }
                 }
                 Over::Anew => self.stop(),
+                Over::Fired(_) | Over::Measured => {}
             }
             match self.begin() {
                 Ok(new) => recording = new,
@@ -146,10 +167,12 @@ impl<'a> RecordedJvm<'a> {
     /// Begins a recording, or takes over that of an earlier recorder.
     fn begin(&mut self) -> anyhow::Result<Recording> {
         let settings = self.shared.settings();
-        let _permit = self.shared.may_load();
         let control = match Control::of(self.jvm) {
             Some(control) => control,
-            None => load_agent(self.jvm, TIMEOUT)?,
+            None => {
+                let _permit = self.shared.may_load();
+                load_agent(self.jvm, TIMEOUT)?
+            }
         };
         control.check(TIMEOUT)?;
         let file = lock(&self.files).option()?;
@@ -226,12 +249,14 @@ impl<'a> RecordedJvm<'a> {
     /// Takes files until something ends the recording.
     fn follow(&mut self, recording: &Recording) -> Over {
         let begun = Instant::now();
+        let mut file_at = next_file(recording.every) + FINISHED_AFTER;
         loop {
             let settings = self.shared.settings();
-            let mut moment = next_file(recording.every) + FINISHED_AFTER;
             if settings.is_once {
-                moment = moment.min(begun + recording.every);
+                file_at = file_at.min(begun + recording.every);
             }
+            let has_triggers = !settings.triggers.is_empty();
+            let moment = if has_triggers { file_at.min(Instant::now() + LOOK) } else { file_at };
             let woken = self.shared.wait(Some(&recording.connection), moment);
             match woken {
                 Woken::End(end) => return Over::Recorder(end),
@@ -239,7 +264,18 @@ impl<'a> RecordedJvm<'a> {
                 Woken::Closed => return Over::Request,
                 Woken::Time => {}
             }
+            if has_triggers {
+                let (triggers, per_hour) = (&settings.triggers, settings.triggers_per_hour);
+                let fired = self.watch.look(self.jvm, triggers, per_hour);
+                if let Some(fired) = fired.or_else(|| self.fired.take()) {
+                    return Over::Fired(fired);
+                }
+            }
+            if Instant::now() < file_at {
+                continue;
+            }
             self.collect(false);
+            file_at = next_file(recording.every) + FINISHED_AFTER;
             if settings.is_once && begun.elapsed() >= recording.every {
                 return Over::Recorder(End::All);
             }
@@ -252,6 +288,48 @@ impl<'a> RecordedJvm<'a> {
                 return Over::Anew;
             }
         }
+    }
+
+    /// Measures what a trigger asks for, in place of what is recorded usually.
+    fn measure(&mut self, fired: &Fired) -> Over {
+        let title = self.jvm.title();
+        say(format_args!("{title}: {}; measures {}", fired.reason, fired.action));
+        self.stop();
+        let connection = match self.begin_action(fired) {
+            Ok(connection) => connection,
+            Err(error) => {
+                say(format_args!("cannot measure it: {error:#}"));
+                return Over::Measured;
+            }
+        };
+        let woken =
+            self.shared.wait(Some(&connection), Instant::now() + fired.action.time + TIMEOUT);
+        let over = match woken {
+            Woken::End(end) => Over::Recorder(end),
+            Woken::Closed if self.jvm.process.is_gone() => Over::Jvm,
+            Woken::Closed | Woken::Time => Over::Measured,
+        };
+        if woken != Woken::Closed {
+            self.stop();
+        }
+        self.collect(true);
+        lock(&self.files).set_reason(None);
+        over
+    }
+
+    fn begin_action(&mut self, fired: &Fired) -> anyhow::Result<UnixStream> {
+        let control = Control::of(self.jvm).context("the JVM has ended")?;
+        let mut files = lock(&self.files);
+        let options = Options {
+            classes: Classes::Used,
+            verbose: false,
+            output: Output::File(files.option()?.replace("%n", "1")),
+            duration_ns: Some(fired.action.time.as_nanos() as u64),
+            ..fired.action.options.clone()
+        };
+        files.set_reason(Some(fired.reason.clone()));
+        files.begin();
+        control.lease(options.to_string(), PATIENCE)
     }
 
     /// Whether the JVM has ended, or does now.
@@ -268,7 +346,7 @@ impl<'a> RecordedJvm<'a> {
 
     /// Ends the recording, and takes its last file.
     fn stop(&mut self) {
-        let stopped = Control::of(self.jvm).map(|control| control.obey(&Request::Stop, PATIENCE));
+        let stopped = Control::of(self.jvm).map(|control| control.obey(&Request::Stop, TIMEOUT));
         if let Some(Err(error)) = stopped {
             say(format_args!("{error:#}"));
         }
@@ -277,9 +355,16 @@ impl<'a> RecordedJvm<'a> {
 
     /// Takes the files that are there, and decides what the cost of the last one means.
     fn collect(&mut self, is_last: bool) {
-        let Some(accounting) = collect(&self.files, is_last) else { return };
-        self.pace = self.pace.after(&accounting, self.shared.settings().budget_percent);
+        let Some(taken) = collect(&self.files, is_last) else { return };
+        let settings = self.shared.settings();
+        let accounting = &taken.accounting;
+        if taken.is_usual {
+            self.pace = self.pace.after(accounting, settings.budget_percent);
+        }
         self.is_full |= accounting.folded_count > 0;
+        let blocked = 100.0 * taken.blocked_ns as f64 / (accounting.wall_ns as f64).max(1.0);
+        let (triggers, per_hour) = (&settings.triggers, settings.triggers_per_hour);
+        self.fired = self.watch.take(Quantity::Blocked, blocked, triggers, per_hour);
     }
 }
 

@@ -9,11 +9,14 @@ use rustix::process::geteuid;
 
 use super::args::{Format, LabelArg, RecordArgs};
 use super::machine;
+use super::triggers::Trigger;
 
 /// The time of a file, unless another one is asked for.
 const EVERY: Duration = Duration::from_secs(60);
 /// The share of a JVM's CPU time, in percent.
 const BUDGET_PERCENT: f64 = 1.0;
+/// The limit of each trigger, in each JVM.
+const TRIGGERS_PER_HOUR: u32 = 4;
 const SPOOL_BYTES: u64 = 1 << 30;
 
 /// All that is asked for.
@@ -32,6 +35,9 @@ pub(crate) struct Settings {
     pub(crate) spool_bytes: u64,
     pub(crate) metrics: Option<std::net::SocketAddr>,
     pub(crate) is_once: bool,
+    pub(crate) triggers: Vec<Trigger>,
+    /// How often each may fire in each JVM and hour.
+    pub(crate) triggers_per_hour: u32,
 }
 
 impl Settings {
@@ -50,6 +56,15 @@ impl Settings {
         if let Some(url) = args.to.iter().find(|it| it.contains("://")) {
             bail!("--to {url}: perk delivers to folders: use the path of one");
         }
+        if args.when.len() != args.then.len() {
+            bail!(
+                "there are {} --when and {} --then: each condition needs its measurement",
+                args.when.len(),
+                args.then.len()
+            );
+        }
+        let triggers = args.when.into_iter().zip(args.then);
+        let triggers = triggers.map(|(condition, action)| Trigger { condition, action }).collect();
         let absolute = |path: &String| {
             std::path::absolute(path).with_context(|| format!("--to {path} is no path"))
         };
@@ -67,6 +82,8 @@ impl Settings {
             spool_bytes: args.spool_size.map_or(SPOOL_BYTES, |it| it.0),
             metrics: args.metrics,
             is_once: args.once,
+            triggers,
+            triggers_per_hour: args.triggers_per_hour.unwrap_or(TRIGGERS_PER_HOUR),
         })
     }
 }

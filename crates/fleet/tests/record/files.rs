@@ -281,3 +281,40 @@ fn the_numbers_of_the_recorder_are_for_prometheus() {
     fs::write(running.dir().join("go"), "").unwrap();
     running.wait().assert_success();
 }
+
+#[test]
+fn a_trigger_measures_more_for_a_time() {
+    jdk::each(|jdk| {
+        let place = Place::new();
+        let running = start(jdk);
+        let recorder = place.start(&[
+            "--every",
+            "1s",
+            "--when",
+            "cpu>3% for 1s",
+            "--then",
+            "cpu=samples,interval=1ms,wall 1s",
+            "--triggers-per-hour",
+            "1",
+            &pid(&running),
+        ]);
+        recorder.wait_for("; measures cpu=samples,interval=1ms,wall 1s");
+        let is_fired = |profile: &Profile| !label(profile, "trigger").is_empty();
+        recorder.wait_until("its file", || place.profiles().iter().any(is_fired));
+        let count = place.files().len();
+        recorder.wait_until("the usual files", || place.files().len() >= count + 2);
+        recorder.signal("-INT");
+        let (_, log) = recorder.end();
+        assert!(!log.contains("lost") && !log.contains("cannot"), "{log}");
+        let profiles = place.profiles();
+        let fired: Vec<_> = profiles.iter().filter(|it| is_fired(it)).collect();
+        assert_eq!(fired.len(), 1, "{log}");
+        let reason = &label(fired[0], "trigger")[0];
+        assert!(reason.starts_with("cpu>3% for 1s: ") && reason.ends_with(" %"), "{reason}");
+        let interval = |it: &Profile| it.accounting.as_ref().unwrap().interval_ns;
+        assert_eq!(interval(fired[0]), 1_000_000);
+        assert!(profiles.iter().all(|it| is_fired(it) || interval(it) >= 20_000_000));
+        fs::write(running.dir().join("go"), "").unwrap();
+        running.wait().assert_success();
+    });
+}
