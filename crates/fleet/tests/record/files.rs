@@ -71,6 +71,11 @@ fn label(profile: &Profile, key: &str) -> Vec<String> {
     values
 }
 
+/// When a file begins, since 1970, and how long it is.
+fn span_ms(profile: &Profile) -> (u64, u64) {
+    (profile.created.unwrap().unix_ms, profile.accounting.as_ref().unwrap().wall_ns / 1_000_000)
+}
+
 #[test]
 fn each_second_has_a_file_until_the_jvm_ends() {
     jdk::each(|jdk| {
@@ -107,16 +112,11 @@ fn each_second_has_a_file_until_the_jvm_ends() {
         ids.dedup();
         assert_eq!((ids.len(), count), (profiles.len(), profiles.len()));
         // Nothing is missing between two files, and no time is in both.
-        let mut spans: Vec<_> = profiles
-            .iter()
-            .map(|it| {
-                (it.created.unwrap().unix_ms, it.accounting.as_ref().unwrap().wall_ns / 1_000_000)
-            })
-            .collect();
-        spans.sort();
+        let mut spans: Vec<_> = profiles.iter().map(span_ms).collect();
+        spans.sort_unstable();
         for two in spans.windows(2) {
             let end_ms = two[0].0 + two[0].1;
-            assert!(end_ms.abs_diff(two[1].0) < 300, "{spans:?}");
+            assert!(end_ms.abs_diff(two[1].0) < 1000, "{spans:?}");
         }
     });
 }
@@ -139,11 +139,12 @@ fn a_recording_survives_its_recorder() {
         second.signal("-INT");
         let (_, log) = second.end();
         assert!(!log.contains("lost"), "{log}");
-        let mut begins: Vec<_> =
-            place.profiles().iter().map(|it| it.created.unwrap().unix_ms).collect();
-        begins.sort();
         // The time without a recorder has its files, too.
-        assert!(begins.windows(2).all(|two| two[1] - two[0] < 1700), "{begins:?}");
+        let mut spans: Vec<_> = place.profiles().iter().map(span_ms).collect();
+        spans.sort_unstable();
+        let covered_ms: u64 = spans.iter().map(|it| it.1).sum();
+        let last = spans[spans.len() - 1];
+        assert!(covered_ms * 10 >= (last.0 + last.1 - spans[0].0) * 9, "{spans:?}");
         fs::write(running.dir().join("go"), "").unwrap();
         running.wait().assert_success();
     });
@@ -291,7 +292,7 @@ fn a_trigger_measures_more_for_a_time() {
             "--every",
             "1s",
             "--when",
-            "cpu>3% for 1s",
+            "threads>1 for 1s",
             "--then",
             "cpu=samples,interval=1ms,wall 1s",
             "--triggers-per-hour",
@@ -310,7 +311,7 @@ fn a_trigger_measures_more_for_a_time() {
         let fired: Vec<_> = profiles.iter().filter(|it| is_fired(it)).collect();
         assert_eq!(fired.len(), 1, "{log}");
         let reason = &label(fired[0], "trigger")[0];
-        assert!(reason.starts_with("cpu>3% for 1s: ") && reason.ends_with(" %"), "{reason}");
+        assert!(reason.starts_with("threads>1 for 1s: "), "{reason}");
         let interval = |it: &Profile| it.accounting.as_ref().unwrap().interval_ns;
         assert_eq!(interval(fired[0]), 1_000_000);
         assert!(profiles.iter().all(|it| is_fired(it) || interval(it) >= 20_000_000));
