@@ -278,11 +278,12 @@ mod tests {
             let text = "Implementation-Title: shop\n";
             std::fs::write(&path, jar_of(text, method)).unwrap();
             assert_eq!(manifest(File::open(&path).unwrap()).as_deref(), Some(text));
-            // A jar that is cut has none, and nothing else happens.
+            // A jar that is cut has this manifest or none.
             let bytes = std::fs::read(&path).unwrap();
             for length in 0..bytes.len() {
                 std::fs::write(&path, &bytes[..length]).unwrap();
-                assert_eq!(manifest(File::open(&path).unwrap()), None, "{length}");
+                let found = manifest(File::open(&path).unwrap());
+                assert!(found.is_none_or(|it| it == text), "{length}");
             }
         }
     }

@@ -74,7 +74,7 @@ enum Over {
     /// To begin anew, with other options.
     Anew,
     /// For what a trigger measures.
-    Fired(Fired),
+    Fired(Box<Fired>),
     /// For what a trigger has measured: nothing is recorded now.
     Measured,
 }
@@ -268,7 +268,7 @@ impl<'a> RecordedJvm<'a> {
                 let (triggers, per_hour) = (&settings.triggers, settings.triggers_per_hour);
                 let fired = self.watch.look(self.jvm, triggers, per_hour);
                 if let Some(fired) = fired.or_else(|| self.fired.take()) {
-                    return Over::Fired(fired);
+                    return Over::Fired(Box::new(fired));
                 }
             }
             if Instant::now() < file_at {
