@@ -26,6 +26,7 @@ pub mod pattern;
 mod pauses;
 pub mod profile;
 mod proxies;
+mod prune;
 pub mod secrets;
 pub mod section;
 mod shared;

@@ -36,7 +36,7 @@ impl ProfileFile {
         reason: Option<&str>,
         id: impl FnOnce(Timestamp) -> String,
     ) -> anyhow::Result<Self> {
-        let mut profile = perk_hprof::read(bytes)?;
+        let mut profile = perk_hprof::read(bytes)?.pruned();
         let id = id(profile.created.unwrap_or_default());
         let reason = reason.map(|reason| ("trigger", reason));
         let texts = identity.labels().chain([("file", &*id)]).chain(reason);
