@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -46,11 +46,21 @@ pub fn open_file(jvm: &Jvm, path: &Path) -> io::Result<fs::File> {
     // A pipe without a writer would be waited for.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let open = || openat2(&root, below, flags, Mode::empty(), ResolveFlags::IN_ROOT);
-    let file = fs::File::from(User::of(jvm).act(open)??);
+    regular(User::of(jvm).act(open)??.into())
+}
+
+fn regular(file: fs::File) -> io::Result<fs::File> {
     match file.metadata()?.is_file() {
         true => Ok(file),
         false => Err(io::Error::other("it is not a file")),
     }
+}
+
+/// Whether the JVM's namespace has no such process, by the JVM's own `/proc`.
+pub fn has_ended(jvm: &Jvm, pid: u32) -> bool {
+    let process = |pid| JvmFolder::open(jvm, Path::new(&format!("/proc/{pid}")));
+    let is_gone = process(pid).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    is_gone && process(jvm.status.inner_pid).is_ok()
 }
 
 /// The paths of perk's own folders for a JVM, as the JVM sees them, best first: those in which its
@@ -163,6 +173,18 @@ impl JvmFolder {
     /// The path of a file in the folder, for perk, as long as this handle is open.
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         path_in(&self.folder, name)
+    }
+
+    /// Opens a regular file of the folder, for reading. Links are not followed.
+    ///
+    /// # Errors
+    /// There is no such file, or it is not a regular one.
+    pub fn open_file(&self, name: impl AsRef<Path>) -> io::Result<fs::File> {
+        // A pipe without a writer would be waited for.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let path = self.path(name);
+        let open = || fs::File::options().read(true).custom_flags(flags.bits() as i32).open(path);
+        regular(self.act(open)??)
     }
 
     /// Whether the folder's file system has this property.

@@ -20,7 +20,7 @@ mod user;
 
 pub use agent_option::{checked_path, literal_text, option_of_file};
 pub use control::{Control, PATIENCE};
-pub use inside::{JvmFolder, bases, first, open_file};
+pub use inside::{JvmFolder, bases, first, has_ended, open_file};
 pub use load::{is_refusal_of_jvm, load_agent, may_ask, thread_dump};
 pub use recording::Recording;
 pub use socket::Deadline;

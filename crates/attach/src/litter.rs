@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::inside::{JvmFolder, bases};
+use crate::inside::{JvmFolder, bases, has_ended};
 use crate::jvms::Jvm;
 use crate::recording::PREFIX;
 use crate::socket::{Deadline, connect_to};
@@ -56,13 +56,6 @@ fn is_dead_socket(jvm: &Jvm, folder: &JvmFolder, name: &OsStr) -> bool {
         && is_older(&its, LISTENS_AFTER)
         && has_ended(jvm, pid)
         && folder.act(|| is_refused(&folder.path(name))).unwrap_or(false)
-}
-
-/// Whether the JVM's namespace has no such process, by the JVM's own `/proc`.
-fn has_ended(jvm: &Jvm, pid: u32) -> bool {
-    let process = |pid| JvmFolder::open(jvm, Path::new(&format!("/proc/{pid}")));
-    let is_gone = process(pid).is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    is_gone && process(jvm.status.inner_pid).is_ok()
 }
 
 /// Whether nobody listens at a socket, in whatever namespace.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context, bail};
-use rustix::fs::{OFlags, StatVfsMountFlags};
+use rustix::fs::StatVfsMountFlags;
 
 use crate::inside::{JvmFolder, bases, first};
 use crate::jvms::Jvm;
@@ -53,16 +53,10 @@ impl Recording {
 
     /// Copies the agent's file. `false` if the agent has not finished one.
     pub fn take(&self, to: &Path) -> anyhow::Result<bool> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let path = self.folder.path(FILE);
-        let open = || File::options().read(true).custom_flags(flags.bits() as i32).open(path);
-        let mut file = match self.folder.act(open)? {
+        let mut file = match self.folder.open_file(FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             other => other.context("cannot read the recording")?,
         };
-        if !file.metadata()?.is_file() {
-            bail!("cannot read the recording: it is not a file");
-        }
         let mut options = File::options();
         let copy = options.write(true).create_new(true).mode(0o600).open(to);
         let copied = copy.and_then(|mut copy| io::copy(&mut file, &mut copy));

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 pub(crate) use args::RecordArgs;
 use settings::Settings;
-use state::Shared;
+use state::Recorder;
 
 /// Records until a signal ends it.
 ///
@@ -33,6 +33,6 @@ use state::Shared;
 /// The options, in one line; or another perk records here.
 pub(crate) fn record(args: &RecordArgs) -> anyhow::Result<ExitCode> {
     let settings = Settings::of(args)?;
-    let shared = Shared::new(settings, args.clone())?;
+    let shared = Recorder::new(settings, args.clone())?;
     jvms::follow(&shared)
 }

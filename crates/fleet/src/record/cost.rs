@@ -16,7 +16,7 @@ const LEAST_JVM_NS: u64 = 500_000_000;
 const LOW: f64 = 0.25;
 
 /// How far apart the samples are: a multiple of the usual distances, of all measurements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Pace(u32);
 
 impl Pace {
@@ -35,14 +35,6 @@ impl Pace {
             () if own_ns < budget_ns * LOW => Self(self.0 / 2).max(Self::USUAL),
             () => self,
         }
-    }
-
-    fn min(self, other: Self) -> Self {
-        Self(self.0.min(other.0))
-    }
-
-    fn max(self, other: Self) -> Self {
-        Self(self.0.max(other.0))
     }
 
     /// Sets the distances of the samples.

@@ -14,7 +14,7 @@ use super::machine;
 use super::metrics::add;
 use super::parts::{Part, PartsFolder, ProcessName};
 use super::profile_file::ProfileFile;
-use super::state::{Shared, lock};
+use super::state::{Recorder, lock};
 use crate::talk::say;
 
 /// The most files of a JVM that wait in its folder as the spool has no room.
@@ -23,7 +23,7 @@ const MOST_WAITING: usize = 60;
 /// The files; see the module.
 #[derive(Debug)]
 pub(crate) struct JvmFiles {
-    shared: Arc<Shared>,
+    shared: Arc<Recorder>,
     folder: PartsFolder,
     identity: Identity,
     /// The JVM, for messages.
@@ -50,7 +50,7 @@ impl JvmFiles {
     ///
     /// # Errors
     /// It has no folder for them, in one line.
-    pub(crate) fn of(jvm: &Jvm, shared: &Arc<Shared>) -> anyhow::Result<Self> {
+    pub(crate) fn of(jvm: &Jvm, shared: &Arc<Recorder>) -> anyhow::Result<Self> {
         let identity = Identity::of(jvm, &shared.settings());
         let process = ProcessName::of(jvm);
         let folder = PartsFolder::of(jvm, process)?;
@@ -178,7 +178,7 @@ pub(crate) fn collect(files: &Arc<Mutex<JvmFiles>>, is_last: bool) -> Option<Tak
 }
 
 /// Takes the files of JVMs that ended while there was no recorder, from the folders of a JVM's user.
-pub(crate) fn collect_left(jvm: &Jvm, shared: &Arc<Shared>) {
+pub(crate) fn collect_left(jvm: &Jvm, shared: &Arc<Recorder>) {
     for (process, folder) in PartsFolder::left(jvm) {
         let labels = folder.labels();
         let identity = labels.map(|text| Identity::of_text(&text)).unwrap_or_default();

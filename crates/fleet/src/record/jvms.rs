@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::recorded;
-use super::state::{End, Shared, Woken};
+use super::state::{End, Recorder, Woken};
 use crate::talk::say;
 
 /// The time between two looks at the processes.
@@ -45,7 +45,7 @@ struct Jvms {
 ///
 /// # Errors
 /// The system has no thread, `/proc` cannot be read, or with `--once` there is no JVM.
-pub(crate) fn follow(shared: &Arc<Shared>) -> anyhow::Result<ExitCode> {
+pub(crate) fn follow(shared: &Arc<Recorder>) -> anyhow::Result<ExitCode> {
     take_signals(shared)?;
     let settings = shared.settings();
     let mut jvms = Jvms::default();
@@ -76,7 +76,7 @@ pub(crate) fn follow(shared: &Arc<Shared>) -> anyhow::Result<ExitCode> {
 }
 
 /// SIGHUP reads the settings again, Ctrl-C ends all recordings, and SIGTERM leaves them to the next recorder.
-fn take_signals(shared: &Arc<Shared>) -> anyhow::Result<()> {
+fn take_signals(shared: &Arc<Recorder>) -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     let shared = Arc::clone(shared);
     let thread = thread::Builder::new().name("perk signals".to_owned());
@@ -96,7 +96,7 @@ fn take_signals(shared: &Arc<Shared>) -> anyhow::Result<()> {
 
 impl Jvms {
     /// Looks for processes that have become JVMs, and begins to record them.
-    fn look(&mut self, shared: &Arc<Shared>) -> anyhow::Result<()> {
+    fn look(&mut self, shared: &Arc<Recorder>) -> anyhow::Result<()> {
         self.threads.retain(|thread| !thread.is_finished());
         let entries = fs::read_dir("/proc").context("cannot read /proc")?.flatten();
         let pids: HashSet<u32> =

@@ -1,15 +1,13 @@
 //! The files that an agent finishes, in a folder of the JVM's own.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs;
+use std::io::Read;
 
 use anyhow::{Context, bail};
 use perk_attach::jvms::Jvm;
-use perk_attach::{JvmFolder, bases, checked_path, first, literal_text};
-use rustix::fs::{OFlags, StatVfsMountFlags};
+use perk_attach::{JvmFolder, bases, checked_path, first, has_ended, literal_text};
+use rustix::fs::StatVfsMountFlags;
 
 /// The begin of the names of folders.
 const PREFIX: &str = "record-";
@@ -168,14 +166,8 @@ impl PartsFolder {
     /// # Errors
     /// It cannot be read, in one line.
     pub(crate) fn read(&self, part: &Part) -> anyhow::Result<Vec<u8>> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let path = self.folder.path(&part.name);
-        let open = || File::options().read(true).custom_flags(flags.bits() as i32).open(path);
-        let file = self.folder.act(open)??;
+        let file = self.folder.open_file(&part.name)?;
         let its = file.metadata()?;
-        if !its.is_file() {
-            bail!("it is not a file");
-        }
         if its.len() > MOST_BYTES {
             bail!("it is larger than {MOST_BYTES} bytes");
         }
@@ -194,13 +186,6 @@ impl PartsFolder {
     pub(crate) fn remove_all(&self) {
         let _ = self.base.act(|| fs::remove_dir_all(self.base.path(&self.name)));
     }
-}
-
-/// Whether the JVM's namespace has no such process, by the JVM's own `/proc`.
-fn has_ended(jvm: &Jvm, pid: u32) -> bool {
-    let process = |pid| JvmFolder::open(jvm, Path::new(&format!("/proc/{pid}")));
-    let is_gone = process(pid).is_err_and(|error| error.kind() == ErrorKind::NotFound);
-    is_gone && process(jvm.status.inner_pid).is_ok()
 }
 
 #[cfg(test)]

@@ -123,9 +123,9 @@ impl Queue {
         let written = write(&file, content);
         written.with_context(|| format!("cannot write {}", file.display()))?;
         let mut state = self.state();
-        let bytes = content.len() as u64;
-        state.bytes += bytes;
-        state.waiting.push_back(Waiting { name, bytes });
+        let file_bytes = content.len() as u64;
+        state.bytes += file_bytes;
+        state.waiting.push_back(Waiting { name, bytes: file_bytes });
         let mut dropped = 0;
         while state.bytes > self.most_bytes && state.waiting.len() > 1 {
             if let Some(oldest) = state.waiting.pop_front() {
@@ -141,7 +141,7 @@ impl Queue {
                 "{}: {} dropped, the oldest: more than {} wait for it",
                 self.name,
                 plural(dropped, "file"),
-                bytes_text(self.most_bytes)
+                bytes(self.most_bytes)
             ));
         }
         self.changed.notify_all();
@@ -230,10 +230,6 @@ impl Queue {
             }
         }
     }
-}
-
-fn bytes_text(count: u64) -> String {
-    bytes(count)
 }
 
 /// The pause after a number of failures, with a part by chance, so that many recorders do not come together.

@@ -16,8 +16,8 @@ use super::cost::Pace;
 use super::files::{JvmFiles, collect, collect_left};
 use super::metrics::add;
 use super::settings::Settings;
-use super::state::{End, Shared, Woken, lock};
-use super::triggers::{Fired, LOOK, Quantity, Watch};
+use super::state::{End, Recorder, Woken, lock};
+use super::triggers::{LOOK, Quantity, TriggerEvent, Watch};
 use crate::talk::say;
 
 /// The time that a JVM has to load the agent.
@@ -52,7 +52,7 @@ struct Recording {
 #[derive(Debug)]
 struct RecordedJvm<'a> {
     jvm: &'a Jvm,
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<Recorder>,
     files: Arc<Mutex<JvmFiles>>,
     /// The pace that the cost of the last file asks for.
     pace: Pace,
@@ -60,7 +60,7 @@ struct RecordedJvm<'a> {
     is_full: bool,
     watch: Watch,
     /// A trigger that a finished file has fired.
-    fired: Option<Fired>,
+    fired: Option<TriggerEvent>,
 }
 
 /// How the end of a JVM's recording came.
@@ -74,13 +74,13 @@ enum Over {
     /// To begin anew, with other options.
     Anew,
     /// For what a trigger measures.
-    Fired(Box<Fired>),
+    Trigger(Box<TriggerEvent>),
     /// For what a trigger has measured: nothing is recorded now.
     Measured,
 }
 
 /// Records a JVM until it ends or the recorder does.
-pub(crate) fn record(jvm: &Jvm, shared: &Arc<Shared>) {
+pub(crate) fn record(jvm: &Jvm, shared: &Arc<Recorder>) {
     let (mut refusals, mut said) = (0, String::new());
     loop {
         match RecordedJvm::new(jvm, shared).and_then(|mut it| it.record()) {
@@ -103,7 +103,7 @@ pub(crate) fn record(jvm: &Jvm, shared: &Arc<Shared>) {
 }
 
 impl<'a> RecordedJvm<'a> {
-    fn new(jvm: &'a Jvm, shared: &'a Arc<Shared>) -> anyhow::Result<Self> {
+    fn new(jvm: &'a Jvm, shared: &'a Arc<Recorder>) -> anyhow::Result<Self> {
         may_ask(jvm)?;
         let files = Arc::new(Mutex::new(JvmFiles::of(jvm, shared)?));
         Ok(Self {
@@ -126,7 +126,7 @@ impl<'a> RecordedJvm<'a> {
         add(&self.shared.metrics.jvm_count, 1);
         let end = loop {
             let over = match self.follow(&recording) {
-                Over::Fired(fired) => self.measure(&fired),
+                Over::Trigger(fired) => self.measure(&fired),
                 over => over,
             };
             match over {
@@ -153,7 +153,7 @@ impl<'a> RecordedJvm<'a> {
                     }
                 }
                 Over::Anew => self.stop(),
-                Over::Fired(_) | Over::Measured => {}
+                Over::Trigger(_) | Over::Measured => {}
             }
             match self.begin() {
                 Ok(new) => recording = new,
@@ -268,7 +268,7 @@ impl<'a> RecordedJvm<'a> {
                 let (triggers, per_hour) = (&settings.triggers, settings.triggers_per_hour);
                 let fired = self.watch.look(self.jvm, triggers, per_hour);
                 if let Some(fired) = fired.or_else(|| self.fired.take()) {
-                    return Over::Fired(Box::new(fired));
+                    return Over::Trigger(Box::new(fired));
                 }
             }
             if Instant::now() < file_at {
@@ -291,7 +291,7 @@ impl<'a> RecordedJvm<'a> {
     }
 
     /// Measures what a trigger asks for, in place of what is recorded usually.
-    fn measure(&mut self, fired: &Fired) -> Over {
+    fn measure(&mut self, fired: &TriggerEvent) -> Over {
         let title = self.jvm.title();
         say(format_args!("{title}: {}; measures {}", fired.reason, fired.action));
         self.stop();
@@ -309,15 +309,15 @@ impl<'a> RecordedJvm<'a> {
             Woken::Closed if self.jvm.process.is_gone() => Over::Jvm,
             Woken::Closed | Woken::Time => Over::Measured,
         };
-        if woken != Woken::Closed {
-            self.stop();
+        match woken {
+            Woken::Closed => self.collect(true),
+            _ => self.stop(),
         }
-        self.collect(true);
         lock(&self.files).set_reason(None);
         over
     }
 
-    fn begin_action(&mut self, fired: &Fired) -> anyhow::Result<UnixStream> {
+    fn begin_action(&mut self, fired: &TriggerEvent) -> anyhow::Result<UnixStream> {
         let control = Control::of(self.jvm).context("the JVM has ended")?;
         let mut files = lock(&self.files);
         let options = Options {

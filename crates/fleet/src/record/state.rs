@@ -31,9 +31,9 @@ const LAST_DELIVERIES: Duration = Duration::from_secs(5);
 /// Work of the thread that reads files.
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The shared state.
+/// The recorder, as all its threads see it.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct Recorder {
     args: RecordArgs,
     settings: RwLock<Arc<Settings>>,
     pub(crate) metrics: Arc<Metrics>,
@@ -75,7 +75,7 @@ pub(crate) enum Woken {
 
 /// The right to load the agent into a JVM.
 #[derive(Debug)]
-pub(crate) struct LoadingPermit<'a>(&'a Shared);
+pub(crate) struct LoadingPermit<'a>(&'a Recorder);
 
 impl Drop for LoadingPermit<'_> {
     fn drop(&mut self) {
@@ -89,7 +89,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
+impl Recorder {
     /// Opens the queues and begins to deliver.
     ///
     /// # Errors

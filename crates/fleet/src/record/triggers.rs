@@ -176,7 +176,7 @@ struct TriggerState {
 
 /// A trigger that fires.
 #[derive(Clone, Debug)]
-pub(crate) struct Fired {
+pub(crate) struct TriggerEvent {
     pub(crate) action: Action,
     /// The condition and the number, for people and for the file.
     pub(crate) reason: String,
@@ -184,7 +184,12 @@ pub(crate) struct Fired {
 
 impl Watch {
     /// Looks at a JVM, and returns the first trigger that fires.
-    pub(crate) fn look(&mut self, jvm: &Jvm, triggers: &[Trigger], per_hour: u32) -> Option<Fired> {
+    pub(crate) fn look(
+        &mut self,
+        jvm: &Jvm,
+        triggers: &[Trigger],
+        per_hour: u32,
+    ) -> Option<TriggerEvent> {
         let now = Look {
             at: Instant::now(),
             cpu: jvm.process.cpu_time().unwrap_or_default(),
@@ -202,7 +207,7 @@ impl Watch {
         number: f64,
         triggers: &[Trigger],
         per_hour: u32,
-    ) -> Option<Fired> {
+    ) -> Option<TriggerEvent> {
         let value = |it| (it == quantity).then_some(number);
         self.decide(triggers, per_hour, Instant::now(), &value)
     }
@@ -213,7 +218,7 @@ impl Watch {
         per_hour: u32,
         now: Instant,
         value: &dyn Fn(Quantity) -> Option<f64>,
-    ) -> Option<Fired> {
+    ) -> Option<TriggerEvent> {
         self.states.resize_with(triggers.len(), TriggerState::default);
         let mut fired = None;
         for (trigger, state) in triggers.iter().zip(&mut self.states) {
@@ -230,7 +235,7 @@ impl Watch {
                 state.fired.push_back(now);
                 state.since = None;
                 let reason = format!("{}: {}", condition.text, condition.quantity.text(value));
-                fired = Some(Fired { action: trigger.action.clone(), reason });
+                fired = Some(TriggerEvent { action: trigger.action.clone(), reason });
             }
         }
         fired
