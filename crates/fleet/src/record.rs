@@ -2,21 +2,25 @@
 //!
 //! A thread looks for JVMs (`jvms.rs`). Each JVM that is recorded has a thread (`recorded.rs`): it has the agent
 //! begin, and takes the files that the agent finishes (`parts.rs`, `files.rs`). Each file gets its labels (`identity.rs`) and
-//! its format (`profile_file.rs`), and goes to the queue of each destination (`queue.rs`), whose thread delivers
-//! it (`folder.rs`).
+//! the form in which each place has it (`packages.rs`): that of a file (`profile_file.rs`), or of requests
+//! (`pyroscope.rs`, `otlp.rs`). It waits in the queue of each place, whose thread delivers it (`deliver.rs`).
 
 mod args;
 mod cost;
+mod deliver;
 mod files;
-mod folder;
 mod identity;
 mod jvms;
 mod machine;
 mod metrics;
+mod otlp;
+mod packages;
 mod parts;
+mod processors;
 mod profile_file;
-mod queue;
+mod pyroscope;
 mod recorded;
+mod series;
 mod settings;
 mod state;
 mod triggers;

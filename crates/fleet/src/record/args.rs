@@ -11,6 +11,7 @@ use perk_control::options::scaled;
 use perk_report::parse;
 use serde::Deserialize;
 
+use super::deliver::{PlaceArg, Secret};
 use super::triggers::{Action, Condition};
 
 /// Record all JVMs of this machine, all the time
@@ -25,19 +26,29 @@ Examples:
   perk record --to /var/perk --keep 7d --max-size 20g
   perk record shop.jar 4711 --to profiles --format pprof
   perk record --once --to profiles
+  perk record --to pyroscope+http://localhost:4040 --to s3://profiles/perk
   perk record --config /etc/perk/record.toml
 
-A folder gets service=NAME/date=YYYY-MM-DD/hour=HH/FILE. The file of --config has the same options, such as
-to = [\"/var/perk\"] and every = \"60s\"; an argument has precedence. SIGHUP reads it again.")]
+WHERE is a folder, s3://BUCKET/PATH, gs://BUCKET/PATH or az://CONTAINER/PATH, which get
+service=NAME/date=YYYY-MM-DD/hour=HH/FILE; or pyroscope+https://HOST:PORT (with /ingest for that of older servers)
+or otlp+https://HOST:PORT, also with http. ${NAME} is a variable of the environment. The file of --config has the same
+options, such as to = [\"/var/perk\"] and every = \"60s\"; an argument has precedence. SIGHUP reads it again.")]
 pub(crate) struct RecordArgs {
     /// The JVMs to record: process ids, main classes or jars, or parts of these [default: all]
     #[arg(value_name = "PID|NAME")]
     #[serde(default)]
     pub(crate) jvms: Vec<String>,
-    /// Deliver the files to this folder (repeatable)
-    #[arg(long, value_name = "FOLDER")]
+    /// Deliver the files to a folder, an object store, Pyroscope or a receiver of OTLP (repeatable)
+    #[arg(long, value_name = "WHERE")]
     #[serde(default)]
-    pub(crate) to: Vec<String>,
+    pub(crate) to: Vec<PlaceArg>,
+    /// Send this header to Pyroscope and receivers of OTLP, such as 'X-Scope-OrgID: shop' (repeatable)
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    #[serde(default, rename = "header")]
+    pub(crate) headers: Vec<Secret>,
+    /// Trust the authorities of this file, in PEM, besides those of the system
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca: Option<PathBuf>,
     /// The time of a file, aligned to the clock [default: 60s]
     #[arg(long, value_name = "TIME")]
     pub(crate) every: Option<Time>,
@@ -94,22 +105,26 @@ pub(crate) struct RecordArgs {
 impl RecordArgs {
     /// These arguments, and those of a file for what they do not name.
     pub(crate) fn or(self, file: Self) -> Self {
-        let list = |own: Vec<String>, its: Vec<String>| if own.is_empty() { its } else { own };
+        fn list<T>(own: Vec<T>, its: Vec<T>) -> Vec<T> {
+            if own.is_empty() { its } else { own }
+        }
         Self {
             jvms: list(self.jvms, file.jvms),
             to: list(self.to, file.to),
+            headers: list(self.headers, file.headers),
+            ca: self.ca.or(file.ca),
             every: self.every.or(file.every),
             budget: self.budget.or(file.budget),
             format: self.format.or(file.format),
             keep: self.keep.or(file.keep),
             max_size: self.max_size.or(file.max_size),
             service: self.service.or(file.service),
-            labels: if self.labels.is_empty() { file.labels } else { self.labels },
+            labels: list(self.labels, file.labels),
             spool: self.spool.or(file.spool),
             spool_size: self.spool_size.or(file.spool_size),
             metrics: self.metrics.or(file.metrics),
-            when: if self.when.is_empty() { file.when } else { self.when },
-            then: if self.then.is_empty() { file.then } else { self.then },
+            when: list(self.when, file.when),
+            then: list(self.then, file.then),
             triggers_per_hour: self.triggers_per_hour.or(file.triggers_per_hour),
             once: self.once || file.once,
             config: self.config,

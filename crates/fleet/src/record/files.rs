@@ -1,7 +1,6 @@
 //! The files of a JVM, from its agent to the queues.
 
 use std::hash::Hasher;
-use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 
 use perk_attach::jvms::Jvm;
@@ -116,19 +115,16 @@ impl JvmFiles {
     /// # Errors
     /// It has no room, and is still there.
     fn take(&mut self, part: &Part) -> anyhow::Result<Option<TakenFile>> {
-        let format = self.shared.settings().format;
         let read = self.folder.read(part).and_then(|bytes| self.read(&bytes));
         let mut taken = None;
         match read {
-            Ok(file) => match file.bytes(format, &self.title) {
-                Ok(bytes) => {
-                    self.shared.deliver(&file.path(&self.identity, format), &bytes)?;
-                    taken = self.account(&file, bytes.len() as u64);
+            Ok(file) => {
+                let delivery = self.shared.deliver(&file, &self.identity, &self.title)?;
+                taken = self.account(&file, delivery.bytes);
+                if let Some(fault) = delivery.fault {
+                    self.lose(1, &fault);
                 }
-                // Nothing ran: no format holds nothing.
-                Err(error) if error.kind() == ErrorKind::InvalidInput => {}
-                Err(error) => self.lose(1, &error.to_string()),
-            },
+            }
             Err(error) => self.lose(1, &format!("{error:#}")),
         }
         let missing = self.next_number.map_or(0, |next| part.number.saturating_sub(next));

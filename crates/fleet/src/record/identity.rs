@@ -28,6 +28,9 @@ const MOST_BYTES: u64 = 1 << 20;
 pub(crate) struct Identity(BTreeMap<String, String>);
 
 impl Identity {
+    /// The key of the service.
+    pub(crate) const SERVICE: &str = "service";
+
     /// Looks at a JVM.
     pub(crate) fn of(jvm: &Jvm, settings: &Settings) -> Self {
         let line = jvm.process.command_line();
@@ -45,7 +48,7 @@ impl Identity {
         let host = machine::host();
         let mut this = Self::default();
         this.put(
-            "service",
+            Self::SERVICE,
             &[
                 &|| settings.service.clone(),
                 &|| variable("OTEL_SERVICE_NAME"),
@@ -123,7 +126,7 @@ impl Identity {
 
     /// The service.
     pub(crate) fn service(&self) -> &str {
-        self.0.get("service").map_or("java", |it| it)
+        self.0.get(Self::SERVICE).map_or("java", |it| it)
     }
 }
 

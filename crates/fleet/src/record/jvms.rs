@@ -56,7 +56,7 @@ pub(crate) fn follow(shared: &Arc<Recorder>) -> anyhow::Result<ExitCode> {
         }
         jvms.threads.drain(..).for_each(|thread| drop(thread.join()));
     } else {
-        let names: Vec<_> = settings.folders.iter().map(|it| it.display().to_string()).collect();
+        let names: Vec<_> = settings.places.iter().map(|it| &*it.name).collect();
         say(format_args!("records files of {:?} to {}", settings.every, names.join(", ")));
         while shared.ending().is_none() {
             jvms.look(shared)?;

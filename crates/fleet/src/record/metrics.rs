@@ -1,14 +1,17 @@
 //! What the recorder has done, as numbers for Prometheus.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use axum::Router;
 use axum::http::header;
 use axum::routing::get;
+
+use super::state::lock;
 
 /// The numbers.
 #[derive(Debug, Default)]
@@ -21,16 +24,27 @@ pub(crate) struct Metrics {
     pub(crate) file_bytes: AtomicU64,
     /// The files of the agents that are missing or cannot be read.
     pub(crate) lost_count: AtomicU64,
-    /// The files that destinations have.
-    pub(crate) delivered_count: AtomicU64,
-    /// The attempts to deliver a file that failed.
-    pub(crate) retry_count: AtomicU64,
-    /// The files that were dropped, as a queue was full.
-    pub(crate) dropped_count: AtomicU64,
     /// The CPU time of the agents, in nanoseconds.
     pub(crate) agent_cpu_ns: AtomicU64,
     /// The CPU time of the JVMs, in nanoseconds.
     pub(crate) jvm_cpu_ns: AtomicU64,
+    /// The numbers of the destinations, by name.
+    destinations: Mutex<BTreeMap<String, Arc<DestinationMetrics>>>,
+}
+
+/// The numbers of a destination.
+#[derive(Debug, Default)]
+pub(crate) struct DestinationMetrics {
+    /// The files that it has.
+    pub(crate) delivered_count: AtomicU64,
+    /// The attempts to deliver a file that failed.
+    pub(crate) retry_count: AtomicU64,
+    /// The files that were dropped, as its queue was full.
+    pub(crate) dropped_count: AtomicU64,
+    /// The files that it refused.
+    pub(crate) refused_count: AtomicU64,
+    /// The files that wait for it.
+    pub(crate) waiting_count: AtomicU64,
 }
 
 /// Adds to a number.
@@ -39,66 +53,63 @@ pub(crate) fn add(number: &AtomicU64, more: u64) {
 }
 
 impl Metrics {
+    /// The numbers of a destination, which stay if it is asked for again.
+    pub(crate) fn destination(&self, name: &str) -> Arc<DestinationMetrics> {
+        Arc::clone(lock(&self.destinations).entry(name.to_owned()).or_default())
+    }
+
     /// The text of Prometheus's exposition format.
     fn text(&self) -> String {
         let count = |number: &AtomicU64| number.load(Relaxed) as f64;
         let seconds = |number: &AtomicU64| count(number) / 1e9;
         let mut text = String::new();
-        for (name, kind, help, value) in [
-            ("perk_jvms", "gauge", "JVMs that are recorded", count(&self.jvm_count)),
-            (
-                "perk_files_total",
-                "counter",
-                "Files that JVMs have finished",
-                count(&self.file_count),
-            ),
-            (
-                "perk_file_bytes_total",
-                "counter",
-                "Bytes of these files, packed",
-                count(&self.file_bytes),
-            ),
-            (
-                "perk_lost_files_total",
-                "counter",
-                "Files that are missing or damaged",
-                count(&self.lost_count),
-            ),
-            (
-                "perk_delivered_files_total",
-                "counter",
-                "Files that destinations have",
-                count(&self.delivered_count),
-            ),
-            (
-                "perk_delivery_retries_total",
-                "counter",
-                "Deliveries that failed",
-                count(&self.retry_count),
-            ),
-            (
-                "perk_dropped_files_total",
-                "counter",
-                "Files dropped from a full queue",
-                count(&self.dropped_count),
-            ),
+        let mut write = |name: &str, help: &str, values: &[(String, f64)]| {
+            let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+            for (labels, value) in values {
+                let _ = writeln!(text, "{name}{labels} {value}");
+            }
+        };
+        for (name, help, value) in [
+            ("perk_jvms", "JVMs that are recorded", count(&self.jvm_count)),
+            ("perk_files_total", "Files that JVMs have finished", count(&self.file_count)),
+            ("perk_file_bytes_total", "Bytes of these files, packed", count(&self.file_bytes)),
+            ("perk_lost_files_total", "Files that are missing or damaged", count(&self.lost_count)),
             (
                 "perk_agent_cpu_seconds_total",
-                "counter",
                 "CPU time of perk in the JVMs",
                 seconds(&self.agent_cpu_ns),
             ),
-            (
-                "perk_jvm_cpu_seconds_total",
-                "counter",
-                "CPU time of the JVMs",
-                seconds(&self.jvm_cpu_ns),
-            ),
+            ("perk_jvm_cpu_seconds_total", "CPU time of the JVMs", seconds(&self.jvm_cpu_ns)),
         ] {
-            let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+            write(name, help, &[(String::new(), value)]);
+        }
+        let destinations = lock(&self.destinations);
+        type NumberOf = fn(&DestinationMetrics) -> &AtomicU64;
+        let of_each: [(&str, &str, NumberOf); 5] = [
+            ("perk_delivered_files_total", "Files that a destination has", |it| {
+                &it.delivered_count
+            }),
+            ("perk_delivery_retries_total", "Deliveries that failed", |it| &it.retry_count),
+            ("perk_dropped_files_total", "Files dropped from a full queue", |it| &it.dropped_count),
+            ("perk_refused_files_total", "Files that a destination refused", |it| {
+                &it.refused_count
+            }),
+            ("perk_waiting_files", "Files that wait for a destination", |it| &it.waiting_count),
+        ];
+        for (name, help, number) in of_each {
+            let values = destinations.iter().map(|(destination, its)| {
+                (format!("{{destination=\"{}\"}}", escaped(destination)), count(number(its)))
+            });
+            write(name, help, &values.collect::<Vec<_>>());
         }
         text
     }
+}
+
+/// The value of a label in Prometheus's format.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 /// Serves the numbers on a thread until the process ends.

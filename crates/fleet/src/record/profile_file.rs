@@ -1,20 +1,22 @@
 //! A finished file of an agent as it is delivered: with labels, in its format, under its name.
 
-use std::io::{self, Write};
+use std::io;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use perk_formats::{View, by_name};
 use perk_profile::{Accounting, Label, LabelValue, Profile, Timestamp};
 
 use super::args::Format;
 use super::identity::Identity;
+use super::pyroscope::packed;
 
 /// The level of zstd: files are small, and are read more rarely than they are stored.
-const ZSTD_LEVEL: i32 = 9;
-/// The longest name of a service in a path, in bytes.
-const LONGEST: usize = 80;
+const ZSTD_LEVEL: i32 = 15;
+/// The longest name of a service in a path, in bytes: all of a path is the name of a file in a queue.
+const LONGEST: usize = 60;
+/// The label with a file's id, and that with the reason of one that is not usual.
+pub(crate) const FILE_LABEL: &str = "file";
+pub(crate) const TRIGGER_LABEL: &str = "trigger";
 
 /// A profile of one JVM and a part of its time.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct ProfileFile {
     pub(crate) profile: Profile,
     /// What distinguishes it from all others: a repeat has the same.
     pub(crate) id: String,
+    /// Why it is not a usual one.
+    pub(crate) reason: Option<String>,
 }
 
 impl ProfileFile {
@@ -38,8 +42,8 @@ impl ProfileFile {
     ) -> anyhow::Result<Self> {
         let mut profile = perk_hprof::read(bytes)?.pruned();
         let id = id(profile.created.unwrap_or_default());
-        let reason = reason.map(|reason| ("trigger", reason));
-        let texts = identity.labels().chain([("file", &*id)]).chain(reason);
+        let trigger = reason.map(|reason| (TRIGGER_LABEL, reason));
+        let texts = identity.labels().chain([(FILE_LABEL, &*id)]).chain(trigger);
         let strings = &mut profile.symbols.strings;
         let labels = texts.map(|(key, value)| Label {
             key: strings.intern(key),
@@ -47,7 +51,7 @@ impl ProfileFile {
         });
         let labels: Vec<_> = labels.collect();
         profile.add_labels(&labels);
-        Ok(Self { profile, id })
+        Ok(Self { profile, id, reason: reason.map(str::to_owned) })
     }
 
     /// The account of the file.
@@ -57,19 +61,18 @@ impl ProfileFile {
 
     /// Its path in a folder, by service and time.
     pub(crate) fn path(&self, identity: &Identity, format: Format) -> String {
-        let begin = self.profile.created.unwrap_or_default();
+        let (date, time) = date_and_time(self.profile.created.unwrap_or_default());
+        let (service, hour) = (part_of_path(identity.service()), &time[..2]);
+        format!("service={service}/date={date}/hour={hour}/{}.{}", self.name(), ending(format))
+    }
+
+    /// Its name, without an ending: the time of its beginning, its length and its id.
+    pub(crate) fn name(&self) -> String {
+        let (date, time) = date_and_time(self.profile.created.unwrap_or_default());
         let length = self.accounting().map_or(0, |it| it.wall_ns);
         let seconds = Duration::from_nanos(length).as_secs_f64().round();
-        let (date, time) = date_and_time(begin);
-        format!(
-            "service={}/date={date}/hour={}/{}T{}Z-{seconds}s-{}.{}",
-            part_of_path(identity.service()),
-            &time[..2],
-            date.replace('-', ""),
-            time.replace(':', ""),
-            self.id,
-            ending(format)
-        )
+        let (date, time) = (date.replace('-', ""), time.replace(':', ""));
+        format!("{date}T{time}Z-{seconds}s-{}", self.id)
     }
 
     /// The file in a format.
@@ -92,9 +95,7 @@ impl ProfileFile {
             Format::Jfr => write("jfr").map(|()| plain),
             Format::Pprof => {
                 write("pprof")?;
-                let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-                packer.write_all(&plain)?;
-                packer.finish()
+                packed(&plain)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What is asked for: arguments, the file of `--config`, and defaults.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, fs};
@@ -8,6 +9,7 @@ use anyhow::{Context, bail};
 use rustix::process::geteuid;
 
 use super::args::{Format, LabelArg, RecordArgs};
+use super::deliver::Place;
 use super::machine;
 use super::triggers::Trigger;
 
@@ -23,7 +25,9 @@ const SPOOL_BYTES: u64 = 1 << 30;
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) jvms: Vec<String>,
-    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) places: Vec<Place>,
+    /// The certificates of authorities that are trusted, too.
+    pub(crate) ca: Option<PathBuf>,
     pub(crate) every: Duration,
     pub(crate) budget_percent: f64,
     pub(crate) format: Format,
@@ -53,8 +57,11 @@ impl Settings {
         if args.to.is_empty() {
             bail!("there is no destination: add --to FOLDER");
         }
-        if let Some(url) = args.to.iter().find(|it| it.contains("://")) {
-            bail!("--to {url}: perk delivers to folders: use the path of one");
+        let places = args.to.iter().map(|to| Place::of(to, &args.headers));
+        let places: Vec<_> = places.collect::<anyhow::Result<_>>()?;
+        let mut keys = HashSet::new();
+        if let Some(place) = places.iter().find(|it| !keys.insert(it.key())) {
+            bail!("--to {} is there twice", place.name);
         }
         if args.when.len() != args.then.len() {
             bail!(
@@ -65,11 +72,9 @@ impl Settings {
         }
         let triggers = args.when.into_iter().zip(args.then);
         let triggers = triggers.map(|(condition, action)| Trigger { condition, action }).collect();
-        let absolute = |path: &String| {
-            std::path::absolute(path).with_context(|| format!("--to {path} is no path"))
-        };
         Ok(Self {
-            folders: args.to.iter().map(absolute).collect::<anyhow::Result<_>>()?,
+            places,
+            ca: args.ca,
             jvms: args.jvms,
             every: args.every.map_or(EVERY, |it| it.0),
             budget_percent: args.budget.map_or(BUDGET_PERCENT, |it| it.0),
@@ -140,7 +145,9 @@ mod tests {
             ("to = [\"/a\"]\nevery = \"x\"\n", "record.toml, line 2: "),
             ("to = [\"/a\"]\nevry = \"1s\"\n", "record.toml, line 2: unknown field `evry`"),
             ("", "there is no destination: add --to FOLDER"),
-            ("to = [\"s3://a\"]", "--to s3://a: perk delivers to folders: use the path of one"),
+            ("to = [\"http://a\"]", "--to http://a: use a folder, s3://"),
+            ("to = [\"/a\", \"/a\"]", "--to /a is there twice"),
+            ("to = [{ adress = \"/a\" }]", "record.toml, line 1: a path or an address, or a table"),
         ] {
             let error = Settings::of(&file(text).1).unwrap_err().to_string();
             assert!(error.contains(message) || error.starts_with("cannot"), "{error}");

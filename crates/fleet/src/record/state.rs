@@ -8,25 +8,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Instant;
 
 use anyhow::{Context, bail};
-use perk_profile::units::plural;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
 
 use super::RecordArgs;
-use super::folder::Folder;
+use super::deliver::Lanes;
+use super::identity::Identity;
 use super::metrics::{self, Metrics};
-use super::queue::{Destination, Queue};
+use super::profile_file::ProfileFile;
 use super::settings::Settings;
 use crate::talk::say;
 
 /// The JVMs that load the agent at a time.
 const MOST_LOADING: usize = 2;
-/// The time that deliveries have when the recorder ends.
-const LAST_DELIVERIES: Duration = Duration::from_secs(5);
 
 /// Work of the thread that reads files.
 type Job = Box<dyn FnOnce() + Send>;
@@ -37,8 +35,7 @@ pub(crate) struct Recorder {
     args: RecordArgs,
     settings: RwLock<Arc<Settings>>,
     pub(crate) metrics: Arc<Metrics>,
-    queues: Vec<Arc<Queue>>,
-    deliveries: Mutex<Vec<JoinHandle<()>>>,
+    lanes: Lanes,
     /// The thread that reads files: with one, their memory is used again and not that of a thread for each JVM.
     reader: SyncSender<Job>,
     /// The number of JVMs that load the agent now.
@@ -51,6 +48,15 @@ pub(crate) struct Recorder {
     bell: OwnedFd,
     /// Held while this process records here.
     _lock: File,
+}
+
+/// What was given to the places of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Delivery {
+    /// The bytes of all forms.
+    pub(crate) bytes: u64,
+    /// Why a form of it is lost, if one is.
+    pub(crate) fault: Option<String>,
 }
 
 /// How the recorder ends.
@@ -101,19 +107,7 @@ impl Recorder {
         if let Some(address) = settings.metrics {
             metrics::serve(&metrics, address)?;
         }
-        let (mut queues, mut deliveries) = (Vec::new(), Vec::new());
-        for path in &settings.folders {
-            let folder = Folder::new(path.clone(), settings.keep, settings.most_bytes);
-            let queue = Queue::open(
-                spool.join(folder_name(path)),
-                settings.spool_bytes,
-                folder.name(),
-                Arc::clone(&metrics),
-            )?;
-            queues.push(Arc::clone(&queue));
-            let thread = thread::Builder::new().name("perk delivery".to_owned());
-            deliveries.push(thread.spawn(move || queue.deliver_to(folder))?);
-        }
+        let lanes = Lanes::new(&settings, &metrics)?;
         let (reader, jobs) = sync_channel::<Job>(0);
         let thread = thread::Builder::new().name("perk reader".to_owned());
         thread.spawn(move || {
@@ -127,8 +121,7 @@ impl Recorder {
             args,
             settings: RwLock::new(Arc::new(settings)),
             metrics,
-            queues,
-            deliveries: Mutex::new(deliveries),
+            lanes,
             reader,
             loading: Mutex::default(),
             loaded: Condvar::new(),
@@ -144,17 +137,18 @@ impl Recorder {
         Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the file of `--config` again. Destinations and the spool stay as they are.
+    /// Reads the file of `--config` again. The spool and the address of the metrics stay as they are.
     pub(crate) fn reload(&self) {
         let old = self.settings();
         match Settings::of(&self.args) {
             Err(error) => say(format_args!("the old settings stay: {error:#}")),
             Ok(new) => {
-                let is_same = new.folders == old.folders
-                    && new.spool == old.spool
-                    && new.metrics == old.metrics
-                    && (new.keep, new.most_bytes) == (old.keep, old.most_bytes);
-                let note = if is_same { "" } else { "; destinations change with a restart" };
+                let is_same = new.spool == old.spool && new.metrics == old.metrics;
+                let note =
+                    if is_same { "" } else { "; the spool and the metrics change with a restart" };
+                if let Err(error) = self.lanes.change(&new) {
+                    return say(format_args!("the old settings stay: {error:#}"));
+                }
                 *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
                 say(format_args!("the settings are read again{note}"));
             }
@@ -184,12 +178,30 @@ impl Recorder {
         LoadingPermit(self)
     }
 
-    /// Gives a file to all destinations.
+    /// Gives a file to all places.
     ///
     /// # Errors
-    /// It cannot wait for one of them.
-    pub(crate) fn deliver(&self, path: &str, content: &[u8]) -> anyhow::Result<()> {
-        self.queues.iter().try_for_each(|queue| queue.add(path, content))
+    /// It cannot wait for one of them, or not be written for one, which is lost.
+    pub(crate) fn deliver(
+        &self,
+        file: &ProfileFile,
+        identity: &Identity,
+        title: &str,
+    ) -> anyhow::Result<Delivery> {
+        let settings = self.settings();
+        let mut delivery = Delivery::default();
+        for form in self.lanes.forms(&settings) {
+            match file.packages(form, identity, title) {
+                Ok(packages) => {
+                    for package in &packages {
+                        self.lanes.add(form, package, &settings)?;
+                        delivery.bytes += package.bytes.len() as u64;
+                    }
+                }
+                Err(error) => delivery.fault = Some(error.to_string()),
+            }
+        }
+        Ok(delivery)
     }
 
     /// Ends the recorder.
@@ -227,28 +239,8 @@ impl Recorder {
 
     /// Waits for the last deliveries. What waits then is there for the next recorder.
     pub(crate) fn finish(&self) {
-        self.queues.iter().for_each(|queue| queue.close());
-        let end = Instant::now() + LAST_DELIVERIES;
-        for delivery in lock(&self.deliveries).drain(..) {
-            while !delivery.is_finished() && Instant::now() < end {
-                thread::sleep(Duration::from_millis(10));
-            }
-        }
-        let left: usize = self.queues.iter().map(|queue| queue.len()).sum();
-        if left > 0 {
-            let files = plural(left as u64, "file");
-            say(format_args!("{files} not delivered wait for the next perk record"));
-        }
+        self.lanes.finish();
     }
-}
-
-/// The name of the folder of a destination's queue.
-fn folder_name(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
-    let name: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    let begin = name.len().saturating_sub(150);
-    format!("to{}", &name[begin..])
 }
 
 /// Locks the spool, so that one recorder uses it.

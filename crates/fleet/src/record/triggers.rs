@@ -15,6 +15,8 @@ use perk_profile::units::{bytes, duration};
 use perk_report::parse::time;
 use serde::Deserialize;
 
+use super::processors;
+
 /// The time between two looks at a JVM.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// The time in which a trigger may fire a limited number of times.
@@ -147,6 +149,8 @@ impl Quantity {
 struct Look {
     at: Instant,
     cpu: Duration,
+    /// The processors that it may use.
+    processors: f64,
     counters: Option<GcCounters>,
 }
 
@@ -193,6 +197,7 @@ impl Watch {
         let now = Look {
             at: Instant::now(),
             cpu: jvm.process.cpu_time().unwrap_or_default(),
+            processors: processors::available(&jvm.process),
             counters: Counters::of(jvm).map(|it| GcCounters::of(&it)),
         };
         let last = self.last.replace(now)?;
@@ -248,9 +253,8 @@ fn value(quantity: Quantity, last: &Look, now: &Look) -> Option<f64> {
     let counters = now.counters;
     match quantity {
         Quantity::Cpu => {
-            let processors = std::thread::available_parallelism().map_or(1, |it| it.get());
             let used = now.cpu.saturating_sub(last.cpu).as_secs_f64();
-            (time > 0.0).then(|| 100.0 * used / time / processors as f64)
+            (time > 0.0).then(|| 100.0 * used / time / now.processors)
         }
         Quantity::HeapPercent => {
             let counters = counters.filter(|it| it.heap_most_bytes > 0)?;

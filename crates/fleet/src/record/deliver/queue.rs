@@ -4,9 +4,11 @@
 //! with what is there. The oldest are dropped when the queue is full.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +16,8 @@ use anyhow::Context;
 use perk_files::{Access, Destination as FileDestination};
 use perk_profile::units::{bytes, plural};
 
-use super::metrics::{Metrics, add};
+use super::super::metrics::{DestinationMetrics, add};
+use super::{Destination, Failure};
 use crate::talk::say;
 
 /// The time after the first failure. It doubles with each further one.
@@ -23,38 +26,31 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// What a slash of a path is in the name of a file.
 const SLASH: &str = "%2F";
 
-/// A place that files are delivered to.
-pub(crate) trait Destination: Send {
-    /// Its name in messages.
-    fn name(&self) -> String;
-
-    /// Delivers a file under a path. A file that is there already is the same one.
-    ///
-    /// # Errors
-    /// It is not there, in one line; it is tried again later.
-    fn deliver(&mut self, path: &Path, file: &Path) -> anyhow::Result<()>;
-
-    /// Does what recurs: removes old files.
-    fn tidy(&mut self) {}
-}
-
 /// A queue; see the module.
 #[derive(Debug)]
 pub(crate) struct Queue {
     folder: PathBuf,
-    most_bytes: u64,
     name: String,
-    metrics: Arc<Metrics>,
+    metrics: Arc<DestinationMetrics>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     waiting: VecDeque<Waiting>,
     bytes: u64,
+    most_bytes: u64,
     next_number: u64,
     is_closed: bool,
+    /// What brings the files from now on, until the thread takes it.
+    destination: Option<Box<dyn Destination>>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("waiting", &self.waiting.len()).finish_non_exhaustive()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -80,7 +76,7 @@ impl Queue {
         folder: PathBuf,
         most_bytes: u64,
         name: String,
-        metrics: Arc<Metrics>,
+        metrics: Arc<DestinationMetrics>,
     ) -> anyhow::Result<Arc<Self>> {
         let cannot = || format!("cannot use {}", folder.display());
         fs::create_dir_all(&folder).with_context(cannot)?;
@@ -100,12 +96,23 @@ impl Queue {
         let next_number = waiting.last().map_or(0, |last| last.0 + 1);
         let waiting: VecDeque<_> = waiting.into_iter().map(|it| it.1).collect();
         let bytes = waiting.iter().map(|it| it.bytes).sum();
-        let state = Mutex::new(State { waiting, bytes, next_number, is_closed: false });
-        Ok(Arc::new(Self { folder, most_bytes, name, metrics, state, changed: Condvar::new() }))
+        metrics.waiting_count.store(waiting.len() as u64, Relaxed);
+        let state = State { waiting, bytes, most_bytes, next_number, ..State::default() };
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        Ok(Arc::new(Self { folder, name, metrics, state, changed }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what brings the files, and how many may wait.
+    pub(crate) fn set(&self, destination: Box<dyn Destination>, most_bytes: u64) {
+        let mut state = self.state();
+        state.destination = Some(destination);
+        state.most_bytes = most_bytes;
+        drop(state);
+        self.changed.notify_all();
     }
 
     /// Adds a file that is to be at `path`.
@@ -127,13 +134,15 @@ impl Queue {
         state.bytes += file_bytes;
         state.waiting.push_back(Waiting { name, bytes: file_bytes });
         let mut dropped = 0;
-        while state.bytes > self.most_bytes && state.waiting.len() > 1 {
+        let most_bytes = state.most_bytes;
+        while state.bytes > most_bytes && state.waiting.len() > 1 {
             if let Some(oldest) = state.waiting.pop_front() {
                 state.bytes -= oldest.bytes;
                 let _ = fs::remove_file(self.folder.join(oldest.name));
                 dropped += 1;
             }
         }
+        self.metrics.waiting_count.store(state.waiting.len() as u64, Relaxed);
         drop(state);
         if dropped > 0 {
             add(&self.metrics.dropped_count, dropped);
@@ -141,7 +150,7 @@ impl Queue {
                 "{}: {} dropped, the oldest: more than {} wait for it",
                 self.name,
                 plural(dropped, "file"),
-                bytes(self.most_bytes)
+                bytes(most_bytes)
             ));
         }
         self.changed.notify_all();
@@ -179,15 +188,16 @@ impl Queue {
             state.waiting.pop_front();
             state.bytes -= file.bytes;
         }
+        self.metrics.waiting_count.store(state.waiting.len() as u64, Relaxed);
         drop(state);
         let _ = fs::remove_file(self.folder.join(&file.name));
     }
 
-    /// Waits after a failure. `false` if the queue is closed.
+    /// Waits after a failure, or until something else brings the files. `false` if the queue is closed.
     fn rest(&self, pause: Duration) -> bool {
         let end = Instant::now() + pause;
         let mut state = self.state();
-        while !state.is_closed {
+        while !state.is_closed && state.destination.is_none() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return true;
@@ -195,13 +205,16 @@ impl Queue {
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        false
+        !state.is_closed
     }
 
     /// Delivers files until the queue is closed.
-    pub(crate) fn deliver_to(&self, mut destination: impl Destination) {
-        let mut failure_count = 0;
+    pub(crate) fn deliver_to(&self, mut destination: Box<dyn Destination>) {
+        let (mut failure_count, mut said) = (0, String::new());
         while let Some(file) = self.next() {
+            if let Some(new) = self.state().destination.take() {
+                destination = new;
+            }
             match destination.deliver(&file.path(), &self.folder.join(&file.name)) {
                 Ok(()) => {
                     if failure_count > 0 {
@@ -213,16 +226,24 @@ impl Queue {
                     destination.tidy();
                 }
                 Err(_) if !self.folder.join(&file.name).exists() => self.remove(&file),
-                Err(error) => {
+                Err(Failure::Refused(reason)) => {
+                    failure_count = 0;
+                    add(&self.metrics.refused_count, 1);
+                    let path = file.path();
+                    let name = path.file_name().unwrap_or_default().display();
+                    say(format_args!("{} refuses {name}, which is dropped: {reason}", self.name));
+                    self.remove(&file);
+                }
+                Err(Failure::Later { reason, after }) => {
                     add(&self.metrics.retry_count, 1);
-                    if failure_count == 0 {
-                        say(format_args!(
-                            "{}: {error:#}; {} wait, and are tried again",
-                            self.name,
-                            plural(self.len() as u64, "file")
-                        ));
+                    let line = format!("{reason:#}");
+                    if failure_count == 0 || line != said {
+                        let files = plural(self.len() as u64, "file");
+                        say(format_args!("{}: {line}; perk tries again with {files}", self.name));
+                        said = line;
                     }
-                    if !self.rest(pause(failure_count)) {
+                    let pause = pause(failure_count);
+                    if !self.rest(after.map_or(pause, |after| after.max(pause))) {
                         return;
                     }
                     failure_count += 1;
@@ -261,22 +282,25 @@ mod tests {
     }
 
     impl Destination for Flaky {
-        fn name(&self) -> String {
-            "flaky".to_owned()
-        }
-
-        fn deliver(&mut self, path: &Path, _: &Path) -> anyhow::Result<()> {
+        fn deliver(&mut self, path: &Path, _: &Path) -> Result<(), Failure> {
+            if path == Path::new("bad") {
+                return Err(Failure::Refused("bad".to_owned()));
+            }
             if self.failures > 0 {
                 self.failures -= 1;
-                anyhow::bail!("no");
+                return Err(anyhow::anyhow!("no").into());
             }
             self.got.lock().unwrap().push(path.to_owned());
             Ok(())
         }
     }
 
-    fn open(folder: &Path, most_bytes: u64) -> (Arc<Queue>, Arc<Metrics>) {
-        let metrics = Arc::new(Metrics::default());
+    fn flaky(failures: u32, got: &Arc<Mutex<Vec<PathBuf>>>) -> Box<dyn Destination> {
+        Box::new(Flaky { failures, got: Arc::clone(got) })
+    }
+
+    fn open(folder: &Path, most_bytes: u64) -> (Arc<Queue>, Arc<DestinationMetrics>) {
+        let metrics = Arc::new(DestinationMetrics::default());
         let folder = folder.to_owned();
         let queue = Queue::open(folder, most_bytes, "x".to_owned(), Arc::clone(&metrics));
         (queue.unwrap(), metrics)
@@ -298,7 +322,7 @@ mod tests {
         queue.add("d", b"3").unwrap();
         queue.close();
         let got = Arc::default();
-        queue.deliver_to(Flaky { failures: 0, got: Arc::clone(&got) });
+        queue.deliver_to(flaky(0, &got));
         assert_eq!(*got.lock().unwrap(), ["a/b", "c", "d"].map(PathBuf::from));
         assert_eq!(number(&metrics.delivered_count), 3);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -321,7 +345,7 @@ mod tests {
         let (queue, metrics) = open(folder.path(), 100);
         queue.add("a", b"1").unwrap();
         let got: Arc<Mutex<Vec<PathBuf>>> = Arc::default();
-        let to = Flaky { failures: 1, got: Arc::clone(&got) };
+        let to = flaky(1, &got);
         let thread = std::thread::spawn({
             let queue = Arc::clone(&queue);
             move || queue.deliver_to(to)
@@ -333,8 +357,46 @@ mod tests {
         queue.close();
         thread.join().unwrap();
         queue.add("b", b"1").unwrap();
-        queue.deliver_to(Flaky { failures: 9, got });
+        queue.deliver_to(flaky(9, &got));
         assert_eq!(queue.len(), 1);
+    }
+
+    #[test]
+    fn what_is_refused_is_dropped_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (queue, metrics) = open(folder.path(), 100);
+        for name in ["a", "bad", "c"] {
+            queue.add(name, b"1").unwrap();
+        }
+        assert_eq!(number(&metrics.waiting_count), 3);
+        queue.close();
+        let got = Arc::default();
+        queue.deliver_to(flaky(0, &got));
+        assert_eq!(*got.lock().unwrap(), ["a", "c"].map(PathBuf::from));
+        let counts = [&metrics.delivered_count, &metrics.refused_count, &metrics.waiting_count];
+        assert_eq!(counts.map(number), [2, 1, 0]);
+    }
+
+    #[test]
+    fn another_destination_takes_what_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let (queue, metrics) = open(folder.path(), 100);
+        queue.add("a", b"1").unwrap();
+        let (never, got) = (Arc::default(), Arc::default());
+        let thread = std::thread::spawn({
+            let (queue, to) = (Arc::clone(&queue), flaky(u32::MAX, &never));
+            move || queue.deliver_to(to)
+        });
+        while number(&metrics.retry_count) < 3 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        queue.set(flaky(0, &got), 100);
+        while number(&metrics.delivered_count) == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        queue.close();
+        thread.join().unwrap();
+        assert_eq!((never.lock().unwrap().len(), got.lock().unwrap().len()), (0, 1));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 use perk_files::{Access, Destination as FileDestination};
 
-use super::queue::Destination;
+use super::{Destination, Failure};
 
 /// The time between two looks at the age of the files.
 const LOOK: Duration = Duration::from_secs(600);
@@ -94,11 +94,7 @@ fn list(folder: &Path, depth: usize, files: &mut Vec<KeptFile>) {
 }
 
 impl Destination for Folder {
-    fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-
-    fn deliver(&mut self, path: &Path, file: &Path) -> anyhow::Result<()> {
+    fn deliver(&mut self, path: &Path, file: &Path) -> Result<(), Failure> {
         let target = self.path.join(path);
         let cannot = || format!("cannot write {}", target.display());
         let folder = target.parent().unwrap_or(&self.path);

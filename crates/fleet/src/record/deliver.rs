@@ -1,0 +1,70 @@
+//! Deliveries: where files go (`place.rs`), the queue and the thread of each place (`queue.rs`, `lanes.rs`), and what it takes to bring
+//! them there: a folder (`folder.rs`), an object store (`objects.rs`), a server (`http.rs`).
+
+mod folder;
+mod http;
+mod lanes;
+mod objects;
+mod place;
+mod queue;
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::settings::Settings;
+use folder::Folder;
+pub(crate) use http::HttpRequest;
+use http::Server;
+pub(crate) use lanes::Lanes;
+use objects::Objects;
+pub(crate) use place::{Place, PlaceArg, PlaceKind, Protocol, Secret};
+use queue::Queue;
+
+/// A place that files are delivered to.
+pub(crate) trait Destination: Send {
+    /// Delivers a file under a path. A file that is there already is the same one.
+    ///
+    /// # Errors
+    /// It is not there.
+    fn deliver(&mut self, path: &Path, file: &Path) -> Result<(), Failure>;
+
+    /// Does what recurs: removes old files.
+    fn tidy(&mut self) {}
+}
+
+/// Why a file was not delivered.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The place does not take this file, now or later.
+    Refused(String),
+    /// The place cannot have it now.
+    Later {
+        /// Why, in one line.
+        reason: anyhow::Error,
+        /// The time that the place asks to wait.
+        after: Option<Duration>,
+    },
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(reason: anyhow::Error) -> Self {
+        Self::Later { reason, after: None }
+    }
+}
+
+/// What brings files to a place.
+///
+/// # Errors
+/// The place cannot be one, in one line.
+pub(crate) fn open(place: &Place, settings: &Settings) -> anyhow::Result<Box<dyn Destination>> {
+    Ok(match &place.kind {
+        PlaceKind::Folder(path) => {
+            Box::new(Folder::new(path.clone(), settings.keep, settings.most_bytes))
+        }
+        PlaceKind::Objects(url) => Box::new(Objects::new(url, settings.ca.as_deref())?),
+        PlaceKind::Server(protocol, url) => {
+            let headers = place.headers.clone();
+            Box::new(Server::new(url.clone(), *protocol, headers, settings.ca.as_deref())?)
+        }
+    })
+}

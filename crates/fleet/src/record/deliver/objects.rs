@@ -1,0 +1,104 @@
+//! An object store as a destination: the files of a folder, as objects.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::{Context, anyhow, bail};
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::path::Path as ObjectPath;
+use object_store::{
+    Certificate, ClientOptions, ObjectStore, ObjectStoreExt, ObjectStoreScheme, RetryConfig,
+};
+use reqwest::Url;
+use tokio::runtime::{Builder, Runtime};
+
+use super::http::{ANSWERS_WITHIN, CONNECTS_WITHIN, pem};
+use super::{Destination, Failure};
+
+/// The longest message of a store, in characters.
+const SHOWN_CHARS: usize = 300;
+
+/// The bucket, and the path within it.
+#[derive(Debug)]
+pub(super) struct Objects {
+    store: Box<dyn ObjectStore>,
+    begin: ObjectPath,
+    runtime: Runtime,
+}
+
+/// The values of the environment that are for a provider: `AWS_REGION` is the key `aws_region`.
+fn variables<K: FromStr>(prefix: &str) -> Vec<(K, String)> {
+    let all = env::vars().filter(|(name, _)| name.starts_with(prefix));
+    all.filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse().ok()?, value))).collect()
+}
+
+impl Objects {
+    /// The objects below an address. The environment has the credentials.
+    ///
+    /// # Errors
+    /// The address or what the environment has for it cannot be, in one line.
+    pub(super) fn new(url: &Url, ca: Option<&Path>) -> anyhow::Result<Self> {
+        let mut options =
+            ClientOptions::new().with_connect_timeout(CONNECTS_WITHIN).with_timeout(ANSWERS_WITHIN);
+        if let Some(path) = ca {
+            let all = Certificate::from_pem_bundle(&pem(path)?)?;
+            options = all.into_iter().fold(options, ClientOptions::with_root_certificate);
+        }
+        let is_plain =
+            |name: &str| env::var(name).is_ok_and(|endpoint| endpoint.starts_with("http://"));
+        // The queue tries again.
+        let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+        let (scheme, begin) = ObjectStoreScheme::parse(url)?;
+        let store: Box<dyn ObjectStore> = match scheme {
+            ObjectStoreScheme::AmazonS3 => {
+                let is_plain = is_plain("AWS_ENDPOINT_URL") || is_plain("AWS_ENDPOINT");
+                let builder = AmazonS3Builder::new()
+                    .with_client_options(options.with_allow_http(is_plain))
+                    .with_retry(retry)
+                    .with_url(url.to_string());
+                let set = |it: AmazonS3Builder, (key, value)| it.with_config(key, value);
+                Box::new(variables("AWS_").into_iter().fold(builder, set).build()?)
+            }
+            ObjectStoreScheme::GoogleCloudStorage => {
+                let builder = GoogleCloudStorageBuilder::new()
+                    .with_client_options(options)
+                    .with_retry(retry)
+                    .with_url(url.to_string());
+                let set = |it: GoogleCloudStorageBuilder, (key, value)| it.with_config(key, value);
+                Box::new(variables("GOOGLE_").into_iter().fold(builder, set).build()?)
+            }
+            ObjectStoreScheme::MicrosoftAzure => {
+                let is_plain = is_plain("AZURE_ENDPOINT") || is_plain("AZURE_STORAGE_ENDPOINT");
+                let builder = MicrosoftAzureBuilder::new()
+                    .with_client_options(options.with_allow_http(is_plain))
+                    .with_retry(retry)
+                    .with_url(url.to_string());
+                let set = |it: MicrosoftAzureBuilder, (key, value)| it.with_config(key, value);
+                Box::new(variables("AZURE_").into_iter().fold(builder, set).build()?)
+            }
+            _ => bail!("{url} is no object store"),
+        };
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { store, begin, runtime })
+    }
+}
+
+impl Destination for Objects {
+    fn deliver(&mut self, path: &Path, file: &Path) -> Result<(), Failure> {
+        let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let object = match ObjectPath::parse(format!("{}/{}", self.begin, path.display())) {
+            Ok(object) => object,
+            Err(error) => return Err(Failure::Refused(error.to_string())),
+        };
+        let put = self.runtime.block_on(self.store.put(&object, bytes.into()));
+        put.map(|_| ()).map_err(|error| {
+            let text = error.to_string();
+            let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            Failure::from(anyhow!(line.chars().take(SHOWN_CHARS).collect::<String>()))
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! The places of `--to`.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::env;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+
+/// The header with the tenant, which distinguishes two places of one address.
+const TENANT: &str = "x-scope-orgid";
+
+/// A place as it is asked for: a path or an address. The file of `--config` can give it headers.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "a path or an address, or a table with url and headers")]
+pub(crate) enum PlaceArg {
+    /// A path or an address.
+    Text(String),
+    /// An address with headers of its own.
+    Table(PlaceTable),
+}
+
+/// See [`PlaceArg`].
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlaceTable {
+    url: String,
+    #[serde(default)]
+    headers: BTreeMap<String, Secret>,
+}
+
+impl FromStr for PlaceArg {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::Text(text.to_owned()))
+    }
+}
+
+/// A text that is not shown.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Secret(pub(crate) String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl FromStr for Secret {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// What a place is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PlaceKind {
+    /// A folder of this machine.
+    Folder(PathBuf),
+    /// A bucket of an object store, or a part of one.
+    Objects(Url),
+    /// A server of a protocol.
+    Server(Protocol, Url),
+}
+
+/// What a server speaks, over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// The service `push.v1.PusherService` of Pyroscope.
+    Push,
+    /// Pyroscope's older `/ingest`.
+    Ingest,
+    /// OpenTelemetry's profiles.
+    Otlp,
+}
+
+/// A place that files are delivered to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) kind: PlaceKind,
+    /// Its name in messages, without secrets.
+    pub(crate) name: String,
+    /// The headers of requests.
+    pub(crate) headers: HeaderMap,
+}
+
+impl Place {
+    /// The place that is meant. `${NAME}` is a variable of the environment.
+    ///
+    /// # Errors
+    /// There is no such place, in one line.
+    pub(crate) fn of(arg: &PlaceArg, headers: &[Secret]) -> anyhow::Result<Self> {
+        let (text, own) = match arg {
+            PlaceArg::Text(text) => (text, BTreeMap::new()),
+            PlaceArg::Table(PlaceTable { url, headers }) => (url, headers.clone()),
+        };
+        // A user and a password may stand before the host.
+        let as_typed = match (text.find("://"), text.rfind('@')) {
+            (Some(begin), Some(end)) => format!("{}://***{}", &text[..begin], &text[end..]),
+            _ => text.clone(),
+        };
+        let cannot = || format!("--to {as_typed}");
+        let whole = expanded(text).with_context(cannot)?;
+        let Some((scheme, rest)) = whole.split_once("://") else {
+            let path = std::path::absolute(&whole).with_context(cannot)?;
+            return Ok(Self::folder(path));
+        };
+        if scheme == "file" {
+            if !rest.starts_with('/') {
+                bail!("--to {as_typed}: a file address has a whole path: file:///var/perk");
+            }
+            return Ok(Self::folder(rest.into()));
+        }
+        let url = |url: &str| Url::parse(url).with_context(cannot);
+        let kind = match scheme {
+            "pyroscope+http" | "pyroscope+https" => {
+                let mut url = url(&whole["pyroscope+".len()..])?;
+                let path = url.path().trim_end_matches('/').to_owned();
+                match path.strip_suffix("/ingest") {
+                    Some(base) => {
+                        url.set_path(base);
+                        PlaceKind::Server(Protocol::Ingest, url)
+                    }
+                    None => PlaceKind::Server(Protocol::Push, url),
+                }
+            }
+            "otlp+http" | "otlp+https" => {
+                PlaceKind::Server(Protocol::Otlp, url(&whole["otlp+".len()..])?)
+            }
+            "s3" | "gs" | "az" => PlaceKind::Objects(url(&whole)?),
+            _ => bail!(
+                "--to {as_typed}: use a folder, s3://, gs://, az://, pyroscope+https:// or otlp+https://"
+            ),
+        };
+        let mut place = Self::new(scheme, kind);
+        if matches!(place.kind, PlaceKind::Objects(_)) {
+            return Ok(place);
+        }
+        for Secret(line) in headers {
+            let (name, value) = line.split_once(':').with_context(|| {
+                "--header has a name, a colon and a value, such as X-Scope-OrgID: shop".to_owned()
+            })?;
+            place.add_header(name, value)?;
+        }
+        for (name, Secret(value)) in own {
+            place.add_header(&name, &value)?;
+        }
+        Ok(place)
+    }
+
+    fn new(scheme: &str, kind: PlaceKind) -> Self {
+        Self { name: shown(scheme, &kind), kind, headers: HeaderMap::new() }
+    }
+
+    fn folder(path: PathBuf) -> Self {
+        Self::new("", PlaceKind::Folder(path))
+    }
+
+    fn add_header(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
+        let cannot = || format!("the header {} is none", name.trim());
+        let key = HeaderName::from_bytes(name.trim().as_bytes()).with_context(cannot)?;
+        let value = expanded(value.trim()).with_context(cannot)?;
+        let mut value = HeaderValue::from_str(&value).with_context(cannot)?;
+        value.set_sensitive(true);
+        self.headers.insert(key, value);
+        Ok(())
+    }
+
+    /// The folder of its queue in the spool. Places with the same one are the same.
+    pub(crate) fn key(&self) -> String {
+        let tenant = self.headers.get(TENANT).and_then(|it| it.to_str().ok());
+        let text = [&*self.name, tenant.unwrap_or_default()].join(" ");
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+        let text: String =
+            text.trim_end().chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        let begin = text.len().saturating_sub(150);
+        format!("to{}", &text[begin..])
+    }
+}
+
+/// An address without what may be secret.
+fn shown(scheme: &str, kind: &PlaceKind) -> String {
+    let (url, end) = match kind {
+        PlaceKind::Folder(path) => return path.display().to_string(),
+        PlaceKind::Server(Protocol::Ingest, url) => (url, "/ingest"),
+        PlaceKind::Objects(url) | PlaceKind::Server(_, url) => (url, ""),
+    };
+    let port = url.port().map_or(String::new(), |port| format!(":{port}"));
+    let path = url.path().trim_end_matches('/');
+    format!("{scheme}://{}{port}{path}{end}", url.host_str().unwrap_or_default())
+}
+
+/// `text` with the values of the variables that it names.
+fn expanded(text: &str) -> anyhow::Result<String> {
+    let (mut whole, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, after) = after.split_once('}').context("a ${ has no }")?;
+        let value = env::var(name);
+        whole += before;
+        whole += &value.with_context(|| format!("the environment has no text {name}"))?;
+        rest = after;
+    }
+    Ok(whole + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(text: &str) -> anyhow::Result<Place> {
+        Place::of(&PlaceArg::Text(text.to_owned()), &[])
+    }
+
+    #[test]
+    fn addresses_are_places() {
+        for (text, name, key) in [
+            ("/var/perk", "/var/perk", "to_var_perk"),
+            ("file:///var/perk", "/var/perk", "to_var_perk"),
+            ("s3://bucket/a", "s3://bucket/a", "tos3___bucket_a"),
+            (
+                "pyroscope+https://me:secret@host:4040/",
+                "pyroscope+https://host:4040",
+                "topyroscope_https___host_4040",
+            ),
+            (
+                "pyroscope+http://host/x/ingest",
+                "pyroscope+http://host/x/ingest",
+                "topyroscope_http___host_x_ingest",
+            ),
+            ("otlp+http://h:4318?key=secret", "otlp+http://h:4318", "tootlp_http___h_4318"),
+        ] {
+            let place = place(text).unwrap();
+            assert_eq!((&*place.name, &*place.key()), (name, key), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_place_is_one_line() {
+        for (text, message) in [
+            ("http://a", "--to http://a: use a folder, s3://, "),
+            ("htp://me:secret@a", "--to htp://***@a: use a folder"),
+            ("file://a", "a file address has a whole path"),
+            ("${PERK_NO_SUCH}/a", "the environment has no text PERK_NO_SUCH"),
+            ("otlp+http://", "--to otlp+http://: "),
+        ] {
+            let error = format!("{:#}", place(text).unwrap_err());
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_tenant_has_a_queue_of_its_own_and_headers_are_not_shown() {
+        let table = "url = \"pyroscope+http://h\"\nheaders = { X-Scope-OrgID = \"a\", Authorization = \"Bearer ${PATH}\" }";
+        let table = PlaceArg::Table(toml::from_str(table).unwrap());
+        let place = Place::of(&table, &[Secret("X-Scope-OrgID: b".to_owned())]).unwrap();
+        assert_eq!(place.key(), "topyroscope_http___h_a");
+        let path = env::var("PATH").unwrap();
+        assert_eq!(place.headers["authorization"], format!("Bearer {path}"));
+        assert!(!format!("{table:?} {place:?}").contains("Bearer"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Requests for Pyroscope: `push.v1.PusherService/Push`, with a profile in pprof for each series, and the older
+//! `/ingest`, a request for each.
+//!
+//! Sources: `push.proto`, `types.proto` and the rules for labels of Pyroscope.
+
+use std::io;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use perk_formats::pprof;
+use prost::Message;
+use reqwest::Url;
+use uuid::Uuid;
+
+use super::deliver::HttpRequest;
+use super::identity::Identity;
+use super::profile_file::{FILE_LABEL, ProfileFile, TRIGGER_LABEL};
+use super::series::{Selection, SeriesSet};
+
+const PUSH: &str = "/push.v1.PusherService/Push";
+const INGEST: &str = "/ingest";
+/// The name of a series, and the label of its service.
+const NAME: &str = "__name__";
+const SERVICE_NAME: &str = "service_name";
+/// The label of a trace, of which each is another one.
+const TRACE_ID: &str = "trace_id";
+
+/// `push.v1.PushRequest`.
+#[derive(Clone, PartialEq, Message)]
+struct PushRequest {
+    #[prost(message, repeated, tag = "1")]
+    series: Vec<RawProfileSeries>,
+}
+
+/// `push.v1.RawProfileSeries`.
+#[derive(Clone, PartialEq, Message)]
+struct RawProfileSeries {
+    #[prost(message, repeated, tag = "1")]
+    labels: Vec<LabelPair>,
+    #[prost(message, repeated, tag = "2")]
+    samples: Vec<RawSample>,
+}
+
+/// `types.v1.LabelPair`.
+#[derive(Clone, PartialEq, Message)]
+struct LabelPair {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    value: String,
+}
+
+/// `push.v1.RawSample`.
+#[derive(Clone, PartialEq, Message)]
+struct RawSample {
+    #[prost(bytes = "vec", tag = "1")]
+    raw_profile: Vec<u8>,
+    /// A UUID.
+    #[prost(string, tag = "2")]
+    id: String,
+}
+
+/// The request with all series of a file. `None` if it has none.
+///
+/// # Errors
+/// A series cannot be written.
+pub(super) fn push(file: &ProfileFile, identity: &Identity) -> io::Result<Option<HttpRequest>> {
+    let mut series = Vec::new();
+    visit(file, identity, |name, raw_profile| {
+        let id = series_id(&file.id, name).to_string();
+        let labels = [(NAME.to_owned(), name.to_owned())].into_iter().chain(labels(file, identity));
+        let labels = labels.map(|(name, value)| LabelPair { name, value }).collect();
+        series.push(RawProfileSeries { labels, samples: vec![RawSample { raw_profile, id }] });
+    })?;
+    if series.is_empty() {
+        return Ok(None);
+    }
+    let body = packed(&PushRequest { series }.encode_to_vec())?;
+    let content_type = "application/proto";
+    Ok(Some(HttpRequest { path: PUSH.to_owned(), content_type, is_packed: true, body }))
+}
+
+/// The requests with a series of a file each, and their names.
+///
+/// # Errors
+/// A series cannot be written.
+pub(super) fn ingest(
+    file: &ProfileFile,
+    identity: &Identity,
+) -> io::Result<Vec<(&'static str, HttpRequest)>> {
+    let mut requests = Vec::new();
+    let name = service_with_labels(file, identity);
+    let begin = file.profile.created.unwrap_or_default().unix_ms / 1000;
+    let length = file.accounting().map_or(0, |it| it.wall_ns);
+    let end = begin + Duration::from_nanos(length).as_secs() + 1;
+    let query = [
+        ("name", &*name),
+        ("from", &begin.to_string()),
+        ("until", &end.to_string()),
+        ("format", "pprof"),
+        ("spyName", "perk"),
+    ];
+    let url = Url::parse_with_params("http://host", query).map_err(io::Error::other)?;
+    visit(file, identity, |name, profile| {
+        let path = format!("{INGEST}?{}", url.query().unwrap_or_default());
+        let content_type = "application/octet-stream";
+        let request =
+            packed(&profile).map(|body| HttpRequest { path, content_type, is_packed: false, body });
+        requests.push(request.map(|request| (name, request)));
+    })?;
+    requests.into_iter().collect()
+}
+
+/// Visits the series with labels of their own, in pprof.
+fn visit(
+    file: &ProfileFile,
+    identity: &Identity,
+    mut visit: impl FnMut(&'static str, Vec<u8>),
+) -> io::Result<()> {
+    // Labels of samples are series of their own: threads and traces would be too many.
+    let label = |key: &str| !is_of_series(key, identity) && key != FILE_LABEL && key != TRACE_ID;
+    let series = SeriesSet::of(&file.profile, Selection { threads: false, label: &label });
+    series.visit(|name, profile| {
+        let mut bytes = Vec::new();
+        pprof::write(profile, &mut bytes)?;
+        visit(name, bytes);
+        Ok(())
+    })
+}
+
+fn is_of_series(key: &str, identity: &Identity) -> bool {
+    key == TRIGGER_LABEL || identity.labels().any(|it| it.0 == key)
+}
+
+/// The labels of the series of a file, without their names.
+fn labels(file: &ProfileFile, identity: &Identity) -> impl Iterator<Item = (String, String)> {
+    let reason = file.reason.as_deref().map(|reason| (TRIGGER_LABEL, reason));
+    let all = identity.labels().chain(reason).map(|(key, value)| {
+        let key = if key == Identity::SERVICE { SERVICE_NAME.to_owned() } else { label_name(key) };
+        (key, value.to_owned())
+    });
+    // Pyroscope refuses a name that is there twice.
+    all.collect::<std::collections::BTreeMap<_, _>>().into_iter()
+}
+
+/// A key as Pyroscope takes it: letters of ASCII, digits and underscores.
+fn label_name(key: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric();
+    let name: String = key.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    match name.starts_with(|c: char| c.is_ascii_digit()) {
+        true => format!("_{name}"),
+        false => name,
+    }
+}
+
+/// The service and its labels as one text: `shop{version=1,host=a}`.
+fn service_with_labels(file: &ProfileFile, identity: &Identity) -> String {
+    let plain = |text: &str| -> String {
+        text.chars().map(|c| if "{}=,\"".contains(c) { '_' } else { c }).collect()
+    };
+    let labels = labels(file, identity).filter(|it| it.0 != SERVICE_NAME);
+    let labels: Vec<_> = labels.map(|(key, value)| format!("{key}={}", plain(&value))).collect();
+    format!("{}{{{}}}", plain(identity.service()), labels.join(","))
+}
+
+/// What distinguishes a series of a file from all others: a repeat has the same.
+pub(super) fn series_id(file: &str, series: &str) -> Uuid {
+    Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("perk:{file}/{series}").as_bytes())
+}
+
+/// `bytes`, packed by gzip.
+///
+/// # Errors
+/// Never: it is written to memory.
+pub(super) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    io::Write::write_all(&mut packer, bytes)?;
+    packer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_have_names_that_pyroscope_takes() {
+        for (key, name) in [("team", "team"), ("my-team.x", "my_team_x"), ("1a", "_1a"), ("ü", "_")]
+        {
+            assert_eq!(label_name(key), name);
+        }
+    }
+
+    #[test]
+    fn a_series_of_a_file_has_one_id() {
+        let id = series_id("web1-4711-9c1f03aa", "memory");
+        assert_eq!(id, series_id("web1-4711-9c1f03aa", "memory"));
+        assert_ne!(id, series_id("web1-4711-9c1f03aa", "wall"));
+        assert_eq!(id.get_version_num(), 5);
+    }
+}
