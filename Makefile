@@ -18,7 +18,7 @@ test-all: export PERK_JDK := all
 test: ## run the tests, each on one JDK of this machine
 test-all: ## run all tests, on all JDKs of this machine
 test test-all:
-	tools/setup.sh jdk17 jdk21 chromium axe jacoco jq visualvm jhat
+	tools/setup.sh jdk17 jdk21 chromium axe jacoco jq visualvm jhat counterparts
 	tools/test.sh
 
 demo: ## profile a web shop under load and the Java compiler, and show what limits the shop

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Gets what this machine lacks for building, testing and showing perk:
 #
-#   tools/setup.sh [jdk|jdk17|jdk21|chromium|axe|jacoco|jq|visualvm|jhat|source|deny|fuzz|zig|oldroot]...
+#   tools/setup.sh [jdk|jdk17|jdk21|chromium|axe|jacoco|jq|visualvm|jhat|counterparts|source|deny|fuzz|zig|oldroot]...
 #
 # Does nothing for what is there. Downloads go to .tools; only jdk, jdk17, chromium, jacoco, jq and oldroot
 # install packages, and deny and fuzz install programs of cargo's.
@@ -123,6 +123,57 @@ setup_jhat() {
     rm -rf "$apt"
 }
 
+# What receives deliveries, and reads what was delivered, beside perk: Pyroscope's client, OpenTelemetry's
+# messages, an S3 server, and Go's pprof.
+setup_counterparts() {
+    mkdir -p .tools/counterparts
+    [[ -d .tools/counterparts/python ]] || get_counterparts_of_python
+    [[ -x .tools/counterparts/pprof ]] || get_pprof
+}
+
+get_counterparts_of_python() {
+    local folder=.tools/counterparts/python
+    # All of them by name: moto's own list for a server has what its other services need, 200 MB.
+    local packages=(moto==5.2.5 boto3==1.44.8 botocore==1.44.8 s3transfer==0.19.3 jmespath==1.1.0
+        python-dateutil==2.9.0.post0 six==1.17.0 urllib3==2.8.0 requests==2.34.2 certifi==2026.10.19.post1
+        charset-normalizer==3.5.3 idna==3.20 responses==0.26.3 PyYAML==6.0.4 xmltodict==1.0.4
+        flask==3.1.3 flask-cors==6.0.5 werkzeug==3.1.9 blinker==1.9.0 click==8.5.1 itsdangerous==2.2.0
+        jinja2==3.1.6 markupsafe==3.0.4 py-partiql-parser==0.6.3 cryptography==50.0.2 cffi==2.1.1
+        pycparser==3.12 typing-extensions==4.16.0 pyroscope-io==1.4.0 opentelemetry-proto==1.45.2
+        protobuf==7.36.2)
+    say "getting Pyroscope's client, OpenTelemetry's messages and an S3 server"
+    rm -rf "$folder.part"
+    if ! python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+        --no-deps --no-compile --only-binary :all: --target "$folder.part" "${packages[@]}"; then
+        say "WARNING: cannot get moto, pyroscope-io and opentelemetry-proto: no test delivers to these"
+        rm -rf "$folder.part"
+        return
+    fi
+    find "$folder.part/botocore/data" -mindepth 1 -maxdepth 1 -type d ! -name s3 -exec rm -r {} +
+    # Renamed last: the folder is there only when it is complete.
+    mv "$folder.part" "$folder"
+}
+
+get_pprof() {
+    local deb=.tools/deb
+    rm -rf "$deb"
+    mkdir -p "$deb/root"
+    if (cd "$deb" && with_fresh_lists download_go) &&
+        dpkg --fsys-tarfile "$deb"/golang-*-go_*.deb | tar -x -C "$deb/root" --wildcards '*/pkg/tool/*/pprof'; then
+        find "$deb/root" -name pprof -type f -exec mv {} .tools/counterparts/pprof \;
+    else
+        say "WARNING: cannot get Go's pprof: no test has it read perk's profiles"
+    fi
+    rm -rf "$deb"
+}
+
+# Downloads the package that golang-go stands for.
+download_go() {
+    local package
+    package=$(apt-cache depends golang-go | sed -n 's/^ *Depends: \(golang-[0-9.]*-go\)$/\1/p' | sed -n 1p)
+    [[ -n $package ]] && apt-get download -qq "$package"
+}
+
 # The sources of the JDK's Java compiler, in .tools/source-N/jdk.compiler for JDK N: a real
 # program to compile.
 setup_source() {
@@ -212,7 +263,7 @@ setup_oldroot() {
 mkdir -p .tools
 for part in "$@"; do
     case $part in
-        jdk | jdk17 | jdk21 | chromium | axe | jacoco | jq | visualvm | jhat | source | deny | fuzz | zig | oldroot) "setup_$part" ;;
-        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, jacoco, jq, visualvm, jhat, source, deny, fuzz, zig or oldroot"; exit 2 ;;
+        jdk | jdk17 | jdk21 | chromium | axe | jacoco | jq | visualvm | jhat | counterparts | source | deny | fuzz | zig | oldroot) "setup_$part" ;;
+        *) say "unknown part $part: jdk, jdk17, jdk21, chromium, axe, jacoco, jq, visualvm, jhat, counterparts, source, deny, fuzz, zig or oldroot"; exit 2 ;;
     esac
 done

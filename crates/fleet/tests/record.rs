@@ -1,6 +1,8 @@
 //! A recorder, its files, and what it says.
 
+mod counterparts;
 mod files;
+mod places;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,11 +31,26 @@ impl Place {
 
     /// Starts a recorder of some JVMs.
     pub(crate) fn start(&self, arguments: &[&str]) -> Recorder {
+        self.start_with(arguments, &[])
+    }
+
+    /// Starts a recorder of some JVMs with more variables in its environment.
+    pub(crate) fn start_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Recorder {
+        let (out, spool) = (self.path("out"), self.path("spool"));
+        let own = ["--to", out.to_str().unwrap(), "--spool", spool.to_str().unwrap()];
+        self.spawn(&[arguments, &own].concat(), variables)
+    }
+
+    /// Starts a recorder with these arguments alone.
+    pub(crate) fn start_as_is(&self, arguments: &[&str]) -> Recorder {
+        self.spawn(arguments, &[])
+    }
+
+    fn spawn(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Recorder {
         let count = fs::read_dir(self.0.path()).unwrap().count();
         let log = self.path(&format!("log-{count}"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_perk-fleet"));
-        command.arg("record").args(arguments);
-        command.arg("--to").arg(self.path("out")).arg("--spool").arg(self.path("spool"));
+        command.arg("record").args(arguments).envs(variables.iter().copied());
         command.stdin(Stdio::null()).stderr(fs::File::create(&log).unwrap());
         Recorder { child: command.spawn().unwrap(), log }
     }
@@ -53,9 +70,12 @@ impl Place {
 
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        match entry.metadata().unwrap().is_dir() {
-            true => list(&entry.path(), files),
-            false => files.push(entry.path()),
+        // A file that is written now gets its name later.
+        let is_part = entry.file_name().to_string_lossy().ends_with(".part");
+        match entry.metadata() {
+            Ok(its) if its.is_dir() => list(&entry.path(), files),
+            Ok(_) if !is_part => files.push(entry.path()),
+            _ => {}
         }
     }
 }
