@@ -1,11 +1,13 @@
 //! A profile without the call paths that none of its numbers is on: of a recording in files, each has all paths
 //! since the recording began.
 
+use crate::profile::SYSTEM_TRACE;
 use crate::{Event, KeyedMap, Profile, TraceId};
 
 impl Profile {
-    /// The profile with the traces and call paths that its numbers are on. Traces keep their serial numbers. A
-    /// profile with events that have traces of their own, such as single waits, stays as it is.
+    /// The profile with the traces and call paths that its numbers are on, in the order of the numbers. Traces get
+    /// new serial numbers, without gaps. A profile with events that have traces of their own, such as single waits, stays
+    /// as it is.
     #[must_use]
     pub fn pruned(mut self) -> Self {
         let has_others = self
@@ -26,6 +28,7 @@ impl Profile {
                 let mut trace = self.get_trace(id);
                 let frames: Vec<_> = self.tree.frames(trace.node).collect();
                 trace.node = kept.tree.insert(frames.into_iter().rev());
+                trace.serial = SYSTEM_TRACE.saturating_add(kept.traces().len() as u32);
                 kept.push_trace(trace)
             })
         };
@@ -75,15 +78,14 @@ mod tests {
         let used = profile.trace(node, None);
         let system = profile.system_trace();
         profile.events.push(Section::of(Metric::Samples, 3, [(used, 2), (system, 1)]).into());
-        let serial = profile.get_trace(used).serial;
         assert_ne!(unused, used);
 
         let pruned = profile.pruned();
         assert_eq!((pruned.tree.len(), pruned.traces().len()), (3, 2));
         let rows: Vec<_> = pruned.sections().next().unwrap().rows().map(|it| it.0.trace).collect();
         assert_eq!(rows[1], pruned.system_trace());
-        assert_eq!(pruned.get_trace(rows[0]).serial, serial);
-        assert_eq!(pruned.trace_by_serial(serial), Some(rows[0]));
+        assert_eq!(pruned.get_trace(rows[0]).serial, SYSTEM_TRACE + 1);
+        assert_eq!(pruned.trace_by_serial(SYSTEM_TRACE + 1), Some(rows[0]));
         assert_eq!(pruned.frames(rows[0]).collect::<Vec<_>>(), [frames[2], frames[0]]);
     }
 }

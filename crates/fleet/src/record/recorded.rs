@@ -279,7 +279,7 @@ impl<'a> RecordedJvm<'a> {
             if settings.is_once && begun.elapsed() >= recording.every {
                 return Over::Recorder(End::All);
             }
-            if self.pace != recording.pace {
+            if !self.pace.is_as(recording.pace) {
                 let title = self.jvm.title();
                 say(format_args!("{title} has {} now, for its budget", self.pace));
                 return Over::Anew;
@@ -359,7 +359,7 @@ impl<'a> RecordedJvm<'a> {
         let settings = self.shared.settings();
         let accounting = &taken.accounting;
         if taken.is_usual {
-            self.pace = self.pace.after(accounting, settings.budget_percent);
+            self.pace = self.pace.after(accounting, settings.every, settings.budget_percent);
         }
         self.is_full |= accounting.folded_count > 0;
         let blocked = 100.0 * taken.blocked_ns as f64 / (accounting.wall_ns as f64).max(1.0);
