@@ -9,6 +9,8 @@ use std::{fs, io};
 
 use anyhow::{Context, bail};
 use perk_control::remote;
+use procfs::FromRead;
+use procfs::process::Stat;
 use rustix::fs::{
     AtFlags, FlockOperation, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fchmod, flock,
     fstatvfs, mkdirat, openat, openat2, unlinkat,
@@ -56,11 +58,20 @@ fn regular(file: fs::File) -> io::Result<fs::File> {
     }
 }
 
-/// Whether the JVM's namespace has no such process, by the JVM's own `/proc`.
-pub fn has_ended(jvm: &Jvm, pid: u32) -> bool {
+/// Whether the JVM's namespace has no such process, by the JVM's own `/proc`. A process that started at another time than
+/// `start_ticks`, if that is known, is another one.
+pub fn has_ended(jvm: &Jvm, pid: u32, start_ticks: Option<u64>) -> bool {
     let process = |pid| JvmFolder::open(jvm, Path::new(&format!("/proc/{pid}")));
-    let is_gone = process(pid).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    is_gone && process(jvm.status.inner_pid).is_ok()
+    match process(pid) {
+        Err(error) => {
+            error.kind() == io::ErrorKind::NotFound && process(jvm.status.inner_pid).is_ok()
+        }
+        Ok(folder) => start_ticks.is_some_and(|start_ticks| {
+            let stat = folder.open_file("stat").ok();
+            let stat = stat.and_then(|it| Stat::from_read(io::BufReader::new(it)).ok());
+            stat.is_some_and(|stat| stat.starttime != start_ticks)
+        }),
+    }
 }
 
 /// The paths of perk's own folders for a JVM, as the JVM sees them, best first: those in which its

@@ -115,6 +115,11 @@ impl HiddenJvm {
     }
 }
 
+/// Whether `wanted` means a main class or jar: its name, or a part of it.
+pub fn is_name_of(wanted: &str, program: &str) -> bool {
+    program::likeness(program, wanted).is_some()
+}
+
 impl Jvm {
     /// The JVM, for messages: `the JVM 12 (org.acme.Main)`.
     pub fn title(&self) -> String {
@@ -124,7 +129,7 @@ impl Jvm {
     /// Whether a name means this JVM: its process id, or its main class or jar or a part of that.
     pub fn is_meant(&self, wanted: &str) -> bool {
         let of_pid = wanted.parse() == Ok(self.process.pid);
-        of_pid || program::likeness(&self.program, wanted).is_some()
+        of_pid || is_name_of(wanted, &self.program)
     }
 
     /// Whether an option `-XX:+NAME` is in effect, by the command line and the variables from which a

@@ -54,7 +54,7 @@ fn is_dead_socket(jvm: &Jvm, folder: &JvmFolder, name: &OsStr) -> bool {
     its.file_type().is_socket()
         && its.uid() == jvm.status.uid
         && is_older(&its, LISTENS_AFTER)
-        && has_ended(jvm, pid)
+        && has_ended(jvm, pid, None)
         && folder.act(|| is_refused(&folder.path(name))).unwrap_or(false)
 }
 

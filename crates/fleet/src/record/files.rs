@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 use std::sync::{Arc, Mutex};
 
-use perk_attach::jvms::Jvm;
+use perk_attach::jvms::{Jvm, is_name_of};
 use perk_profile::units::plural;
 use perk_profile::{Accounting, Metric};
 use rustc_hash::FxHasher;
@@ -14,7 +14,7 @@ use super::metrics::add;
 use super::parts::{Part, PartsFolder, ProcessName};
 use super::profile_file::ProfileFile;
 use super::state::{Recorder, lock};
-use crate::talk::say;
+use crate::talk::{Tally, say};
 
 /// The most files of a JVM that wait in its folder as the spool has no room.
 const MOST_WAITING: usize = 60;
@@ -32,6 +32,11 @@ pub(crate) struct JvmFiles {
     next_number: Option<u64>,
     /// Why the files are not the usual ones.
     reason: Option<String>,
+    /// Why files stay in the folder, if they do.
+    stuck: Option<String>,
+    lost: Tally,
+    /// Whether it was said that the JVM was killed.
+    is_killed: bool,
 }
 
 /// A file that was taken.
@@ -53,9 +58,40 @@ impl JvmFiles {
         let identity = Identity::of(jvm, &shared.settings());
         let process = ProcessName::of(jvm);
         let folder = PartsFolder::of(jvm, process)?;
-        folder.keep_labels(&identity.text());
-        let (shared, title) = (Arc::clone(shared), jvm.title());
-        Ok(Self { shared, folder, identity, title, process, next_number: None, reason: None })
+        folder.keep(&identity.text(), &jvm.program);
+        Ok(Self::new(shared, folder, identity, jvm.title(), process))
+    }
+
+    fn new(
+        shared: &Arc<Recorder>,
+        folder: PartsFolder,
+        identity: Identity,
+        title: String,
+        process: ProcessName,
+    ) -> Self {
+        let (shared, lost) = (Arc::clone(shared), Tally::default());
+        Self {
+            shared,
+            folder,
+            identity,
+            title,
+            process,
+            next_number: None,
+            reason: None,
+            stuck: None,
+            lost,
+            is_killed: false,
+        }
+    }
+
+    /// The JVM, for messages.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The number of files in the folder.
+    pub(crate) fn waiting_count(&self) -> usize {
+        self.folder.list().len()
     }
 
     /// The name of the JVM's service.
@@ -84,30 +120,51 @@ impl JvmFiles {
     /// Takes the files that are finished, and with `is_last` also what is left of one that is not. Returns the
     /// last one.
     fn collect(&mut self, is_last: bool) -> Option<TakenFile> {
-        let parts = self.folder.list();
-        let mut waiting = parts.iter().filter(|part| part.is_finished).count();
+        let mut parts = self.folder.list();
+        parts.retain(|part| part.is_finished || is_last);
         let mut last = None;
-        for part in parts.iter().filter(|part| part.is_finished || is_last) {
+        for (at, part) in parts.iter().enumerate() {
             match self.take(part) {
-                Ok(taken) => last = taken.or(last),
-                Err(error) if waiting > MOST_WAITING => {
-                    self.lose(1, &format!("{error:#}"));
-                    self.folder.remove(part);
+                Ok(taken) => {
+                    last = taken.or(last);
+                    if self.stuck.take().is_some() {
+                        say(format_args!("the files of {} are taken again", self.title));
+                    }
                 }
-                // It stays where it is, and is tried again.
-                Err(error) => say(format_args!("{error:#}")),
+                // It stays where it is with those that follow, and is tried again.
+                Err(error) => {
+                    self.wait_in_folder(&parts[at..], &format!("{error:#}"));
+                    break;
+                }
             }
-            waiting = waiting.saturating_sub(1);
         }
-        if is_last && self.folder.has_unfinished() {
+        if is_last && self.folder.has_unfinished() && !self.is_killed {
+            self.is_killed = true;
             say(format_args!("{} was killed: its last seconds may be missing", self.title));
         }
         last
     }
 
-    /// Removes the folder: no file comes.
-    pub(crate) fn remove(&self) {
-        self.folder.remove_all();
+    /// Leaves files where they are, as many as may wait there.
+    fn wait_in_folder(&mut self, parts: &[Part], reason: &str) {
+        if self.stuck.as_deref() != Some(reason) {
+            let title = &self.title;
+            say(format_args!("{reason}; up to {MOST_WAITING} files of {title} wait in its /tmp"));
+            self.stuck = Some(reason.to_owned());
+        }
+        for part in &parts[..parts.len().saturating_sub(MOST_WAITING)] {
+            self.lose(1, reason);
+            self.count(part);
+            self.folder.remove(part);
+        }
+    }
+
+    /// Removes the folder, as no file comes. `false` if some wait in it.
+    fn remove(&mut self) -> bool {
+        if let Some(count) = self.lost.rest() {
+            self.say_lost(count, "as before");
+        }
+        self.folder.remove_if_empty() == 0
     }
 
     /// Takes a file, and returns what it says.
@@ -115,7 +172,7 @@ impl JvmFiles {
     /// # Errors
     /// It has no room, and is still there.
     fn take(&mut self, part: &Part) -> anyhow::Result<Option<TakenFile>> {
-        let read = self.folder.read(part).and_then(|bytes| self.read(&bytes));
+        let read = self.folder.read(part).and_then(|bytes| self.read(&bytes, part.number));
         let mut taken = None;
         match read {
             Ok(file) => {
@@ -127,20 +184,28 @@ impl JvmFiles {
             }
             Err(error) => self.lose(1, &format!("{error:#}")),
         }
+        self.count(part);
+        self.folder.remove(part);
+        Ok(taken)
+    }
+
+    /// Counts the files that are missing before one.
+    fn count(&mut self, part: &Part) {
         let missing = self.next_number.map_or(0, |next| part.number.saturating_sub(next));
         if missing > 0 {
             self.lose(missing, "the JVM could not write them");
         }
         self.next_number = Some(part.number + 1);
-        self.folder.remove(part);
-        Ok(taken)
     }
 
-    fn read(&self, bytes: &[u8]) -> anyhow::Result<ProfileFile> {
+    fn read(&self, bytes: &[u8], number: u64) -> anyhow::Result<ProfileFile> {
         ProfileFile::read(bytes, &self.identity, self.reason.as_deref(), |created| {
             let mut hasher = FxHasher::default();
             hasher.write(machine::boot_id().as_bytes());
             hasher.write_u64(self.process.start_ticks);
+            self.folder.place().into_iter().for_each(|it| hasher.write_u64(it));
+            // The clock can be set back to the same moment.
+            hasher.write_u64(number);
             hasher.write_u64(created.unix_ms);
             format!("{}-{}-{:08x}", machine::host(), self.process.pid, hasher.finish() as u32)
         })
@@ -160,8 +225,14 @@ impl JvmFiles {
         })
     }
 
-    fn lose(&self, count: u64, reason: &str) {
+    fn lose(&mut self, count: u64, reason: &str) {
         add(&self.shared.metrics.lost_count, count);
+        if let Some(count) = self.lost.add(count) {
+            self.say_lost(count, reason);
+        }
+    }
+
+    fn say_lost(&self, count: u64, reason: &str) {
         say(format_args!("{} of {} lost: {reason}", plural(count, "file"), self.title));
     }
 }
@@ -173,17 +244,34 @@ pub(crate) fn collect(files: &Arc<Mutex<JvmFiles>>, is_last: bool) -> Option<Tak
     shared.read(move || lock(&files).collect(is_last)).flatten()
 }
 
-/// Takes the files of JVMs that ended while there was no recorder, from the folders of a JVM's user.
+/// Takes the last files, and removes the folder. If files have to wait in it, the recorder tries again.
+pub(crate) fn finish(files: Arc<Mutex<JvmFiles>>) {
+    collect(&files, true);
+    if !lock(&files).remove() {
+        let shared = Arc::clone(&lock(&files).shared);
+        lock(&shared.left).push(files);
+    }
+}
+
+/// Tries again to take the files of JVMs that have ended.
+pub(crate) fn retry_left(shared: &Arc<Recorder>) {
+    let left = std::mem::take(&mut *lock(&shared.left));
+    left.into_iter().for_each(finish);
+}
+
+/// Takes the files of JVMs that ended while there was no recorder, from the folders of a JVM's user. With names,
+/// those of such JVMs.
 pub(crate) fn collect_left(jvm: &Jvm, shared: &Arc<Recorder>) {
+    let wanted = &shared.settings().jvms;
     for (process, folder) in PartsFolder::left(jvm) {
+        let program = folder.program().unwrap_or_default();
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| is_name_of(wanted, &program)) {
+            continue;
+        }
         let labels = folder.labels();
         let identity = labels.map(|text| Identity::of_text(&text)).unwrap_or_default();
         let title = format!("the JVM {} ({})", process.pid, identity.service());
-        let shared = Arc::clone(shared);
-        let files =
-            JvmFiles { shared, folder, identity, title, process, next_number: None, reason: None };
-        let files = Arc::new(Mutex::new(files));
-        collect(&files, true);
-        lock(&files).remove();
+        let files = JvmFiles::new(shared, folder, identity, title, process);
+        finish(Arc::new(Mutex::new(files)));
     }
 }

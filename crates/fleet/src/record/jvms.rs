@@ -11,15 +11,19 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use perk_attach::jvms::{Jvm, Process, ProcessView};
 use perk_profile::units::plural;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::files::retry_left;
 use super::recorded;
 use super::state::{End, Recorder, Woken};
 use crate::talk::say;
 
 /// The time between two looks at the processes.
 const LOOK: Duration = Duration::from_secs(1);
+/// The time between two attempts to take what JVMs have left for which the spool had no room.
+const RETRY: Duration = Duration::from_secs(10);
 /// The age of a process from which on it is no longer about to become a JVM.
 const YOUNG: Duration = Duration::from_secs(10);
 /// The bytes of the stack of a JVM's thread.
@@ -32,13 +36,15 @@ struct SeenProcess {
     program: Option<PathBuf>,
     since: Instant,
     is_jvm: bool,
+    /// The time of its start, in ticks: another process can have its id later.
+    start_ticks: Option<u64>,
 }
 
 /// The processes that were looked at, and the threads of those that are JVMs.
 #[derive(Debug, Default)]
 struct Jvms {
     seen: HashMap<u32, SeenProcess>,
-    threads: Vec<JoinHandle<()>>,
+    threads: HashMap<u32, JoinHandle<()>>,
 }
 
 /// Records JVMs until a signal, or with `--once` each of them once.
@@ -47,6 +53,7 @@ struct Jvms {
 /// The system has no thread, `/proc` cannot be read, or with `--once` there is no JVM.
 pub(crate) fn follow(shared: &Arc<Recorder>) -> anyhow::Result<ExitCode> {
     take_signals(shared)?;
+    raise_file_limit();
     let settings = shared.settings();
     let mut jvms = Jvms::default();
     if settings.is_once {
@@ -54,22 +61,27 @@ pub(crate) fn follow(shared: &Arc<Recorder>) -> anyhow::Result<ExitCode> {
         if jvms.threads.is_empty() {
             bail!("there is no JVM to record (perk ps lists them)");
         }
-        jvms.threads.drain(..).for_each(|thread| drop(thread.join()));
+        jvms.threads.drain().for_each(|(_, thread)| drop(thread.join()));
     } else {
         let names: Vec<_> = settings.places.iter().map(|it| &*it.name).collect();
         say(format_args!("records files of {:?} to {}", settings.every, names.join(", ")));
+        let mut retried = Instant::now();
         while shared.ending().is_none() {
             jvms.look(shared)?;
+            if retried.elapsed() >= RETRY {
+                retry_left(shared);
+                retried = Instant::now();
+            }
             if let Woken::End(_) = shared.wait(None, Instant::now() + LOOK) {
                 break;
             }
         }
-        let count = jvms.threads.iter().filter(|it| !it.is_finished()).count();
+        let count = jvms.threads.values().filter(|it| !it.is_finished()).count();
         if shared.ending() == Some(End::Recorder) && count > 0 {
             let recordings = plural(count as u64, "recording");
             say(format_args!("ends; {recordings} continue for 10 min, for the next perk record"));
         }
-        jvms.threads.drain(..).for_each(|thread| drop(thread.join()));
+        jvms.threads.drain().for_each(|(_, thread)| drop(thread.join()));
     }
     shared.finish();
     Ok(ExitCode::SUCCESS)
@@ -94,10 +106,22 @@ fn take_signals(shared: &Arc<Recorder>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Takes as many open files as may be: a JVM needs four.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 impl Jvms {
     /// Looks for processes that have become JVMs, and begins to record them.
     fn look(&mut self, shared: &Arc<Recorder>) -> anyhow::Result<()> {
-        self.threads.retain(|thread| !thread.is_finished());
+        self.threads.retain(|pid, thread| {
+            // The process may run another program by now.
+            if thread.is_finished() {
+                self.seen.remove(pid);
+            }
+            !thread.is_finished()
+        });
         let entries = fs::read_dir("/proc").context("cannot read /proc")?.flatten();
         let pids: HashSet<u32> =
             entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -110,7 +134,8 @@ impl Jvms {
                     let shared = Arc::clone(shared);
                     let builder = thread::Builder::new().stack_size(STACK_BYTES);
                     let builder = builder.name(format!("perk {pid}"));
-                    self.threads.push(builder.spawn(move || recorded::record(&jvm, &shared))?);
+                    let thread = builder.spawn(move || recorded::record(&jvm, &shared))?;
+                    self.threads.insert(pid, thread);
                 }
             }
         }
@@ -124,7 +149,12 @@ impl Jvms {
             && seen.program == program
             && (seen.is_jvm || seen.since.elapsed() > YOUNG)
         {
-            return None;
+            let start_ticks = || Process::open(pid).ok()??.start_ticks();
+            // The thread of the earlier process may still have its last files.
+            if !seen.is_jvm || self.threads.contains_key(&pid) || seen.start_ticks == start_ticks()
+            {
+                return None;
+            }
         }
         let since = match self.seen.get(&pid) {
             Some(seen) if seen.program == program => seen.since,
@@ -132,11 +162,12 @@ impl Jvms {
         };
         // Threads of the kernel have no program.
         let view = program.as_ref().and_then(|_| Process::open(pid).ok()?);
+        let start_ticks = view.as_ref().and_then(Process::start_ticks);
         let jvm = match view.and_then(|process| ProcessView::of(process).ok()) {
             Some(ProcessView::Jvm(jvm)) => Some(jvm),
             _ => None,
         };
-        self.seen.insert(pid, SeenProcess { program, since, is_jvm: jvm.is_some() });
+        self.seen.insert(pid, SeenProcess { program, since, is_jvm: jvm.is_some(), start_ticks });
         jvm
     }
 }

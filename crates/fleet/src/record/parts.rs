@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 
 use anyhow::{Context, bail};
 use perk_attach::jvms::Jvm;
@@ -11,8 +12,9 @@ use rustix::fs::StatVfsMountFlags;
 
 /// The begin of the names of folders.
 const PREFIX: &str = "record-";
-/// The file with the JVM's labels.
+/// The files with the JVM's labels, and with its main class or jar.
 const LABELS: &str = "labels";
+const PROGRAM: &str = "program";
 /// The ending of the files.
 const ENDING: &str = ".hprof";
 /// The ending of a file that is not finished.
@@ -96,7 +98,9 @@ impl PartsFolder {
             let names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
             for name in names {
                 let Some(process) = ProcessName::of_folder(&name) else { continue };
-                if process == ProcessName::of(jvm) || !has_ended(jvm, process.pid) {
+                if process == ProcessName::of(jvm)
+                    || !has_ended(jvm, process.pid, Some(process.start_ticks))
+                {
                     continue;
                 }
                 if let (Some(base), Ok(folder)) = (open(), base.existing_child(&name))
@@ -109,17 +113,33 @@ impl PartsFolder {
         left
     }
 
-    /// Keeps the labels of the JVM beside its files.
-    pub(crate) fn keep_labels(&self, text: &str) {
-        let path = self.folder.path(LABELS);
-        let _ = self.folder.act(|| fs::write(path, text));
+    /// Keeps beside the files what a later recorder has to know of the JVM.
+    pub(crate) fn keep(&self, labels: &str, program: &str) {
+        for (name, text) in [(LABELS, labels), (PROGRAM, program)] {
+            let path = self.folder.path(name);
+            let _ = self.folder.act(|| fs::write(path, text));
+        }
     }
 
     /// The labels that were kept.
     pub(crate) fn labels(&self) -> Option<String> {
-        let path = self.folder.path(LABELS);
-        let is_file = fs::symlink_metadata(&path).ok()?.is_file();
-        self.folder.act(|| fs::read_to_string(path)).ok()?.ok().filter(|_| is_file)
+        self.kept(LABELS)
+    }
+
+    /// The main class or jar that was kept.
+    pub(crate) fn program(&self) -> Option<String> {
+        self.kept(PROGRAM)
+    }
+
+    fn kept(&self, name: &str) -> Option<String> {
+        let mut text = String::new();
+        self.folder.open_file(name).ok()?.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// What distinguishes the folder from those of other namespaces: its file system, and its number there.
+    pub(crate) fn place(&self) -> [u64; 2] {
+        self.folder.metadata().map_or([0; 2], |its| [its.dev(), its.ino()])
     }
 
     /// The value of the agent's option `file`.
@@ -182,9 +202,13 @@ impl PartsFolder {
         let _ = self.folder.act(|| fs::remove_file(path));
     }
 
-    /// Removes the folder: the recording has ended.
-    pub(crate) fn remove_all(&self) {
-        let _ = self.base.act(|| fs::remove_dir_all(self.base.path(&self.name)));
+    /// Removes the folder of a recording that has ended, unless files wait in it. Returns their number.
+    pub(crate) fn remove_if_empty(&self) -> usize {
+        let count = self.list().len();
+        if count == 0 {
+            let _ = self.base.act(|| fs::remove_dir_all(self.base.path(&self.name)));
+        }
+        count
     }
 }
 

@@ -78,9 +78,12 @@ impl ProfileFile {
     pub(crate) fn name(&self) -> String {
         let (date, time) = date_and_time(self.profile.created.unwrap_or_default());
         let length = self.accounting().map_or(0, |it| it.wall_ns);
-        let seconds = Duration::from_nanos(length).as_secs_f64().round();
+        let length = match Duration::from_nanos(length) {
+            short if short.as_millis() < 500 => format!("{}ms", short.as_millis()),
+            length => format!("{}s", length.as_secs_f64().round()),
+        };
         let (date, time) = (date.replace('-', ""), time.replace(':', ""));
-        format!("{date}T{time}Z-{seconds}s-{}", self.id)
+        format!("{date}T{time}Z-{length}-{}", self.id)
     }
 
     /// The file in a format.

@@ -1,6 +1,7 @@
 //! A JVM that is recorded: its thread, from the time it is found to its end.
 
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -13,7 +14,7 @@ use perk_control::options::{Classes, CommandLine, Options, Output, OutputFormat}
 use perk_control::remote::{AgentState, Request, field};
 
 use super::cost::Pace;
-use super::files::{JvmFiles, collect, collect_left};
+use super::files::{JvmFiles, collect, collect_left, finish};
 use super::metrics::add;
 use super::settings::Settings;
 use super::state::{End, Recorder, Woken, lock};
@@ -35,7 +36,9 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 /// The time after a recording that another request has ended.
 const REST: Duration = Duration::from_secs(60);
 /// The pauses after a JVM that refuses: the first, and the longest.
-const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(600)];
+const PAUSES: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(60)];
+/// The time between two looks for what JVMs have left that have ended.
+const LEFT: Duration = Duration::from_secs(60);
 /// The refusals after which it is said: a JVM that starts refuses at first.
 const SAID_AFTER: u32 = 4;
 
@@ -67,6 +70,8 @@ struct RecordedJvm<'a> {
 enum Over {
     /// With the JVM.
     Jvm,
+    /// As the process runs another program.
+    Exec,
     /// By another request, while the JVM runs.
     Request,
     /// With the recorder.
@@ -131,26 +136,32 @@ impl<'a> RecordedJvm<'a> {
             };
             match over {
                 Over::Jvm => {
-                    self.collect(true);
-                    lock(&self.files).remove();
+                    finish(Arc::clone(&self.files));
                     say(format_args!("{} has ended", self.jvm.title()));
+                    break Ok(());
+                }
+                Over::Exec => {
+                    finish(Arc::clone(&self.files));
+                    say(format_args!("{} runs another program now", self.jvm.title()));
                     break Ok(());
                 }
                 Over::Recorder(End::Recorder) => break Ok(()),
                 Over::Recorder(End::All) => {
                     self.stop();
-                    lock(&self.files).remove();
+                    finish(Arc::clone(&self.files));
                     break Ok(());
                 }
                 Over::Request => {
-                    say(format_args!(
-                        "the recording of {} was ended by a request",
-                        self.jvm.title()
-                    ));
+                    let title = self.jvm.title();
+                    say(format_args!("the recording of {title} was ended by a request"));
                     self.collect(false);
-                    if let Woken::End(_) = self.shared.wait(None, Instant::now() + REST) {
+                    self.shared.metrics.jvm_count.fetch_sub(1, Relaxed);
+                    let woken = self.shared.wait(None, Instant::now() + REST);
+                    add(&self.shared.metrics.jvm_count, 1);
+                    if let Woken::End(_) = woken {
                         break Ok(());
                     }
+                    say(format_args!("recording {title} again"));
                 }
                 Over::Anew => self.stop(),
                 Over::Trigger(_) | Over::Measured => {}
@@ -160,7 +171,7 @@ impl<'a> RecordedJvm<'a> {
                 Err(error) => break Err(error),
             }
         };
-        self.shared.metrics.jvm_count.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        self.shared.metrics.jvm_count.fetch_sub(1, Relaxed);
         end
     }
 
@@ -249,6 +260,7 @@ impl<'a> RecordedJvm<'a> {
     /// Takes files until something ends the recording.
     fn follow(&mut self, recording: &Recording) -> Over {
         let begun = Instant::now();
+        let mut looked_for_left = begun;
         let mut file_at = next_file(recording.every) + FINISHED_AFTER;
         loop {
             let settings = self.shared.settings();
@@ -261,6 +273,7 @@ impl<'a> RecordedJvm<'a> {
             match woken {
                 Woken::End(end) => return Over::Recorder(end),
                 Woken::Closed if self.has_ended() => return Over::Jvm,
+                Woken::Closed if Control::of(self.jvm).is_none() => return Over::Exec,
                 Woken::Closed => return Over::Request,
                 Woken::Time => {}
             }
@@ -275,6 +288,10 @@ impl<'a> RecordedJvm<'a> {
                 continue;
             }
             self.collect(false);
+            if looked_for_left.elapsed() >= LEFT {
+                collect_left(self.jvm, self.shared);
+                looked_for_left = Instant::now();
+            }
             file_at = next_file(recording.every) + FINISHED_AFTER;
             if settings.is_once && begun.elapsed() >= recording.every {
                 return Over::Recorder(End::All);

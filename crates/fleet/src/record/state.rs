@@ -12,11 +12,13 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
+use perk_profile::units::plural;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
 
 use super::RecordArgs;
 use super::deliver::Lanes;
+use super::files::JvmFiles;
 use super::identity::Identity;
 use super::metrics::{self, Metrics};
 use super::profile_file::ProfileFile;
@@ -38,6 +40,8 @@ pub(crate) struct Recorder {
     lanes: Lanes,
     /// The thread that reads files: with one, their memory is used again and not that of a thread for each JVM.
     reader: SyncSender<Job>,
+    /// The files of JVMs that have ended, which wait in their folders as the spool has no room.
+    pub(crate) left: Mutex<Vec<Arc<Mutex<JvmFiles>>>>,
     /// The number of JVMs that load the agent now.
     loading: Mutex<usize>,
     loaded: Condvar,
@@ -123,6 +127,7 @@ impl Recorder {
             metrics,
             lanes,
             reader,
+            left: Mutex::default(),
             loading: Mutex::default(),
             loaded: Condvar::new(),
             end: Mutex::default(),
@@ -239,6 +244,12 @@ impl Recorder {
 
     /// Waits for the last deliveries. What waits then is there for the next recorder.
     pub(crate) fn finish(&self) {
+        for files in lock(&self.left).drain(..) {
+            let files = lock(&files);
+            let count = plural(files.waiting_count() as u64, "file");
+            let title = files.title();
+            say(format_args!("{count} of {title} in its /tmp: the next perk record takes them"));
+        }
         self.lanes.finish();
     }
 }

@@ -203,10 +203,11 @@ fn what_both_left_when_they_were_killed_is_delivered() {
     jdk::each(|jdk| {
         let place = Place::new();
         // The recorders of other tests look for what JVMs have left, too.
-        let classes = fixture::compile_text("Shop", PROGRAM);
+        let name = "LeftShop";
+        let classes = fixture::compile_text(name, &PROGRAM.replace("Shop", name));
         let folder = place.path("run");
         fs::create_dir(&folder).unwrap();
-        let run = JavaRun::new(jdk).env("XDG_RUNTIME_DIR", folder).classes(&classes).main("Shop");
+        let run = JavaRun::new(jdk).env("XDG_RUNTIME_DIR", folder).classes(&classes).main(name);
         let mut running = spawn(&run);
         let first = place.start(&["--every", "1s", &pid(&running)]);
         first.wait_until("a file", || !place.files().is_empty());
@@ -219,13 +220,19 @@ fn what_both_left_when_they_were_killed_is_delivered() {
         let before = place.files().len();
         // A JVM of the same user.
         let other = spawn(&run);
-        let second = place.start(&["--every", "60s", &self::pid(&other)]);
+        // A recorder of other JVMs leaves them alone.
+        let elsewhere = Place::new();
+        let of_others = elsewhere.start(&["--every", "60s", &self::pid(&other)]);
+        of_others.wait_for("recording the JVM");
+        of_others.signal("-INT");
+        assert!(!of_others.end().1.contains("was killed"));
+        let second = place.start(&["--every", "60s", name]);
         second.wait_for("recording the JVM");
-        let line = format!("the JVM {pid} (Shop) was killed");
+        let line = format!("the JVM {pid} (LeftShop) was killed");
         assert!(second.log().contains(&line), "{}", second.log());
         second.wait_until("their files", || place.files().len() >= before + 2);
         for profile in place.profiles() {
-            assert_eq!(label(&profile, "service"), ["Shop"]);
+            assert_eq!(label(&profile, "service"), ["LeftShop"]);
         }
         fs::write(other.dir().join("go"), "").unwrap();
         other.wait().assert_success();
@@ -259,6 +266,37 @@ fn files_wait_for_a_destination_and_other_settings_begin_anew() {
     assert!(!log.contains("lost"), "{log}");
     fs::write(running.dir().join("go"), "").unwrap();
     running.wait().assert_success();
+}
+
+#[test]
+fn files_wait_in_the_jvm_while_the_spool_has_no_room() {
+    let place = Place::new();
+    let running = start(jdk::compiler());
+    let recorder = place.start(&["--every", "1s", &pid(&running)]);
+    recorder.wait_until("2 files", || place.files().len() >= 2);
+    // Nothing can be written to a queue that is not there.
+    let entries = fs::read_dir(place.path("spool")).unwrap().map(|it| it.unwrap().path());
+    let queue = entries.filter(|it| it.is_dir()).collect::<Vec<_>>().pop().unwrap();
+    let away = place.path("away");
+    fs::rename(&queue, &away).unwrap();
+    recorder.wait_for("; up to 60 files of the JVM ");
+    std::thread::sleep(std::time::Duration::from_millis(2200));
+    fs::write(running.dir().join("go"), "").unwrap();
+    running.wait().assert_success();
+    recorder.wait_for("has ended");
+    let before = place.files().len();
+    fs::rename(&away, &queue).unwrap();
+    recorder.wait_for("are taken again");
+    recorder.wait_until("the others", || place.files().len() >= before + 3);
+    recorder.signal("-INT");
+    let (_, log) = recorder.end();
+    assert!(!log.contains("lost") && !log.contains("the next perk record takes them"), "{log}");
+    assert_eq!(log.matches("; up to 60 files").count(), 1, "{log}");
+    let mut spans: Vec<_> = place.profiles().iter().map(span_ms).collect();
+    spans.sort_unstable();
+    for two in spans.windows(2) {
+        assert!((two[0].0 + two[0].1).abs_diff(two[1].0) < 1000, "{spans:?}");
+    }
 }
 
 #[test]

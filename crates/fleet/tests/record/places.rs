@@ -266,7 +266,7 @@ fn a_server_that_fails_gets_all_files_later() {
     let receiver = Receiver::start(folder, &["--port", &port]);
     recorder.wait_until("its end", || again() > before);
     receiver.behave("status 400");
-    recorder.wait_for("refuses 20");
+    recorder.wait_for("refuses 1 file, dropped: 400 Bad Request: ");
     receiver.behave("ok");
     end(&place, running, recorder);
     let received = receiver.received();

@@ -18,7 +18,7 @@ use perk_profile::units::{bytes, plural};
 
 use super::super::metrics::{DestinationMetrics, add};
 use super::{Destination, Failure};
-use crate::talk::say;
+use crate::talk::{Tally, say};
 
 /// The time after the first failure. It doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -43,6 +43,8 @@ struct State {
     most_bytes: u64,
     next_number: u64,
     is_closed: bool,
+    dropped: Tally,
+    refused: Tally,
     /// What brings the files from now on, until the thread takes it.
     destination: Option<Box<dyn Destination>>,
 }
@@ -128,7 +130,7 @@ impl Queue {
         let name = format!("{number:012}-{}", path.replace('/', SLASH));
         let file = self.folder.join(&name);
         let written = write(&file, content);
-        written.with_context(|| format!("cannot write {}", file.display()))?;
+        written.with_context(|| format!("cannot write to {}", self.folder.display()))?;
         let mut state = self.state();
         let file_bytes = content.len() as u64;
         state.bytes += file_bytes;
@@ -143,13 +145,14 @@ impl Queue {
             }
         }
         self.metrics.waiting_count.store(state.waiting.len() as u64, Relaxed);
+        add(&self.metrics.dropped_count, dropped);
+        let to_say = if dropped > 0 { state.dropped.add(dropped) } else { None };
         drop(state);
-        if dropped > 0 {
-            add(&self.metrics.dropped_count, dropped);
+        if let Some(count) = to_say {
             say(format_args!(
                 "{}: {} dropped, the oldest: more than {} wait for it",
                 self.name,
-                plural(dropped, "file"),
+                plural(count, "file"),
                 bytes(most_bytes)
             ));
         }
@@ -180,17 +183,18 @@ impl Queue {
         }
     }
 
-    /// Removes a file that is delivered, or that is not there any more.
-    fn remove(&self, file: &Waiting) {
+    /// Removes a file that is delivered, or that is not there any more. `false` if it was dropped meanwhile.
+    fn remove(&self, file: &Waiting) -> bool {
         let mut state = self.state();
-        // It may have been dropped meanwhile.
-        if state.waiting.front().is_some_and(|first| first.name == file.name) {
+        let is_first = state.waiting.front().is_some_and(|first| first.name == file.name);
+        if is_first {
             state.waiting.pop_front();
             state.bytes -= file.bytes;
         }
         self.metrics.waiting_count.store(state.waiting.len() as u64, Relaxed);
         drop(state);
         let _ = fs::remove_file(self.folder.join(&file.name));
+        is_first
     }
 
     /// Waits after a failure, or until something else brings the files. `false` if the queue is closed.
@@ -225,13 +229,20 @@ impl Queue {
                     self.remove(&file);
                     destination.tidy();
                 }
-                Err(_) if !self.folder.join(&file.name).exists() => self.remove(&file),
+                // It was dropped meanwhile, or somebody has removed it.
+                Err(_) if !self.folder.join(&file.name).exists() => {
+                    if self.remove(&file) {
+                        add(&self.metrics.dropped_count, 1);
+                    }
+                }
                 Err(Failure::Refused(reason)) => {
                     failure_count = 0;
                     add(&self.metrics.refused_count, 1);
-                    let path = file.path();
-                    let name = path.file_name().unwrap_or_default().display();
-                    say(format_args!("{} refuses {name}, which is dropped: {reason}", self.name));
+                    if let Some(count) = { self.state() }.refused.add(1) {
+                        let files = plural(count, "file");
+                        let name = &self.name;
+                        say(format_args!("{name} refuses {files}, dropped: {reason}"));
+                    }
                     self.remove(&file);
                 }
                 Err(Failure::Later { reason, after }) => {
