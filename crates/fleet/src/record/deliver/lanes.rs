@@ -34,6 +34,12 @@ struct Lane {
     is_closed: bool,
 }
 
+impl Lane {
+    fn is_to(&self, place: &Place) -> bool {
+        self.place.key() == place.key()
+    }
+}
+
 impl Lanes {
     /// Opens the lanes to all places.
     ///
@@ -50,30 +56,31 @@ impl Lanes {
     /// queue.
     ///
     /// # Errors
-    /// A place cannot be one, and nothing is changed; or its queue cannot be used.
+    /// A place cannot be one, or is about to end, and nothing is changed; or its queue cannot be used.
     pub(crate) fn change(&self, settings: &Settings) -> anyhow::Result<()> {
         let opened = settings.places.iter().map(|place| Ok((place, open(place, settings)?)));
         let opened = opened.collect::<anyhow::Result<Vec<_>>>()?;
         let mut lanes = self.lanes.write().unwrap_or_else(PoisonError::into_inner);
         lanes.retain(|lane| !(lane.is_closed && lane.thread.is_finished()));
+        let ends = |place: &&Place| lanes.iter().any(|lane| lane.is_closed && lane.is_to(place));
+        if let Some(place) = settings.places.iter().find(ends) {
+            bail!("{} still ends: send SIGHUP again in a minute", place.name);
+        }
         for lane in lanes.iter_mut() {
-            if !settings.places.iter().any(|place| place.key() == lane.place.key()) {
+            if !settings.places.iter().any(|place| lane.is_to(place)) {
                 lane.is_closed = true;
                 lane.queue.close();
             }
         }
         for (place, destination) in opened {
             let bytes = settings.spool_bytes;
-            match lanes.iter_mut().find(|lane| lane.place.key() == place.key()) {
-                Some(lane) if lane.is_closed => {
-                    bail!("{} still ends: send SIGHUP again in a minute", place.name)
-                }
+            match lanes.iter_mut().find(|lane| lane.is_to(place)) {
                 Some(lane) => {
                     lane.place = place.clone();
                     lane.queue.set(destination, bytes);
                 }
                 None => {
-                    let metrics = self.metrics.destination(&place.key()[2..]);
+                    let metrics = self.metrics.destination(&place.name);
                     let (folder, name) = (self.spool.join(place.key()), place.name.clone());
                     let queue = Queue::open(folder, bytes, name, metrics)?;
                     let builder = thread::Builder::new().name("perk delivery".to_owned());

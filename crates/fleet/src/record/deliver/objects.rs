@@ -1,6 +1,7 @@
 //! An object store as a destination: the files of a folder, as objects.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
@@ -30,10 +31,24 @@ pub(super) struct Objects {
     runtime: Runtime,
 }
 
-/// The values of the environment that are for a provider: `AWS_REGION` is the key `aws_region`.
-fn variables<K: FromStr>(prefix: &str) -> Vec<(K, String)> {
-    let all = env::vars().filter(|(name, _)| name.starts_with(prefix));
-    all.filter_map(|(name, value)| Some((name.to_ascii_lowercase().parse().ok()?, value))).collect()
+/// The variables of the environment that are for a provider.
+fn variables(prefix: &str) -> impl Iterator<Item = (String, String)> {
+    // Other variables can be no text.
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    env::vars_os().filter_map(text).filter(move |(name, _)| name.starts_with(prefix))
+}
+
+/// What they set: `AWS_REGION` is the key `aws_region`.
+fn settings<K: FromStr>(prefix: &str) -> impl Iterator<Item = (K, String)> {
+    let key = |name: String| name.to_ascii_lowercase().parse().ok();
+    variables(prefix).filter_map(move |(name, value)| Some((key(name)?, value)))
+}
+
+/// Whether they name an address without TLS, as a store for tests has it.
+fn is_plain(prefix: &str) -> bool {
+    variables(prefix).any(|(name, value)| name.contains("ENDPOINT") && value.starts_with("http://"))
 }
 
 impl Objects {
@@ -48,20 +63,17 @@ impl Objects {
             let all = Certificate::from_pem_bundle(&pem(path)?)?;
             options = all.into_iter().fold(options, ClientOptions::with_root_certificate);
         }
-        let is_plain =
-            |name: &str| env::var(name).is_ok_and(|endpoint| endpoint.starts_with("http://"));
         // The queue tries again.
         let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
         let (scheme, begin) = ObjectStoreScheme::parse(url)?;
         let store: Box<dyn ObjectStore> = match scheme {
             ObjectStoreScheme::AmazonS3 => {
-                let is_plain = is_plain("AWS_ENDPOINT_URL") || is_plain("AWS_ENDPOINT");
                 let builder = AmazonS3Builder::new()
-                    .with_client_options(options.with_allow_http(is_plain))
+                    .with_client_options(options.with_allow_http(is_plain("AWS_")))
                     .with_retry(retry)
                     .with_url(url.to_string());
                 let set = |it: AmazonS3Builder, (key, value)| it.with_config(key, value);
-                Box::new(variables("AWS_").into_iter().fold(builder, set).build()?)
+                Box::new(settings("AWS_").fold(builder, set).build()?)
             }
             ObjectStoreScheme::GoogleCloudStorage => {
                 let builder = GoogleCloudStorageBuilder::new()
@@ -69,16 +81,15 @@ impl Objects {
                     .with_retry(retry)
                     .with_url(url.to_string());
                 let set = |it: GoogleCloudStorageBuilder, (key, value)| it.with_config(key, value);
-                Box::new(variables("GOOGLE_").into_iter().fold(builder, set).build()?)
+                Box::new(settings("GOOGLE_").fold(builder, set).build()?)
             }
             ObjectStoreScheme::MicrosoftAzure => {
-                let is_plain = is_plain("AZURE_ENDPOINT") || is_plain("AZURE_STORAGE_ENDPOINT");
                 let builder = MicrosoftAzureBuilder::new()
-                    .with_client_options(options.with_allow_http(is_plain))
+                    .with_client_options(options.with_allow_http(is_plain("AZURE_")))
                     .with_retry(retry)
                     .with_url(url.to_string());
                 let set = |it: MicrosoftAzureBuilder, (key, value)| it.with_config(key, value);
-                Box::new(variables("AZURE_").into_iter().fold(builder, set).build()?)
+                Box::new(settings("AZURE_").fold(builder, set).build()?)
             }
             _ => bail!("{url} is no object store"),
         };

@@ -154,6 +154,9 @@ impl Place {
         for (name, Secret(value)) in own {
             place.add_header(&name, &value)?;
         }
+        if let Some(tenant) = place.headers.get(TENANT).and_then(|it| it.to_str().ok()) {
+            place.name += &format!(" ({tenant})");
+        }
         Ok(place)
     }
 
@@ -177,11 +180,8 @@ impl Place {
 
     /// The folder of its queue in the spool. Places with the same one are the same.
     pub(crate) fn key(&self) -> String {
-        let tenant = self.headers.get(TENANT).and_then(|it| it.to_str().ok());
-        let text = [&*self.name, tenant.unwrap_or_default()].join(" ");
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
-        let text: String =
-            text.trim_end().chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        let text: String = self.name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
         let begin = text.len().saturating_sub(150);
         format!("to{}", &text[begin..])
     }
@@ -262,7 +262,7 @@ mod tests {
         let table = "url = \"pyroscope+http://h\"\nheaders = { X-Scope-OrgID = \"a\", Authorization = \"Bearer ${PATH}\" }";
         let table = PlaceArg::Table(toml::from_str(table).unwrap());
         let place = Place::of(&table, &[Secret("X-Scope-OrgID: b".to_owned())]).unwrap();
-        assert_eq!(place.key(), "topyroscope_http___h_a");
+        assert_eq!(place.key(), "topyroscope_http___h__a_");
         let path = env::var("PATH").unwrap();
         assert_eq!(place.headers["authorization"], format!("Bearer {path}"));
         assert!(!format!("{table:?} {place:?}").contains("Bearer"));
