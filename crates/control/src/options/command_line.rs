@@ -82,6 +82,10 @@ impl Default for CommandLine {
     }
 }
 
+fn row(name: &str) -> &'static OptionRow {
+    ROWS.iter().find(|row| row.name == name).expect("an option of the table")
+}
+
 fn set(options: &mut Options, row: &OptionRow, value: &str) {
     let is_set = row.value.set(options, value).is_some();
     debug_assert!(is_set, "{}={value}", row.name);
@@ -93,8 +97,7 @@ impl CommandLine {
         let row = argument.row();
         if argument.requires.is_empty() || self.has(argument.requires) {
             for &(name, value) in argument.also {
-                let other = ROWS.iter().find(|row| row.name == name);
-                set(&mut self.options, other.expect("an option of the table"), value);
+                set(&mut self.options, self::row(name), value);
             }
             if let Some(value) = argument.value(&values) {
                 set(&mut self.options, row, &value);
@@ -105,8 +108,13 @@ impl CommandLine {
 
     /// Adds what is measured if no argument says what to measure.
     pub fn measure_by_default(options: &mut Options) {
-        let row = ROWS.iter().find(|row| row.name == "budget").expect("an option of the table");
-        set(options, row, "cpu:waits:locks:alloc");
+        set(options, row("budget"), "cpu:waits:locks:alloc");
+    }
+
+    /// Sets the depth of stacks that commands have without an argument: the agent's own is HPROF's.
+    pub fn deepen(options: &mut Options) {
+        let row = row("depth");
+        row.arguments.iter().for_each(|argument| set(options, row, argument.default));
     }
 
     /// The names of the arguments that were given.

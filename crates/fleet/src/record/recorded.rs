@@ -239,6 +239,7 @@ impl<'a> RecordedJvm<'a> {
         let nanoseconds = |time: Duration| time.as_nanos() as u64;
         let mut options = Options::default();
         CommandLine::measure_by_default(&mut options);
+        CommandLine::deepen(&mut options);
         self.pace.apply(&mut options);
         Options {
             cutoff: 0.0,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use perk_attach::jvms::{Counters, Jvm};
 use perk_control::AgentAction;
-use perk_control::options::{Options, OutputFormat, scaled};
+use perk_control::options::{CommandLine, Options, OutputFormat, scaled};
 use perk_profile::units::{bytes, duration};
 use perk_report::parse::time;
 use serde::Deserialize;
@@ -111,7 +111,10 @@ impl FromStr for Action {
             true => word.to_owned(),
             false => format!("{word}=y"),
         });
-        let words = words.collect::<Vec<_>>().join(",") + ",format=p,cutoff=0";
+        let mut usual = Options::default();
+        CommandLine::deepen(&mut usual);
+        let words = words.collect::<Vec<_>>().join(",");
+        let words = format!("depth={},{words},format=p,cutoff=0", usual.depth);
         let options = match Options::parse(&words, None) {
             Ok(AgentAction::Run(options)) => options,
             Ok(AgentAction::Help) => return Err(hint()),

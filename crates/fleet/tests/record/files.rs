@@ -13,6 +13,9 @@ const PROGRAM: &str = r#"
     public class Shop {
         static final Object LOCK = new Object();
         static long waits;
+        static long deep(int depth) {
+            return depth > 0 ? deep(depth - 1) + 1 : work();
+        }
         static long work() {
             long end = System.nanoTime() + 2_000_000, sum = 0;
             while (System.nanoTime() < end) sum++;
@@ -29,7 +32,7 @@ const PROGRAM: &str = r#"
             System.out.flush();
             var go = new java.io.File("go");
             while (!go.exists()) {
-                work();
+                deep(20);
                 rest();
             }
             System.out.println("waits=" + waits);
@@ -105,6 +108,9 @@ fn each_second_has_a_file_until_the_jvm_ends() {
             );
             let accounting = profile.accounting.as_ref().unwrap();
             assert_eq!(accounting.sample_count, samples(profile));
+            let nodes = profile.cpu_samples().flat_map(|it| it.rows);
+            let depths = nodes.map(|row| profile.frames(row.0).count()).max();
+            assert!(depths.is_none_or(|depth| depth > 20), "{depths:?}");
             assert_eq!(label(profile, "service"), ["Shop"]);
             assert_eq!(label(profile, "team"), ["a"]);
             ids.extend(label(profile, "file"));
