@@ -1,6 +1,7 @@
 //! The arguments of `perk record`, which a file can have, too.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,7 +10,9 @@ use std::time::Duration;
 use clap::Args;
 use perk_control::options::scaled;
 use perk_report::parse;
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::deliver::{PlaceArg, Secret};
 use super::triggers::{Action, Condition};
@@ -36,15 +39,15 @@ options, such as to = [\"/var/perk\"] and every = \"60s\"; an argument has prece
 pub(crate) struct RecordArgs {
     /// The JVMs to record: process ids, main classes or jars, or parts of these [default: all]
     #[arg(value_name = "PID|NAME")]
-    #[serde(default)]
+    #[serde(default, deserialize_with = "one_or_more")]
     pub(crate) jvms: Vec<String>,
     /// Deliver the files to a folder, an object store, Pyroscope or a receiver of OTLP (repeatable)
     #[arg(long, value_name = "WHERE")]
-    #[serde(default)]
+    #[serde(default, deserialize_with = "one_or_more")]
     pub(crate) to: Vec<PlaceArg>,
     /// Send this header to Pyroscope and receivers of OTLP, such as 'X-Scope-OrgID: shop' (repeatable)
     #[arg(long = "header", value_name = "NAME: VALUE")]
-    #[serde(default, rename = "header")]
+    #[serde(default, rename = "header", deserialize_with = "one_or_more")]
     pub(crate) headers: Vec<Secret>,
     /// Trust the authorities of this file, in PEM, besides those of the system
     #[arg(long, value_name = "FILE")]
@@ -69,7 +72,7 @@ pub(crate) struct RecordArgs {
     pub(crate) service: Option<String>,
     /// A label of all files (repeatable)
     #[arg(long = "label", value_name = "KEY=VALUE")]
-    #[serde(default, rename = "label")]
+    #[serde(default, rename = "label", deserialize_with = "one_or_more")]
     pub(crate) labels: Vec<LabelArg>,
     /// Keep the files that are not delivered yet in this folder [default: perk/record in the state folder]
     #[arg(long, value_name = "FOLDER")]
@@ -83,11 +86,11 @@ pub(crate) struct RecordArgs {
     /// Measure more while this is so, such as cpu>90% for 30s: cpu, heap after a collection, pause, threads, blocked
     /// (repeatable, each with --then)
     #[arg(long, value_name = "CONDITION")]
-    #[serde(default)]
+    #[serde(default, deserialize_with = "one_or_more")]
     pub(crate) when: Vec<Condition>,
     /// What to measure then and for how long, such as cpu=samples,interval=1ms,wall 30s
     #[arg(long, value_name = "MEASUREMENT")]
-    #[serde(default)]
+    #[serde(default, deserialize_with = "one_or_more")]
     pub(crate) then: Vec<Action>,
     /// How often a condition may do so in each JVM and hour [default: 4]
     #[arg(long, value_name = "N")]
@@ -130,6 +133,35 @@ impl RecordArgs {
             config: self.config,
         }
     }
+}
+
+/// Reads a list, or a value for a list of one. A fault does not show the value, which may be secret.
+fn one_or_more<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    struct Values<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Values<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text in quotes, or a list of them")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
+            T::deserialize(text.to_owned().into_deserializer()).map(|value| vec![value])
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<T>, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(map)).map(|value| vec![value])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Vec<T>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(seq))
+        }
+    }
+
+    deserializer.deserialize_any(Values(PhantomData))
 }
 
 /// Makes a value of an argument and of a file from its text.
@@ -240,6 +272,21 @@ impl FromStr for Format {
     }
 }
 
+/// The keys of labels that perk itself sets, also by the names that others have for them.
+const OWN_KEYS: [&str; 11] = [
+    "service",
+    "service_name",
+    "service.name",
+    "service.version",
+    "service.instance.id",
+    "host.name",
+    "container.id",
+    "k8s.pod.name",
+    "k8s.namespace.name",
+    "file",
+    "trigger",
+];
+
 /// A label that was given.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -255,6 +302,9 @@ impl FromStr for LabelArg {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once('=') {
+            Some((key, _)) if key.starts_with("__") || OWN_KEYS.contains(&key) => Err(format!(
+                "the label {key} is one of perk's own (--service has that of the service)"
+            )),
             Some((key, value)) if !key.is_empty() && !value.is_empty() => {
                 Ok(Self { key: key.to_owned(), value: value.to_owned() })
             }

@@ -11,6 +11,8 @@ mod queue;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context;
+
 use super::settings::Settings;
 use folder::Folder;
 pub(crate) use http::HttpRequest;
@@ -61,7 +63,10 @@ pub(crate) fn open(place: &Place, settings: &Settings) -> anyhow::Result<Box<dyn
         PlaceKind::Folder(path) => {
             Box::new(Folder::new(path.clone(), settings.keep, settings.most_bytes))
         }
-        PlaceKind::Objects(url) => Box::new(Objects::new(url, settings.ca.as_deref())?),
+        PlaceKind::Objects(url) => {
+            let objects = Objects::new(url, settings.ca.as_deref());
+            Box::new(objects.with_context(|| format!("--to {}", place.name))?)
+        }
         PlaceKind::Server(protocol, url) => {
             let headers = place.headers.clone();
             Box::new(Server::new(url.clone(), *protocol, headers, settings.ca.as_deref())?)

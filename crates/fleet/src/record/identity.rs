@@ -101,11 +101,13 @@ impl Identity {
     /// Sets a label to the first value that there is.
     fn put(&mut self, key: &str, sources: &[&dyn Fn() -> Option<String>]) {
         let found = sources.iter().find_map(|source| source());
-        let value =
-            found.map(|it| secrets::mask(it.trim()).chars().take(LONGEST).collect::<String>());
-        if let Some(value) = value.filter(|it| !it.is_empty()) {
-            self.0.insert(key.to_owned(), value);
-        }
+        let Some(value) = found.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()) else {
+            return;
+        };
+        // By the key as well: a label can be called password.
+        let masked = secrets::mask(&format!("{key}={}", secrets::mask(&value)));
+        let value = masked.split_once('=').map_or(&*value, |it| it.1);
+        self.0.insert(key.to_owned(), value.chars().take(LONGEST).collect());
     }
 
     /// The labels as lines, for a later recorder.

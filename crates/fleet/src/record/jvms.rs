@@ -65,9 +65,13 @@ pub(crate) fn follow(shared: &Arc<Recorder>) -> anyhow::Result<ExitCode> {
     } else {
         let names: Vec<_> = settings.places.iter().map(|it| &*it.name).collect();
         say(format_args!("records files of {:?} to {}", settings.every, names.join(", ")));
-        let mut retried = Instant::now();
+        let (mut retried, mut is_first) = (Instant::now(), true);
         while shared.ending().is_none() {
             jvms.look(shared)?;
+            if is_first && !settings.jvms.is_empty() && jvms.threads.is_empty() {
+                say(format_args!("no JVM {} runs yet", settings.jvms.join(", ")));
+            }
+            is_first = false;
             if retried.elapsed() >= RETRY {
                 retry_left(shared);
                 retried = Instant::now();
@@ -79,12 +83,14 @@ pub(crate) fn follow(shared: &Arc<Recorder>) -> anyhow::Result<ExitCode> {
         let count = jvms.threads.values().filter(|it| !it.is_finished()).count();
         if shared.ending() == Some(End::Recorder) && count > 0 {
             let recordings = plural(count as u64, "recording");
-            say(format_args!("ends; {recordings} continue for 10 min, for the next perk record"));
+            say(format_args!(
+                "ends; for the next perk record, 10 min long, there are {recordings}"
+            ));
         }
         jvms.threads.drain().for_each(|(_, thread)| drop(thread.join()));
     }
-    shared.finish();
-    Ok(ExitCode::SUCCESS)
+    let is_all = shared.finish();
+    Ok(if settings.is_once && !is_all { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// SIGHUP reads the settings again, Ctrl-C ends all recordings, and SIGTERM leaves them to the next recorder.

@@ -87,10 +87,12 @@ impl Metrics {
         let destinations = lock(&self.destinations);
         type NumberOf = fn(&DestinationMetrics) -> &AtomicU64;
         let of_each: [(&str, &str, NumberOf); 5] = [
-            ("perk_delivered_files_total", "Files that a destination has", |it| {
+            ("perk_delivered_files_total", "Files that a destination has, or requests", |it| {
                 &it.delivered_count
             }),
-            ("perk_delivery_retries_total", "Deliveries that failed", |it| &it.retry_count),
+            ("perk_delivery_retries_total", "Deliveries that failed, and are tried again", |it| {
+                &it.retry_count
+            }),
             ("perk_dropped_files_total", "Files dropped from a full queue", |it| &it.dropped_count),
             ("perk_refused_files_total", "Files that a destination refused", |it| {
                 &it.refused_count

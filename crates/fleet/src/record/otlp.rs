@@ -26,6 +26,8 @@ use super::pyroscope::{packed, series_id};
 use super::series::{Selection, SeriesSet};
 
 const PATH: &str = "/v1development/profiles";
+/// The function of samples without a stack, as in pprof.
+const NO_STACK: &str = "[no stack]";
 /// The labels of a span.
 const TRACE_ID: &str = "trace_id";
 const SPAN_ID: &str = "span_id";
@@ -186,11 +188,12 @@ impl Tables {
         };
         let value_type =
             ValueType { type_strindex: self.string(name), unit_strindex: self.string(unit) };
-        let period_type = column.period.map(|_| match cpu_ns {
+        let is_sampled = cpu_ns.is_some() || column.metric.is_of_objects();
+        let period_type = column.period.filter(|_| is_sampled).map(|_| match cpu_ns {
             Some(_) => value_type,
             None => ValueType {
                 type_strindex: self.string("space"),
-                unit_strindex: self.string(column.metric.unit().name()),
+                unit_strindex: self.string("bytes"),
             },
         });
         let factor = cpu_ns.unwrap_or(1);
@@ -211,7 +214,7 @@ impl Tables {
             time_unix_nano: file.profile.created.unwrap_or_default().unix_ms * 1_000_000,
             duration_nano: file.accounting().map_or(0, |it| it.wall_ns),
             period_type,
-            period: signed(column.period.unwrap_or_default()),
+            period: signed(column.period.filter(|_| is_sampled).unwrap_or_default()),
             profile_id: series_id(&file.id, name).into_bytes().to_vec(),
             attribute_indices: reason
                 .map(|reason| self.text_attribute("perk.trigger", reason))
@@ -226,7 +229,8 @@ impl Tables {
         let mut attributes = Vec::new();
         if let Some(thread) = trace.thread {
             attributes.push(self.text_attribute("thread.name", profile.thread_name(thread)));
-            let id = self.string("thread.id");
+            // Not Java's number: perk's own, which distinguishes threads of one name.
+            let id = self.string("perk.thread.serial");
             let serial = profile.get_thread(thread).serial;
             attributes.push(self.attributes.place(Attribute::Number(id, serial.into(), 0)));
         }
@@ -267,7 +271,14 @@ impl Tables {
             return place;
         }
         let frames = profile.tree.frames(node);
-        let location_indices = frames.map(|frame| self.location(profile, frame)).collect();
+        let mut location_indices: Vec<_> =
+            frames.map(|frame| self.location(profile, frame)).collect();
+        if location_indices.is_empty() {
+            let name = self.string(NO_STACK);
+            let function = Function { name_strindex: name, ..Function::default() };
+            let function = self.functions.place(function);
+            location_indices.push(self.locations.place(Place { function, line: 0, kind: 0 }));
+        }
         let place = self.stacks.place(Stack { location_indices });
         self.stack_places.insert(node, place);
         place
@@ -317,7 +328,7 @@ impl Tables {
             Place { function: 0, .. } => Location::default(),
             Place { function, line, kind } => Location {
                 lines: vec![otlp::Line { function_index: function, line, column: 0 }],
-                attribute_indices: vec![kind],
+                attribute_indices: Some(kind).filter(|&it| it > 0).into_iter().collect(),
                 ..Location::default()
             },
         };
@@ -405,7 +416,10 @@ mod tests {
         let sample = |profile: usize| &profiles[profile].samples[0];
         assert_eq!(sample(0).values, [60_000_000]);
         assert_eq!(stack(sample(0)), ["A.a"]);
-        assert_eq!(attributes(sample(0)), ["thread.name=main", "thread.id=7 ", "status=200 code"]);
+        assert_eq!(
+            attributes(sample(0)),
+            ["thread.name=main", "perk.thread.serial=7 ", "status=200 code"]
+        );
         let link = &tables.link_table[sample(0).link_index as usize];
         assert_eq!((link.trace_id[15], link.span_id[7]), (0x1f, 0xab));
         assert_eq!(stack(sample(1)), ["byte[]", "A.a"]);

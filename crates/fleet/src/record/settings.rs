@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use rustix::process::geteuid;
 
 use super::args::{Format, LabelArg, RecordArgs};
-use super::deliver::Place;
+use super::deliver::{Place, PlaceKind};
 use super::machine;
 use super::triggers::Trigger;
 
@@ -63,6 +63,7 @@ impl Settings {
         if let Some(place) = places.iter().find(|it| !keys.insert(it.key())) {
             bail!("--to {} is there twice", place.name);
         }
+        check_use(&args, &places)?;
         if args.when.len() != args.then.len() {
             bail!(
                 "there are {} --when and {} --then: each condition needs its measurement",
@@ -91,6 +92,25 @@ impl Settings {
             triggers_per_hour: args.triggers_per_hour.unwrap_or(TRIGGERS_PER_HOUR),
         })
     }
+}
+
+/// Refuses options that none of the places needs.
+fn check_use(args: &RecordArgs, places: &[Place]) -> anyhow::Result<()> {
+    let any = |is_it: fn(&PlaceKind) -> bool| places.iter().any(|place| is_it(&place.kind));
+    let has_folder = any(|it| matches!(it, PlaceKind::Folder(_)));
+    let has_server = any(|it| matches!(it, PlaceKind::Server(..)));
+    let has_files = any(|it| !matches!(it, PlaceKind::Server(..)));
+    for (option, is_given, is_used, what) in [
+        ("keep", args.keep.is_some(), has_folder, "a folder"),
+        ("max-size", args.max_size.is_some(), has_folder, "a folder"),
+        ("format", args.format.is_some(), has_files, "a folder or an object store"),
+        ("header", !args.headers.is_empty(), has_server, "Pyroscope or a receiver of OTLP"),
+    ] {
+        if is_given && !is_used {
+            bail!("--{option} works only with {what} as a destination");
+        }
+    }
+    Ok(())
 }
 
 fn read(path: &Path) -> anyhow::Result<RecordArgs> {
@@ -142,6 +162,9 @@ mod tests {
     #[test]
     fn a_fault_of_a_file_has_its_line() {
         for (text, message) in [
+            ("to = \"/a\"\nheader = \"A: secret\"", "--header works only with Pyroscope"),
+            ("to = \"s3://a\"\nkeep = \"7d\"", "--keep works only with a folder as a destination"),
+            ("to = \"/a\"\nlabel = \"service=a\"", "record.toml, line 2: the label service is one"),
             ("to = [\"/a\"]\nevery = \"x\"\n", "record.toml, line 2: "),
             ("to = [\"/a\"]\nevry = \"1s\"\n", "record.toml, line 2: unknown field `evry`"),
             ("", "there is no destination: add --to FOLDER"),

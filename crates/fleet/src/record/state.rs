@@ -242,15 +242,16 @@ impl Recorder {
         }
     }
 
-    /// Waits for the last deliveries. What waits then is there for the next recorder.
-    pub(crate) fn finish(&self) {
+    /// Waits for the last deliveries. What waits then is there for the next recorder. `false` if something waits, or was
+    /// refused.
+    pub(crate) fn finish(&self) -> bool {
         for files in lock(&self.left).drain(..) {
             let files = lock(&files);
             let count = plural(files.waiting_count() as u64, "file");
             let title = files.title();
             say(format_args!("{count} of {title} in its /tmp: the next perk record takes them"));
         }
-        self.lanes.finish();
+        self.lanes.finish()
     }
 }
 

@@ -164,7 +164,7 @@ fn write_run(
     let period = match (sample_ns, sites_bytes) {
         (Some(ns), _) => Some((CPU, Unit::Nanoseconds, ns)),
         (None, Some(bytes)) => Some((SPACE, Unit::Bytes, bytes)),
-        (None, None) => None,
+        (None, None) => columns.first().and_then(|column| period_of(&column.metric)),
     };
     if let Some((name, unit, period)) = period {
         let (name, unit) = (tables.string(name), tables.string(unit.name()));
@@ -185,6 +185,16 @@ fn write_run(
         let shown = if is_timed { CPU } else { metric.file_name() };
         let shown = tables.string(shown);
         file.number(14, shown);
+    }
+}
+
+/// The kind of event of which each is in the numbers, as others name it.
+fn period_of(metric: &Metric) -> Option<(&'static str, Unit, u64)> {
+    match metric {
+        Metric::BlockedCount => Some(("contentions", Unit::Count, 1)),
+        Metric::WaitCount => Some(("waits", Unit::Count, 1)),
+        Metric::WallTime => Some(("wall", Unit::Nanoseconds, 1)),
+        _ => None,
     }
 }
 

@@ -10,7 +10,7 @@ use perk_files::{Access, Destination as FileDestination};
 
 use super::{Destination, Failure};
 
-/// The time between two looks at the age of the files.
+/// The longest time between two looks at the age of the files.
 const LOOK: Duration = Duration::from_secs(600);
 /// The divisor of the most bytes of a folder for those that are written between two looks at its size.
 const SHARE: u64 = 20;
@@ -116,7 +116,8 @@ impl Destination for Folder {
         if !has_limit && self.looked_at.is_some() {
             return;
         }
-        let is_late = self.looked_at.is_none_or(|at| at.elapsed() >= LOOK);
+        let look = self.keep.map_or(LOOK, |keep| LOOK.min(keep / 4));
+        let is_late = self.looked_at.is_none_or(|at| at.elapsed() >= look);
         let is_much = self.most_bytes.is_some_and(|most| self.written_bytes > most / SHARE);
         if is_late || is_much {
             self.sweep();

@@ -123,8 +123,9 @@ impl Lanes {
         lanes.iter().filter(is_of).try_for_each(|it| it.queue.add(&package.path, &package.bytes))
     }
 
-    /// Waits for the last deliveries. What waits then is there for the next recorder.
-    pub(crate) fn finish(&self) {
+    /// Waits for the last deliveries. What waits then is there for the next recorder. `false` if something waits, or was
+    /// refused.
+    pub(crate) fn finish(&self) -> bool {
         let lanes = self.lanes.read().unwrap_or_else(PoisonError::into_inner);
         lanes.iter().for_each(|lane| lane.queue.close());
         let end = Instant::now() + LAST_DELIVERIES;
@@ -133,10 +134,18 @@ impl Lanes {
                 thread::sleep(Duration::from_millis(10));
             }
         }
-        let left: usize = lanes.iter().map(|lane| lane.queue.len()).sum();
-        if left > 0 {
-            let files = plural(left as u64, "file");
-            say(format_args!("{files} not delivered wait for the next perk record"));
+        let mut is_all = true;
+        for Lane { place, queue, .. } in &*lanes {
+            if queue.len() > 0 {
+                let (files, spool) = (plural(queue.len() as u64, "file"), self.spool.display());
+                say(format_args!(
+                    "{files} for {} in {spool}, for the next perk record with this destination",
+                    place.name
+                ));
+                is_all = false;
+            }
+            is_all &= queue.refused_count() == 0;
         }
+        is_all
     }
 }

@@ -20,6 +20,8 @@ use tokio::runtime::{Builder, Runtime};
 use super::http::{ANSWERS_WITHIN, CONNECTS_WITHIN, pem};
 use super::{Destination, Failure};
 
+/// Where instances of a cloud get their credentials if the environment has none.
+const METADATA: &str = "169.254.169.254";
 /// The longest message of a store, in characters.
 const SHOWN_CHARS: usize = 300;
 
@@ -107,9 +109,50 @@ impl Destination for Objects {
         };
         let put = self.runtime.block_on(self.store.put(&object, bytes.into()));
         put.map(|_| ()).map_err(|error| {
-            let text = error.to_string();
-            let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            Failure::from(anyhow!(line.chars().take(SHOWN_CHARS).collect::<String>()))
+            let reason = reason(&error.to_string());
+            Failure::from(anyhow!(reason.chars().take(SHOWN_CHARS).collect::<String>()))
         })
+    }
+}
+
+/// What a store says, in a line: without the address and the time of the request, and of XML the code and the
+/// message.
+fn reason(error: &str) -> String {
+    if error.contains(METADATA) {
+        return "there are no credentials for it in the environment (perk record --help)"
+            .to_owned();
+    }
+    let answer = error.split_once(" - ").map_or(error, |it| it.1);
+    let part = |tag: &str| {
+        let after = answer.split_once(&format!("<{tag}>"))?.1;
+        Some(after.split_once(&format!("</{tag}>"))?.0)
+    };
+    let status = answer.split('<').next().unwrap_or_default();
+    let parts = [part("Code"), part("Message")].into_iter().flatten();
+    let line = parts.fold(status.to_owned(), |line, part| format!("{line} {part}"));
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_one_line_with_their_reason() {
+        for (error, line) in [
+            (
+                "Object at location a not found: Error performing PUT http://h/b/a in 33.3ms - Server returned \
+                 non-2xx status code: 404 Not Found: <?xml version=\"1.0\"?>\n<Error><Code>NoSuchBucket</Code>\
+                 <Message>The bucket is not there</Message></Error>",
+                "Server returned non-2xx status code: 404 Not Found: NoSuchBucket The bucket is not there",
+            ),
+            (
+                "Error performing PUT http://h/ in 1ms - HTTP error: no\nroute",
+                "HTTP error: no route",
+            ),
+            ("something else", "something else"),
+        ] {
+            assert_eq!(reason(error), line);
+        }
     }
 }

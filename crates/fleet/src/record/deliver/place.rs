@@ -4,14 +4,19 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::env;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use rustc_hash::FxHasher;
 use serde::Deserialize;
 
+/// The schemes of addresses.
+const SCHEMES: [&str; 8] =
+    ["file", "s3", "gs", "az", "pyroscope+http", "pyroscope+https", "otlp+http", "otlp+https"];
 /// The header with the tenant, which distinguishes two places of one address.
 const TENANT: &str = "x-scope-orgid";
 
@@ -109,8 +114,14 @@ impl Place {
             _ => text.clone(),
         };
         let cannot = || format!("--to {as_typed}");
-        let whole = expanded(text).with_context(cannot)?;
+        // A user and a password keep their characters, whatever a variable has; what stands elsewhere may be an address.
+        let login_end = text.rfind('@').unwrap_or(0);
+        let login = expanded(&text[..login_end], percent_encoded).with_context(cannot)?;
+        let whole = login + &expanded(&text[login_end..], str::to_owned).with_context(cannot)?;
         let Some((scheme, rest)) = whole.split_once("://") else {
+            if let Some(scheme) = SCHEMES.iter().find(|it| whole.starts_with(&format!("{it}:"))) {
+                bail!("--to {as_typed}: an address begins with {scheme}://");
+            }
             let path = std::path::absolute(&whole).with_context(cannot)?;
             return Ok(Self::folder(path));
         };
@@ -169,9 +180,9 @@ impl Place {
     }
 
     fn add_header(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
-        let cannot = || format!("the header {} is none", name.trim());
+        let cannot = || format!("the header \"{}\"", name.trim());
         let key = HeaderName::from_bytes(name.trim().as_bytes()).with_context(cannot)?;
-        let value = expanded(value.trim()).with_context(cannot)?;
+        let value = expanded(value.trim(), str::to_owned).with_context(cannot)?;
         let mut value = HeaderValue::from_str(&value).with_context(cannot)?;
         value.set_sensitive(true);
         self.headers.insert(key, value);
@@ -180,10 +191,16 @@ impl Place {
 
     /// The folder of its queue in the spool. Places with the same one are the same.
     pub(crate) fn key(&self) -> String {
+        let user = match &self.kind {
+            PlaceKind::Server(_, url) => url.username(),
+            PlaceKind::Folder(_) | PlaceKind::Objects(_) => "",
+        };
+        let mut hasher = FxHasher::default();
+        [&*self.name, user].hash(&mut hasher);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
         let text: String = self.name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
         let begin = text.len().saturating_sub(150);
-        format!("to{}", &text[begin..])
+        format!("to{}-{:08x}", &text[begin..], hasher.finish() as u32)
     }
 }
 
@@ -199,17 +216,28 @@ fn shown(scheme: &str, kind: &PlaceKind) -> String {
     format!("{scheme}://{}{port}{path}{end}", url.host_str().unwrap_or_default())
 }
 
-/// `text` with the values of the variables that it names.
-fn expanded(text: &str) -> anyhow::Result<String> {
+/// `text` with the values of the variables that it names, in the form that `form` gives them.
+fn expanded(text: &str, form: fn(&str) -> String) -> anyhow::Result<String> {
     let (mut whole, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("${") {
         let (name, after) = after.split_once('}').context("a ${ has no }")?;
-        let value = env::var(name);
+        let value =
+            env::var(name).ok().with_context(|| format!("the variable {name} is not set"))?;
         whole += before;
-        whole += &value.with_context(|| format!("the environment has no text {name}"))?;
+        whole += &form(&value);
         rest = after;
     }
     Ok(whole + rest)
+}
+
+/// `text` as a part of an address: `%XX` in place of what has a meaning there.
+fn percent_encoded(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let encoded = text.bytes().map(|byte| match is_plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    encoded.collect()
 }
 
 #[cfg(test)]
@@ -239,7 +267,8 @@ mod tests {
             ("otlp+http://h:4318?key=secret", "otlp+http://h:4318", "tootlp_http___h_4318"),
         ] {
             let place = place(text).unwrap();
-            assert_eq!((&*place.name, &*place.key()), (name, key), "{text}");
+            assert_eq!(place.name, name, "{text}");
+            assert_eq!(place.key().rsplit_once('-').unwrap().0, key, "{text}");
         }
     }
 
@@ -249,8 +278,9 @@ mod tests {
             ("http://a", "--to http://a: use a folder, s3://, "),
             ("htp://me:secret@a", "--to htp://***@a: use a folder"),
             ("file://a", "a file address has a whole path"),
-            ("${PERK_NO_SUCH}/a", "the environment has no text PERK_NO_SUCH"),
+            ("${PERK_NO_SUCH}/a", "the variable PERK_NO_SUCH is not set"),
             ("otlp+http://", "--to otlp+http://: "),
+            ("s3:bucket", "--to s3:bucket: an address begins with s3://"),
         ] {
             let error = format!("{:#}", place(text).unwrap_err());
             assert!(error.contains(message), "{error}");
@@ -258,11 +288,21 @@ mod tests {
     }
 
     #[test]
+    fn places_differ_by_path_and_user() {
+        let keys = ["/a/b", "/a_b", "pyroscope+http://a:1@h", "pyroscope+http://b:1@h"];
+        let mut keys: Vec<_> = keys.iter().map(|text| place(text).unwrap().key()).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), 4);
+        assert_eq!(percent_encoded("p@ss/w:rd%41#é~"), "p%40ss%2Fw%3Ard%2541%23%C3%A9~");
+    }
+
+    #[test]
     fn a_tenant_has_a_queue_of_its_own_and_headers_are_not_shown() {
         let table = "url = \"pyroscope+http://h\"\nheaders = { X-Scope-OrgID = \"a\", Authorization = \"Bearer ${PATH}\" }";
         let table = PlaceArg::Table(toml::from_str(table).unwrap());
         let place = Place::of(&table, &[Secret("X-Scope-OrgID: b".to_owned())]).unwrap();
-        assert_eq!(place.key(), "topyroscope_http___h__a_");
+        assert_eq!(place.name, "pyroscope+http://h (a)");
         let path = env::var("PATH").unwrap();
         assert_eq!(place.headers["authorization"], format!("Bearer {path}"));
         assert!(!format!("{table:?} {place:?}").contains("Bearer"));

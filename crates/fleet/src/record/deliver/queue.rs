@@ -165,6 +165,11 @@ impl Queue {
         self.state().waiting.len()
     }
 
+    /// The number of files that the destination refused.
+    pub(crate) fn refused_count(&self) -> u64 {
+        self.metrics.refused_count.load(Relaxed)
+    }
+
     /// Lets the thread end once nothing waits, or a delivery fails.
     pub(crate) fn close(&self) {
         self.state().is_closed = true;
