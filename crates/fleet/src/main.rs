@@ -1,6 +1,7 @@
 //! `perk-fleet`: records all JVMs of a machine, all the time. `perk record` runs it.
 #![forbid(unsafe_code)]
 
+mod lock;
 mod record;
 mod talk;
 

@@ -13,7 +13,8 @@ use super::machine;
 use super::metrics::add;
 use super::parts::{Part, PartsFolder, ProcessName};
 use super::profile_file::ProfileFile;
-use super::state::{Recorder, lock};
+use super::state::Recorder;
+use crate::lock::lock;
 use crate::talk::{Tally, say};
 
 /// The most files of a JVM that wait in its folder as the spool has no room.

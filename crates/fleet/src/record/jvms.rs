@@ -83,9 +83,8 @@ pub(crate) fn follow(shared: &Arc<Recorder>) -> anyhow::Result<ExitCode> {
         let count = jvms.threads.values().filter(|it| !it.is_finished()).count();
         if shared.ending() == Some(End::Recorder) && count > 0 {
             let recordings = plural(count as u64, "recording");
-            say(format_args!(
-                "ends; for the next perk record, 10 min long, there are {recordings}"
-            ));
+            let verb = if count == 1 { "continues" } else { "continue" };
+            say(format_args!("ends; {recordings} {verb} for 10 min, for the next perk record"));
         }
         jvms.threads.drain().for_each(|(_, thread)| drop(thread.join()));
     }

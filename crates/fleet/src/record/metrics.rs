@@ -11,7 +11,7 @@ use axum::Router;
 use axum::http::header;
 use axum::routing::get;
 
-use super::state::lock;
+use crate::lock::lock;
 
 /// The numbers.
 #[derive(Debug, Default)]

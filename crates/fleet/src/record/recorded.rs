@@ -17,8 +17,9 @@ use super::cost::Pace;
 use super::files::{JvmFiles, collect, collect_left, finish};
 use super::metrics::add;
 use super::settings::Settings;
-use super::state::{End, Recorder, Woken, lock};
+use super::state::{End, Recorder, Woken};
 use super::triggers::{LOOK, Quantity, TriggerEvent, Watch};
+use crate::lock::lock;
 use crate::talk::say;
 
 /// The time that a JVM has to load the agent.

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::Instant;
 
@@ -23,6 +23,7 @@ use super::identity::Identity;
 use super::metrics::{self, Metrics};
 use super::profile_file::ProfileFile;
 use super::settings::Settings;
+use crate::lock::lock;
 use crate::talk::say;
 
 /// The JVMs that load the agent at a time.
@@ -92,11 +93,6 @@ impl Drop for LoadingPermit<'_> {
         *lock(&self.0.loading) -= 1;
         self.0.loaded.notify_one();
     }
-}
-
-/// Locks what no panic leaves broken.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {
