@@ -110,6 +110,7 @@ impl JvmFiles {
 
     /// Notes that a recording begins, whose first file has the number 1.
     pub(crate) fn begin(&mut self) {
+        self.folder.set_aside();
         self.next_number = Some(1);
     }
 
@@ -192,6 +193,9 @@ impl JvmFiles {
 
     /// Counts the files that are missing before one.
     fn count(&mut self, part: &Part) {
+        if part.aside.is_some() {
+            return;
+        }
         let missing = self.next_number.map_or(0, |next| part.number.saturating_sub(next));
         if missing > 0 {
             self.lose(missing, "the JVM could not write them");

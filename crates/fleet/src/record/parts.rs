@@ -17,6 +17,8 @@ const LABELS: &str = "labels";
 const PROGRAM: &str = "program";
 /// The ending of the files.
 const ENDING: &str = ".hprof";
+/// The begin of the names of files that wait from an earlier recording.
+const ASIDE: &str = "aside-";
 /// The ending of a file that is not finished.
 const PART: &str = ".part";
 /// The largest file that is read.
@@ -35,6 +37,8 @@ pub(crate) struct PartsFolder {
 pub(crate) struct Part {
     /// Its number, from 1.
     pub(crate) number: u64,
+    /// The place of a file of an earlier recording among those that were set aside.
+    pub(crate) aside: Option<u64>,
     /// Whether the agent has finished it.
     pub(crate) is_finished: bool,
     name: OsString,
@@ -173,12 +177,24 @@ impl PartsFolder {
         };
         let part = |name: &OsString| {
             let text = name.to_str()?;
-            let number = text.strip_suffix(ENDING)?.parse().ok()?;
-            Some(Part { number, is_finished: !is_growing(text), name: name.clone() })
+            let (aside, number) = numbers(text)?;
+            Some(Part { number, aside, is_finished: !is_growing(text), name: name.clone() })
         };
         let mut parts: Vec<_> = names.iter().filter_map(part).collect();
-        parts.sort_unstable_by_key(|part| part.number);
+        parts.sort_unstable_by_key(|part| (part.aside.unwrap_or(u64::MAX), part.number));
         parts
+    }
+
+    /// Gives the files that wait other names: a recording begins, whose numbers begin at 1.
+    pub(crate) fn set_aside(&self) {
+        let parts = self.list();
+        let mut place = parts.iter().filter_map(|part| part.aside).max().map_or(0, |it| it + 1);
+        for part in parts.iter().filter(|part| part.aside.is_none()) {
+            let name = format!("{ASIDE}{place}-{}{ENDING}", part.number);
+            let (from, to) = (self.folder.path(&part.name), self.folder.path(name));
+            let _ = self.folder.act(|| fs::rename(from, to));
+            place += 1;
+        }
     }
 
     /// Reads a file.
@@ -212,9 +228,29 @@ impl PartsFolder {
     }
 }
 
+/// The place among the files that were set aside, and the number, of the name of a file.
+fn numbers(name: &str) -> Option<(Option<u64>, u64)> {
+    let name = name.strip_suffix(ENDING)?;
+    let Some(aside) = name.strip_prefix(ASIDE) else { return Some((None, name.parse().ok()?)) };
+    let (place, number) = aside.split_once('-')?;
+    Some((Some(place.parse().ok()?), number.parse().ok()?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_have_numbers() {
+        for (name, of_name) in [
+            ("12.hprof", Some((None, 12))),
+            ("aside-3-7.hprof", Some((Some(3), 7))),
+            ("aside-3.hprof", None),
+            ("12.hprof.perk-a.part", None),
+        ] {
+            assert_eq!(numbers(name), of_name, "{name}");
+        }
+    }
 
     #[test]
     fn folders_have_names_of_processes() {

@@ -278,7 +278,9 @@ fn files_wait_for_a_destination_and_other_settings_begin_anew() {
 fn files_wait_in_the_jvm_while_the_spool_has_no_room() {
     let place = Place::new();
     let running = start(jdk::compiler());
-    let recorder = place.start(&["--every", "1s", &pid(&running)]);
+    let config = place.path("record.toml");
+    fs::write(&config, "every = \"1s\"\n").unwrap();
+    let recorder = place.start(&["--config", config.to_str().unwrap(), &pid(&running)]);
     recorder.wait_until("2 files", || place.files().len() >= 2);
     // Nothing can be written to a queue that is not there.
     let entries = fs::read_dir(place.path("spool")).unwrap().map(|it| it.unwrap().path());
@@ -287,13 +289,18 @@ fn files_wait_in_the_jvm_while_the_spool_has_no_room() {
     fs::rename(&queue, &away).unwrap();
     recorder.wait_for("; up to 60 files of the JVM ");
     std::thread::sleep(std::time::Duration::from_millis(2200));
+    // Another recording begins, whose files have the same numbers.
+    fs::write(&config, "every = \"2s\"\n").unwrap();
+    recorder.signal("-HUP");
+    recorder.wait_for("the settings are read again");
+    std::thread::sleep(std::time::Duration::from_millis(6500));
     fs::write(running.dir().join("go"), "").unwrap();
     running.wait().assert_success();
     recorder.wait_for("has ended");
     let before = place.files().len();
     fs::rename(&away, &queue).unwrap();
     recorder.wait_for("are taken again");
-    recorder.wait_until("the others", || place.files().len() >= before + 3);
+    recorder.wait_until("the others", || place.files().len() >= before + 6);
     recorder.signal("-INT");
     let (_, log) = recorder.end();
     assert!(!log.contains("lost") && !log.contains("the next perk record takes them"), "{log}");
