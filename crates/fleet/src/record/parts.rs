@@ -188,12 +188,11 @@ impl PartsFolder {
     /// Gives the files that wait other names: a recording begins, whose numbers begin at 1.
     pub(crate) fn set_aside(&self) {
         let parts = self.list();
-        let mut place = parts.iter().filter_map(|part| part.aside).max().map_or(0, |it| it + 1);
-        for part in parts.iter().filter(|part| part.aside.is_none()) {
+        let first = parts.iter().filter_map(|part| part.aside).max().map_or(0, |it| it + 1);
+        for (place, part) in (first..).zip(parts.iter().filter(|part| part.aside.is_none())) {
             let name = format!("{ASIDE}{place}-{}{ENDING}", part.number);
             let (from, to) = (self.folder.path(&part.name), self.folder.path(name));
             let _ = self.folder.act(|| fs::rename(from, to));
-            place += 1;
         }
     }
 
