@@ -1,5 +1,5 @@
-//! Deliveries: where files go (`place.rs`), the queue and the thread of each place (`queue.rs`, `lanes.rs`), and what it takes to bring
-//! them there: a folder (`folder.rs`), an object store (`objects.rs`), a server (`http.rs`).
+//! Deliveries: where files go (`place.rs`), the queue and the thread of each place (`queue.rs`, `lanes.rs`), and
+//! what it takes to bring them there: a folder (`folder.rs`), an object store (`objects.rs`), a server (`http.rs`).
 
 mod folder;
 mod http;

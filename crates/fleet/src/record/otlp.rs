@@ -197,11 +197,18 @@ impl Tables {
             },
         });
         let factor = cpu_ns.unwrap_or(1);
-        let mut samples: Vec<_> = section
-            .rows()
-            .filter(|(_, numbers)| numbers[place] > 0)
-            .map(|(key, numbers)| self.sample(profile, key, numbers[place].saturating_mul(factor)))
-            .collect();
+        // Frames that differ in what the protocol has no place for are one location: their samples are one.
+        let mut samples: Vec<Sample> = Vec::new();
+        let mut places: KeyedMap<Sample, usize> = KeyedMap::default();
+        for (key, numbers) in section.rows().filter(|(_, numbers)| numbers[place] > 0) {
+            let sample = self.sample(profile, key);
+            let at = *places.entry(sample.clone()).or_insert_with(|| {
+                samples.push(Sample { values: vec![0], ..sample });
+                samples.len() - 1
+            });
+            let value = &mut samples[at].values[0];
+            *value = value.saturating_add(signed(numbers[place].saturating_mul(factor)));
+        }
         let listed = section.listed(place);
         let unlisted = column.total.saturating_sub(listed).saturating_mul(factor);
         if unlisted > 0 {
@@ -224,7 +231,8 @@ impl Tables {
         }
     }
 
-    fn sample(&mut self, profile: &Profile, key: Key, number: u64) -> Sample {
+    /// A sample without its number.
+    fn sample(&mut self, profile: &Profile, key: Key) -> Sample {
         let trace = profile.get_trace(key.trace);
         let mut attributes = Vec::new();
         if let Some(thread) = trace.thread {
@@ -261,7 +269,6 @@ impl Tables {
             stack_index: self.stack(profile, trace.node),
             attribute_indices: attributes,
             link_index: link,
-            values: vec![signed(number)],
             ..Sample::default()
         }
     }

@@ -39,7 +39,7 @@ pub(super) struct Selection<'a> {
 impl SeriesSet {
     /// The series of a profile.
     pub(super) fn of(profile: &Profile, selection: Selection<'_>) -> Self {
-        let mut rekeyed = Rekeyed::new(profile, selection);
+        let mut change = KeyChange::new(profile, selection);
         let mut series = Vec::new();
         for (name, metrics) in SERIES {
             let metrics: Vec<_> = metrics.iter().filter(|it| it.is_in(profile)).collect();
@@ -53,7 +53,7 @@ impl SeriesSet {
                 };
                 columns.push(Column { period, ..Column::new(metric.clone(), rows.total) });
                 for (key, number) in rows.rows {
-                    let key = rekeyed.key(key);
+                    let key = change.key(key);
                     let numbers = sums.entry(key).or_insert_with(|| vec![0; metrics.len()]);
                     numbers[place] = numbers[place].saturating_add(number);
                 }
@@ -64,7 +64,7 @@ impl SeriesSet {
                 series.push((name, section));
             }
         }
-        Self { profile: rekeyed.profile, series }
+        Self { profile: change.profile, series }
     }
 
     /// Visits each series: its name, and a profile that has only its numbers.
@@ -85,14 +85,14 @@ impl SeriesSet {
 }
 
 /// A profile whose rows get other keys.
-struct Rekeyed<'a> {
+struct KeyChange<'a> {
     profile: Profile,
     selection: Selection<'a>,
     traces: KeyedMap<(TraceId, Subject), TraceId>,
     labels: KeyedMap<LabelSetId, LabelSetId>,
 }
 
-impl<'a> Rekeyed<'a> {
+impl<'a> KeyChange<'a> {
     fn new(profile: &Profile, selection: Selection<'a>) -> Self {
         let mut profile = profile.clone();
         profile.events.clear();

@@ -63,7 +63,7 @@ pub(crate) struct Receiver {
 
 /// A request that a receiver got.
 #[derive(Debug)]
-pub(crate) struct Received {
+pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) headers: Value,
     /// What was done with it.
@@ -92,14 +92,14 @@ impl Receiver {
     }
 
     /// The requests so far.
-    pub(crate) fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Request> {
         let files = fs::read_dir(&self.folder).unwrap().map(|it| it.unwrap().path());
         let mut files: Vec<_> =
             files.filter(|it| it.extension().is_some_and(|it| it == "json")).collect();
         files.sort();
         let read = |path: PathBuf| {
             let json: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-            Received {
+            Request {
                 path: json["path"].as_str().unwrap().to_owned(),
                 headers: json["headers"].clone(),
                 behaviour: json["behaviour"].as_str().unwrap().to_owned(),

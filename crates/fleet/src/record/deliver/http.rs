@@ -150,7 +150,7 @@ impl Destination for Server {
     fn deliver(&mut self, _: &Path, file: &Path) -> Result<(), Failure> {
         let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         let Some(request) = Waiting::read(bytes) else {
-            return Err(Failure::Refused("it is no request of perk".to_owned()));
+            return Err(Failure::Refused("perk did not write this file".to_owned()));
         };
         self.runtime.block_on(self.send(request))
     }
