@@ -255,13 +255,6 @@ impl Profile {
         }
     }
 
-    /// Replaces the tree and the traces by those of another profile of the same symbols.
-    pub(crate) fn take_paths(&mut self, other: Self) {
-        let Self { tree, traces, trace_ids, trace_serials, hashes, .. } = other;
-        (self.tree, self.traces, self.trace_ids) = (tree, traces, trace_ids);
-        (self.trace_serials, self.hashes) = (trace_serials, hashes);
-    }
-
     /// The trace with a file's serial number.
     pub fn trace_by_serial(&self, serial: u32) -> Option<TraceId> {
         self.trace_serials.get(&serial).copied().or_else(|| {

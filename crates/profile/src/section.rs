@@ -1,6 +1,8 @@
 //! Sections: the numbers of a profile. A row is a call trace, with a subject if the numbers have
 //! one. A column is a metric.
 
+use std::cmp::Reverse;
+
 use crate::{
     ClassId, KeyedMap, LabelSetId, LockKind, Metric, Shared, StrId, Symbols, Timestamp, TraceId,
     WallState,
@@ -327,6 +329,25 @@ impl Section {
         metrics.map(|metric| self.head.column(&metric).map_or(0, |column| column.total))
     }
 
+    /// The section with the rows that have most first, as HPROF's tables are ordered: by samples, self time, live bytes (or
+    /// allocated ones, where those are asked for or no live ones are known), or time blocked. Equal rows stay in their
+    /// order, as do all rows of other numbers.
+    #[must_use]
+    pub fn ranked(&self) -> Self {
+        let by_allocated =
+            self.head.selection.by_allocated || self.totals([Metric::LiveBytes]) == [0];
+        let bytes = if by_allocated { Metric::AllocatedBytes } else { Metric::LiveBytes };
+        let orders = [Metric::Samples, Metric::SelfTime, bytes, Metric::BlockedTime];
+        let Some(place) = orders.iter().find_map(|metric| self.head.place(metric)) else {
+            return self.clone();
+        };
+        let mut rows: Vec<_> = self.rows().collect();
+        rows.sort_by_key(|row| Reverse(row.1[place]));
+        let mut ranked = Self::new(self.head.clone());
+        rows.into_iter().for_each(|(key, numbers)| ranked.push(key, numbers));
+        ranked
+    }
+
     /// The traces of the rows.
     pub fn traces(&self) -> impl ExactSizeIterator<Item = TraceId> + Clone {
         self.traces.iter().copied()
@@ -454,7 +475,7 @@ fn of_kept<T: Copy>(values: &[T], is_kept: &[bool], count: usize) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Profile;
+    use crate::{Profile, Unit};
 
     #[test]
     fn rows_are_kept_with_their_totals() {
@@ -475,6 +496,27 @@ mod tests {
         assert_eq!(shown(&section), [(1, [50, 0]), (3, [70, 0])]);
         assert_eq!(section.totals([Metric::Calls, Metric::SelfTime]), [12, 120]);
         assert_eq!(section.listed(0), 7);
+    }
+
+    #[test]
+    fn tables_have_most_first() {
+        let traces = |head: SectionHead, rows: [[u64; 2]; 3]| {
+            let rows = rows.into_iter().enumerate();
+            let rows = rows.map(|(trace, numbers)| (TraceId::new(trace).into(), numbers));
+            let ranked = Section::with_rows(head, rows).ranked();
+            ranked.traces().map(TraceId::index).collect::<Vec<_>>()
+        };
+        let head = |metrics: [Metric; 2], totals: [u64; 2]| {
+            SectionHead::new([0, 1].map(|at| Column::new(metrics[at].clone(), totals[at])))
+        };
+        let rows = [[1, 5], [3, 4], [3, 6]];
+        let calls = [Metric::Calls, Metric::SelfTime];
+        assert_eq!(traces(head(calls, [7, 15]), rows), [2, 0, 1]);
+        let bytes = [Metric::LiveBytes, Metric::AllocatedBytes];
+        assert_eq!(traces(head(bytes.clone(), [7, 15]), rows), [1, 2, 0]);
+        assert_eq!(traces(head(bytes, [0, 15]), rows), [2, 0, 1]);
+        let other = [Metric::other("a", Unit::Count), Metric::other("b", Unit::Count)];
+        assert_eq!(traces(head(other, [7, 15]), rows), [0, 1, 2]);
     }
 
     #[test]

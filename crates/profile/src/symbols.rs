@@ -104,6 +104,21 @@ impl FrameKind {
         FrameKind::Stub,
     ];
 
+    /// Its name in tables; `None` if it is not known.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            FrameKind::Unknown => return None,
+            FrameKind::Interpreted => "interpreted",
+            FrameKind::Compiled => "compiled",
+            FrameKind::CompiledC1 => "C1",
+            FrameKind::CompiledC2 => "C2",
+            FrameKind::Inlined => "inlined",
+            FrameKind::Native => "native",
+            FrameKind::Kernel => "kernel",
+            FrameKind::Stub => "stub",
+        })
+    }
+
     /// The kind of frames with this line, if no other source gives it.
     pub fn of_line(line: Line) -> Self {
         match line {

@@ -89,6 +89,20 @@ impl TimeSeries {
         self.tick_ns = self.tick_ns.saturating_mul(times);
         self.numbers = added_up(&self.numbers, |tick| tick / times);
     }
+
+    /// Makes numbers multiples of `unit`. What each is less goes to the next one of the same subject, and the last one has
+    /// the rest: sums stay what they are, up to each tick to within a unit.
+    pub fn round(&mut self, unit: u64) {
+        let last: BTreeMap<_, _> = self.numbers.keys().map(|&(tick, of)| (of, tick)).collect();
+        let mut rests: BTreeMap<SeriesSubject, u64> = BTreeMap::new();
+        self.numbers.retain(|&(tick, of), number| {
+            let rest = rests.entry(of).or_default();
+            let all = number.saturating_add(*rest);
+            *rest = if last.get(&of) == Some(&tick) { 0 } else { all % unit.max(1) };
+            *number = all - *rest;
+            *number > 0
+        });
+    }
 }
 
 /// A collector of numbers over time, by any clock. Of a long recording ticks become longer, and of many threads the
@@ -216,6 +230,10 @@ mod tests {
         coarse.coarsen(150 * MS);
         let numbers: Vec<_> = coarse.numbers.into_values().collect();
         assert_eq!((coarse.tick_ns, &*numbers), (200 * MS, &[150 * MS + 17, 50 * MS][..]));
+        let mut rounded = series(0);
+        rounded.round(60 * MS);
+        let numbers: Vec<_> = rounded.numbers.into_values().collect();
+        assert_eq!(numbers, [120 * MS, 80 * MS + 17]);
     }
 
     #[test]

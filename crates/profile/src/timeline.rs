@@ -47,6 +47,21 @@ pub struct TimelineRow {
     pub count: u64,
 }
 
+impl Timeline {
+    /// Makes ticks at least this long, and as many times longer as that takes.
+    pub fn coarsen(&mut self, least_ns: u64) {
+        let times = least_ns.div_ceil(self.head.tick_ns.max(1)).max(1);
+        self.head.tick_ns = self.head.tick_ns.saturating_mul(times);
+        self.rows.iter_mut().for_each(|row| row.tick /= times);
+        self.rows.sort_unstable();
+        self.rows.dedup_by(|next, row| {
+            let is_same = (next.tick, next.thread, next.trace) == (row.tick, row.thread, row.trace);
+            row.count = row.count.saturating_add(if is_same { next.count } else { 0 });
+            is_same
+        });
+    }
+}
+
 impl TimelineHead {
     /// The time at which a tick begins, in nanoseconds since the recording's start.
     pub fn time_ns(&self, tick: u64) -> u64 {
@@ -251,6 +266,24 @@ mod tests {
         book.add(0, 1, trace(1), u64::from(u32::MAX) + 5);
         book.add(0, 1, trace(1), 5);
         assert_eq!(sum(&book.take().1), u64::from(u32::MAX) + 10);
+    }
+
+    #[test]
+    fn samples_of_longer_ticks_add_up() {
+        let rows = [(3, 1, 2), (7, 2, 1), (9, 1, 4), (10, 1, 8)];
+        let rows = rows.map(|(tick, index, count)| TimelineRow {
+            tick,
+            thread: None,
+            trace: trace(index),
+            count,
+        });
+        let (metric, tick_ns) = (Metric::Samples, TICK_NS);
+        let head = TimelineHead { metric, tick_ns, begin_ns: 5, end_ns: 11 * TICK_NS };
+        let mut timeline = Timeline { head, rows: rows.to_vec().into() };
+        timeline.coarsen(9 * TICK_NS + 1);
+        assert_eq!(timeline.head.tick_ns, 10 * TICK_NS);
+        let rows: Vec<_> = timeline.rows.iter().map(|row| (row.tick, row.count)).collect();
+        assert_eq!(rows, [(0, 6), (0, 1), (1, 8)]);
     }
 
     #[test]
