@@ -7,12 +7,14 @@
 mod cursor;
 mod form;
 mod monitors;
+mod packed;
 mod reader;
 mod writer;
 
 use perk_profile::{FieldModifier, Span, Unit};
 
 pub use form::{BinaryForm, IdSize, Version};
+pub(crate) use packed::packed;
 pub use reader::{GrowingSymbols, Increments, read};
 pub use writer::Writer;
 
@@ -32,6 +34,8 @@ pub(crate) mod tag {
     pub(crate) const CONTROL_SETTINGS: u8 = 0x0E;
     pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
     pub(crate) const HEAP_DUMP_END: u8 = 0x2C;
+    // Perk's own: rows of others, in files of revision 5.
+    pub(crate) const PACKED: u8 = 0xEB;
     // Perk's own, in any file.
     pub(crate) const TIME_SERIES: u8 = 0xEC;
     pub(crate) const PAUSES: u8 = 0xED;
@@ -67,7 +71,7 @@ pub(crate) mod tag {
                 | END_THREAD
                 | CPU_SAMPLES
                 | CONTROL_SETTINGS
-                | TIME_SERIES..=FIELD_ACCESSES
+                | PACKED..=FIELD_ACCESSES
         )
     }
 
@@ -88,6 +92,7 @@ pub(crate) mod tag {
             CONTROL_SETTINGS => "CONTROL SETTINGS",
             HEAP_DUMP_SEGMENT => "HEAP DUMP SEGMENT",
             HEAP_DUMP_END => "HEAP DUMP END",
+            PACKED => "PACKED",
             TIME_SERIES => "TIME SERIES",
             PAUSES => "PAUSES",
             LABELS => "LABELS",
@@ -141,6 +146,8 @@ const WIDE_ID: u64 = 0xc << 32;
 /// The revision of extended files, as their first record gives it. Files of revision 1 have a
 /// separate record type for each kind of section.
 const EXTENDED_FORM: u32 = 4;
+/// That of files with PACKED.
+const PACKED_FORM: u32 = 5;
 
 /// Ids are table positions, from 1. As with the original agent, the leading digit gives the table.
 const NAME: u64 = 0xa << 32;

@@ -29,4 +29,6 @@ pub use format::{Format, recognise};
 pub use line_reader::LineReader;
 pub use read::read;
 pub use skipped::SkippedLines;
-pub use write::{CountedPath, CountedRow, MOST_COLUMNS, ThreadStart, TimedRow, Writer, write};
+pub use write::{
+    CountedPath, CountedRow, MOST_COLUMNS, ThreadStart, TimedRow, Writer, write, write_packed,
+};

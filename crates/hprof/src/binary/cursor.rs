@@ -82,7 +82,8 @@ impl<'a> Cursor<'a> {
         Err(self.error(format!("{what} has more than 64 bits")))
     }
 
-    fn number(&mut self, bytes: usize, what: &str) -> Result<u64, Error> {
+    /// Returns a number of this many bytes, at most 8.
+    pub(super) fn number(&mut self, bytes: usize, what: &str) -> Result<u64, Error> {
         let bytes = self.bytes(bytes, what)?;
         Ok(bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     }
@@ -90,4 +91,13 @@ impl<'a> Cursor<'a> {
     pub(super) fn error(&self, what: String) -> Error {
         Error::Binary { offset: self.offset, what }
     }
+}
+
+/// Adds a number in groups of seven bits: see [`Cursor::varint`].
+pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
 }

@@ -17,6 +17,7 @@ use perk_profile::{
 
 use self::extended::ExtendedState;
 use self::heap::HeapState;
+use super::cursor::put_varint;
 use super::{
     ACCOUNTING, ACCOUNTING_ID, ARRAYS, CLASS_OBJECT, ESTIMATE, ESTIMATE_ID, EXTENDED_FORM,
     FLAG_CPU_SAMPLES, FLAG_SITES, FRAME, INTERIM, INTERIM_ID, NAME, NO_ARRAY, OBJECT_ARRAY,
@@ -488,12 +489,8 @@ impl Body {
     }
 
     /// Adds a number in groups of seven bits: see [`Cursor::varint`](super::cursor::Cursor::varint).
-    fn varint(mut self, mut value: u64) -> Self {
-        while value >= 0x80 {
-            self.bytes.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.bytes.push(value as u8);
+    fn varint(mut self, value: u64) -> Self {
+        put_varint(&mut self.bytes, value);
         self
     }
 

@@ -14,9 +14,9 @@ use super::monitors::lock_kind;
 use crate::Error;
 use crate::binary::cursor::Cursor;
 use crate::binary::{
-    AS_COUNTED, CLASS_SUBJECT, EXTENDED_FORM, FIELD_SUBJECT, FRAME, HAS_LABELS, HAS_SUBJECTS,
-    HEAP_HAS_LAYOUT, HEAP_IS_CUT, HEAP_IS_INFERRED, IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL,
-    IS_UNKNOWN, LIVE_IS_UNKNOWN, LOCK_SUBJECT, MAY_REPEAT, NO_SUBJECT, NUMBER_LABEL,
+    AS_COUNTED, CLASS_SUBJECT, FIELD_SUBJECT, FRAME, HAS_LABELS, HAS_SUBJECTS, HEAP_HAS_LAYOUT,
+    HEAP_IS_CUT, HEAP_IS_INFERRED, IS_BY_PAIR, IS_LAST, IS_OTHER, IS_PARTIAL, IS_UNKNOWN,
+    LIVE_IS_UNKNOWN, LOCK_SUBJECT, MAY_REPEAT, NO_SUBJECT, NUMBER_LABEL, PACKED_FORM,
     SITES_ARE_LEFT_OUT, SPANS, STATE_SUBJECT, TEXT_LABEL, UNITS, tag,
 };
 
@@ -34,14 +34,21 @@ pub(super) struct ExtendedTables {
     is_as_counted: bool,
 }
 
+impl ExtendedTables {
+    /// The file's traces by their numbers.
+    pub(super) fn traces(&self) -> &[TraceId] {
+        &self.traces
+    }
+}
+
 impl BinaryReader {
     /// Reads the record that announces perk's own records.
     pub(super) fn extended_begin(&mut self, body: &mut Cursor<'_>) -> Result<(), Error> {
         let form = body.u4("the revision of the extended records")?;
-        if !(1..=EXTENDED_FORM).contains(&form) {
+        if !(1..=PACKED_FORM).contains(&form) {
             return Err(body.error(format!(
                 "extended records of form {form}; this version of perk reads forms 1 to \
-                 {EXTENDED_FORM}"
+                 {PACKED_FORM}"
             )));
         }
         let (nodes, traces) = (vec![self.profile.tree.root()], vec![self.profile.system_trace()]);
