@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use perk_formats::{View, by_name};
-use perk_profile::{Accounting, Event, Label, LabelValue, Profile, Timestamp};
+use perk_profile::{Accounting, Event, Label, LabelValue, Profile, Timestamp, Unit};
 
 use super::args::Format;
 use super::identity::Identity;
@@ -12,9 +12,12 @@ use super::pyroscope::packed;
 
 /// The level of zstd: files are small, and are read more rarely than they are stored.
 const ZSTD_LEVEL: i32 = 15;
-/// The shortest time that has waits, allocations and states of its own in a file: the tenths of a second of the
-/// agent take as much room as all the rest.
-const TICK_NS: u64 = 1_000_000_000;
+/// The shortest times that have samples of their own, and waits, allocations and states: the finer ones of the agent take
+/// as much room as all the rest.
+const SAMPLES_TICK_NS: u64 = 100_000_000;
+const SERIES_TICK_NS: u64 = 1_000_000_000;
+/// What the times in a tick are multiples of.
+const SERIES_ROUNDING_NS: u64 = 10_000_000;
 /// The longest name of a service in a path, in bytes: all of a path is the name of a file in a queue.
 const LONGEST: usize = 60;
 /// The label with a file's id, and that with the reason of one that is not usual.
@@ -45,8 +48,15 @@ impl ProfileFile {
     ) -> anyhow::Result<Self> {
         let mut profile = perk_hprof::read(bytes)?.pruned();
         for event in &mut profile.events {
-            if let Event::TimeSeries(series) = event {
-                series.coarsen(TICK_NS);
+            match event {
+                Event::Timeline(timeline) => timeline.coarsen(SAMPLES_TICK_NS),
+                Event::TimeSeries(series) => {
+                    series.coarsen(SERIES_TICK_NS);
+                    if series.metric.unit() == Unit::Nanoseconds {
+                        series.round(SERIES_ROUNDING_NS);
+                    }
+                }
+                _ => {}
             }
         }
         let id = id(profile.created.unwrap_or_default());
@@ -100,7 +110,7 @@ impl ProfileFile {
         match format {
             Format::Hprof => {
                 // An idle JVM has a file as well: its account says that it ran, and was recorded.
-                perk_hprof::write(&self.profile, perk_hprof::Format::Extended, &mut plain)?;
+                perk_hprof::write_packed(&self.profile, &mut plain)?;
                 zstd::bulk::compress(&plain, ZSTD_LEVEL)
             }
             Format::Jfr => write("jfr").map(|()| plain),
