@@ -120,6 +120,18 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Ask profiles with SQL
+    ///
+    /// Runs the program perk-fleet, which make install installs: perk sql --help has its options.
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  perk sql app.hprof \"SELECT class, method, self FROM methods\"\n  perk sql --help"
+    )]
+    Sql {
+        /// The options of perk-fleet sql
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<std::ffi::OsString>,
+    },
     Listen(ListenArgs),
     Report(ReportArgs),
     Diff(DiffArgs),

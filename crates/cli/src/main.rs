@@ -89,6 +89,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::View(args) => view::view(&args).map(|()| ExitCode::SUCCESS),
         Command::Serve(args) => serve::serve(&args).map(|()| ExitCode::SUCCESS),
         Command::Record { arguments } => fleet::run("record", &arguments),
+        Command::Sql { arguments } => fleet::run("sql", &arguments),
         Command::Formats => print(perk_formats::table().as_bytes()),
         Command::AgentPath(args) => {
             let path = match () {

@@ -1,9 +1,12 @@
-//! `perk-fleet`: records all JVMs of a machine, all the time. `perk record` runs it.
+//! `perk-fleet`: records all JVMs of a machine, all the time, and asks recordings with SQL. `perk record` and `perk sql` run
+//! it.
 #![forbid(unsafe_code)]
 
 mod lock;
 mod record;
+mod sql;
 mod talk;
+mod values;
 
 use std::process::ExitCode;
 
@@ -11,11 +14,12 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use record::RecordArgs;
+use sql::SqlArgs;
 
 /// The exit code after an error.
 const ERROR: u8 = 2;
 
-/// Record all JVMs of a machine, all the time
+/// Record all JVMs of a machine, all the time, and ask recordings with SQL
 #[derive(Debug, Parser)]
 #[command(name = "perk", bin_name = "perk", version, disable_help_subcommand = true)]
 struct Cli {
@@ -26,6 +30,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(RecordArgs),
+    Sql(SqlArgs),
 }
 
 fn main() -> ExitCode {
@@ -33,8 +38,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    let Command::Record(args) = cli.command;
-    match record::record(&args) {
+    let ended = match cli.command {
+        Command::Record(args) => record::record(&args),
+        Command::Sql(args) => sql::sql(&args),
+    };
+    match ended {
         Ok(code) => code,
         Err(error) => {
             talk::say(format_args!("{error:#}"));

@@ -1,7 +1,7 @@
 //! A recorder, its files, and what it says.
 
 mod counterparts;
-mod files;
+pub(crate) mod files;
 mod places;
 
 use std::fs;

@@ -1,3 +1,4 @@
-//! `perk-fleet record` with real JVMs.
+//! `perk-fleet` with real JVMs.
 
 mod record;
+mod sql;

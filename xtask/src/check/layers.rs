@@ -44,6 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("perk-live", &["perk-hprof", "perk-profile"]),
+    ("perk-tables", &["perk-analysis", "perk-profile"]),
     ("perk-open", &["perk-formats", "perk-heap", "perk-profile", "perk-unpack"]),
     ("perk-render", &["perk-profile"]),
     (
@@ -125,8 +126,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-files",
             "perk-formats",
             "perk-hprof",
+            "perk-open",
             "perk-profile",
             "perk-report",
+            "perk-tables",
         ],
     ),
     ("perk-testkit", &["perk-control"]),

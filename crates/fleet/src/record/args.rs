@@ -8,7 +8,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use perk_control::options::scaled;
 use perk_report::parse;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, IntoDeserializer, MapAccess, SeqAccess, Visitor};
@@ -16,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::deliver::{PlaceArg, Secret};
 use super::triggers::{Action, Condition};
+use crate::values::Size;
 
 /// Record all JVMs of this machine, all the time
 ///
@@ -214,19 +214,6 @@ impl FromStr for Age {
             true => Err("use a time above 0, such as 7d".to_owned()),
             false => Ok(Self(time)),
         }
-    }
-}
-
-/// A number of bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Size(pub(crate) u64);
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        scaled(text).map(Self).ok_or_else(|| "use a size such as 500m or 20g".to_owned())
     }
 }
 

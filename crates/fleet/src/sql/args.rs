@@ -1,0 +1,49 @@
+//! The arguments of `perk sql`.
+
+use std::path::{Path, PathBuf};
+
+use crate::values::Size;
+use clap::Args;
+
+/// Ask profiles with SQL
+///
+/// Each profile is a recording; all of them are asked together. Without a query it is read from stdin, or a shell begins.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  perk sql app.hprof \"SELECT class, method, self FROM methods WHERE metric = 'samples' ORDER BY self DESC LIMIT 10\"
+  perk sql /var/perk/service=shop \"SELECT leaf(stack), sum(value) FROM samples GROUP BY 1 ORDER BY 2 DESC\" --csv
+  perk sql app.jfr
+  echo 'SELECT count(*) FROM stacks' | perk sql app.hprof -o answer.parquet
+
+In the shell, \\d lists the tables, \\d TABLE its columns. docs/sql.md describes them, with queries to start from.")]
+pub(crate) struct SqlArgs {
+    /// Profiles, or folders with profiles, and the query at the end
+    #[arg(value_name = "FILE|FOLDER|QUERY", required = true)]
+    pub(crate) items: Vec<String>,
+    /// Print comma-separated values
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    /// Print a list of objects in JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the result to a file: .parquet, .csv, .json or .txt
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["csv", "json"])]
+    pub(crate) output: Option<PathBuf>,
+    /// The most memory of a query; sorts, joins and sums that need more continue on disk [default: a quarter of all]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<Size>,
+    /// Allow COPY TO, which writes files
+    #[arg(long)]
+    pub(crate) write: bool,
+}
+
+impl SqlArgs {
+    /// The inputs and the query: the last argument, unless it is the name of a file.
+    pub(crate) fn split(&self) -> (Vec<PathBuf>, Option<&str>) {
+        let query = self.items.last().map(String::as_str);
+        let query = query.filter(|it| it.contains(char::is_whitespace) && !Path::new(it).exists());
+        let count = self.items.len() - usize::from(query.is_some());
+        (self.items[..count].iter().map(PathBuf::from).collect(), query)
+    }
+}

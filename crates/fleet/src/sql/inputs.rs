@@ -1,0 +1,82 @@
+//! The profiles that are asked: files, and all profiles in folders.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use perk_open::Options;
+use perk_tables::Recording;
+
+use crate::talk::say;
+
+/// Reads all inputs.
+///
+/// # Errors
+/// A file cannot be read, or a folder has no profile, in one line.
+pub(super) fn open(inputs: &[PathBuf]) -> anyhow::Result<Vec<Recording>> {
+    let mut recordings = Vec::new();
+    for input in inputs {
+        if input.is_dir() {
+            open_folder(input, &mut recordings)?;
+        } else {
+            let found = perk_open::profile(input, &Options::default())?;
+            for note in &found.profile.notes {
+                say(format_args!("{}: {note}", input.display()));
+            }
+            add(&mut recordings, input, found);
+        }
+    }
+    Ok(recordings)
+}
+
+/// Reads all profiles in a folder. There can be thousands: what is wrong with them is said in a line each of its kind.
+fn open_folder(folder: &Path, recordings: &mut Vec<Recording>) -> anyhow::Result<()> {
+    let mut files = Vec::new();
+    collect(folder, &mut files)?;
+    let (before, mut skipped, mut notes) = (recordings.len(), Vec::new(), 0);
+    for file in files {
+        match perk_open::profile(&file, &Options::default()) {
+            Ok(found) => {
+                notes += found.profile.notes.len();
+                add(recordings, &file, found);
+            }
+            Err(error) => skipped.push(format!("{error:#}")),
+        }
+    }
+    if recordings.len() == before {
+        bail!("{}: no profile is in this folder", folder.display());
+    }
+    if let Some(first) = skipped.first() {
+        let folder = folder.display();
+        say(format_args!("{folder}: files skipped: {}; the first: {first}", skipped.len()));
+    }
+    if notes > 0 {
+        let folder = folder.display();
+        say(format_args!("{folder}: notes on what the files lack: {notes}, in the table notes"));
+    }
+    Ok(())
+}
+
+fn add(recordings: &mut Vec<Recording>, file: &Path, found: perk_open::Input) {
+    let number = recordings.len() as u64 + 1;
+    recordings.push(Recording::new(number, perk_open::display_name(file), found.profile));
+}
+
+/// All files below a folder, by name. Names that begin with a dot, and files that are still written, are left out.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut paths = entries.map(|it| Ok(it?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') || name.ends_with(".part") {
+            continue;
+        }
+        if path.is_dir() && !path.is_symlink() {
+            collect(&path, files)?;
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! The rows of a result as text, CSV, JSON or Parquet, while they come.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::json::writer::{ArrayWriter, JsonArray, WriterBuilder};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::basic::{Compression, ZstdLevel};
+use datafusion::parquet::file::properties::WriterProperties;
+use perk_profile::units::printable;
+
+/// The rows whose widths those of the columns of a text are.
+const MEASURED_ROWS: usize = 1000;
+/// The widest column of a text.
+const MOST_WIDTH: usize = 120;
+const GAP: &str = "  ";
+
+/// A form of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Csv,
+    Json,
+    Parquet,
+}
+
+impl Form {
+    /// The form that the name of a file says.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        Some(match path.extension()?.to_str()? {
+            "txt" => Form::Text,
+            "csv" => Form::Csv,
+            "json" => Form::Json,
+            "parquet" => Form::Parquet,
+            _ => return None,
+        })
+    }
+}
+
+type Sink = Box<dyn Write + Send>;
+
+/// Where rows go.
+pub(super) enum Output {
+    Text {
+        out: Sink,
+        table: TextTable,
+    },
+    Csv(Box<csv::Writer<Sink>>),
+    Json(Box<ArrayWriter<Sink>>),
+    /// Made with the schema.
+    Parquet(Option<Sink>, Option<Box<ArrowWriter<Sink>>>),
+}
+
+impl Output {
+    pub(super) fn new(form: Form, out: Sink) -> Self {
+        match form {
+            Form::Text => Output::Text { out, table: TextTable::default() },
+            Form::Csv => Output::Csv(Box::new(csv::Writer::from_writer(out))),
+            Form::Json => {
+                let builder = WriterBuilder::new().with_explicit_nulls(true);
+                Output::Json(Box::new(builder.build::<_, JsonArray>(out)))
+            }
+            Form::Parquet => Output::Parquet(Some(out), None),
+        }
+    }
+
+    pub(super) fn begin(&mut self, schema: &SchemaRef) -> anyhow::Result<()> {
+        match self {
+            Output::Text { table, .. } => table.begin(schema),
+            Output::Csv(out) => out.write_record(schema.fields().iter().map(|it| it.name()))?,
+            Output::Json(_) => {}
+            Output::Parquet(out, writer) => {
+                let level = ZstdLevel::try_new(3)?;
+                let properties =
+                    WriterProperties::builder().set_compression(Compression::ZSTD(level));
+                let out = out.take().context("the file was begun before")?;
+                let made = ArrowWriter::try_new(out, schema.clone(), Some(properties.build()))?;
+                *writer = Some(Box::new(made));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        match self {
+            Output::Text { out, table } => {
+                table.rows.extend(cells(batch, "")?);
+                if table.rows.len() >= MEASURED_ROWS {
+                    table.write(out)?;
+                }
+            }
+            Output::Csv(out) => {
+                for row in cells(batch, "")? {
+                    out.write_record(row)?;
+                }
+            }
+            Output::Json(out) => out.write(batch)?,
+            Output::Parquet(_, Some(writer)) => writer.write(batch)?,
+            Output::Parquet(_, None) => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(self) -> anyhow::Result<()> {
+        match self {
+            Output::Text { mut out, mut table } => {
+                table.write(&mut out)?;
+                out.flush()?;
+            }
+            Output::Csv(mut out) => out.flush()?,
+            Output::Json(mut out) => {
+                out.finish()?;
+                let mut out = out.into_inner();
+                out.write_all(b"\n")?;
+                out.flush()?;
+            }
+            Output::Parquet(_, writer) => {
+                if let Some(writer) = writer {
+                    writer.into_inner()?.flush()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a batch as texts.
+fn cells(batch: &RecordBatch, null: &str) -> anyhow::Result<Vec<Vec<String>>> {
+    let options = FormatOptions::default().with_null(null);
+    let columns = batch.columns().iter();
+    let columns = columns.map(|it| ArrayFormatter::try_new(it.as_ref(), &options));
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let row = |at: usize| columns.iter().map(|it| Ok(it.value(at).try_to_string()?)).collect();
+    (0..batch.num_rows()).map(row).collect()
+}
+
+/// Rows that wait for the widths of their columns.
+#[derive(Default)]
+pub(super) struct TextTable {
+    names: Vec<String>,
+    are_numbers: Vec<bool>,
+    /// Known after the first rows.
+    widths: Option<Vec<usize>>,
+    rows: Vec<Vec<String>>,
+}
+
+impl TextTable {
+    fn begin(&mut self, schema: &SchemaRef) {
+        self.names = schema.fields().iter().map(|it| it.name().clone()).collect();
+        self.are_numbers = schema.fields().iter().map(|it| it.data_type().is_numeric()).collect();
+    }
+
+    /// Writes the rows that wait, after the names of the columns if these are the first.
+    fn write(&mut self, out: &mut Sink) -> anyhow::Result<()> {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.iter_mut().flatten().for_each(|cell| *cell = printable(cell));
+        if self.widths.is_none() {
+            let width = |at: usize| {
+                let cells = rows.iter().map(|row| row[at].chars().count());
+                cells.max().unwrap_or(0).min(MOST_WIDTH).max(self.names[at].chars().count())
+            };
+            self.widths = Some((0..self.names.len()).map(width).collect());
+            self.line(out, &self.names)?;
+        }
+        rows.iter().try_for_each(|row| self.line(out, row))
+    }
+
+    fn line(&self, out: &mut Sink, cells: &[String]) -> anyhow::Result<()> {
+        let widths = self.widths.iter().flatten();
+        let cells = cells.iter().zip(widths).zip(&self.are_numbers);
+        let cells = cells.map(|((cell, &width), &is_number)| match is_number {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        let line = cells.collect::<Vec<_>>().join(GAP);
+        writeln!(out, "{}", line.trim_end())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! What queries answer.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use perk_testkit::agent::perk_bin;
+use perk_testkit::workspace;
+use serde_json::Value;
+
+use super::{recordings, rows, rows_of, run, sample};
+
+#[test]
+fn the_queries_of_the_documentation_run() {
+    let text = fs::read_to_string(workspace().join("docs/sql.md")).unwrap();
+    let mut count = 0;
+    for query in text.split("```sql\n").skip(1) {
+        let (query, _) = query.split_once("```").unwrap();
+        rows(query);
+        count += 1;
+    }
+    assert!(count >= 40, "{count} queries");
+}
+
+#[test]
+fn numbers_are_those_of_the_report() {
+    for name in [
+        "jfr/jdk25.jfr.gz",
+        "jfr/async-profiler.jfr.gz",
+        "hprof/monitor-samples.txt",
+        "hprof/times-cpu-thread.txt",
+    ] {
+        equal_to_the_report(&workspace().join("testdata").join(name));
+    }
+    equal_to_the_report(&recordings()[0]);
+}
+
+/// Compares the tables of a file with `perk report --json`.
+#[track_caller]
+fn equal_to_the_report(file: &Path) {
+    let mut command = Command::new(perk_bin());
+    let output = command.args(["report", "--json", "--no-infer"]).arg(file).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let metrics = report["metrics"].as_array().unwrap();
+    let key = |row: &Value, names: &[&str]| {
+        names.iter().map(|&name| row[name].to_string()).collect::<Vec<_>>().join(" ")
+    };
+    for (list, names) in [
+        ("methods", &["metric", "class", "method", "signature", "self", "total"][..]),
+        ("lines", &["metric", "line", "self", "total"]),
+    ] {
+        // The report has no list of numbers that another metric leads.
+        let has_list = |row: &&Value| {
+            metrics.iter().any(|it| it["metric"] == row["metric"] && it[list].is_array())
+        };
+        let answered = rows_of(&[file], &format!("SELECT * FROM {list}"));
+        let answered = answered.iter().filter(has_list);
+        let mut answered: Vec<_> = answered.map(|row| key(row, names)).collect();
+        let mut reported = Vec::new();
+        for metric in metrics {
+            for row in metric[list].as_array().into_iter().flatten() {
+                let mut row = row.clone();
+                row["metric"] = metric["metric"].clone();
+                reported.push(key(&row, names));
+            }
+        }
+        answered.sort();
+        reported.sort();
+        assert!(!reported.is_empty());
+        assert_eq!(answered, reported, "{}: {list}", file.display());
+    }
+    let sums = rows_of(&[file], "SELECT metric, sum(value) AS sum FROM samples GROUP BY 1");
+    let sums: BTreeMap<_, _> =
+        sums.iter().map(|row| (row["metric"].to_string(), &row["sum"])).collect();
+    for metric in metrics {
+        let name = metric["metric"].to_string();
+        assert_eq!(sums[&name], &metric["listed"], "{}: {name}", file.display());
+    }
+    let one = |query: &str, name: &str| rows_of(&[file], query)[0][name].clone();
+    assert_eq!(
+        one("SELECT count(*) AS n FROM threads", "n"),
+        report["threads"].as_array().unwrap().len()
+    );
+    // Single waits that a text reports are not by lock.
+    if report["monitors"]["reported_waits"] == Value::Array(Vec::new()) {
+        let query = "SELECT coalesce(sum(blocked_count), 0) AS count, coalesce(sum(blocked_ns), 0) AS ns, \
+                     coalesce(sum(wait_count), 0) AS waits FROM locks";
+        assert_eq!(one(query, "count"), report["monitors"]["blocked_count"]);
+        assert_eq!(one(query, "ns"), report["monitors"]["blocked_ns"]);
+        assert_eq!(one(query, "waits"), report["monitors"]["wait_count"]);
+    }
+    if report["allocations"].is_object() {
+        let query = "SELECT sum(allocated_bytes) AS bytes FROM sites";
+        assert_eq!(one(query, "bytes"), report["allocations"]["allocated_bytes"]);
+    }
+    if report["accounting"].is_object() {
+        let query = "SELECT number FROM accounting WHERE name = 'process_cpu_ns'";
+        assert_eq!(one(query, "number"), report["accounting"]["process_cpu_ns"]);
+    }
+}
+
+#[test]
+fn samples_have_times_threads_labels_and_stacks() {
+    let rows = rows(
+        "SELECT recording, min(time) < max(time) AS is_later, count(*) FILTER (WHERE time IS NULL) AS untimed, \
+         min(samples.labels['service']) AS service, count(*) FILTER (WHERE stack_contains(stack, 'Shop.deep')) AS deep, \
+         bool_and(time >= created AND time < created + interval '10 seconds') AS is_in_time, \
+         count(DISTINCT thread) AS threads \
+         FROM samples JOIN recordings USING (recording) WHERE metric = 'samples' GROUP BY 1 ORDER BY 1",
+    );
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!(row["is_later"], true, "{row}");
+        assert_eq!(row["is_in_time"], true, "{row}");
+        assert_eq!(row["untimed"], 0, "{row}");
+        assert_eq!(row["service"], "Shop", "{row}");
+        assert!(row["deep"].as_u64().unwrap() > 0 && row["threads"].as_u64().unwrap() > 0, "{row}");
+    }
+}
+
+#[test]
+fn one_stack_has_one_id_in_all_recordings() {
+    let rows = rows(
+        "SELECT count(DISTINCT stack) AS stacks, count(DISTINCT array_to_string(frames(stack), ';')) AS paths, \
+         count(DISTINCT recording) AS recordings FROM stacks WHERE method = 'work'",
+    );
+    let number = |name: &str| rows[0][name].as_u64().unwrap();
+    assert_eq!(number("recordings"), 2, "{rows:?}");
+    // Stacks of equal methods can differ in lines and kinds of code.
+    assert!(number("paths") > 0 && number("stacks") >= number("paths"), "{rows:?}");
+    let common = super::rows(
+        "SELECT count(*) AS common FROM (SELECT stack FROM stacks WHERE recording = 1 INTERSECT SELECT stack FROM stacks WHERE recording = 2) AS both",
+    );
+    assert!(common[0]["common"].as_u64().unwrap() > 0, "{common:?}");
+}
+
+#[test]
+fn frames_are_those_of_the_stacks() {
+    let rows = rows(
+        "SELECT stack, array_to_string(array_agg(class || '.' || method ORDER BY depth), ';') AS joined, \
+         min(array_to_string(frames(stack), ';')) AS frames, min(root(stack)) AS root, min(leaf(stack)) AS leaf \
+         FROM stacks WHERE recording = 1 AND class <> '' GROUP BY stack",
+    );
+    let whole = rows.iter().filter(|row| row["joined"] == row["frames"]);
+    assert!(whole.clone().count() >= 2, "{rows:?}");
+    for row in whole {
+        let frames = row["frames"].as_str().unwrap();
+        assert_eq!(row["root"].as_str(), frames.split(';').next(), "{row}");
+        assert_eq!(row["leaf"].as_str(), frames.split(';').next_back(), "{row}");
+    }
+}
+
+#[test]
+fn answers_are_text_csv_and_files() {
+    let file = &*sample();
+    let query = "SELECT metric, sum(value) AS sum FROM samples WHERE metric = 'samples' GROUP BY 1";
+    let text = |arguments: &[&str]| {
+        let output = run(&[file], arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let csv = text(&[query, "--csv"]);
+    let sum = csv.strip_prefix("metric,sum\nsamples,").unwrap().trim();
+    assert!(sum.parse::<u64>().unwrap() > 0);
+    let width = sum.len().max(3);
+    assert_eq!(text(&[query]), format!("metric   {:>width$}\nsamples  {sum:>width$}\n", "sum"));
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.parquet", "a.csv", "a.json", "a.txt"] {
+        let path = folder.path().join(name);
+        assert_eq!(text(&[query, "-o", path.to_str().unwrap()]), "");
+        let bytes = fs::read(&path).unwrap();
+        match name {
+            "a.parquet" => assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1")),
+            "a.csv" => assert_eq!(bytes, csv.as_bytes()),
+            "a.json" => assert_eq!(
+                bytes,
+                format!("[{{\"metric\":\"samples\",\"sum\":{sum}}}]\n").as_bytes()
+            ),
+            _ => assert!(bytes.starts_with(b"metric")),
+        }
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+}

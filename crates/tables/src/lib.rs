@@ -1,0 +1,19 @@
+//! Profiles as tables that SQL asks: [`session`] makes a DataFusion session of recordings. [`tables`] has all tables, with
+//! their columns and what these mean.
+//!
+//! A table is made while it is read: of a recording after the other, and only the columns that the query names.
+#![forbid(unsafe_code)]
+
+mod functions;
+mod profile;
+mod provider;
+mod recording;
+mod session;
+mod stacks;
+mod table;
+
+pub use profile::tables;
+pub use recording::Recording;
+pub use session::{Limits, session};
+pub use stacks::StackId;
+pub use table::{ColumnInfo, TableInfo};

@@ -1,0 +1,56 @@
+//! A session of DataFusion with the tables of recordings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::functions;
+use crate::profile;
+use crate::provider::Provider;
+use crate::recording::Recording;
+
+/// What a query may take.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// The most memory, in bytes. Sorts, joins and sums that need more continue on disk.
+    pub memory_bytes: usize,
+    /// The folder for that.
+    pub spill: PathBuf,
+    /// The most room there, in bytes.
+    pub spill_bytes: u64,
+}
+
+/// A session with the tables of these recordings, and perk's functions.
+///
+/// # Errors
+/// The folder for what does not fit the memory cannot be made.
+pub fn session(recordings: Vec<Recording>, limits: &Limits) -> Result<SessionContext> {
+    let disk = DiskManagerBuilder::default()
+        .with_mode(DiskManagerMode::Directories(vec![limits.spill.clone()]))
+        .with_max_temp_directory_size(limits.spill_bytes);
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(FairSpillPool::new(limits.memory_bytes)))
+        .with_disk_manager_builder(disk)
+        .build_arc()?;
+    let mut config = SessionConfig::new().with_information_schema(true);
+    config.options_mut().sql_parser.collect_spans = true;
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_default_features()
+        .build();
+    let context = SessionContext::new_with_state(state);
+    let recordings: Arc<[Recording]> = recordings.into();
+    for table in profile::all() {
+        let name = table.info().name;
+        context.register_table(name, Arc::new(Provider::new(table, Arc::clone(&recordings))))?;
+    }
+    functions::register(&context, &recordings);
+    Ok(context)
+}

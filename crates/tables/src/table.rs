@@ -1,0 +1,195 @@
+//! A table: its columns, and how the rows of a recording are made.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, BooleanBuilder, FixedSizeBinaryBuilder, Int64Builder, MapBuilder, StringBuilder,
+    TimestampNanosecondBuilder,
+};
+use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::error::Result;
+use perk_profile::LabelSetId;
+
+use crate::recording::Recording;
+use crate::stacks::{STACK_ID_BYTES, StackId};
+
+/// A table for people: `\d` and docs/sql.md show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableInfo {
+    /// Its name in SQL.
+    pub name: &'static str,
+    /// What a row is.
+    pub about: &'static str,
+    /// Its columns, in order.
+    pub columns: Vec<ColumnInfo>,
+}
+
+/// A column for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// Its name in SQL, with its unit.
+    pub name: &'static str,
+    /// Its type, in a word.
+    pub kind: &'static str,
+    /// What it means, and when it is null.
+    pub about: &'static str,
+}
+
+/// A table of a recording, whatever its rows are.
+pub(crate) trait Table: Send + Sync {
+    fn info(&self) -> TableInfo;
+
+    fn schema(&self) -> SchemaRef;
+
+    /// The rows of a recording: these columns of them.
+    fn batch(&self, recording: &Recording, columns: &[usize]) -> Result<RecordBatch>;
+}
+
+/// A table of rows `R`.
+pub(crate) struct TableOf<R> {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) rows: fn(&Recording) -> Vec<R>,
+    pub(crate) columns: Vec<Column<R>>,
+}
+
+/// A column of rows `R`: its name, its values, and what they mean.
+pub(crate) struct Column<R> {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) values: Values<R>,
+}
+
+/// How the value of a row is found.
+pub(crate) enum Values<R> {
+    Text(for<'a> fn(&'a Recording, &'a R) -> Option<&'a str>),
+    Number(fn(&Recording, &R) -> Option<u64>),
+    Flag(fn(&Recording, &R) -> Option<bool>),
+    /// Nanoseconds since 1970.
+    Time(fn(&Recording, &R) -> Option<i64>),
+    Stack(fn(&Recording, &R) -> Option<StackId>),
+    Labels(fn(&Recording, &R) -> LabelSetId),
+}
+
+impl<R> Column<R> {
+    pub(crate) fn new(name: &'static str, values: Values<R>, about: &'static str) -> Self {
+        Self { name, about, values }
+    }
+
+    /// The column that each table begins with.
+    pub(crate) fn recording() -> Self {
+        let number = Values::Number(|recording, _| Some(recording.number));
+        Self::new("recording", number, "the recording, as in `recordings`")
+    }
+}
+
+impl<R> Values<R> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Values::Text(_) => "text",
+            Values::Number(_) => "number",
+            Values::Flag(_) => "true or false",
+            Values::Time(_) => "time",
+            Values::Stack(_) => "stack",
+            Values::Labels(_) => "labels",
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        match self {
+            Values::Text(_) => DataType::Utf8,
+            Values::Number(_) => DataType::Int64,
+            Values::Flag(_) => DataType::Boolean,
+            Values::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+            Values::Stack(_) => DataType::FixedSizeBinary(STACK_ID_BYTES),
+            Values::Labels(_) => labels_type(),
+        }
+    }
+
+    fn array(&self, recording: &Recording, rows: &[R]) -> Result<ArrayRef> {
+        Ok(match self {
+            Values::Text(value) => {
+                let mut array = StringBuilder::new();
+                rows.iter().for_each(|row| array.append_option(value(recording, row)));
+                Arc::new(array.finish())
+            }
+            Values::Number(value) => {
+                let mut array = Int64Builder::with_capacity(rows.len());
+                let most = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+                rows.iter().for_each(|row| array.append_option(value(recording, row).map(most)));
+                Arc::new(array.finish())
+            }
+            Values::Flag(value) => {
+                let mut array = BooleanBuilder::with_capacity(rows.len());
+                rows.iter().for_each(|row| array.append_option(value(recording, row)));
+                Arc::new(array.finish())
+            }
+            Values::Time(value) => {
+                let mut array = TimestampNanosecondBuilder::with_capacity(rows.len());
+                rows.iter().for_each(|row| array.append_option(value(recording, row)));
+                Arc::new(array.finish().with_timezone("UTC"))
+            }
+            Values::Stack(value) => {
+                let mut array = FixedSizeBinaryBuilder::with_capacity(rows.len(), STACK_ID_BYTES);
+                for row in rows {
+                    match value(recording, row) {
+                        Some(stack) => array.append_value(stack.0)?,
+                        None => array.append_null(),
+                    }
+                }
+                Arc::new(array.finish())
+            }
+            Values::Labels(value) => {
+                labels(recording, rows.iter().map(|row| value(recording, row)))?
+            }
+        })
+    }
+}
+
+/// Labels: a map from their keys to their values as text.
+fn labels_type() -> DataType {
+    let key = Field::new("keys", DataType::Utf8, false);
+    let value = Field::new("values", DataType::Utf8, true);
+    let entries = DataType::Struct(Fields::from(vec![key, value]));
+    DataType::Map(Arc::new(Field::new("entries", entries, false)), false)
+}
+
+fn labels(recording: &Recording, sets: impl Iterator<Item = LabelSetId>) -> Result<ArrayRef> {
+    let profile = &recording.profile;
+    let mut array = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+    for set in sets {
+        for label in profile.labels.get(set) {
+            array.keys().append_value(profile.symbols.strings.get(label.key));
+            array.values().append_value(label.value_text(&profile.symbols));
+        }
+        array.append(true)?;
+    }
+    Ok(Arc::new(array.finish()))
+}
+
+impl<R> Table for TableOf<R> {
+    fn info(&self) -> TableInfo {
+        let columns = self.columns.iter().map(|it| ColumnInfo {
+            name: it.name,
+            kind: it.values.kind(),
+            about: it.about,
+        });
+        TableInfo { name: self.name, about: self.about, columns: columns.collect() }
+    }
+
+    fn schema(&self) -> SchemaRef {
+        let field = |it: &Column<R>| Field::new(it.name, it.values.data_type(), true);
+        Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
+    }
+
+    fn batch(&self, recording: &Recording, columns: &[usize]) -> Result<RecordBatch> {
+        let rows = (self.rows)(recording);
+        let arrays = columns.iter().map(|&at| self.columns[at].values.array(recording, &rows));
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let schema = Arc::new(self.schema().project(columns)?);
+        // A count has rows and no columns.
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    }
+}
