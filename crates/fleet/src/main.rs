@@ -29,7 +29,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Record(RecordArgs),
+    Record(Box<RecordArgs>),
     Sql(SqlArgs),
 }
 

@@ -1,7 +1,7 @@
 //! Functions of stacks: what their frames are.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanBuilder, FixedSizeBinaryArray, ListBuilder, StringBuilder,
@@ -28,31 +28,34 @@ pub(crate) fn register(context: &SessionContext, recordings: &Arc<[Recording]>) 
     }
 }
 
-/// Where each stack is, made at the first question.
+/// Where each stack is, which the first question finds.
 struct StackBook {
     recordings: Arc<[Recording]>,
-    places: LazyLock<HashMap<StackId, (usize, NodeId)>, Box<dyn FnOnce() -> Places + Send + Sync>>,
+    places: OnceLock<Places>,
 }
 
+/// The recording and the node of each stack.
 type Places = HashMap<StackId, (usize, NodeId)>;
 
 impl StackBook {
     fn new(recordings: Arc<[Recording]>) -> Self {
-        let of = Arc::clone(&recordings);
-        let places = move || {
+        Self { recordings, places: OnceLock::new() }
+    }
+
+    fn places(&self) -> &Places {
+        self.places.get_or_init(|| {
             let mut places = Places::new();
-            for (at, recording) in of.iter().enumerate() {
+            for (at, recording) in self.recordings.iter().enumerate() {
                 for (node, &id) in recording.stacks().iter().enumerate() {
                     places.entry(id).or_insert((at, NodeId::new(node)));
                 }
             }
             places
-        };
-        Self { recordings, places: LazyLock::new(Box::new(places)) }
+        })
     }
 
     fn find(&self, id: StackId) -> Option<(&Recording, NodeId)> {
-        self.places.get(&id).map(|&(at, node)| (&self.recordings[at], node))
+        self.places().get(&id).map(|&(at, node)| (&self.recordings[at], node))
     }
 }
 

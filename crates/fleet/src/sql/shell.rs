@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use perk_tables::{TableInfo, tables};
+use perk_tables::{ColumnInfo, TableInfo, tables};
 use reedline::{
     ColumnarMenu, Completer, CompletionResult, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
@@ -57,7 +57,7 @@ const WORDS: [&str; 24] = [
 /// Reads and runs queries until the end of the input.
 pub(super) fn run(asked: &Asked, runtime: &Runtime) -> anyhow::Result<ExitCode> {
     let mut line_editor = editor()?;
-    println!("\\d lists the tables, \\? the commands. A query ends with ;");
+    show("\\d lists the tables, \\? the commands. A query ends with ;");
     loop {
         match line_editor.read_line(&SqlPrompt)? {
             Signal::Success(text) => {
@@ -65,7 +65,7 @@ pub(super) fn run(asked: &Asked, runtime: &Runtime) -> anyhow::Result<ExitCode> 
                 match text.trim_end_matches(';').split_whitespace().collect::<Vec<_>>()[..] {
                     [] => {}
                     ["\\q" | "quit" | "exit"] => return Ok(ExitCode::SUCCESS),
-                    ["\\?" | "help"] => println!("{HELP}"),
+                    ["\\?" | "help"] => show(HELP),
                     ["\\d"] => list_tables(),
                     ["\\d", name] => list_columns(name),
                     _ if text.starts_with('\\') => {
@@ -78,6 +78,11 @@ pub(super) fn run(asked: &Asked, runtime: &Runtime) -> anyhow::Result<ExitCode> 
             _ => {}
         }
     }
+}
+
+/// Prints lines. Nobody may be listening: that is no error.
+fn show(lines: &str) {
+    let _ = writeln!(io::stdout(), "{lines}");
 }
 
 /// Runs a query until its end or Ctrl-C.
@@ -95,9 +100,8 @@ async fn answer(asked: &Asked, text: &str) {
 }
 
 fn list_tables() {
-    let mut out = io::stdout().lock();
     for TableInfo { name, about, .. } in tables() {
-        let _ = writeln!(out, "{name:<12}  {about}");
+        show(&format!("{name:<12}  {about}"));
     }
 }
 
@@ -106,9 +110,8 @@ fn list_columns(name: &str) {
         say(format_args!("no table {name}: \\d lists them"));
         return;
     };
-    let mut out = io::stdout().lock();
-    for column in table.columns {
-        let _ = writeln!(out, "{:<16}  {:<13}  {}", column.name, column.kind, column.about);
+    for ColumnInfo { name, kind, about } in table.columns {
+        show(&format!("{name:<16}  {kind:<13}  {about}"));
     }
 }
 

@@ -56,7 +56,7 @@ struct RecordGroup {
 #[derive(Debug)]
 enum Destination {
     Plain(Output),
-    Gzip(GzEncoder<Output>),
+    Gzip(Box<GzEncoder<Output>>),
     /// It is whole, or could not be written.
     Closed,
 }
@@ -65,7 +65,7 @@ impl Writer {
     /// Begins the file, which is compressed if its name ends in `.gz`.
     pub(super) fn new(output: Output, aggregates: bool) -> Self {
         let out = match output.name().ends_with(".gz") {
-            true => Destination::Gzip(GzEncoder::new(output, Compression::fast())),
+            true => Destination::Gzip(Box::new(GzEncoder::new(output, Compression::fast()))),
             false => Destination::Plain(output),
         };
         let (alike, last) = (FxHashMap::default(), None);

@@ -68,8 +68,8 @@ impl Packer {
             }
         }
         let is_done = |tag| matches!(tag, tag::UTF8 | tag::LOAD_CLASS | tag::STACK_FRAME);
-        let rest = records.iter().skip(1).filter(|it| !is_done(it.tag));
-        rest.map(|record| self.rows(record)).collect()
+        let mut rest = records.iter().skip(1).filter(|it| !is_done(it.tag));
+        rest.try_for_each(|record| self.rows(record))
     }
 
     /// Writes all UTF8 records, in order of their ids.
