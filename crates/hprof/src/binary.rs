@@ -7,14 +7,13 @@
 mod cursor;
 mod form;
 mod monitors;
-mod packed;
+pub(crate) mod packed;
 mod reader;
 mod writer;
 
 use perk_profile::{FieldModifier, Span, Unit};
 
 pub use form::{BinaryForm, IdSize, Version};
-pub(crate) use packed::packed;
 pub use reader::{GrowingSymbols, Increments, read};
 pub use writer::Writer;
 

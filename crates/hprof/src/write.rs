@@ -457,7 +457,7 @@ pub fn write(profile: &Profile, format: Format, out: impl Write) -> io::Result<(
 pub fn write_packed(profile: &Profile, mut out: impl Write) -> io::Result<()> {
     let mut plain = Vec::new();
     write(profile, Format::Extended, &mut plain)?;
-    out.write_all(&binary::packed(&plain)?)
+    out.write_all(&binary::packed::packed(&plain)?)
 }
 
 /// The refusal of paths and rows that only extended files can hold.

@@ -3,6 +3,7 @@
 mod allocations;
 mod locks;
 mod methods;
+mod names;
 mod recordings;
 mod samples;
 mod stacks;
@@ -10,8 +11,6 @@ mod threads;
 mod times;
 
 use std::sync::Arc;
-
-use perk_profile::{MethodId, Metric, Symbols};
 
 use crate::table::{Table, TableInfo};
 
@@ -36,26 +35,4 @@ pub(crate) fn all() -> Vec<Arc<dyn Table>> {
         Arc::new(stacks::stacks()),
         Arc::new(threads::threads()),
     ]
-}
-
-/// The parts of a method's name, for columns.
-fn class(symbols: &Symbols, method: MethodId) -> &str {
-    symbols.class_name(symbols.get_method(method).class)
-}
-
-fn name(symbols: &Symbols, method: MethodId) -> &str {
-    symbols.strings.get(symbols.get_method(method).name)
-}
-
-fn signature(symbols: &Symbols, method: MethodId) -> Option<&str> {
-    symbols.get_method(method).signature.map(|id| symbols.strings.get(id))
-}
-
-fn source(symbols: &Symbols, method: MethodId) -> Option<&str> {
-    symbols.get_method(method).source.map(|id| symbols.strings.get(id))
-}
-
-/// The unit of a metric, as in `perk report --json`.
-fn unit(metric: &Metric) -> &'static str {
-    metric.unit().name()
 }

@@ -3,7 +3,7 @@
 use perk_analysis::{Columns, columns, lines};
 use perk_profile::{Line, MethodId, Metric};
 
-use super::{class, name, signature, source, unit};
+use super::names::{class, name, signature, source, unit};
 use crate::recording::Recording;
 use crate::table::{Column, TableOf, Values};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use perk_profile::{Key, LabelSetId, Metric, Profile, Subject, ThreadId, Timeline, TraceId};
 
-use super::unit;
+use super::names::unit;
 use crate::recording::Recording;
 use crate::table::{Column, TableOf, Values};
 

@@ -2,7 +2,7 @@
 
 use perk_profile::{FrameId, Line, NodeId};
 
-use super::{class, name, signature, source};
+use super::names::{class, name, signature, source};
 use crate::recording::Recording;
 use crate::stacks::frames;
 use crate::table::{Column, TableOf, Values};

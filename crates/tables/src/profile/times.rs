@@ -2,7 +2,7 @@
 
 use perk_profile::{Event, Metric, Pause, SeriesSubject};
 
-use super::unit;
+use super::names::unit;
 use crate::recording::Recording;
 use crate::table::{Column, TableOf, Values};
 
