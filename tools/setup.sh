@@ -129,6 +129,7 @@ setup_counterparts() {
     mkdir -p .tools/counterparts
     [[ -d .tools/counterparts/python ]] || get_counterparts_of_python
     [[ -x .tools/counterparts/pprof ]] || get_pprof
+    [[ -d .tools/counterparts/duckdb ]] || get_duckdb
 }
 
 get_counterparts_of_python() {
@@ -152,6 +153,19 @@ get_counterparts_of_python() {
     find "$folder.part/botocore/data" -mindepth 1 -maxdepth 1 -type d ! -name s3 -exec rm -r {} +
     # Renamed last: the folder is there only when it is complete.
     mv "$folder.part" "$folder"
+}
+
+get_duckdb() {
+    local folder=.tools/counterparts/duckdb
+    say "getting DuckDB"
+    rm -rf "$folder.part"
+    if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+        --no-deps --no-compile --only-binary :all: --target "$folder.part" duckdb==2.0.1; then
+        mv "$folder.part" "$folder"
+    else
+        say "WARNING: cannot get DuckDB: no test has it read perk's tables"
+        rm -rf "$folder.part"
+    fi
 }
 
 get_pprof() {

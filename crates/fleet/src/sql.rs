@@ -10,13 +10,19 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use anyhow::{Context, bail};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::context::SQLOptions;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::DFParser;
 use futures::StreamExt;
 use perk_tables::{Limits, session};
+use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use self::args::SqlArgs;
 use self::fault::fault;
@@ -24,6 +30,10 @@ use self::output::{Form, Output};
 
 /// The part of the machine's memory that a query may take, if no option says how much.
 const MEMORY_PART: usize = 4;
+/// The longest query. Each of its terms can be a level of a plan, which takes some KiB of the stack.
+const MOST_QUERY_BYTES: usize = 128 << 10;
+/// The stack of the threads that plan and run it: addresses, of which those are memory that are used.
+const STACK_BYTES: usize = 512 << 20;
 /// The most room that a query takes on disk.
 const SPILL_BYTES: u64 = 64 << 30;
 
@@ -32,6 +42,15 @@ const SPILL_BYTES: u64 = 64 << 30;
 /// # Errors
 /// An input cannot be read, or the query has a fault, in one line.
 pub(crate) fn sql(args: &SqlArgs) -> anyhow::Result<ExitCode> {
+    // Terms of a long query are inside each other, and DataFusion visits them by recursion.
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().stack_size(STACK_BYTES);
+        let running = thread.spawn_scoped(scope, || run(args))?;
+        running.join().unwrap_or_else(|_| bail!("the query failed by a fault of perk's"))
+    })
+}
+
+fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
     let (inputs, query) = args.split();
     let query = match query {
         Some(query) => Some(query.to_owned()),
@@ -42,9 +61,21 @@ pub(crate) fn sql(args: &SqlArgs) -> anyhow::Result<ExitCode> {
             Some(text)
         }
     };
+    // What is wrong with the question is said before files are read, which can take a while.
+    if let Some(query) = &query {
+        check(query)?;
+    }
+    let form = args.form()?;
+    if inputs.is_empty() {
+        bail!("no input is given: perk sql FILE \"SELECT ...\"");
+    }
     let recordings = inputs::open(&inputs)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let spill = tempfile::tempdir().context("no folder for temporary files can be made")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_stack_size(STACK_BYTES)
+        .build()?;
+    let spill = tempfile::Builder::new().prefix("perk-sql-").tempdir();
+    let spill = spill.context("no folder for temporary files can be made")?;
     let limits = Limits {
         memory_bytes: args.memory.map_or_else(default_memory, |it| it.0 as usize),
         spill: spill.path().to_owned(),
@@ -52,9 +83,27 @@ pub(crate) fn sql(args: &SqlArgs) -> anyhow::Result<ExitCode> {
     };
     let context = session(recordings, &limits)?;
     let asked = Asked { context, options: options(args.write) };
-    match query {
-        Some(query) => runtime.block_on(asked.run(&query, args)),
+    let ended = match query {
+        Some(query) => runtime.block_on(asked.run(&query, form, args.output.as_deref())),
         None => shell::run(&asked, &runtime),
+    };
+    // Rows that are made now, for a query that was cancelled, are not waited for.
+    runtime.shutdown_background();
+    ended
+}
+
+/// Checks the words of a query.
+///
+/// # Errors
+/// Its fault, in one line.
+fn check(query: &str) -> anyhow::Result<()> {
+    if query.len() > MOST_QUERY_BYTES {
+        bail!("the query has {} bytes, of at most {MOST_QUERY_BYTES}", query.len());
+    }
+    match DFParser::parse_sql(query).map_err(|error| fault(query, &error))?.len() {
+        0 => bail!("there is no query"),
+        1 => Ok(()),
+        _ => bail!("the query has several statements: ask one after the other"),
     }
 }
 
@@ -82,48 +131,33 @@ impl Asked {
     /// # Errors
     /// Its fault, in one line.
     async fn plan(&self, statement: &str) -> anyhow::Result<DataFrame> {
+        check(statement)?;
         let planned = self.context.sql_with_options(statement, self.options).await;
-        planned.map_err(|error| fault(statement, &error))
-    }
-
-    /// Runs all statements of a text, and writes the results of the last one to a file or stdout.
-    async fn run(&self, text: &str, args: &SqlArgs) -> anyhow::Result<ExitCode> {
-        let frame = self.plan(text).await?;
-        let out: Box<dyn Write + Send> = match &args.output {
-            Some(path) => return self.run_to_file(text, frame, path).await,
-            None => Box::new(BufWriter::new(io::stdout())),
-        };
-        let form = match (args.csv, args.json) {
-            (true, _) => Form::Csv,
-            (_, true) => Form::Json,
-            _ => Form::Text,
-        };
-        tokio::select! {
-            written = write(text, frame, Output::new(form, out)) => match written {
-                Err(error) if is_closed_pipe(&error) => {}
-                written => written?,
-            },
-            _ = tokio::signal::ctrl_c() => bail!("the query was cancelled"),
+        let frame = planned.map_err(|error| fault(statement, &error))?;
+        // DataFusion would empty it before it knows whether the query succeeds.
+        if let LogicalPlan::Copy(copy) = frame.logical_plan()
+            && Path::new(copy.output_url.trim_start_matches("file://")).exists()
+        {
+            bail!("{} exists: COPY makes new files", copy.output_url);
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(frame)
     }
 
-    /// Writes the results to a new file, whose name says in which form.
-    async fn run_to_file(
-        &self,
-        text: &str,
-        frame: DataFrame,
-        path: &Path,
-    ) -> anyhow::Result<ExitCode> {
-        let Some(form) = Form::of(path) else {
-            bail!("{}: the results are written to .parquet, .csv, .json or .txt", path.display());
+    /// Runs a query, and writes its rows to a new file or to stdout.
+    async fn run(&self, query: &str, form: Form, path: Option<&Path>) -> anyhow::Result<ExitCode> {
+        let frame = self.plan(query).await?;
+        let Some(path) = path else {
+            let is_closed = Arc::new(AtomicBool::new(false));
+            let output = Output::new(form, Box::new(Stdout::new(&is_closed)));
+            return match write(query, frame, output).await {
+                Err(_) if is_closed.load(Ordering::Relaxed) => Ok(ExitCode::SUCCESS),
+                written => written.map(|()| ExitCode::SUCCESS),
+            };
         };
         let partial = partial(path);
         let file = File::create(&partial).with_context(|| partial.display().to_string())?;
-        let written = tokio::select! {
-            written = write(text, frame, Output::new(form, Box::new(BufWriter::new(file)))) => written,
-            _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("the query was cancelled")),
-        };
+        let output = Output::new(form, Box::new(BufWriter::new(file)));
+        let written = write(query, frame, output).await;
         let placed = written
             .and_then(|()| fs::rename(&partial, path).with_context(|| path.display().to_string()));
         if placed.is_err() {
@@ -140,19 +174,56 @@ fn partial(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Whether whoever reads stdout has ended, which is no fault: `| head`.
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let io = error.downcast_ref::<io::Error>();
-    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+/// stdout, and whether whoever reads it has ended, which is no fault: `| head`.
+struct Stdout {
+    out: BufWriter<io::Stdout>,
+    is_closed: Arc<AtomicBool>,
 }
 
-/// Writes the rows of a query while they come.
-async fn write(text: &str, frame: DataFrame, mut output: Output) -> anyhow::Result<()> {
-    let schema = frame.schema().inner().clone();
-    output.begin(&schema)?;
-    let mut rows = frame.execute_stream().await.map_err(|error| fault(text, &error))?;
-    while let Some(batch) = rows.next().await {
-        output.batch(&batch.map_err(|error| fault(text, &error))?)?;
+impl Stdout {
+    fn new(is_closed: &Arc<AtomicBool>) -> Self {
+        Self { out: BufWriter::new(io::stdout()), is_closed: Arc::clone(is_closed) }
     }
-    output.end()
+
+    fn note<T>(&self, written: io::Result<T>) -> io::Result<T> {
+        if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            self.is_closed.store(true, Ordering::Relaxed);
+        }
+        written
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.note(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.note(flushed)
+    }
+}
+
+/// Writes the rows of a query while they come, until its end, Ctrl-C or SIGTERM. The rows are made elsewhere: a function
+/// that takes long does not hold up the end.
+async fn write(query: &str, frame: DataFrame, mut output: Output) -> anyhow::Result<()> {
+    let text = query.to_owned();
+    let mut rows = tokio::spawn(async move {
+        let schema = frame.schema().inner().clone();
+        output.begin(&schema)?;
+        let mut rows = frame.execute_stream().await.map_err(|error| fault(&text, &error))?;
+        while let Some(batch) = rows.next().await {
+            output.batch(&batch.map_err(|error| fault(&text, &error))?)?;
+        }
+        output.end()
+    });
+    let mut terminated = signal(SignalKind::terminate())?;
+    tokio::select! {
+        written = &mut rows => return written.context("the query failed by a fault of perk's")?,
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated.recv() => {}
+    }
+    rows.abort();
+    bail!("the query was cancelled")
 }

@@ -11,8 +11,9 @@ mod recording;
 mod session;
 mod stacks;
 mod table;
+mod table_functions;
 
-pub use profile::tables;
+pub use profile::{table_functions, tables};
 pub use recording::Recording;
 pub use session::{Limits, session};
 pub use stacks::StackId;

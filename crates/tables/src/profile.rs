@@ -1,6 +1,8 @@
 //! The tables of profiles.
 
 mod allocations;
+pub(crate) mod diff;
+pub(crate) mod flame;
 mod locks;
 mod methods;
 mod names;
@@ -12,11 +14,18 @@ mod times;
 
 use std::sync::Arc;
 
+use perk_profile::Metric;
+
 use crate::table::{Table, TableInfo};
 
 /// All tables, in the order of their names.
 pub fn tables() -> Vec<TableInfo> {
     all().iter().map(|table| table.info()).collect()
+}
+
+/// The functions that are tables.
+pub fn table_functions() -> Vec<TableInfo> {
+    vec![diff::diff(Arc::new([]), 0).info(), flame::flame(Metric::Samples).info()]
 }
 
 pub(crate) fn all() -> Vec<Arc<dyn Table>> {
@@ -26,6 +35,7 @@ pub(crate) fn all() -> Vec<Arc<dyn Table>> {
         Arc::new(methods::lines()),
         Arc::new(locks::locks()),
         Arc::new(methods::methods()),
+        Arc::new(recordings::metrics()),
         Arc::new(recordings::notes()),
         Arc::new(times::pauses()),
         Arc::new(recordings::recordings()),

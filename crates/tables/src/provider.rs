@@ -18,15 +18,24 @@ use futures::{StreamExt, TryStreamExt, stream};
 use crate::recording::Recording;
 use crate::table::Table;
 
-/// A table of all recordings.
+/// A table of recordings.
 pub(crate) struct Provider {
     table: Arc<dyn Table>,
     recordings: Arc<[Recording]>,
+    /// The positions of those whose rows it has.
+    at: Vec<usize>,
 }
 
 impl Provider {
+    /// The table of all recordings.
     pub(crate) fn new(table: Arc<dyn Table>, recordings: Arc<[Recording]>) -> Self {
-        Self { table, recordings }
+        let at = (0..recordings.len()).collect();
+        Self { table, recordings, at }
+    }
+
+    /// The table of one recording, by its position.
+    pub(crate) fn of_one(table: Arc<dyn Table>, recordings: Arc<[Recording]>, at: usize) -> Self {
+        Self { table, recordings, at: vec![at] }
     }
 }
 
@@ -59,7 +68,7 @@ impl TableProvider for Provider {
             None => (0..schema.fields().len()).collect(),
         };
         let schema = Arc::new(schema.project(&columns)?);
-        let partitions = (0..self.recordings.len()).map(|at| {
+        let partitions = self.at.iter().map(|&at| {
             Arc::new(Partition {
                 table: Arc::clone(&self.table),
                 recordings: Arc::clone(&self.recordings),

@@ -28,9 +28,9 @@ impl Recording {
         Self { number, file, profile, stacks, tree, owners }
     }
 
-    /// The id of the stack of a node.
-    pub(crate) fn stack(&self, node: NodeId) -> StackId {
-        self.stacks()[node.index()]
+    /// The id of the stack of a node; `None` if it has no frames.
+    pub(crate) fn stack(&self, node: NodeId) -> Option<StackId> {
+        (node != self.profile.tree.root()).then(|| self.stacks()[node.index()])
     }
 
     pub(crate) fn stacks(&self) -> &[StackId] {

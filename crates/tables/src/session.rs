@@ -14,6 +14,11 @@ use crate::functions;
 use crate::profile;
 use crate::provider::Provider;
 use crate::recording::Recording;
+use crate::table_functions;
+
+/// The part of the memory that a sort keeps for what it has on disk, and the most of it.
+const SORT_PART: usize = 32;
+const MOST_SORT_BYTES: usize = 10 << 20;
 
 /// What a query may take.
 #[derive(Clone, Debug)]
@@ -40,6 +45,8 @@ pub fn session(recordings: Vec<Recording>, limits: &Limits) -> Result<SessionCon
         .build_arc()?;
     let mut config = SessionConfig::new().with_information_schema(true);
     config.options_mut().sql_parser.collect_spans = true;
+    let sort_bytes = (limits.memory_bytes / SORT_PART).min(MOST_SORT_BYTES);
+    config.options_mut().execution.sort_spill_reservation_bytes = sort_bytes;
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
@@ -52,5 +59,6 @@ pub fn session(recordings: Vec<Recording>, limits: &Limits) -> Result<SessionCon
         context.register_table(name, Arc::new(Provider::new(table, Arc::clone(&recordings))))?;
     }
     functions::register(&context, &recordings);
+    table_functions::register(&context, &recordings);
     Ok(context)
 }

@@ -1,5 +1,6 @@
 //! A table: its columns, and how the rows of a recording are made.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -9,7 +10,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::error::Result;
-use perk_profile::LabelSetId;
+use perk_profile::Label;
 
 use crate::recording::Recording;
 use crate::stacks::{STACK_ID_BYTES, StackId};
@@ -46,11 +47,14 @@ pub(crate) trait Table: Send + Sync {
     fn batch(&self, recording: &Recording, columns: &[usize]) -> Result<RecordBatch>;
 }
 
+/// How the rows of a recording are made.
+pub(crate) type Rows<R> = dyn Fn(&Recording) -> Vec<R> + Send + Sync;
+
 /// A table of rows `R`.
 pub(crate) struct TableOf<R> {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) rows: fn(&Recording) -> Vec<R>,
+    pub(crate) rows: Box<Rows<R>>,
     pub(crate) columns: Vec<Column<R>>,
 }
 
@@ -69,7 +73,7 @@ pub(crate) enum Values<R> {
     /// Nanoseconds since 1970.
     Time(fn(&Recording, &R) -> Option<i64>),
     Stack(fn(&Recording, &R) -> Option<StackId>),
-    Labels(fn(&Recording, &R) -> LabelSetId),
+    Labels(for<'a> fn(&'a Recording, &'a R) -> Cow<'a, [Label]>),
 }
 
 impl<R> Column<R> {
@@ -155,13 +159,16 @@ fn labels_type() -> DataType {
     DataType::Map(Arc::new(Field::new("entries", entries, false)), false)
 }
 
-fn labels(recording: &Recording, sets: impl Iterator<Item = LabelSetId>) -> Result<ArrayRef> {
-    let profile = &recording.profile;
+fn labels<'a>(
+    recording: &Recording,
+    sets: impl Iterator<Item = Cow<'a, [Label]>>,
+) -> Result<ArrayRef> {
+    let symbols = &recording.profile.symbols;
     let mut array = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
     for set in sets {
-        for label in profile.labels.get(set) {
-            array.keys().append_value(profile.symbols.strings.get(label.key));
-            array.values().append_value(label.value_text(&profile.symbols));
+        for label in &*set {
+            array.keys().append_value(symbols.strings.get(label.key));
+            array.values().append_value(label.value_text(symbols));
         }
         array.append(true)?;
     }

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::output::Form;
 use crate::values::Size;
+use anyhow::Context;
 use clap::Args;
 
 /// Ask profiles with SQL
@@ -24,7 +26,7 @@ pub(crate) struct SqlArgs {
     /// Print comma-separated values
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
-    /// Print a list of objects in JSON
+    /// Print a list of objects in JSON, one in each line
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the result to a file: .parquet, .csv, .json or .txt
@@ -39,6 +41,21 @@ pub(crate) struct SqlArgs {
 }
 
 impl SqlArgs {
+    /// The form of the answer.
+    ///
+    /// # Errors
+    /// The name of the file says none.
+    pub(super) fn form(&self) -> anyhow::Result<Form> {
+        match (&self.output, self.csv, self.json) {
+            (Some(path), ..) => Form::of(path).with_context(|| {
+                format!("{}: answers are written to .parquet, .csv, .json or .txt", path.display())
+            }),
+            (None, true, _) => Ok(Form::Csv),
+            (None, _, true) => Ok(Form::Json),
+            (None, ..) => Ok(Form::Text),
+        }
+    }
+
     /// The inputs and the query: the last argument, unless it is the name of a file.
     pub(crate) fn split(&self) -> (Vec<PathBuf>, Option<&str>) {
         let query = self.items.last().map(String::as_str);

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::arrow::json::writer::{ArrayWriter, JsonArray, WriterBuilder};
+use datafusion::arrow::json::writer::{LineDelimited, WriterBuilder};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
@@ -18,6 +18,8 @@ const MEASURED_ROWS: usize = 1000;
 /// The widest column of a text.
 const MOST_WIDTH: usize = 120;
 const GAP: &str = "  ";
+/// The columns of EXPLAIN.
+const PLAN: [&str; 2] = ["plan_type", "plan"];
 
 /// A form of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,8 @@ pub(super) enum Output {
         table: TextTable,
     },
     Csv(Box<csv::Writer<Sink>>),
-    Json(Box<ArrayWriter<Sink>>),
+    /// The sink, and whether a row was written.
+    Json(Sink, bool),
     /// Made with the schema.
     Parquet(Option<Sink>, Option<Box<ArrowWriter<Sink>>>),
 }
@@ -60,10 +63,7 @@ impl Output {
         match form {
             Form::Text => Output::Text { out, table: TextTable::default() },
             Form::Csv => Output::Csv(Box::new(csv::Writer::from_writer(out))),
-            Form::Json => {
-                let builder = WriterBuilder::new().with_explicit_nulls(true);
-                Output::Json(Box::new(builder.build::<_, JsonArray>(out)))
-            }
+            Form::Json => Output::Json(out, false),
             Form::Parquet => Output::Parquet(Some(out), None),
         }
     }
@@ -72,7 +72,7 @@ impl Output {
         match self {
             Output::Text { table, .. } => table.begin(schema),
             Output::Csv(out) => out.write_record(schema.fields().iter().map(|it| it.name()))?,
-            Output::Json(_) => {}
+            Output::Json(..) => {}
             Output::Parquet(out, writer) => {
                 let level = ZstdLevel::try_new(3)?;
                 let properties =
@@ -98,7 +98,18 @@ impl Output {
                     out.write_record(row)?;
                 }
             }
-            Output::Json(out) => out.write(batch)?,
+            Output::Json(out, is_begun) => {
+                let builder = WriterBuilder::new().with_explicit_nulls(true);
+                let mut lines = builder.build::<_, LineDelimited>(Vec::new());
+                lines.write(batch)?;
+                lines.finish()?;
+                let lines = lines.into_inner();
+                for line in lines.split(|&byte| byte == b'\n').filter(|it| !it.is_empty()) {
+                    out.write_all(if *is_begun { b",\n" } else { b"[" })?;
+                    out.write_all(line)?;
+                    *is_begun = true;
+                }
+            }
             Output::Parquet(_, Some(writer)) => writer.write(batch)?,
             Output::Parquet(_, None) => {}
         }
@@ -112,10 +123,14 @@ impl Output {
                 out.flush()?;
             }
             Output::Csv(mut out) => out.flush()?,
-            Output::Json(mut out) => {
-                out.finish()?;
-                let mut out = out.into_inner();
-                out.write_all(b"\n")?;
+            Output::Json(mut out, is_begun) => {
+                out.write_all(if is_begun {
+                    b"]
+"
+                } else {
+                    b"[]
+"
+                })?;
                 out.flush()?;
             }
             Output::Parquet(_, writer) => {
@@ -143,6 +158,8 @@ fn cells(batch: &RecordBatch, null: &str) -> anyhow::Result<Vec<Vec<String>>> {
 pub(super) struct TextTable {
     names: Vec<String>,
     are_numbers: Vec<bool>,
+    /// Whether it is the answer of EXPLAIN: texts of several lines.
+    is_plan: bool,
     /// Known after the first rows.
     widths: Option<Vec<usize>>,
     rows: Vec<Vec<String>>,
@@ -150,13 +167,20 @@ pub(super) struct TextTable {
 
 impl TextTable {
     fn begin(&mut self, schema: &SchemaRef) {
-        self.names = schema.fields().iter().map(|it| it.name().clone()).collect();
+        self.names = schema.fields().iter().map(|it| printable(it.name())).collect();
+        self.is_plan = self.names == PLAN;
         self.are_numbers = schema.fields().iter().map(|it| it.data_type().is_numeric()).collect();
     }
 
     /// Writes the rows that wait, after the names of the columns if these are the first.
     fn write(&mut self, out: &mut Sink) -> anyhow::Result<()> {
         let mut rows = std::mem::take(&mut self.rows);
+        if self.is_plan {
+            for line in rows.iter().flat_map(|row| row[1].lines()) {
+                writeln!(out, "{}", printable(line))?;
+            }
+            return Ok(());
+        }
         rows.iter_mut().flatten().for_each(|cell| *cell = printable(cell));
         if self.widths.is_none() {
             let width = |at: usize| {

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use perk_tables::{ColumnInfo, TableInfo, tables};
+use perk_tables::{ColumnInfo, TableInfo, table_functions, tables};
 use reedline::{
     ColumnarMenu, Completer, CompletionResult, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
@@ -14,8 +14,8 @@ use reedline::{
 };
 use tokio::runtime::Runtime;
 
-use super::output::{Form, Output};
-use super::{Asked, write};
+use super::Asked;
+use super::output::Form;
 use crate::talk::say;
 
 /// The lines that are remembered.
@@ -24,7 +24,7 @@ const MENU: &str = "names";
 const HELP: &str = "\
 \\d          list the tables
 \\d TABLE    list the columns of a table
-\\q          leave (also Ctrl-D)
+\\q          leave (also exit and Ctrl-D)
 A query ends with ; and can have several lines. Ctrl-C cancels it.";
 /// What queries are made of besides tables and columns.
 const WORDS: [&str; 24] = [
@@ -87,26 +87,21 @@ fn show(lines: &str) {
 
 /// Runs a query until its end or Ctrl-C.
 async fn answer(asked: &Asked, text: &str) {
-    let query = async {
-        let frame = asked.plan(text).await?;
-        write(text, frame, Output::new(Form::Text, Box::new(BufWriter::new(io::stdout())))).await
-    };
-    tokio::select! {
-        answered = query => if let Err(error) = answered {
-            say(format_args!("{error:#}"));
-        },
-        _ = tokio::signal::ctrl_c() => say(format_args!("the query was cancelled")),
+    if let Err(error) = asked.run(text, Form::Text, None).await {
+        say(format_args!("{error:#}"));
     }
 }
 
 fn list_tables() {
-    for TableInfo { name, about, .. } in tables() {
-        show(&format!("{name:<12}  {about}"));
+    for TableInfo { name, about, .. } in tables().into_iter().chain(table_functions()) {
+        show(&format!("{name:<16}  {about}"));
     }
 }
 
 fn list_columns(name: &str) {
-    let Some(table) = tables().into_iter().find(|it| it.name == name) else {
+    let is_meant = |it: &TableInfo| it.name.split('(').next() == Some(name);
+    let mut all = tables().into_iter().chain(table_functions());
+    let Some(table) = all.find(is_meant) else {
         say(format_args!("no table {name}: \\d lists them"));
         return;
     };
@@ -167,8 +162,8 @@ struct Names(Vec<String>);
 impl Names {
     fn new() -> Self {
         let mut names: Vec<String> = WORDS.map(str::to_owned).to_vec();
-        for table in tables() {
-            names.push(table.name.to_owned());
+        for table in tables().into_iter().chain(table_functions()) {
+            names.extend(table.name.split('(').next().map(str::to_owned));
             names.extend(table.columns.iter().map(|it| it.name.to_owned()));
         }
         names.sort();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use perk_testkit::agent::perk_bin;
-use perk_testkit::workspace;
+use perk_testkit::{peer, workspace};
 use serde_json::Value;
 
 use super::{recordings, rows, rows_of, run, sample};
@@ -76,6 +76,11 @@ fn equal_to_the_report(file: &Path) {
     for metric in metrics {
         let name = metric["metric"].to_string();
         assert_eq!(sums[&name], &metric["listed"], "{}: {name}", file.display());
+    }
+    let totals = rows_of(&[file], "SELECT metric, total, listed FROM metrics");
+    for metric in metrics {
+        let own = totals.iter().find(|row| row["metric"] == metric["metric"]).unwrap();
+        assert_eq!((&own["total"], &own["listed"]), (&metric["total"], &metric["listed"]));
     }
     let one = |query: &str, name: &str| rows_of(&[file], query)[0][name].clone();
     assert_eq!(
@@ -181,4 +186,51 @@ fn answers_are_text_csv_and_files() {
         }
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+}
+
+/// DuckDB shares nothing with DataFusion.
+#[test]
+fn duckdb_reads_the_same_numbers() {
+    let Some(packages) = peer("counterparts/duckdb/duckdb/__init__.py", "counterparts") else {
+        return;
+    };
+    let packages = packages.ancestors().nth(2).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let written = folder.path().join("samples.parquet");
+    let output =
+        run(&[&recordings()[0]], &["SELECT * FROM samples", "-o", written.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
+    let query = |table: &str| {
+        format!(
+            "SELECT metric, CAST(sum(value) AS BIGINT) AS sum, count(*) AS numbers, count(DISTINCT stack) AS stacks, \
+             min(labels['service']) AS service, count(time) AS timed FROM {table} GROUP BY 1 ORDER BY 1"
+        )
+    };
+    let script = workspace().join("crates/fleet/tests/counterparts/query.py");
+    let mut python = Command::new("python3");
+    python.arg(script).arg(query(&format!("'{}'", written.display()))).env("PYTHONPATH", packages);
+    let output = python.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let theirs: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(theirs.len() >= 3, "{theirs:?}");
+    assert_eq!(theirs, rows_of(&[&recordings()[0]], &query("samples")));
+}
+
+#[test]
+fn the_tree_has_the_numbers_of_the_methods() {
+    let rows = rows(
+        "SELECT m.recording, m.class, m.method, m.self = t.self AS is_equal FROM \
+         (SELECT recording, class, method, signature, sum(self) AS self FROM flame('samples') GROUP BY 1, 2, 3, 4) t \
+         JOIN (SELECT * FROM methods WHERE metric = 'samples') m USING (recording, class, method, signature)",
+    );
+    assert!(rows.len() > 4, "{rows:?}");
+    assert!(rows.iter().all(|row| row["is_equal"] == true), "{rows:?}");
+    let sums = super::rows(
+        "SELECT (SELECT sum(self_before) FROM diff(1, 2) WHERE metric = 'samples') AS before, \
+         (SELECT sum(self) FROM methods WHERE recording = 1 AND metric = 'samples') AS first, \
+         (SELECT sum(self_after) FROM diff(1, 2) WHERE metric = 'samples') AS after, \
+         (SELECT sum(self) FROM methods WHERE recording = 2 AND metric = 'samples') AS second",
+    );
+    assert_eq!(sums[0]["before"], sums[0]["first"], "{sums:?}");
+    assert_eq!(sums[0]["after"], sums[0]["second"], "{sums:?}");
 }

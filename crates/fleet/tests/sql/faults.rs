@@ -1,7 +1,7 @@
 //! Queries and inputs with faults, and borders.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::Stdio;
 
 use super::{command, run, sample};
@@ -27,9 +27,66 @@ fn faults_of_queries_have_a_place() {
         ("SELECT stack_contains(stack, '') FROM stacks", "no pattern"),
         ("SELECT leaf(class) FROM methods", "leaf"),
         ("SELECT 1; SELECT 2", "several statements"),
+        (" ; ", "there is no query"),
+        ("SELECT * FROM samples WHERE value = 'abc'", "abc"),
+        ("SELECT class FROM methods WHERE method ~ '('", "regex"),
+        ("SELECT cast('2026-99-99' as timestamp)", "2026-99-99"),
+        ("SELECT * FROM methods WHERE metric = \"samples\"", "single quotes"),
+        ("SELECT 'a", "Unterminated string literal"),
+        ("SELECT * FROM flame('nothing')", "no recording has the metric nothing"),
+        ("SELECT * FROM flame()", "flame takes a metric"),
+        ("SELECT * FROM diff(1, 9)", "there is no recording 9"),
+        ("SELECT * FROM diff(1)", "diff takes two recordings"),
     ] {
         let said = said(&[query]);
         assert!(said.contains(part), "{query}: {said}");
+    }
+}
+
+/// Terms of a chain are inside each other.
+#[test]
+fn long_queries_are_answered_or_refused() {
+    let of = |count: usize, term: &str| vec![term; count].join(" ");
+    for (query, code) in [
+        (
+            format!(
+                "SELECT count(*) FROM samples WHERE value <> -1 {}",
+                of(1200, "AND value <> -1")
+            ),
+            0,
+        ),
+        (format!("SELECT 1 {}", of(2000, "+1")), 0),
+        (format!("SELECT 'a' {}", of(1000, "|| 'a'")), 0),
+        (format!("SELECT 1 {}", of(300, "UNION ALL SELECT 1")), 0),
+        (format!("SELECT {}1{}", "(".repeat(10_000), ")".repeat(10_000)), 2),
+        (format!("SELECT 1 {}", of(50_000, "+ 1")), 2),
+    ] {
+        let mut command = command(&[sample().to_str().unwrap(), "--csv"]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(query.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}: {said}", &query[..60]);
+        assert_eq!(said.lines().count(), usize::from(code == 2), "{said}");
+    }
+}
+
+#[test]
+fn who_reads_may_end_first() {
+    let query = "SELECT a.value AS a, b.value AS b FROM generate_series(1, 1000) a, generate_series(1, 1000) b";
+    for form in ["--csv", "--json", "--write"] {
+        let mut command = command(&[sample().to_str().unwrap(), query, form]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = [0; 10];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), &*said), (Some(0), ""), "{form}");
     }
 }
 
@@ -48,6 +105,7 @@ fn nothing_but_the_inputs_is_read_or_written() {
     let output = run(&[&sample()], &[&copy, "--write"]);
     assert!(output.status.success(), "{output:?}");
     assert_eq!(fs::read_to_string(&target).unwrap(), "a\n1\n");
+    assert!(said(&["--write", &copy]).contains("exists"));
     // Not even then.
     said(&[
         "--write",

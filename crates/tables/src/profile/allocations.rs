@@ -1,28 +1,29 @@
 //! `sites`: the objects by class and stack.
 
-use perk_profile::{Allocations, Metric, Site};
+use perk_analysis::allocations::{self, SiteRow};
+use perk_profile::{Allocations, Metric};
 
 use crate::recording::Recording;
 use crate::table::{Column, TableOf, Values};
 
 /// The objects of a site, and which of their numbers are known.
-pub(super) struct SiteRow {
-    site: Site,
+pub(super) struct Objects {
+    site: SiteRow,
     has_live: bool,
     is_estimate: bool,
 }
 
-impl SiteRow {
+impl Objects {
     fn live(&self, number: fn(&Allocations) -> u64) -> Option<u64> {
         self.has_live.then(|| number(&self.site.objects))
     }
 }
 
-pub(super) fn sites() -> TableOf<SiteRow> {
+pub(super) fn sites() -> TableOf<Objects> {
     TableOf {
         name: "sites",
         about: "the objects that were allocated, by class and stack",
-        rows,
+        rows: Box::new(rows),
         columns: vec![
             Column::recording(),
             Column::new(
@@ -32,8 +33,8 @@ pub(super) fn sites() -> TableOf<SiteRow> {
             ),
             Column::new(
                 "stack",
-                Values::Stack(|it, row| Some(it.stack(it.profile.get_trace(row.site.trace).node))),
-                "the stack that allocated them",
+                Values::Stack(|it, row| it.stack(row.site.node)),
+                "the stack that allocated them; null if it is not known",
             ),
             Column::new(
                 "allocated_bytes",
@@ -64,11 +65,12 @@ pub(super) fn sites() -> TableOf<SiteRow> {
     }
 }
 
-fn rows(recording: &Recording) -> Vec<SiteRow> {
+fn rows(recording: &Recording) -> Vec<Objects> {
     let profile = &recording.profile;
     let Some(sites) = profile.sites() else { return Vec::new() };
     let (has_live, is_estimate) =
         (sites.known.live, Metric::AllocatedBytes.period(profile).is_some());
-    let row = |site| SiteRow { site, has_live, is_estimate };
-    sites.rows.into_iter().map(row).collect()
+    let row = |site| Objects { site, has_live, is_estimate };
+    let sites = allocations::sites(profile, &sites, &Metric::AllocatedBytes);
+    sites.into_iter().map(row).collect()
 }

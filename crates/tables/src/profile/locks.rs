@@ -9,7 +9,7 @@ pub(super) fn locks() -> TableOf<ContentionRow> {
     TableOf {
         name: "locks",
         about: "the waits for locks and to be notified, by class of the lock and stack, of all threads",
-        rows: |it| contention(&it.profile),
+        rows: Box::new(|it| contention(&it.profile)),
         columns: vec![
             Column::recording(),
             Column::new(
@@ -29,8 +29,8 @@ pub(super) fn locks() -> TableOf<ContentionRow> {
             ),
             Column::new(
                 "stack",
-                Values::Stack(|it, row| Some(it.stack(row.node))),
-                "the stack of the waits",
+                Values::Stack(|it, row| it.stack(row.node)),
+                "the stack of the waits; null if it is not known",
             ),
             Column::new(
                 "blocked_count",

@@ -54,13 +54,13 @@ pub(super) fn methods() -> TableOf<Numbers<MethodId>> {
     TableOf {
         name: "methods",
         about: "the numbers of each metric by method; copies of a class in several loaders are one",
-        rows: |it| {
+        rows: Box::new(|it| {
             of_all(it, |metric| {
                 let columns = Columns::new(&it.profile, it.tree(), metric, None);
                 let rows = columns.methods(it.tree()).into_iter();
                 rows.map(|row| (row.method, row.own, row.total)).collect()
             })
-        },
+        }),
         columns: vec![
             Column::recording(),
             metric(),
@@ -95,13 +95,13 @@ pub(super) fn lines() -> TableOf<Numbers<(MethodId, Line)>> {
     TableOf {
         name: "lines",
         about: "the numbers of each metric by line of a method",
-        rows: |it| {
+        rows: Box::new(|it| {
             of_all(it, |metric| {
                 let numbers = columns::numbers(&it.profile, metric);
                 let rows = lines::lines(&it.profile, &numbers.rows, None).into_iter();
                 rows.map(|row| ((row.method, row.line), row.own, row.total)).collect()
             })
-        },
+        }),
         columns: vec![
             Column::recording(),
             metric(),
@@ -144,13 +144,13 @@ pub(super) fn edges() -> TableOf<Numbers<(Option<MethodId>, MethodId)>> {
     TableOf {
         name: "edges",
         about: "the numbers of each metric by pair of methods, one that calls and one that is called",
-        rows: |it| {
+        rows: Box::new(|it| {
             of_all(it, |metric| {
                 let columns = Columns::new(&it.profile, it.tree(), metric, None);
                 let rows = columns.edges(it.tree(), |_| true).into_iter();
                 rows.map(|row| ((row.caller, row.callee), row.own, row.total)).collect()
             })
-        },
+        }),
         columns: vec![
             Column::recording(),
             metric(),

@@ -1,6 +1,8 @@
 //! What was recorded: `recordings` and `accounting`.
 
-use perk_profile::{LabelSetId, Profile};
+use std::collections::BTreeSet;
+
+use perk_profile::{Label, Metric, Profile};
 
 use crate::table::{Column, TableOf, Values};
 
@@ -9,7 +11,7 @@ pub(super) fn recordings() -> TableOf<()> {
     TableOf {
         name: "recordings",
         about: "the files that are asked, one row each",
-        rows: |_| vec![()],
+        rows: Box::new(|_| vec![()]),
         columns: vec![
             Column::recording(),
             Column::new("file", Values::Text(|it, _| Some(&it.file)), "its name"),
@@ -46,17 +48,20 @@ pub(super) fn recordings() -> TableOf<()> {
             ),
             Column::new(
                 "labels",
-                Values::Labels(|it, _| common_labels(&it.profile)),
-                "the labels of its first row, such as service and host: labels['service']",
+                Values::Labels(|it, _| common_labels(&it.profile).into()),
+                "the labels that all of its numbers have, such as service and host: labels['service']",
             ),
         ],
     }
 }
 
-/// The labels of a recording: those of its first row that has any.
-fn common_labels(profile: &Profile) -> LabelSetId {
-    let mut rows = profile.sections().flat_map(|section| section.rows());
-    rows.find(|row| row.0.labels != LabelSetId::EMPTY).map_or(LabelSetId::EMPTY, |row| row.0.labels)
+/// The labels that all numbers of a recording have.
+fn common_labels(profile: &Profile) -> Vec<Label> {
+    let sets = profile.sections().flat_map(|section| section.rows().map(|row| row.0.labels));
+    let mut sets = sets.collect::<BTreeSet<_>>().into_iter().map(|set| profile.labels.get(set));
+    let mut common = sets.next().unwrap_or_default().to_vec();
+    sets.for_each(|set| common.retain(|label| set.contains(label)));
+    common
 }
 
 /// What the readers skipped.
@@ -64,10 +69,50 @@ pub(super) fn notes() -> TableOf<String> {
     TableOf {
         name: "notes",
         about: "what perk skipped or found wrong in each file",
-        rows: |it| it.profile.notes.clone(),
+        rows: Box::new(|it| it.profile.notes.clone()),
         columns: vec![
             Column::recording(),
             Column::new("note", Values::Text(|_, row| Some(row)), "the note, a sentence"),
+        ],
+    }
+}
+
+/// The metrics of each recording.
+pub(super) fn metrics() -> TableOf<Metric> {
+    TableOf {
+        name: "metrics",
+        about: "the metrics of each recording, with their sums",
+        rows: Box::new(|it| Metric::all_of(&it.profile)),
+        columns: vec![
+            Column::recording(),
+            Column::new(
+                "metric",
+                Values::Text(|_, row| Some(row.name())),
+                "its name in all tables",
+            ),
+            Column::new(
+                "unit",
+                Values::Text(|_, row| Some(row.unit().name())),
+                "its unit: count, nanoseconds or bytes",
+            ),
+            Column::new(
+                "total",
+                Values::Number(|it, row| Some(row.total(&it.profile))),
+                "the sum of all numbers, also of those that the file leaves out",
+            ),
+            Column::new(
+                "listed",
+                Values::Number(|it, row| {
+                    let numbers = row.by_trace(&it.profile).1.into_iter().map(|row| row.1);
+                    Some(numbers.fold(0, u64::saturating_add))
+                }),
+                "the sum of the numbers that the file has: that of `samples`",
+            ),
+            Column::new(
+                "period",
+                Values::Number(|it, row| row.period(&it.profile)),
+                "the nanoseconds or bytes from sample to sample; null if all was counted, or it is not known",
+            ),
         ],
     }
 }
@@ -83,14 +128,14 @@ pub(super) fn accounting() -> TableOf<Line> {
     TableOf {
         name: "accounting",
         about: "what was recorded, lost and cost, one row for each number of each recording",
-        rows: |recording| {
+        rows: Box::new(|recording| {
             let text = recording.profile.accounting.as_ref().map(|it| it.to_text());
             let text = text.unwrap_or_default();
             let lines = text.lines().filter_map(|line| line.split_once('='));
             let line =
                 |(name, value): (&str, &str)| Line { name: name.into(), value: value.into() };
             lines.map(line).collect()
-        },
+        }),
         columns: vec![
             Column::recording(),
             Column::new(

@@ -22,8 +22,8 @@ pub(super) struct Sample {
 pub(super) fn samples() -> TableOf<Sample> {
     TableOf {
         name: "samples",
-        about: "all numbers that were measured: the sum of `value` of a metric is its total",
-        rows,
+        about: "all numbers of the files; their sums are in `metrics`",
+        rows: Box::new(rows),
         columns: vec![
             Column::recording(),
             Column::new(
@@ -53,8 +53,8 @@ pub(super) fn samples() -> TableOf<Sample> {
             ),
             Column::new(
                 "stack",
-                Values::Stack(|it, row| Some(it.stack(it.profile.get_trace(row.trace).node))),
-                "the stack, as in `stacks`",
+                Values::Stack(|it, row| it.stack(it.profile.get_trace(row.trace).node)),
+                "the stack, as in `stacks`; null if it is not known",
             ),
             Column::new(
                 "subject",
@@ -63,13 +63,21 @@ pub(super) fn samples() -> TableOf<Sample> {
             ),
             Column::new(
                 "labels",
-                Values::Labels(|_, row| row.labels),
+                Values::Labels(|it, row| it.profile.labels.get(row.labels).into()),
                 "the labels of the number: labels['service']",
             ),
             Column::new(
                 "value",
                 Values::Number(|_, row| Some(row.value)),
                 "the number, in the unit of the metric",
+            ),
+            Column::new(
+                "cpu_ns",
+                Values::Number(|it, row| {
+                    let interval_ns = it.profile.sample_interval_ns()?;
+                    (row.metric == Metric::Samples).then(|| row.value.saturating_mul(interval_ns))
+                }),
+                "the CPU time of CPU samples: recordings can have different intervals; null for other metrics",
             ),
         ],
     }

@@ -18,12 +18,12 @@ pub(super) fn stacks() -> TableOf<StackFrame> {
     TableOf {
         name: "stacks",
         about: "the frames of the stacks that numbers are of, one row each",
-        rows,
+        rows: Box::new(rows),
         columns: vec![
             Column::recording(),
             Column::new(
                 "stack",
-                Values::Stack(|it, row| Some(it.stack(row.node))),
+                Values::Stack(|it, row| it.stack(row.node)),
                 "the stack; its id follows from its frames and is the same in all recordings",
             ),
             Column::new(

@@ -8,7 +8,7 @@ pub(super) fn threads() -> TableOf<ThreadId> {
     TableOf {
         name: "threads",
         about: "the threads of each recording",
-        rows: |it| (0..it.profile.threads.len()).map(ThreadId::new).collect(),
+        rows: Box::new(|it| (0..it.profile.threads.len()).map(ThreadId::new).collect()),
         columns: vec![
             Column::recording(),
             Column::new(

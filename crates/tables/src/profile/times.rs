@@ -19,7 +19,7 @@ pub(super) fn series() -> TableOf<Number> {
     TableOf {
         name: "series",
         about: "allocations, waits and states of threads over time, of which no stack is known at each time",
-        rows: numbers,
+        rows: Box::new(numbers),
         columns: vec![
             Column::recording(),
             Column::new(
@@ -82,13 +82,13 @@ pub(super) fn pauses() -> TableOf<Pause> {
     TableOf {
         name: "pauses",
         about: "the pauses in which no Java code ran",
-        rows: |it| {
+        rows: Box::new(|it| {
             let pauses = it.profile.events.iter().filter_map(|event| match event {
                 Event::Pauses(pauses) => Some(pauses.clone()),
                 _ => None,
             });
             pauses.flatten().collect()
-        },
+        }),
         columns: vec![
             Column::recording(),
             Column::new("time", Values::Time(|it, row| it.unix_ns(row.begin_ns)), "its start"),
