@@ -6,9 +6,8 @@ mod inputs;
 mod output;
 mod shell;
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +20,13 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::DFParser;
 use futures::StreamExt;
+use perk_files::{Access, Destination};
 use perk_tables::{Limits, session};
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use self::args::SqlArgs;
 use self::fault::fault;
-use self::output::{Form, Output};
+use self::output::{Form, Output, Sink};
 
 /// The part of the machine's memory that a query may take, if no option says how much.
 const MEMORY_PART: usize = 4;
@@ -82,7 +82,7 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         spill_bytes: SPILL_BYTES,
     };
     let context = session(recordings, &limits)?;
-    let asked = Asked { context, options: options(args.write) };
+    let asked = SqlSession { context, options: options(args.write) };
     let ended = match query {
         Some(query) => runtime.block_on(asked.run(&query, form, args.output.as_deref())),
         None => shell::run(&asked, &runtime),
@@ -120,18 +120,17 @@ fn default_memory() -> usize {
 }
 
 /// A session, and what may be asked.
-struct Asked {
+struct SqlSession {
     context: SessionContext,
     options: SQLOptions,
 }
 
-impl Asked {
+impl SqlSession {
     /// Plans a statement.
     ///
     /// # Errors
     /// Its fault, in one line.
     async fn plan(&self, statement: &str) -> anyhow::Result<DataFrame> {
-        check(statement)?;
         let planned = self.context.sql_with_options(statement, self.options).await;
         let frame = planned.map_err(|error| fault(statement, &error))?;
         // DataFusion would empty it before it knows whether the query succeeds.
@@ -148,30 +147,21 @@ impl Asked {
         let frame = self.plan(query).await?;
         let Some(path) = path else {
             let is_closed = Arc::new(AtomicBool::new(false));
-            let output = Output::new(form, Box::new(Stdout::new(&is_closed)));
-            return match write(query, frame, output).await {
+            let out = Box::new(Stdout::new(&is_closed));
+            return match write(query, frame, form, out).await {
                 Err(_) if is_closed.load(Ordering::Relaxed) => Ok(ExitCode::SUCCESS),
                 written => written.map(|()| ExitCode::SUCCESS),
             };
         };
-        let partial = partial(path);
-        let file = File::create(&partial).with_context(|| partial.display().to_string())?;
-        let output = Output::new(form, Box::new(BufWriter::new(file)));
-        let written = write(query, frame, output).await;
-        let placed = written
-            .and_then(|()| fs::rename(&partial, path).with_context(|| path.display().to_string()));
-        if placed.is_err() {
-            let _ = fs::remove_file(&partial);
+        let cannot = || format!("cannot write {}", path.display());
+        let destination = Destination::open(path, Access::Usual).with_context(cannot)?;
+        let out = BufWriter::new(destination.file().try_clone().with_context(cannot)?);
+        write(query, frame, form, Box::new(out)).await?;
+        if let Destination::File(mut part) = destination {
+            part.finish().with_context(cannot)?;
         }
-        placed.map(|()| ExitCode::SUCCESS)
+        Ok(ExitCode::SUCCESS)
     }
-}
-
-/// The name of a file while it is written.
-fn partial(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    path.with_file_name(name)
 }
 
 /// stdout, and whether whoever reads it has ended, which is no fault: `| head`.
@@ -207,11 +197,10 @@ impl Write for Stdout {
 
 /// Writes the rows of a query while they come, until its end, Ctrl-C or SIGTERM. The rows are made elsewhere: a function
 /// that takes long does not hold up the end.
-async fn write(query: &str, frame: DataFrame, mut output: Output) -> anyhow::Result<()> {
+async fn write(query: &str, frame: DataFrame, form: Form, out: Sink) -> anyhow::Result<()> {
     let text = query.to_owned();
     let mut rows = tokio::spawn(async move {
-        let schema = frame.schema().inner().clone();
-        output.begin(&schema)?;
+        let mut output = Output::new(form, out, frame.schema().inner())?;
         let mut rows = frame.execute_stream().await.map_err(|error| fault(&text, &error))?;
         while let Some(batch) = rows.next().await {
             output.batch(&batch.map_err(|error| fault(&text, &error))?)?;

@@ -1,6 +1,6 @@
 //! A recorder, its files, and what it says.
 
-mod counterparts;
+pub(crate) mod counterparts;
 pub(crate) mod files;
 mod places;
 

@@ -6,8 +6,8 @@ use std::mem;
 use crate::{
     Accounting, ClassId, Column, Event, Frame, FrameId, Key, KeyedMap, Label, LabelSetId,
     LabelValue, Method, MethodId, MonitorDump, NodeId, Pause, Profile, Section, SectionHead,
-    SectionView, SeriesSubject, Span, StrId, Subject, Thread, ThreadId, TimeSeries, Timeline,
-    Trace, TraceId, WaitEvent,
+    SectionView, SeriesSubject, Span, StrId, Thread, ThreadId, TimeSeries, Timeline, Trace,
+    TraceId, WaitEvent,
 };
 
 /// HPROF's serial number of a file's first thread.
@@ -407,15 +407,10 @@ impl ProcessIds {
     fn section(&self, into: &mut Profile, from: &Profile, section: &Section) -> Section {
         let mut mapped = Section::new(section.head.clone());
         for (Key { trace, subject, labels }, numbers) in section.rows() {
-            let subject = match subject {
-                Subject::Class(id) => Subject::Class(self.class(id)),
-                Subject::Lock(id, kind) => Subject::Lock(self.class(id), kind),
-                Subject::Field(id, field) => {
-                    let field = from.symbols.strings.get(field);
-                    Subject::Field(self.class(id), into.symbols.strings.intern(field))
-                }
-                other @ (Subject::None | Subject::State(_)) => other,
-            };
+            let subject = subject.renamed(
+                |class| self.class(class),
+                |field| into.symbols.strings.intern(from.symbols.strings.get(field)),
+            );
             let labels = self.label_sets[labels.index()];
             mapped.push(Key { trace: self.trace(trace), subject, labels }, numbers);
         }

@@ -18,25 +18,25 @@ impl Profile {
             .events
             .iter()
             .any(|event| matches!(event, Event::Wait(_) | Event::FieldAccesses(_)));
-        if has_others { self } else { Pruned::new(&self).take_events(self) }
+        if has_others { self } else { Pruner::new(&self).take_events(self) }
     }
 }
 
 /// The profile that is made, and the ids that the parts of the other one have in it.
-struct Pruned {
+struct Pruner {
     profile: Profile,
-    strings: Kept,
-    classes: Kept,
-    traces: Kept,
+    strings: UsedEntries,
+    classes: UsedEntries,
+    traces: UsedEntries,
     label_sets: Vec<LabelSetId>,
 }
 
 /// Which entries of a table are used, and then their positions in the new table.
-struct Kept {
+struct UsedEntries {
     places: Vec<Option<u32>>,
 }
 
-impl Kept {
+impl UsedEntries {
     fn new(length: usize) -> Self {
         Self { places: vec![None; length] }
     }
@@ -44,6 +44,13 @@ impl Kept {
     /// Notes that an entry is used. Returns whether it was not before.
     fn add(&mut self, index: usize) -> bool {
         self.places[index].replace(0).is_none()
+    }
+
+    /// Notes that names are used.
+    fn add_all<const N: usize>(&mut self, names: [Option<StrId>; N]) {
+        for name in names.into_iter().flatten() {
+            self.add(name.index());
+        }
     }
 
     /// Puts the used entries in an order. Returns them in it.
@@ -66,25 +73,25 @@ impl Kept {
     }
 }
 
-impl Pruned {
+impl Pruner {
     fn new(from: &Profile) -> Self {
         let symbols = &from.symbols;
-        let mut traces = Kept::new(from.traces().len());
-        let mut classes = Kept::new(symbols.classes().len());
-        let mut strings = Kept::new(symbols.strings.len());
+        let mut traces = UsedEntries::new(from.traces().len());
+        let mut classes = UsedEntries::new(symbols.classes().len());
+        let mut strings = UsedEntries::new(symbols.strings.len());
         for event in &from.events {
             note_event(event, &mut traces, &mut classes, &mut strings);
         }
         traces.add(from.system_trace().index());
-        let mut nodes = Kept::new(from.tree.len());
-        for (_, trace) in from.traces().iter().enumerate().filter(|it| traces.has(it.0)) {
-            let mut at = Some(trace.node);
+        let mut nodes = UsedEntries::new(from.tree.len());
+        for trace in (0..from.traces().len()).filter(|&trace| traces.has(trace)) {
+            let mut at = Some(from.get_trace(TraceId::new(trace)).node);
             while let Some(node) = at.filter(|node| nodes.add(node.index())) {
                 at = from.tree.parent(node);
             }
         }
-        let mut frames = Kept::new(symbols.frame_count());
-        let mut methods = Kept::new(symbols.method_count());
+        let mut frames = UsedEntries::new(symbols.frame_count());
+        let mut methods = UsedEntries::new(symbols.method_count());
         let used_nodes = (0..from.tree.len()).filter(|&node| nodes.has(node)).map(NodeId::new);
         for frame in used_nodes.filter_map(|node| from.tree.frame(node)) {
             if frames.add(frame.index()) {
@@ -95,9 +102,7 @@ impl Pruned {
             let Method { class, name, signature, source } =
                 symbols.get_method(MethodId::new(index));
             classes.add(class.index());
-            [Some(name), signature, source].into_iter().flatten().for_each(|it| {
-                strings.add(it.index());
-            });
+            strings.add_all([Some(name), signature, source]);
         }
         for (class, it) in symbols.classes() {
             if classes.has(class.index()) {
@@ -105,16 +110,14 @@ impl Pruned {
             }
         }
         for Thread { name, group, parent_group, .. } in &from.threads {
-            [Some(*name), *group, *parent_group].into_iter().flatten().for_each(|it| {
-                strings.add(it.index());
-            });
+            strings.add_all([Some(*name), *group, *parent_group]);
         }
         for label in label_sets(from).flatten() {
-            strings.add(label.key.index());
-            match label.value {
-                LabelValue::Text(text) => strings.add(text.index()),
-                LabelValue::Number(_, unit) => unit.is_some_and(|unit| strings.add(unit.index())),
+            let text = match label.value {
+                LabelValue::Text(text) => Some(text),
+                LabelValue::Number(_, unit) => unit,
             };
+            strings.add_all([Some(label.key), text]);
         }
         let mut this =
             Self { profile: Profile::default(), strings, classes, traces, label_sets: Vec::new() };
@@ -135,7 +138,7 @@ impl Pruned {
         TraceId::new(self.traces.get(id.index()))
     }
 
-    fn take_symbols(&mut self, from: &Profile, mut methods: Kept, frames: &mut Kept) {
+    fn take_symbols(&mut self, from: &Profile, mut methods: UsedEntries, frames: &mut UsedEntries) {
         let symbols = &from.symbols;
         let text = |at| symbols.strings.get(StrId::new(at));
         // The empty text is the first of each table.
@@ -174,7 +177,7 @@ impl Pruned {
         }
     }
 
-    fn take_paths(&mut self, from: &Profile, nodes: &Kept, frames: &Kept) {
+    fn take_paths(&mut self, from: &Profile, nodes: &UsedEntries, frames: &UsedEntries) {
         let mut children: Vec<_> = (1..from.tree.len())
             .filter(|&node| nodes.has(node))
             .filter_map(|node| {
@@ -216,20 +219,7 @@ impl Pruned {
             ..*thread
         });
         self.profile.threads = threads.collect();
-        let labels = |set: &[Label]| -> Vec<Label> {
-            let mapped = set.iter().map(|label| Label {
-                key: self.string(label.key),
-                value: match label.value {
-                    LabelValue::Text(text) => LabelValue::Text(self.string(text)),
-                    LabelValue::Number(number, unit) => {
-                        LabelValue::Number(number, unit.map(|it| self.string(it)))
-                    }
-                },
-            });
-            mapped.collect()
-        };
-        let sets: Vec<_> = label_sets(from).map(labels).collect();
-        self.label_sets = sets.into_iter().map(|set| self.profile.labels.set(set)).collect();
+        self.label_sets = self.profile.take_labels(from);
     }
 
     /// The profile with the events, and all else that has no ids.
@@ -271,11 +261,8 @@ impl Pruned {
 
     /// A section, in order of its traces.
     fn section(&self, section: &Section) -> Section {
-        let subject = |subject| match subject {
-            Subject::Class(id) => Subject::Class(self.class(id)),
-            Subject::Lock(id, kind) => Subject::Lock(self.class(id), kind),
-            Subject::Field(id, field) => Subject::Field(self.class(id), self.string(field)),
-            other @ (Subject::None | Subject::State(_)) => other,
+        let subject = |subject: Subject| {
+            subject.renamed(|class| self.class(class), |field| self.string(field))
         };
         let rows = section.rows().map(|(key, numbers)| {
             let (trace, labels) = (self.trace(key.trace), self.label_sets[key.labels.index()]);
@@ -295,7 +282,12 @@ fn label_sets(profile: &Profile) -> impl Iterator<Item = &[Label]> {
 }
 
 /// Notes what an event names.
-fn note_event(event: &Event, traces: &mut Kept, classes: &mut Kept, strings: &mut Kept) {
+fn note_event(
+    event: &Event,
+    traces: &mut UsedEntries,
+    classes: &mut UsedEntries,
+    strings: &mut UsedEntries,
+) {
     match event {
         Event::Section(section) => {
             for (key, _) in section.rows() {

@@ -35,6 +35,20 @@ impl Subject {
         }
     }
 
+    /// The subject with the ids of another profile.
+    pub(crate) fn renamed(
+        self,
+        class: impl FnOnce(ClassId) -> ClassId,
+        field: impl FnOnce(StrId) -> StrId,
+    ) -> Self {
+        match self {
+            Subject::Class(id) => Subject::Class(class(id)),
+            Subject::Lock(id, kind) => Subject::Lock(class(id), kind),
+            Subject::Field(id, name) => Subject::Field(class(id), field(name)),
+            other @ (Subject::None | Subject::State(_)) => other,
+        }
+    }
+
     /// Returns the subject without the kind of lock. This merges the locks of a class where their
     /// kinds are not distinguished.
     pub fn merged(self) -> Self {

@@ -203,7 +203,7 @@ impl StackFunction {
             };
             if known.as_ref().is_none_or(|it| it.0 != pattern) {
                 let Some(parsed) = NamePattern::new(pattern) else {
-                    fault.get_or_insert(format!("{pattern} is no pattern of names"));
+                    fault.get_or_insert(format!("no pattern of names: '{pattern}'"));
                     array.append_null();
                     return;
                 };

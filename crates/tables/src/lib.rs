@@ -13,7 +13,7 @@ mod stacks;
 mod table;
 mod table_functions;
 
-pub use profile::{table_functions, tables};
+pub use profile::tables;
 pub use recording::Recording;
 pub use session::{Limits, session};
 pub use stacks::StackId;

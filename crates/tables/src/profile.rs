@@ -18,14 +18,11 @@ use perk_profile::Metric;
 
 use crate::table::{Table, TableInfo};
 
-/// All tables, in the order of their names.
+/// All tables, in the order of their names, and then the functions that are tables.
 pub fn tables() -> Vec<TableInfo> {
-    all().iter().map(|table| table.info()).collect()
-}
-
-/// The functions that are tables.
-pub fn table_functions() -> Vec<TableInfo> {
-    vec![diff::diff(Arc::new([]), 0).info(), flame::flame(Metric::Samples).info()]
+    let mut tables: Vec<_> = all().iter().map(|table| table.info()).collect();
+    tables.extend([diff::diff(Arc::new([]), 0).info(), flame::flame(Metric::Samples).info()]);
+    tables
 }
 
 pub(crate) fn all() -> Vec<Arc<dyn Table>> {

@@ -42,7 +42,7 @@ pub(crate) fn ids(profile: &Profile) -> Vec<StackId> {
     ids
 }
 
-/// The frames of a node with their nodes, the outermost first.
+/// The frames of a node, the outermost first.
 pub(crate) fn frames(profile: &Profile, node: NodeId) -> Vec<FrameId> {
     let mut frames: Vec<_> = profile.tree.frames(node).collect();
     frames.reverse();

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::json::writer::{LineDelimited, WriterBuilder};
@@ -18,6 +17,8 @@ const MEASURED_ROWS: usize = 1000;
 /// The widest column of a text.
 const MOST_WIDTH: usize = 120;
 const GAP: &str = "  ";
+/// The level of zstd in Parquet.
+const ZSTD_LEVEL: i32 = 3;
 /// The columns of EXPLAIN.
 const PLAN: [&str; 2] = ["plan_type", "plan"];
 
@@ -43,7 +44,7 @@ impl Form {
     }
 }
 
-type Sink = Box<dyn Write + Send>;
+pub(super) type Sink = Box<dyn Write + Send>;
 
 /// Where rows go.
 pub(super) enum Output {
@@ -54,47 +55,39 @@ pub(super) enum Output {
     Csv(Box<csv::Writer<Sink>>),
     /// The sink, and whether a row was written.
     Json(Sink, bool),
-    /// Made with the schema.
-    Parquet(Option<Sink>, Option<Box<ArrowWriter<Sink>>>),
+    Parquet(Box<ArrowWriter<Sink>>),
 }
 
 impl Output {
-    pub(super) fn new(form: Form, out: Sink) -> Self {
-        match form {
-            Form::Text => Output::Text { out, table: TextTable::default() },
-            Form::Csv => Output::Csv(Box::new(csv::Writer::from_writer(out))),
-            Form::Json => Output::Json(out, false),
-            Form::Parquet => Output::Parquet(Some(out), None),
-        }
-    }
-
-    pub(super) fn begin(&mut self, schema: &SchemaRef) -> anyhow::Result<()> {
-        match self {
-            Output::Text { table, .. } => table.begin(schema),
-            Output::Csv(out) => out.write_record(schema.fields().iter().map(|it| it.name()))?,
-            Output::Json(..) => {}
-            Output::Parquet(out, writer) => {
-                let level = ZstdLevel::try_new(3)?;
-                let properties =
-                    WriterProperties::builder().set_compression(Compression::ZSTD(level));
-                let out = out.take().context("the file was begun before")?;
-                let made = ArrowWriter::try_new(out, schema.clone(), Some(properties.build()))?;
-                *writer = Some(Box::new(made));
+    /// Begins the answer of a query: the names of its columns.
+    pub(super) fn new(form: Form, out: Sink, schema: &SchemaRef) -> anyhow::Result<Self> {
+        Ok(match form {
+            Form::Text => Output::Text { out, table: TextTable::new(schema) },
+            Form::Csv => {
+                let mut out = csv::Writer::from_writer(out);
+                out.write_record(schema.fields().iter().map(|it| it.name()))?;
+                Output::Csv(Box::new(out))
             }
-        }
-        Ok(())
+            Form::Json => Output::Json(out, false),
+            Form::Parquet => {
+                let compression = Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?);
+                let properties = WriterProperties::builder().set_compression(compression).build();
+                let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties))?;
+                Output::Parquet(Box::new(writer))
+            }
+        })
     }
 
     pub(super) fn batch(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
         match self {
             Output::Text { out, table } => {
-                table.rows.extend(cells(batch, "")?);
+                table.rows.extend(cells(batch)?);
                 if table.rows.len() >= MEASURED_ROWS {
                     table.write(out)?;
                 }
             }
             Output::Csv(out) => {
-                for row in cells(batch, "")? {
+                for row in cells(batch)? {
                     out.write_record(row)?;
                 }
             }
@@ -110,8 +103,7 @@ impl Output {
                     *is_begun = true;
                 }
             }
-            Output::Parquet(_, Some(writer)) => writer.write(batch)?,
-            Output::Parquet(_, None) => {}
+            Output::Parquet(writer) => writer.write(batch)?,
         }
         Ok(())
     }
@@ -124,28 +116,18 @@ impl Output {
             }
             Output::Csv(mut out) => out.flush()?,
             Output::Json(mut out, is_begun) => {
-                out.write_all(if is_begun {
-                    b"]
-"
-                } else {
-                    b"[]
-"
-                })?;
+                out.write_all(if is_begun { b"]\n" } else { b"[]\n" })?;
                 out.flush()?;
             }
-            Output::Parquet(_, writer) => {
-                if let Some(writer) = writer {
-                    writer.into_inner()?.flush()?;
-                }
-            }
+            Output::Parquet(writer) => writer.into_inner()?.flush()?,
         }
         Ok(())
     }
 }
 
 /// The rows of a batch as texts.
-fn cells(batch: &RecordBatch, null: &str) -> anyhow::Result<Vec<Vec<String>>> {
-    let options = FormatOptions::default().with_null(null);
+fn cells(batch: &RecordBatch) -> anyhow::Result<Vec<Vec<String>>> {
+    let options = FormatOptions::default();
     let columns = batch.columns().iter();
     let columns = columns.map(|it| ArrayFormatter::try_new(it.as_ref(), &options));
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
@@ -154,7 +136,6 @@ fn cells(batch: &RecordBatch, null: &str) -> anyhow::Result<Vec<Vec<String>>> {
 }
 
 /// Rows that wait for the widths of their columns.
-#[derive(Default)]
 pub(super) struct TextTable {
     names: Vec<String>,
     are_numbers: Vec<bool>,
@@ -166,10 +147,10 @@ pub(super) struct TextTable {
 }
 
 impl TextTable {
-    fn begin(&mut self, schema: &SchemaRef) {
-        self.names = schema.fields().iter().map(|it| printable(it.name())).collect();
-        self.is_plan = self.names == PLAN;
-        self.are_numbers = schema.fields().iter().map(|it| it.data_type().is_numeric()).collect();
+    fn new(schema: &SchemaRef) -> Self {
+        let names: Vec<_> = schema.fields().iter().map(|it| printable(it.name())).collect();
+        let are_numbers = schema.fields().iter().map(|it| it.data_type().is_numeric()).collect();
+        Self { is_plan: names == PLAN, names, are_numbers, widths: None, rows: Vec::new() }
     }
 
     /// Writes the rows that wait, after the names of the columns if these are the first.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use perk_tables::{ColumnInfo, TableInfo, table_functions, tables};
+use perk_tables::{ColumnInfo, TableInfo, tables};
 use reedline::{
     ColumnarMenu, Completer, CompletionResult, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
@@ -14,8 +14,8 @@ use reedline::{
 };
 use tokio::runtime::Runtime;
 
-use super::Asked;
 use super::output::Form;
+use super::{SqlSession, check};
 use crate::talk::say;
 
 /// The lines that are remembered.
@@ -55,7 +55,7 @@ const WORDS: [&str; 24] = [
 ];
 
 /// Reads and runs queries until the end of the input.
-pub(super) fn run(asked: &Asked, runtime: &Runtime) -> anyhow::Result<ExitCode> {
+pub(super) fn run(asked: &SqlSession, runtime: &Runtime) -> anyhow::Result<ExitCode> {
     let mut line_editor = editor()?;
     show("\\d lists the tables, \\? the commands. A query ends with ;");
     loop {
@@ -86,22 +86,25 @@ fn show(lines: &str) {
 }
 
 /// Runs a query until its end or Ctrl-C.
-async fn answer(asked: &Asked, text: &str) {
-    if let Err(error) = asked.run(text, Form::Text, None).await {
+async fn answer(asked: &SqlSession, text: &str) {
+    let answered = match check(text) {
+        Ok(()) => asked.run(text, Form::Text, None).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = answered {
         say(format_args!("{error:#}"));
     }
 }
 
 fn list_tables() {
-    for TableInfo { name, about, .. } in tables().into_iter().chain(table_functions()) {
+    for TableInfo { name, about, .. } in tables() {
         show(&format!("{name:<16}  {about}"));
     }
 }
 
 fn list_columns(name: &str) {
     let is_meant = |it: &TableInfo| it.name.split('(').next() == Some(name);
-    let mut all = tables().into_iter().chain(table_functions());
-    let Some(table) = all.find(is_meant) else {
+    let Some(table) = tables().into_iter().find(is_meant) else {
         say(format_args!("no table {name}: \\d lists them"));
         return;
     };
@@ -162,7 +165,7 @@ struct Names(Vec<String>);
 impl Names {
     fn new() -> Self {
         let mut names: Vec<String> = WORDS.map(str::to_owned).to_vec();
-        for table in tables().into_iter().chain(table_functions()) {
+        for table in tables() {
             names.extend(table.name.split('(').next().map(str::to_owned));
             names.extend(table.columns.iter().map(|it| it.name.to_owned()));
         }

@@ -9,6 +9,8 @@ use perk_testkit::agent::perk_bin;
 use perk_testkit::{peer, workspace};
 use serde_json::Value;
 
+use crate::record::counterparts::{output, script};
+
 use super::{recordings, rows, rows_of, run, sample};
 
 #[test]
@@ -197,21 +199,18 @@ fn duckdb_reads_the_same_numbers() {
     let packages = packages.ancestors().nth(2).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let written = folder.path().join("samples.parquet");
-    let output =
+    let written_there =
         run(&[&recordings()[0]], &["SELECT * FROM samples", "-o", written.to_str().unwrap()]);
-    assert!(output.status.success(), "{output:?}");
+    assert!(written_there.status.success(), "{written_there:?}");
     let query = |table: &str| {
         format!(
             "SELECT metric, CAST(sum(value) AS BIGINT) AS sum, count(*) AS numbers, count(DISTINCT stack) AS stacks, \
              min(labels['service']) AS service, count(time) AS timed FROM {table} GROUP BY 1 ORDER BY 1"
         )
     };
-    let script = workspace().join("crates/fleet/tests/counterparts/query.py");
-    let mut python = Command::new("python3");
-    python.arg(script).arg(query(&format!("'{}'", written.display()))).env("PYTHONPATH", packages);
-    let output = python.output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let theirs: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let mut python = script("query.py");
+    python.arg(query(&format!("'{}'", written.display()))).env("PYTHONPATH", packages);
+    let theirs: Vec<Value> = serde_json::from_str(&output(&mut python)).unwrap();
     assert!(theirs.len() >= 3, "{theirs:?}");
     assert_eq!(theirs, rows_of(&[&recordings()[0]], &query("samples")));
 }

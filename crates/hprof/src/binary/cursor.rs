@@ -101,3 +101,14 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     }
     out.push(value as u8);
 }
+
+/// A difference as a number that is small where the difference is near 0: twice as large, or if negative, that less one with
+/// the sign changed.
+pub(super) fn zigzag(difference: i64) -> u64 {
+    (difference << 1 ^ difference >> 63).cast_unsigned()
+}
+
+/// The difference of which this is the [`zigzag`].
+pub(super) fn unzigzag(code: u64) -> i64 {
+    (code >> 1).cast_signed() ^ -((code & 1).cast_signed())
+}

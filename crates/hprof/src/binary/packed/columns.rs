@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{Field, NANOS_PER_MILLI};
 use crate::Error;
-use crate::binary::cursor::{Cursor, put_varint};
+use crate::binary::cursor::{Cursor, put_varint, unzigzag, zigzag};
 
 /// Columns that are written.
 pub(super) struct Columns {
@@ -26,12 +26,12 @@ impl Columns {
         let bytes = &mut self.bytes[column..];
         match field {
             Field::Fixed(width) => {
-                put_varint(&mut bytes[0], zigzag(number.wrapping_sub(last), width))
+                put_varint(&mut bytes[0], signed(number.wrapping_sub(last), width))
             }
-            Field::Distance => put_varint(&mut bytes[0], zigzag(self.row.wrapping_sub(number), 4)),
+            Field::Distance => put_varint(&mut bytes[0], signed(self.row.wrapping_sub(number), 4)),
             Field::Child => {
                 let guess = self.children.guess(self.last[0]);
-                put_varint(&mut bytes[0], zigzag(number.wrapping_sub(guess), 4));
+                put_varint(&mut bytes[0], signed(number.wrapping_sub(guess), 4));
                 self.children.add(self.last[0], number);
             }
             Field::Varint => put_varint(&mut bytes[0], number),
@@ -88,7 +88,7 @@ impl<'a> PackedColumns<'a> {
     /// The next number of a column.
     pub(super) fn next(&mut self, column: usize, field: Field) -> Result<u64, Error> {
         let coded = self.columns[column].varint("a packed number")?;
-        let difference = (coded >> 1) ^ (coded & 1).wrapping_neg();
+        let difference = unzigzag(coded).cast_unsigned();
         let number = match field {
             Field::Fixed(_) => self.last[column].wrapping_add(difference),
             Field::Distance => self.row.wrapping_sub(difference),
@@ -154,8 +154,7 @@ impl Children {
 }
 
 /// A difference as a number of this many bytes with a sign, so that one of -1 is as small as one of 1.
-pub(super) fn zigzag(difference: u64, bytes: usize) -> u64 {
+fn signed(difference: u64, bytes: usize) -> u64 {
     let unused = u64::BITS - bytes as u32 * 8;
-    let difference = (difference << unused).cast_signed() >> unused;
-    (difference << 1 ^ difference >> 63).cast_unsigned()
+    zigzag((difference << unused).cast_signed() >> unused)
 }

@@ -2,7 +2,7 @@
 
 use super::{Columns, Field, PackedColumns};
 use crate::Error;
-use crate::binary::cursor::{Cursor, put_varint};
+use crate::binary::cursor::{Cursor, put_varint, unzigzag, zigzag};
 
 /// The columns of TIMELINE: numbers of traces, ticks (since the row before of the same trace), threads (0: that of the
 /// trace; others one more) and samples.
@@ -27,8 +27,8 @@ pub(super) fn pack(
     while !rest.is_empty() {
         let tick = last.tick.wrapping_add(rest.varint("a tick")?);
         let mut next = |last: u64| {
-            let code = rest.varint("a difference")?;
-            Ok::<_, Error>(last.wrapping_add((code >> 1) ^ (code & 1).wrapping_neg()))
+            let difference = unzigzag(rest.varint("a difference")?);
+            Ok::<_, Error>(last.wrapping_add_signed(difference))
         };
         let (thread, trace) = (next(last.thread)?, next(last.trace)?);
         last = Row { trace, tick, thread, samples: rest.varint("samples")? };
@@ -70,10 +70,7 @@ pub(super) fn unpack(
     rows.sort_unstable();
     let mut last = (0_u64, 0_u64, 0_u64);
     for (tick, thread, trace, samples) in rows {
-        let difference = |to: u64, from: u64| {
-            let difference = to.wrapping_sub(from).cast_signed();
-            (difference << 1 ^ difference >> 63).cast_unsigned()
-        };
+        let difference = |to: u64, from: u64| zigzag(to.wrapping_sub(from).cast_signed());
         put_varint(&mut columns.out, tick.wrapping_sub(last.0));
         put_varint(&mut columns.out, difference(thread, last.1));
         put_varint(&mut columns.out, difference(trace, last.2));

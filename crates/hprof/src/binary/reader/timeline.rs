@@ -11,7 +11,7 @@ use super::BinaryReader;
 use super::extended::{name, state, unit};
 use crate::Error;
 use crate::binary::IS_OTHER;
-use crate::binary::cursor::Cursor;
+use crate::binary::cursor::{Cursor, unzigzag};
 
 /// Reads the metric of a timeline, and the length of its ticks.
 fn clock(body: &mut Cursor<'_>) -> Result<(Metric, u64), Error> {
@@ -114,8 +114,7 @@ impl BinaryReader {
 
 /// Reads the difference from `last` to a number.
 fn next(last: u32, body: &mut Cursor<'_>, what: &str) -> Result<u32, Error> {
-    let code = body.varint(what)?;
-    let difference = (code >> 1).cast_signed() ^ -((code & 1).cast_signed());
+    let difference = unzigzag(body.varint(what)?);
     let number = i64::from(last).checked_add(difference).and_then(|it| u32::try_from(it).ok());
     number.ok_or_else(|| body.error(format!("{what} is not a number of 32 bits")))
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use perk_profile::{Metric, Pause, Profile, TimeSeries, TimelineHead, mutf8};
 
 use super::{Body, Writer};
+use crate::binary::cursor::zigzag;
 use crate::binary::{IS_OTHER, UNITS, tag};
 use crate::write::TimedRow;
 
@@ -90,10 +91,8 @@ impl Body {
         self.u1(marks).u1(unit as u8).u4(name.len() as u32).bytes(&name)
     }
 
-    /// Adds the difference of two numbers: twice as large, or if negative, that less one with
-    /// the sign changed.
+    /// Adds the difference of two numbers.
     fn difference(self, last: u32, next: u32) -> Self {
-        let difference = i64::from(next) - i64::from(last);
-        self.varint(((difference << 1) ^ (difference >> 63)).cast_unsigned())
+        self.varint(zigzag(i64::from(next) - i64::from(last)))
     }
 }
