@@ -132,6 +132,18 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// Keep recordings in a folder or a bucket, as tables
+    ///
+    /// Runs the program perk-fleet, which make install installs: perk store --help has its options.
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  perk store add /var/lib/perk app.hprof\n  perk store --help"
+    )]
+    Store {
+        /// The options of perk-fleet store
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<std::ffi::OsString>,
+    },
     Listen(ListenArgs),
     Report(ReportArgs),
     Diff(DiffArgs),

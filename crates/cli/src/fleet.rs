@@ -1,4 +1,4 @@
-//! `perk record` and `perk sql`: run by the program `perk-fleet`, which lies beside `perk` or on `PATH`.
+//! `perk record`, `perk sql` and `perk store`: run by the program `perk-fleet`, which lies beside `perk` or on `PATH`.
 
 use std::env;
 use std::ffi::OsString;

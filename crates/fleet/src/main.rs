@@ -1,10 +1,12 @@
-//! `perk-fleet`: records all JVMs of a machine, all the time, and asks recordings with SQL. `perk record` and `perk sql` run
-//! it.
+//! `perk-fleet`: records all JVMs of a machine, all the time, keeps recordings in stores, and asks them with SQL.
+//! `perk record`, `perk sql` and `perk store` run it.
 #![forbid(unsafe_code)]
 
+mod limits;
 mod lock;
 mod record;
 mod sql;
+mod store;
 mod talk;
 mod values;
 
@@ -15,11 +17,12 @@ use clap::{Parser, Subcommand};
 
 use record::RecordArgs;
 use sql::SqlArgs;
+use store::StoreArgs;
 
 /// The exit code after an error.
 const ERROR: u8 = 2;
 
-/// Record all JVMs of a machine, all the time, and ask recordings with SQL
+/// Record all JVMs of a machine, all the time, keep recordings in stores, and ask them with SQL
 #[derive(Debug, Parser)]
 #[command(name = "perk", bin_name = "perk", version, disable_help_subcommand = true)]
 struct Cli {
@@ -31,6 +34,7 @@ struct Cli {
 enum Command {
     Record(Box<RecordArgs>),
     Sql(SqlArgs),
+    Store(StoreArgs),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
     let ended = match cli.command {
         Command::Record(args) => record::record(&args),
         Command::Sql(args) => sql::sql(&args),
+        Command::Store(args) => store::store(&args),
     };
     match ended {
         Ok(code) => code,

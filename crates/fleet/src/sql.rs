@@ -21,21 +21,21 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::DFParser;
 use futures::StreamExt;
 use perk_files::{Access, Destination};
-use perk_tables::{Limits, session};
+use perk_store::Store;
+use perk_tables::{TableInfo, session};
 use tokio::signal::unix::{SignalKind, signal};
+
+use crate::limits;
 
 pub(crate) use self::args::SqlArgs;
 use self::fault::fault;
+use self::inputs::Inputs;
 use self::output::{Form, Output, Sink};
 
-/// The part of the machine's memory that a query may take, if no option says how much.
-const MEMORY_PART: usize = 4;
 /// The longest query. Each of its terms can be a level of a plan, which takes some KiB of the stack.
 const MOST_QUERY_BYTES: usize = 128 << 10;
 /// The stack of the threads that plan and run it: addresses, of which those are memory that are used.
 const STACK_BYTES: usize = 512 << 20;
-/// The most room that a query takes on disk.
-const SPILL_BYTES: u64 = 64 << 30;
 
 /// Runs a query, or a shell.
 ///
@@ -69,20 +69,23 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
     if inputs.is_empty() {
         bail!("no input is given: perk sql FILE \"SELECT ...\"");
     }
-    let recordings = inputs::open(&inputs)?;
+    let inputs = inputs::open(&inputs)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK_BYTES)
         .build()?;
-    let spill = tempfile::Builder::new().prefix("perk-sql-").tempdir();
-    let spill = spill.context("no folder for temporary files can be made")?;
-    let limits = Limits {
-        memory_bytes: args.memory.map_or_else(default_memory, |it| it.0 as usize),
-        spill: spill.path().to_owned(),
-        spill_bytes: SPILL_BYTES,
+    let spill = limits::spill_folder()?;
+    let limits = limits::of(args.memory.map(|it| it.0), spill.path());
+    let (context, tables) = match inputs {
+        Inputs::Recordings(recordings) => (session(recordings, &limits)?, perk_tables::tables()),
+        Inputs::Store(address) => {
+            let context = runtime.block_on(async {
+                perk_store::session(&Store::open(&address).await?, &limits).await
+            });
+            (context?, perk_store::tables())
+        }
     };
-    let context = session(recordings, &limits)?;
-    let asked = SqlSession { context, options: options(args.write) };
+    let asked = SqlSession { context, options: options(args.write), tables };
     let ended = match query {
         Some(query) => runtime.block_on(asked.run(&query, form, args.output.as_deref())),
         None => shell::run(&asked, &runtime),
@@ -112,17 +115,12 @@ fn options(may_write: bool) -> SQLOptions {
     SQLOptions::new().with_allow_ddl(false).with_allow_dml(may_write).with_allow_statements(false)
 }
 
-/// A quarter of the machine's memory, or 1 GiB if that is not known.
-fn default_memory() -> usize {
-    let info = rustix::system::sysinfo();
-    let bytes = (info.totalram as usize).saturating_mul(info.mem_unit as usize);
-    if bytes == 0 { 1 << 30 } else { bytes / MEMORY_PART }
-}
-
 /// A session, and what may be asked.
 struct SqlSession {
     context: SessionContext,
     options: SQLOptions,
+    /// Its tables, for people.
+    tables: Vec<TableInfo>,
 }
 
 impl SqlSession {

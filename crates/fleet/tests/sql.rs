@@ -14,7 +14,7 @@ use crate::record::files::{pid, start};
 use crate::record::{Place, read};
 
 /// Two recordings of a program that uses the CPU, allocates and waits.
-fn recordings() -> &'static [PathBuf] {
+pub(crate) fn recordings() -> &'static [PathBuf] {
     static RECORDED: OnceLock<(Place, Vec<PathBuf>)> = OnceLock::new();
     let (_, files) = RECORDED.get_or_init(|| {
         let place = Place::new();
@@ -48,7 +48,7 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-fn run(files: &[&Path], arguments: &[&str]) -> Output {
+pub(crate) fn run(files: &[&Path], arguments: &[&str]) -> Output {
     command(arguments_of(files, arguments).as_slice()).output().unwrap()
 }
 
@@ -64,7 +64,7 @@ fn rows(query: &str) -> Vec<Value> {
 }
 
 #[track_caller]
-fn rows_of(files: &[&Path], query: &str) -> Vec<Value> {
+pub(crate) fn rows_of(files: &[&Path], query: &str) -> Vec<Value> {
     let output = run(files, &[query, "--json"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{query}\n{said}");

@@ -1,4 +1,6 @@
 //! `perk-fleet` with real JVMs.
 
+mod documentation;
 mod record;
 mod sql;
+mod store;

@@ -5,6 +5,8 @@
 //! section can have a set of them. Each set is kept once per profile. A profile without labels has
 //! only the empty set.
 
+use std::collections::BTreeSet;
+
 use crate::{Event, KeyedMap, LabelSetId, Profile, StrId, Symbols};
 
 /// The value of a [`Label`].
@@ -95,6 +97,15 @@ impl LabelSets {
 }
 
 impl Profile {
+    /// The labels that all rows of all sections have.
+    pub fn common_labels(&self) -> Vec<Label> {
+        let sets = self.sections().flat_map(|section| section.rows().map(|row| row.0.labels));
+        let mut sets = sets.collect::<BTreeSet<_>>().into_iter().map(|set| self.labels.get(set));
+        let mut common = sets.next().unwrap_or_default().to_vec();
+        sets.for_each(|set| common.retain(|label| set.contains(label)));
+        common
+    }
+
     /// Adds labels to all rows of all sections. A row's own label of the same key has precedence.
     pub fn add_labels(&mut self, more: &[Label]) {
         let Self { events, labels, .. } = self;

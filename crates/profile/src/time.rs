@@ -36,6 +36,36 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 
+    /// Reads what [`Timestamp::iso_utc`] prints.
+    pub fn from_iso_utc(text: &str) -> Option<Self> {
+        let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
+        let parts = |text: &str, by: char| {
+            let mut parts = text.split(by).map(|part| {
+                let is_number = !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+                part.parse::<i64>().ok().filter(|_| is_number)
+            });
+            let found = (parts.next()??, parts.next()??, parts.next()??);
+            parts.next().is_none().then_some(found)
+        };
+        Self::of_utc(parts(date, '-')?, parts(clock, ':')?)
+    }
+
+    /// The moment of a date and a time of day in UTC; `None` if there is no such moment from 1970 on.
+    fn of_utc((year, month, day): (i64, i64, i64), clock: (i64, i64, i64)) -> Option<Self> {
+        let (hour, minute, second) = clock;
+        let is_within = (1970..=9999).contains(&year)
+            && (1..=12).contains(&month)
+            && (1..=31).contains(&day)
+            && (0..24).contains(&hour)
+            && (0..60).contains(&minute)
+            && (0..=60).contains(&second);
+        if !is_within {
+            return None;
+        }
+        let seconds = days(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second;
+        Some(Self { unix_ms: u64::try_from(seconds).ok()? * 1000, utc_offset_s: 0 })
+    }
+
     /// Reads what [`Timestamp::ctime`] prints. The text has no time zone. It is taken as UTC, so
     /// that it prints unchanged.
     pub fn from_ctime(text: &str) -> Option<Self> {
@@ -43,16 +73,11 @@ impl Timestamp {
         let _weekday = words.next()?;
         let month = words.next()?;
         let month = MONTHS.iter().position(|&name| name == month)? as i64 + 1;
-        let day: i64 = words.next()?.parse().ok().filter(|day| (1..=31).contains(day))?;
+        let day: i64 = words.next()?.parse().ok()?;
         let mut clock = words.next()?.split(':').map(|part| part.parse::<i64>().ok());
-        let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
-        let year: i64 = words.next()?.parse().ok().filter(|year| (1970..=9999).contains(year))?;
-        let in_day = |(value, limit)| (0..limit).contains(&value);
-        if ![(hour, 24), (minute, 60), (second, 61)].into_iter().all(in_day) {
-            return None;
-        }
-        let seconds = days(year, month, day) * DAY_S + hour * 3600 + minute * 60 + second;
-        Some(Self { unix_ms: u64::try_from(seconds).ok()? * 1000, utc_offset_s: 0 })
+        let clock = (clock.next()??, clock.next()??, clock.next()??);
+        let year: i64 = words.next()?.parse().ok()?;
+        Self::of_utc((year, month, day), clock)
     }
 }
 
@@ -105,6 +130,13 @@ mod tests {
     fn prints_as_iso_8601() {
         let stamp = Timestamp { unix_ms: 1_795_201_231_999, utc_offset_s: 3600 };
         assert_eq!(stamp.iso_utc(), "2026-11-20T19:00:31Z");
+        let read = Timestamp::from_iso_utc("2026-11-20T19:00:31Z").unwrap();
+        assert_eq!(read.unix_ms, 1_795_201_231_000);
+        for text in
+            ["", "2026-11-20", "2026-13-20T19:00:31Z", "2026-11-20T19:00Z", "+2026-11-20T19:00:31Z"]
+        {
+            assert_eq!(Timestamp::from_iso_utc(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Functions of stacks: what their frames are.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanBuilder, FixedSizeBinaryArray, ListBuilder, StringBuilder,
 };
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::{exec_err, plan_err};
+use datafusion::common::{DataFusionError, exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
@@ -19,43 +19,58 @@ use perk_profile::{FrameId, NamePattern, NodeId};
 use crate::recording::Recording;
 use crate::stacks::{STACK_ID_BYTES, StackId, frames};
 
-/// Makes the functions known to a session.
-pub(crate) fn register(context: &SessionContext, recordings: &Arc<[Recording]>) {
-    let book = Arc::new(StackBook::new(Arc::clone(recordings)));
+/// Makes the functions known to a session. They ask the recordings that `recordings` gives, which can be others later.
+pub fn register(
+    context: &SessionContext,
+    recordings: impl Fn() -> anyhow::Result<Arc<[Recording]>> + Send + Sync + 'static,
+) {
+    let book = Arc::new(StackBook { recordings: Box::new(recordings), places: Mutex::default() });
     for kind in [Kind::Contains, Kind::Frames, Kind::Leaf, Kind::Root, Kind::Owner] {
         let function = StackFunction::new(kind, Arc::clone(&book));
         context.register_udf(ScalarUDF::new_from_impl(function));
     }
 }
 
+/// The recordings that have stacks.
+type Recordings = dyn Fn() -> anyhow::Result<Arc<[Recording]>> + Send + Sync;
+
 /// Where each stack is, which the first question finds.
 struct StackBook {
-    recordings: Arc<[Recording]>,
-    places: OnceLock<Places>,
+    recordings: Box<Recordings>,
+    places: Mutex<Option<Arc<Places>>>,
 }
 
 /// The recording and the node of each stack.
-type Places = HashMap<StackId, (usize, NodeId)>;
+struct Places {
+    recordings: Arc<[Recording]>,
+    places: HashMap<StackId, (usize, NodeId)>,
+}
 
 impl StackBook {
-    fn new(recordings: Arc<[Recording]>) -> Self {
-        Self { recordings, places: OnceLock::new() }
+    fn places(&self) -> Result<Arc<Places>> {
+        let fault = |error: anyhow::Error| DataFusionError::Execution(format!("{error:#}"));
+        let mut known = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let recordings = (self.recordings)().map_err(fault)?;
+        match &*known {
+            Some(places) if Arc::ptr_eq(&places.recordings, &recordings) => Ok(Arc::clone(places)),
+            _ => Ok(Arc::clone(known.insert(Arc::new(Places::new(recordings))))),
+        }
     }
+}
 
-    fn places(&self) -> &Places {
-        self.places.get_or_init(|| {
-            let mut places = Places::new();
-            for (at, recording) in self.recordings.iter().enumerate() {
-                for (node, &id) in recording.stacks().iter().enumerate() {
-                    places.entry(id).or_insert((at, NodeId::new(node)));
-                }
+impl Places {
+    fn new(recordings: Arc<[Recording]>) -> Self {
+        let mut places = HashMap::new();
+        for (at, recording) in recordings.iter().enumerate() {
+            for (node, &id) in recording.stacks().iter().enumerate() {
+                places.entry(id).or_insert((at, NodeId::new(node)));
             }
-            places
-        })
+        }
+        Self { recordings, places }
     }
 
     fn find(&self, id: StackId) -> Option<(&Recording, NodeId)> {
-        self.places().get(&id).map(|&(at, node)| (&self.recordings[at], node))
+        self.places.get(&id).map(|&(at, node)| (&self.recordings[at], node))
     }
 }
 
@@ -147,11 +162,12 @@ impl ScalarUDFImpl for StackFunction {
         let Some(stacks) = stacks.as_fixed_size_binary_opt() else {
             return plan_err!("{} takes a column of stacks", self.name());
         };
+        let places = self.book.places()?;
         let array: ArrayRef = match self.kind {
-            Kind::Contains => self.contains(stacks, &rest[0])?,
+            Kind::Contains => contains(&places, stacks, &rest[0])?,
             Kind::Frames => {
                 let mut array = ListBuilder::new(StringBuilder::new());
-                self.visit(stacks, |found| match found {
+                visit(&places, stacks, |found| match found {
                     Some((recording, node)) => {
                         for frame in frames(&recording.profile, node) {
                             array.values().append_value(method_name(recording, frame));
@@ -164,7 +180,7 @@ impl ScalarUDFImpl for StackFunction {
             }
             kind => {
                 let mut array = StringBuilder::new();
-                self.visit(stacks, |found| {
+                visit(&places, stacks, |found| {
                     array.append_option(found.and_then(|it| text(kind, it)))
                 });
                 Arc::new(array.finish())
@@ -174,54 +190,56 @@ impl ScalarUDFImpl for StackFunction {
     }
 }
 
-impl StackFunction {
-    /// Visits the places of stacks, `None` for null and for stacks of no recording.
-    fn visit<'a>(
-        &'a self,
-        stacks: &FixedSizeBinaryArray,
-        mut visit: impl FnMut(Option<(&'a Recording, NodeId)>),
-    ) {
-        for stack in stacks {
-            let id = stack.and_then(|it| it.try_into().ok()).map(StackId);
-            visit(id.and_then(|id| self.book.find(id)));
-        }
+/// Visits the places of stacks, `None` for null and for stacks of no recording.
+fn visit<'a>(
+    places: &'a Places,
+    stacks: &FixedSizeBinaryArray,
+    mut visit: impl FnMut(Option<(&'a Recording, NodeId)>),
+) {
+    for stack in stacks {
+        let id = stack.and_then(|it| it.try_into().ok()).map(StackId);
+        visit(id.and_then(|id| places.find(id)));
     }
+}
 
-    fn contains(&self, stacks: &FixedSizeBinaryArray, patterns: &ArrayRef) -> Result<ArrayRef> {
-        let patterns = patterns.as_string::<i32>();
-        let mut array = BooleanBuilder::with_capacity(stacks.len());
-        // Most have one pattern for all stacks.
-        let mut known: Option<(String, NamePattern)> = None;
-        let mut fault = None;
-        let mut row = 0;
-        self.visit(stacks, |found| {
-            let pattern = patterns.is_valid(row).then(|| patterns.value(row));
-            row += 1;
-            let Some(((recording, node), pattern)) = found.zip(pattern) else {
+fn contains(
+    places: &Places,
+    stacks: &FixedSizeBinaryArray,
+    patterns: &ArrayRef,
+) -> Result<ArrayRef> {
+    let patterns = patterns.as_string::<i32>();
+    let mut array = BooleanBuilder::with_capacity(stacks.len());
+    // Most have one pattern for all stacks.
+    let mut known: Option<(String, NamePattern)> = None;
+    let mut fault = None;
+    let mut row = 0;
+    visit(places, stacks, |found| {
+        let pattern = patterns.is_valid(row).then(|| patterns.value(row));
+        row += 1;
+        let Some(((recording, node), pattern)) = found.zip(pattern) else {
+            array.append_null();
+            return;
+        };
+        if known.as_ref().is_none_or(|it| it.0 != pattern) {
+            let Some(parsed) = NamePattern::new(pattern) else {
+                fault.get_or_insert(format!("no pattern of names: '{pattern}'"));
                 array.append_null();
                 return;
             };
-            if known.as_ref().is_none_or(|it| it.0 != pattern) {
-                let Some(parsed) = NamePattern::new(pattern) else {
-                    fault.get_or_insert(format!("no pattern of names: '{pattern}'"));
-                    array.append_null();
-                    return;
-                };
-                known = Some((pattern.to_owned(), parsed));
-            }
-            let is_in = known.as_ref().is_some_and(|(_, pattern)| {
-                let profile = &recording.profile;
-                profile.tree.frames(node).any(|frame| {
-                    let method = profile.symbols.get_frame(frame).method;
-                    pattern.matches_method(&profile.symbols, method)
-                })
-            });
-            array.append_value(is_in);
-        });
-        match fault {
-            Some(fault) => exec_err!("{fault}"),
-            None => Ok(Arc::new(array.finish())),
+            known = Some((pattern.to_owned(), parsed));
         }
+        let is_in = known.as_ref().is_some_and(|(_, pattern)| {
+            let profile = &recording.profile;
+            profile.tree.frames(node).any(|frame| {
+                let method = profile.symbols.get_frame(frame).method;
+                pattern.matches_method(&profile.symbols, method)
+            })
+        });
+        array.append_value(is_in);
+    });
+    match fault {
+        Some(fault) => exec_err!("{fault}"),
+        None => Ok(Arc::new(array.finish())),
     }
 }
 

@@ -34,7 +34,7 @@ impl Recording {
     }
 
     pub(crate) fn stacks(&self) -> &[StackId] {
-        self.stacks.get_or_init(|| stacks::ids(&self.profile))
+        self.stacks.get_or_init(|| stacks::stack_ids(&self.profile))
     }
 
     pub(crate) fn tree(&self) -> &MethodTree {

@@ -31,11 +31,11 @@ pub struct Limits {
     pub spill_bytes: u64,
 }
 
-/// A session with the tables of these recordings, and perk's functions.
+/// A session without tables.
 ///
 /// # Errors
 /// The folder for what does not fit the memory cannot be made.
-pub fn session(recordings: Vec<Recording>, limits: &Limits) -> Result<SessionContext> {
+pub fn context(limits: &Limits) -> Result<SessionContext> {
     let disk = DiskManagerBuilder::default()
         .with_mode(DiskManagerMode::Directories(vec![limits.spill.clone()]))
         .with_max_temp_directory_size(limits.spill_bytes);
@@ -52,13 +52,22 @@ pub fn session(recordings: Vec<Recording>, limits: &Limits) -> Result<SessionCon
         .with_runtime_env(runtime)
         .with_default_features()
         .build();
-    let context = SessionContext::new_with_state(state);
+    Ok(SessionContext::new_with_state(state))
+}
+
+/// A session with the tables of these recordings, and perk's functions.
+///
+/// # Errors
+/// The folder for what does not fit the memory cannot be made.
+pub fn session(recordings: Vec<Recording>, limits: &Limits) -> Result<SessionContext> {
+    let context = context(limits)?;
     let recordings: Arc<[Recording]> = recordings.into();
     for table in profile::all() {
         let name = table.info().name;
         context.register_table(name, Arc::new(Provider::new(table, Arc::clone(&recordings))))?;
     }
-    functions::register(&context, &recordings);
+    let known = Arc::clone(&recordings);
+    functions::register(&context, move || Ok(Arc::clone(&known)));
     table_functions::register(&context, &recordings);
     Ok(context)
 }

@@ -4,7 +4,7 @@ use perk_profile::{FrameId, NodeId, Profile};
 use twox_hash::XxHash3_128;
 
 /// The bytes of an id.
-pub(crate) const STACK_ID_BYTES: i32 = 16;
+pub const STACK_ID_BYTES: i32 = 16;
 
 /// The id of a stack: 128 bits of its frames (class, method, signature, source file, line and kind of each), the
 /// outermost first. That of the stack without frames is 0.
@@ -33,7 +33,7 @@ impl StackId {
 }
 
 /// The ids of all nodes of a profile's call tree, in their order.
-pub(crate) fn ids(profile: &Profile) -> Vec<StackId> {
+pub fn stack_ids(profile: &Profile) -> Vec<StackId> {
     let mut ids = vec![StackId::default(); profile.tree.len()];
     let mut text = Vec::new();
     for (index, (parent, frame)) in profile.tree.edges().enumerate() {
@@ -43,7 +43,7 @@ pub(crate) fn ids(profile: &Profile) -> Vec<StackId> {
 }
 
 /// The frames of a node, the outermost first.
-pub(crate) fn frames(profile: &Profile, node: NodeId) -> Vec<FrameId> {
+pub fn frames(profile: &Profile, node: NodeId) -> Vec<FrameId> {
     let mut frames: Vec<_> = profile.tree.frames(node).collect();
     frames.reverse();
     frames

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, BooleanBuilder, FixedSizeBinaryBuilder, Int64Builder, MapBuilder, StringBuilder,
-    TimestampNanosecondBuilder,
+    ArrayRef, BooleanBuilder, FixedSizeBinaryBuilder, Int64Builder, MapBuilder, MapFieldNames,
+    StringBuilder, TimestampNanosecondBuilder,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -107,7 +107,7 @@ impl<R> Values<R> {
             Values::Flag(_) => DataType::Boolean,
             Values::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
             Values::Stack(_) => DataType::FixedSizeBinary(STACK_ID_BYTES),
-            Values::Labels(_) => labels_type(),
+            Values::Labels(_) => map_type(),
         }
     }
 
@@ -151,12 +151,18 @@ impl<R> Values<R> {
     }
 }
 
+/// The names of the parts of a map, which are those of Parquet.
+pub fn map_names() -> MapFieldNames {
+    MapFieldNames { entry: "key_value".into(), key: "key".into(), value: "value".into() }
+}
+
 /// Labels: a map from their keys to their values as text.
-fn labels_type() -> DataType {
-    let key = Field::new("keys", DataType::Utf8, false);
-    let value = Field::new("values", DataType::Utf8, true);
+pub fn map_type() -> DataType {
+    let MapFieldNames { entry, key, value } = map_names();
+    let key = Field::new(key, DataType::Utf8, false);
+    let value = Field::new(value, DataType::Utf8, true);
     let entries = DataType::Struct(Fields::from(vec![key, value]));
-    DataType::Map(Arc::new(Field::new("entries", entries, false)), false)
+    DataType::Map(Arc::new(Field::new(entry, entries, false)), false)
 }
 
 fn labels<'a>(
@@ -164,7 +170,7 @@ fn labels<'a>(
     sets: impl Iterator<Item = Cow<'a, [Label]>>,
 ) -> Result<ArrayRef> {
     let symbols = &recording.profile.symbols;
-    let mut array = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+    let mut array = MapBuilder::new(Some(map_names()), StringBuilder::new(), StringBuilder::new());
     for set in sets {
         for label in &*set {
             array.keys().append_value(symbols.strings.get(label.key));

@@ -45,6 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("perk-live", &["perk-hprof", "perk-profile"]),
     ("perk-tables", &["perk-analysis", "perk-profile"]),
+    ("perk-store", &["perk-profile", "perk-tables"]),
     ("perk-open", &["perk-formats", "perk-heap", "perk-profile", "perk-unpack"]),
     ("perk-render", &["perk-profile"]),
     (
@@ -129,6 +130,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-open",
             "perk-profile",
             "perk-report",
+            "perk-store",
             "perk-tables",
         ],
     ),

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::deliver::{PlaceArg, Secret};
 use super::triggers::{Action, Condition};
-use crate::values::Size;
+use crate::values::{Age, KeyValue, Size};
 
 /// Record all JVMs of this machine, all the time
 ///
@@ -196,27 +196,6 @@ impl FromStr for Time {
     }
 }
 
-/// The age of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Age(pub(crate) Duration);
-
-impl FromStr for Age {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let days = text.strip_suffix('d').and_then(|days| days.parse::<u64>().ok());
-        let time = match days.and_then(|days| days.checked_mul(24 * 3600)) {
-            Some(seconds) => Duration::from_secs(seconds),
-            None => parse::time(text).map_err(|_| "use a time such as 7d or 12h".to_owned())?,
-        };
-        match time.is_zero() {
-            true => Err("use a time above 0, such as 7d".to_owned()),
-            false => Ok(Self(time)),
-        }
-    }
-}
-
 /// A share.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
@@ -288,15 +267,13 @@ impl FromStr for LabelArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((key, _)) if key.starts_with("__") || OWN_KEYS.contains(&key) => Err(format!(
+        let KeyValue { key, value } = text.parse()?;
+        if key.starts_with("__") || OWN_KEYS.contains(&&*key) {
+            return Err(format!(
                 "the label {key} is one of perk's own (--service has that of the service)"
-            )),
-            Some((key, value)) if !key.is_empty() && !value.is_empty() => {
-                Ok(Self { key: key.to_owned(), value: value.to_owned() })
-            }
-            _ => Err("use a key and a value, such as team=shop".to_owned()),
+            ));
         }
+        Ok(Self { key, value })
     }
 }
 

@@ -1,19 +1,46 @@
-//! The profiles that are asked: files, and all profiles in folders.
+//! What is asked: profiles in files and folders, or a store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use perk_open::Options;
+use perk_store::{Store, StoreAddress};
 use perk_tables::Recording;
 
 use crate::talk::say;
 
-/// Reads all inputs.
+/// What is asked.
+pub(super) enum Inputs {
+    Recordings(Vec<Recording>),
+    Store(StoreAddress),
+}
+
+/// Finds out what the inputs are, and reads those that are profiles.
 ///
 /// # Errors
-/// A file cannot be read, or a folder has no profile, in one line.
-pub(super) fn open(inputs: &[PathBuf]) -> anyhow::Result<Vec<Recording>> {
+/// A file cannot be read, a folder has no profile, or there is more than a store, in one line.
+pub(super) fn open(inputs: &[PathBuf]) -> anyhow::Result<Inputs> {
+    let mut stores = inputs.iter().filter_map(|it| store(it).transpose());
+    match (stores.next().transpose()?, inputs.len()) {
+        (None, _) => Ok(Inputs::Recordings(read(inputs)?)),
+        (Some(address), 1) => Ok(Inputs::Store(address)),
+        (Some(address), _) => {
+            bail!("{address} is a store: ask it alone, without files and other stores")
+        }
+    }
+}
+
+/// The store that an input is; `None` if it is a file or a folder of profiles.
+fn store(input: &Path) -> anyhow::Result<Option<StoreAddress>> {
+    let text = input.to_string_lossy();
+    let is_address = text.contains("://") && !input.exists();
+    let is_store = is_address || (input.is_dir() && Store::is_at(input));
+    is_store.then(|| StoreAddress::parse(&text)).transpose()
+}
+
+/// Reads profiles.
+fn read(inputs: &[PathBuf]) -> anyhow::Result<Vec<Recording>> {
     let mut recordings = Vec::new();
     for input in inputs {
         if input.is_dir() {

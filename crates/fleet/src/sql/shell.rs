@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use perk_tables::{ColumnInfo, TableInfo, tables};
+use perk_tables::{ColumnInfo, TableInfo};
 use reedline::{
     ColumnarMenu, Completer, CompletionResult, Emacs, FileBackedHistory, KeyCode, KeyModifiers,
     MenuBuilder, Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent,
@@ -56,7 +56,7 @@ const WORDS: [&str; 24] = [
 
 /// Reads and runs queries until the end of the input.
 pub(super) fn run(asked: &SqlSession, runtime: &Runtime) -> anyhow::Result<ExitCode> {
-    let mut line_editor = editor()?;
+    let mut line_editor = editor(&asked.tables)?;
     show("\\d lists the tables, \\? the commands. A query ends with ;");
     loop {
         match line_editor.read_line(&SqlPrompt)? {
@@ -66,8 +66,8 @@ pub(super) fn run(asked: &SqlSession, runtime: &Runtime) -> anyhow::Result<ExitC
                     [] => {}
                     ["\\q" | "quit" | "exit"] => return Ok(ExitCode::SUCCESS),
                     ["\\?" | "help"] => show(HELP),
-                    ["\\d"] => list_tables(),
-                    ["\\d", name] => list_columns(name),
+                    ["\\d"] => list_tables(&asked.tables),
+                    ["\\d", name] => list_columns(&asked.tables, name),
                     _ if text.starts_with('\\') => {
                         say(format_args!("{text} is no command: \\? lists them"))
                     }
@@ -96,24 +96,24 @@ async fn answer(asked: &SqlSession, text: &str) {
     }
 }
 
-fn list_tables() {
-    for TableInfo { name, about, .. } in tables() {
+fn list_tables(tables: &[TableInfo]) {
+    for TableInfo { name, about, .. } in tables {
         show(&format!("{name:<16}  {about}"));
     }
 }
 
-fn list_columns(name: &str) {
-    let is_meant = |it: &TableInfo| it.name.split('(').next() == Some(name);
-    let Some(table) = tables().into_iter().find(is_meant) else {
+fn list_columns(tables: &[TableInfo], name: &str) {
+    let is_meant = |it: &&TableInfo| it.name.split('(').next() == Some(name);
+    let Some(table) = tables.iter().find(is_meant) else {
         say(format_args!("no table {name}: \\d lists them"));
         return;
     };
-    for ColumnInfo { name, kind, about } in table.columns {
+    for ColumnInfo { name, kind, about } in &table.columns {
         show(&format!("{name:<16}  {kind:<13}  {about}"));
     }
 }
 
-fn editor() -> anyhow::Result<Reedline> {
+fn editor(tables: &[TableInfo]) -> anyhow::Result<Reedline> {
     let mut keys = default_emacs_keybindings();
     keys.add_binding(
         KeyModifiers::NONE,
@@ -125,7 +125,7 @@ fn editor() -> anyhow::Result<Reedline> {
     );
     let menu = ReedlineMenu::EngineCompleter(Box::new(ColumnarMenu::default().with_name(MENU)));
     let editor = Reedline::create()
-        .with_completer(Box::new(Names::new()))
+        .with_completer(Box::new(Names::new(tables)))
         .with_menu(menu)
         .with_validator(Box::new(Ends))
         .with_edit_mode(Box::new(Emacs::new(keys)));
@@ -163,9 +163,9 @@ impl Validator for Ends {
 struct Names(Vec<String>);
 
 impl Names {
-    fn new() -> Self {
+    fn new(tables: &[TableInfo]) -> Self {
         let mut names: Vec<String> = WORDS.map(str::to_owned).to_vec();
-        for table in tables() {
+        for table in tables {
             names.extend(table.name.split('(').next().map(str::to_owned));
             names.extend(table.columns.iter().map(|it| it.name.to_owned()));
         }

@@ -1,8 +1,6 @@
 //! What was recorded: `recordings` and `accounting`.
 
-use std::collections::BTreeSet;
-
-use perk_profile::{Label, Metric, Profile};
+use perk_profile::Metric;
 
 use crate::table::{Column, TableOf, Values};
 
@@ -48,20 +46,11 @@ pub(super) fn recordings() -> TableOf<()> {
             ),
             Column::new(
                 "labels",
-                Values::Labels(|it, _| common_labels(&it.profile).into()),
+                Values::Labels(|it, _| it.profile.common_labels().into()),
                 "the labels that all of its numbers have, such as service and host: labels['service']",
             ),
         ],
     }
-}
-
-/// The labels that all numbers of a recording have.
-fn common_labels(profile: &Profile) -> Vec<Label> {
-    let sets = profile.sections().flat_map(|section| section.rows().map(|row| row.0.labels));
-    let mut sets = sets.collect::<BTreeSet<_>>().into_iter().map(|set| profile.labels.get(set));
-    let mut common = sets.next().unwrap_or_default().to_vec();
-    sets.for_each(|set| common.retain(|label| set.contains(label)));
-    common
 }
 
 /// What the readers skipped.

@@ -1,0 +1,42 @@
+//! A store of recordings: a folder, or a part of a bucket, with Parquet files that other engines read as they are.
+//! docs/store.md has its layout.
+//!
+//! A recording is cut by the hours of the clock into *pieces* ([`Piece::all_of`]). A piece is three files (samples,
+//! stacks, the recording), and a manifest that is written last: whoever finds the manifest finds the piece whole. The id
+//! of a piece follows from its content, so that a piece that comes again changes nothing. Nothing is ever written
+//! twice, so writers need no lock.
+#![forbid(unsafe_code)]
+
+mod add;
+mod check;
+mod compact;
+mod encode;
+mod expire;
+mod hour;
+mod label_function;
+mod label_text;
+mod layout;
+mod load;
+mod manifest;
+mod objects;
+mod piece;
+mod read_dates;
+mod rows;
+mod schema;
+mod selection;
+mod stacks;
+mod store;
+mod tables;
+mod views;
+
+pub use check::Checked;
+pub use compact::Compacted;
+pub use expire::Expired;
+pub use hour::Hour;
+pub use layout::{Table, service_name};
+pub use load::Question;
+pub use objects::{StoreAddress, reason};
+pub use piece::{Origin, Piece, PieceId};
+pub use selection::{HourPieces, Selection, StoredFile, Whole, Window};
+pub use store::Store;
+pub use views::{session, tables};

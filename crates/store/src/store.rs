@@ -1,0 +1,134 @@
+//! A store that is open.
+
+use std::fmt;
+use std::fs;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use datafusion::execution::object_store::ObjectStoreUrl;
+use object_store::path::Path;
+use object_store::{
+    ClientOptions, Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig,
+};
+
+use crate::layout::STORE_FILE;
+use crate::manifest::StoreFile;
+use crate::objects::{StoreAddress, reason};
+
+/// The requests that are under way at once.
+pub(crate) const REQUESTS: usize = 16;
+/// The most bytes of a manifest.
+pub(crate) const MOST_MANIFEST_BYTES: u64 = 64 << 20;
+
+/// A store.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) objects: Arc<dyn ObjectStore>,
+    pub(crate) root: Path,
+    address: StoreAddress,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store").field(&self.address).finish()
+    }
+}
+
+impl fmt::Display for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(f)
+    }
+}
+
+impl Store {
+    /// Whether a folder is a store.
+    pub fn is_at(folder: &std::path::Path) -> bool {
+        folder.join(STORE_FILE).is_file()
+    }
+
+    /// Opens a store.
+    ///
+    /// # Errors
+    /// There is none, it cannot be read, or it is of a later version, in one line.
+    pub async fn open(address: &StoreAddress) -> Result<Self> {
+        let this = Self::at(address)?;
+        match this.check().await? {
+            true => Ok(this),
+            false => Err(anyhow!("{address} is no store: perk store add makes one")),
+        }
+    }
+
+    /// Opens a store, or makes one.
+    ///
+    /// # Errors
+    /// It cannot be made or read, or it is of a later version, in one line.
+    pub async fn create(address: &StoreAddress) -> Result<Self> {
+        if let StoreAddress::Folder(path) = address {
+            fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+        }
+        let this = Self::at(address)?;
+        if !this.check().await? {
+            let mut text = serde_json::to_vec(&StoreFile::new())?;
+            text.push(b'\n');
+            // Another process may make it now.
+            this.put_new(&this.root.clone().join(STORE_FILE), text).await?;
+        }
+        Ok(this)
+    }
+
+    fn at(address: &StoreAddress) -> Result<Self> {
+        let (objects, root) = address.objects(ClientOptions::new(), RetryConfig::default())?;
+        Ok(Self { objects, root, address: address.clone() })
+    }
+
+    /// Whether the store is there.
+    async fn check(&self) -> Result<bool> {
+        let Some(bytes) = self.get(&self.root.clone().join(STORE_FILE)).await? else {
+            return Ok(false);
+        };
+        StoreFile::parse(&bytes).map_err(|error| anyhow!("{self}: {error}"))?;
+        Ok(true)
+    }
+
+    /// The content of a small file; `None` if it is not there.
+    pub(crate) async fn get(&self, path: &Path) -> Result<Option<Vec<u8>>> {
+        let found = match self.objects.get(path).await {
+            Ok(found) => found,
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(self.fault(path, &error)),
+        };
+        if found.meta.size > MOST_MANIFEST_BYTES {
+            return Err(anyhow!("{self}: {path} has {} bytes", found.meta.size));
+        }
+        let bytes = found.bytes().await.map_err(|error| self.fault(path, &error))?;
+        Ok(Some(bytes.to_vec()))
+    }
+
+    /// Writes a file that is not there yet. Returns whether it was not.
+    pub(crate) async fn put_new(&self, path: &Path, bytes: Vec<u8>) -> Result<bool> {
+        let options = PutOptions::from(PutMode::Create);
+        match self.objects.put_opts(path, PutPayload::from(bytes), options).await {
+            Ok(_) => Ok(true),
+            Err(Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(self.fault(path, &error)),
+        }
+    }
+
+    /// Removes a file, if it is there.
+    pub(crate) async fn remove(&self, path: &Path) -> Result<()> {
+        match self.objects.delete(path).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.fault(path, &error)),
+        }
+    }
+
+    /// A fault of a file, in one line.
+    pub(crate) fn fault(&self, path: &Path, error: &Error) -> anyhow::Error {
+        anyhow!("{self}: {path}: {}", reason(&error.to_string()))
+    }
+
+    /// The name under which sessions of DataFusion know its objects.
+    pub(crate) fn object_url() -> Result<ObjectStoreUrl> {
+        Ok(ObjectStoreUrl::parse("perk-store://store")?)
+    }
+}

@@ -1,0 +1,216 @@
+//! The files of a store as tables of DataFusion.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::TimestampMillisecondArray;
+use datafusion::arrow::array::{ArrayRef, BooleanArray, Date32Array, Int64Array, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::pruning::PruningStatistics;
+use datafusion::common::{Column, DFSchema, DataFusionError, ScalarValue};
+use datafusion::datasource::TableType;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::Result;
+use datafusion::logical_expr::utils::conjunction;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::empty::EmptyExec;
+
+use crate::hour::Hour;
+use crate::layout::{Slot, Table};
+use crate::read_dates::ReadDates;
+use crate::schema;
+use crate::selection::{HourPieces, Selection};
+use crate::store::Store;
+
+/// The bytes at the end of a file that are read first: most have all of their index there.
+const INDEX_BYTES: usize = 64 << 10;
+
+/// A table of a store, with the columns of its folders' names: service and date, and the hour of samples.
+#[derive(Debug)]
+pub(crate) struct StoreTable {
+    store: Store,
+    table: Table,
+    schema: TableSchema,
+    /// The pieces; those of the whole store, as it is when the table is read, if `None`.
+    pieces: Option<Vec<HourPieces>>,
+    read: ReadDates,
+}
+
+impl StoreTable {
+    pub(crate) fn new(store: Store, table: Table, read: ReadDates) -> Self {
+        let mut folders: Vec<FieldRef> = vec![
+            Arc::new(Field::new("service", DataType::Utf8, false)),
+            Arc::new(Field::new("date", DataType::Date32, false)),
+        ];
+        if table == Table::Samples {
+            folders.push(Arc::new(Field::new("hour", DataType::Int64, false)));
+        }
+        let schema =
+            TableSchema::builder(schema::of(table)).with_table_partition_cols(folders).build();
+        Self { store, table, schema, pieces: None, read }
+    }
+
+    /// The table of these pieces alone.
+    pub(crate) fn of_pieces(store: Store, table: Table, pieces: Vec<HourPieces>) -> Self {
+        Self { pieces: Some(pieces), ..Self::new(store, table, ReadDates::default()) }
+    }
+
+    /// The values of the folders' names.
+    fn folders(&self, slot: &Slot) -> Vec<ScalarValue> {
+        let mut values = vec![
+            ScalarValue::Utf8(Some(slot.service.clone())),
+            ScalarValue::Date32(Some(slot.hour.days())),
+        ];
+        if self.table == Table::Samples {
+            values.push(ScalarValue::Int64(Some(slot.hour.number())));
+        }
+        values
+    }
+
+    /// The part of the store that filters leave.
+    fn selection(&self, session: &dyn Session, filters: &[Expr]) -> Result<FilterSelection> {
+        let schema = Arc::clone(self.schema.table_schema());
+        let Some(filter) = conjunction(filters.iter().cloned()) else {
+            return Ok(FilterSelection { table: self.table, predicate: None });
+        };
+        let named = DFSchema::try_from(Arc::clone(&schema))?;
+        let filter = session.create_physical_expr(filter, &named)?;
+        let predicate =
+            PruningPredicateBuilder::new().with_file_schema(schema).try_build(filter).ok();
+        Ok(FilterSelection { table: self.table, predicate })
+    }
+}
+
+#[async_trait]
+impl TableProvider for StoreTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.schema.table_schema())
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        // They select hours here, and then rows.
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let fault = |error: anyhow::Error| DataFusionError::Execution(format!("{error:#}"));
+        let selection = self.selection(session, filters)?;
+        let hours = match &self.pieces {
+            Some(pieces) => pieces.clone(),
+            None => self.store.pieces(&selection).await.map_err(fault)?,
+        };
+        let files = self.store.files(&hours, self.table).await.map_err(fault)?;
+        self.read.add(hours);
+        if files.is_empty() {
+            let columns: Vec<_> = match projection {
+                Some(columns) => columns.clone(),
+                None => (0..self.schema().fields().len()).collect(),
+            };
+            let schema: Schema = self.schema().project(&columns)?;
+            return Ok(Arc::new(EmptyExec::new(Arc::new(schema))));
+        }
+        let files = files.into_iter().map(|file| {
+            let values = self.folders(&file.slot);
+            PartitionedFile::new_from_meta(file.meta)
+                .with_partition_values(values)
+                .with_metadata_size_hint(INDEX_BYTES)
+        });
+        let source = ParquetSource::new(self.schema.clone())
+            .with_pushdown_filters(false)
+            .with_metadata_size_hint(INDEX_BYTES);
+        let url = Store::object_url().map_err(fault)?;
+        let groups =
+            FileGroup::new(files.collect()).split_files(session.config().target_partitions());
+        let config = FileScanConfigBuilder::new(url, Arc::new(source))
+            .with_file_groups(groups)
+            .with_projection_indices(projection.cloned())?
+            .with_limit(limit)
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+}
+
+/// What the filters of a query leave of a store.
+struct FilterSelection {
+    table: Table,
+    predicate: Option<PruningPredicate>,
+}
+
+impl Selection for FilterSelection {
+    fn has(&self, service: &str, hours: Option<(Hour, Hour)>) -> bool {
+        let Some(predicate) = &self.predicate else { return true };
+        let facts = Facts { table: self.table, service, hours };
+        // What cannot be judged is read.
+        predicate.prune(&facts).map_or(true, |kept| kept.into_iter().all(|it| it))
+    }
+}
+
+/// What is known of a service, a date or an hour before its files are read.
+struct Facts<'a> {
+    table: Table,
+    service: &'a str,
+    hours: Option<(Hour, Hour)>,
+}
+
+impl Facts<'_> {
+    fn bound(&self, column: &Column, of: impl Fn((Hour, Hour)) -> (Hour, i64)) -> Option<ArrayRef> {
+        if column.name() == "service" {
+            return Some(Arc::new(StringArray::from(vec![self.service])));
+        }
+        let (hour, time_ms) = of(self.hours?);
+        Some(match column.name() {
+            "date" => Arc::new(Date32Array::from(vec![hour.days()])),
+            "hour" => Arc::new(Int64Array::from(vec![hour.number()])),
+            "time" if self.table == Table::Samples => {
+                Arc::new(TimestampMillisecondArray::from(vec![time_ms]).with_timezone("UTC"))
+            }
+            _ => return None,
+        })
+    }
+}
+
+impl PruningStatistics for Facts<'_> {
+    fn min_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.bound(column, |(first, _)| (first, first.begin_ms()))
+    }
+
+    fn max_values(&self, column: &Column) -> Option<ArrayRef> {
+        self.bound(column, |(_, last)| (last, last.end_ms()))
+    }
+
+    fn num_containers(&self) -> usize {
+        1
+    }
+
+    fn null_counts(&self, _column: &Column) -> Option<ArrayRef> {
+        None
+    }
+
+    fn row_counts(&self) -> Option<ArrayRef> {
+        None
+    }
+
+    fn contained(&self, _column: &Column, _values: &HashSet<ScalarValue>) -> Option<BooleanArray> {
+        None
+    }
+}
