@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
+use object_store::{ClientOptions, RetryConfig};
 use perk_files::{Access, Destination};
 use perk_open::Options;
 use perk_profile::units::{bytes, printable};
@@ -62,7 +63,8 @@ impl PartArgs {
 }
 
 async fn add(args: &AddArgs) -> anyhow::Result<ExitCode> {
-    let store = Store::create(&args.store.store).await?;
+    let store =
+        Store::create(&args.store.store, ClientOptions::new(), RetryConfig::default()).await?;
     let labels: Vec<_> = args.label.iter().map(|it| (it.key.clone(), it.value.clone())).collect();
     let (mut added, mut known, mut failed) = (0, 0, 0);
     for file in &args.files {

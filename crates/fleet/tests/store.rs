@@ -5,10 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use perk_testkit::{peer, workspace};
+use perk_testkit::{jdk, peer, workspace};
 use serde_json::Value;
 
+use crate::record::Place;
 use crate::record::counterparts::{self, Server, output, script};
+use crate::record::files::{pid, start};
 use crate::sql;
 
 /// The sums of metrics: of values, and of CPU time.
@@ -336,6 +338,25 @@ fn a_part_is_exported_as_one_profile() {
     assert_eq!(sql::rows_of(&[&out], by), sql::rows_of(&inputs, by));
     let other = store.run("export", &["--label", "host=none", "-o", out.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&other.stderr).contains("nothing was recorded of this"));
+}
+
+#[test]
+fn a_recorder_writes_into_a_store() {
+    let place = Place::new();
+    let store = StoreFolder::new();
+    let address = format!("store+file://{}", store.path().display());
+    let running = start(jdk::compiler());
+    let recorder = place.start(&["--every", "1s", "--to", &address, &pid(&running)]);
+    recorder.wait_until("the files", || place.files().len() >= 3);
+    recorder.signal("-INT");
+    recorder.end();
+    fs::write(running.dir().join("go"), "").unwrap();
+    let files = place.files();
+    let inputs: Vec<_> = files.iter().map(PathBuf::as_path).collect();
+    assert_eq!(sums(&store.rows(SUMS)), sums(&sql::rows_of(&inputs, SUMS)));
+    let recordings = store.rows("SELECT file FROM recordings ORDER BY file");
+    let names = files.iter().map(|it| it.file_name().unwrap().to_str().unwrap());
+    assert!(recordings.iter().map(|it| it["file"].as_str().unwrap()).eq(names), "{recordings:?}");
 }
 
 #[test]

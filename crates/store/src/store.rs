@@ -51,7 +51,7 @@ impl Store {
     /// # Errors
     /// There is none, it cannot be read, or it is of a later version, in one line.
     pub async fn open(address: &StoreAddress) -> Result<Self> {
-        let this = Self::at(address)?;
+        let this = Self::at(address, ClientOptions::new(), RetryConfig::default())?;
         match this.check().await? {
             true => Ok(this),
             false => Err(anyhow!("{address} is no store: perk store add makes one")),
@@ -62,11 +62,15 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be made or read, or it is of a later version, in one line.
-    pub async fn create(address: &StoreAddress) -> Result<Self> {
+    pub async fn create(
+        address: &StoreAddress,
+        client: ClientOptions,
+        retry: RetryConfig,
+    ) -> Result<Self> {
         if let StoreAddress::Folder(path) = address {
             fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
         }
-        let this = Self::at(address)?;
+        let this = Self::at(address, client, retry)?;
         if !this.check().await? {
             let mut text = serde_json::to_vec(&StoreFile::new())?;
             text.push(b'\n');
@@ -76,8 +80,8 @@ impl Store {
         Ok(this)
     }
 
-    fn at(address: &StoreAddress) -> Result<Self> {
-        let (objects, root) = address.objects(ClientOptions::new(), RetryConfig::default())?;
+    fn at(address: &StoreAddress, client: ClientOptions, retry: RetryConfig) -> Result<Self> {
+        let (objects, root) = address.objects(client, retry)?;
         Ok(Self { objects, root, address: address.clone() })
     }
 

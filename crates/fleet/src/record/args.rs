@@ -30,6 +30,7 @@ Examples:
   perk record shop.jar 4711 --to profiles --format pprof
   perk record --once --to profiles
   perk record --to pyroscope+http://localhost:4040 --to s3://profiles/perk
+  perk record --to store+s3://profiles/store
   perk record --config /etc/perk/record.toml
 
 WHERE is a folder, s3://BUCKET/PATH, gs://BUCKET/PATH or az://CONTAINER/PATH, which get

@@ -1,5 +1,6 @@
 //! Deliveries: where files go (`place.rs`), the queue and the thread of each place (`queue.rs`, `lanes.rs`), and
-//! what it takes to bring them there: a folder (`folder.rs`), an object store (`objects.rs`), a server (`http.rs`).
+//! what it takes to bring them there: a folder (`folder.rs`), an object store (`objects.rs`), a
+//! store of tables (`store.rs`), a server (`http.rs`).
 
 mod folder;
 mod http;
@@ -7,6 +8,7 @@ mod lanes;
 mod objects;
 mod place;
 mod queue;
+mod store;
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,6 +23,7 @@ pub(crate) use lanes::Lanes;
 use objects::Objects;
 pub(crate) use place::{Place, PlaceArg, PlaceKind, Protocol, Secret};
 use queue::Queue;
+use store::Tables;
 
 /// A place that files are delivered to.
 pub(crate) trait Destination: Send {
@@ -66,6 +69,10 @@ pub(crate) fn open(place: &Place, settings: &Settings) -> anyhow::Result<Box<dyn
         PlaceKind::Objects(url) => {
             let objects = Objects::new(url, settings.ca.as_deref());
             Box::new(objects.with_context(|| format!("--to {}", place.name))?)
+        }
+        PlaceKind::Store(address) => {
+            let tables = Tables::new(address.clone(), settings.ca.as_deref());
+            Box::new(tables.with_context(|| format!("--to {}", place.name))?)
         }
         PlaceKind::Server(protocol, url) => {
             let headers = place.headers.clone();

@@ -22,6 +22,8 @@ impl Form {
     pub(crate) fn of(place: &PlaceKind, format: Format) -> Self {
         match place {
             PlaceKind::Folder(_) | PlaceKind::Objects(_) => Self::File(format),
+            // A file on its way into tables.
+            PlaceKind::Store(_) => Self::File(Format::Hprof),
             PlaceKind::Server(protocol, _) => Self::Requests(*protocol),
         }
     }

@@ -99,7 +99,7 @@ fn check_use(args: &RecordArgs, places: &[Place]) -> anyhow::Result<()> {
     let any = |is_it: fn(&PlaceKind) -> bool| places.iter().any(|place| is_it(&place.kind));
     let has_folder = any(|it| matches!(it, PlaceKind::Folder(_)));
     let has_server = any(|it| matches!(it, PlaceKind::Server(..)));
-    let has_files = any(|it| !matches!(it, PlaceKind::Server(..)));
+    let has_files = any(|it| matches!(it, PlaceKind::Folder(_) | PlaceKind::Objects(_)));
     for (option, is_given, is_used, what) in [
         ("keep", args.keep.is_some(), has_folder, "a folder"),
         ("max-size", args.max_size.is_some(), has_folder, "a folder"),

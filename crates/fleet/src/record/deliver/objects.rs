@@ -25,20 +25,28 @@ pub(super) struct Objects {
     runtime: Runtime,
 }
 
+/// How object stores are asked.
+///
+/// # Errors
+/// The certificates cannot be read.
+pub(super) fn client(ca: Option<&Path>) -> anyhow::Result<(ClientOptions, RetryConfig)> {
+    let mut options =
+        ClientOptions::new().with_connect_timeout(CONNECTS_WITHIN).with_timeout(ANSWERS_WITHIN);
+    if let Some(path) = ca {
+        let all = Certificate::from_pem_bundle(&pem(path)?)?;
+        options = all.into_iter().fold(options, ClientOptions::with_root_certificate);
+    }
+    // The queue tries again.
+    Ok((options, RetryConfig { max_retries: 0, ..RetryConfig::default() }))
+}
+
 impl Objects {
     /// The objects below an address. The environment has the credentials.
     ///
     /// # Errors
     /// The address or what the environment has for it cannot be, in one line.
     pub(super) fn new(url: &Url, ca: Option<&Path>) -> anyhow::Result<Self> {
-        let mut options =
-            ClientOptions::new().with_connect_timeout(CONNECTS_WITHIN).with_timeout(ANSWERS_WITHIN);
-        if let Some(path) = ca {
-            let all = Certificate::from_pem_bundle(&pem(path)?)?;
-            options = all.into_iter().fold(options, ClientOptions::with_root_certificate);
-        }
-        // The queue tries again.
-        let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+        let (options, retry) = client(ca)?;
         let (store, begin) = StoreAddress::Bucket(url.clone()).objects(options, retry)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(Self { store, begin, runtime })

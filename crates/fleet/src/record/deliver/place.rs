@@ -9,14 +9,29 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, bail};
+use perk_store::{Store, StoreAddress};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rustc_hash::FxHasher;
 use serde::Deserialize;
 
 /// The schemes of addresses.
-const SCHEMES: [&str; 8] =
-    ["file", "s3", "gs", "az", "pyroscope+http", "pyroscope+https", "otlp+http", "otlp+https"];
+const SCHEMES: [&str; 12] = [
+    "file",
+    "s3",
+    "gs",
+    "az",
+    "store+file",
+    "store+s3",
+    "store+gs",
+    "store+az",
+    "pyroscope+http",
+    "pyroscope+https",
+    "otlp+http",
+    "otlp+https",
+];
+/// What the scheme of a store of tables begins with.
+const STORE: &str = "store+";
 /// The header with the tenant, which distinguishes two places of one address.
 const TENANT: &str = "x-scope-orgid";
 
@@ -73,6 +88,8 @@ pub(crate) enum PlaceKind {
     Folder(PathBuf),
     /// A bucket of an object store, or a part of one.
     Objects(Url),
+    /// A store, which has tables of what files have.
+    Store(StoreAddress),
     /// A server of a protocol.
     Server(Protocol, Url),
 }
@@ -131,6 +148,10 @@ impl Place {
             }
             return Ok(Self::folder(rest.into()));
         }
+        if let Some(address) = whole.strip_prefix(STORE) {
+            let address = StoreAddress::parse(address).with_context(cannot)?;
+            return Ok(Self::new(STORE, PlaceKind::Store(address)));
+        }
         let url = |url: &str| Url::parse(url).with_context(cannot);
         let kind = match scheme {
             "pyroscope+http" | "pyroscope+https" => {
@@ -149,7 +170,7 @@ impl Place {
             }
             "s3" | "gs" | "az" => PlaceKind::Objects(url(&whole)?),
             _ => bail!(
-                "--to {as_typed}: use a folder, s3://, gs://, az://, pyroscope+https:// or otlp+https://"
+                "--to {as_typed}: use a folder, s3://, gs://, az://, store+s3://, pyroscope+https:// or otlp+https://"
             ),
         };
         let mut place = Self::new(scheme, kind);
@@ -175,8 +196,12 @@ impl Place {
         Self { name: shown(scheme, &kind), kind, headers: HeaderMap::new() }
     }
 
+    /// The folder, or the store that it is.
     fn folder(path: PathBuf) -> Self {
-        Self::new("", PlaceKind::Folder(path))
+        match Store::is_at(&path) {
+            true => Self::new(STORE, PlaceKind::Store(StoreAddress::Folder(path))),
+            false => Self::new("", PlaceKind::Folder(path)),
+        }
     }
 
     fn add_header(&mut self, name: &str, value: &str) -> anyhow::Result<()> {
@@ -193,7 +218,7 @@ impl Place {
     pub(crate) fn key(&self) -> String {
         let user = match &self.kind {
             PlaceKind::Server(_, url) => url.username(),
-            PlaceKind::Folder(_) | PlaceKind::Objects(_) => "",
+            PlaceKind::Folder(_) | PlaceKind::Objects(_) | PlaceKind::Store(_) => "",
         };
         let mut hasher = FxHasher::default();
         [&*self.name, user].hash(&mut hasher);
@@ -208,6 +233,12 @@ impl Place {
 fn shown(scheme: &str, kind: &PlaceKind) -> String {
     let (url, end) = match kind {
         PlaceKind::Folder(path) => return path.display().to_string(),
+        PlaceKind::Store(StoreAddress::Folder(path)) => {
+            return format!("{STORE}file://{}", path.display());
+        }
+        PlaceKind::Store(StoreAddress::Bucket(url)) => {
+            return shown(&format!("{scheme}{}", url.scheme()), &PlaceKind::Objects(url.clone()));
+        }
         PlaceKind::Server(Protocol::Ingest, url) => (url, "/ingest"),
         PlaceKind::Objects(url) | PlaceKind::Server(_, url) => (url, ""),
     };
@@ -265,6 +296,8 @@ mod tests {
                 "topyroscope_http___host_x_ingest",
             ),
             ("otlp+http://h:4318?key=secret", "otlp+http://h:4318", "tootlp_http___h_4318"),
+            ("store+s3://bucket/a/", "store+s3://bucket/a", "tostore_s3___bucket_a"),
+            ("store+file:///var/a", "store+file:///var/a", "tostore_file____var_a"),
         ] {
             let place = place(text).unwrap();
             assert_eq!(place.name, name, "{text}");
