@@ -11,11 +11,11 @@ fi
 
 # The optimizer of the agent uses one CPU for most of its time: the tests are built beside it, but for
 # those of perk-attach, which has the agent in it, and of what is made with it. With fewer features DataFusion would
-# be built twice: so perk-tables is built with perk-fleet.
+# be built twice: so perk-tables and perk-store are built with perk-fleet.
 cargo build --profile agent -p perk-agent &
 agent=$!
 cargo test --workspace --exclude perk-attach --exclude perk-cli --exclude perk-fleet \
-    --exclude perk-tables --no-run --quiet || { kill "$agent"; exit 1; }
+    --exclude perk-store --exclude perk-tables --no-run --quiet || { kill "$agent"; exit 1; }
 wait "$agent"
 
 if cargo nextest --version >/dev/null 2>&1; then

@@ -153,8 +153,87 @@ fn recording_id(recording: &RecordingRow, rows: &[SampleRow<'_>]) -> PieceId {
     // The name of a file is no part of the recording.
     let head = RecordingRow { file: String::new(), ..recording.clone() };
     hasher.write(format!("{head:?}").as_bytes());
-    for row in rows {
-        hasher.write(format!("{row:?}").as_bytes());
-    }
+    rows.iter().for_each(|row| row.hash_into(&mut hasher));
     PieceId(hasher.finish_128().to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use perk_profile::{
+        Event, Frame, Line, Method, Metric, Section, Timeline, TimelineHead, TimelineRow, Timestamp,
+    };
+
+    use super::*;
+
+    /// Five samples of one stack: two at the start, and three 20 seconds later, in the next hour.
+    fn profile() -> Profile {
+        let mut profile = Profile::default();
+        profile.created = Timestamp::from_iso_utc("2026-11-29T10:59:50Z");
+        let class = profile.symbols.class("A");
+        let name = profile.symbols.strings.intern("main");
+        let method = profile.symbols.method(Method { class, name, signature: None, source: None });
+        let frame = profile.symbols.frame(Frame::new(method, Line::Number(7)));
+        let node = profile.tree.insert([frame]);
+        let trace = profile.trace(node, None);
+        profile.events.push(Event::Section(Section::of(Metric::Samples, 5, [(trace, 5)])));
+        let head = TimelineHead {
+            metric: Metric::Samples,
+            tick_ns: 1_000_000_000,
+            begin_ns: 0,
+            end_ns: 21_000_000_000,
+        };
+        let row = |tick, count| TimelineRow { tick, thread: None, trace, count };
+        let rows = [row(0, 1), row(3, 1), row(20, 3)].into_iter().collect();
+        profile.events.push(Event::Timeline(Timeline { head, rows }));
+        profile
+    }
+
+    fn pieces(profile: &Profile, labels: &[(&str, &str)]) -> Vec<Piece> {
+        let label = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let labels = labels.iter().map(label).collect();
+        let origin = Origin { file: "a.hprof".to_owned(), labels, created_ms: None };
+        Piece::all_of(profile, &origin).unwrap()
+    }
+
+    #[test]
+    fn a_recording_is_cut_by_hours() {
+        let pieces = pieces(&profile(), &[("service", "shop")]);
+        let hours: Vec<_> = pieces.iter().map(|it| (it.hour().to_string(), it.rows)).collect();
+        assert_eq!(hours, [("2026-11-29 10:00".to_owned(), 1), ("2026-11-29 11:00".to_owned(), 1)]);
+        assert!(pieces.iter().all(|it| it.service() == "shop"));
+        assert_ne!(pieces[0].id, pieces[1].id);
+    }
+
+    #[test]
+    fn an_id_is_of_the_content() {
+        let ids = |profile: &Profile, labels: &[(&str, &str)]| {
+            pieces(profile, labels).iter().map(|it| it.id).collect::<Vec<_>>()
+        };
+        let first = ids(&profile(), &[]);
+        assert_eq!(first, ids(&profile(), &[]));
+        // The file's own id is no label of its numbers.
+        assert_eq!(first, ids(&profile(), &[("file", "x")]));
+        assert_ne!(first, ids(&profile(), &[("version", "2")]));
+        let mut later = profile();
+        later.created = Timestamp::from_iso_utc("2026-11-29T10:59:51Z");
+        assert_ne!(first, ids(&later, &[]));
+        let mut more = profile();
+        more.notes.push("a line was skipped".to_owned());
+        assert_ne!(first, ids(&more, &[]));
+        let text = first[0].to_string();
+        assert_eq!(PieceId::parse(&text), Some(first[0]));
+        assert_eq!(PieceId::parse(&text.to_uppercase()), None);
+        assert_eq!(PieceId::parse(&format!("+{}", &text[1..])), None);
+    }
+
+    #[test]
+    fn a_recording_needs_a_time() {
+        let mut undated = profile();
+        undated.created = None;
+        let origin = Origin { file: "a.hprof".to_owned(), ..Origin::default() };
+        let error = Piece::all_of(&undated, &origin).unwrap_err().to_string();
+        assert!(error.starts_with("a.hprof: the file has no date"), "{error}");
+        let dated = Origin { created_ms: Some(0), ..origin };
+        assert_eq!(Piece::all_of(&undated, &dated).unwrap()[0].service(), NO_SERVICE);
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use perk_profile::{LabelSetId, Metric, Profile};
 use perk_tables::{Sample, StackId};
+use twox_hash::xxhash3_128::Hasher;
 
 use crate::label_text::LabelText;
 use crate::piece::Origin;
@@ -57,8 +58,25 @@ impl<'a> SampleRow<'a> {
     }
 
     fn is_like(&self, other: &Self) -> bool {
-        let key = |it: &Self| Self { value: 0, cpu_ns: None, ..it.clone() };
-        key(self) == key(other)
+        let numbers = |it: &Self| (it.stack, it.thread, it.time_ms);
+        numbers(self) == numbers(other)
+            && (&self.metric, &self.subject) == (&other.metric, &other.subject)
+            && self.labels == other.labels
+    }
+
+    /// Adds all of the row to a hash.
+    pub(crate) fn hash_into(&self, hasher: &mut Hasher) {
+        let labels = self.labels.iter().flat_map(|(key, value)| [&**key, value]);
+        let texts = [Some(&*self.metric), Some(self.unit), self.thread, self.subject.as_deref()];
+        for text in texts.into_iter().chain(labels.map(Some)) {
+            // Lengths distinguish texts that follow each other.
+            hasher.write(&text.map_or(u64::MAX, |it| it.len() as u64).to_le_bytes());
+            hasher.write(text.unwrap_or_default().as_bytes());
+        }
+        hasher.write(&self.stack.unwrap_or_default().0);
+        for number in [self.time_ms, self.value, self.cpu_ns.unwrap_or(-1)] {
+            hasher.write(&number.to_le_bytes());
+        }
     }
 }
 
