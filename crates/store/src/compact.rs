@@ -13,7 +13,7 @@ use perk_tables::{Limits, StackId, stack_ids};
 use crate::encode;
 use crate::layout::{ManifestName, Slot, Table};
 use crate::manifest::Compaction;
-use crate::piece::PieceId;
+use crate::piece_id::PieceId;
 use crate::schema;
 use crate::selection::{HourPieces, Selection, StoredFile};
 use crate::store::Store;

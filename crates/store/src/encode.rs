@@ -17,7 +17,7 @@ use perk_profile::{NodeId, Profile};
 use perk_tables::{STACK_ID_BYTES, StackId, frames, map_names};
 
 use crate::layout::Table;
-use crate::piece::PieceId;
+use crate::piece_id::PieceId;
 use crate::rows::{MetricRow, RecordingRow, SampleRow};
 use crate::schema;
 

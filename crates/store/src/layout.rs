@@ -5,7 +5,7 @@ use percent_encoding::percent_decode_str;
 use twox_hash::XxHash3_128;
 
 use crate::hour::Hour;
-use crate::piece::PieceId;
+use crate::piece_id::PieceId;
 
 /// The file that makes a folder a store. It has the version of the layout.
 pub(crate) const STORE_FILE: &str = "perk-store.json";

@@ -1,7 +1,5 @@
 //! Pieces: a recording's numbers of one hour, as the files that a store has of them.
 
-use std::fmt;
-
 use anyhow::{Result, bail};
 use perk_profile::Profile;
 use perk_tables::{Sample, stack_ids};
@@ -12,47 +10,14 @@ use crate::encode;
 use crate::hour::Hour;
 use crate::label_text::{LabelText, common_labels, own_labels};
 use crate::layout::{Slot, Table, service_name};
+use crate::origin::Origin;
+use crate::piece_id::PieceId;
 use crate::rows::{RecordingRow, SampleRow, add_up};
 
 /// The key of the label that says the service.
 const SERVICE: &str = "service";
 /// The service of recordings without such a label, and without a program.
 const NO_SERVICE: &str = "java";
-
-/// The id of a piece or of a recording: 128 bits of its content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PieceId(pub(crate) [u8; 16]);
-
-impl PieceId {
-    /// The id of a content.
-    pub(crate) fn of(content: &[u8]) -> Self {
-        Self(XxHash3_128::oneshot(content).to_be_bytes())
-    }
-
-    /// The id as it is printed.
-    pub fn parse(text: &str) -> Option<Self> {
-        let is_hex = text.len() == 32 && text.bytes().all(|it| b"0123456789abcdef".contains(&it));
-        let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hex)?;
-        Some(Self(number.to_be_bytes()))
-    }
-}
-
-impl fmt::Display for PieceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", u128::from_be_bytes(self.0))
-    }
-}
-
-/// Where a recording comes from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// The name of its file.
-    pub file: String,
-    /// Labels that it gets; its own of the same keys have precedence.
-    pub labels: Vec<(String, String)>,
-    /// Its start in milliseconds since 1970, if the file has no date.
-    pub created_ms: Option<i64>,
-}
 
 /// The numbers of a recording in one hour.
 #[derive(Clone, Debug, PartialEq, Eq)]

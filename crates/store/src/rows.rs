@@ -7,7 +7,7 @@ use perk_tables::{Sample, StackId};
 use twox_hash::xxhash3_128::Hasher;
 
 use crate::label_text::LabelText;
-use crate::piece::Origin;
+use crate::origin::Origin;
 
 /// The times of a store are to within this, which makes a row of the samples of a stack and thread within it.
 pub(crate) const TICK_MS: i64 = 10_000;

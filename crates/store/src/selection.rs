@@ -13,7 +13,7 @@ use crate::layout::{
     value_of,
 };
 use crate::manifest::Compaction;
-use crate::piece::PieceId;
+use crate::piece_id::PieceId;
 use crate::store::{REQUESTS, Store};
 
 /// A part of a store: services and hours.

@@ -2,6 +2,7 @@
 //! what it takes to bring them there: a folder (`folder.rs`), an object store (`objects.rs`), a
 //! store of tables (`store.rs`), a server (`http.rs`).
 
+mod destination;
 mod folder;
 mod http;
 mod lanes;
@@ -10,12 +11,10 @@ mod place;
 mod queue;
 mod store;
 
-use std::path::Path;
-use std::time::Duration;
-
 use anyhow::Context;
 
 use super::settings::Settings;
+use destination::Destination;
 use folder::Folder;
 pub(crate) use http::HttpRequest;
 use http::Server;
@@ -24,38 +23,6 @@ use objects::Objects;
 pub(crate) use place::{Place, PlaceArg, PlaceKind, Protocol, Secret};
 use queue::Queue;
 use store::Tables;
-
-/// A place that files are delivered to.
-pub(crate) trait Destination: Send {
-    /// Delivers a file under a path. A file that is there already is the same one.
-    ///
-    /// # Errors
-    /// It is not there.
-    fn deliver(&mut self, path: &Path, file: &Path) -> Result<(), Failure>;
-
-    /// Does what recurs: removes old files.
-    fn tidy(&mut self) {}
-}
-
-/// Why a file was not delivered.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The place does not take this file, now or later.
-    Refused(String),
-    /// The place cannot have it now.
-    Later {
-        /// Why, in one line.
-        reason: anyhow::Error,
-        /// The time that the place asks to wait.
-        after: Option<Duration>,
-    },
-}
-
-impl From<anyhow::Error> for Failure {
-    fn from(reason: anyhow::Error) -> Self {
-        Self::Later { reason, after: None }
-    }
-}
 
 /// What brings files to a place.
 ///

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context;
 use perk_files::{Access, Destination as FileDestination};
 
-use super::{Destination, Failure};
+use super::destination::{Destination, Failure};
 
 /// The longest time between two looks at the age of the files.
 const LOOK: Duration = Duration::from_secs(600);

@@ -13,7 +13,8 @@ use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Response, StatusCode, Url};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Destination, Failure, Protocol};
+use super::destination::{Destination, Failure};
+use super::place::Protocol;
 
 /// The time to connect, and that of a whole request.
 pub(super) const CONNECTS_WITHIN: Duration = Duration::from_secs(10);

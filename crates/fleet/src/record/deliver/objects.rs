@@ -11,8 +11,8 @@ use perk_store::{StoreAddress, reason};
 use reqwest::Url;
 use tokio::runtime::{Builder, Runtime};
 
+use super::destination::{Destination, Failure};
 use super::http::{ANSWERS_WITHIN, CONNECTS_WITHIN, pem};
-use super::{Destination, Failure};
 
 /// The longest message of a store, in characters.
 const SHOWN_CHARS: usize = 300;

@@ -17,7 +17,7 @@ use perk_files::{Access, Destination as FileDestination};
 use perk_profile::units::{bytes, plural};
 
 use super::super::metrics::{DestinationMetrics, add};
-use super::{Destination, Failure};
+use super::destination::{Destination, Failure};
 use crate::talk::{Tally, say};
 
 /// The time after the first failure. It doubles with each further one.

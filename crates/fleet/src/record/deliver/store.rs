@@ -8,8 +8,8 @@ use perk_open::Options;
 use perk_store::{Origin, Piece, Store, StoreAddress};
 use tokio::runtime::{Builder, Runtime};
 
+use super::destination::{Destination, Failure};
 use super::objects::client;
-use super::{Destination, Failure};
 
 /// The store. It is opened when the first file comes, as it may not be reached before.
 #[derive(Debug)]
