@@ -11,13 +11,15 @@ use perk_files::{Access, Destination};
 use perk_open::Options;
 use perk_profile::units::{bytes, printable};
 use perk_store::{
-    Compacted, Hour, HourPieces, Origin, Piece, Question, Store, Table, Window, service_name,
+    CompactionSummary, Hour, HourPieces, Origin, Piece, Question, Store, Table, Window,
+    service_name,
 };
 use perk_tables::Limits;
 use tokio::runtime::Runtime;
 
 use crate::limits;
 use crate::talk::say;
+use crate::values::KeyValue;
 pub(crate) use args::StoreArgs;
 use args::{
     AddArgs, CheckArgs, CompactArgs, ExpireArgs, ExportArgs, LsArgs, Moment, PartArgs,
@@ -52,6 +54,10 @@ fn show(line: &str) {
     let _ = writeln!(io::stdout(), "{}", printable(line));
 }
 
+fn pairs(labels: &[KeyValue]) -> Vec<(String, String)> {
+    labels.iter().map(|it| (it.key.clone(), it.value.clone())).collect()
+}
+
 impl PartArgs {
     fn window(&self) -> Window {
         Window {
@@ -65,7 +71,7 @@ impl PartArgs {
 async fn add(args: &AddArgs) -> anyhow::Result<ExitCode> {
     let store =
         Store::create(&args.store.store, ClientOptions::new(), RetryConfig::default()).await?;
-    let labels: Vec<_> = args.label.iter().map(|it| (it.key.clone(), it.value.clone())).collect();
+    let labels = pairs(&args.label);
     let (mut added, mut known, mut failed) = (0, 0, 0);
     for file in &args.files {
         let name = perk_open::display_name(file);
@@ -164,7 +170,7 @@ async fn compact(args: &CompactArgs) -> anyhow::Result<ExitCode> {
     // Others write to the running hour.
     let last = Hour::of(Hour::of(now_ms()).begin_ms() - 1);
     let window = Window { to: Some(window.to.map_or(last, |to| to.min(last))), ..window };
-    let Compacted { hours, pieces, bytes_before, bytes: after } =
+    let CompactionSummary { hours, pieces, bytes_before, bytes: after } =
         store.compact(&window, &limits).await?;
     match hours {
         0 => show("nothing to compact: each hour has one file"),
@@ -231,7 +237,7 @@ async fn export(args: &ExportArgs) -> anyhow::Result<ExitCode> {
         service: args.part.service.clone(),
         from_ms: args.part.since.map(|it| it.unix_ms),
         to_ms: args.part.until.map(|it| it.unix_ms),
-        labels: args.label.iter().map(|it| (it.key.clone(), it.value.clone())).collect(),
+        labels: pairs(&args.label),
     };
     let (_spill, limits) = command_limits(None)?;
     let profile = store.profile(&question, &limits).await?;

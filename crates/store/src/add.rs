@@ -43,6 +43,6 @@ impl Store {
             found.try_collect().await.map_err(|error| self.fault(&folder, &error))?;
         let names = found.iter().filter_map(|it| parse_manifest(&self.root, &it.location));
         let hour = self.hour_pieces(piece.slot.clone(), names.map(|it| it.1).collect()).await?;
-        Ok(hour.compaction.is_some_and(|(_, _, replaced)| replaced.contains(&piece.id)))
+        Ok(hour.compaction.is_some_and(|it| it.replaced.contains(&piece.id)))
     }
 }

@@ -2,19 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use object_store::ObjectStoreExt;
+use object_store::path::Path;
 
-use crate::layout::{MANIFEST, ManifestName, STORE_FILE, Table, parse_manifest, piece_of};
-use crate::manifest::{Compaction, PieceManifest};
+use crate::layout::{
+    MANIFEST, ManifestName, STORE_FILE, Table, parse_manifest, piece_of, value_of,
+};
+use crate::manifest::PieceManifest;
+use crate::piece_id::PieceId;
 use crate::schema;
 use crate::selection::{HourPieces, Selection};
 use crate::store::Store;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckReport {
     /// The pieces that are whole.
     pub pieces: usize,
     /// Their rows in `samples`.
@@ -34,13 +38,12 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot be listed, in one line.
-    pub async fn check_pieces(&self, selection: &dyn Selection) -> Result<Checked> {
-        let mut checked = Checked::default();
+    pub async fn check_pieces(&self, selection: &dyn Selection) -> Result<CheckReport> {
+        let mut checked = CheckReport::default();
         let hours = self.pieces(selection).await?;
         for hour in &hours {
-            for at in 0..hour.len() {
-                let one = HourPieces { pieces: vec![hour.pieces[at]], ..hour.clone() };
-                match self.check_piece(&one).await {
+            for &id in &hour.pieces {
+                match self.check_piece(hour, id).await {
                     Ok((rows, bytes)) => {
                         checked.pieces += 1;
                         checked.rows += rows;
@@ -55,50 +58,38 @@ impl Store {
     }
 
     /// The rows and the bytes of a piece.
-    async fn check_piece(&self, piece: &HourPieces) -> Result<(usize, u64)> {
-        let (slot, id) = (&piece.slot, piece.pieces[0]);
-        let (name, rows) = match &piece.compaction {
-            Some((number, compacted, _)) if *compacted == id => {
-                let name = ManifestName::Compaction(*number);
-                let found = self.manifest::<Compaction>(piece, name).await?;
-                (name, found.rows)
-            }
-            _ => {
-                let name = ManifestName::Piece(id);
-                (name, self.manifest::<PieceManifest>(piece, name).await?.rows)
+    async fn check_piece(&self, hour: &HourPieces, id: PieceId) -> Result<(usize, u64)> {
+        let slot = &hour.slot;
+        let compaction = hour.compaction.as_ref().filter(|it| it.piece == id);
+        let name =
+            compaction.map_or(ManifestName::Piece(id), |it| ManifestName::Compaction(it.number));
+        let manifest = slot.manifest(&self.root, name);
+        let expected_rows = match compaction {
+            Some(last) => last.rows,
+            None => {
+                let bytes = self.get(&manifest).await?.unwrap_or_default();
+                let found = serde_json::from_slice::<PieceManifest>(&bytes);
+                found.map_err(|_| self.unknown(&manifest))?.rows
             }
         };
-        let mut bytes = 0;
+        let mut all_bytes = 0;
         for table in Table::ALL {
-            for file in self.files(std::slice::from_ref(piece), table).await? {
-                let path = file.meta.location.clone();
-                bytes += file.bytes();
-                let found = self.read(&path, table).await;
-                let found = found.map_err(|error| anyhow::anyhow!("{self}: {path}: {error:#}"))?;
-                if table == Table::Samples && found != rows {
-                    let manifest = slot.manifest(&self.root, name);
-                    anyhow::bail!("{self}: {path} has {found} rows, and {rows} in {manifest}");
-                }
+            let path = slot.data(&self.root, table, id);
+            let found = self.read(&path, table).await;
+            let (rows, bytes) = found.with_context(|| format!("{self}: {path}"))?;
+            all_bytes += bytes;
+            if table == Table::Samples && rows != expected_rows {
+                bail!("{self}: {path} has {rows} rows, and {expected_rows} in {manifest}");
             }
         }
-        Ok((rows, bytes))
+        Ok((expected_rows, all_bytes))
     }
 
-    async fn manifest<T: serde::de::DeserializeOwned>(
-        &self,
-        piece: &HourPieces,
-        name: ManifestName,
-    ) -> Result<T> {
-        let path = piece.slot.manifest(&self.root, name);
-        let bytes = self.get(&path).await?.unwrap_or_default();
-        serde_json::from_slice(&bytes)
-            .map_err(|_| anyhow::anyhow!("{self}: {path}: not a manifest that this perk knows"))
-    }
-
-    /// Reads a file to its end. Returns its rows.
-    async fn read(&self, path: &object_store::path::Path, table: Table) -> Result<usize> {
-        let bytes = self.objects.get(path).await?.bytes().await?;
-        let reader = ParquetRecordBatchReaderBuilder::try_new(bytes)?;
+    /// Reads a file to its end. Returns its rows and its bytes.
+    async fn read(&self, path: &Path, table: Table) -> Result<(usize, u64)> {
+        let content = self.objects.get(path).await?.bytes().await?;
+        let bytes = content.len() as u64;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(content)?;
         for field in schema::of(table).fields() {
             reader.schema().field_with_name(field.name())?;
         }
@@ -106,7 +97,7 @@ impl Store {
         for batch in reader.build()? {
             rows += batch?.num_rows();
         }
-        Ok(rows)
+        Ok((rows, bytes))
     }
 
     /// Finds the files that are of no piece.
@@ -114,7 +105,7 @@ impl Store {
         &self,
         hours: &[HourPieces],
         selection: &dyn Selection,
-        checked: &mut Checked,
+        checked: &mut CheckReport,
     ) -> Result<()> {
         let mut counted = BTreeSet::new();
         for hour in hours {
@@ -135,7 +126,7 @@ impl Store {
                 [STORE_FILE] => {}
                 [MANIFEST, ..] if parse_manifest(&self.root, &path).is_some() => {}
                 [_, service, ..] if is_data => {
-                    let service = crate::layout::value_of(service, "service").unwrap_or_default();
+                    let service = value_of(service, "service").unwrap_or_default();
                     if selection.has(&service, None) && !counted.contains(&path) {
                         checked.leftovers.push(path.to_string());
                     }

@@ -10,7 +10,7 @@ use crate::store::{REQUESTS, Store};
 
 /// What was removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expired {
+pub struct ExpirySummary {
     /// The dates of services.
     pub dates: usize,
     /// The files.
@@ -25,8 +25,8 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot be read or written, in one line. What is removed so far stays so.
-    pub async fn expire(&self, before: Hour) -> Result<Expired> {
-        let mut expired = Expired::default();
+    pub async fn expire(&self, before: Hour) -> Result<ExpirySummary> {
+        let mut expired = ExpirySummary::default();
         let window = Window { to: Some(before), ..Window::default() };
         for (service, date) in self.dates(&window).await? {
             if date.last_of_date() >= before {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DataFusionError, plan_err};
+use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
 };
-use perk_tables::{STACK_ID_BYTES, map_type};
+use perk_tables::{STACK_ID_BYTES, fault, map_type};
 
 use crate::encode;
 use crate::load::{Sources, all_labels, map};
@@ -68,7 +68,6 @@ impl ScalarUDFImpl for LabelFunction {
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let fault = |error: anyhow::Error| DataFusionError::Execution(format!("{error:#}"));
         let sources = self.sources.get().map_err(fault)?;
         let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
         let [ids, own] = &arrays[..] else { return plan_err!("two columns are taken") };

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use perk_profile::{LabelSetId, Profile};
+use perk_profile::{Label, LabelSetId, Profile};
 
 /// The label that `perk record` gives to all numbers of a file, with the id of the file. Recordings of a store have ids of
 /// their own, and labels that they share with others.
@@ -13,37 +13,34 @@ pub(crate) type LabelText = Vec<(String, String)>;
 
 /// The labels that all numbers of a recording have, with `more`; its own have precedence.
 pub(crate) fn common_labels(profile: &Profile, more: &[(String, String)]) -> LabelText {
-    let symbols = &profile.symbols;
-    let text = |label: perk_profile::Label| {
-        (symbols.strings.get(label.key).to_owned(), label.value_text(symbols))
-    };
-    let mut labels: LabelText = profile.common_labels().into_iter().map(text).collect();
-    let new: Vec<_> = more
-        .iter()
-        .filter(|(key, _)| labels.iter().all(|label| label.0 != *key))
-        .cloned()
-        .collect();
+    let mut labels = texts(profile, &profile.common_labels());
+    let is_new =
+        |(key, _): &&(String, String)| key != FILE && labels.iter().all(|label| label.0 != *key);
+    let new: Vec<_> = more.iter().filter(is_new).cloned().collect();
     labels.extend(new);
-    labels.retain(|label| label.0 != FILE);
     labels.sort();
     labels
 }
 
 /// The labels of each set that are not in common.
 pub(crate) fn own_labels(profile: &Profile, common: &LabelText) -> HashMap<LabelSetId, LabelText> {
-    let symbols = &profile.symbols;
     let sets = (0..profile.labels.len()).map(LabelSetId::new);
     let own = sets.map(|set| {
-        let labels =
-            profile.labels.get(set).iter().map(|label| {
-                (symbols.strings.get(label.key).to_owned(), label.value_text(symbols))
-            });
-        let mut labels: LabelText =
-            labels.filter(|it| it.0 != FILE && !common.contains(it)).collect();
+        let mut labels = texts(profile, profile.labels.get(set));
+        labels.retain(|label| !common.contains(label));
         labels.sort();
         // A map has each key once.
         labels.dedup_by(|next, first| next.0 == first.0);
         (set, labels)
     });
     own.collect()
+}
+
+/// Labels as text, without that of the file.
+fn texts(profile: &Profile, labels: &[Label]) -> LabelText {
+    let symbols = &profile.symbols;
+    let texts = labels
+        .iter()
+        .map(|label| (symbols.strings.get(label.key).to_owned(), label.value_text(symbols)));
+    texts.filter(|label| label.0 != FILE).collect()
 }

@@ -31,9 +31,9 @@ mod store;
 mod tables;
 mod views;
 
-pub use check::Checked;
-pub use compact::Compacted;
-pub use expire::Expired;
+pub use check::CheckReport;
+pub use compact::CompactionSummary;
+pub use expire::ExpirySummary;
 pub use hour::Hour;
 pub use layout::{Table, service_name};
 pub use load::Question;

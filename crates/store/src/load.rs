@@ -10,8 +10,8 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::{Int64Type, TimestampMillisecondType};
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::prelude::{SessionContext, col};
-use futures::StreamExt;
+use datafusion::prelude::{DataFrame, SessionContext, col};
+use futures::{StreamExt, TryStreamExt};
 use perk_profile::{
     Column, Event, Key, Label, LabelSetId, LabelValue, Metric, NodeId, Profile, Section,
     SectionHead, Subject, Thread, ThreadId, Timeline, TimelineHead, TimelineRow, Timestamp, Unit,
@@ -67,19 +67,20 @@ impl Store {
     /// The store cannot be read, or has nothing of it, in one line.
     pub async fn profile(&self, question: &Question, limits: &Limits) -> Result<Profile> {
         let pieces = self.pieces(&question.window()).await?;
-        let stacks = self.files(&pieces, Table::Stacks).await?;
         // A compacted piece leaves stacks to those of other hours of its date.
         let stacks = match pieces.iter().any(|it| it.compaction.is_some()) {
             true => self.files(&self.dates_of(&pieces).await?, Table::Stacks).await?,
-            false => stacks,
+            false => self.files(&pieces, Table::Stacks).await?,
         };
         let profile = self.stacks(&stacks).await?;
         let sources = self.sources(&pieces).await?;
-        let mut gathered = Gathered::new(profile, &sources, question);
-        let context = perk_tables::context(limits)?;
-        context.register_object_store(Self::object_url()?.as_ref(), Arc::clone(&self.objects));
-        self.gather(&context, pieces, &mut gathered).await?;
-        gathered.profile().with_context(|| format!("{self}"))
+        let mut builder = ProfileBuilder::new(profile, &sources, question);
+        let frame = self.sample_rows(&self.context(limits)?, pieces)?;
+        let mut batches = frame.execute_stream().await?;
+        while let Some(batch) = batches.next().await {
+            builder.add(&batch?)?;
+        }
+        builder.profile().with_context(|| format!("{self}"))
     }
 
     /// All pieces of the dates of these.
@@ -90,8 +91,10 @@ impl Store {
 
     pub(crate) async fn sources(&self, pieces: &[HourPieces]) -> Result<Sources> {
         let mut sources = Sources::new();
-        for file in self.files(pieces, Table::Recordings).await? {
-            for batch in self.batches(file, Table::Recordings).await? {
+        let files = self.files(pieces, Table::Recordings).await?;
+        let mut batches = self.batches(&files, Table::Recordings);
+        while let Some(file) = batches.try_next().await? {
+            for batch in file {
                 let ids = ids(&batch, "source")?;
                 let labels = maps(&batch, "labels")?;
                 for row in 0..batch.num_rows() {
@@ -103,21 +106,16 @@ impl Store {
         Ok(sources)
     }
 
-    async fn gather(
+    /// The rows of `samples` that pieces have, with the columns of the files.
+    pub(crate) fn sample_rows(
         &self,
         context: &SessionContext,
         pieces: Vec<HourPieces>,
-        gathered: &mut Gathered<'_>,
-    ) -> Result<()> {
+    ) -> Result<DataFrame> {
         let table = StoreTable::of_pieces(self.clone(), Table::Samples, pieces);
         let columns = schema::of(Table::Samples);
         let columns: Vec<_> = columns.fields().iter().map(|it| col(it.name())).collect();
-        let frame = context.read_table(Arc::new(table))?.select(columns)?;
-        let mut batches = frame.execute_stream().await?;
-        while let Some(batch) = batches.next().await {
-            gathered.add(&batch?)?;
-        }
-        Ok(())
+        Ok(context.read_table(Arc::new(table))?.select(columns)?)
     }
 }
 
@@ -141,7 +139,7 @@ struct Numbers {
 }
 
 /// Rows that become a profile.
-struct Gathered<'a> {
+struct ProfileBuilder<'a> {
     profile: Profile,
     sources: &'a Sources,
     question: &'a Question,
@@ -153,7 +151,7 @@ struct Gathered<'a> {
     end_ms: i64,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> ProfileBuilder<'a> {
     fn new(profile: Profile, sources: &'a Sources, question: &'a Question) -> Self {
         let nodes = stack_ids(&profile).into_iter().enumerate();
         let nodes = nodes.map(|(node, id)| (id, NodeId::new(node))).collect();

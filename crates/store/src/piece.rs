@@ -115,7 +115,7 @@ pub(crate) fn source_id(labels: &LabelText) -> [u8; 16] {
 /// The id of a recording: of all its content, whatever file it was in.
 fn recording_id(recording: &RecordingRow, rows: &[SampleRow<'_>]) -> PieceId {
     let mut hasher = Hasher::new();
-    // The name of a file is no part of the recording.
+    // A recording is the same in a file of another name.
     let head = RecordingRow { file: String::new(), ..recording.clone() };
     hasher.write(format!("{head:?}").as_bytes());
     rows.iter().for_each(|row| row.hash_into(&mut hasher));
@@ -176,7 +176,7 @@ mod tests {
         };
         let first = ids(&profile(), &[]);
         assert_eq!(first, ids(&profile(), &[]));
-        // The file's own id is no label of its numbers.
+        // The label with the id of the file does not count.
         assert_eq!(first, ids(&profile(), &[("file", "x")]));
         assert_ne!(first, ids(&profile(), &[("version", "2")]));
         let mut later = profile();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStoreExt};
@@ -52,14 +52,26 @@ impl Selection for Window {
     }
 }
 
+/// The last compaction of a service and an hour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LastCompaction {
+    pub(crate) number: u32,
+    /// The piece that it made.
+    pub(crate) piece: PieceId,
+    /// The rows of that in `samples`.
+    pub(crate) rows: usize,
+    /// All pieces whose content that has, also from compactions before.
+    pub(crate) replaced: BTreeSet<PieceId>,
+}
+
 /// The pieces of a service and an hour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HourPieces {
     pub(crate) slot: Slot,
     /// The pieces that count, in order.
     pub(crate) pieces: Vec<PieceId>,
-    /// The number of the last compaction, and what it says.
-    pub(crate) compaction: Option<(u32, PieceId, BTreeSet<PieceId>)>,
+    /// The last compaction.
+    pub(crate) compaction: Option<LastCompaction>,
     /// What a compaction has left: manifests of pieces that another one has.
     pub(crate) leftovers: Vec<ManifestName>,
 }
@@ -178,34 +190,31 @@ impl Store {
         let (mut pieces, mut leftovers) = (Vec::new(), Vec::new());
         for name in names {
             match (name, &compaction) {
-                (ManifestName::Compaction(number), Some((last, ..))) if number == *last => {}
+                (ManifestName::Compaction(number), Some(last)) if number == last.number => {}
                 (ManifestName::Compaction(_), _) => leftovers.push(name),
-                (ManifestName::Piece(id), Some((_, _, replaced))) if replaced.contains(&id) => {
+                (ManifestName::Piece(id), Some(last)) if last.replaced.contains(&id) => {
                     leftovers.push(name);
                 }
                 (ManifestName::Piece(id), _) => pieces.push(id),
             }
         }
-        pieces.extend(compaction.as_ref().map(|it| it.1));
+        pieces.extend(compaction.as_ref().map(|it| it.piece));
         pieces.sort_unstable();
         Ok(HourPieces { slot, pieces, compaction, leftovers })
     }
 
     /// Reads the manifest of a compaction.
-    pub(crate) async fn compaction(
-        &self,
-        slot: &Slot,
-        number: u32,
-    ) -> Result<(u32, PieceId, BTreeSet<PieceId>)> {
+    pub(crate) async fn compaction(&self, slot: &Slot, number: u32) -> Result<LastCompaction> {
         let path = slot.manifest(&self.root, ManifestName::Compaction(number));
         let bytes = self.get(&path).await?;
         let bytes =
             bytes.with_context(|| format!("{self}: {path} was removed meanwhile: ask again"))?;
-        let fault = || anyhow!("{self}: {path}: not a manifest that this perk knows");
+        let fault = || self.unknown(&path);
         let found: Compaction = serde_json::from_slice(&bytes).map_err(|_| fault())?;
         let replaced = found.replaced.iter().map(|id| PieceId::parse(id));
         let replaced = replaced.collect::<Option<_>>().ok_or_else(fault)?;
-        Ok((number, PieceId::parse(&found.piece).ok_or_else(fault)?, replaced))
+        let piece = PieceId::parse(&found.piece).ok_or_else(fault)?;
+        Ok(LastCompaction { number, piece, rows: found.rows, replaced })
     }
 
     /// The files of a table that these pieces have.

@@ -7,8 +7,10 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::ObjectStoreExt;
+use object_store::path::Path;
 use perk_profile::{Frame, FrameId, FrameKind, Line, Method, Profile};
 
 use crate::layout::Table;
@@ -22,12 +24,8 @@ impl Store {
     /// # Errors
     /// A file cannot be read, in one line.
     pub(crate) async fn stacks(&self, files: &[StoredFile]) -> Result<Profile> {
-        let batches = stream::iter(files.to_vec()).map(|file| async move {
-            let path = file.meta.location.clone();
-            self.batches(file, Table::Stacks).await.with_context(|| format!("{self}: {path}"))
-        });
-        let mut batches = batches.buffer_unordered(REQUESTS);
         let mut profile = Profile::default();
+        let mut batches = self.batches(files, Table::Stacks);
         while let Some(file) = batches.try_next().await? {
             for batch in file {
                 add(&mut profile, &batch)?;
@@ -36,9 +34,21 @@ impl Store {
         Ok(profile)
     }
 
-    /// The rows of a file.
-    pub(crate) async fn batches(&self, file: StoredFile, table: Table) -> Result<Vec<RecordBatch>> {
-        let bytes = self.objects.get(&file.meta.location).await?.bytes().await?;
+    /// The rows of files of a table, of one file after the other. Several are read at once.
+    pub(crate) fn batches<'a>(
+        &'a self,
+        files: &'a [StoredFile],
+        table: Table,
+    ) -> BoxStream<'a, Result<Vec<RecordBatch>>> {
+        let batches = stream::iter(files).map(move |file| async move {
+            let path = &file.meta.location;
+            self.batches_of(path, table).await.with_context(|| format!("{self}: {path}"))
+        });
+        batches.buffered(REQUESTS).boxed()
+    }
+
+    async fn batches_of(&self, path: &Path, table: Table) -> Result<Vec<RecordBatch>> {
+        let bytes = self.objects.get(path).await?.bytes().await?;
         let options = ArrowReaderOptions::new().with_schema(schema::of(table));
         let rows =
             ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options)?.build()?;

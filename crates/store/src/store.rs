@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::prelude::SessionContext;
 use object_store::path::Path;
 use object_store::{
     ClientOptions, Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig,
 };
+use perk_tables::Limits;
 
 use crate::layout::STORE_FILE;
 use crate::manifest::StoreFile;
@@ -131,8 +133,20 @@ impl Store {
         anyhow!("{self}: {path}: {}", reason(&error.to_string()))
     }
 
+    /// The fault of a manifest that says something else, in one line.
+    pub(crate) fn unknown(&self, manifest: &Path) -> anyhow::Error {
+        anyhow!("{self}: {manifest}: not a manifest that this perk knows")
+    }
+
     /// The name under which sessions of DataFusion know its objects.
     pub(crate) fn object_url() -> Result<ObjectStoreUrl> {
         Ok(ObjectStoreUrl::parse("perk-store://store")?)
+    }
+
+    /// A session without tables that knows its objects.
+    pub(crate) fn context(&self, limits: &Limits) -> Result<SessionContext> {
+        let context = perk_tables::context(limits)?;
+        context.register_object_store(Self::object_url()?.as_ref(), Arc::clone(&self.objects));
+        Ok(context)
     }
 }

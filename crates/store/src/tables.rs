@@ -9,7 +9,7 @@ use datafusion::arrow::array::{ArrayRef, BooleanArray, Date32Array, Int64Array, 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::pruning::PruningStatistics;
-use datafusion::common::{Column, DFSchema, DataFusionError, ScalarValue};
+use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::datasource::TableType;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
@@ -21,6 +21,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
+use perk_tables::fault;
 
 use crate::hour::Hour;
 use crate::layout::{Slot, Table};
@@ -113,7 +114,6 @@ impl TableProvider for StoreTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let fault = |error: anyhow::Error| DataFusionError::Execution(format!("{error:#}"));
         let selection = self.selection(session, filters)?;
         let hours = match &self.pieces {
             Some(pieces) => pieces.clone(),

@@ -186,9 +186,8 @@ pub fn tables() -> Vec<TableInfo> {
 /// # Errors
 /// The folder for what does not fit the memory cannot be made, or the views do not fit the files.
 pub async fn session(store: &Store, limits: &Limits) -> Result<SessionContext> {
-    let context = perk_tables::context(limits)?;
+    let context = store.context(limits)?;
     let read = ReadDates::default();
-    context.register_object_store(Store::object_url()?.as_ref(), Arc::clone(&store.objects));
     let files = Arc::new(MemorySchemaProvider::new());
     for table in Table::ALL {
         let provider = StoreTable::new(store.clone(), table, read.clone());

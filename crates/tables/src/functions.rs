@@ -7,7 +7,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanBuilder, FixedSizeBinaryArray, ListBuilder, StringBuilder,
 };
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::{DataFusionError, exec_err, plan_err};
+use datafusion::common::{exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
@@ -17,6 +17,7 @@ use datafusion::prelude::SessionContext;
 use perk_profile::{FrameId, NamePattern, NodeId};
 
 use crate::recording::Recording;
+use crate::session::fault;
 use crate::stacks::{STACK_ID_BYTES, StackId, frames};
 
 /// Makes the functions known to a session. They ask the recordings that `recordings` gives, which can be others later.
@@ -48,7 +49,6 @@ struct Places {
 
 impl StackBook {
     fn places(&self) -> Result<Arc<Places>> {
-        let fault = |error: anyhow::Error| DataFusionError::Execution(format!("{error:#}"));
         let mut known = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         let recordings = (self.recordings)().map_err(fault)?;
         match &*known {

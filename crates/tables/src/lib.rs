@@ -18,6 +18,6 @@ pub use functions::register as register_functions;
 pub use profile::tables;
 pub use recording::Recording;
 pub use sample::Sample;
-pub use session::{Limits, context, session};
+pub use session::{Limits, context, fault, session};
 pub use stacks::{STACK_ID_BYTES, StackId, frames, stack_ids};
 pub use table::{ColumnInfo, TableInfo, map_names, map_type};

@@ -165,7 +165,7 @@ impl FromStr for Moment {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // A date stands for its first moment.
+        // A date means its first moment.
         let whole = format!("{text}T00:00:00Z");
         let stamp = Timestamp::from_iso_utc(text).or_else(|| Timestamp::from_iso_utc(&whole));
         if let Some(stamp) = stamp {
