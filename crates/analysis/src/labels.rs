@@ -51,6 +51,11 @@ pub fn values(profile: &Profile, key: &str) -> BTreeSet<String> {
     of_key.map(|label| label.value_text(symbols)).collect()
 }
 
+/// Whether labels have one for each key of `patterns`, one of its patterns. `has` finds it.
+pub fn are_kept(patterns: &[LabelPattern], has: impl Fn(&LabelPattern) -> bool) -> bool {
+    patterns.iter().all(|one| patterns.iter().filter(|it| it.key == one.key).any(&has))
+}
+
 /// The sets of labels that have a label for each key of `patterns`, one of its patterns.
 pub(crate) fn kept(patterns: &[LabelPattern], profile: &Profile) -> Vec<bool> {
     let symbols = &profile.symbols;
@@ -60,13 +65,8 @@ pub(crate) fn kept(patterns: &[LabelPattern], profile: &Profile) -> Vec<bool> {
                 && pattern.value.matches(&label.value_text(symbols))
         })
     };
-    let is_kept = |set| {
-        patterns.iter().all(|one| {
-            let mut same_key = patterns.iter().filter(|it| it.key == one.key);
-            same_key.any(|pattern| has(set, pattern))
-        })
-    };
-    (0..profile.labels.len()).map(|index| is_kept(LabelSetId::new(index))).collect()
+    let sets = (0..profile.labels.len()).map(LabelSetId::new);
+    sets.map(|set| are_kept(patterns, |pattern| has(set, pattern))).collect()
 }
 
 /// The keys of all labels, and the number of values that each has.

@@ -11,8 +11,7 @@ use perk_files::{Access, Destination};
 use perk_open::Options;
 use perk_profile::units::{bytes, printable};
 use perk_store::{
-    CompactionSummary, Hour, HourPieces, Origin, Piece, Question, Store, Table, Window,
-    service_name,
+    CompactionSummary, Hour, HourPieces, Origin, Piece, Store, Table, Window, service_name,
 };
 use perk_tables::Limits;
 use tokio::runtime::Runtime;
@@ -227,24 +226,22 @@ async fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 
 async fn export(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     let path = &args.output;
-    let name = path.to_string_lossy();
+    let name = perk_open::display_name(path);
     let is_packed = name.ends_with(".hprof.zst");
-    if !is_packed && !name.ends_with(".hprof") {
+    if !is_packed && !name.ends_with(".hprof") && !perk_open::is_stream(path) {
         bail!("{name}: use .hprof or .hprof.zst; perk convert writes it in other formats");
     }
     let store = Store::open(&args.store.store).await?;
-    let question = Question {
-        service: args.part.service.clone(),
-        from_ms: args.part.since.map(|it| it.unix_ms),
-        to_ms: args.part.until.map(|it| it.unix_ms),
-        labels: pairs(&args.label),
-    };
     let (_spill, limits) = command_limits(None)?;
-    let profile = store.profile(&question, &limits).await?;
+    let profile = store.profile(&args.question(), &limits).await?;
     let mut plain = Vec::new();
     perk_hprof::write_packed(&profile.pruned(), &mut plain)?;
     let bytes = if is_packed { zstd::encode_all(&*plain, ZSTD_LEVEL)? } else { plain };
     let cannot = || format!("cannot write {name}");
+    if perk_open::is_stream(path) {
+        io::stdout().write_all(&bytes).with_context(cannot)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut destination = Destination::open(path, Access::Usual).with_context(cannot)?;
     destination.file().write_all(&bytes).with_context(cannot)?;
     if let Destination::File(part) = &mut destination {

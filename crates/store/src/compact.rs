@@ -8,7 +8,7 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::prelude::{SessionContext, col};
 use futures::{StreamExt, TryStreamExt};
-use perk_tables::{Limits, StackId, stack_ids};
+use perk_tables::{Limits, StackId};
 
 use crate::encode;
 use crate::layout::{ManifestName, Slot, Table, piece_of};
@@ -17,6 +17,7 @@ use crate::piece_id::PieceId;
 use crate::read_dates::Dates;
 use crate::schema;
 use crate::selection::{HourPieces, Selection, StoredFile};
+use crate::stacks::StackPaths;
 use crate::store::Store;
 
 /// The order of the rows of a compacted piece.
@@ -176,12 +177,10 @@ impl Store {
         for id in self.stack_ids(&own).await? {
             elsewhere.remove(&id);
         }
-        let profile = self.stacks(files).await?;
-        let ids = stack_ids(&profile);
-        let nodes = profile.traces().iter().map(|it| it.node);
-        let nodes = nodes.filter(|it| *it != profile.tree.root());
-        let used: BTreeSet<_> = nodes.map(|node| ids[node.index()]).collect();
-        encode::stacks(&profile, &ids, &used.difference(&elsewhere).copied().collect())
+        let StackPaths { profile, nodes } = self.stacks(files).await?;
+        let used = nodes.iter().filter(|it| !elsewhere.contains(it.0));
+        let used = used.map(|(&id, &node)| (id, node));
+        encode::stacks(&profile, used)
     }
 
     /// The ids of the stacks of files.

@@ -1,6 +1,5 @@
 //! Rows as the bytes of Parquet files.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -100,15 +99,12 @@ pub(crate) fn samples(rows: &[&SampleRow<'_>], source: [u8; 16]) -> Result<Vec<u
     file(Table::Samples, columns)
 }
 
-/// The file of the stacks with these ids, of which `of_nodes` has those of all nodes.
+/// The file of stacks: their ids, and the nodes of their innermost frames.
 pub(crate) fn stacks(
     profile: &Profile,
-    of_nodes: &[StackId],
-    used: &BTreeSet<StackId>,
+    stacks: impl Iterator<Item = (StackId, NodeId)>,
 ) -> Result<Vec<u8>> {
-    let nodes = of_nodes.iter().enumerate().filter(|it| used.contains(it.1));
     // In the order of call paths, in which neighbours have most frames in common.
-    let stacks = nodes.map(|(node, &id)| (id, NodeId::new(node)));
     let paths = stacks.map(|(id, node)| (id, frames(profile, node)));
     let mut paths: Vec<_> = paths.collect();
     paths.sort_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));

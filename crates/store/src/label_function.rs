@@ -12,8 +12,9 @@ use datafusion::logical_expr::{
 };
 use perk_tables::{STACK_ID_BYTES, fault, map_type};
 
+use crate::columns::map;
 use crate::encode;
-use crate::load::{Sources, all_labels, map};
+use crate::load::{Sources, all_labels};
 use crate::read_dates::OfReadDates;
 
 /// `all_labels(source, labels)`.

@@ -1,7 +1,9 @@
 //! Pieces: a recording's numbers of one hour, as the files that a store has of them.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
-use perk_profile::Profile;
+use perk_profile::{NodeId, Profile};
 use perk_tables::{Sample, stack_ids};
 use twox_hash::XxHash3_128;
 use twox_hash::xxhash3_128::Hasher;
@@ -61,7 +63,9 @@ impl Piece {
         hours.dedup();
         let pieces = hours.iter().enumerate().map(|(at, &hour)| {
             let rows: Vec<_> = rows.iter().filter(|it| Hour::of(it.time_ms) == hour).collect();
-            let used = rows.iter().filter_map(|row| row.stack).collect();
+            let used: BTreeSet<_> = rows.iter().filter_map(|row| row.stack).collect();
+            let of_nodes = stacks.iter().enumerate().filter(|it| used.contains(it.1));
+            let used = of_nodes.map(|(node, &id)| (id, NodeId::new(node)));
             // What is counted for the whole recording is in its first piece.
             let recording = if at == 0 { recording.clone() } else { recording.without_counts() };
             Ok(Self {
@@ -70,7 +74,7 @@ impl Piece {
                 rows: rows.len(),
                 files: [
                     encode::samples(&rows, source)?,
-                    encode::stacks(profile, &stacks, &used)?,
+                    encode::stacks(profile, used)?,
                     encode::recordings(&[(id, recording)])?,
                 ],
             })

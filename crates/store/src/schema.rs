@@ -77,3 +77,22 @@ pub(crate) fn of(table: Table) -> SchemaRef {
     };
     Arc::new(Schema::new(columns))
 }
+
+/// The same, with texts as dictionaries, which is how files have them.
+pub(crate) fn with_dictionaries(table: Table) -> SchemaRef {
+    let schema = of(table);
+    let fields = schema.fields().iter().map(|it| with_dictionary(it));
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn with_dictionary(field: &Field) -> Field {
+    let of_fields = |fields: &Fields| fields.iter().map(|it| with_dictionary(it)).collect();
+    let data_type = match field.data_type() {
+        DataType::Utf8 => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        DataType::List(of) => DataType::List(Arc::new(with_dictionary(of))),
+        DataType::Struct(fields) => DataType::Struct(of_fields(fields)),
+        // Those of labels are few.
+        other => other.clone(),
+    };
+    field.clone().with_data_type(data_type)
+}

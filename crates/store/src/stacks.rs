@@ -1,7 +1,7 @@
 //! The stacks of a store as the call paths of a profile.
 
 use anyhow::{Context, Result, anyhow};
-use datafusion::arrow::array::{Array, AsArray, StructArray};
+use datafusion::arrow::array::{Array, AsArray, DictionaryArray, StructArray};
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::arrow_reader::{
@@ -11,27 +11,40 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
-use perk_profile::{Frame, FrameId, FrameKind, Line, Method, Profile};
+use perk_profile::{Frame, FrameId, FrameKind, KeyedMap, Line, Method, NodeId, Profile};
+use perk_tables::StackId;
 
+use crate::columns::ids;
 use crate::layout::Table;
 use crate::schema;
 use crate::selection::StoredFile;
 use crate::store::{REQUESTS, Store};
 
+/// The rows that are read at once.
+const BATCH_ROWS: usize = 8 << 10;
+
+/// Call paths, and their ids in the store.
+#[derive(Debug, Default)]
+pub(crate) struct StackPaths {
+    /// A profile with the paths and no numbers.
+    pub(crate) profile: Profile,
+    pub(crate) nodes: KeyedMap<StackId, NodeId>,
+}
+
 impl Store {
-    /// A profile with the call paths of these files of [`Table::Stacks`], and no numbers.
+    /// The call paths of these files of [`Table::Stacks`].
     ///
     /// # Errors
     /// A file cannot be read, in one line.
-    pub(crate) async fn stacks(&self, files: &[StoredFile]) -> Result<Profile> {
-        let mut profile = Profile::default();
+    pub(crate) async fn stacks(&self, files: &[StoredFile]) -> Result<StackPaths> {
+        let mut paths = StackPaths::default();
         let mut batches = self.batches(files, Table::Stacks);
         while let Some(file) = batches.try_next().await? {
             for batch in file {
-                add(&mut profile, &batch)?;
+                paths.add(&batch)?;
             }
         }
-        Ok(profile)
+        Ok(paths)
     }
 
     /// The rows of files of a table, of one file after the other. Several are read at once.
@@ -49,49 +62,78 @@ impl Store {
 
     async fn batches_of(&self, path: &Path, table: Table) -> Result<Vec<RecordBatch>> {
         let bytes = self.objects.get(path).await?.bytes().await?;
-        let options = ArrowReaderOptions::new().with_schema(schema::of(table));
-        let rows =
-            ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options)?.build()?;
+        let schema = match table {
+            Table::Stacks => schema::with_dictionaries(table),
+            Table::Samples | Table::Recordings => schema::of(table),
+        };
+        let options = ArrowReaderOptions::new().with_schema(schema);
+        let rows = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options)?;
+        let rows = rows.with_batch_size(BATCH_ROWS).build()?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
 
-/// Adds the stacks of a batch to the call paths of a profile.
-fn add(profile: &mut Profile, batch: &RecordBatch) -> Result<()> {
-    let fault = || anyhow!("the file is not of stacks");
-    let frames = batch.column_by_name("frames").and_then(|it| it.as_list_opt::<i32>());
-    let frames = frames.ok_or_else(fault)?;
-    let values = frames.values().as_struct_opt().ok_or_else(fault)?;
-    let ids = frame_ids(profile, values).ok_or_else(fault)?;
-    for row in 0..frames.len() {
-        let offsets = &frames.value_offsets()[row..row + 2];
-        let path = ids.get(offsets[0] as usize..offsets[1] as usize).ok_or_else(fault)?;
-        let node = profile.tree.insert(path.iter().copied());
-        profile.trace(node, None);
+impl StackPaths {
+    /// Adds the stacks of a batch.
+    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+        let Self { profile, nodes } = self;
+        let fault = || anyhow!("the file is not of stacks");
+        let ids = ids(batch, "stack")?;
+        let frames = batch.column_by_name("frames").and_then(|it| it.as_list_opt::<i32>());
+        let frames = frames.ok_or_else(fault)?;
+        let values = frames.values().as_struct_opt().ok_or_else(fault)?;
+        let of_rows = frame_ids(profile, values).ok_or_else(fault)?;
+        for row in 0..frames.len() {
+            let offsets = &frames.value_offsets()[row..row + 2];
+            let path = of_rows.get(offsets[0] as usize..offsets[1] as usize).ok_or_else(fault)?;
+            let node = profile.tree.insert(path.iter().copied());
+            nodes.insert(StackId(ids.value(row).try_into()?), node);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The frames of a column in a profile; `None` if it has other fields.
 fn frame_ids(profile: &mut Profile, frames: &StructArray) -> Option<Vec<FrameId>> {
-    let text = |name: &str| frames.column_by_name(name)?.as_string_opt::<i32>();
+    let words = |name: &str| frames.column_by_name(name)?.as_dictionary_opt::<Int32Type>();
     let [classes, methods, signatures, sources, kinds] =
-        ["class", "method", "signature", "source", "kind"].map(text);
-    let (classes, methods, signatures) = (classes?, methods?, signatures?);
-    let (sources, kinds) = (sources?, kinds?);
-    let lines = frames.column_by_name("line")?.as_primitive_opt::<Int32Type>()?;
+        ["class", "method", "signature", "source", "kind"].map(words);
     let symbols = &mut profile.symbols;
+    let classes = Words::of(classes?, |name| symbols.class(name))?;
+    let methods = Words::of(methods?, |name| symbols.strings.intern(name))?;
+    let signatures = Words::of(signatures?, |name| symbols.strings.intern(name))?;
+    let sources = Words::of(sources?, |name| symbols.strings.intern(name))?;
+    let kind = |name: &str| FrameKind::ALL.into_iter().find(|it| it.name() == Some(name));
+    let kinds = Words::of(kinds?, |name| kind(name).unwrap_or_default())?;
+    let lines = frames.column_by_name("line")?.as_primitive_opt::<Int32Type>()?;
+    let (no_class, no_name) = (symbols.class(""), symbols.strings.intern(""));
     let ids = (0..frames.len()).map(|row| {
-        let class = symbols.class(classes.value(row));
-        let name = symbols.strings.intern(methods.value(row));
-        let signature =
-            signatures.is_valid(row).then(|| symbols.strings.intern(signatures.value(row)));
-        let source = sources.is_valid(row).then(|| symbols.strings.intern(sources.value(row)));
+        let class = classes.get(row).unwrap_or(no_class);
+        let name = methods.get(row).unwrap_or(no_name);
+        let (signature, source) = (signatures.get(row), sources.get(row));
         let method = symbols.method(Method { class, name, signature, source });
-        let kind = kinds.is_valid(row).then(|| kinds.value(row));
-        let kind = FrameKind::ALL.into_iter().find(|it| it.name() == kind).unwrap_or_default();
-        let line = Line::from_hprof(lines.value(row));
-        symbols.frame(Frame { method, bci: None, line, kind })
+        let kind = kinds.get(row).unwrap_or_default();
+        symbols.frame(Frame { method, bci: None, line: Line::from_hprof(lines.value(row)), kind })
     });
     Some(ids.collect())
+}
+
+/// What each word of a column means.
+struct Words<'a, T> {
+    column: &'a DictionaryArray<Int32Type>,
+    meanings: Vec<Option<T>>,
+}
+
+impl<'a, T: Copy> Words<'a, T> {
+    fn of(column: &'a DictionaryArray<Int32Type>, meaning: impl FnMut(&str) -> T) -> Option<Self> {
+        let mut meaning = meaning;
+        let texts = column.values().as_string_opt::<i32>()?.iter();
+        let meanings = texts.map(|it| it.map(&mut meaning)).collect();
+        Some(Self { column, meanings })
+    }
+
+    fn get(&self, row: usize) -> Option<T> {
+        let word = self.column.is_valid(row).then(|| self.column.keys().value(row) as usize)?;
+        *self.meanings.get(word)?
+    }
 }

@@ -19,6 +19,8 @@ use crate::objects::{StoreAddress, reason};
 
 /// The requests that are under way at once.
 pub(crate) const REQUESTS: usize = 16;
+/// The bytes at the end of a data file that are read first: most have all of their index there.
+pub(crate) const INDEX_BYTES: usize = 64 << 10;
 /// The most bytes of a manifest.
 pub(crate) const MOST_MANIFEST_BYTES: u64 = 64 << 20;
 

@@ -28,10 +28,7 @@ use crate::layout::{Slot, Table};
 use crate::read_dates::ReadDates;
 use crate::schema;
 use crate::selection::{HourPieces, Selection};
-use crate::store::Store;
-
-/// The bytes at the end of a file that are read first: most have all of their index there.
-const INDEX_BYTES: usize = 64 << 10;
+use crate::store::{INDEX_BYTES, Store};
 
 /// A table of a store, with the columns of its folders' names: service and date, and the hour of samples.
 #[derive(Debug)]

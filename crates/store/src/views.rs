@@ -16,6 +16,7 @@ use crate::layout::Table;
 use crate::load::Sources;
 use crate::read_dates::{OfReadDates, ReadDates};
 use crate::selection::HourPieces;
+use crate::stacks::StackPaths;
 use crate::store::Store;
 use crate::tables::StoreTable;
 
@@ -210,7 +211,7 @@ pub async fn session(store: &Store, limits: &Limits) -> Result<SessionContext> {
 fn load_stacks(store: &Store, pieces: Vec<HourPieces>) -> BoxFuture<'_, Result<Arc<[Recording]>>> {
     async move {
         let files = store.files(&pieces, Table::Stacks).await?;
-        let profile = store.stacks(&files).await?;
+        let StackPaths { profile, .. } = store.stacks(&files).await?;
         Ok(Arc::from([Recording::new(1, store.to_string(), profile)]))
     }
     .boxed()

@@ -45,7 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("perk-live", &["perk-hprof", "perk-profile"]),
     ("perk-tables", &["perk-analysis", "perk-profile"]),
-    ("perk-store", &["perk-profile", "perk-tables"]),
+    ("perk-store", &["perk-analysis", "perk-profile", "perk-tables"]),
     ("perk-open", &["perk-formats", "perk-heap", "perk-profile", "perk-unpack"]),
     ("perk-render", &["perk-profile"]),
     (
@@ -122,6 +122,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "perk-fleet",
         &[
+            "perk-analysis",
             "perk-attach",
             "perk-control",
             "perk-files",

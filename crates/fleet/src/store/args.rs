@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use perk_analysis::LabelPattern;
 use perk_profile::Timestamp;
-use perk_store::StoreAddress;
+use perk_store::{Detail, KeptLabels, Question, StoreAddress};
 
 use crate::values::{Age, KeyValue, Size};
 
@@ -118,12 +119,50 @@ pub(super) struct ExportArgs {
     pub(super) store: StoreArg,
     #[command(flatten)]
     pub(super) part: PartArgs,
-    /// Only numbers with this label, such as version=1.4.2
+    /// Only numbers with this label: version=1.4.2, 'version=1.*' (repeatable: each key must match once)
     #[arg(long, value_name = "KEY=VALUE")]
-    pub(super) label: Vec<KeyValue>,
-    /// The file, .hprof or .hprof.zst: perk convert writes it in other formats
+    pub(super) label: Vec<LabelPattern>,
+    /// Leave out what the numbers are distinguished by: less is read, and the file is smaller (repeatable, or with commas)
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    pub(super) without: Vec<LeftOut>,
+    /// Of the labels that --without labels leaves out, keep those of this key (repeatable)
+    #[arg(long, value_name = "KEY")]
+    pub(super) keep_label: Vec<String>,
+    /// The file, .hprof or .hprof.zst, or - for stdout: perk convert writes it in other formats
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: PathBuf,
+}
+
+/// What numbers are distinguished by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum LeftOut {
+    /// When they were measured
+    Times,
+    /// Their threads
+    Threads,
+    /// Their labels
+    Labels,
+}
+
+impl ExportArgs {
+    /// What is asked of the store.
+    pub(super) fn question(&self) -> Question {
+        let has = |what| !self.without.contains(&what);
+        Question {
+            service: self.part.service.clone(),
+            from_ms: self.part.since.map(|it| it.unix_ms),
+            to_ms: self.part.until.map(|it| it.unix_ms),
+            labels: self.label.clone(),
+            detail: Detail {
+                has_times: has(LeftOut::Times),
+                has_threads: has(LeftOut::Threads),
+                labels: match has(LeftOut::Labels) {
+                    true => KeptLabels::All,
+                    false => KeptLabels::Of(self.keep_label.clone()),
+                },
+            },
+        }
+    }
 }
 
 /// A part of a store.

@@ -1,0 +1,95 @@
+//! What of a store is asked, and what the answer distinguishes.
+
+use std::collections::BTreeMap;
+
+use perk_analysis::{LabelPattern, labels::are_kept};
+
+use crate::hour::Hour;
+use crate::layout::service_name;
+use crate::rows::TICK_MS;
+use crate::selection::Window;
+
+/// What of a store is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Question {
+    /// The service; all if `None`.
+    pub service: Option<String>,
+    /// The first time, in milliseconds since 1970.
+    pub from_ms: Option<i64>,
+    /// The first time after it.
+    pub to_ms: Option<i64>,
+    /// The labels that numbers have: one for each key.
+    pub labels: Vec<LabelPattern>,
+    /// What numbers are distinguished by.
+    pub detail: Detail,
+}
+
+/// What numbers are distinguished by, besides metric, stack and subject. Without details, much less is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// When they were measured.
+    pub has_times: bool,
+    /// Their threads.
+    pub has_threads: bool,
+    /// Their labels.
+    pub labels: KeptLabels,
+}
+
+/// The labels that numbers keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeptLabels {
+    /// All.
+    All,
+    /// Those of these keys.
+    Of(Vec<String>),
+}
+
+impl Default for Detail {
+    fn default() -> Self {
+        Self { has_times: true, has_threads: true, labels: KeptLabels::All }
+    }
+}
+
+impl KeptLabels {
+    /// Whether labels of a key are kept.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        match self {
+            KeptLabels::All => true,
+            KeptLabels::Of(keys) => keys.iter().any(|it| it == key),
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        matches!(self, KeptLabels::Of(keys) if keys.is_empty())
+    }
+}
+
+impl Question {
+    pub(crate) fn window(&self) -> Window {
+        Window {
+            service: self.service.as_deref().map(service_name),
+            from: self.from_ms.map(Hour::of),
+            to: self.to_ms.map(|it| Hour::of(it - 1)),
+        }
+    }
+
+    pub(crate) fn has_time(&self, time_ms: i64) -> bool {
+        self.from_ms.is_none_or(|from| time_ms >= from - from.rem_euclid(TICK_MS))
+            && self.to_ms.is_none_or(|to| time_ms < to)
+    }
+
+    /// Whether all of an hour is asked.
+    pub(crate) fn has_all_of(&self, hour: Hour) -> bool {
+        self.has_time(hour.begin_ms()) && self.has_time(hour.end_ms())
+    }
+
+    /// Whether numbers with these labels are asked.
+    pub(crate) fn has_labels(&self, labels: &BTreeMap<&str, &str>) -> bool {
+        are_kept(&self.labels, |it| labels.get(&*it.key).is_some_and(|text| it.value.matches(text)))
+    }
+
+    /// Whether the labels of numbers matter.
+    pub(crate) fn needs_labels(&self) -> bool {
+        !self.labels.is_empty() || !self.detail.labels.is_none()
+    }
+}
