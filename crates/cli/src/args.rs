@@ -8,6 +8,7 @@ mod measured;
 mod profile;
 mod report;
 mod serve;
+mod store;
 mod values;
 
 use std::ffi::OsString;
@@ -27,6 +28,7 @@ pub(crate) use measured::{AgentArguments, MeasurementArgs};
 pub(crate) use profile::{FilterArgs, ReadArgs, WindowArgs};
 pub(crate) use report::ReportArgs;
 pub(crate) use serve::ServeArgs;
+pub(crate) use store::{PartArgs, SidePattern};
 use values::{address, command, length, size, time};
 
 /// A profiler for the JVM: see where a Java program spends its time.
@@ -336,6 +338,8 @@ Examples:
   perk diff --fail-on 'bytecodes(com.acme.*)>+0.1%' before.prof after.prof
   perk diff --fail-on 'calls>+5%' --junit limits.xml --markdown before.hprof after.hprof > comment.md
   perk diff before.hprof after.hprof -o diff.html
+  perk diff /var/lib/perk --service shop --base version=1.4.1 --new version=1.4.2
+  perk diff s3://profiles/shop --service shop --base 14d..7d --new 7d..
   perk diff before.hprof after.hprof --json |
     jq -r '.metrics[:1][].methods[:5][] | [.change.self, .name] | @tsv'
 
@@ -349,12 +353,18 @@ For allocations, NAME selects classes, and the allocations of methods; for locks
 classes; for accesses, fields and classes. `samples(NAME)` is the share of all samples with the method on
 top.")]
 pub(crate) struct DiffArgs {
-    /// The first profile
+    /// The first profile; with --base and --new a store that has both
     #[arg(value_name = "BEFORE")]
     pub(crate) before: PathBuf,
     /// The second profile
-    #[arg(value_name = "AFTER")]
-    pub(crate) after: PathBuf,
+    #[arg(value_name = "AFTER", required_unless_present = "new")]
+    pub(crate) after: Option<PathBuf>,
+    /// The first side, in a store: a label or a time, version=1.4.1 or 14d..7d (repeatable: all must match)
+    #[arg(long, value_name = "SIDE", requires = "new")]
+    pub(crate) base: Vec<SidePattern>,
+    /// The second side, in a store: version=1.4.2 or 7d..
+    #[arg(long, value_name = "SIDE", requires = "base", conflicts_with = "after")]
+    pub(crate) new: Vec<SidePattern>,
     #[command(flatten)]
     pub(crate) read: ReadArgs,
     #[command(flatten)]
@@ -415,9 +425,10 @@ Examples:
   perk convert app.hprof --focus Main.parse -o parse.html
   perk convert app.hprof --from 2s --to 5s -o part.html
   perk convert app.tsv.gz -o fields.html
-  perk convert app.hprof --output-format collapsed -o - | grep Main.parse")]
+  perk convert app.hprof --output-format collapsed -o - | grep Main.parse
+  perk convert /var/lib/perk --service shop --since 24h -o shop.html")]
 pub(crate) struct ConvertArgs {
-    /// The profile; - is stdin
+    /// The profile, or a store; - is stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
@@ -455,9 +466,10 @@ Examples:
   perk view --metric wall app.hprof
   perk view --from 2s --to 5s app.hprof
   perk view --focus 'com.acme.*' app.hprof
+  perk view /var/lib/perk --service shop --since 1h
   ssh -t host perk view app.hprof")]
 pub(crate) struct ViewArgs {
-    /// The profile; - is stdin
+    /// The profile, or a store; - is stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     #[command(flatten)]

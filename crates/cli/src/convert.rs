@@ -6,14 +6,15 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, bail};
-use perk_open::{Input, display_name, has_only_heaps, is_stream};
+use perk_open::{Input, has_only_heaps, is_stream};
 use perk_profile::Timestamp;
-use perk_report::Conversion;
+use perk_report::{Conversion, NamedItem};
 
 use crate::args::ConvertArgs;
 use crate::file_format;
 use crate::input;
 use crate::output::{self, Target};
+use crate::store::{Detail, Part};
 use crate::talk;
 
 /// Reads one file and writes another.
@@ -38,7 +39,9 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         target.check()?;
     }
     let window = args.read.window(args.window.to);
-    let Input { profile, format: input_form } = input::read(&args.file, &args.read)?;
+    let part = Part::new(&args.read.part, &args.filter, None, Detail::ALL);
+    let NamedItem { name, it } = input::read(&args.file, &args.read, &part)?;
+    let Input { profile, format: input_form } = it;
     // `.prof` is the ending of several formats.
     if args.output_format.is_none()
         && input_form.is_written()
@@ -47,7 +50,6 @@ pub(crate) fn convert(args: &ConvertArgs) -> anyhow::Result<()> {
         target.format = input_form;
     }
     let format = target.format;
-    let name = display_name(&args.file);
     let has_heaps = profile.heaps().next().is_some();
     if has_only_heaps(&profile) {
         let target = if to_stdout { "stdout".into() } else { args.output.display().to_string() };

@@ -12,7 +12,8 @@ use perk_render::Screen;
 use perk_report::selection::names;
 use perk_report::{DiffRequest, NamedItem, View};
 
-use crate::args::DiffArgs;
+use crate::args::{DiffArgs, SidePattern};
+use crate::store::{self, Detail, Part};
 use crate::{answer, input, talk};
 
 /// The exit code where the profiles differ, or differ past a limit.
@@ -20,8 +21,12 @@ const DIFFERS: u8 = 1;
 
 /// Compares two files.
 pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
-    if is_stream(&args.before) && is_stream(&args.after) {
+    let after = args.after.as_ref().unwrap_or(&args.before);
+    if is_stream(&args.before) && is_stream(after) {
         bail!("only one of the profiles can come from stdin");
+    }
+    if args.after.is_none() && !store::is_store(&args.before) {
+        bail!("{} is no store: --base and --new select parts of one", display_name(&args.before));
     }
     let want = answer::wanted(args.json, args.csv, args.markdown);
     let request = DiffRequest {
@@ -33,11 +38,13 @@ pub(crate) fn diff(args: &DiffArgs) -> anyhow::Result<ExitCode> {
         limits: args.fail_on.clone(),
         want,
     };
-    let read = |path: &Path| {
-        let profile = input::read(path, &args.read)?.profile;
-        anyhow::Ok(NamedItem::new(display_name(path), profile))
+    let has_times = !request.window.is_whole();
+    let part = Part::new(&args.read.part, &args.filter, None, Detail { has_times, ..Detail::SUMS });
+    let read = |path: &Path, side: &[SidePattern]| {
+        let NamedItem { name, it } = input::read(path, &args.read, &part.side(side))?;
+        anyhow::Ok(NamedItem::new(name, it.profile))
     };
-    let sides = [read(&args.before)?, read(&args.after)?];
+    let sides = [read(&args.before, &args.base)?, read(after, &args.new)?];
     let both = sides.each_ref().map(|side| (&*side.name, &side.it));
     names::check(&args.read.app, &request.filter, &both)?;
     let select = |side| {

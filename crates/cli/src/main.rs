@@ -22,6 +22,7 @@ mod report;
 mod run;
 mod selection;
 mod serve;
+mod store;
 mod talk;
 mod top;
 mod view;

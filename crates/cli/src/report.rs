@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::bail;
-use perk_open::{Input, display_name, is_stream};
+use perk_open::{Input, is_stream};
 use perk_render::Screen;
 use perk_report::selection::names;
 use perk_report::{Extent, NamedItem, ProfileRequest, ProfileView, View, Want};
 
 use crate::args::ReportArgs;
 use crate::output::Target;
+use crate::store::{Detail, Part};
 use crate::{answer, input, talk};
 
 /// The exit code where there is nothing to report.
@@ -33,13 +34,22 @@ pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<ExitCode> {
 
 /// The file, or several as one.
 fn input(args: &ReportArgs) -> anyhow::Result<NamedItem<Input>> {
+    let detail = Detail {
+        has_times: !args.read.window(args.window.to).is_whole(),
+        has_threads: args.threads || args.all || args.json,
+        has_labels: args.all || args.json,
+    };
+    let part = Part::new(&args.read.part, &args.filter, args.by.as_deref(), detail);
     if let [file] = &args.files[..] {
-        return Ok(NamedItem::new(display_name(file), input::read(file, &args.read)?));
+        return input::read(file, &args.read, &part);
     }
     if args.files.iter().filter(|file| is_stream(file)).count() > 1 {
         bail!("only one of the profiles can come from stdin");
     }
-    let read = |file: &PathBuf| Ok((display_name(file), input::read(file, &args.read)?));
+    let read = |file: &PathBuf| {
+        let NamedItem { name, it } = input::read(file, &args.read, &part)?;
+        Ok((name, it))
+    };
     let inputs = args.files.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let name = format!("{} files", inputs.len());
     let sum = perk_open::sum(inputs)?;
@@ -81,6 +91,7 @@ fn request(args: &ReportArgs) -> ProfileRequest {
         whole_sources: args.whole,
         source_part: None,
         paths: args.files.clone(),
+        part: args.read.part.given().map(|(option, value)| (option, value.to_owned())).collect(),
         screen: if args.markdown { Screen::default() } else { Screen::of_stdout() },
         want: match args.output {
             Some(_) => Want::PAGE,

@@ -1,19 +1,22 @@
 //! `perk view`: a profile in the terminal.
 
 use anyhow::bail;
-use perk_open::{display_name, has_only_heaps};
+use perk_open::has_only_heaps;
 use perk_profile::units::duration;
+use perk_report::NamedItem;
 use perk_report::selection::{labels, metric, names, window};
 
 use crate::args::ViewArgs;
 use crate::input;
 use crate::selection;
+use crate::store::{Detail, Part};
 
 /// Reads a file and shows it until the user leaves.
 pub(crate) fn view(args: &ViewArgs) -> anyhow::Result<()> {
     let window = args.read.window(args.window.to);
-    let mut input = input::read(&args.file, &args.read)?;
-    let mut name = display_name(&args.file);
+    let detail = Detail { has_times: !window.is_whole(), ..Detail::SUMS };
+    let part = Part::new(&args.read.part, &args.filter, args.by.as_deref(), detail);
+    let NamedItem { mut name, it: mut input } = input::read(&args.file, &args.read, &part)?;
     let filter = args.filter.filter();
     names::check(&args.read.app, &filter, &[(&name, &input.profile)])?;
     if has_only_heaps(&input.profile) {

@@ -1,5 +1,7 @@
 //! `perk-fleet store` with recordings of real JVMs, and with files of other tools.
 
+mod questions;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@ use perk_analysis::{Filter, LabelPattern, Window};
 use perk_open::{Format, Options};
 use perk_profile::{NamePattern, WholePattern};
 
+use super::store::PartArgs;
 use super::values::{name_pattern, size, time, whole_pattern};
 use crate::file_format::read_format;
 
@@ -36,6 +37,8 @@ pub(crate) struct ReadArgs {
     /// Also show samples without a known stack, as [no stack], if the accounting has them
     #[arg(long)]
     pub(crate) unattributed: bool,
+    #[command(flatten)]
+    pub(crate) part: PartArgs,
 }
 
 impl ReadArgs {

@@ -44,6 +44,7 @@ Examples:
   perk report --markdown app.hprof > comment.md
   perk report tests-*.hprof
   ssh host cat app.hprof | perk report -
+  perk report /var/lib/perk --service shop --since 24h --by version
 
 --csv writes the methods (for shared fields: the fields), or the requested view: --advice, --lines,
 --source, --tree, --edges, --method, --field, --threads, --sites, --classes or --monitors.
@@ -53,7 +54,7 @@ line anywhere on the stack (total). For a profile of --jamaica it also shows the
 most executed instruction, and how many of its instructions never ran. A line has run if one of its
 instructions has; it has run in part if another one never ran.")]
 pub(crate) struct ReportArgs {
-    /// The profile; - is stdin. Several files of one format add up: those of the JVMs of a build
+    /// The profile, or a store; - is stdin. Several files of one format add up: those of the JVMs of a build
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

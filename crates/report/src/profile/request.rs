@@ -55,6 +55,8 @@ pub struct ProfileRequest {
     pub source_part: Option<SourcePart>,
     /// How a command line names the inputs, for advice to look further.
     pub paths: Vec<PathBuf>,
+    /// The options that select a part of a store, with their values.
+    pub part: Vec<(&'static str, String)>,
     /// The screen that text is for: how much of a summary fits.
     pub screen: Screen,
     /// The forms of the answer.
@@ -92,6 +94,7 @@ impl Default for ProfileRequest {
             whole_sources: false,
             source_part: None,
             paths: vec!["FILE".into()],
+            part: Vec::new(),
             screen: Screen::default(),
             want: Want::default(),
         }
@@ -143,6 +146,9 @@ impl ProfileRequest {
     pub(super) fn words(&self) -> String {
         let paths = self.paths.iter().map(|path| printable(&quoted(&path.display().to_string())));
         let mut words = paths.collect::<Vec<_>>().join(" ");
+        for (option, value) in &self.part {
+            words += &printable(&format!(" {option} {}", quoted(value)));
+        }
         for (option, names) in [("focus", &self.filter.focus), ("ignore", &self.filter.ignore)] {
             for name in names {
                 words += &printable(&format!(" --{option} {}", quoted(name.as_str())));
