@@ -3,7 +3,7 @@
 //! every call and allocation.
 //! `readers` measures the speed of reading files, `jvmpi` the bridge to profilers of JVMPI, `attach` recordings of
 //! running programs, `heap` the analysis of heap dumps, `serve` the server for
-//! browsers.
+//! browsers, `store` a store of recordings.
 
 mod attach;
 mod child;
@@ -15,6 +15,7 @@ mod report;
 mod runs;
 mod serve;
 mod statistics;
+mod store;
 mod variants;
 
 use runs::{ProfileSize, Round, Run, Timing, agent_copy};
@@ -57,6 +58,8 @@ pub(crate) enum Benchmark {
     Heap(heap::HeapArguments),
     /// Measure what perk serve takes for a profile of many stacks, beside its bars
     Serve(serve::ServeArguments),
+    /// Measure what a store of a day takes, beside its bars and DuckDB
+    Store(store::StoreArguments),
     /// Run a command, and print the resources that it used
     #[command(hide = true)]
     Child(child::ChildArguments),
@@ -100,6 +103,7 @@ pub(crate) fn run(benchmark: &Benchmark) -> Result<()> {
         Benchmark::Attach(arguments) => attach::run(arguments),
         Benchmark::Heap(arguments) => heap::run(arguments),
         Benchmark::Serve(arguments) => serve::run(arguments),
+        Benchmark::Store(arguments) => store::run(arguments),
         Benchmark::Child(arguments) => child::run(arguments),
         Benchmark::ReadFile(file) => file.read(),
     }

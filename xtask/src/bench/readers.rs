@@ -6,7 +6,7 @@ mod fields;
 mod hprof_text;
 mod jfr;
 mod pprof;
-mod stacks;
+pub(super) mod stacks;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -38,24 +38,24 @@ const CALLEES: u64 = 5;
 
 /// A place in a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(in crate::bench) struct Frame {
     method: u64,
     call: u64,
 }
 
 /// A generator of one stack after another.
 #[derive(Debug)]
-pub(super) struct Stacks {
+pub(in crate::bench) struct Stacks {
     state: u64,
 }
 
 impl Stacks {
-    pub(super) fn new() -> Self {
+    pub(in crate::bench) fn new() -> Self {
         Self { state: 0x9E37_79B9_7F4A_7C15 }
     }
 
     /// Returns a number from 0 to below `limit` (xorshift).
-    pub(super) fn number(&mut self, limit: u64) -> u64 {
+    pub(in crate::bench) fn number(&mut self, limit: u64) -> u64 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
@@ -63,7 +63,7 @@ impl Stacks {
     }
 
     /// Fills `frames` with the next stack, the outermost frame first.
-    pub(super) fn next(&mut self, frames: &mut Vec<Frame>) {
+    pub(in crate::bench) fn next(&mut self, frames: &mut Vec<Frame>) {
         frames.clear();
         let depth = 4 + self.number(28);
         let mut method = 0;
@@ -77,7 +77,7 @@ impl Stacks {
     }
 
     /// Fills `frames` with a stack of any methods, which shares almost nothing with others.
-    pub(super) fn any(&mut self, frames: &mut Vec<Frame>) {
+    pub(in crate::bench) fn any(&mut self, frames: &mut Vec<Frame>) {
         frames.clear();
         let depth = 4 + self.number(28);
         frames.extend((0..depth).map(|_| Frame { method: self.number(METHODS), call: 0 }));
@@ -95,25 +95,25 @@ fn pick<'a>(from: &[&'a str], value: u64) -> &'a str {
 
 impl Frame {
     /// Returns the name of the frame's class.
-    pub(super) fn class(self) -> impl Display {
+    pub(in crate::bench) fn class(self) -> impl Display {
         Class(self.method / 10)
     }
 
     /// Returns the name of the frame's method, without the class.
-    pub(super) fn method(self) -> impl Display {
+    pub(in crate::bench) fn method(self) -> impl Display {
         let bits = mix(self.method);
         JoinedName(pick(&VERBS, bits), pick(&NOUNS, bits >> 8), self.method % 10)
     }
 
     /// Returns the name of the frame's source file.
-    pub(super) fn source(self) -> impl Display {
+    pub(in crate::bench) fn source(self) -> impl Display {
         let Class(class) = Class(self.method / 10);
         let bits = mix(class);
         Source(JoinedName(pick(&NOUNS, bits >> 4), pick(&NOUNS, bits >> 12), class))
     }
 
     /// Returns the frame's line.
-    pub(super) fn line(self) -> u64 {
+    pub(in crate::bench) fn line(self) -> u64 {
         20 + mix(self.method) % 900 + self.call * 7
     }
 }
