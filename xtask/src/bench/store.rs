@@ -289,6 +289,8 @@ fn usage(what: &str, runs: &[Usage], bar_s: f64) -> String {
         spread(|it| it.cpu_s).text(2),
         spread(|it| it.peak_rss_bytes / 1e6).median
     );
+    // A run takes minutes: what is known is said.
+    eprintln!("{what}: {numbers}");
     row(&[what.to_owned(), numbers, bar])
 }
 
