@@ -120,12 +120,14 @@ pub(super) struct SumReader<'a> {
     subject_words: Words,
     /// By source and own labels: the labels that are kept; `None` if they are not those that are asked.
     labels: KeyedMap<([u8; 16], LabelText), Option<u32>>,
+    /// Those of the last row without labels of its own.
+    last_labels: Option<([u8; 16], Option<u32>)>,
 }
 
 impl<'a> SumReader<'a> {
     pub(super) fn new(question: &'a Question, sources: &'a Sources, most: usize) -> Self {
-        let (sums, thread_words, subject_words, labels) = Default::default();
-        Self { question, sources, most, sums, thread_words, subject_words, labels }
+        let (sums, thread_words, subject_words, labels, last_labels) = Default::default();
+        Self { question, sources, most, sums, thread_words, subject_words, labels, last_labels }
     }
 
     pub(super) fn finish(self) -> Sums {
@@ -213,16 +215,28 @@ impl<'a> SumReader<'a> {
     /// The labels of a row that are kept; `None` if they are not those that are asked.
     fn labels(&mut self, columns: &LabelColumns<'_>, row: usize) -> Result<Option<u32>> {
         let source = <[u8; 16]>::try_from(columns.sources.value(row))?;
-        let key = (source, map(columns.own, row));
+        let has_own = columns.own.value_length(row) > 0;
+        // Most numbers have the labels of their recording alone, whose numbers follow each other.
+        if let Some((_, found)) = self.last_labels.filter(|it| !has_own && it.0 == source) {
+            return Ok(found);
+        }
+        let found = self.find_labels((source, map(columns.own, row)));
+        if !has_own {
+            self.last_labels = Some((source, found));
+        }
+        Ok(found)
+    }
+
+    fn find_labels(&mut self, key: ([u8; 16], LabelText)) -> Option<u32> {
         if let Some(&known) = self.labels.get(&key) {
-            return Ok(known);
+            return known;
         }
         let all = all_labels(self.sources, &key.0, &key.1);
         let is_kept = |(key, _): &(&&str, &&str)| self.question.detail.labels.has(key);
         let kept = all.iter().filter(is_kept).map(|(&key, &value)| (key.into(), value.into()));
         let found = self.question.has_labels(&all).then(|| self.sums.labels.of(kept.collect()));
         self.labels.insert(key, found);
-        Ok(found)
+        found
     }
 }
 
