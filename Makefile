@@ -2,10 +2,10 @@
 # the shell, which keeps every character.
 TARGET := $(if $(filter /%,$(CARGO_TARGET_DIR)),$(CARGO_TARGET_DIR),$(CURDIR)/$(or $(CARGO_TARGET_DIR),target))
 PREFIX ?= /usr/local
-demo install: export PERK := $(TARGET)/release/perk
+demo demo-fleet install: export PERK := $(TARGET)/release/perk
 install: export INSTALL_PREFIX := $(DESTDIR)$(PREFIX)
 
-.PHONY: all build test test-all demo install dist lint bench clean help
+.PHONY: all build test test-all demo demo-fleet install dist lint bench clean help
 
 all: build
 
@@ -26,6 +26,12 @@ demo: ## profile a web shop under load and the Java compiler, and show what limi
 	tools/setup.sh jdk source
 	cargo build --release -p perk-cli
 	tools/demo.sh "$$PERK"
+
+demo-fleet: ## record two versions of a program into a store, and find the method that got slower
+	@tools/demo-fleet.sh --plan
+	tools/setup.sh jdk
+	$(MAKE) build
+	tools/demo-fleet.sh "$$PERK"
 
 install: build ## install perk, its manual pages and completions below PREFIX (/usr/local)
 	tools/install.sh "$$PERK" "$$INSTALL_PREFIX"

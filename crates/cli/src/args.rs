@@ -122,6 +122,18 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<std::ffi::OsString>,
     },
+    /// List the methods of a store whose share changed beyond chance, from version to version
+    ///
+    /// Runs the program perk-fleet, which make install installs: perk regressions --help has its options.
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:\n  perk regressions /var/lib/perk --since 7d\n  perk regressions --help"
+    )]
+    Regressions {
+        /// The options of perk-fleet regressions
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<std::ffi::OsString>,
+    },
     /// Ask profiles with SQL
     ///
     /// Runs the program perk-fleet, which make install installs: perk sql --help has its options.

@@ -90,6 +90,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::View(args) => view::view(&args).map(|()| ExitCode::SUCCESS),
         Command::Serve(args) => serve::serve(&args).map(|()| ExitCode::SUCCESS),
         Command::Record { arguments } => fleet::run("record", &arguments),
+        Command::Regressions { arguments } => fleet::run("regressions", &arguments),
         Command::Sql { arguments } => fleet::run("sql", &arguments),
         Command::Store { arguments } => fleet::run("store", &arguments),
         Command::Formats => print(perk_formats::table().as_bytes()),

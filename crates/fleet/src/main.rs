@@ -1,10 +1,11 @@
 //! `perk-fleet`: records all JVMs of a machine, all the time, keeps recordings in stores, and asks them with SQL.
-//! `perk record`, `perk sql` and `perk store` run it.
+//! `perk record`, `perk regressions`, `perk sql` and `perk store` run it.
 #![forbid(unsafe_code)]
 
 mod limits;
 mod lock;
 mod record;
+mod regressions;
 mod sql;
 mod store;
 mod talk;
@@ -16,13 +17,14 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use record::RecordArgs;
+use regressions::RegressionsArgs;
 use sql::SqlArgs;
 use store::StoreArgs;
 
 /// The exit code after an error.
 const ERROR: u8 = 2;
 
-/// Record all JVMs of a machine, all the time, keep recordings in stores, and ask them with SQL
+/// Record all JVMs of a machine, all the time, keep recordings in stores, compare versions, and ask them with SQL
 #[derive(Debug, Parser)]
 #[command(name = "perk", bin_name = "perk", version, disable_help_subcommand = true)]
 struct Cli {
@@ -33,6 +35,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Record(Box<RecordArgs>),
+    Regressions(RegressionsArgs),
     Sql(SqlArgs),
     Store(StoreArgs),
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     };
     let ended = match cli.command {
         Command::Record(args) => record::record(&args),
+        Command::Regressions(args) => regressions::regressions(&args),
         Command::Sql(args) => sql::sql(&args),
         Command::Store(args) => store::store(&args),
     };

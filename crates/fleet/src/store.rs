@@ -1,6 +1,6 @@
 //! `perk store`: recordings as tables in folders and buckets.
 
-mod args;
+pub(crate) mod args;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

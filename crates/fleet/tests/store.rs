@@ -22,16 +22,16 @@ const SUMS: &str =
     "SELECT metric, sum(value) AS value, sum(cpu_ns) AS cpu_ns FROM samples GROUP BY metric";
 
 /// A folder for a store.
-struct StoreFolder {
+pub(crate) struct StoreFolder {
     folder: tempfile::TempDir,
 }
 
 impl StoreFolder {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("store")
     }
 
@@ -44,7 +44,7 @@ impl StoreFolder {
 
     /// What a command prints.
     #[track_caller]
-    fn print(&self, command: &str, arguments: &[&str]) -> String {
+    pub(crate) fn print(&self, command: &str, arguments: &[&str]) -> String {
         let output = self.run(command, arguments);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command} {arguments:?}: {said}");
@@ -52,13 +52,13 @@ impl StoreFolder {
     }
 
     #[track_caller]
-    fn rows(&self, query: &str) -> Vec<Value> {
+    pub(crate) fn rows(&self, query: &str) -> Vec<Value> {
         sql::rows_of(&[&self.path()], query)
     }
 
     /// Two files of one hour and two others, of three services.
     #[track_caller]
-    fn of_tools() -> Self {
+    pub(crate) fn of_tools() -> Self {
         let this = Self::new();
         for (file, service, time) in of_tools() {
             let label = format!("service={service}");

@@ -2,5 +2,6 @@
 
 mod documentation;
 mod record;
+mod regressions;
 mod sql;
 mod store;

@@ -1,6 +1,7 @@
 //! A part of a store as one profile.
 
 mod build;
+mod counts;
 mod index;
 mod recorded;
 mod sums;
@@ -19,15 +20,18 @@ use tokio::task::JoinHandle;
 
 use crate::file_reader::FileReader;
 use crate::layout::Table;
-use crate::question::Question;
+use crate::question::{KeptTimes, Question};
 use crate::read_dates::Dates;
 use crate::rows::TICK_MS;
 use crate::schema;
 use crate::selection::{HourPieces, StoredFile};
+use crate::stacks::StackPaths;
 use crate::store::{REQUESTS, Store};
 use crate::tables::StoreTable;
 
 use build::Times;
+pub use counts::{Counts, Group};
+use recorded::Recorded;
 pub(crate) use recorded::{Sources, all_labels};
 use sums::{SumReader, Sums, columns};
 
@@ -42,14 +46,28 @@ impl Store {
     /// # Errors
     /// The store cannot be read, has nothing of it, or has more than fits the memory, in one line.
     pub async fn profile(&self, question: &Question, limits: &Limits) -> Result<Profile> {
+        let Part { pieces, recorded, sums, paths } = self.part(question, limits).await?;
+        let times = times(question, &pieces, &sums);
+        let profile = build::profile(paths, sums, &recorded.periods, times);
+        let mut profile = profile.with_context(|| format!("{self}"))?;
+        profile.accounting = recorded.account(question);
+        // Recordings can have different intervals; the numbers are of one.
+        let interval_ns = Metric::Samples.period(&profile);
+        if let (Some(account), Some(interval_ns)) = (&mut profile.accounting, interval_ns) {
+            account.interval_ns = interval_ns;
+        }
+        Ok(profile)
+    }
+
+    /// What a question asks, in sums.
+    async fn part(&self, question: &Question, limits: &Limits) -> Result<Part> {
         let pieces = self.pieces(&question.window()).await?;
-        let recorded = self.recorded(&pieces).await?;
-        let sources = Arc::new(recorded.sources);
+        let recorded = Arc::new(self.recorded(&pieces).await?);
         let most = limits.memory_bytes / SUM_BYTES;
         let question = Arc::new(question.clone());
         let files = self.files(&pieces, Table::Samples).await?;
         let parts = stream::iter(files).map(|file| {
-            let part = self.clone().sums(file, Arc::clone(&question), Arc::clone(&sources), most);
+            let part = self.clone().sums(file, Arc::clone(&question), Arc::clone(&recorded), most);
             Task(tokio::spawn(part))
         });
         let mut parts = parts.map(Task::ended).buffered(REQUESTS);
@@ -57,22 +75,14 @@ impl Store {
         while let Some(part) = parts.next().await {
             sums.merge(part?, most).with_context(|| format!("{self}"))?;
         }
+        drop(parts);
         // A compacted piece leaves stacks to those of other hours of its date.
         let stacks = match pieces.iter().any(|it| it.compaction.is_some()) {
             true => self.files(&self.dates_of(&pieces).await?, Table::Stacks).await?,
             false => self.files(&pieces, Table::Stacks).await?,
         };
         let paths = self.stacks(&stacks).await?;
-        let times = times(&question, &pieces, &sums);
-        let profile = build::profile(paths, sums, &recorded.periods, times);
-        let mut profile = profile.with_context(|| format!("{self}"))?;
-        profile.accounting = recorded.accounts.sum(&question, &sources);
-        // Recordings can have different intervals; the numbers are of one.
-        let interval_ns = Metric::Samples.period(&profile);
-        if let (Some(account), Some(interval_ns)) = (&mut profile.accounting, interval_ns) {
-            account.interval_ns = interval_ns;
-        }
-        Ok(profile)
+        Ok(Part { pieces, recorded, sums, paths })
     }
 
     /// All pieces of the dates of these.
@@ -86,11 +96,12 @@ impl Store {
         self,
         file: StoredFile,
         question: Arc<Question>,
-        sources: Arc<Sources>,
+        recorded: Arc<Recorded>,
         most: usize,
     ) -> Result<Sums> {
         let path = file.meta.location.clone();
-        let has_edge = !question.has_all_of(file.slot.hour);
+        let file_hour = file.slot.hour;
+        let has_edge = !question.has_all_of(file_hour);
         let read = async {
             let reader = FileReader { objects: Arc::clone(&self.objects), file: file.meta };
             let options =
@@ -100,9 +111,9 @@ impl Store {
             let columns = columns(&question, has_edge);
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns);
             let mut batches = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()?;
-            let mut reader = SumReader::new(&question, &sources, most);
+            let mut reader = SumReader::new(&question, &recorded.sources, most);
             while let Some(batch) = batches.try_next().await? {
-                reader.add(&batch, has_edge)?;
+                reader.add(&batch, file_hour, has_edge)?;
             }
             Ok(reader.finish())
         };
@@ -123,6 +134,14 @@ impl Store {
     }
 }
 
+/// What a question asks of a store.
+struct Part {
+    pieces: Vec<HourPieces>,
+    recorded: Arc<Recorded>,
+    sums: Sums,
+    paths: StackPaths,
+}
+
 /// A task that ends with whoever waits for it.
 struct Task(JoinHandle<Result<Sums>>);
 
@@ -140,7 +159,7 @@ impl Drop for Task {
 
 /// The times of the answer: those of its numbers, or else those that are asked, as far as the store has them.
 fn times(question: &Question, pieces: &[HourPieces], sums: &Sums) -> Times {
-    let has_ticks = question.detail.has_times;
+    let has_ticks = question.detail.times == KeptTimes::All;
     let (begin_ms, end_ms) = match has_ticks {
         true => {
             let times = || sums.sums.keys().map(|it| it.time_ms);

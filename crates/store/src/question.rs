@@ -20,6 +20,8 @@ pub struct Question {
     pub to_ms: Option<i64>,
     /// The labels that numbers have: one for each key.
     pub labels: Vec<LabelPattern>,
+    /// The metric, by its name; all if `None`.
+    pub metric: Option<String>,
     /// What numbers are distinguished by.
     pub detail: Detail,
 }
@@ -28,11 +30,22 @@ pub struct Question {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
     /// When they were measured.
-    pub has_times: bool,
+    pub times: KeptTimes,
     /// Their threads.
     pub has_threads: bool,
     /// Their labels.
     pub labels: KeptLabels,
+}
+
+/// The times that numbers keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptTimes {
+    /// All, to 10 seconds.
+    All,
+    /// The hour.
+    Hours,
+    /// None.
+    Nothing,
 }
 
 /// The labels that numbers keep.
@@ -42,11 +55,13 @@ pub enum KeptLabels {
     All,
     /// Those of these keys.
     Of(Vec<String>),
+    /// Those that all numbers of a recording have.
+    OfRecordings,
 }
 
 impl Default for Detail {
     fn default() -> Self {
-        Self { has_times: true, has_threads: true, labels: KeptLabels::All }
+        Self { times: KeptTimes::All, has_threads: true, labels: KeptLabels::All }
     }
 }
 
@@ -54,7 +69,7 @@ impl KeptLabels {
     /// Whether labels of a key are kept.
     pub(crate) fn has(&self, key: &str) -> bool {
         match self {
-            KeptLabels::All => true,
+            KeptLabels::All | KeptLabels::OfRecordings => true,
             KeptLabels::Of(keys) => keys.iter().any(|it| it == key),
         }
     }

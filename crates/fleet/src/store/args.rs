@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand, ValueEnum};
 use perk_analysis::LabelPattern;
 use perk_profile::Timestamp;
-use perk_store::{Detail, KeptLabels, Question, StoreAddress};
+use perk_store::{Detail, KeptLabels, KeptTimes, Question, StoreAddress};
 
 use crate::values::{Age, KeyValue, Size};
 
@@ -56,10 +56,10 @@ pub(super) enum StoreCommand {
 
 /// The store of a command.
 #[derive(Clone, Debug, Args)]
-pub(super) struct StoreArg {
+pub(crate) struct StoreArg {
     /// A folder, s3://BUCKET/PATH, gs:// or az://
     #[arg(value_name = "STORE", value_parser = StoreAddress::parse)]
-    pub(super) store: StoreAddress,
+    pub(crate) store: StoreAddress,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -153,8 +153,12 @@ impl ExportArgs {
             from_ms: self.part.since.map(|it| it.unix_ms),
             to_ms: self.part.until.map(|it| it.unix_ms),
             labels: self.label.clone(),
+            metric: None,
             detail: Detail {
-                has_times: has(LeftOut::Times),
+                times: match has(LeftOut::Times) {
+                    true => KeptTimes::All,
+                    false => KeptTimes::Nothing,
+                },
                 has_threads: has(LeftOut::Threads),
                 labels: match has(LeftOut::Labels) {
                     true => KeptLabels::All,
@@ -167,34 +171,34 @@ impl ExportArgs {
 
 /// A part of a store.
 #[derive(Clone, Debug, Args)]
-pub(super) struct PartArgs {
+pub(crate) struct PartArgs {
     /// Only this service
     #[arg(long, value_name = "NAME")]
-    pub(super) service: Option<String>,
+    pub(crate) service: Option<String>,
     /// From a time on: an age such as 24h or 7d, or 2026-11-29T10:00:00Z
     #[arg(long, value_name = "TIME")]
-    pub(super) since: Option<Moment>,
+    pub(crate) since: Option<Moment>,
     /// Up to a time
     #[arg(long, value_name = "TIME")]
-    pub(super) until: Option<Moment>,
+    pub(crate) until: Option<Moment>,
 }
 
 /// A moment: an age, or a date and a time of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(crate) struct Moment {
     /// Milliseconds since 1970.
-    pub(super) unix_ms: i64,
+    pub(crate) unix_ms: i64,
 }
 
 /// The time since 1970, in milliseconds.
-pub(super) fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl Moment {
     /// The moment of an age.
-    pub(super) fn ago(age: Duration) -> Self {
+    pub(crate) fn ago(age: Duration) -> Self {
         let age_ms = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
         Self { unix_ms: now_ms().saturating_sub(age_ms) }
     }

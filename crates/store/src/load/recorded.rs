@@ -24,17 +24,16 @@ pub(crate) type Sources = HashMap<[u8; 16], LabelText>;
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     pub(super) sources: Sources,
-    pub(super) accounts: Accounts,
+    accounts: Vec<Account>,
     pub(super) periods: Periods,
+    /// By the id of labels: the start of the first recording that has them, in milliseconds since 1970.
+    begins_ms: HashMap<[u8; 16], i64>,
 }
 
 /// By the name of a metric: the longest period of its samples, which decides how large errors can be.
 pub(super) type Periods = HashMap<String, u64>;
 
-/// The accounts of recordings.
-#[derive(Debug, Default)]
-pub(super) struct Accounts(Vec<Account>);
-
+/// The account of a recording.
 #[derive(Debug)]
 struct Account {
     source: [u8; 16],
@@ -42,18 +41,29 @@ struct Account {
     accounting: Accounting,
 }
 
-impl Accounts {
+impl Recorded {
     /// The account of the recordings that begin in the time of a question, and have its labels.
-    pub(super) fn sum(&self, question: &Question, sources: &Sources) -> Option<Accounting> {
+    pub(super) fn account(&self, question: &Question) -> Option<Accounting> {
         let is_asked = |it: &&Account| {
-            let labels = all_labels(sources, &it.source, &[]);
+            let labels = all_labels(&self.sources, &it.source, &[]);
             question.has_time(it.created_ms) && question.has_labels(&labels)
         };
-        let asked = self.0.iter().filter(is_asked);
+        let asked = self.accounts.iter().filter(is_asked);
         Accounting::of_jvms(asked.map(|it| {
             let begin_ns = u64::try_from(it.created_ms).ok().map(|ms| ms.saturating_mul(1_000_000));
             (begin_ns, &it.accounting)
         }))
+    }
+
+    /// By labels: the start of the first recording that has them, in milliseconds since 1970.
+    pub(super) fn begins_ms(&self) -> HashMap<&LabelText, i64> {
+        let mut begins_ms = HashMap::new();
+        for (source, labels) in &self.sources {
+            let Some(&of_source) = self.begins_ms.get(source) else { continue };
+            let begin_ms = begins_ms.entry(labels).or_insert(of_source);
+            *begin_ms = of_source.min(*begin_ms);
+        }
+        begins_ms
     }
 }
 
@@ -86,6 +96,9 @@ impl Store {
                 for row in 0..batch.num_rows() {
                     let source = <[u8; 16]>::try_from(sources.value(row))?;
                     recorded.sources.entry(source).or_insert_with(|| map(labels, row));
+                    let created_ms = created.value(row);
+                    let begin_ms = recorded.begins_ms.entry(source).or_insert(created_ms);
+                    *begin_ms = created_ms.min(*begin_ms);
                     let lines = map(accounts, row);
                     if lines.is_empty() {
                         continue;
@@ -95,8 +108,7 @@ impl Store {
                         let _ = writeln!(text, "{name}={value}");
                     }
                     let accounting = Accounting::from_text(&text);
-                    let created_ms = created.value(row);
-                    recorded.accounts.0.push(Account { source, created_ms, accounting });
+                    recorded.accounts.push(Account { source, created_ms, accounting });
                 }
             }
         }

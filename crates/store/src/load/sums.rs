@@ -12,8 +12,9 @@ use perk_tables::StackId;
 use super::index::Index;
 use super::{Sources, all_labels};
 use crate::columns::{ids, map, maps, numbers, texts, words};
+use crate::hour::Hour;
 use crate::label_text::LabelText;
-use crate::question::Question;
+use crate::question::{KeptLabels, KeptTimes, Question};
 
 /// What is not known, as an index.
 pub(super) const NONE: u32 = u32::MAX;
@@ -26,7 +27,7 @@ pub(super) struct SumKey {
     pub(super) thread: u32,
     pub(super) subject: u32,
     pub(super) labels: u32,
-    /// Milliseconds since 1970; 0 if times are not asked.
+    /// Milliseconds since 1970, or those of the hour; 0 if times are not asked.
     pub(super) time_ms: i64,
 }
 
@@ -138,7 +139,7 @@ impl<'a> SumReader<'a> {
     ///
     /// # Errors
     /// It has other columns, or there are too many sums.
-    pub(super) fn add(&mut self, batch: &RecordBatch, has_edge: bool) -> Result<()> {
+    pub(super) fn add(&mut self, batch: &RecordBatch, hour: Hour, has_edge: bool) -> Result<()> {
         let detail = &self.question.detail;
         let metrics = self.metrics(batch)?;
         let stacks = ids(batch, "stack")?;
@@ -150,14 +151,15 @@ impl<'a> SumReader<'a> {
         if let Some(threads) = threads {
             self.thread_words.read(threads, &mut self.sums.threads)?;
         }
-        let times = (detail.has_times || has_edge)
+        let hour_ms = hour.begin_ms();
+        let times = (detail.times == KeptTimes::All || has_edge)
             .then(|| numbers::<TimestampMillisecondType>(batch, "time"))
             .transpose()?;
         let labels = self.question.needs_labels().then(|| LabelColumns::of(batch)).transpose()?;
         let mut run = Run::default();
-        for row in 0..batch.num_rows() {
-            let time_ms = times.map_or(0, |it| it.value(row));
-            if has_edge && !self.question.has_time(time_ms) {
+        for (row, &metric) in metrics.iter().enumerate() {
+            let time_ms = times.map_or(hour_ms, |it| it.value(row));
+            if metric == NONE || (has_edge && !self.question.has_time(time_ms)) {
                 continue;
             }
             let labels = match &labels {
@@ -168,12 +170,16 @@ impl<'a> SumReader<'a> {
                 None => NONE,
             };
             let key = SumKey {
-                metric: metrics[row],
+                metric,
                 stack: run.stack(stacks, row, &mut self.sums.stacks)?,
                 thread: threads.map_or(NONE, |it| self.thread_words.of(it, row)),
                 subject: self.subject_words.of(subjects, row),
                 labels,
-                time_ms: if detail.has_times { time_ms } else { 0 },
+                time_ms: match detail.times {
+                    KeptTimes::All => time_ms,
+                    KeptTimes::Hours => hour_ms,
+                    KeptTimes::Nothing => 0,
+                },
             };
             let value = u64::try_from(values.value(row)).unwrap_or(0);
             let amount = match cpu_ns.is_valid(row) {
@@ -196,7 +202,7 @@ impl<'a> SumReader<'a> {
         self.sums.check(self.most)
     }
 
-    /// The metric of each row.
+    /// The metric of each row; [`NONE`] if it is not asked.
     fn metrics(&mut self, batch: &RecordBatch) -> Result<Vec<u32>> {
         let (names, units) = (words(batch, "metric")?, words(batch, "unit")?);
         let (name_texts, unit_texts) = (texts(names)?, texts(units)?);
@@ -205,7 +211,9 @@ impl<'a> SumReader<'a> {
         let metrics = rows.map(|(&name, &unit)| {
             if last.0 != (name, unit) {
                 let metric = (name_texts.value(name as usize), unit_texts.value(unit as usize));
-                last = ((name, unit), self.sums.metric((metric.0.into(), metric.1.into())));
+                let is_asked = self.question.metric.as_ref().is_none_or(|it| it == metric.0);
+                let mut index = || self.sums.metric((metric.0.into(), metric.1.into()));
+                last = ((name, unit), if is_asked { index() } else { NONE });
             }
             last.1
         });
@@ -233,7 +241,11 @@ impl<'a> SumReader<'a> {
         }
         let all = all_labels(self.sources, &key.0, &key.1);
         let is_kept = |(key, _): &(&&str, &&str)| self.question.detail.labels.has(key);
-        let kept = all.iter().filter(is_kept).map(|(&key, &value)| (key.into(), value.into()));
+        let kept = match self.question.detail.labels {
+            KeptLabels::OfRecordings => all_labels(self.sources, &key.0, &[]),
+            _ => all.clone(),
+        };
+        let kept = kept.iter().filter(is_kept).map(|(&key, &value)| (key.into(), value.into()));
         let found = self.question.has_labels(&all).then(|| self.sums.labels.of(kept.collect()));
         self.labels.insert(key, found);
         found
@@ -319,7 +331,7 @@ impl Run {
 /// The columns that a question needs.
 pub(super) fn columns(question: &Question, has_edge: bool) -> Vec<&'static str> {
     let mut columns = vec!["metric", "unit", "stack", "subject", "value", "cpu_ns"];
-    if question.detail.has_times || has_edge {
+    if question.detail.times == KeptTimes::All || has_edge {
         columns.push("time");
     }
     if question.detail.has_threads {
