@@ -31,7 +31,7 @@ pub struct Group {
     /// By the begin of the hour, in milliseconds since 1970: stacks and their numbers. The number of CPU samples is their
     /// time in nanoseconds.
     pub hours: BTreeMap<i64, Vec<(TraceId, u64)>>,
-    /// What a sample stands for; `None` if all was counted.
+    /// What a sample represents; `None` if all was counted.
     pub period: Option<u64>,
 }
 
