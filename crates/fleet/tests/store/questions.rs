@@ -23,13 +23,26 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a comparison says of each metric.
+/// The lines of what it prints, sorted: rows of equal numbers have no order of their own.
+#[track_caller]
+fn lines(arguments: &[&str]) -> Vec<String> {
+    let mut lines: Vec<_> = printed(arguments).lines().map(ToOwned::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// What a comparison says of each metric, with its methods by name.
 fn changes(arguments: &[&str]) -> Value {
     // The exit code says whether exact counts differ.
     let output = perk(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     let parsed: Result<Value, _> = serde_json::from_slice(&output.stdout);
-    parsed.unwrap_or_else(|_| panic!("{arguments:?}: {said}"))["metrics"].take()
+    let mut metrics = parsed.unwrap_or_else(|_| panic!("{arguments:?}: {said}"))["metrics"].take();
+    for metric in metrics.as_array_mut().unwrap() {
+        let methods = metric["methods"].as_array_mut().unwrap();
+        methods.sort_by_key(|it| it["name"].to_string());
+    }
+    metrics
 }
 
 /// A store with two real recordings, each with a label of its own, and their files.
@@ -51,12 +64,12 @@ fn a_report_has_the_numbers_of_the_files() {
     let path = path.to_str().unwrap();
     let both = ["report", "--csv", "--metric"];
     for metric in ["samples", "wall", "allocated"] {
-        let of_files = printed(&[&both[..], &[metric, &first, &second]].concat());
-        assert!(of_files.lines().count() > 2, "{metric}: {of_files}");
-        let of_store = printed(&[&both[..], &[metric, path, "--service", "Shop"]].concat());
+        let of_files = lines(&[&both[..], &[metric, &first, &second]].concat());
+        assert!(of_files.len() > 2, "{metric}: {of_files:?}");
+        let of_store = lines(&[&both[..], &[metric, path, "--service", "Shop"]].concat());
         assert_eq!(of_store, of_files, "{metric}");
-        let of_one = printed(&[&both[..], &[metric, &second]].concat());
-        let label = printed(&[&both[..], &[metric, path, "--label", "version=1.4.2"]].concat());
+        let of_one = lines(&[&both[..], &[metric, &second]].concat());
+        let label = lines(&[&both[..], &[metric, path, "--label", "version=1.4.2"]].concat());
         assert_eq!(label, of_one, "{metric}");
     }
     let first_line = |arguments: &[&str]| {
@@ -94,16 +107,10 @@ fn a_time_selects_a_part() {
     let store = StoreFolder::of_tools();
     let path = store.path();
     let path = path.to_str().unwrap();
-    // Rows of equal numbers have no order of their own.
-    let sorted = |text: String| {
-        let mut lines: Vec<_> = text.lines().map(ToOwned::to_owned).collect();
-        lines.sort();
-        lines
-    };
-    let csv = |more: &[&str]| sorted(printed(&[&["report", "--csv", path], more].concat()));
+    let csv = |more: &[&str]| lines(&[&["report", "--csv", path], more].concat());
     let [first, second, ..] = of_tools().map(|it| it.0.to_str().unwrap().to_owned());
-    let of_first = sorted(printed(&["report", "--csv", &first]));
-    let of_second = sorted(printed(&["report", "--csv", &second]));
+    let of_first = lines(&["report", "--csv", &first]);
+    let of_second = lines(&["report", "--csv", &second]);
     let shop = ["--service", "shop"];
     let until = [&shop[..], &["--until", "2026-11-28T10:20:00Z"]].concat();
     assert_eq!(csv(&until), of_first);
@@ -111,7 +118,7 @@ fn a_time_selects_a_part() {
     assert_eq!(csv(&since), of_second);
     let out: PathBuf = store.folder.path().join("part.hprof");
     printed(&[&["convert", path, "-o", out.to_str().unwrap()], &since[..]].concat());
-    assert_eq!(sorted(printed(&["report", "--csv", out.to_str().unwrap()])), of_second);
+    assert_eq!(lines(&["report", "--csv", out.to_str().unwrap()]), of_second);
 }
 
 #[test]
