@@ -1,7 +1,5 @@
 //! What queries and other work on tables may take of the machine.
 
-use std::path::Path;
-
 use anyhow::Context;
 use perk_tables::Limits;
 use tempfile::TempDir;
@@ -11,22 +9,20 @@ const MEMORY_PART: usize = 4;
 /// The most room that is taken on disk.
 const SPILL_BYTES: u64 = 64 << 30;
 
-/// A folder for what does not fit the memory.
+/// What a command may take: this memory, or a part of the machine's. The folder for what does not fit lives as long as the
+/// first value.
 ///
 /// # Errors
-/// It cannot be made, in one line.
-pub(crate) fn spill_folder() -> anyhow::Result<TempDir> {
+/// The folder cannot be made, in one line.
+pub(crate) fn of_command(memory_bytes: Option<u64>) -> anyhow::Result<(TempDir, Limits)> {
     let spill = tempfile::Builder::new().prefix("perk-sql-").tempdir();
-    spill.context("no folder for temporary files can be made")
-}
-
-/// The limits: this memory, or a part of the machine's.
-pub(crate) fn of(memory_bytes: Option<u64>, spill: &Path) -> Limits {
-    Limits {
+    let spill = spill.context("no folder for temporary files can be made")?;
+    let limits = Limits {
         memory_bytes: memory_bytes.map_or_else(default_memory, |it| it as usize),
-        spill: spill.to_owned(),
+        spill: spill.path().to_owned(),
         spill_bytes: SPILL_BYTES,
-    }
+    };
+    Ok((spill, limits))
 }
 
 /// A quarter of the machine's memory, or 1 GiB if that is not known.

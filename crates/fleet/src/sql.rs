@@ -74,8 +74,7 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         .enable_all()
         .thread_stack_size(STACK_BYTES)
         .build()?;
-    let spill = limits::spill_folder()?;
-    let limits = limits::of(args.memory.map(|it| it.0), spill.path());
+    let (_spill, limits) = limits::of_command(args.memory.map(|it| it.0))?;
     let (context, tables) = match inputs {
         Inputs::Recordings(recordings) => (session(recordings, &limits)?, perk_tables::tables()),
         Inputs::Store(address) => {

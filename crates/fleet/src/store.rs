@@ -13,7 +13,6 @@ use perk_profile::units::{bytes, printable};
 use perk_store::{
     CompactionSummary, Hour, HourPieces, Origin, Piece, Store, Table, Window, service_name,
 };
-use perk_tables::Limits;
 use tokio::runtime::Runtime;
 
 use crate::limits;
@@ -155,16 +154,9 @@ async fn total_bytes(store: &Store, hours: &[HourPieces]) -> anyhow::Result<u64>
     Ok(total)
 }
 
-/// What a command may take; the folder for what does not fit lives as long as the first value.
-fn command_limits(memory: Option<u64>) -> anyhow::Result<(tempfile::TempDir, Limits)> {
-    let spill = limits::spill_folder()?;
-    let limits = limits::of(memory, spill.path());
-    Ok((spill, limits))
-}
-
 async fn compact(args: &CompactArgs) -> anyhow::Result<ExitCode> {
     let store = Store::open(&args.store.store).await?;
-    let (_spill, limits) = command_limits(args.memory.map(|it| it.0))?;
+    let (_spill, limits) = limits::of_command(args.memory.map(|it| it.0))?;
     let window = args.part.window();
     // Others write to the running hour.
     let last = Hour::of(Hour::of(now_ms()).begin_ms() - 1);
@@ -232,7 +224,7 @@ async fn export(args: &ExportArgs) -> anyhow::Result<ExitCode> {
         bail!("{name}: use .hprof or .hprof.zst; perk convert writes it in other formats");
     }
     let store = Store::open(&args.store.store).await?;
-    let (_spill, limits) = command_limits(None)?;
+    let (_spill, limits) = limits::of_command(None)?;
     let profile = store.profile(&args.question(), &limits).await?;
     let mut plain = Vec::new();
     perk_hprof::write_packed(&profile.pruned(), &mut plain)?;

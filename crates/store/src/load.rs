@@ -3,7 +3,7 @@
 mod build;
 mod counts;
 mod index;
-mod recorded;
+mod recording_facts;
 mod sums;
 
 use std::sync::Arc;
@@ -31,8 +31,8 @@ use crate::tables::StoreTable;
 
 use build::Times;
 pub use counts::{Counts, Group};
-use recorded::Recorded;
-pub(crate) use recorded::{Sources, all_labels};
+use recording_facts::RecordingFacts;
+pub(crate) use recording_facts::{Sources, all_labels};
 use sums::{SumReader, Sums, columns};
 
 /// The rows that are read at once.
@@ -46,11 +46,11 @@ impl Store {
     /// # Errors
     /// The store cannot be read, has nothing of it, or has more than fits the memory, in one line.
     pub async fn profile(&self, question: &Question, limits: &Limits) -> Result<Profile> {
-        let Part { pieces, recorded, sums, paths } = self.part(question, limits).await?;
+        let Part { pieces, facts, sums, paths } = self.part(question, limits).await?;
         let times = times(question, &pieces, &sums);
-        let profile = build::profile(paths, sums, &recorded.periods, times);
+        let profile = build::profile(paths, sums, &facts.periods, times);
         let mut profile = profile.with_context(|| format!("{self}"))?;
-        profile.accounting = recorded.account(question);
+        profile.accounting = facts.account(question);
         // Recordings can have different intervals; the numbers are of one.
         let interval_ns = Metric::Samples.period(&profile);
         if let (Some(account), Some(interval_ns)) = (&mut profile.accounting, interval_ns) {
@@ -62,12 +62,12 @@ impl Store {
     /// What a question asks, in sums.
     async fn part(&self, question: &Question, limits: &Limits) -> Result<Part> {
         let pieces = self.pieces(&question.window()).await?;
-        let recorded = Arc::new(self.recorded(&pieces).await?);
+        let facts = Arc::new(self.recording_facts(&pieces).await?);
         let most = limits.memory_bytes / SUM_BYTES;
         let question = Arc::new(question.clone());
         let files = self.files(&pieces, Table::Samples).await?;
         let parts = stream::iter(files).map(|file| {
-            let part = self.clone().sums(file, Arc::clone(&question), Arc::clone(&recorded), most);
+            let part = self.clone().sums(file, Arc::clone(&question), Arc::clone(&facts), most);
             Task(tokio::spawn(part))
         });
         let mut parts = parts.map(Task::ended).buffered(REQUESTS);
@@ -82,7 +82,7 @@ impl Store {
             false => self.files(&pieces, Table::Stacks).await?,
         };
         let paths = self.stacks(&stacks).await?;
-        Ok(Part { pieces, recorded, sums, paths })
+        Ok(Part { pieces, facts, sums, paths })
     }
 
     /// All pieces of the dates of these.
@@ -96,7 +96,7 @@ impl Store {
         self,
         file: StoredFile,
         question: Arc<Question>,
-        recorded: Arc<Recorded>,
+        facts: Arc<RecordingFacts>,
         most: usize,
     ) -> Result<Sums> {
         let path = file.meta.location.clone();
@@ -111,7 +111,7 @@ impl Store {
             let columns = columns(&question, has_edge);
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns);
             let mut batches = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()?;
-            let mut reader = SumReader::new(&question, &recorded.sources, most);
+            let mut reader = SumReader::new(&question, &facts.sources, most);
             while let Some(batch) = batches.try_next().await? {
                 reader.add(&batch, file_hour, has_edge)?;
             }
@@ -137,7 +137,7 @@ impl Store {
 /// What a question asks of a store.
 struct Part {
     pieces: Vec<HourPieces>,
-    recorded: Arc<Recorded>,
+    facts: Arc<RecordingFacts>,
     sums: Sums,
     paths: StackPaths,
 }

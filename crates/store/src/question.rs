@@ -95,7 +95,7 @@ impl Question {
 
     /// Whether all of an hour is asked.
     pub(crate) fn has_all_of(&self, hour: Hour) -> bool {
-        self.has_time(hour.begin_ms()) && self.has_time(hour.end_ms())
+        self.has_time(hour.begin_ms()) && self.has_time(hour.end_ms() - 1)
     }
 
     /// Whether numbers with these labels are asked.

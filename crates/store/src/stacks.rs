@@ -87,6 +87,8 @@ impl StackPaths {
             let offsets = &frames.value_offsets()[row..row + 2];
             let path = of_rows.get(offsets[0] as usize..offsets[1] as usize).ok_or_else(fault)?;
             let node = profile.tree.insert(path.iter().copied());
+            // Whose code a method is follows from the stacks that have traces.
+            profile.trace(node, None);
             nodes.insert(StackId(ids.value(row).try_into()?), node);
         }
         Ok(())
@@ -125,8 +127,10 @@ struct Words<'a, T> {
 }
 
 impl<'a, T: Copy> Words<'a, T> {
-    fn of(column: &'a DictionaryArray<Int32Type>, meaning: impl FnMut(&str) -> T) -> Option<Self> {
-        let mut meaning = meaning;
+    fn of(
+        column: &'a DictionaryArray<Int32Type>,
+        mut meaning: impl FnMut(&str) -> T,
+    ) -> Option<Self> {
         let texts = column.values().as_string_opt::<i32>()?.iter();
         let meanings = texts.map(|it| it.map(&mut meaning)).collect();
         Some(Self { column, meanings })

@@ -9,7 +9,7 @@ use perk_profile::{
     Timestamp, Unit, WallState,
 };
 
-use super::recorded::Periods;
+use super::recording_facts::Periods;
 use super::sums::{NONE, SumKey, Sums};
 use crate::label_text::LabelText;
 use crate::rows::TICK_MS;

@@ -47,10 +47,10 @@ impl Store {
             labels: KeptLabels::OfRecordings,
         };
         let question = Question { detail, ..question.clone() };
-        let Part { recorded, sums, paths, .. } = self.part(&question, limits).await?;
+        let Part { facts, sums, paths, .. } = self.part(&question, limits).await?;
         let StackPaths { mut profile, nodes } = paths;
-        profile.accounting = recorded.account(&question);
-        let begins_ms = recorded.begins_ms();
+        profile.accounting = facts.account(&question);
+        let begins_ms = facts.begins_ms();
         let groups = sums.labels.values().iter().map(|labels| Group {
             labels: labels.clone(),
             begin_ms: begins_ms.get(labels).copied().unwrap_or_default(),
@@ -68,7 +68,7 @@ impl Store {
             let trace = profile.trace(node, None);
             group.hours.entry(time_ms).or_default().push((trace, number));
             let period = sums.metrics.values().get(metric as usize);
-            let period = period.and_then(|it| recorded.periods.get(&it.0).copied());
+            let period = period.and_then(|it| facts.periods.get(&it.0).copied());
             group.period = sums.intervals_ns[metric as usize].or(period);
         }
         Ok(Counts { profile, groups })

@@ -22,7 +22,7 @@ pub(crate) type Sources = HashMap<[u8; 16], LabelText>;
 
 /// What the recordings of pieces say.
 #[derive(Debug, Default)]
-pub(super) struct Recorded {
+pub(super) struct RecordingFacts {
     pub(super) sources: Sources,
     accounts: Vec<Account>,
     pub(super) periods: Periods,
@@ -41,7 +41,7 @@ struct Account {
     accounting: Accounting,
 }
 
-impl Recorded {
+impl RecordingFacts {
     /// The account of the recordings that begin in the time of a question, and have its labels.
     pub(super) fn account(&self, question: &Question) -> Option<Accounting> {
         let is_asked = |it: &&Account| {
@@ -80,11 +80,11 @@ pub(crate) fn all_labels<'a>(
 impl Store {
     /// The labels of the recordings of pieces.
     pub(crate) async fn sources(&self, pieces: &[HourPieces]) -> Result<Sources> {
-        Ok(self.recorded(pieces).await?.sources)
+        Ok(self.recording_facts(pieces).await?.sources)
     }
 
-    pub(super) async fn recorded(&self, pieces: &[HourPieces]) -> Result<Recorded> {
-        let mut recorded = Recorded::default();
+    pub(super) async fn recording_facts(&self, pieces: &[HourPieces]) -> Result<RecordingFacts> {
+        let mut facts = RecordingFacts::default();
         let files = self.files(pieces, Table::Recordings).await?;
         let mut batches = self.batches(&files, Table::Recordings);
         while let Some(file) = batches.try_next().await? {
@@ -92,12 +92,12 @@ impl Store {
                 let (sources, labels) = (ids(&batch, "source")?, maps(&batch, "labels")?);
                 let accounts = maps(&batch, "accounting")?;
                 let created = numbers::<TimestampMillisecondType>(&batch, "created")?;
-                add_periods(&batch, &mut recorded.periods)?;
+                add_periods(&batch, &mut facts.periods)?;
                 for row in 0..batch.num_rows() {
                     let source = <[u8; 16]>::try_from(sources.value(row))?;
-                    recorded.sources.entry(source).or_insert_with(|| map(labels, row));
+                    facts.sources.entry(source).or_insert_with(|| map(labels, row));
                     let created_ms = created.value(row);
-                    let begin_ms = recorded.begins_ms.entry(source).or_insert(created_ms);
+                    let begin_ms = facts.begins_ms.entry(source).or_insert(created_ms);
                     *begin_ms = created_ms.min(*begin_ms);
                     let lines = map(accounts, row);
                     if lines.is_empty() {
@@ -108,11 +108,11 @@ impl Store {
                         let _ = writeln!(text, "{name}={value}");
                     }
                     let accounting = Accounting::from_text(&text);
-                    recorded.accounts.push(Account { source, created_ms, accounting });
+                    facts.accounts.push(Account { source, created_ms, accounting });
                 }
             }
         }
-        Ok(recorded)
+        Ok(facts)
     }
 }
 
