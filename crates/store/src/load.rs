@@ -3,6 +3,7 @@
 mod build;
 mod counts;
 mod index;
+mod labels;
 mod recording_facts;
 mod sums;
 
@@ -20,9 +21,8 @@ use tokio::task::JoinHandle;
 
 use crate::file_reader::FileReader;
 use crate::layout::Table;
-use crate::question::{KeptTimes, Question};
+use crate::question::Question;
 use crate::read_dates::Dates;
-use crate::rows::TICK_MS;
 use crate::schema;
 use crate::selection::{HourPieces, StoredFile};
 use crate::stacks::StackPaths;
@@ -31,6 +31,7 @@ use crate::tables::StoreTable;
 
 use build::Times;
 pub use counts::{Counts, Group};
+pub use labels::LabelValues;
 use recording_facts::RecordingFacts;
 pub(crate) use recording_facts::{Sources, all_labels};
 use sums::{SumReader, Sums, columns};
@@ -50,12 +51,8 @@ impl Store {
         let times = times(question, &pieces, &sums);
         let profile = build::profile(paths, sums, &facts.periods, times);
         let mut profile = profile.with_context(|| format!("{self}"))?;
-        profile.accounting = facts.account(question);
         // Recordings can have different intervals; the numbers are of one.
-        let interval_ns = Metric::Samples.period(&profile);
-        if let (Some(account), Some(interval_ns)) = (&mut profile.accounting, interval_ns) {
-            account.interval_ns = interval_ns;
-        }
+        profile.accounting = facts.account(question, Metric::Samples.period(&profile));
         Ok(profile)
     }
 
@@ -77,9 +74,13 @@ impl Store {
         }
         drop(parts);
         // A compacted piece leaves stacks to those of other hours of its date.
-        let stacks = match pieces.iter().any(|it| it.compaction.is_some()) {
-            true => self.files(&self.dates_of(&pieces).await?, Table::Stacks).await?,
-            false => self.files(&pieces, Table::Stacks).await?,
+        let has_compaction = pieces.iter().any(|it| it.compaction.is_some());
+        let stacks = match question.detail.has_stacks {
+            true if has_compaction => {
+                self.files(&self.dates_of(&pieces).await?, Table::Stacks).await?
+            }
+            true => self.files(&pieces, Table::Stacks).await?,
+            false => Vec::new(),
         };
         let paths = self.stacks(&stacks).await?;
         Ok(Part { pieces, facts, sums, paths })
@@ -159,13 +160,13 @@ impl Drop for Task {
 
 /// The times of the answer: those of its numbers, or else those that are asked, as far as the store has them.
 fn times(question: &Question, pieces: &[HourPieces], sums: &Sums) -> Times {
-    let has_ticks = question.detail.times == KeptTimes::All;
-    let (begin_ms, end_ms) = match has_ticks {
-        true => {
+    let interval_ms = question.detail.times.interval_ms();
+    let (begin_ms, end_ms) = match interval_ms {
+        Some(interval_ms) => {
             let times = || sums.sums.keys().map(|it| it.time_ms);
-            (times().min(), times().max().map(|it| it + TICK_MS))
+            (times().min(), times().max().map(|it| it.saturating_add(interval_ms)))
         }
-        false => {
+        None => {
             let hours = || pieces.iter().map(|it| it.slot.hour);
             let begin_ms =
                 hours().min().map(|it| it.begin_ms().max(question.from_ms.unwrap_or(i64::MIN)));
@@ -174,5 +175,6 @@ fn times(question: &Question, pieces: &[HourPieces], sums: &Sums) -> Times {
             (begin_ms, end_ms)
         }
     };
-    Times { begin_ms: begin_ms.unwrap_or_default(), end_ms: end_ms.unwrap_or_default(), has_ticks }
+    let (begin_ms, end_ms) = (begin_ms.unwrap_or_default(), end_ms.unwrap_or_default());
+    Times { begin_ms, end_ms, interval_ms }
 }

@@ -31,6 +31,8 @@ pub struct Question {
 pub struct Detail {
     /// When they were measured.
     pub times: KeptTimes,
+    /// Their stacks. Without them, numbers of different stacks are one.
+    pub has_stacks: bool,
     /// Their threads.
     pub has_threads: bool,
     /// Their labels.
@@ -40,8 +42,8 @@ pub struct Detail {
 /// The times that numbers keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptTimes {
-    /// All, to 10 seconds.
-    All,
+    /// That of the interval that has them, of this number of milliseconds: see [`KeptTimes::intervals`].
+    Intervals(i64),
     /// The hour.
     Hours,
     /// None.
@@ -61,7 +63,26 @@ pub enum KeptLabels {
 
 impl Default for Detail {
     fn default() -> Self {
-        Self { times: KeptTimes::All, has_threads: true, labels: KeptLabels::All }
+        Self { times: KeptTimes::ALL, has_stacks: true, has_threads: true, labels: KeptLabels::All }
+    }
+}
+
+impl KeptTimes {
+    /// All that a store has, which are to 10 seconds.
+    pub const ALL: Self = Self::Intervals(TICK_MS);
+
+    /// Those of intervals that have at least this length, in milliseconds: whole numbers of 10 seconds.
+    pub fn intervals(least_ms: i64) -> Self {
+        let ticks = least_ms.max(1).unsigned_abs().div_ceil(TICK_MS.unsigned_abs());
+        Self::Intervals(i64::try_from(ticks).unwrap_or(i64::MAX).saturating_mul(TICK_MS))
+    }
+
+    /// The length of the intervals, in milliseconds; `None` if times within an hour are not kept.
+    pub(crate) fn interval_ms(self) -> Option<i64> {
+        match self {
+            KeptTimes::Intervals(ms) => Some(ms.max(1)),
+            KeptTimes::Hours | KeptTimes::Nothing => None,
+        }
     }
 }
 

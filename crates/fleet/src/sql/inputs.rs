@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use perk_open::Options;
-use perk_store::{Store, StoreAddress};
+use perk_store::StoreAddress;
 use perk_tables::Recording;
 
 use crate::talk::say;
@@ -21,7 +21,7 @@ pub(super) enum Inputs {
 /// # Errors
 /// A file cannot be read, a folder has no profile, or there is more than a store, in one line.
 pub(super) fn open(inputs: &[PathBuf]) -> anyhow::Result<Inputs> {
-    let mut stores = inputs.iter().filter_map(|it| store(it).transpose());
+    let mut stores = inputs.iter().filter_map(|it| StoreAddress::of_input(it).transpose());
     match (stores.next().transpose()?, inputs.len()) {
         (None, _) => Ok(Inputs::Recordings(read(inputs)?)),
         (Some(address), 1) => Ok(Inputs::Store(address)),
@@ -29,14 +29,6 @@ pub(super) fn open(inputs: &[PathBuf]) -> anyhow::Result<Inputs> {
             bail!("{address} is a store: ask it alone, without files and other stores")
         }
     }
-}
-
-/// The store that an input is; `None` if it is a file or a folder of profiles.
-fn store(input: &Path) -> anyhow::Result<Option<StoreAddress>> {
-    let text = input.to_string_lossy();
-    let is_address = text.contains("://") && !input.exists();
-    let is_store = is_address || (input.is_dir() && Store::is_at(input));
-    is_store.then(|| StoreAddress::parse(&text)).transpose()
 }
 
 /// Reads profiles.
