@@ -24,6 +24,7 @@ use crate::live::LiveSource;
 use crate::patient::PatientStream;
 use crate::routes;
 use crate::sources::Sources;
+use crate::stored::RecordingStore;
 
 /// How long a client may take for the head of a request, and how long a connection without one stays.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
@@ -45,6 +46,8 @@ pub struct Options {
     pub inputs: Vec<PathBuf>,
     /// Running JVMs.
     pub jvms: Vec<LiveSource>,
+    /// Stores, whose services are served.
+    pub stores: Vec<Arc<dyn RecordingStore>>,
     /// The address to listen on.
     pub host: IpAddr,
     /// The port; 0 for any.
@@ -62,6 +65,7 @@ impl Default for Options {
         Self {
             inputs: Vec::new(),
             jvms: Vec::new(),
+            stores: Vec::new(),
             host: Ipv4Addr::LOCALHOST.into(),
             port: 0,
             token: None,
@@ -69,6 +73,14 @@ impl Default for Options {
             read: perk_open::Options::default(),
         }
     }
+}
+
+/// What a user who serves others should know.
+pub fn others_can_reach(host: IpAddr) -> String {
+    format!(
+        "others can reach {host}: whoever has the token sees everything that is served, and the network sees it, too, as it \
+         is not encrypted"
+    )
 }
 
 /// A server that listens.
@@ -93,13 +105,13 @@ impl Server {
     /// # Errors
     /// An input is not there, the address cannot be had, or the system has no threads or signals for it.
     pub fn bind(options: Options) -> anyhow::Result<Self> {
-        let Options { inputs, jvms, host, port, token, source_folders, read } = options;
+        let Options { inputs, jvms, stores, host, port, token, source_folders, read } = options;
         if !host.is_loopback() && token.is_none() {
             bail!(
                 "--host {host}: others can reach this address: name a file with a token with --token-file"
             );
         }
-        let sources = Sources::new(&inputs, jvms)?;
+        let sources = Sources::new(&inputs, jvms, stores)?;
         let wanted = SocketAddr::new(host, port);
         let listener = TcpListener::bind(wanted).with_context(|| match port {
             0 => format!("cannot listen on {host}"),
