@@ -4,8 +4,11 @@
 
 mod limits;
 mod lock;
+mod pyroscope_messages;
 mod record;
 mod regressions;
+mod series;
+mod series_names;
 mod sql;
 mod store;
 mod talk;

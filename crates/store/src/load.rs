@@ -3,8 +3,10 @@
 mod build;
 mod counts;
 mod index;
+mod no_answer;
 mod recording_facts;
 mod sums;
+mod totals;
 
 use std::sync::Arc;
 
@@ -31,9 +33,11 @@ use crate::tables::StoreTable;
 
 use build::Times;
 pub use counts::{Counts, Group};
+pub use no_answer::NoAnswer;
 use recording_facts::RecordingFacts;
 pub(crate) use recording_facts::{Sources, all_labels};
-use sums::{SumReader, Sums, columns};
+use sums::{Reading, SumReader, Sums};
+pub use totals::Total;
 
 /// The rows that are read at once.
 const BATCH_ROWS: usize = 64 << 10;
@@ -59,23 +63,11 @@ impl Store {
         Ok(profile)
     }
 
-    /// What a question asks, in sums.
+    /// What a question asks, in sums by stack.
     async fn part(&self, question: &Question, limits: &Limits) -> Result<Part> {
         let pieces = self.pieces(&question.window()).await?;
         let facts = Arc::new(self.recording_facts(&pieces).await?);
-        let most = limits.memory_bytes / SUM_BYTES;
-        let question = Arc::new(question.clone());
-        let files = self.files(&pieces, Table::Samples).await?;
-        let parts = stream::iter(files).map(|file| {
-            let part = self.clone().sums(file, Arc::clone(&question), Arc::clone(&facts), most);
-            Task(tokio::spawn(part))
-        });
-        let mut parts = parts.map(Task::ended).buffered(REQUESTS);
-        let mut sums = Sums::default();
-        while let Some(part) = parts.next().await {
-            sums.merge(part?, most).with_context(|| format!("{self}"))?;
-        }
-        drop(parts);
+        let sums = self.sums(&pieces, &facts, Reading::of_stacks(question), limits).await?;
         // A compacted piece leaves stacks to those of other hours of its date.
         let stacks = match pieces.iter().any(|it| it.compaction.is_some()) {
             true => self.files(&self.dates_of(&pieces).await?, Table::Stacks).await?,
@@ -85,6 +77,30 @@ impl Store {
         Ok(Part { pieces, facts, sums, paths })
     }
 
+    /// The sums of pieces.
+    async fn sums(
+        &self,
+        pieces: &[HourPieces],
+        facts: &Arc<RecordingFacts>,
+        reading: Reading,
+        limits: &Limits,
+    ) -> Result<Sums> {
+        let most = limits.memory_bytes / SUM_BYTES;
+        let reading = Arc::new(reading);
+        let files = self.files(pieces, Table::Samples).await?;
+        let parts = stream::iter(files).map(|file| {
+            let part =
+                self.clone().sums_of_file(file, Arc::clone(&reading), Arc::clone(facts), most);
+            Task(tokio::spawn(part))
+        });
+        let mut parts = parts.map(Task::ended).buffered(REQUESTS);
+        let mut sums = Sums::default();
+        while let Some(part) = parts.next().await {
+            sums.merge(part?, most).with_context(|| format!("{self}"))?;
+        }
+        Ok(sums)
+    }
+
     /// All pieces of the dates of these.
     async fn dates_of(&self, pieces: &[HourPieces]) -> Result<Vec<HourPieces>> {
         let dates: Vec<_> = pieces.iter().map(|it| it.slot.clone().of_date()).collect();
@@ -92,26 +108,26 @@ impl Store {
     }
 
     /// The sums of a file of `samples`.
-    async fn sums(
+    async fn sums_of_file(
         self,
         file: StoredFile,
-        question: Arc<Question>,
+        reading: Arc<Reading>,
         facts: Arc<RecordingFacts>,
         most: usize,
     ) -> Result<Sums> {
         let path = file.meta.location.clone();
         let file_hour = file.slot.hour;
-        let has_edge = !question.has_all_of(file_hour);
+        let has_edge = !reading.question.has_all_of(file_hour);
         let read = async {
             let reader = FileReader { objects: Arc::clone(&self.objects), file: file.meta };
             let options =
                 ArrowReaderOptions::new().with_schema(schema::with_dictionaries(Table::Samples));
             let builder =
                 ParquetRecordBatchStreamBuilder::new_with_options(reader, options).await?;
-            let columns = columns(&question, has_edge);
+            let columns = reading.columns(has_edge);
             let mask = ProjectionMask::columns(builder.parquet_schema(), columns);
             let mut batches = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()?;
-            let mut reader = SumReader::new(&question, &facts.sources, most);
+            let mut reader = SumReader::new(&reading, &facts.sources, most);
             while let Some(batch) = batches.try_next().await? {
                 reader.add(&batch, file_hour, has_edge)?;
             }

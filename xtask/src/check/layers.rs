@@ -133,6 +133,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "perk-report",
             "perk-store",
             "perk-tables",
+            "perk-web",
         ],
     ),
     ("perk-testkit", &["perk-control"]),

@@ -10,6 +10,7 @@ use perk_profile::KeyedMap;
 use perk_tables::StackId;
 
 use super::index::Index;
+use super::no_answer::NoAnswer;
 use super::{Sources, all_labels};
 use crate::columns::{ids, map, maps, numbers, texts, words};
 use crate::hour::Hour;
@@ -101,18 +102,56 @@ impl Sums {
 
     fn check(&self, most: usize) -> Result<()> {
         if self.sums.len() > most {
-            bail!(
-                "more than {most} numbers do not fit the memory: ask for less time, for one service, or without times, \
-                 threads and labels"
-            );
+            bail!(NoAnswer::TooMuch(most));
         }
         Ok(())
+    }
+}
+
+/// How rows are read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// What is asked.
+    pub(super) question: Question,
+    /// Whether sums are by stack and subject.
+    has_stacks: bool,
+}
+
+impl Reading {
+    /// Sums by stack.
+    pub(super) fn of_stacks(question: &Question) -> Self {
+        Self { question: question.clone(), has_stacks: true }
+    }
+
+    /// Sums whatever the stack.
+    pub(super) fn of_totals(question: &Question) -> Self {
+        Self { question: question.clone(), has_stacks: false }
+    }
+
+    /// The columns that are needed.
+    pub(super) fn columns(&self, has_edge: bool) -> Vec<&'static str> {
+        let detail = &self.question.detail;
+        let mut columns = vec!["metric", "unit", "value", "cpu_ns"];
+        if self.has_stacks {
+            columns.extend(["stack", "subject"]);
+        }
+        if detail.times == KeptTimes::All || has_edge {
+            columns.push("time");
+        }
+        if detail.has_threads {
+            columns.push("thread");
+        }
+        if self.question.needs_labels() {
+            columns.extend(["source", "labels"]);
+        }
+        columns
     }
 }
 
 /// What reads the rows of a file.
 pub(super) struct SumReader<'a> {
     question: &'a Question,
+    has_stacks: bool,
     sources: &'a Sources,
     /// The most sums.
     most: usize,
@@ -126,25 +165,39 @@ pub(super) struct SumReader<'a> {
 }
 
 impl<'a> SumReader<'a> {
-    pub(super) fn new(question: &'a Question, sources: &'a Sources, most: usize) -> Self {
+    pub(super) fn new(reading: &'a Reading, sources: &'a Sources, most: usize) -> Self {
+        let Reading { question, has_stacks } = reading;
+        let has_stacks = *has_stacks;
         let (sums, thread_words, subject_words, labels, last_labels) = Default::default();
-        Self { question, sources, most, sums, thread_words, subject_words, labels, last_labels }
+        Self {
+            question,
+            has_stacks,
+            sources,
+            most,
+            sums,
+            thread_words,
+            subject_words,
+            labels,
+            last_labels,
+        }
     }
 
     pub(super) fn finish(self) -> Sums {
         self.sums
     }
 
-    /// Adds the rows of a batch, which has the columns of [`columns`].
+    /// Adds the rows of a batch, which has the columns of [`Reading::columns`].
     ///
     /// # Errors
     /// It has other columns, or there are too many sums.
     pub(super) fn add(&mut self, batch: &RecordBatch, hour: Hour, has_edge: bool) -> Result<()> {
         let detail = &self.question.detail;
         let metrics = self.metrics(batch)?;
-        let stacks = ids(batch, "stack")?;
-        let subjects = words(batch, "subject")?;
-        self.subject_words.read(subjects, &mut self.sums.subjects)?;
+        let stacks = self.has_stacks.then(|| ids(batch, "stack")).transpose()?;
+        let subjects = self.has_stacks.then(|| words(batch, "subject")).transpose()?;
+        if let Some(subjects) = subjects {
+            self.subject_words.read(subjects, &mut self.sums.subjects)?;
+        }
         let values = numbers::<Int64Type>(batch, "value")?;
         let cpu_ns = numbers::<Int64Type>(batch, "cpu_ns")?;
         let threads = detail.has_threads.then(|| words(batch, "thread")).transpose()?;
@@ -171,9 +224,12 @@ impl<'a> SumReader<'a> {
             };
             let key = SumKey {
                 metric,
-                stack: run.stack(stacks, row, &mut self.sums.stacks)?,
+                stack: match stacks {
+                    Some(stacks) => run.stack(stacks, row, &mut self.sums.stacks)?,
+                    None => NONE,
+                },
                 thread: threads.map_or(NONE, |it| self.thread_words.of(it, row)),
-                subject: self.subject_words.of(subjects, row),
+                subject: subjects.map_or(NONE, |it| self.subject_words.of(it, row)),
                 labels,
                 time_ms: match detail.times {
                     KeptTimes::All => time_ms,
@@ -326,19 +382,4 @@ impl Run {
             sums.add_sum(key, self.amount);
         }
     }
-}
-
-/// The columns that a question needs.
-pub(super) fn columns(question: &Question, has_edge: bool) -> Vec<&'static str> {
-    let mut columns = vec!["metric", "unit", "stack", "subject", "value", "cpu_ns"];
-    if question.detail.times == KeptTimes::All || has_edge {
-        columns.push("time");
-    }
-    if question.detail.has_threads {
-        columns.push("thread");
-    }
-    if question.needs_labels() {
-        columns.extend(["source", "labels"]);
-    }
-    columns
 }
