@@ -1,14 +1,17 @@
-//! `perk-fleet`: records all JVMs of a machine, all the time, keeps recordings in stores, and asks them with SQL.
-//! `perk record`, `perk regressions`, `perk sql` and `perk store` run it.
+//! `perk-fleet`: records all JVMs of a machine, all the time, keeps recordings in stores, asks them with SQL, and serves
+//! them to Grafana. `perk record`, `perk regressions`, `perk sql` and `perk store` run it.
 #![forbid(unsafe_code)]
 
+mod gzip;
 mod limits;
 mod lock;
+mod pyroscope_api;
 mod pyroscope_messages;
 mod record;
 mod regressions;
 mod series;
 mod series_names;
+mod serve;
 mod sql;
 mod store;
 mod talk;
@@ -21,6 +24,7 @@ use clap::{Parser, Subcommand};
 
 use record::RecordArgs;
 use regressions::RegressionsArgs;
+use serve::ServeArgs;
 use sql::SqlArgs;
 use store::StoreArgs;
 
@@ -39,6 +43,7 @@ struct Cli {
 enum Command {
     Record(Box<RecordArgs>),
     Regressions(RegressionsArgs),
+    Serve(ServeArgs),
     Sql(SqlArgs),
     Store(StoreArgs),
 }
@@ -51,6 +56,7 @@ fn main() -> ExitCode {
     let ended = match cli.command {
         Command::Record(args) => record::record(&args),
         Command::Regressions(args) => regressions::regressions(&args),
+        Command::Serve(args) => serve::serve(&args),
         Command::Sql(args) => sql::sql(&args),
         Command::Store(args) => store::store(&args),
     };

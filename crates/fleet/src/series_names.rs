@@ -85,12 +85,6 @@ impl ProfileTypeId {
         let is_other = *series == name_of_other(sample_type) && known.is_none();
         is_other.then(|| (Metric::other(sample_type, unit), false))
     }
-
-    /// Whether both name the same numbers: what a sample represents can differ between recordings.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let key = |it: &Self| [&it.series, &it.sample_type, &it.sample_unit].map(String::clone);
-        key(self) == key(other)
-    }
 }
 
 impl fmt::Display for ProfileTypeId {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use regex::{Regex, RegexBuilder};
 
 use super::fault::Fault;
-use crate::series_names::NAME;
+use crate::series_names::{NAME, label_name};
 
 /// The most bytes of a selector.
 const MOST_BYTES: usize = 16 << 10;
@@ -103,8 +103,7 @@ impl Term {
 
 /// An expression that has to match all of a text.
 fn expression(text: &str) -> Result<Regex, Fault> {
-    let built =
-        RegexBuilder::new(&format!("^(?s:{text})$")).size_limit(EXPRESSION_BYTES).build();
+    let built = RegexBuilder::new(&format!("^(?s:{text})$")).size_limit(EXPRESSION_BYTES).build();
     built.map_err(|_| {
         Fault::argument(format!("{text:?} is no regular expression, or needs too much memory"))
     })
@@ -150,7 +149,8 @@ impl<'a> Cursor<'a> {
         if name.is_empty() {
             return Err(self.fault("the name of a label"));
         }
-        let operators = [("=~", true, false), ("!~", true, true), ("!=", false, true), ("=", false, false)];
+        let operators =
+            [("=~", true, false), ("!~", true, true), ("!=", false, true), ("=", false, false)];
         let found = operators.into_iter().find(|it| self.take(it.0));
         let Some((_, is_expression, is_negated)) = found else {
             return Err(self.fault("=, !=, =~ or !~"));
@@ -160,7 +160,7 @@ impl<'a> Cursor<'a> {
             true => Value::Expression(expression(&text)?),
             false => Value::Text(text),
         };
-        Ok(Term { name, value, is_negated })
+        Ok(Term { name: label_name(&name), value, is_negated })
     }
 
     /// Takes a text in quotes, as Go writes it.
@@ -179,7 +179,9 @@ impl<'a> Cursor<'a> {
                     Some('n') => text.push('\n'),
                     Some('t') => text.push('\t'),
                     Some(escaped @ ('\\' | '"' | '\'')) => text.push(escaped),
-                    _ => return Err(self.fault("a value whose escapes are \\\\, \\\", \\n and \\t")),
+                    _ => {
+                        return Err(self.fault("a value whose escapes are \\\\, \\\", \\n and \\t"));
+                    }
                 },
                 _ => text.push(sign),
             }
@@ -220,7 +222,7 @@ mod tests {
             (r#"{a=`\d`}"#, r"a=\d", true),
             (r#"process_cpu{a="1"}"#, "a=1,__name__=process_cpu", true),
             (r#"process_cpu{a="1"}"#, "a=1,__name__=memory", false),
-            (r#"{"k8s.pod"="x"}"#, "k8s.pod=x", true),
+            (r#"{"k8s.pod"="x"}"#, "k8s_pod=x", true),
         ] {
             assert_eq!(selects(selector, labels), is_selected, "{selector} of {labels}");
         }

@@ -22,7 +22,8 @@ use prost::Message;
 use super::deliver::HttpRequest;
 use super::identity::Identity;
 use super::profile_file::{FILE_LABEL, ProfileFile, TRIGGER_LABEL};
-use super::pyroscope::{packed, series_id};
+use super::pyroscope::series_id;
+use crate::gzip::packed;
 use crate::series::{Selection, SeriesSet};
 use crate::series_names::{RESOURCE, SPAN_ID, TRACE_ID};
 
@@ -40,7 +41,8 @@ pub(super) fn request(
 ) -> std::io::Result<Option<HttpRequest>> {
     let is_of_jvm = |key: &str| identity.labels().any(|it| it.0 == key);
     let label = |key: &str| !is_of_jvm(key) && key != FILE_LABEL && key != TRIGGER_LABEL;
-    let series = SeriesSet::of(&file.profile, Selection { threads: true, label: &label, others: false });
+    let series =
+        SeriesSet::of(&file.profile, Selection { threads: true, label: &label, others: false });
     let mut tables = Tables::default();
     let mut profiles = Vec::new();
     let Ok(()) = series.visit(|_, profile| {

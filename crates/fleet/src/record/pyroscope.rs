@@ -6,8 +6,6 @@
 use std::io;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use perk_formats::pprof;
 use prost::Message;
 use reqwest::Url;
@@ -16,6 +14,7 @@ use uuid::Uuid;
 use super::deliver::HttpRequest;
 use super::identity::Identity;
 use super::profile_file::{FILE_LABEL, ProfileFile, TRIGGER_LABEL};
+use crate::gzip::packed;
 use crate::pyroscope_messages::{LabelPair, PushRequest, RawProfileSeries, RawSample};
 use crate::series::{Selection, SeriesSet};
 use crate::series_names::{NAME, SERVICE_NAME, TRACE_ID, label_name};
@@ -82,7 +81,8 @@ fn visit(
 ) -> io::Result<()> {
     // Labels of samples are series of their own: threads and traces would be too many.
     let label = |key: &str| !is_of_series(key, identity) && key != FILE_LABEL && key != TRACE_ID;
-    let series = SeriesSet::of(&file.profile, Selection { threads: false, label: &label, others: false });
+    let series =
+        SeriesSet::of(&file.profile, Selection { threads: false, label: &label, others: false });
     series.visit(|name, profile| {
         let mut bytes = Vec::new();
         pprof::write(profile, &mut bytes)?;
@@ -119,16 +119,6 @@ fn service_with_labels(file: &ProfileFile, identity: &Identity) -> String {
 /// What distinguishes a series of a file from all others: a repeat has the same.
 pub(super) fn series_id(file: &str, series: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("perk:{file}/{series}").as_bytes())
-}
-
-/// `bytes`, packed by gzip.
-///
-/// # Errors
-/// Never: it is written to memory.
-pub(super) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-    io::Write::write_all(&mut packer, bytes)?;
-    packer.finish()
 }
 
 #[cfg(test)]

@@ -1,0 +1,138 @@
+//! Calls of the protocol Connect: a message in a body, and one in the answer, as a protocol buffer or as JSON.
+
+use std::error::Error;
+use std::io::Read;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::Response;
+use flate2::read::MultiGzDecoder;
+use http_body_util::LengthLimitError;
+use prost::Message;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use super::fault::Fault;
+use super::limits::{BODY_TIME, PACKED_BYTES, UNPACKED_BYTES};
+use crate::gzip::packed;
+
+/// What is longer is packed for clients that unpack it.
+const PACKED_FROM: usize = 4 << 10;
+
+/// How a message is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Codec {
+    Proto,
+    Json,
+}
+
+impl Codec {
+    fn of(headers: &HeaderMap) -> Result<Self, Fault> {
+        let kind = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok()).unwrap_or_default();
+        match kind.split(';').next().unwrap_or_default().trim() {
+            "application/proto" => Ok(Codec::Proto),
+            "application/json" => Ok(Codec::Json),
+            _ => Err(Fault::form("send application/proto or application/json, as Connect does")),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Codec::Proto => "application/proto",
+            Codec::Json => "application/json",
+        }
+    }
+}
+
+/// Answers a call.
+///
+/// # Errors
+/// The call is wrong, or has no answer.
+pub(super) async fn answer<Q, A>(
+    request: Request,
+    answer: impl AsyncFnOnce(Q) -> Result<A, Fault>,
+) -> Result<Response, Fault>
+where
+    Q: Message + Default + DeserializeOwned,
+    A: Message + Serialize,
+{
+    let codec = Codec::of(request.headers())?;
+    let accepted = request.headers().get(ACCEPT_ENCODING).and_then(|it| it.to_str().ok());
+    let is_accepted = accepted.is_some_and(|it| it.split(',').any(|one| one.trim() == "gzip"));
+    let body = body(request).await?;
+    let fault = |error: &dyn Error| Fault::argument(format!("the message cannot be read: {error}"));
+    let question = match codec {
+        Codec::Proto => Q::decode(&*body).map_err(|error| fault(&error))?,
+        Codec::Json if body.is_empty() => Q::default(),
+        Codec::Json => serde_json::from_slice(&body).map_err(|error| fault(&error))?,
+    };
+    drop(body);
+    let answer = answer(question).await?;
+    let mut bytes = match codec {
+        Codec::Proto => answer.encode_to_vec(),
+        Codec::Json => serde_json::to_vec(&answer).map_err(|error| fault(&error))?,
+    };
+    let is_packed = is_accepted && bytes.len() >= PACKED_FROM;
+    if is_packed {
+        bytes = packed(&bytes).map_err(|error| fault(&error))?;
+    }
+    let mut response = Response::new(Body::from(bytes));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(codec.name()));
+    if is_packed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
+}
+
+/// The body of a request, unpacked.
+///
+/// # Errors
+/// It is too long, takes too long, or is packed in another way than by gzip.
+pub(super) async fn body(request: Request) -> Result<Vec<u8>, Fault> {
+    let headers = request.headers();
+    let text = |name| headers.get(name).and_then(|it| it.to_str().ok());
+    let too_long = || {
+        Fault::size(format!("the body has more than {} MiB: push less at once", PACKED_BYTES >> 20))
+    };
+    let length = text(CONTENT_LENGTH).and_then(|it| it.parse::<usize>().ok());
+    if length.is_some_and(|it| it > PACKED_BYTES) {
+        return Err(too_long());
+    }
+    let is_packed = match text(CONTENT_ENCODING).unwrap_or("identity") {
+        "identity" => false,
+        "gzip" => true,
+        other => return Err(Fault::form(format!("the body is packed by {other:?}: use gzip"))),
+    };
+    let read = timeout(BODY_TIME, to_bytes(request.into_body(), PACKED_BYTES)).await;
+    let bytes = match read {
+        Err(_) => return Err(Fault::time("the body took too long")),
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(error)) if error.source().is_some_and(|it| it.is::<LengthLimitError>()) => {
+            return Err(too_long());
+        }
+        Ok(Err(_)) => return Err(Fault::argument("the body does not come to its end")),
+    };
+    match is_packed {
+        true => unpacked(&bytes),
+        false => Ok(bytes.to_vec()),
+    }
+}
+
+/// Unpacks gzip.
+fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, Fault> {
+    let mut plain = Vec::new();
+    let most = UNPACKED_BYTES as u64 + 1;
+    let read = MultiGzDecoder::new(bytes).take(most).read_to_end(&mut plain);
+    read.map_err(|_| Fault::argument("the body is no gzip, or is cut off"))?;
+    match plain.len() > UNPACKED_BYTES {
+        true => Err(Fault::size(format!(
+            "the body has more than {} MiB when it is unpacked: push less at once",
+            UNPACKED_BYTES >> 20
+        ))),
+        false => Ok(plain),
+    }
+}
