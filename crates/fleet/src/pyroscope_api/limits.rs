@@ -14,6 +14,8 @@ use crate::lock::lock;
 /// The most bytes of a body, as it is sent and unpacked.
 pub(super) const PACKED_BYTES: usize = 16 << 20;
 pub(super) const UNPACKED_BYTES: usize = 256 << 20;
+/// The bytes of a body that is too long up to which it is read all the same, and thrown away.
+pub(super) const REFUSED_BYTES: usize = 64 << 20;
 /// The most memory that reading a profile takes, in bytes.
 pub(super) const READING_BYTES: u64 = 256 << 20;
 /// How long a body may take.

@@ -43,12 +43,23 @@ fn message(numbers: &Numbers, id: &ProfileTypeId) -> io::Result<Pprof> {
         pprof::write(profile, &mut bytes)
     })?;
     let mut message = Pprof::decode(&*bytes).map_err(io::Error::other)?;
-    message.sample.iter_mut().for_each(|it| it.label.clear());
-    let period = |text: &str| {
-        let index = message.string_table.iter().position(|it| it == text);
-        index.and_then(|it| i64::try_from(it).ok())
+    let mut index = |text: &str| {
+        let known = message.string_table.iter().position(|it| it == text);
+        let index = known.unwrap_or_else(|| {
+            message.string_table.push(text.to_owned());
+            message.string_table.len() - 1
+        });
+        i64::try_from(index).unwrap_or_default()
     };
-    let kind = period(&id.period_type).zip(period(&id.period_unit));
-    message.period_type = kind.map(|(r#type, unit)| ValueType { r#type, unit });
+    // Samples of a known interval have their time beside them.
+    let own = index(numbers.metric.file_name());
+    let (r#type, unit) = (index(&id.period_type), index(&id.period_unit));
+    message.period_type = Some(ValueType { r#type, unit });
+    let place = message.sample_type.iter().position(|it| it.r#type == own).unwrap_or_default();
+    message.sample_type = message.sample_type.drain(..).skip(place).take(1).collect();
+    for sample in &mut message.sample {
+        sample.value = sample.value.drain(..).skip(place).take(1).collect();
+        sample.label.clear();
+    }
     Ok(message)
 }

@@ -3,20 +3,20 @@
 use std::error::Error;
 use std::io::Read;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use flate2::read::MultiGzDecoder;
-use http_body_util::LengthLimitError;
+use futures::StreamExt;
 use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::fault::Fault;
-use super::limits::{BODY_TIME, PACKED_BYTES, UNPACKED_BYTES};
+use super::limits::{BODY_TIME, PACKED_BYTES, REFUSED_BYTES, UNPACKED_BYTES};
 use crate::gzip::packed;
 
 /// What is longer is packed for clients that unpack it.
@@ -93,32 +93,40 @@ where
 /// # Errors
 /// It is too long, takes too long, or is packed in another way than by gzip.
 pub(super) async fn body(request: Request) -> Result<Vec<u8>, Fault> {
-    let headers = request.headers();
-    let text = |name| headers.get(name).and_then(|it| it.to_str().ok());
-    let too_long = || {
-        Fault::size(format!("the body has more than {} MiB: push less at once", PACKED_BYTES >> 20))
-    };
-    let length = text(CONTENT_LENGTH).and_then(|it| it.parse::<usize>().ok());
-    if length.is_some_and(|it| it > PACKED_BYTES) {
-        return Err(too_long());
-    }
-    let is_packed = match text(CONTENT_ENCODING).unwrap_or("identity") {
+    let packing = request.headers().get(CONTENT_ENCODING).map(|it| it.to_str().unwrap_or("?"));
+    let is_packed = match packing.unwrap_or("identity") {
         "identity" => false,
         "gzip" => true,
         other => return Err(Fault::form(format!("the body is packed by {other:?}: use gzip"))),
     };
-    let read = timeout(BODY_TIME, to_bytes(request.into_body(), PACKED_BYTES)).await;
-    let bytes = match read {
-        Err(_) => return Err(Fault::time("the body took too long")),
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) if error.source().is_some_and(|it| it.is::<LengthLimitError>()) => {
-            return Err(too_long());
-        }
-        Ok(Err(_)) => return Err(Fault::argument("the body does not come to its end")),
-    };
+    let read = timeout(BODY_TIME, read(request.into_body())).await;
+    let bytes = read.map_err(|_| Fault::time("the body took too long"))??;
     match is_packed {
         true => unpacked(&bytes),
-        false => Ok(bytes.to_vec()),
+        false => Ok(bytes),
+    }
+}
+
+/// The bytes of a body.
+async fn read(body: Body) -> Result<Vec<u8>, Fault> {
+    let (mut bytes, mut length) = (Vec::new(), 0_usize);
+    let mut parts = body.into_data_stream();
+    while let Some(part) = parts.next().await {
+        let part = part.map_err(|_| Fault::argument("the body does not come to its end"))?;
+        length = length.saturating_add(part.len());
+        match length {
+            0..=PACKED_BYTES => bytes.extend_from_slice(&part),
+            // Most clients read an answer only after they have sent all.
+            ..=REFUSED_BYTES => bytes = Vec::new(),
+            _ => break,
+        }
+    }
+    match length > PACKED_BYTES {
+        true => Err(Fault::size(format!(
+            "the body has more than {} MiB: push less at once",
+            PACKED_BYTES >> 20
+        ))),
+        false => Ok(bytes),
     }
 }
 

@@ -1,13 +1,13 @@
 """Asks a server of Pyroscope's API, and pushes to it.
 
-    querier.py ask URL METHOD JSON [--json] [--token TOKEN]
+    querier.py ask URL METHOD JSON [--token TOKEN]
     querier.py push URL FILE LABEL=VALUE... [--token TOKEN]
     querier.py send URL PATH FILE [HEADER:VALUE...]
     querier.py profile URL SERVICE SECONDS [--token TOKEN]
     querier.py otlp URL SERVICE
 
-ask sends a message as Grafana's data source does (Connect, protocol buffers), or as JSON, and prints the answer as JSON:
-{"status": ..., "answer": ...}. Unknown fields in the answer are faults. SelectMergeProfile's answer is written to the
+ask sends a message as Grafana's data source does (Connect, protocol buffers), then as JSON, and prints the answer, which
+must be the same: {"status": ..., "answer": ...}. Unknown fields in the answer are faults. SelectMergeProfile's answer is written to the
 file that the environment variable PPROF names. push sends the profile of a file with Push, send a body as it is.
 profile has pyroscope-io profile a Python function, otlp sends a profile made of OpenTelemetry's classes.
 """
@@ -146,11 +146,14 @@ def check_unknown(what):
                 check_unknown(part)
 
 
-def ask(url, method, text, as_json, token):
+def ask(url, method, text, token):
     known = classes()
     message = json_format.Parse(text, known[f"{method}Request"]())
     answer = known[f"{method}Response"]
-    return call(url, "querier.v1.QuerierService", method, message, answer, as_json, token)
+    answers = [call(url, "querier.v1.QuerierService", method, message, answer, as_json, token)
+               for as_json in [True, False]]
+    assert answers[0] == answers[1], answers
+    return answers[0]
 
 
 def push(url, path, labels, token):
@@ -238,11 +241,10 @@ def option(arguments, name):
 
 def main(arguments):
     token = option(arguments, "--token")
-    as_json = "--json" in arguments
-    what, url, *rest = [it for it in arguments if it != "--json"]
+    what, url, *rest = arguments
     match what:
         case "ask":
-            status, answer = ask(url, *rest, as_json, token)
+            status, answer = ask(url, *rest, token)
         case "push":
             status, answer = push(url, rest[0], rest[1:], token)
         case "send":

@@ -164,7 +164,7 @@ fn pushes_have_limits() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("long"), vec![b'a'; (16 << 20) + 1]).unwrap();
-    let mut bomb = GzEncoder::new(fs::File::create(path("bomb")).unwrap(), Compression::best());
+    let mut bomb = GzEncoder::new(fs::File::create(path("bomb")).unwrap(), Compression::fast());
     let zeros = vec![0; 1 << 20];
     (0..257).for_each(|_| bomb.write_all(&zeros).unwrap());
     bomb.finish().unwrap();
