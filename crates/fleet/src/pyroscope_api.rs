@@ -36,7 +36,7 @@ use serde::de::DeserializeOwned;
 
 use fault::Fault;
 pub(crate) use limits::PushLimits;
-use limits::{LabelSets, Places, PushRate};
+use limits::{LabelSets, Places, PushRate, QUERY_BYTES};
 
 /// Who may ask, and how much may be pushed.
 #[derive(Clone, Debug, Default)]
@@ -103,7 +103,8 @@ where
     post(async move |State(api): State<Arc<Api>>, request: Request| -> Response {
         let answered = async {
             let _place = api.queries.take().await?;
-            rpc::answer(request, async |question| answer(Arc::clone(&api), question).await).await
+            let answer = async |question| answer(Arc::clone(&api), question).await;
+            rpc::answer(request, QUERY_BYTES, answer).await
         };
         answered.await.unwrap_or_else(IntoResponse::into_response)
     })

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use perk_open::{Format, Options, Source};
 use perk_profile::Profile;
-use perk_store::{Origin, Piece};
+use perk_store::{Origin, Piece, service_name};
 
 use super::Api;
 use super::fault::Fault;
@@ -44,6 +44,10 @@ pub(super) fn checked_labels(
         let name = if name == SERVICE_NAME { SERVICE.to_owned() } else { name };
         if labels.iter().any(|it| it.0 == name) {
             return Err(Fault::argument(format!("the label {name} is there twice")));
+        }
+        // Folders have its name.
+        if name == SERVICE && service_name(&value) != value {
+            return Err(Fault::argument("the name of the service is too long"));
         }
         labels.push((name, value));
     }
@@ -151,6 +155,7 @@ mod tests {
             (&[(&*long, "1")], "no name of a label"),
             (&[("", "1")], "no name of a label"),
             (&[("a", "1"), ("a", "2")], "twice"),
+            (&[("service_name", &*long[..200])], "service is too long"),
             (&many, "more than 30 labels"),
         ] {
             let fault = labels(given).unwrap_err();

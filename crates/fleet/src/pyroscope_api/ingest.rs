@@ -12,6 +12,7 @@ use perk_profile::{Event, Metric, Profile};
 use super::Api;
 use super::add::{checked_labels, read};
 use super::fault::Fault;
+use super::limits::UNPACKED_BYTES;
 use super::multipart;
 use super::rpc;
 use crate::series_names::SERVICE_NAME;
@@ -28,7 +29,7 @@ pub(super) async fn ingest(State(api): State<Arc<Api>>, request: Request) -> Res
         let labels = checked_labels(labels_of_name(&query.name)?)?;
         let content_type = request.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
-        let body = rpc::body(request).await?;
+        let body = rpc::body(request, UNPACKED_BYTES).await?;
         let created_ms = query.from_ms;
         api.add(labels, created_ms, move || Ok(vec![query.profile(&content_type, body)?])).await
     };

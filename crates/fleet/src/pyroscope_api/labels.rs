@@ -10,7 +10,7 @@ use prost::Message;
 
 use super::Api;
 use super::fault::Fault;
-use super::limits::MOST_SERIES;
+use super::limits::{MOST_SELECTORS, MOST_SERIES};
 use super::part::{Labels, Part, labels, pairs};
 use super::selector::Selector;
 use crate::pyroscope_messages::{
@@ -92,6 +92,9 @@ pub(super) async fn series(api: Arc<Api>, asked: SeriesRequest) -> Result<Series
 fn selectors(texts: &[String]) -> Result<Vec<Selector>, Fault> {
     match texts {
         [] => Ok(vec![Selector::default()]),
+        [_, ..] if texts.len() > MOST_SELECTORS => {
+            Err(Fault::argument(format!("more than {MOST_SELECTORS} selectors: ask with fewer")))
+        }
         _ => texts.iter().map(|it| Selector::parse(it)).collect(),
     }
 }

@@ -11,15 +11,22 @@ use tokio::time::timeout;
 use super::fault::Fault;
 use crate::lock::lock;
 
-/// The most bytes of a body, as it is sent and unpacked.
+/// The most bytes of a body as it is sent.
 pub(super) const PACKED_BYTES: usize = 16 << 20;
+/// The most bytes of an unpacked profile; of an unpacked message, of which a byte can take a hundred in memory; and of a
+/// query.
 pub(super) const UNPACKED_BYTES: usize = 256 << 20;
+pub(super) const MESSAGE_BYTES: usize = 32 << 20;
+pub(super) const QUERY_BYTES: usize = 1 << 20;
 /// The bytes of a body that is too long up to which it is read all the same, and thrown away.
 pub(super) const REFUSED_BYTES: usize = 64 << 20;
 /// The most memory that reading a profile takes, in bytes.
 pub(super) const READING_BYTES: u64 = 256 << 20;
 /// How long a body may take.
 pub(super) const BODY_TIME: Duration = Duration::from_secs(30);
+/// The most profiles of a push, and the most frames of all their stacks.
+pub(super) const MOST_PROFILES: usize = 100;
+pub(super) const MOST_FRAMES: usize = 16 << 20;
 /// The most labels of a push, and the most bytes of a name and a value.
 pub(super) const MOST_LABELS: usize = 30;
 pub(super) const NAME_BYTES: usize = 128;
@@ -30,6 +37,8 @@ pub(super) const MOST_SAMPLE_LABELS: usize = 10_000;
 pub(super) const MOST_HOURS: usize = 48;
 /// How far a pushed profile may be ahead of this machine's clock, in milliseconds.
 pub(super) const AHEAD_MS: i64 = 3_600_000;
+/// The most selectors of a query.
+pub(super) const MOST_SELECTORS: usize = 16;
 /// The most series that a query about labels looks at.
 pub(super) const MOST_SERIES: usize = 50_000;
 /// The most nodes of a flame graph, and those of one that does not say how many.

@@ -21,7 +21,8 @@ use prost::Message;
 use super::Api;
 use super::add::checked_labels;
 use super::fault::Fault;
-use super::push::pprof;
+use super::limits::{MESSAGE_BYTES, MOST_FRAMES, MOST_PROFILES};
+use super::push::{pprof, too_many};
 use super::rpc;
 use crate::pyroscope_messages::{
     Function, Label, Line, Location, Mapping, Pprof, Sample, ValueType,
@@ -46,7 +47,7 @@ pub(super) async fn export(State(api): State<Arc<Api>>, request: Request) -> Res
         if kind.map(|it| it.split(';').next().unwrap_or_default().trim()) != Some(PROTOBUF) {
             return Err(Fault::form(format!("send {PROTOBUF}, as OTLP over HTTP does")));
         }
-        let body = rpc::body(request).await?;
+        let body = rpc::body(request, MESSAGE_BYTES).await?;
         let message = ExportProfilesServiceRequest::decode(&*body);
         let message = message
             .map_err(|error| Fault::argument(format!("the message cannot be read: {error}")))?;
@@ -66,6 +67,11 @@ pub(super) async fn export(State(api): State<Arc<Api>>, request: Request) -> Res
 
 impl Api {
     async fn add_resources(&self, message: ExportProfilesServiceRequest) -> Result<(), Fault> {
+        let scopes = message.resource_profiles.iter().flat_map(|it| &it.scope_profiles);
+        let profiles: usize = scopes.map(|it| it.profiles.len()).sum();
+        if profiles.max(message.resource_profiles.len()) > MOST_PROFILES {
+            return Err(too_many());
+        }
         let dictionary = Arc::new(message.dictionary.unwrap_or_default());
         for ResourceProfiles { resource, scope_profiles, .. } in message.resource_profiles {
             let attributes = resource.unwrap_or_default().attributes;
@@ -196,14 +202,25 @@ struct Tables<'a> {
     location_ids: KeyedMap<i32, u64>,
     functions: Vec<Function>,
     function_ids: KeyedMap<i32, u64>,
+    /// The frames of all stacks of samples.
+    frames: usize,
 }
 
 impl<'a> Tables<'a> {
     fn new(dictionary: &'a ProfilesDictionary) -> Self {
-        let (locations, location_ids, functions, function_ids) = Default::default();
+        let (locations, location_ids, functions, function_ids, frames) = Default::default();
         let text_ids = KeyedMap::from_iter([(String::new(), 0)]);
         let texts = vec![String::new()];
-        Self { dictionary, texts, text_ids, locations, location_ids, functions, function_ids }
+        Self {
+            dictionary,
+            texts,
+            text_ids,
+            locations,
+            location_ids,
+            functions,
+            function_ids,
+            frames,
+        }
     }
 
     fn text(&mut self, text: &str) -> i64 {
@@ -231,6 +248,12 @@ impl<'a> Tables<'a> {
         let Some(stack) = row(&self.dictionary.stack_table, index) else {
             return Err(missing("stack", index));
         };
+        // Few bytes can make many samples of one deep stack.
+        self.frames = self.frames.saturating_add(stack.location_indices.len());
+        if self.frames > MOST_FRAMES {
+            let line = format!("the stacks have more than {MOST_FRAMES} frames: push less at once");
+            return Err(Fault::size(line));
+        }
         stack.location_indices.iter().map(|&it| self.location(it)).collect()
     }
 

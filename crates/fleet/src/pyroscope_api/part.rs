@@ -18,6 +18,9 @@ use crate::store::args::now_ms;
 /// The time that a query without a start is about, in milliseconds.
 const DAY_MS: i64 = 24 * 3_600_000;
 
+/// The end of the year 9999, in milliseconds since 1970.
+const LAST_MS: i64 = 253_402_300_800_000;
+
 /// Labels as Pyroscope has them, by name.
 pub(super) type Labels = BTreeMap<String, String>;
 
@@ -35,6 +38,8 @@ impl Part {
     pub(super) fn new(start: i64, end: i64, selector: Selector) -> Result<Self, Fault> {
         let to_ms = if end == 0 { now_ms() } else { end };
         let from_ms = if start == 0 { to_ms.saturating_sub(DAY_MS) } else { start };
+        // What is before 1970 or after the year 9999 is in no store.
+        let (from_ms, to_ms) = (from_ms.max(0), to_ms.min(LAST_MS));
         match from_ms < to_ms {
             true => Ok(Self { from_ms, to_ms, selector }),
             false => {

@@ -10,6 +10,7 @@ use perk_profile::{Accounting, Profile};
 use super::Api;
 use super::add::{checked_labels, read};
 use super::fault::Fault;
+use super::limits::{MESSAGE_BYTES, MOST_PROFILES};
 use super::rpc;
 use crate::lock::lock;
 use crate::pyroscope_messages::{PushRequest, PushResponse, RawProfileSeries};
@@ -19,7 +20,7 @@ pub(super) async fn push(State(api): State<Arc<Api>>, request: Request) -> Respo
     let pushed = async {
         api.rate.count()?;
         let _place = api.pushes.take().await?;
-        rpc::answer(request, async |pushed: PushRequest| {
+        rpc::answer(request, MESSAGE_BYTES, async |pushed: PushRequest| {
             api.add_series(pushed).await?;
             Ok(PushResponse::default())
         })
@@ -30,6 +31,10 @@ pub(super) async fn push(State(api): State<Arc<Api>>, request: Request) -> Respo
 
 impl Api {
     async fn add_series(&self, request: PushRequest) -> Result<(), Fault> {
+        let profiles: usize = request.series.iter().map(|it| it.samples.len()).sum();
+        if profiles.max(request.series.len()) > MOST_PROFILES {
+            return Err(too_many());
+        }
         let accounts = Arc::<Mutex<Vec<Accounting>>>::default();
         for RawProfileSeries { labels, samples } in request.series {
             let labels = checked_labels(labels.into_iter().map(|it| (it.name, it.value)))?;
@@ -46,6 +51,11 @@ impl Api {
         }
         Ok(())
     }
+}
+
+/// The fault of a push of too many profiles.
+pub(super) fn too_many() -> Fault {
+    Fault::argument(format!("more than {MOST_PROFILES} profiles at once: push fewer"))
 }
 
 /// Reads a profile in pprof.

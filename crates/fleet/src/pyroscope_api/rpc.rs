@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::fault::Fault;
-use super::limits::{BODY_TIME, PACKED_BYTES, REFUSED_BYTES, UNPACKED_BYTES};
+use super::limits::{BODY_TIME, PACKED_BYTES, REFUSED_BYTES};
 use crate::gzip::packed;
 
 /// What is longer is packed for clients that unpack it.
@@ -47,12 +47,13 @@ impl Codec {
     }
 }
 
-/// Answers a call.
+/// Answers a call, whose message may have this number of bytes.
 ///
 /// # Errors
 /// The call is wrong, or has no answer.
 pub(super) async fn answer<Q, A>(
     request: Request,
+    most_bytes: usize,
     answer: impl AsyncFnOnce(Q) -> Result<A, Fault>,
 ) -> Result<Response, Fault>
 where
@@ -62,7 +63,7 @@ where
     let codec = Codec::of(request.headers())?;
     let accepted = request.headers().get(ACCEPT_ENCODING).and_then(|it| it.to_str().ok());
     let is_accepted = accepted.is_some_and(|it| it.split(',').any(|one| one.trim() == "gzip"));
-    let body = body(request).await?;
+    let body = body(request, most_bytes).await?;
     let fault = |error: &dyn Error| Fault::argument(format!("the message cannot be read: {error}"));
     let question = match codec {
         Codec::Proto => Q::decode(&*body).map_err(|error| fault(&error))?,
@@ -88,11 +89,11 @@ where
     Ok(response)
 }
 
-/// The body of a request, unpacked.
+/// The body of a request, unpacked to this number of bytes at most.
 ///
 /// # Errors
 /// It is too long, takes too long, or is packed in another way than by gzip.
-pub(super) async fn body(request: Request) -> Result<Vec<u8>, Fault> {
+pub(super) async fn body(request: Request, most_bytes: usize) -> Result<Vec<u8>, Fault> {
     let packing = request.headers().get(CONTENT_ENCODING).map(|it| it.to_str().unwrap_or("?"));
     let is_packed = match packing.unwrap_or("identity") {
         "identity" => false,
@@ -101,8 +102,12 @@ pub(super) async fn body(request: Request) -> Result<Vec<u8>, Fault> {
     };
     let read = timeout(BODY_TIME, read(request.into_body())).await;
     let bytes = read.map_err(|_| Fault::time("the body took too long"))??;
-    match is_packed {
-        true => unpacked(&bytes),
+    let bytes = if is_packed { unpacked(&bytes, most_bytes)? } else { bytes };
+    match bytes.len() > most_bytes {
+        true => Err(Fault::size(format!(
+            "the body has more than {} MiB when it is unpacked: send less at once",
+            most_bytes >> 20
+        ))),
         false => Ok(bytes),
     }
 }
@@ -123,24 +128,17 @@ async fn read(body: Body) -> Result<Vec<u8>, Fault> {
     }
     match length > PACKED_BYTES {
         true => Err(Fault::size(format!(
-            "the body has more than {} MiB: push less at once",
+            "the body has more than {} MiB: send less at once",
             PACKED_BYTES >> 20
         ))),
         false => Ok(bytes),
     }
 }
 
-/// Unpacks gzip.
-fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, Fault> {
+/// Unpacks gzip, as far as it is seen that there are more than this number of bytes.
+fn unpacked(bytes: &[u8], most_bytes: usize) -> Result<Vec<u8>, Fault> {
     let mut plain = Vec::new();
-    let most = UNPACKED_BYTES as u64 + 1;
-    let read = MultiGzDecoder::new(bytes).take(most).read_to_end(&mut plain);
+    let read = MultiGzDecoder::new(bytes).take(most_bytes as u64 + 1).read_to_end(&mut plain);
     read.map_err(|_| Fault::argument("the body is no gzip, or is cut off"))?;
-    match plain.len() > UNPACKED_BYTES {
-        true => Err(Fault::size(format!(
-            "the body has more than {} MiB when it is unpacked: push less at once",
-            UNPACKED_BYTES >> 20
-        ))),
-        false => Ok(plain),
-    }
+    Ok(plain)
 }
