@@ -1,11 +1,17 @@
-//! `perk-fleet`: records all JVMs of a machine, all the time, keeps recordings in stores, and asks them with SQL.
-//! `perk record`, `perk regressions`, `perk serve` of a store, `perk sql` and `perk store` run it.
+//! `perk-fleet`: records all JVMs of a machine, all the time, keeps recordings in stores, asks them with SQL, and serves
+//! them to browsers and Grafana. `perk record`, `perk regressions`, `perk serve` of a store, `perk sql` and `perk store` run
+//! it.
 #![forbid(unsafe_code)]
 
+mod gzip;
 mod limits;
 mod lock;
+mod pyroscope_api;
+mod pyroscope_messages;
 mod record;
 mod regressions;
+mod series;
+mod series_names;
 mod serve;
 mod sql;
 mod store;

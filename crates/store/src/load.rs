@@ -4,8 +4,10 @@ mod build;
 mod counts;
 mod index;
 mod labels;
+mod no_answer;
 mod recording_facts;
 mod sums;
+mod totals;
 
 use std::sync::Arc;
 
@@ -32,9 +34,11 @@ use crate::tables::StoreTable;
 use build::Times;
 pub use counts::{Counts, Group};
 pub use labels::LabelValues;
+pub use no_answer::NoAnswer;
 use recording_facts::RecordingFacts;
 pub(crate) use recording_facts::{Sources, all_labels};
 use sums::{SumReader, Sums, columns};
+pub use totals::Total;
 
 /// The rows that are read at once.
 const BATCH_ROWS: usize = 64 << 10;
@@ -60,19 +64,7 @@ impl Store {
     async fn part(&self, question: &Question, limits: &Limits) -> Result<Part> {
         let pieces = self.pieces(&question.window()).await?;
         let facts = Arc::new(self.recording_facts(&pieces).await?);
-        let most = limits.memory_bytes / SUM_BYTES;
-        let question = Arc::new(question.clone());
-        let files = self.files(&pieces, Table::Samples).await?;
-        let parts = stream::iter(files).map(|file| {
-            let part = self.clone().sums(file, Arc::clone(&question), Arc::clone(&facts), most);
-            Task(tokio::spawn(part))
-        });
-        let mut parts = parts.map(Task::ended).buffered(REQUESTS);
-        let mut sums = Sums::default();
-        while let Some(part) = parts.next().await {
-            sums.merge(part?, most).with_context(|| format!("{self}"))?;
-        }
-        drop(parts);
+        let sums = self.sums(&pieces, &facts, question, limits).await?;
         // A compacted piece leaves stacks to those of other hours of its date.
         let has_compaction = pieces.iter().any(|it| it.compaction.is_some());
         let stacks = match question.detail.has_stacks {
@@ -86,6 +78,30 @@ impl Store {
         Ok(Part { pieces, facts, sums, paths })
     }
 
+    /// The sums of pieces.
+    async fn sums(
+        &self,
+        pieces: &[HourPieces],
+        facts: &Arc<RecordingFacts>,
+        question: &Question,
+        limits: &Limits,
+    ) -> Result<Sums> {
+        let most = limits.memory_bytes / SUM_BYTES;
+        let question = Arc::new(question.clone());
+        let files = self.files(pieces, Table::Samples).await?;
+        let parts = stream::iter(files).map(|file| {
+            let part =
+                self.clone().sums_of_file(file, Arc::clone(&question), Arc::clone(facts), most);
+            Task(tokio::spawn(part))
+        });
+        let mut parts = parts.map(Task::ended).buffered(REQUESTS);
+        let mut sums = Sums::default();
+        while let Some(part) = parts.next().await {
+            sums.merge(part?, most).with_context(|| format!("{self}"))?;
+        }
+        Ok(sums)
+    }
+
     /// All pieces of the dates of these.
     async fn dates_of(&self, pieces: &[HourPieces]) -> Result<Vec<HourPieces>> {
         let dates: Vec<_> = pieces.iter().map(|it| it.slot.clone().of_date()).collect();
@@ -93,7 +109,7 @@ impl Store {
     }
 
     /// The sums of a file of `samples`.
-    async fn sums(
+    async fn sums_of_file(
         self,
         file: StoredFile,
         question: Arc<Question>,

@@ -1,6 +1,8 @@
 //! What of a store is asked, and what the answer distinguishes.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use perk_analysis::{LabelPattern, labels::are_kept};
 
@@ -10,7 +12,7 @@ use crate::rows::TICK_MS;
 use crate::selection::Window;
 
 /// What of a store is asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Question {
     /// The service; all if `None`.
     pub service: Option<String>,
@@ -27,11 +29,11 @@ pub struct Question {
 }
 
 /// What numbers are distinguished by, besides metric, stack and subject. Without details, much less is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Detail {
     /// When they were measured.
     pub times: KeptTimes,
-    /// Their stacks. Without them, numbers of different stacks are one.
+    /// Their stacks and subjects. Without them, numbers of different stacks are one.
     pub has_stacks: bool,
     /// Their threads.
     pub has_threads: bool,
@@ -51,14 +53,33 @@ pub enum KeptTimes {
 }
 
 /// The labels that numbers keep.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum KeptLabels {
     /// All.
     All,
     /// Those of these keys.
     Of(Vec<String>),
+    /// Those whose keys are chosen.
+    Chosen(KeyChoice),
     /// Those that all numbers of a recording have.
     OfRecordings,
+}
+
+/// A choice of keys of labels.
+#[derive(Clone)]
+pub struct KeyChoice(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl KeyChoice {
+    /// The keys for which `is_chosen` returns true.
+    pub fn new(is_chosen: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_chosen))
+    }
+}
+
+impl fmt::Debug for KeyChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyChoice")
+    }
 }
 
 impl Default for Detail {
@@ -92,6 +113,7 @@ impl KeptLabels {
         match self {
             KeptLabels::All | KeptLabels::OfRecordings => true,
             KeptLabels::Of(keys) => keys.iter().any(|it| it == key),
+            KeptLabels::Chosen(choice) => (choice.0)(key),
         }
     }
 

@@ -3,8 +3,9 @@
 //! [`Server::bind`] listens, [`Server::run`] serves until Ctrl-C. A question comes as an address: its parameters
 //! have the names of the options of the command line (`question.rs`), its answer is an
 //! [`Answer`](perk_report::Answer) of crate `report`, as JSON. `access.rs` decides who may ask, `sources.rs` what
-//! there is, `cache.rs` keeps what was read, `live.rs` the parts of the recording of a running
-//! JVM, `stored.rs` those of a service of a store. Nothing here writes a file or prints.
+//! there is, `cache.rs` keeps what was read, `live.rs` the parts of the recording of a running JVM, `stored.rs` those of a
+//! service of a store. `listener.rs` takes connections, also for the other servers of perk. Nothing here writes a file or
+//! prints.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -15,6 +16,7 @@ mod connections;
 mod fault;
 mod folder;
 mod guard;
+mod listener;
 mod live;
 mod opener;
 mod patient;
@@ -26,7 +28,8 @@ mod sources;
 mod stored;
 mod views;
 
-pub use access::token_of_file;
+pub use access::{is_address, is_same, token_of_file};
+pub use listener::Listener;
 pub use live::LiveSource;
 pub use opener::open_page;
 pub use server::{Options, Server, others_can_reach};

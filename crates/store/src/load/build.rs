@@ -9,6 +9,7 @@ use perk_profile::{
     Timestamp, Unit, WallState,
 };
 
+use super::no_answer::NoAnswer;
 use super::recording_facts::Periods;
 use super::sums::{NONE, SumKey, Sums};
 use crate::label_text::LabelText;
@@ -64,7 +65,7 @@ pub(super) fn profile(
     times: Times,
 ) -> Result<Profile> {
     if sums.sums.is_empty() {
-        bail!("nothing was recorded of this");
+        bail!(NoAnswer::Nothing);
     }
     let StackPaths { mut profile, nodes } = paths;
     let of_stacks = sums.stacks.values().iter().map(|id| nodes.get(id).copied());
@@ -152,7 +153,7 @@ fn label_set(profile: &mut Profile, labels: &LabelText) -> LabelSetId {
     profile.labels.set(labels)
 }
 
-fn metric(name: &str, unit: &str) -> Metric {
+pub(super) fn metric(name: &str, unit: &str) -> Metric {
     Metric::own(name).unwrap_or_else(|| {
         let units = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
         let unit = units.into_iter().find(|it| it.name() == unit).unwrap_or_default();
@@ -185,11 +186,15 @@ impl Numbers {
         Self { metric, rows, times, interval_ns: None, period }
     }
 
-    /// The number of a sum: of CPU time it is that of samples.
     fn count(&self, sum: u64) -> u64 {
-        let interval_ns = self.interval_ns.filter(|&it| it > 0);
-        interval_ns.map_or(sum, |it| sum.saturating_add(it / 2) / it)
+        count(sum, self.interval_ns)
     }
+}
+
+/// The number of a sum: of CPU time it is that of samples.
+pub(super) fn count(sum: u64, interval_ns: Option<u64>) -> u64 {
+    let interval_ns = interval_ns.filter(|&it| it > 0);
+    interval_ns.map_or(sum, |it| sum.saturating_add(it / 2) / it)
 }
 
 /// The section of the metrics of a family.
