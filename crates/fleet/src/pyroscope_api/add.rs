@@ -155,7 +155,7 @@ mod tests {
             (&[(&*long, "1")], "no name of a label"),
             (&[("", "1")], "no name of a label"),
             (&[("a", "1"), ("a", "2")], "twice"),
-            (&[("service_name", &*long[..200])], "service is too long"),
+            (&[("service_name", &long[..200])], "service is too long"),
             (&many, "more than 30 labels"),
         ] {
             let fault = labels(given).unwrap_err();

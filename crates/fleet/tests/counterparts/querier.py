@@ -3,12 +3,14 @@
     querier.py ask URL METHOD JSON [--token TOKEN]
     querier.py push URL FILE LABEL=VALUE... [--token TOKEN]
     querier.py send URL PATH FILE [HEADER:VALUE...]
+    querier.py burst URL PATH FILE TIMES
     querier.py profile URL SERVICE SECONDS [--token TOKEN]
     querier.py otlp URL SERVICE
 
 ask sends a message as Grafana's data source does (Connect, protocol buffers), then as JSON, and prints the answer, which
 must be the same: {"status": ..., "answer": ...}. Unknown fields in the answer are faults. SelectMergeProfile's answer is written to the
-file that the environment variable PPROF names. push sends the profile of a file with Push, send a body as it is.
+file that the environment variable PPROF names. push sends the profile of a file with Push, send a body as it
+is, and burst a body some times, with the statuses as the answer.
 profile has pyroscope-io profile a Python function, otlp sends a profile made of OpenTelemetry's classes.
 """
 
@@ -224,10 +226,17 @@ def otlp(url, service):
     return status, json_format.MessageToDict(answer)
 
 
+def burst(url, path, file, times):
+    with open(file, "rb") as opened:
+        body = opened.read()
+    return 200, [post(url + path, body, {})[0] for _ in range(int(times))]
+
+
 def send(url, path, file, headers):
     with open(file, "rb") as opened:
         body = opened.read()
-    status, _, body = post(url + path, body, dict(it.split(":", 1) for it in headers))
+    headers = dict(it.split(":", 1) for it in headers)
+    status, _, body = post(url + path, body, headers)
     return status, json.loads(body) if body.startswith(b"{") else body.decode()
 
 
@@ -249,6 +258,8 @@ def main(arguments):
             status, answer = push(url, rest[0], rest[1:], token)
         case "send":
             status, answer = send(url, rest[0], rest[1], rest[2:])
+        case "burst":
+            status, answer = burst(url, *rest)
         case "profile":
             status, answer = profile(url, *rest, token)
         case "otlp":

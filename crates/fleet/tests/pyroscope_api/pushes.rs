@@ -200,7 +200,8 @@ fn pushes_have_limits() {
 
     let slow =
         Served::start(&StoreFolder::new().path().with_extension("slow"), &["--push-rate", "1"]);
-    let sent: Vec<_> = (0..4).map(|_| slow.run("send", &["/ingest?name=a", pprof]).0).collect();
+    let sent = slow.run("burst", &["/ingest?name=a", other.to_str().unwrap(), "20"]).1;
+    let sent: Vec<_> = sent.as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).collect();
     assert!(sent.contains(&429), "{sent:?}");
 }
 
