@@ -8,8 +8,10 @@
 //! dropped before the next.
 
 mod allocations;
+mod annotations;
 mod cpu_load;
 mod cursor;
+pub mod events;
 mod names;
 mod notes;
 mod pauses;
@@ -106,10 +108,22 @@ pub fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Offset`] if no chunk can be understood. Other faulty data is skipped and counted.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
+    read_into(Recording::default(), input)
+}
+
+/// Reads a recording with the stacks of all of its events, also of those that have no number in the profile: each is a
+/// trace without a thread.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_all_stacks(input: impl Read) -> Result<Profile, Error> {
+    read_into(Recording::with_all_stacks(), input)
+}
+
+fn read_into(mut recording: Recording, input: impl Read) -> Result<Profile, Error> {
     let mut source = Source::new(input);
     let mut chunk = JfrChunk::default();
     let mut types = LastTypes::default();
-    let mut recording = Recording::default();
     let (mut is_read, mut fault) = (false, None);
     while source.next(&mut chunk)? {
         let contents = Contents::of(&chunk);
