@@ -74,6 +74,10 @@ impl FileFormat for Jfr {
         read(input)
     }
 
+    fn read_all_stacks(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read_into(Recording::with_all_stacks(), input)
+    }
+
     fn write(&self, view: &file_format::View<'_>, out: &mut dyn Write) -> io::Result<()> {
         write(view.profile, out)
     }
@@ -109,15 +113,6 @@ pub fn recognise(head: &[u8]) -> bool {
 /// [`Error::Offset`] if no chunk can be understood. Other faulty data is skipped and counted.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
     read_into(Recording::default(), input)
-}
-
-/// Reads a recording with the stacks of all of its events, also of those that have no number in the profile: each is a
-/// trace without a thread.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_all_stacks(input: impl Read) -> Result<Profile, Error> {
-    read_into(Recording::with_all_stacks(), input)
 }
 
 fn read_into(mut recording: Recording, input: impl Read) -> Result<Profile, Error> {
