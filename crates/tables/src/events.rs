@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use datafusion::common::TableReference;
 use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
-use datafusion::sql::TableReference;
 use perk_formats::jfr::events::{EventField, EventTypes, FieldKind};
 
 use self::provider::EventProvider;
@@ -37,6 +37,12 @@ pub struct Events {
     files: Vec<(u64, PathBuf)>,
     tables: BTreeMap<String, Arc<EventTable>>,
     say: Box<Say>,
+}
+
+impl std::fmt::Debug for Events {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Events").field("files", &self.files).finish_non_exhaustive()
+    }
 }
 
 impl Events {
@@ -66,15 +72,18 @@ impl Events {
     }
 
     /// The names of all columns and of the fields of structs.
-    pub fn column_names(&self) -> impl Iterator<Item = &str> {
-        fn names(fields: &[EventField]) -> Vec<&str> {
-            let inner = |field| match field {
-                FieldKind::Struct(fields) => names(fields),
-                _ => Vec::new(),
-            };
-            fields.iter().flat_map(|it| [vec![&*it.name], inner(&it.kind)].concat()).collect()
+    pub fn column_names(&self) -> Vec<&str> {
+        fn add<'a>(fields: &'a [EventField], names: &mut Vec<&'a str>) {
+            for EventField { name, kind, .. } in fields {
+                names.push(name);
+                if let FieldKind::Struct(fields) = kind {
+                    add(fields, names);
+                }
+            }
         }
-        self.tables.values().flat_map(|table| names(&table.fields))
+        let mut names = Vec::new();
+        self.tables.values().for_each(|table| add(&table.fields, &mut names));
+        names
     }
 }
 

@@ -15,6 +15,12 @@ pub struct Recordings {
     known: OnceLock<Result<Arc<[Recording]>, String>>,
 }
 
+impl std::fmt::Debug for Recordings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recordings").field("known", &self.known).finish_non_exhaustive()
+    }
+}
+
 impl Recordings {
     /// Recordings that `read` gives.
     pub fn new(read: impl Fn() -> anyhow::Result<Vec<Recording>> + Send + Sync + 'static) -> Self {

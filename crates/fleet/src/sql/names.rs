@@ -24,7 +24,8 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn new(events: &Events) -> Self {
         let tables: HashSet<String> = events.names().map(str::to_owned).collect();
-        let columns = events.column_names().filter(|it| it.contains(char::is_uppercase));
+        let columns = events.column_names().into_iter();
+        let columns = columns.filter(|it| it.contains(char::is_uppercase));
         let most_dots = tables.iter().map(|it| it.matches('.').count()).max().unwrap_or(0);
         Self { columns: columns.map(str::to_owned).collect(), tables, most_dots }
     }
