@@ -3,7 +3,6 @@
 mod args;
 mod fault;
 mod inputs;
-mod names;
 mod output;
 mod shell;
 
@@ -23,7 +22,7 @@ use datafusion::sql::parser::DFParser;
 use futures::StreamExt;
 use perk_files::{Access, Destination};
 use perk_store::Store;
-use perk_tables::{TableInfo, session};
+use perk_tables::{Names, TableInfo, session};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::limits;
@@ -31,7 +30,6 @@ use crate::limits;
 pub(crate) use self::args::SqlArgs;
 use self::fault::fault;
 use self::inputs::Inputs;
-use self::names::Names;
 use self::output::{Form, Output, Sink};
 
 /// The longest query. Each of its terms can be a level of a plan, which takes some KiB of the stack.

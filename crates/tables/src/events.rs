@@ -1,8 +1,11 @@
 //! The events of JFR recordings as tables: one for each type of events, with all fields.
 
 mod builder;
+mod names;
 mod provider;
 mod table;
+mod types;
+mod views;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,6 +19,8 @@ use perk_formats::jfr::events::{EventField, EventTypes, FieldKind};
 use self::provider::EventProvider;
 use self::table::EventTable;
 use crate::table::TableInfo;
+
+pub use self::names::Names;
 
 /// A file with events.
 #[derive(Clone, Debug)]
@@ -61,9 +66,15 @@ impl Events {
         Self { files: places, tables: tables.collect(), say: Box::new(say) }
     }
 
-    /// All tables, in the order of their names.
+    /// All tables and views, in the order of their names; none without files.
     pub fn tables(&self) -> Vec<TableInfo> {
-        self.tables.values().map(|table| table.info()).collect()
+        if self.files.is_empty() {
+            return Vec::new();
+        }
+        let mut tables = vec![types::info()];
+        tables.extend(self.tables.values().map(|table| table.info()));
+        tables.extend(views::tables(&Names::new(self)));
+        tables
     }
 
     /// The names of the tables.
@@ -89,6 +100,11 @@ impl Events {
 
 /// Makes the tables known to a session. The name of a table is the whole name of the type of events.
 pub(crate) fn register(context: &SessionContext, events: &Arc<Events>) -> Result<()> {
+    if events.files.is_empty() {
+        return Ok(());
+    }
+    context.register_table(types::NAME, Arc::new(types::table(events)?))?;
+    views::register(context, Names::new(events))?;
     for (name, table) in &events.tables {
         let provider = EventProvider::new(Arc::clone(events), Arc::clone(table));
         context.register_table(TableReference::bare(name.as_str()), Arc::new(provider))?;

@@ -18,7 +18,7 @@ mod stacks;
 mod table;
 mod table_functions;
 
-pub use events::{EventFile, Events};
+pub use events::{EventFile, Events, Names};
 pub use functions::register as register_functions;
 pub use profile::tables;
 pub use recording::Recording;

@@ -14,6 +14,7 @@ use reedline::{
 };
 use tokio::runtime::Runtime;
 
+use super::fault::fault;
 use super::output::Form;
 use super::{SqlSession, check};
 use crate::talk::say;
@@ -67,7 +68,7 @@ pub(super) fn run(asked: &SqlSession, runtime: &Runtime) -> anyhow::Result<ExitC
                     ["\\q" | "quit" | "exit"] => return Ok(ExitCode::SUCCESS),
                     ["\\?" | "help"] => show(HELP),
                     ["\\d"] => list_tables(&asked.tables),
-                    ["\\d", name] => list_columns(&asked.tables, name),
+                    ["\\d", name] => list_columns(asked, runtime, name),
                     _ if text.starts_with('\\') => {
                         say(format_args!("{text} is no command: \\? lists them"))
                     }
@@ -103,15 +104,22 @@ fn list_tables(tables: &[TableInfo]) {
     }
 }
 
-fn list_columns(tables: &[TableInfo], name: &str) {
+fn list_columns(asked: &SqlSession, runtime: &Runtime, name: &str) {
     let name = name.trim_matches('"');
     let is_meant = |it: &&TableInfo| it.name.split('(').next() == Some(name);
-    let Some(table) = tables.iter().find(is_meant) else {
+    let Some(table) = asked.tables.iter().find(is_meant) else {
         say(format_args!("no table {name}: \\d lists them"));
         return;
     };
     for ColumnInfo { name, kind, about } in &table.columns {
         show(&format!("{name:<16}  {kind:<13}  {about}"));
+    }
+    // The columns of a view are those of its query.
+    if table.columns.is_empty() {
+        match runtime.block_on(asked.context.table(&*table.name)) {
+            Ok(view) => view.schema().fields().iter().for_each(|it| show(it.name())),
+            Err(error) => say(format_args!("{}", fault(name, &error))),
+        }
     }
 }
 

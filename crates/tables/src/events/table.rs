@@ -18,6 +18,8 @@ pub(super) struct EventTable {
     pub(super) fields: Vec<EventField>,
     /// The column of the recording, and one for each field.
     pub(super) schema: SchemaRef,
+    pub(super) label: String,
+    pub(super) count: u64,
     about: String,
 }
 
@@ -29,10 +31,17 @@ impl EventTable {
         let recording = Arc::new(Field::new(RECORDING, DataType::Int64, true));
         let columns = std::iter::once(recording).chain(fields.iter().map(builder::field));
         let schema = Arc::new(Schema::new(columns.collect::<Vec<_>>()));
-        let words = [label, description].into_iter().filter(|it| !it.is_empty());
+        let words = [label.clone(), description].into_iter().filter(|it| !it.is_empty());
         let words = words.collect::<Vec<_>>().join(": ");
         let about = format!("{count} events: {words}");
-        Self { name, fields, schema, about: about.trim_end_matches([':', ' ']).to_owned() }
+        Self {
+            name,
+            fields,
+            schema,
+            label,
+            count,
+            about: about.trim_end_matches([':', ' ']).to_owned(),
+        }
     }
 
     /// The table for people.

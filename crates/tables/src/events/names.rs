@@ -8,11 +8,12 @@ use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
-use perk_tables::Events;
+
+use super::Events;
 
 /// The names that need no quotes: SQL would take `jdk.GarbageCollection` for a table `garbagecollection` of a schema.
-#[derive(Default)]
-pub(super) struct Names {
+#[derive(Clone, Debug, Default)]
+pub struct Names {
     /// The names of tables with dots.
     tables: HashSet<String>,
     /// The names of columns with capital letters.
@@ -22,7 +23,8 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn new(events: &Events) -> Self {
+    /// The names of events and of their fields.
+    pub fn new(events: &Events) -> Self {
         let tables: HashSet<String> = events.names().map(str::to_owned).collect();
         let columns = events.column_names().into_iter();
         let columns = columns.filter(|it| it.contains(char::is_uppercase));
@@ -34,7 +36,7 @@ impl Names {
     ///
     /// # Errors
     /// The query has a fault, or it is not one.
-    pub(super) fn parse(&self, query: &str) -> Result<Statement> {
+    pub fn parse(&self, query: &str) -> Result<Statement> {
         let tokens = Tokenizer::new(&GenericDialect {}, query).tokenize_with_location();
         let tokens = self.quote(tokens.map_err(ParserError::from)?);
         let mut statements = DFParserBuilder::new(tokens).build()?.parse_statements()?;
@@ -42,6 +44,12 @@ impl Names {
             (Some(statement), true) => Ok(statement),
             _ => Err(DataFusionError::Plan("there is not one query".to_owned())),
         }
+    }
+
+    /// Whether there are tables of all types of events that a text names.
+    pub(super) fn has_all(&self, text: &str) -> bool {
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '.');
+        words.filter(|it| it.starts_with("jdk.")).all(|it| self.tables.contains(it))
     }
 
     fn quote(&self, tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
