@@ -16,26 +16,27 @@ use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::recording::Recording;
+use crate::recordings::Recordings;
+use crate::session::fault;
 use crate::table::Table;
 
 /// A table of recordings.
 pub(crate) struct Provider {
     table: Arc<dyn Table>,
-    recordings: Arc<[Recording]>,
-    /// The positions of those whose rows it has.
-    at: Vec<usize>,
+    recordings: Arc<Recordings>,
+    /// The position of the one whose rows it has; `None` of all.
+    at: Option<usize>,
 }
 
 impl Provider {
     /// The table of all recordings.
-    pub(crate) fn new(table: Arc<dyn Table>, recordings: Arc<[Recording]>) -> Self {
-        let at = (0..recordings.len()).collect();
-        Self { table, recordings, at }
+    pub(crate) fn new(table: Arc<dyn Table>, recordings: Arc<Recordings>) -> Self {
+        Self { table, recordings, at: None }
     }
 
     /// The table of one recording, by its position.
-    pub(crate) fn of_one(table: Arc<dyn Table>, recordings: Arc<[Recording]>, at: usize) -> Self {
-        Self { table, recordings, at: vec![at] }
+    pub(crate) fn of_one(table: Arc<dyn Table>, recordings: Arc<Recordings>, at: usize) -> Self {
+        Self { table, recordings, at: Some(at) }
     }
 }
 
@@ -68,10 +69,16 @@ impl TableProvider for Provider {
             None => (0..schema.fields().len()).collect(),
         };
         let schema = Arc::new(schema.project(&columns)?);
-        let partitions = self.at.iter().map(|&at| {
+        let known = Arc::clone(&self.recordings);
+        let recordings = tokio::task::spawn_blocking(move || known.get());
+        let recordings =
+            recordings.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let recordings = recordings.map_err(fault)?;
+        let at = self.at.map_or(0..recordings.len(), |at| at..at + 1);
+        let partitions = at.map(|at| {
             Arc::new(Partition {
                 table: Arc::clone(&self.table),
-                recordings: Arc::clone(&self.recordings),
+                recordings: Arc::clone(&recordings),
                 at,
                 columns: Arc::clone(&columns),
                 schema: Arc::clone(&schema),

@@ -44,7 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("perk-live", &["perk-hprof", "perk-profile"]),
-    ("perk-tables", &["perk-analysis", "perk-profile"]),
+    ("perk-tables", &["perk-analysis", "perk-formats", "perk-open", "perk-profile"]),
     ("perk-store", &["perk-analysis", "perk-profile", "perk-tables"]),
     ("perk-open", &["perk-formats", "perk-heap", "perk-profile", "perk-unpack"]),
     ("perk-render", &["perk-profile"]),

@@ -2,17 +2,22 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use perk_open::Options;
+use perk_formats::jfr::events;
+use perk_open::{Options, Source};
 use perk_store::StoreAddress;
-use perk_tables::Recording;
+use perk_tables::{EventFile, Events, Recording, Recordings};
 
 use crate::talk::say;
 
+/// The format whose events are tables.
+const JFR: &str = "jfr";
+
 /// What is asked.
 pub(super) enum Inputs {
-    Recordings(Vec<Recording>),
+    Recordings(Recordings, Arc<Events>),
     Store(StoreAddress),
 }
 
@@ -23,7 +28,7 @@ pub(super) enum Inputs {
 pub(super) fn open(inputs: &[PathBuf]) -> anyhow::Result<Inputs> {
     let mut stores = inputs.iter().filter_map(|it| StoreAddress::of_input(it).transpose());
     match (stores.next().transpose()?, inputs.len()) {
-        (None, _) => Ok(Inputs::Recordings(read(inputs)?)),
+        (None, _) => read(inputs),
         (Some(address), 1) => Ok(Inputs::Store(address)),
         (Some(address), _) => {
             bail!("{address} is a store: ask it alone, without files and other stores")
@@ -31,54 +36,105 @@ pub(super) fn open(inputs: &[PathBuf]) -> anyhow::Result<Inputs> {
     }
 }
 
+/// Reads profiles and the types of events. Of JFR recordings alone, profiles are read when a query needs them: events do
+/// not.
+fn read(inputs: &[PathBuf]) -> anyhow::Result<Inputs> {
+    let files: Option<Vec<EventFile>> = inputs
+        .iter()
+        .zip(1..)
+        .map(|(input, number)| event_file(input, number))
+        .collect::<Result<_, _>>()?;
+    let say_events = |text: &str| say(format_args!("{text}"));
+    if let Some(files) = files {
+        let inputs = inputs.to_vec();
+        let recordings = Recordings::new(move || Ok(read_profiles(&inputs)?.recordings));
+        return Ok(Inputs::Recordings(recordings, Arc::new(Events::new(files, say_events))));
+    }
+    let Profiles { recordings, paths } = read_profiles(inputs)?;
+    let files = paths.iter().map(|(number, path)| event_file(path, *number));
+    let files: Vec<Option<EventFile>> = files.collect::<Result<_, _>>()?;
+    let events = Events::new(files.into_iter().flatten().collect(), say_events);
+    Ok(Inputs::Recordings(recordings.into(), Arc::new(events)))
+}
+
+/// A file with its types of events; `None` of a folder, a stream and other formats.
+fn event_file(path: &Path, recording: u64) -> anyhow::Result<Option<EventFile>> {
+    if path.is_dir() || perk_open::is_stream(path) {
+        return Ok(None);
+    }
+    let types = Source::at(path)?.read(&Options::default(), |format, input| {
+        Ok(if format.facts().name == JFR { Some(events::types(input)?) } else { None })
+    })?;
+    Ok(types.map(|types| EventFile { recording, path: path.to_owned(), types }))
+}
+
+/// Profiles, and the files of those that have events.
+#[derive(Default)]
+struct Profiles {
+    recordings: Vec<Recording>,
+    paths: Vec<(u64, PathBuf)>,
+}
+
 /// Reads profiles.
-fn read(inputs: &[PathBuf]) -> anyhow::Result<Vec<Recording>> {
-    let mut recordings = Vec::new();
+fn read_profiles(inputs: &[PathBuf]) -> anyhow::Result<Profiles> {
+    let mut profiles = Profiles::default();
     for input in inputs {
         if input.is_dir() {
-            open_folder(input, &mut recordings)?;
+            profiles.add_folder(input)?;
         } else {
-            let found = perk_open::profile(input, &Options::default())?;
+            let found = profile(input)?;
             for note in &found.profile.notes {
                 say(format_args!("{}: {note}", input.display()));
             }
-            add(&mut recordings, input, found);
+            profiles.add(input, found);
         }
     }
-    Ok(recordings)
+    Ok(profiles)
 }
 
-/// Reads all profiles in a folder. There can be thousands: what is wrong with them is said in a line each of its kind.
-fn open_folder(folder: &Path, recordings: &mut Vec<Recording>) -> anyhow::Result<()> {
-    let mut files = Vec::new();
-    collect(folder, &mut files)?;
-    let (before, mut skipped, mut notes) = (recordings.len(), Vec::new(), 0);
-    for file in files {
-        match perk_open::profile(&file, &Options::default()) {
-            Ok(found) => {
-                notes += found.profile.notes.len();
-                add(recordings, &file, found);
+/// Reads a profile with the stacks of all events, which tables of events name.
+fn profile(path: &Path) -> anyhow::Result<perk_open::Input> {
+    perk_open::profile(path, &Options { all_stacks: true, ..Options::default() })
+}
+
+impl Profiles {
+    /// Reads all profiles in a folder. There can be thousands: what is wrong with them is said in a line each of its kind.
+    fn add_folder(&mut self, folder: &Path) -> anyhow::Result<()> {
+        let mut files = Vec::new();
+        collect(folder, &mut files)?;
+        let (before, mut skipped, mut notes) = (self.recordings.len(), Vec::new(), 0);
+        for file in files {
+            match profile(&file) {
+                Ok(found) => {
+                    notes += found.profile.notes.len();
+                    self.add(&file, found);
+                }
+                Err(error) => skipped.push(format!("{error:#}")),
             }
-            Err(error) => skipped.push(format!("{error:#}")),
         }
+        if self.recordings.len() == before {
+            bail!("{}: no profile is in this folder", folder.display());
+        }
+        if let Some(first) = skipped.first() {
+            let folder = folder.display();
+            say(format_args!("{folder}: files skipped: {}; the first: {first}", skipped.len()));
+        }
+        if notes > 0 {
+            let folder = folder.display();
+            say(format_args!(
+                "{folder}: notes on what the files lack: {notes}, in the table notes"
+            ));
+        }
+        Ok(())
     }
-    if recordings.len() == before {
-        bail!("{}: no profile is in this folder", folder.display());
-    }
-    if let Some(first) = skipped.first() {
-        let folder = folder.display();
-        say(format_args!("{folder}: files skipped: {}; the first: {first}", skipped.len()));
-    }
-    if notes > 0 {
-        let folder = folder.display();
-        say(format_args!("{folder}: notes on what the files lack: {notes}, in the table notes"));
-    }
-    Ok(())
-}
 
-fn add(recordings: &mut Vec<Recording>, file: &Path, found: perk_open::Input) {
-    let number = recordings.len() as u64 + 1;
-    recordings.push(Recording::new(number, perk_open::display_name(file), found.profile));
+    fn add(&mut self, file: &Path, found: perk_open::Input) {
+        let number = self.recordings.len() as u64 + 1;
+        if found.format.facts().name == JFR {
+            self.paths.push((number, file.to_owned()));
+        }
+        self.recordings.push(Recording::new(number, perk_open::display_name(file), found.profile));
+    }
 }
 
 /// All files below a folder, by name. Names that begin with a dot, and files that are still written, are left out.

@@ -6,23 +6,34 @@ use std::path::Path;
 use std::process::Command;
 
 use perk_testkit::agent::perk_bin;
-use perk_testkit::{peer, workspace};
+use perk_testkit::{jdk, peer, workspace};
 use serde_json::Value;
 
 use crate::record::counterparts::{output, script};
 
+use super::events::Orders;
 use super::{recordings, rows, rows_of, run, sample};
+
+/// The queries of a part of the documentation.
+fn queries(text: &str) -> Vec<&str> {
+    text.split("```sql\n").skip(1).map(|query| query.split_once("```").unwrap().0).collect()
+}
+
+/// The part of the documentation on events.
+const EVENTS: &str = "## Events of JFR recordings";
 
 #[test]
 fn the_queries_of_the_documentation_run() {
     let text = fs::read_to_string(workspace().join("docs/sql.md")).unwrap();
-    let mut count = 0;
-    for query in text.split("```sql\n").skip(1) {
-        let (query, _) = query.split_once("```").unwrap();
-        rows(query);
-        count += 1;
+    let (of_all, of_events) = text.split_once(EVENTS).unwrap();
+    let (of_all, of_events) = (queries(of_all), queries(of_events));
+    assert!(of_all.len() >= 40, "{} queries", of_all.len());
+    assert!(of_events.len() >= 15, "{} queries", of_events.len());
+    of_all.into_iter().for_each(|query| drop(rows(query)));
+    let orders = Orders::new(jdk::compiler());
+    for query in of_events {
+        assert_ne!(rows_of(&[&orders.path()], query), [Value::Null; 0], "{query}");
     }
-    assert!(count >= 40, "{count} queries");
 }
 
 #[test]
