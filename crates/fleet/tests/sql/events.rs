@@ -61,7 +61,8 @@ fn events_have_all_fields() {
         let none = orders.rows("SELECT * FROM jdk.FileForce");
         assert_eq!(none, [Value::Null; 0]);
         for (query, part) in [
-            ("SELECT 1 FROM com.acme.shop.Orders", "com.acme.shop.orders"),
+            ("SELECT 1 FROM com.acme.shop.Orders", "com.acme.shop.Orders"),
+            ("SELECT 1 FROM jdk.GarbageCollections", "jdk.garbagecollections"),
             ("SELECT nothing FROM com.acme.shop.Order", "column 8"),
             ("SELECT eventThread['nothing'] FROM com.acme.shop.Order", "nothing"),
         ] {
@@ -147,7 +148,9 @@ fn views_are_those_of_the_jdk() {
             let theirs = viewed(jdk, view, &orders.path());
             let mut theirs: Vec<_> = theirs
                 .iter()
-                .map(|row| places.iter().map(|&at| row[at].replace(',', "")).collect::<Vec<_>>().join(","))
+                .map(|row| {
+                    places.iter().map(|&at| row[at].replace(',', "")).collect::<Vec<_>>().join(",")
+                })
                 .map(|row| comparable(&row))
                 .collect();
             own.sort();
