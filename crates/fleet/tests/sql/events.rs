@@ -211,6 +211,17 @@ fn events_of_several_files_are_one_table() {
     assert_eq!(rows_of(&[&other], samples), [json!({"samples": 940})]);
 }
 
+/// The limit of memory of one reading must not end another.
+#[test]
+fn many_readings_at_once_are_whole() {
+    let orders = Orders::new(jdk::compiler());
+    let counts = vec!["SELECT count(*) AS orders FROM com.acme.shop.Order"; 64].join(" UNION ALL ");
+    let query = format!("SELECT sum(orders) AS orders FROM ({counts})");
+    for _ in 0..3 {
+        assert_eq!(orders.rows(&query), [json!({"orders": 64 * 300})]);
+    }
+}
+
 #[test]
 fn damaged_files_are_read_as_far_as_they_go() {
     let orders = Orders::new(jdk::compiler());
