@@ -164,6 +164,7 @@ impl ExportArgs {
                     true => KeptLabels::All,
                     false => KeptLabels::Of(self.keep_label.clone()),
                 },
+                is_cpu_time: false,
             },
         }
     }

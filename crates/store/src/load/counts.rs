@@ -45,6 +45,7 @@ impl Store {
             times: KeptTimes::Hours,
             has_threads: false,
             labels: KeptLabels::OfRecordings,
+            is_cpu_time: false,
         };
         let question = Question { detail, ..question.clone() };
         let Part { facts, sums, paths, .. } = self.part(&question, limits).await?;
