@@ -53,7 +53,8 @@ impl Store {
     pub async fn profile(&self, question: &Question, limits: &Limits) -> Result<Profile> {
         let Part { pieces, facts, sums, paths } = self.part(question, limits).await?;
         let times = times(question, &pieces, &sums);
-        let profile = build::profile(paths, sums, &facts.periods, times);
+        let is_cpu_time = question.detail.is_cpu_time;
+        let profile = build::profile(paths, sums, &facts.periods, times, is_cpu_time);
         let mut profile = profile.with_context(|| format!("{self}"))?;
         // Recordings can have different intervals; the numbers are of one.
         profile.accounting = facts.account(question, Metric::Samples.period(&profile));

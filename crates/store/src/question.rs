@@ -39,6 +39,9 @@ pub struct Detail {
     pub has_threads: bool,
     /// Their labels.
     pub labels: KeptLabels,
+    /// Whether CPU samples of known intervals are the metric `cpu`, which is their time. Recordings can have different
+    /// intervals, and only times add up without rounding.
+    pub is_cpu_time: bool,
 }
 
 /// The times that numbers keep.
@@ -84,7 +87,13 @@ impl fmt::Debug for KeyChoice {
 
 impl Default for Detail {
     fn default() -> Self {
-        Self { times: KeptTimes::ALL, has_stacks: true, has_threads: true, labels: KeptLabels::All }
+        Self {
+            times: KeptTimes::ALL,
+            has_stacks: true,
+            has_threads: true,
+            labels: KeptLabels::All,
+            is_cpu_time: false,
+        }
     }
 }
 

@@ -67,6 +67,7 @@ impl Part {
             has_stacks: true,
             has_threads: false,
             labels: KeptLabels::Chosen(choice),
+            is_cpu_time: false,
         };
         Question {
             service,
@@ -184,15 +185,20 @@ impl Api {
             Some(selector) => selector.call_site.iter().map(|it| it.name.clone()).collect(),
             None => Vec::new(),
         };
+        let shown = match is_time {
+            true => Metric::other("cpu", Unit::Nanoseconds),
+            false => metric.clone(),
+        };
         let mut processes = Vec::new();
         for service in self.asked_services(part, false).await? {
             let names = part.names();
             let is_kept = move |name: &str| names.contains(name);
-            let question =
+            let mut question =
                 part.question(service.clone(), Some(&metric), KeptTimes::Nothing, is_kept);
+            question.detail.is_cpu_time = is_time;
             let profile = self.store.profile(&question, &self.limits).await;
             let Some(profile) = answered(profile)? else { continue };
-            let profile = selected(profile, &metric, is_time, |profile, key| {
+            let profile = selected(profile, &shown, |profile, key| {
                 let own = own_labels(profile, key.labels);
                 let labels = labels(&own, service.as_deref(), id);
                 part.selector.selects(|name| labels.get(name).map(String::as_str))
@@ -200,12 +206,12 @@ impl Api {
             });
             processes.push(Process { name: service.unwrap_or_default(), profile });
         }
-        let metric = shown(&metric, is_time);
         let mut profile = match processes.len() {
             0 | 1 => processes.pop().map(|it| it.profile),
             _ => Some(Profile::of_processes(processes)),
         };
-        Ok(profile.take_if(|it| metric.is_in(it)).map(|profile| Numbers { metric, profile }))
+        let profile = profile.take_if(|it| shown.is_in(it));
+        Ok(profile.map(|profile| Numbers { metric: shown, profile }))
     }
 }
 
@@ -244,27 +250,13 @@ fn begins_with(profile: &Profile, key: Key, call_site: &[String]) -> bool {
     begin == call_site
 }
 
-/// How the numbers of a metric are named in a profile of them alone.
-fn shown(metric: &Metric, is_time: bool) -> Metric {
-    match is_time {
-        // Services can have other intervals: as time, their numbers add up.
-        true => Metric::other("cpu", Unit::Nanoseconds),
-        false => metric.clone(),
-    }
-}
-
 /// A profile of the numbers of a metric that are selected, without labels and states.
 fn selected(
     mut profile: Profile,
     metric: &Metric,
-    is_time: bool,
     is_selected: impl Fn(&Profile, Key) -> bool,
 ) -> Profile {
-    let factor = match is_time {
-        true => profile.sample_interval_ns().unwrap_or(1),
-        false => 1,
-    };
-    let period = metric.period(&profile).filter(|_| !is_time);
+    let period = metric.period(&profile);
     let rows = metric.rows(&profile).rows;
     let mut sums: BTreeMap<Key, u64> = BTreeMap::new();
     for (key, number) in rows.into_iter().filter(|it| is_selected(&profile, it.0)) {
@@ -273,10 +265,10 @@ fn selected(
             subject => subject,
         };
         let sum = sums.entry(Key { subject, labels: LabelSetId::EMPTY, ..key }).or_default();
-        *sum = sum.saturating_add(number.saturating_mul(factor));
+        *sum = sum.saturating_add(number);
     }
     let total = sums.values().copied().fold(0, u64::saturating_add);
-    let column = Column { period, ..Column::new(shown(metric, is_time), total) };
+    let column = Column { period, ..Column::new(metric.clone(), total) };
     let mut section = Section::new(SectionHead::new([column]));
     sums.iter().for_each(|(key, number)| section.push(*key, &[*number]));
     profile.events = vec![Event::Section(section)];

@@ -102,6 +102,7 @@ fn question(part: &ServicePart) -> Question {
             has_stacks: detail.has_stacks,
             has_threads: detail.has_threads,
             labels: KeptLabels::Of(detail.label_keys.clone()),
+            is_cpu_time: false,
         },
     }
 }

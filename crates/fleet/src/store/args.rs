@@ -165,6 +165,7 @@ impl ExportArgs {
                     true => KeptLabels::All,
                     false => KeptLabels::Of(self.keep_label.clone()),
                 },
+                is_cpu_time: false,
             },
         }
     }

@@ -7,11 +7,11 @@
     querier.py profile URL SERVICE SECONDS [--token TOKEN]
     querier.py otlp URL SERVICE
 
-ask sends a message as Grafana's data source does (Connect, protocol buffers), then as JSON, and prints the answer, which
-must be the same: {"status": ..., "answer": ...}. Unknown fields in the answer are faults. SelectMergeProfile's answer is written to the
-file that the environment variable PPROF names. push sends the profile of a file with Push, send a body as it
-is, and burst a body some times, with the statuses as the answer.
-profile has pyroscope-io profile a Python function, otlp sends a profile made of OpenTelemetry's classes.
+ask sends a message as Grafana's data source does (Connect, protocol buffers), and then as JSON, and prints the answer,
+which must be the same: {"status": ..., "answer": ...}. Unknown fields in the answer are faults. SelectMergeProfile's
+answer is written to the file that the environment variable PPROF names. push sends the profile of a file with Push, send
+a body as it is, and burst a body some times, with the statuses as the answer. profile has pyroscope-io profile a Python
+function, otlp sends a profile made of OpenTelemetry's classes.
 """
 
 import gzip

@@ -149,7 +149,15 @@ fn older_profilers_push_in_several_formats() {
     let served = Served::start(&store.path(), &[]);
     let path = format!("/ingest?name=old&from={now}&format=lines&sampleRate=50");
     assert_eq!(served.run("send", &[&path, lines.to_str().unwrap()]).0, 200);
-    assert_eq!(served.sum(CPU, "{service_name=\"old\"}"), 60_000_000);
+    let selector = "{service_name=\"old\"}";
+    assert_eq!(served.sum(CPU, selector), 60_000_000);
+    // Times of other intervals add up without rounding.
+    let path = format!("/ingest?name=old&from={now}&format=lines&sampleRate=30");
+    assert_eq!(served.run("send", &[&path, lines.to_str().unwrap()]).0, 200);
+    assert_eq!(served.sum(CPU, selector), 159_999_999);
+    let flame = served.flame(&json!({"profile_typeID": CPU, "label_selector": selector}));
+    let own: Vec<_> = flame.own.into_iter().collect();
+    assert_eq!(own, [("a".to_owned(), 53_333_333), ("b".to_owned(), 106_666_666)]);
 }
 
 #[test]

@@ -19,6 +19,8 @@ use crate::stacks::StackPaths;
 const FAMILIES: [&[Metric]; 3] = [&Metric::OF_CALLS, &Metric::OF_LOCKS, &Metric::OF_OBJECTS];
 /// Those of them that are always measured together: one without rows is 0.
 const WHOLE_FAMILIES: usize = 2;
+/// The name of CPU time.
+const CPU: &str = "cpu";
 /// HPROF's number of the first thread.
 const FIRST_THREAD: u32 = 200_001;
 
@@ -63,6 +65,7 @@ pub(super) fn profile(
     sums: Sums,
     periods: &Periods,
     times: Times,
+    is_cpu_time: bool,
 ) -> Result<Profile> {
     if sums.sums.is_empty() {
         bail!(NoAnswer::Nothing);
@@ -84,9 +87,12 @@ pub(super) fn profile(
         .values()
         .iter()
         .zip(&sums.intervals_ns)
-        .map(|((name, unit), &interval_ns)| Numbers {
-            interval_ns,
-            ..Numbers::new(metric(name, unit), periods.get(name).copied())
+        .map(|((name, unit), &interval_ns)| match interval_ns {
+            Some(_) if is_cpu_time => Numbers::new(Metric::other(CPU, Unit::Nanoseconds), None),
+            _ => Numbers {
+                interval_ns,
+                ..Numbers::new(metric(name, unit), periods.get(name).copied())
+            },
         })
         .collect();
     let of_subjects = sums.sums.keys().filter(|it| it.subject != NONE);

@@ -46,6 +46,7 @@ impl Store {
             has_stacks: true,
             has_threads: false,
             labels: KeptLabels::OfRecordings,
+            is_cpu_time: false,
         };
         let question = Question { detail, ..question.clone() };
         let Part { facts, sums, paths, .. } = self.part(&question, limits).await?;

@@ -40,6 +40,7 @@ fn of_hour(question: &Question, hour: Hour) -> Question {
         has_stacks: false,
         has_threads: false,
         labels: KeptLabels::All,
+        is_cpu_time: false,
     };
     let from_ms = question.from_ms.map_or(hour.begin_ms(), |it| it.max(hour.begin_ms()));
     Question { from_ms: Some(from_ms), detail, ..question.clone() }
