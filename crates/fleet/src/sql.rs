@@ -1,4 +1,4 @@
-//! `perk sql`: SQL over profiles.
+//! `perk sql`: SQL over profiles and heap dumps.
 
 mod args;
 mod fault;
@@ -76,7 +76,10 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         .build()?;
     let (_spill, limits) = limits::of_command(args.memory.map(|it| it.0))?;
     let (context, tables) = match inputs {
-        Inputs::Recordings(recordings) => (session(recordings, &limits)?, perk_tables::tables()),
+        Inputs::Recordings(recordings) => {
+            let tables = [perk_tables::tables(), perk_tables::heap_tables()].concat();
+            (session(recordings, &limits)?, tables)
+        }
         Inputs::Store(address) => {
             let context = runtime.block_on(async {
                 perk_store::session(&Store::open(&address).await?, &limits).await

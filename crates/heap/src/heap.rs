@@ -36,6 +36,19 @@ pub enum Reach {
     Unreachable,
 }
 
+impl Reach {
+    /// Returns its name in texts and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Softly => "softly reachable",
+            Self::Weakly => "weakly reachable",
+            Self::Finalizable => "finalizable",
+            Self::Unreachable => "unreachable",
+        }
+    }
+}
+
 /// The holder of an object: its immediate dominator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {

@@ -11,6 +11,8 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::functions;
+use crate::heap;
+use crate::heap_functions;
 use crate::profile;
 use crate::provider::Provider;
 use crate::recording::Recording;
@@ -67,12 +69,13 @@ pub fn context(limits: &Limits) -> Result<SessionContext> {
 pub fn session(recordings: Vec<Recording>, limits: &Limits) -> Result<SessionContext> {
     let context = context(limits)?;
     let recordings: Arc<[Recording]> = recordings.into();
-    for table in profile::all() {
+    for table in profile::all().into_iter().chain(heap::all()) {
         let name = table.info().name;
         context.register_table(name, Arc::new(Provider::new(table, Arc::clone(&recordings))))?;
     }
     let known = Arc::clone(&recordings);
     functions::register(&context, move || Ok(Arc::clone(&known)));
+    heap_functions::register(&context, &recordings);
     table_functions::register(&context, &recordings);
     Ok(context)
 }

@@ -1,12 +1,13 @@
-//! What is asked: profiles in files and folders, or a store.
+//! What is asked: profiles and heap dumps in files and folders, or a store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use perk_heap::NoWatch;
 use perk_open::Options;
 use perk_store::{Store, StoreAddress};
-use perk_tables::Recording;
+use perk_tables::{HeapDump, Recording};
 
 use crate::talk::say;
 
@@ -46,11 +47,11 @@ fn read(inputs: &[PathBuf]) -> anyhow::Result<Vec<Recording>> {
         if input.is_dir() {
             open_folder(input, &mut recordings)?;
         } else {
-            let found = perk_open::profile(input, &Options::default())?;
+            let (found, heap) = read_file(input)?;
             for note in &found.profile.notes {
                 say(format_args!("{}: {note}", input.display()));
             }
-            add(&mut recordings, input, found);
+            add(&mut recordings, input, found, heap);
         }
     }
     Ok(recordings)
@@ -62,10 +63,10 @@ fn open_folder(folder: &Path, recordings: &mut Vec<Recording>) -> anyhow::Result
     collect(folder, &mut files)?;
     let (before, mut skipped, mut notes) = (recordings.len(), Vec::new(), 0);
     for file in files {
-        match perk_open::profile(&file, &Options::default()) {
-            Ok(found) => {
+        match read_file(&file) {
+            Ok((found, heap)) => {
                 notes += found.profile.notes.len();
-                add(recordings, &file, found);
+                add(recordings, &file, found, heap);
             }
             Err(error) => skipped.push(format!("{error:#}")),
         }
@@ -84,9 +85,34 @@ fn open_folder(folder: &Path, recordings: &mut Vec<Recording>) -> anyhow::Result
     Ok(())
 }
 
-fn add(recordings: &mut Vec<Recording>, file: &Path, found: perk_open::Input) {
+/// Reads the profile of a file. Its objects are read when they are asked.
+fn read_file(file: &Path) -> anyhow::Result<(perk_open::Input, Option<HeapDump>)> {
+    let has_objects = !perk_open::is_stream(file)
+        && perk_open::content(file).is_ok_and(|content| content.has_objects);
+    if !has_objects {
+        return Ok((perk_open::profile(file, &Options::default())?, None));
+    }
+    let found = perk_open::profile_beside_heap(file, &Options::default())?;
+    let file = file.to_owned();
+    let dump = HeapDump::new(move |options| {
+        let heap = perk_open::heap(&file, options, &mut NoWatch)?;
+        for note in heap.notes() {
+            say(format_args!("{}: {note}", file.display()));
+        }
+        Ok(heap)
+    });
+    Ok((found, Some(dump)))
+}
+
+fn add(
+    recordings: &mut Vec<Recording>,
+    file: &Path,
+    found: perk_open::Input,
+    heap: Option<HeapDump>,
+) {
     let number = recordings.len() as u64 + 1;
-    recordings.push(Recording::new(number, perk_open::display_name(file), found.profile));
+    let name = perk_open::display_name(file);
+    recordings.push(Recording::new(number, name, found.profile, heap));
 }
 
 /// All files below a folder, by name. Names that begin with a dot, and files that are still written, are left out.
