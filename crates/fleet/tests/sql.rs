@@ -2,6 +2,7 @@
 
 mod answers;
 mod faults;
+mod heap;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

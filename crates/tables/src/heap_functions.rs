@@ -95,7 +95,8 @@ impl HeapFunction {
     /// The only heap, or that of a recording.
     fn heap(&self, number: Option<i64>) -> Result<Arc<Heap>> {
         let name = self.name();
-        let mut dumps = self.recordings.iter().filter_map(|it| Some((it.number, it.heap.as_ref()?)));
+        let mut dumps =
+            self.recordings.iter().filter_map(|it| Some((it.number, it.heap.as_ref()?)));
         if let Some(number) = number {
             return match dumps.find(|it| i64::try_from(it.0) == Ok(number)) {
                 Some((_, dump)) => dump.heap(false),

@@ -74,7 +74,8 @@ pub(crate) struct Part {
 impl Part {
     /// Its share of things that are numbered from 0.
     pub(crate) fn of(self, thing_count: usize) -> Range<usize> {
-        let bound = |part: usize| (thing_count as u128 * part as u128 / self.count as u128) as usize;
+        let bound =
+            |part: usize| (thing_count as u128 * part as u128 / self.count as u128) as usize;
         bound(self.index)..bound(self.index + 1)
     }
 }

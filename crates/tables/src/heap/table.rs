@@ -14,8 +14,7 @@ use crate::session::fault;
 use crate::table::{ColumnInfo, Part, Sink, Table, TableInfo, batch, flags, numbers, texts};
 
 /// How the rows of a part of a heap are made, one after the other until the receiver fails.
-type HeapRows<R> =
-    dyn Fn(&Heap, Part, &mut dyn FnMut(R) -> Result<()>) -> Result<()> + Send + Sync;
+type HeapRows<R> = dyn Fn(&Heap, Part, &mut dyn FnMut(R) -> Result<()>) -> Result<()> + Send + Sync;
 
 /// A table of rows `R`.
 pub(super) struct HeapTable<R> {
