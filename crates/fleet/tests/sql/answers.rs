@@ -11,18 +11,22 @@ use serde_json::Value;
 
 use crate::record::counterparts::{output, script};
 
-use super::{recordings, rows, rows_of, run, sample};
+use super::{heap, recordings, rows, rows_of, run, sample};
 
 #[test]
 fn the_queries_of_the_documentation_run() {
     let text = fs::read_to_string(workspace().join("docs/sql.md")).unwrap();
-    let mut count = 0;
-    for query in text.split("```sql\n").skip(1) {
-        let (query, _) = query.split_once("```").unwrap();
-        rows(query);
-        count += 1;
+    let (of_profiles, of_heaps) = text.split_once("## Heap dumps").unwrap();
+    let queries = |text: &str| {
+        let starts = text.split("```sql\n").skip(1).map(str::to_owned);
+        starts.map(|it| it.split_once("```").unwrap().0.to_owned()).collect::<Vec<_>>()
+    };
+    let (of_profiles, of_heaps) = (queries(of_profiles), queries(of_heaps));
+    assert!(of_profiles.len() >= 40 && of_heaps.len() >= 10);
+    of_profiles.iter().for_each(|query| drop(rows(query)));
+    for query in of_heaps {
+        assert_ne!(heap::rows(&query), [] as [Value; 0], "{query}");
     }
-    assert!(count >= 40, "{count} queries");
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl Dumped {
 }
 
 #[track_caller]
-fn rows(query: &str) -> Vec<Value> {
+pub(super) fn rows(query: &str) -> Vec<Value> {
     rows_of(&[&Dumped::get().path()], query)
 }
 
@@ -260,8 +260,8 @@ fn fields_and_texts_are_those_of_the_objects() {
     let path = Dumped::get().path();
     let both = rows_of(
         &[&path, &path],
-        "SELECT recording, count(*) AS n FROM heap_threads WHERE text(field(address, 'name', recording)) = name \
-         GROUP BY 1 ORDER BY 1",
+        "SELECT recording, count(*) AS n FROM heap_threads \
+         WHERE text(field(address, 'name', recording), recording) = name GROUP BY 1 ORDER BY 1",
     );
     assert_eq!(both.len(), 2, "{both:?}");
     assert_eq!(both[0]["n"], threads.len());
@@ -312,15 +312,17 @@ fn faults_of_heaps_are_one_line() {
     of(&[path, path], "SELECT text(1)", "give the number of the recording");
     of(&[path], "SELECT text(1, 7)", "recording 7 has no heap dump");
     of(&[path], "SELECT field(1) FROM objects", "field");
-    // It was replaced after it was looked at.
+    // A dump of which nothing can be read.
     let folder = tempfile::tempdir().unwrap();
     let broken = folder.path().join("broken.hprof");
-    let bytes = std::fs::read(path).unwrap();
-    let at = bytes.windows(5).position(|it| it[0] == 0x1C && it[1..] == [0; 4]).unwrap();
-    std::fs::write(&broken, &bytes[..at + 9]).unwrap();
-    of(&[&broken], "SELECT count(*) FROM objects", "broken.hprof");
+    let title = &b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0"[..];
+    let segment = &b"\x1C\0\0\0\0\0\0\0\x04wwww"[..];
+    std::fs::write(&broken, [title, segment].concat()).unwrap();
+    of(&[&broken], "SELECT count(*) FROM objects", "no sub-record of a heap dump has tag 0x77");
+    assert_eq!(rows_of(&[&broken], "SELECT count(*) AS n FROM recordings")[0]["n"], 1);
     // A cut file has what is there, and says so.
     let cut = folder.path().join("cut.hprof");
+    let bytes = std::fs::read(path).unwrap();
     std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
     let output = run(&[&cut], &["SELECT count(*) > 1000 AS many FROM objects", "--json"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "[{\"many\":true}]\n");
