@@ -76,8 +76,8 @@ pub fn profile(path: &Path, options: &Options) -> anyhow::Result<Input> {
     Source::at(path)?.profile(options)
 }
 
-/// As [`profile`], of a file whose objects [`heap`](crate::heap) reads: HEAP DUMP SEGMENT is passed over, unless the file
-/// is packed.
+/// As [`profile`], of a file whose objects [`heap`](crate::heap) reads: the segments of heap dumps are passed over,
+/// unless the file is packed.
 ///
 /// # Errors
 /// As [`profile`].
